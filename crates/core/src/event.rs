@@ -1,0 +1,174 @@
+//! Facts: what happened, as the log keeps it.
+//!
+//! A fact is put into the log by the run's owner and never changed. What follows from it is
+//! the engine's to say.
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Planned;
+use crate::hook::HookCall;
+use crate::id::{EffectId, HookId, InboxId, SessionId};
+use crate::looping::verdict::{CheckResult, Sight};
+use crate::run::News;
+use crate::spec::Spec;
+use crate::time::Moment;
+use crate::usage::Usage;
+
+/// The version of a stored record.
+pub const RECORD_VERSION: u32 = 1;
+
+/// One line of the log: a fact, what it made the engine do, and what people are told of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`RECORD_VERSION`].
+    pub v: u32,
+    /// When it was seen.
+    pub at: Moment,
+    /// What happened.
+    pub event: Event,
+    /// What is to be done about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<Planned>,
+    /// What it means to people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub news: Vec<News>,
+}
+
+/// A fact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum Event {
+    /// The run exists.
+    RunStarted {
+        /// What it was asked to do.
+        spec: Box<Spec>,
+    },
+    /// A new owner took the run over after the former one was gone.
+    OwnerChanged,
+    /// Tracker and state file are there, or why not.
+    Prepared {
+        /// A digest of tracker and repository before the first turn.
+        fingerprint: String,
+        /// Why it could not be done.
+        error: Option<String>,
+    },
+    /// The host was started for a turn.
+    SessionStarted {
+        /// The effect it settles the first half of.
+        effect: EffectId,
+        /// The conversation.
+        session: SessionId,
+    },
+    /// A turn's process is over and its stream read to the end.
+    SessionEnded {
+        /// The effect it settles.
+        effect: EffectId,
+        /// How it went.
+        end: SessionEnd,
+    },
+    /// A hook asked.
+    HookAsked {
+        /// What.
+        call: HookCall,
+    },
+    /// Tracker and repository were looked at.
+    Inspected {
+        /// The effect it settles.
+        effect: EffectId,
+        /// What was seen.
+        sight: Sight,
+    },
+    /// The checks have run.
+    ChecksFinished {
+        /// The effect it settles.
+        effect: EffectId,
+        /// Their results, in the order of the spec.
+        results: Vec<CheckResult>,
+    },
+    /// A wait is over.
+    WaitOver {
+        /// The effect it settles.
+        effect: EffectId,
+    },
+    /// The whole run's time is spent.
+    RunTimedOut,
+    /// Somebody cancelled the run.
+    CancelAsked {
+        /// The request, when it came through the inbox.
+        inbox: Option<InboxId>,
+    },
+    /// A person answered a question or a permission request.
+    PersonAnswered {
+        /// The request.
+        inbox: InboxId,
+        /// Which hook call is answered; the oldest open one when none is named.
+        hook: Option<HookId>,
+        /// What they said.
+        reply: PersonReply,
+    },
+    /// Everything was put away.
+    CleanedUp,
+}
+
+/// What a person says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PersonReply {
+    /// Answers, by question text; a single text answers every question.
+    Answers {
+        /// Question text and answer; an empty question text stands for all.
+        answers: Vec<(String, String)>,
+    },
+    /// The tool may run.
+    Approve,
+    /// The tool may not run.
+    Reject {
+        /// Why, for the agent.
+        reason: String,
+    },
+}
+
+/// How a turn's process went, read from its whole stream and its exit together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionEnd {
+    /// Judged by all the evidence.
+    pub verdict: SessionVerdict,
+    /// The agent's last words.
+    pub last_message: Option<String>,
+    /// What it spent.
+    pub usage: Usage,
+    /// Tool calls in the stream for which a hook should have come.
+    pub tool_calls: u32,
+    /// Bytes of the stream that were read.
+    pub offset: u64,
+}
+
+/// How a turn went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionVerdict {
+    /// The agent ended its turn.
+    Done,
+    /// A usage limit: to be waited for.
+    RateLimited {
+        /// When it ends, if the CLI says.
+        resets_at: Option<Moment>,
+    },
+    /// An error that may pass.
+    Transient {
+        /// What it was.
+        what: String,
+    },
+    /// The process was cut off: killed, crashed, or its host died.
+    Interrupted {
+        /// What is known.
+        what: String,
+    },
+    /// Its deadline passed.
+    TimedOut,
+    /// An error that will not pass.
+    Failed {
+        /// What it was.
+        what: String,
+    },
+}

@@ -1,0 +1,50 @@
+//! What `windlass hook` and the engine say to each other: one line of JSON each way.
+//!
+//! Only the shapes. The forwarder writes its line by hand, around the payload as it came.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the protocol, in every line.
+pub const WIRE_VERSION: u32 = 1;
+
+/// The forwarder's line. The payload stays as the CLI wrote it.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Ask<'a> {
+    /// [`WIRE_VERSION`].
+    pub v: u32,
+    /// The call's id.
+    pub id: String,
+    /// The hook's name, from the forwarder's arguments; `poke` asks for nothing but a look
+    /// into the inbox.
+    pub event: String,
+    /// What the CLI wrote to the hook.
+    #[serde(borrow, default)]
+    pub payload: Option<&'a serde_json::value::RawValue>,
+}
+
+/// The engine's line: what the forwarder prints and how it exits.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Reply {
+    /// [`WIRE_VERSION`].
+    pub v: u32,
+    /// The call's id.
+    pub id: String,
+    /// The forwarder's exit code.
+    pub exit: u8,
+    /// For its standard output.
+    #[serde(default)]
+    pub stdout: String,
+    /// For its standard error.
+    #[serde(default)]
+    pub stderr: String,
+}
+
+/// Environment variables every session and hook gets.
+pub mod env {
+    /// The run's id.
+    pub const RUN: &str = "WINDLASS_RUN";
+    /// The cookie of the child: host and sweep find descendants by it.
+    pub const SESSION: &str = "WINDLASS_SESSION";
+    /// The run's socket. Without it a hook is not ours.
+    pub const SOCKET: &str = "WINDLASS_SOCKET";
+}

@@ -1,0 +1,78 @@
+//! What the host is told to run, and what it says when the child has ended.
+//!
+//! `launch.json` and `exit.json` in a child's folder. Only the shapes: writing the one and
+//! reading the other is `peers::process`, the other way round is `pawl::host`.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of both files.
+pub const LAUNCH_VERSION: u32 = 1;
+
+/// `launch.json`: one child, complete. Nothing of the engine's environment reaches it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// [`LAUNCH_VERSION`].
+    pub v: u32,
+    /// The cookie put into the child's environment as `WINDLASS_SESSION`, by which its
+    /// descendants are found.
+    pub cookie: String,
+    /// Program and arguments, never a shell string.
+    pub argv: Vec<String>,
+    /// The whole environment of the child.
+    pub env: Vec<(String, String)>,
+    /// Where it works.
+    pub cwd: String,
+    /// A file to read standard input from; without one it is `/dev/null`.
+    #[serde(default)]
+    pub stdin: Option<String>,
+    /// Milliseconds after which the child is ended.
+    #[serde(default)]
+    pub deadline_ms: Option<u64>,
+    /// Milliseconds between terminate and kill.
+    pub grace_ms: u64,
+    /// Standard error into the same file as standard output (checks), or its own.
+    #[serde(default)]
+    pub merge_stderr: bool,
+}
+
+/// `exit.json`: renamed into place once nothing is left below the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// [`LAUNCH_VERSION`].
+    pub v: u32,
+    /// The exit code, when it ended by itself.
+    pub code: Option<i32>,
+    /// The signal, when one ended it.
+    pub signal: Option<i32>,
+    /// Why the host ended it, if it did.
+    pub ended_by: Option<EndedBy>,
+    /// Why the child could not be started, if so.
+    #[serde(default)]
+    pub spawn_error: Option<String>,
+}
+
+/// Why a host ended its child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The deadline passed.
+    Deadline,
+    /// Somebody sent the host SIGTERM.
+    Request,
+}
+
+/// File names in a child's folder.
+pub mod files {
+    /// What to run, 0600.
+    pub const LAUNCH: &str = "launch.json";
+    /// Held by the host as long as it lives; holds the host's process id.
+    pub const LOCK: &str = "host.lock";
+    /// Made just before the child is born: from then on it may have done something.
+    pub const STARTED: &str = "started";
+    /// Standard output, append-only.
+    pub const STDOUT: &str = "stdout";
+    /// Standard error.
+    pub const STDERR: &str = "stderr";
+    /// How it ended.
+    pub const EXIT: &str = "exit.json";
+}

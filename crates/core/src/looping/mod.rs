@@ -1,0 +1,91 @@
+//! Loops: their rules, what ends them, and what each turn is told.
+
+pub mod prompt;
+pub mod verdict;
+
+use serde::{Deserialize, Serialize};
+
+/// The marker that completes a loop when a workflow names none.
+pub const DEFAULT_MARKER: &str = "<!-- WORKFLOW_COMPLETE -->";
+/// How an agent says that it cannot go on.
+pub const BLOCKED_MARKER: &str = "<!-- WORKFLOW_BLOCKED: reason -->";
+/// The tracker's body when a workflow brings none.
+pub const DEFAULT_TRACKER: &str = "# Loop Progress\n\n_In progress_";
+/// What a turn after the first is told when a workflow says nothing else.
+pub const DEFAULT_CONTINUE: &str =
+    "Continue the task. Read the tracker at {tracker_path} for what is done and what is next.";
+/// Turns in total, when a workflow says nothing else.
+pub const DEFAULT_MAX_ITERATIONS: u32 = 15;
+/// Turns without a change after which an agent counts as stuck.
+pub const DEFAULT_STUCK_AFTER: u32 = 5;
+
+/// How a loop goes from one turn to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Every turn is a new session; the tracker carries the state.
+    #[default]
+    Fresh,
+    /// One session whose Stop hook is answered with block.
+    InSession,
+    /// The same session is resumed.
+    Resume,
+    /// The ralph-loop plugin loops; its state file is written for it.
+    Plugin,
+}
+
+impl Mode {
+    /// The word used in flags and files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::Fresh => "fresh",
+            Mode::InSession => "in_session",
+            Mode::Resume => "resume",
+            Mode::Plugin => "plugin",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(word: &str) -> Option<Mode> {
+        [Mode::Fresh, Mode::InSession, Mode::Resume, Mode::Plugin].into_iter().find(|m| m.word() == word)
+    }
+}
+
+/// Where a completion marker must stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum MarkerMatch {
+    /// Alone on a line outside code fences, and not already in the template.
+    #[default]
+    Line,
+    /// The last line that is not blank.
+    LastLine,
+    /// Any place.
+    Anywhere,
+}
+
+/// One loop, complete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// What the agent is asked, with the input in it.
+    pub prompt: String,
+    /// How it goes on.
+    pub mode: Mode,
+    /// Text in the tracker that completes it.
+    pub marker: Option<String>,
+    /// Where that text must stand.
+    #[serde(default)]
+    pub marker_match: MarkerMatch,
+    /// Text in `<promise>` tags of the final message that completes it.
+    pub promise: Option<String>,
+    /// Turns in total; 0 is unlimited.
+    pub max_iterations: u32,
+    /// What a turn after the first is told; `{tracker_path}` stands for the path.
+    pub continue_message: String,
+    /// The tracker's first body.
+    pub tracker_body: String,
+    /// The tracker's absolute path; none where the loop keeps none.
+    pub tracker_path: Option<String>,
+    /// Turns without progress after which the agent is stuck; 0 is never.
+    pub stuck_after: u32,
+}

@@ -1,0 +1,100 @@
+//! What each turn is told. One pass: nothing a user or an agent wrote is expanded again.
+
+use super::{BLOCKED_MARKER, Rules};
+
+/// The whole prompt of a turn in a session of its own (`fresh`), or of the first turn.
+pub fn opening(rules: &Rules, turn: u32, feedback: Option<&str>) -> String {
+    let mut parts = vec![rules.prompt.clone()];
+    if turn > 1 {
+        parts.push(continue_text(rules));
+    }
+    parts.extend(feedback.map(str::to_owned));
+    parts.extend(note(rules));
+    parts.join("\n\n")
+}
+
+/// What a session that goes on is told: by its Stop hook, or when it is resumed.
+pub fn continuing(rules: &Rules, feedback: Option<&str>) -> String {
+    let mut parts = vec![continue_text(rules)];
+    parts.extend(feedback.map(str::to_owned));
+    parts.extend(note(rules));
+    parts.join("\n\n")
+}
+
+/// What a session is told that was cut off in the middle of a turn.
+pub fn after_interruption(rules: Option<&Rules>) -> String {
+    let mut parts = vec![
+        "You were interrupted in the middle of this turn. Look at what is already done, then go on from there."
+            .to_owned(),
+    ];
+    parts.extend(rules.and_then(note));
+    parts.join("\n\n")
+}
+
+fn continue_text(rules: &Rules) -> String {
+    let path = rules.tracker_path.as_deref().unwrap_or("");
+    rules.continue_message.replace("{tracker_path}", path)
+}
+
+/// The few lines about the loop that stand in every turn's prompt.
+fn note(rules: &Rules) -> Option<String> {
+    let path = rules.tracker_path.as_deref()?;
+    let mut text = format!(
+        "---\nYou work in a loop. Keep your progress in the tracker {path}: its body below the frontmatter is yours, \
+         the frontmatter is not.\n"
+    );
+    if let Some(marker) = &rules.marker {
+        text.push_str(&format!(
+            "Only when everything is done and verified, write this marker alone on a line of the tracker:\n{marker}\n"
+        ));
+    }
+    if let Some(promise) = &rules.promise {
+        text.push_str(&format!("Only when everything is done and verified, say <promise>{promise}</promise>.\n"));
+    }
+    text.push_str(&format!("If you cannot go on without a person, write instead:\n{BLOCKED_MARKER}"));
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::looping::{DEFAULT_CONTINUE, MarkerMatch, Mode};
+
+    fn rules() -> Rules {
+        Rules {
+            prompt: "Use /x {input} $ARGUMENTS {{y}} {tracker_path}".into(),
+            mode: Mode::Fresh,
+            marker: Some("DONE".into()),
+            marker_match: MarkerMatch::Line,
+            promise: None,
+            max_iterations: 3,
+            continue_message: DEFAULT_CONTINUE.into(),
+            tracker_body: String::new(),
+            tracker_path: Some("/w/loop-tracker.md".into()),
+            stuck_after: 0,
+        }
+    }
+
+    #[test]
+    fn every_turn_names_tracker_and_markers() {
+        for text in [opening(&rules(), 1, None), opening(&rules(), 2, None), continuing(&rules(), None)] {
+            for part in ["/w/loop-tracker.md", "DONE", "<!-- WORKFLOW_BLOCKED: reason -->"] {
+                assert!(text.contains(part), "{part} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_prompt_itself_is_never_expanded() {
+        assert!(opening(&rules(), 2, None).starts_with("Use /x {input} $ARGUMENTS {{y}} {tracker_path}\n\n"));
+    }
+
+    #[test]
+    fn a_later_fresh_turn_has_prompt_continue_message_and_feedback_in_this_order() {
+        let text = opening(&rules(), 2, Some("checks fail"));
+        let at = |part: &str| text.find(part).unwrap_or(usize::MAX);
+        assert!(at("Use /x") < at("Continue the task. Read the tracker at /w/"));
+        assert!(at("Continue the task") < at("checks fail"));
+        assert!(!opening(&rules(), 1, None).contains("Continue the task"));
+    }
+}

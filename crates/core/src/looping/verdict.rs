@@ -1,0 +1,233 @@
+//! Decides, after a turn, whether a loop ends and why.
+//!
+//! Pure and in one order, which is the order of the questions below. Reading the tracker is
+//! the runtime's, finding markers in it `forms::tracker`'s.
+
+use serde::{Deserialize, Serialize};
+
+use super::Rules;
+use crate::run::{Outcome, Reason, Status};
+
+/// What was seen after a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sight {
+    /// The tracker, where the loop keeps one.
+    pub tracker: TrackerSight,
+    /// The promise stood in the final message.
+    #[serde(default)]
+    pub promised: bool,
+    /// A digest of everything that counts as progress: tracker body, HEAD, changed files.
+    pub fingerprint: String,
+}
+
+/// The tracker after a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrackerSight {
+    /// The loop keeps none.
+    None,
+    /// It is gone.
+    Missing,
+    /// It is there and cannot be read.
+    Unreadable {
+        /// Why.
+        why: String,
+    },
+    /// It was read.
+    Read {
+        /// The completion marker stands in it.
+        complete: bool,
+        /// The blocked marker stands in it, with this reason.
+        blocked: Option<String>,
+    },
+}
+
+/// One check's result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// The check's name.
+    pub name: String,
+    /// It succeeded.
+    pub passed: bool,
+    /// How it ended, in words, when it did not.
+    pub how: String,
+    /// The end of its output.
+    pub output: String,
+}
+
+/// What comes after a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The loop is over.
+    End(Outcome),
+    /// Another turn, with this feedback.
+    Next {
+        /// What failed, for the next prompt.
+        feedback: Option<String>,
+    },
+}
+
+/// What the tracker alone decides, before checks are run: whether there is a reason to end
+/// that no check can change.
+pub fn ends_before_checks(sight: &Sight) -> Option<Outcome> {
+    match &sight.tracker {
+        TrackerSight::Missing => Some(Outcome::new(Status::Failed, Reason::MissingTracker)
+            .because("the tracker is gone; the agent or somebody else deleted it")),
+        TrackerSight::Unreadable { why } => {
+            Some(Outcome::new(Status::Failed, Reason::MissingTracker).because(format!("the tracker cannot be read: {why}")))
+        }
+        TrackerSight::Read { complete: false, blocked: Some(reason) } if !sight.promised => Some(blocked(reason)),
+        TrackerSight::None | TrackerSight::Read { .. } => None,
+    }
+}
+
+/// Why the loop claims to be complete, if it does.
+pub fn claim(sight: &Sight) -> Option<Reason> {
+    if matches!(sight.tracker, TrackerSight::Read { complete: true, .. }) {
+        return Some(Reason::Marker);
+    }
+    sight.promised.then_some(Reason::Promise)
+}
+
+/// Judges a finished turn: tracker → complete → blocked → checks → stuck → exhausted → next.
+///
+/// A claim of being complete holds only when the checks are green: otherwise their output is
+/// the feedback of the next turn, and the claim is judged again after it.
+pub fn judge(rules: &Rules, turns: u32, idle_turns: u32, sight: &Sight, checks: &[CheckResult]) -> Verdict {
+    if let Some(outcome) = ends_before_checks(sight) {
+        return Verdict::End(outcome);
+    }
+    let feedback = feedback(checks, claim(sight).is_some());
+    if let (Some(reason), None) = (claim(sight), &feedback) {
+        return Verdict::End(Outcome::new(Status::Completed, reason));
+    }
+    if let TrackerSight::Read { blocked: Some(reason), .. } = &sight.tracker {
+        return Verdict::End(blocked(reason));
+    }
+    if rules.stuck_after > 0 && idle_turns >= rules.stuck_after {
+        let why = format!("nothing changed in {idle_turns} turns, neither tracker nor repository");
+        return Verdict::End(Outcome::new(Status::Blocked, Reason::Stuck).because(why));
+    }
+    if rules.max_iterations > 0 && turns >= rules.max_iterations {
+        let why = match &feedback {
+            Some(_) => format!("{turns} turns spent, and the checks still fail"),
+            None => format!("{turns} turns spent"),
+        };
+        return Verdict::End(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
+    }
+    Verdict::Next { feedback }
+}
+
+fn blocked(reason: &str) -> Outcome {
+    let why = if reason.is_empty() { "the agent says that it is blocked" } else { reason };
+    Outcome::new(Status::Blocked, Reason::BlockedMarker).because(why)
+}
+
+/// What the failed checks say, for the next prompt.
+pub fn feedback(checks: &[CheckResult], claimed: bool) -> Option<String> {
+    let mut failed = checks.iter().filter(|check| !check.passed).peekable();
+    failed.peek()?;
+    let mut text = String::from(if claimed {
+        "You marked the task as complete, but these checks fail. It is complete only when they pass.\n"
+    } else {
+        "These checks fail after your last turn. Fix what they found.\n"
+    });
+    for check in failed {
+        text.push_str(&format!("\n## {} ({})\n```\n{}\n```\n", check.name, check.how, check.output.trim_end()));
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::looping::{DEFAULT_CONTINUE, DEFAULT_TRACKER, Mode};
+
+    fn rules() -> Rules {
+        Rules {
+            prompt: "do it".into(),
+            mode: Mode::Fresh,
+            marker: Some("DONE".into()),
+            marker_match: Default::default(),
+            promise: None,
+            max_iterations: 3,
+            continue_message: DEFAULT_CONTINUE.into(),
+            tracker_body: DEFAULT_TRACKER.into(),
+            tracker_path: Some("/w/t.md".into()),
+            stuck_after: 2,
+        }
+    }
+
+    fn seen(complete: bool, blocked: Option<&str>) -> Sight {
+        Sight {
+            tracker: TrackerSight::Read { complete, blocked: blocked.map(str::to_owned) },
+            promised: false,
+            fingerprint: "f".into(),
+        }
+    }
+
+    fn check(passed: bool) -> CheckResult {
+        CheckResult { name: "test".into(), passed, how: "exit code 1".into(), output: "boom".into() }
+    }
+
+    fn end(verdict: Verdict) -> (Status, Reason) {
+        match verdict {
+            Verdict::End(outcome) => (outcome.status, outcome.reason),
+            Verdict::Next { .. } => panic!("it goes on"),
+        }
+    }
+
+    #[test]
+    fn completing_on_the_last_turn_is_completed() {
+        assert_eq!(end(judge(&rules(), 3, 0, &seen(true, None), &[])), (Status::Completed, Reason::Marker));
+    }
+
+    #[test]
+    fn complete_is_asked_before_blocked_stuck_and_exhausted() {
+        let verdict = judge(&rules(), 9, 9, &seen(true, Some("x")), &[check(true)]);
+        assert_eq!(end(verdict), (Status::Completed, Reason::Marker));
+    }
+
+    #[test]
+    fn a_missing_tracker_is_asked_first() {
+        let sight = Sight { tracker: TrackerSight::Missing, promised: true, fingerprint: String::new() };
+        assert_eq!(end(judge(&rules(), 1, 0, &sight, &[])), (Status::Failed, Reason::MissingTracker));
+    }
+
+    #[test]
+    fn blocked_is_asked_before_stuck() {
+        assert_eq!(end(judge(&rules(), 3, 9, &seen(false, Some("no key")), &[])), (Status::Blocked, Reason::BlockedMarker));
+    }
+
+    #[test]
+    fn stuck_is_asked_before_exhausted() {
+        assert_eq!(end(judge(&rules(), 3, 2, &seen(false, None), &[])), (Status::Blocked, Reason::Stuck));
+        assert_eq!(end(judge(&rules(), 3, 1, &seen(false, None), &[])), (Status::Exhausted, Reason::MaxIterations));
+    }
+
+    #[test]
+    fn a_claim_with_failing_checks_goes_on_with_their_output() {
+        let Verdict::Next { feedback: Some(text) } = judge(&rules(), 1, 0, &seen(true, None), &[check(false)]) else {
+            panic!("it goes on with feedback")
+        };
+        assert!(text.contains("marked the task as complete") && text.contains("boom"), "{text}");
+    }
+
+    #[test]
+    fn a_claim_with_failing_checks_on_the_last_turn_is_exhausted() {
+        let verdict = judge(&rules(), 3, 0, &seen(true, None), &[check(false)]);
+        assert_eq!(end(verdict), (Status::Exhausted, Reason::MaxIterations));
+    }
+
+    #[test]
+    fn a_promise_completes_without_a_marker() {
+        let sight = Sight { promised: true, ..seen(false, None) };
+        assert_eq!(end(judge(&rules(), 1, 0, &sight, &[])), (Status::Completed, Reason::Promise));
+    }
+
+    #[test]
+    fn unlimited_turns_never_exhaust() {
+        let rules = Rules { max_iterations: 0, stuck_after: 0, ..rules() };
+        assert_eq!(judge(&rules, 5000, 5000, &seen(false, None), &[]), Verdict::Next { feedback: None });
+    }
+}

@@ -1,0 +1,98 @@
+//! Collects what is wrong in one text while it is read, so that all of it is said at once.
+//!
+//! Bounded: a hostile file with a hundred thousand unknown fields gives a short list.
+
+use crate::diagnostic::{Diagnostic, Severity};
+
+/// The most errors, and the most warnings, kept from one text.
+const MOST: usize = 50;
+
+/// What was found in one text so far.
+pub(crate) struct Findings<'a> {
+    text: Option<&'a str>,
+    file: Option<&'a str>,
+    errors: usize,
+    warnings: usize,
+    kept: Vec<(usize, Diagnostic)>,
+}
+
+impl<'a> Findings<'a> {
+    /// For a text in a file.
+    pub(crate) fn in_text(text: &'a str, file: Option<&'a str>) -> Findings<'a> {
+        Findings { text: Some(text), file, errors: 0, warnings: 0, kept: Vec::new() }
+    }
+
+    /// For a variable or a flag, which has no lines.
+    pub(crate) fn in_pair(name: &'a str) -> Findings<'a> {
+        Findings { text: None, file: Some(name), errors: 0, warnings: 0, kept: Vec::new() }
+    }
+
+    /// Whether anything makes the text useless.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Notes an error at a byte of the text.
+    pub(crate) fn error(&mut self, at: usize, message: &str, hint: Option<String>) {
+        self.errors += 1;
+        if self.errors <= MOST {
+            self.keep(Severity::Error, at, message, hint);
+        }
+    }
+
+    /// Notes a warning at a byte of the text.
+    pub(crate) fn warn(&mut self, at: usize, message: &str, hint: Option<String>) {
+        self.warnings += 1;
+        if self.warnings <= MOST {
+            self.keep(Severity::Warning, at, message, hint);
+        }
+    }
+
+    fn keep(&mut self, severity: Severity, at: usize, message: &str, hint: Option<String>) {
+        let mut diagnostic = Diagnostic::new(severity, message).in_file(self.file).hint(hint);
+        if let Some(text) = self.text {
+            diagnostic = diagnostic.at(text, at);
+        }
+        self.kept.push((at, diagnostic));
+    }
+
+    /// All of them, in the order of the text.
+    pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
+        self.kept.sort_by_key(|(at, _)| *at);
+        let unsaid = (self.errors + self.warnings).saturating_sub(self.kept.len());
+        let mut list: Vec<Diagnostic> = self.kept.into_iter().map(|(_, diagnostic)| diagnostic).collect();
+        if unsaid > 0 {
+            let message = format!("{unsaid} more problems are not shown");
+            list.push(Diagnostic::new(Severity::Warning, &message).in_file(self.file));
+        }
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_everything_in_the_order_of_the_text() {
+        let mut findings = Findings::in_text("abc", Some("x"));
+        findings.warn(2, "second", None);
+        findings.error(0, "first", None);
+        assert!(findings.has_errors());
+        let messages: Vec<String> = findings.finish().into_iter().map(|d| d.message).collect();
+        assert_eq!(messages, ["first", "second"]);
+    }
+
+    #[test]
+    fn a_flood_of_warnings_is_cut_and_hides_no_error() {
+        let mut findings = Findings::in_text("abc", None);
+        for _ in 0..10_000 {
+            findings.warn(0, "again", None);
+        }
+        findings.error(1, "the one that matters", None);
+        let list = findings.finish();
+        assert_eq!(list.len(), MOST + 2);
+        assert!(list.iter().any(Diagnostic::is_error));
+        assert_eq!(list.last().unwrap().message, "9950 more problems are not shown");
+    }
+}

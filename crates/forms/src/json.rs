@@ -1,0 +1,405 @@
+//! Reads JSON into values that know where they stand.
+//!
+//! Written by hand because every value needs its position: a wrong type deep in a document is
+//! reported where it is, and all such mistakes in one go, which serde_json cannot do. Strict
+//! JSON only: comments, trailing commas and single quotes are refused by name. What the fields
+//! mean is left to the readers of each document.
+
+/// A value and the byte it starts at.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) at: usize,
+    pub(crate) value: Value,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Boolean(bool),
+    /// As written: whoever wants a whole number must see whether it is one.
+    Number(String),
+    Text(String),
+    List(Vec<Node>),
+    Object(Vec<Member>),
+}
+
+/// A field of an object; a repeated key is kept, for the reader to complain about.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Member {
+    pub(crate) key: String,
+    pub(crate) key_at: usize,
+    pub(crate) node: Node,
+}
+
+/// Why a text is not JSON, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) at: usize,
+    pub(crate) message: String,
+    pub(crate) hint: Option<&'static str>,
+}
+
+/// Deeper than any document of ours; keeps a hostile one from exhausting the stack.
+const DEEPEST: usize = 64;
+
+/// Reads a whole document. The byte order mark, if any, is to be removed before.
+pub(crate) fn read(text: &str) -> Result<Node, Broken> {
+    let mut reader = Reader { text, at: 0, depth: 0 };
+    reader.skip_space()?;
+    if reader.peek().is_none() {
+        return Err(broken(reader.at, "the file is empty", None));
+    }
+    let node = reader.value()?;
+    reader.skip_space()?;
+    match reader.peek() {
+        None => Ok(node),
+        Some(_) => Err(broken(reader.at, "there is more text after the end of the document", None)),
+    }
+}
+
+/// What a value is called in a message.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Boolean(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::Text(_) => "a string",
+        Value::List(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn broken(at: usize, message: impl Into<String>, hint: Option<&'static str>) -> Broken {
+    Broken { at, message: message.into(), hint }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn peek_char(&self) -> Option<char> {
+        self.text.get(self.at..)?.chars().next()
+    }
+
+    fn next_char(&mut self) -> Option<char> {
+        let c = self.peek_char()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn skip_space(&mut self) -> Result<(), Broken> {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        if rest.starts_with("//") || rest.starts_with("/*") || rest.starts_with('#') {
+            return Err(broken(self.at, "comments are not allowed in JSON", Some("remove the comment")));
+        }
+        Ok(())
+    }
+
+    fn unexpected(&self, wanted: &str) -> Broken {
+        let (found, hint) = match self.peek_char() {
+            None => ("the end of the file".to_owned(), None),
+            Some('\'') => ("`'`".to_owned(), Some("strings are written with double quotes")),
+            Some(c) => (format!("`{c}`"), None),
+        };
+        broken(self.at, format!("expected {wanted}, found {found}"), hint)
+    }
+
+    fn value(&mut self) -> Result<Node, Broken> {
+        let at = self.at;
+        let value = match self.peek() {
+            Some(b'{') => self.nested(Self::object)?,
+            Some(b'[') => self.nested(Self::list)?,
+            Some(b'"') => Value::Text(self.string()?),
+            Some(b'-' | b'0'..=b'9') => Value::Number(self.number()?),
+            _ => self.word()?,
+        };
+        Ok(Node { at, value })
+    }
+
+    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Broken>) -> Result<Value, Broken> {
+        if self.depth == DEEPEST {
+            return Err(broken(self.at, format!("nested more than {DEEPEST} levels deep"), None));
+        }
+        self.depth += 1;
+        self.at += 1;
+        let value = read(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn object(&mut self) -> Result<Value, Broken> {
+        let mut members = Vec::new();
+        self.skip_space()?;
+        if self.eat(b'}') {
+            return Ok(Value::Object(members));
+        }
+        loop {
+            members.push(self.member()?);
+            self.skip_space()?;
+            if self.eat(b'}') {
+                return Ok(Value::Object(members));
+            }
+            self.comma("`,` or `}`", b'}')?;
+        }
+    }
+
+    fn member(&mut self) -> Result<Member, Broken> {
+        let key_at = self.at;
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected("a field name in double quotes"));
+        }
+        let key = self.string()?;
+        self.skip_space()?;
+        if !self.eat(b':') {
+            return Err(self.unexpected("`:` after the field name"));
+        }
+        self.skip_space()?;
+        Ok(Member { key, key_at, node: self.value()? })
+    }
+
+    fn list(&mut self) -> Result<Value, Broken> {
+        let mut items = Vec::new();
+        self.skip_space()?;
+        if self.eat(b']') {
+            return Ok(Value::List(items));
+        }
+        loop {
+            items.push(self.value()?);
+            self.skip_space()?;
+            if self.eat(b']') {
+                return Ok(Value::List(items));
+            }
+            self.comma("`,` or `]`", b']')?;
+        }
+    }
+
+    /// Reads the comma between two values, and what stands before the second.
+    fn comma(&mut self, wanted: &str, closing: u8) -> Result<(), Broken> {
+        let at = self.at;
+        if !self.eat(b',') {
+            return Err(self.unexpected(wanted));
+        }
+        self.skip_space()?;
+        if self.peek() == Some(closing) {
+            return Err(broken(at, "a comma with nothing after it", Some("remove the comma")));
+        }
+        Ok(())
+    }
+
+    fn word(&mut self) -> Result<Value, Broken> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let length = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+        let word = rest.get(..length).unwrap_or_default();
+        let value = match word {
+            "true" => Value::Boolean(true),
+            "false" => Value::Boolean(false),
+            "null" => Value::Null,
+            "" => return Err(self.unexpected("a value")),
+            word => {
+                let message = format!("expected a value, found {}", crate::words::quoted(word));
+                let hint = "strings are written with double quotes; true, false and null in lower case";
+                return Err(broken(self.at, message, Some(hint)));
+            }
+        };
+        self.at += length;
+        Ok(value)
+    }
+
+    fn number(&mut self) -> Result<String, Broken> {
+        let start = self.at;
+        self.eat(b'-');
+        if !self.eat(b'0') {
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'0'..=b'9')) {
+            return Err(broken(start, "a number may not start with a zero", None));
+        }
+        if self.eat(b'.') {
+            self.digits()?;
+        }
+        if self.eat(b'e') || self.eat(b'E') {
+            let _sign = self.eat(b'+') || self.eat(b'-');
+            self.digits()?;
+        }
+        Ok(self.text.get(start..self.at).unwrap_or_default().to_owned())
+    }
+
+    fn digits(&mut self) -> Result<(), Broken> {
+        if !matches!(self.peek(), Some(b'0'..=b'9')) {
+            return Err(self.unexpected("a digit"));
+        }
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<String, Broken> {
+        let opened = self.at;
+        self.at += 1;
+        let mut text = String::new();
+        loop {
+            let at = self.at;
+            match self.next_char() {
+                None => return Err(broken(opened, "this string is never closed", None)),
+                Some('"') => return Ok(text),
+                Some('\\') => text.push(self.escape(at)?),
+                Some('\n' | '\r') => {
+                    let hint = Some("write a line break as \\n");
+                    return Err(broken(opened, "this string is not closed on its line", hint));
+                }
+                Some(c) if c < ' ' => {
+                    let code = u32::from(c);
+                    let message = format!("a control character in a string must be written as \\u{code:04x}");
+                    return Err(broken(at, message, None));
+                }
+                Some(c) => text.push(c),
+            }
+        }
+    }
+
+    /// Reads what follows a backslash, which stands at `at`.
+    fn escape(&mut self, at: usize) -> Result<char, Broken> {
+        match self.next_char() {
+            Some('"') => Ok('"'),
+            Some('\\') => Ok('\\'),
+            Some('/') => Ok('/'),
+            Some('b') => Ok('\u{8}'),
+            Some('f') => Ok('\u{c}'),
+            Some('n') => Ok('\n'),
+            Some('r') => Ok('\r'),
+            Some('t') => Ok('\t'),
+            Some('u') => self.unicode(at),
+            _ => Err(broken(at, "unknown escape in a string", Some("a backslash itself is written as \\\\"))),
+        }
+    }
+
+    fn unicode(&mut self, at: usize) -> Result<char, Broken> {
+        let half = || broken(at, "half of a surrogate pair in a string", None);
+        let first = self.hex(at)?;
+        if !(0xd800..0xe000).contains(&first) {
+            return char::from_u32(first).ok_or_else(half);
+        }
+        if first >= 0xdc00 || !(self.eat(b'\\') && self.eat(b'u')) {
+            return Err(half());
+        }
+        let second = self.hex(at)?;
+        if !(0xdc00..0xe000).contains(&second) {
+            return Err(half());
+        }
+        char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)).ok_or_else(half)
+    }
+
+    fn hex(&mut self, at: usize) -> Result<u32, Broken> {
+        let digits = self.text.get(self.at..self.at + 4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
+        let code = digits.and_then(|d| u32::from_str_radix(d, 16).ok());
+        let code = code.ok_or_else(|| broken(at, "\\u must be followed by four hexadecimal digits", None))?;
+        self.at += 4;
+        Ok(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(node: &Node) -> serde_json::Value {
+        match &node.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Boolean(b) => (*b).into(),
+            Value::Number(n) => serde_json::from_str(n).unwrap(),
+            Value::Text(t) => t.clone().into(),
+            Value::List(items) => items.iter().map(plain).collect(),
+            Value::Object(members) => members.iter().map(|m| (m.key.clone(), plain(&m.node))).collect(),
+        }
+    }
+
+    #[test]
+    fn reads_what_serde_json_reads() {
+        let texts = [
+            r#"{"a": [1, -2.5, 1e3, 0, -0.0E+1], "b": {"c": null, "d": true, "e": false}}"#,
+            r#""\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00é😀""#,
+            " \r\n\t[ ] ",
+            "{}",
+            "\"\u{7f}\u{2028}\"",
+        ];
+        for text in texts {
+            let expected: serde_json::Value = serde_json::from_str(text).unwrap();
+            assert_eq!(plain(&read(text).unwrap()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_know_where_they_stand() {
+        let text = "{\n  \"a\": [true]\n}";
+        let Value::Object(members) = read(text).unwrap().value else { panic!() };
+        assert_eq!((members[0].key_at, members[0].node.at), (4, 9));
+        let Value::List(items) = &members[0].node.value else { panic!() };
+        assert_eq!(items[0].at, 10);
+    }
+
+    #[test]
+    fn broken_text_is_refused_where_it_breaks() {
+        let cases = [
+            ("", 0, "the file is empty"),
+            ("  \n", 3, "the file is empty"),
+            ("{", 1, "expected a field name in double quotes, found the end of the file"),
+            ("{\"a\" 1}", 5, "expected `:` after the field name, found `1`"),
+            ("{\"a\": }", 6, "expected a value, found `}`"),
+            ("{\"a\": 1 \"b\": 2}", 8, "expected `,` or `}`, found `\"`"),
+            ("{\"a\": 1,}", 7, "a comma with nothing after it"),
+            ("[1,\n]", 2, "a comma with nothing after it"),
+            ("[1 2]", 3, "expected `,` or `]`, found `2`"),
+            ("{'a': 1}", 1, "expected a field name in double quotes, found `'`"),
+            ("// x\n{}", 0, "comments are not allowed in JSON"),
+            ("{} /* x */", 3, "comments are not allowed in JSON"),
+            ("# x", 0, "comments are not allowed in JSON"),
+            ("{} {}", 3, "there is more text after the end of the document"),
+            ("True", 0, "expected a value, found `True`"),
+            ("[truex]", 1, "expected a value, found `truex`"),
+            ("01", 0, "a number may not start with a zero"),
+            ("1.", 2, "expected a digit, found the end of the file"),
+            ("-", 1, "expected a digit, found the end of the file"),
+            ("+1", 0, "expected a value, found `+`"),
+            ("\"abc", 0, "this string is never closed"),
+            ("\"a\nb\"", 0, "this string is not closed on its line"),
+            ("\"a\u{1b}\"", 2, "a control character in a string must be written as \\u001b"),
+            ("\"\\x\"", 1, "unknown escape in a string"),
+            ("\"\\u12g4\"", 1, "\\u must be followed by four hexadecimal digits"),
+            ("\"\\u+123\"", 1, "\\u must be followed by four hexadecimal digits"),
+            ("\"\\ud800\"", 1, "half of a surrogate pair in a string"),
+            ("\"\\ud800\\u0041\"", 1, "half of a surrogate pair in a string"),
+            ("\"\\udc00\"", 1, "half of a surrogate pair in a string"),
+        ];
+        for (text, at, message) in cases {
+            let broken = read(text).unwrap_err();
+            assert_eq!((broken.at, broken.message.as_str()), (at, message), "{text:?}");
+            assert!(serde_json::from_str::<serde_json::Value>(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_and_not_a_stack_overflow() {
+        let deep = "[".repeat(DEEPEST) + &"]".repeat(DEEPEST);
+        assert!(read(&deep).is_ok());
+        let message = read(&"[".repeat(1_000_000)).unwrap_err().message;
+        assert_eq!(message, "nested more than 64 levels deep");
+    }
+}

@@ -1,0 +1,92 @@
+//! The words a person may write in one place, and the one they probably meant.
+
+/// Words with their meanings.
+pub(crate) struct Words<T: 'static>(pub(crate) &'static [(&'static str, T)]);
+
+impl<T: Copy + PartialEq> Words<T> {
+    /// What a word means.
+    pub(crate) fn meaning(&self, word: &str) -> Option<T> {
+        self.0.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning)
+    }
+
+    /// How a meaning is written.
+    pub(crate) fn word(&self, meaning: T) -> &'static str {
+        self.0.iter().find(|(_, known)| *known == meaning).map_or("", |(word, _)| *word)
+    }
+
+    /// What is wrong with a word that means nothing here, and which one was probably meant.
+    pub(crate) fn unknown(&self, word: &str) -> (String, Option<String>) {
+        let known = self.0.iter().map(|(word, _)| *word);
+        let listed: Vec<String> = known.clone().map(|word| format!("`{word}`")).collect();
+        (format!("must be one of {}, found {}", listed.join(", "), quoted(word)), did_you_mean(word, known))
+    }
+}
+
+/// The most characters of a stranger's word that a message repeats.
+const SHOWN: usize = 60;
+
+/// A stranger's text as it is repeated in a message.
+pub(crate) fn quoted(text: &str) -> String {
+    if text.chars().nth(SHOWN).is_none() {
+        return format!("`{text}`");
+    }
+    let head: String = text.chars().take(SHOWN).collect();
+    format!("`{head}…`")
+}
+
+/// A hint naming the known word nearest to an unknown one, if any is near.
+pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|near| format!("did you mean `{near}`?"))
+}
+
+fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.chars().nth(SHOWN).is_some() {
+        return None;
+    }
+    let plain = simplified(word);
+    // One slip in a short word, more in a long one; swapped letters are one slip.
+    let allowed = (plain.chars().count() / 3).clamp(1, 3);
+    known
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(&plain, &simplified(candidate)), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Case and separators aside: `max_iterations` and `maxIterations` are one word here.
+fn simplified(word: &str) -> String {
+    word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_word_that_was_meant() {
+        let known = ["maxIterations", "mode", "model", "enabled"];
+        let cases = [
+            ("max_iterations", Some("maxIterations")),
+            ("maxIteration", Some("maxIterations")),
+            ("enabeld", Some("enabled")),
+            ("MODE", Some("mode")),
+            ("modell", Some("model")),
+            ("temperature", None),
+            ("", None),
+        ];
+        for (typed, meant) in cases {
+            assert_eq!(nearest(typed, known), meant, "{typed}");
+        }
+        assert_eq!(nearest(&"m".repeat(1000), known), None);
+    }
+
+    #[test]
+    fn an_unknown_word_is_answered_with_the_known_ones() {
+        let words = Words(&[("deny", 1), ("allow", 2)]);
+        let (message, hint) = words.unknown("alow");
+        assert_eq!(message, "must be one of `deny`, `allow`, found `alow`");
+        assert_eq!(hint.as_deref(), Some("did you mean `allow`?"));
+        assert_eq!((words.meaning("deny"), words.word(2)), (Some(1), "allow"));
+    }
+}

@@ -1,0 +1,300 @@
+//! `windlass hook EVENT`: carries one hook call of an agent to the run's socket and the answer back.
+//!
+//! It decides nothing while the engine answers. When nobody answers it fails in the safe direction:
+//! what asks for permission is denied, everything else (Stop above all) goes ahead in silence.
+//!
+//! An agent waits for this program at every tool call, so it is built to be as cheap to start as
+//! `/bin/true`: the request is put together by hand around the payload as it came, and nothing is
+//! formatted or printed through the standard streams.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use windlass_core::hook::wire::{Reply, WIRE_VERSION, env};
+
+/// How long missing connections are put up with, in all.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Overrides [`PATIENCE`], in milliseconds.
+const PATIENCE_VARIABLE: &str = "WINDLASS_HOOK_PATIENCE_MS";
+/// The nap between two attempts starts here, grows by as much, and ends at five times this.
+const NAP: Duration = Duration::from_millis(50);
+/// No hook writes as much as this, no engine answers as much.
+const LARGEST_LINE: usize = 64 << 20;
+const FIRST_READ: usize = 16 << 10;
+
+/// Denied, and the agent is told why. Exit code 1 would let the tool run.
+const DENIED: u8 = 2;
+
+/// Runs the forwarder; `args` are those behind `hook`: `EVENT [--limit SECONDS]`.
+pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let Some(socket) = std::env::var_os(env::SOCKET) else {
+        return ExitCode::SUCCESS;
+    };
+    let Some(call) = Call::from_args(args) else {
+        say(rustix::stdio::stderr(), b"usage: windlass hook EVENT [--limit SECONDS]\n");
+        return ExitCode::FAILURE;
+    };
+    match call.forward(&socket) {
+        Ok(exit) => ExitCode::from(exit),
+        Err(why) => call.give_up(why),
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy)]
+enum NoAnswer {
+    /// The payload could not be read.
+    Payload,
+    /// The socket's path cannot be one.
+    Address,
+    /// Nobody answered within the patience or the limit.
+    Silence,
+    /// The answer could not be handed to the agent.
+    Output,
+}
+
+impl NoAnswer {
+    fn text(self) -> &'static [u8] {
+        match self {
+            NoAnswer::Payload => b"windlass: denied, the hook's input could not be read\n",
+            NoAnswer::Address => b"windlass: denied, WINDLASS_SOCKET is no path of a socket\n",
+            NoAnswer::Silence => b"windlass: denied, the run does not answer (its Windlass is gone)\n",
+            NoAnswer::Output => b"windlass: denied, the answer could not be written\n",
+        }
+    }
+}
+
+/// One call of a hook.
+struct Call {
+    event: OsString,
+    until: Option<Instant>,
+}
+
+impl Call {
+    fn from_args(mut args: impl Iterator<Item = OsString>) -> Option<Call> {
+        let event = args.next().filter(|name| is_plain(name))?;
+        let mut until = None;
+        while let Some(arg) = args.next() {
+            if arg != "--limit" {
+                return None;
+            }
+            let seconds = args.next()?.to_str()?.parse().ok()?;
+            until = Instant::now().checked_add(Duration::from_secs(seconds));
+        }
+        Some(Call { event, until })
+    }
+
+    fn forward(&self, socket: &OsStr) -> Result<u8, NoAnswer> {
+        let id = new_id();
+        let line = self.request(&id).ok_or(NoAnswer::Payload)?;
+        let address = SocketAddrUnix::new(socket.as_bytes()).map_err(|_| NoAnswer::Address)?;
+        let reply = self.ask(&address, &line, &id).ok_or(NoAnswer::Silence)?;
+        let printed = say(rustix::stdio::stdout(), reply.stdout.as_bytes())
+            && say(rustix::stdio::stderr(), reply.stderr.as_bytes());
+        if printed { Ok(reply.exit) } else { Err(NoAnswer::Output) }
+    }
+
+    /// The line for the engine. The payload is read right behind the head, so that five
+    /// megabytes of it are never copied.
+    fn request(&self, id: &[u8]) -> Option<Vec<u8>> {
+        let mut line = Vec::with_capacity(FIRST_READ);
+        for part in [&b"{\"v\":1,\"id\":\""[..], id, b"\",\"event\":\"", self.event.as_bytes(), b"\",\"payload\":"] {
+            line.extend_from_slice(part);
+        }
+        let head = line.len();
+        read_stdin(&mut line)?;
+        let payload = line.get_mut(head..)?;
+        for byte in payload.iter_mut() {
+            if matches!(*byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        if payload.trim_ascii().is_empty() {
+            line.extend_from_slice(b"null");
+        }
+        line.extend_from_slice(b"}\n");
+        Some(line)
+    }
+
+    /// Asks until there is an answer. The same line, and so the same id, goes out every time:
+    /// the engine decides an id once.
+    fn ask(&self, address: &SocketAddrUnix, line: &[u8], id: &[u8]) -> Option<Reply> {
+        if let Some(reply) = self.exchange(address, line, id) {
+            return Some(reply);
+        }
+        let mut patience = Patience::from_env();
+        while !self.is_over() && patience.nap() {
+            if let Some(reply) = self.exchange(address, line, id) {
+                return Some(reply);
+            }
+        }
+        None
+    }
+
+    /// One connection, one line each way. Whatever goes wrong is no answer.
+    fn exchange(&self, address: &SocketAddrUnix, line: &[u8], id: &[u8]) -> Option<Reply> {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
+        self.bound(&socket)?;
+        net::connect(&socket, address).ok()?;
+        if !write_all(&socket, line) {
+            return None;
+        }
+        let answer = self.read_answer(&socket)?;
+        let reply: Reply = serde_json::from_slice(&answer).ok()?;
+        (reply.v == WIRE_VERSION && reply.id.as_bytes() == id).then_some(reply)
+    }
+
+    fn read_answer(&self, socket: &OwnedFd) -> Option<Vec<u8>> {
+        let mut answer = Vec::with_capacity(4 << 10);
+        while answer.last() != Some(&b'\n') {
+            if !read_more(socket, &mut answer)? {
+                return None;
+            }
+            self.bound(socket)?;
+        }
+        Some(answer)
+    }
+
+    /// Lets no operation on the socket last beyond the limit, if there is one.
+    fn bound(&self, socket: &OwnedFd) -> Option<()> {
+        let Some(until) = self.until else { return Some(()) };
+        let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+        sockopt::set_socket_timeout(socket, sockopt::Timeout::Send, Some(left)).ok()?;
+        sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(left)).ok()
+    }
+
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
+
+    fn give_up(&self, why: NoAnswer) -> ExitCode {
+        if self.event != "PreToolUse" && self.event != "PermissionRequest" {
+            return ExitCode::SUCCESS;
+        }
+        say(rustix::stdio::stderr(), why.text());
+        ExitCode::from(DENIED)
+    }
+}
+
+/// How long the forwarder still naps between attempts. Time spent on an open connection is not
+/// counted, as a person may be thinking; so an engine that takes calls and drops them is left too.
+struct Patience {
+    left: Duration,
+    nap: Duration,
+}
+
+impl Patience {
+    fn from_env() -> Patience {
+        let set = std::env::var_os(PATIENCE_VARIABLE).and_then(|text| text.to_str()?.parse().ok());
+        Patience { left: set.map_or(PATIENCE, Duration::from_millis), nap: NAP }
+    }
+
+    /// Sleeps, or says that the patience is at its end.
+    fn nap(&mut self) -> bool {
+        let nap = self.nap.min(self.left);
+        if nap.is_zero() {
+            return false;
+        }
+        std::thread::sleep(nap);
+        self.left -= nap;
+        self.nap = (self.nap + NAP).min(NAP * 5);
+        true
+    }
+}
+
+/// A name that needs no escaping in JSON.
+fn is_plain(name: &OsStr) -> bool {
+    !name.is_empty() && name.as_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+const ID_BYTES: usize = 20;
+
+/// Process, time and chance: no other call has the same id, even where one of them fails.
+fn new_id() -> [u8; 2 * ID_BYTES] {
+    let mut chance = [0; 8];
+    let _ = rustix::rand::getrandom(&mut chance, rustix::rand::GetRandomFlags::empty());
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = now.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(now.subsec_nanos()));
+    let (process, now) = (std::process::id().to_be_bytes(), now.to_be_bytes());
+    let mut id = [b'0'; 2 * ID_BYTES];
+    let bytes = process.into_iter().chain(now).chain(chance);
+    for (pair, byte) in id.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&[hex_digit(byte >> 4), hex_digit(byte & 15)]);
+    }
+    id
+}
+
+fn hex_digit(nibble: u8) -> u8 {
+    if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 }
+}
+
+fn read_stdin(into: &mut Vec<u8>) -> Option<()> {
+    while read_more(rustix::stdio::stdin(), into)? {}
+    Some(())
+}
+
+/// Reads once; false at the end, nothing on an error or when it is too much.
+fn read_more(from: impl AsFd, into: &mut Vec<u8>) -> Option<bool> {
+    if into.len() >= LARGEST_LINE {
+        return None;
+    }
+    if into.len() == into.capacity() {
+        into.reserve(into.len().max(FIRST_READ));
+    }
+    let count = retry_on_intr(|| rustix::io::read(&from, spare_capacity(into))).ok()?;
+    Some(count > 0)
+}
+
+fn write_all(to: impl AsFd, mut bytes: &[u8]) -> bool {
+    while !bytes.is_empty() {
+        match rustix::io::write(&to, bytes) {
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Writes past the buffered standard streams, which are expensive to set up.
+fn say(to: impl AsFd, text: &[u8]) -> bool {
+    write_all(to, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_plain_and_never_the_same() {
+        let (one, other) = (new_id(), new_id());
+        assert_ne!(one, other);
+        assert!(one.iter().all(u8::is_ascii_hexdigit));
+    }
+
+    #[test]
+    fn arguments_are_an_event_and_perhaps_a_limit() {
+        let args = |list: &[&str]| Call::from_args(list.iter().map(OsString::from).collect::<Vec<_>>().into_iter());
+        assert!(args(&["Stop"]).is_some_and(|call| call.until.is_none()));
+        assert!(args(&["Stop", "--limit", "5"]).is_some_and(|call| call.until.is_some()));
+        assert!(args(&[]).is_none());
+        assert!(args(&["Stop\""]).is_none());
+        assert!(args(&["Stop", "--limit", "soon"]).is_none());
+        assert!(args(&["Stop", "--else"]).is_none());
+    }
+
+    #[test]
+    fn patience_is_spent_by_naps() {
+        let mut patience = Patience { left: Duration::from_millis(3), nap: Duration::from_millis(2) };
+        assert!(patience.nap());
+        assert!(patience.nap());
+        assert!(!patience.nap());
+    }
+}

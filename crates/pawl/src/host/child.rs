@@ -1,0 +1,139 @@
+//! How the child is born, watched and ended: terminate, grace, kill.
+//!
+//! Only the child's own group is signalled here; what left that group is the business of [`super::sweep`].
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process_group, set_parent_process_death_signal,
+    setsid, wait,
+};
+use windlass_core::hook::wire::env;
+use windlass_core::launch::{EndedBy, Launch};
+
+use super::folder::Streams;
+use super::signals::{Signals, Wake};
+
+/// How a child ended.
+pub(super) struct Ending {
+    pub(super) status: WaitStatus,
+    pub(super) ended_by: Option<EndedBy>,
+}
+
+/// Starts the child in a session of its own, with the environment of the launch and nothing else.
+pub(super) fn spawn(launch: &Launch, streams: Streams) -> Result<Pid, String> {
+    let (program, arguments) = launch.argv.split_first().ok_or("there is no program to start")?;
+    if !Path::new(&launch.cwd).is_dir() {
+        return Err(format!("the working folder {} is not there", launch.cwd));
+    }
+    #[expect(clippy::disallowed_methods, reason = "the one door of the host: every long child is born here")]
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&launch.cwd);
+    command.env_clear().envs(launch.env.iter().map(|(name, value)| (name, value)));
+    command.env(env::SESSION, &launch.cookie);
+    command.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr);
+    run_before_exec(&mut command, getpid());
+    let child = command.spawn().map_err(|error| format!("`{program}` could not be started: {error}"))?;
+    Ok(Pid::from_child(&child))
+}
+
+#[expect(unsafe_code, reason = "a session and a parent-death signal can only be set in the child itself")]
+fn run_before_exec(command: &mut Command, host: Pid) {
+    // SAFETY: between fork and exec the closure makes three system calls; it takes no lock and
+    // allocates nothing.
+    unsafe {
+        command.pre_exec(move || be_born(host));
+    }
+}
+
+fn be_born(host: Pid) -> io::Result<()> {
+    setsid()?;
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    // A host that died before the line above would never be noticed.
+    if getppid() != Some(host) {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    Ok(())
+}
+
+/// Waits for the child's end and brings it about when asked to or when its time is over.
+pub(super) fn watch(child: Pid, launch: &Launch, born: Instant, signals: &Signals) -> io::Result<Ending> {
+    let mut watch = Watch {
+        child,
+        grace: Duration::from_millis(launch.grace_ms),
+        timer: launch.deadline_ms.and_then(|ms| born.checked_add(Duration::from_millis(ms))),
+        ended_by: None,
+        requests: 0,
+    };
+    loop {
+        if let Some(status) = reap(child)? {
+            return Ok(Ending { status, ended_by: watch.ended_by });
+        }
+        let left = watch.timer.map(|timer| timer.saturating_duration_since(Instant::now()));
+        match signals.wait(left)? {
+            Wake::Terminate => watch.asked(),
+            Wake::Timeout => watch.time_is_over(),
+            Wake::Look => {}
+        }
+    }
+}
+
+/// Reaps whoever has ended: as subreaper the host inherits every orphan below the child.
+fn reap(child: Pid) -> io::Result<Option<WaitStatus>> {
+    while let Some((pid, status)) = wait(WaitOptions::NOHANG)? {
+        if pid == child {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
+}
+
+/// What has been done about ending the child.
+struct Watch {
+    child: Pid,
+    grace: Duration,
+    /// The deadline, and once the child is being ended the end of the grace.
+    timer: Option<Instant>,
+    ended_by: Option<EndedBy>,
+    requests: u32,
+}
+
+impl Watch {
+    fn asked(&mut self) {
+        self.requests += 1;
+        if self.requests > 1 {
+            self.kill();
+        } else if self.ended_by.is_none() {
+            self.terminate(EndedBy::Request);
+        }
+    }
+
+    fn time_is_over(&mut self) {
+        match self.ended_by {
+            None => self.terminate(EndedBy::Deadline),
+            Some(_) => self.kill(),
+        }
+    }
+
+    fn terminate(&mut self, cause: EndedBy) {
+        self.ended_by = Some(cause);
+        self.timer = Instant::now().checked_add(self.grace);
+        self.signal(Signal::TERM);
+        // A stopped child has to run to notice.
+        self.signal(Signal::CONT);
+    }
+
+    fn kill(&mut self) {
+        self.timer = None;
+        self.signal(Signal::KILL);
+    }
+
+    /// The child is not reaped while it is watched, so its group cannot be another's.
+    fn signal(&self, signal: Signal) {
+        let _ = kill_process_group(self.child, signal);
+    }
+}

@@ -1,0 +1,145 @@
+//! The files of a child's folder, as its host reads and writes them.
+//!
+//! Names and shapes are `core::launch`. The engine made the folder and `launch.json`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::fs::{FlockOperation, flock};
+use windlass_core::launch::{Exit, LAUNCH_VERSION, Launch, files};
+
+const PRIVATE: u32 = 0o600;
+/// A launch carries arguments and an environment; the kernel takes no more than a few megabytes.
+const LARGEST_LAUNCH: u64 = 16 << 20;
+
+/// A child's folder.
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+/// Held for as long as the host lives. Children do not inherit it.
+pub(super) struct Lock {
+    _file: File,
+}
+
+/// Where the child's standard streams go.
+pub(super) struct Streams {
+    pub(super) stdin: Stdio,
+    pub(super) stdout: File,
+    pub(super) stderr: File,
+}
+
+impl Folder {
+    pub(super) fn new(path: PathBuf) -> Folder {
+        Folder { path }
+    }
+
+    /// Takes the lock, or nothing if another host has it.
+    pub(super) fn lock(&self) -> io::Result<Option<Lock>> {
+        let mut file = private().create(true).truncate(false).write(true).open(self.file(files::LOCK))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        file.set_len(0)?;
+        file.write_all(std::process::id().to_string().as_bytes())?;
+        Ok(Some(Lock { _file: file }))
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.file(files::EXIT).exists()
+    }
+
+    pub(super) fn has_started(&self) -> bool {
+        self.file(files::STARTED).exists()
+    }
+
+    /// Reads what to run, or says why it cannot be run.
+    pub(super) fn read_launch(&self) -> Result<Launch, String> {
+        let text = read_bounded(&self.file(files::LAUNCH))
+            .map_err(|error| format!("{} could not be read: {error}", files::LAUNCH))?;
+        let launch: Launch = serde_json::from_slice(&text)
+            .map_err(|error| format!("{} is not understood: {error}", files::LAUNCH))?;
+        if launch.v != LAUNCH_VERSION {
+            return Err(format!("{} has version {}, this host knows {LAUNCH_VERSION}", files::LAUNCH, launch.v));
+        }
+        // The sweep would take an empty cookie for everybody's.
+        if launch.cookie.is_empty() || launch.cookie.contains('\0') {
+            return Err(format!("{} has no usable cookie", files::LAUNCH));
+        }
+        Ok(launch)
+    }
+
+    /// Opens the child's standard streams, or says which cannot be.
+    pub(super) fn open_streams(&self, launch: &Launch) -> Result<Streams, String> {
+        let stdin = match &launch.stdin {
+            None => Stdio::null(),
+            Some(path) => File::open(path)
+                .map_err(|error| format!("standard input {path} could not be opened: {error}"))?
+                .into(),
+        };
+        let stdout = self.open_output(files::STDOUT)?;
+        let stderr = if launch.merge_stderr {
+            stdout.try_clone().map_err(|error| format!("stdout could not be shared: {error}"))?
+        } else {
+            self.open_output(files::STDERR)?
+        };
+        Ok(Streams { stdin, stdout, stderr })
+    }
+
+    fn open_output(&self, name: &str) -> Result<File, String> {
+        private()
+            .create(true)
+            .append(true)
+            .open(self.file(name))
+            .map_err(|error| format!("{name} could not be opened: {error}"))
+    }
+
+    /// Leaves the mark that the child may have done something. It is on disk before the child is.
+    pub(super) fn mark_started(&self) -> io::Result<()> {
+        private().create_new(true).write(true).open(self.file(files::STARTED))?;
+        self.sync()
+    }
+
+    /// Writes how the child ended beside its final place.
+    pub(super) fn write_exit(&self, exit: &Exit) -> io::Result<()> {
+        let mut file = private().create(true).truncate(true).write(true).open(self.exit_draft())?;
+        file.write_all(&serde_json::to_vec(exit)?)?;
+        file.sync_all()
+    }
+
+    /// Puts what [`Folder::write_exit`] wrote into place.
+    pub(super) fn publish_exit(&self) -> io::Result<()> {
+        std::fs::rename(self.exit_draft(), self.file(files::EXIT))?;
+        self.sync()
+    }
+
+    fn exit_draft(&self) -> PathBuf {
+        self.file(&format!("{}.tmp", files::EXIT))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+/// Readable by the user alone, and never somewhere else by a link.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(PRIVATE).custom_flags(libc::O_NOFOLLOW);
+    options
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(path)?.take(LARGEST_LAUNCH).read_to_end(&mut text)?;
+    Ok(text)
+}

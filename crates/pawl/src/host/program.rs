@@ -1,0 +1,114 @@
+//! The life of a host, from the lock to the exit file.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use rustix::process::{Pid, getpid, set_child_subreaper, setsid};
+use windlass_core::launch::{Exit, LAUNCH_VERSION, Launch};
+
+use super::child::{self, Ending};
+use super::crash::{CrashPoints, Point};
+use super::folder::Folder;
+use super::signals::Signals;
+use super::sweep;
+
+/// A former host died after its child was born: starting again could do things twice.
+const FORMER_HOST_DIED: u8 = 3;
+const USAGE: u8 = 2;
+
+/// Runs the host; `args` are those behind `host`: the child's folder.
+pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let (Some(folder), None) = (args.next(), args.next()) else {
+        complain("usage: windlass host DIR");
+        return ExitCode::from(USAGE);
+    };
+    match live(&Folder::new(PathBuf::from(&folder))) {
+        Ok(exit) => exit,
+        Err(error) => {
+            complain(&format!("{}: {error}", folder.display()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn live(folder: &Folder) -> io::Result<ExitCode> {
+    let Some(_lock) = folder.lock()? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    if folder.has_ended() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if folder.has_started() {
+        return Ok(ExitCode::from(FORMER_HOST_DIED));
+    }
+    let crash = CrashPoints::from_env();
+    crash.pass(Point::Locked);
+
+    let signals = stand_alone()?;
+    let exit = keep_child(folder, &signals, &crash)?;
+    folder.write_exit(&exit)?;
+    crash.pass(Point::ExitWritten);
+    folder.publish_exit()?;
+    crash.pass(Point::ExitRenamed);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Leaves the engine's session and becomes the parent of every orphan below.
+fn stand_alone() -> io::Result<Signals> {
+    let signals = Signals::take_over()?;
+    // Refused only to who leads a group already, which serves as well.
+    let _ = setsid();
+    set_child_subreaper(Some(getpid()))?;
+    Ok(signals)
+}
+
+/// The child's whole life. What keeps it from starting is an outcome, not an error of the host.
+fn keep_child(folder: &Folder, signals: &Signals, crash: &CrashPoints) -> io::Result<Exit> {
+    let launch = match folder.read_launch() {
+        Ok(launch) => launch,
+        Err(why) => return Ok(not_started(why)),
+    };
+    let child = match start(folder, &launch, crash)? {
+        Ok(child) => child,
+        Err(why) => return Ok(not_started(why)),
+    };
+    crash.pass(Point::Spawned);
+    let ending = child::watch(child, &launch, Instant::now(), signals)?;
+    crash.pass(Point::Ended);
+    if !sweep::sweep(&launch.cookie, signals)? {
+        complain("something below the child could not be killed");
+    }
+    Ok(ended(&ending))
+}
+
+fn start(folder: &Folder, launch: &Launch, crash: &CrashPoints) -> io::Result<Result<Pid, String>> {
+    let streams = match folder.open_streams(launch) {
+        Ok(streams) => streams,
+        Err(why) => return Ok(Err(why)),
+    };
+    folder.mark_started()?;
+    crash.pass(Point::Started);
+    Ok(child::spawn(launch, streams))
+}
+
+fn not_started(why: String) -> Exit {
+    Exit { v: LAUNCH_VERSION, code: None, signal: None, ended_by: None, spawn_error: Some(why) }
+}
+
+fn ended(ending: &Ending) -> Exit {
+    Exit {
+        v: LAUNCH_VERSION,
+        code: ending.status.exit_status(),
+        signal: ending.status.terminating_signal(),
+        ended_by: ending.ended_by,
+        spawn_error: None,
+    }
+}
+
+/// For whoever watches the host's standard error, if anybody does.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "windlass host: {text}");
+}

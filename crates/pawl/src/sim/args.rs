@@ -1,0 +1,154 @@
+//! The command line of the real CLI, as far as a rehearsal cares.
+//!
+//! Unknown flags are tolerated: what a driver passes on must not end a rehearsal.
+
+/// What was asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Flags {
+    /// A file, or JSON itself.
+    pub(super) settings: Option<String>,
+    pub(super) session_id: Option<String>,
+    pub(super) resume: Option<String>,
+    pub(super) fork: bool,
+    pub(super) model: Option<String>,
+    pub(super) permission_mode: Option<String>,
+    pub(super) mcp_config: Vec<String>,
+    pub(super) plugin_dirs: Vec<String>,
+    /// Report hook calls in the stream.
+    pub(super) hook_events: bool,
+    /// No hooks at all.
+    pub(super) bare: bool,
+    /// The prompt, when it is an argument.
+    pub(super) prompt: Option<String>,
+}
+
+/// Flags that stand alone. Any other flag takes the next argument as its value, unless that
+/// is a flag too.
+const ALONE: &[&str] = &[
+    "-p",
+    "--print",
+    "-c",
+    "--continue",
+    "-d",
+    "--debug",
+    "--verbose",
+    "--bare",
+    "--strict-mcp-config",
+    "--include-partial-messages",
+    "--include-hook-events",
+    "--replay-user-messages",
+    "--dangerously-skip-permissions",
+    "--allow-dangerously-skip-permissions",
+    "--fork-session",
+    "--no-session-persistence",
+    "--disable-slash-commands",
+    "--ide",
+];
+
+/// Flags that take every argument up to the next flag.
+const MANY: &[&str] = &[
+    "--mcp-config",
+    "--add-dir",
+    "--tools",
+    "--allowedTools",
+    "--allowed-tools",
+    "--disallowedTools",
+    "--disallowed-tools",
+    "--betas",
+];
+
+/// Reads the arguments after `sim`.
+pub(super) fn parse(args: &[String]) -> Flags {
+    let mut flags = Flags::default();
+    let mut rest = args.iter().map(String::as_str).peekable();
+    while let Some(arg) = rest.next() {
+        if arg == "--" {
+            flags.prompt = rest.last().map(str::to_owned).or(flags.prompt);
+            break;
+        }
+        if !arg.starts_with('-') || arg == "-" {
+            flags.prompt = Some(arg.to_owned());
+            continue;
+        }
+        if let Some((name, value)) = arg.split_once('=') {
+            flags.set(name, value);
+            continue;
+        }
+        if ALONE.contains(&arg) {
+            flags.switch(arg);
+            continue;
+        }
+        while let Some(value) = rest.next_if(|next| !next.starts_with('-')) {
+            flags.set(arg, value);
+            if !MANY.contains(&arg) {
+                break;
+            }
+        }
+    }
+    flags
+}
+
+impl Flags {
+    fn switch(&mut self, name: &str) {
+        match name {
+            "--include-hook-events" => self.hook_events = true,
+            "--bare" => self.bare = true,
+            "--fork-session" => self.fork = true,
+            "--dangerously-skip-permissions" => self.permission_mode = Some("bypassPermissions".to_owned()),
+            _ => {}
+        }
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        let value = value.to_owned();
+        match name {
+            "--settings" => self.settings = Some(value),
+            "--session-id" => self.session_id = Some(value),
+            "--resume" | "-r" => self.resume = Some(value),
+            "--model" => self.model = Some(value),
+            "--permission-mode" => self.permission_mode = Some(value),
+            "--mcp-config" => self.mcp_config.push(value),
+            "--plugin-dir" => self.plugin_dirs.push(value),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(line: &str) -> Flags {
+        parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_drivers_line_is_understood() {
+        let got = flags(
+            "-p --output-format stream-json --verbose --settings s.json --session-id u --mcp-config a b \
+             --strict-mcp-config --permission-mode default --model opus --plugin-dir x --plugin-dir y",
+        );
+        let expected = Flags {
+            settings: Some("s.json".into()),
+            session_id: Some("u".into()),
+            model: Some("opus".into()),
+            permission_mode: Some("default".into()),
+            mcp_config: vec!["a".into(), "b".into()],
+            plugin_dirs: vec!["x".into(), "y".into()],
+            ..Flags::default()
+        };
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn an_unknown_flag_keeps_its_value_from_being_the_prompt() {
+        assert_eq!(flags("-p --brand-new 7 --other=x --last").prompt, None);
+        assert_eq!(flags("-p --brand-new 7 hello").prompt, Some("hello".into()));
+    }
+
+    #[test]
+    fn a_prompt_may_begin_with_a_dash_after_two() {
+        let args = ["-p", "--", "-rf now"].map(str::to_owned);
+        assert_eq!(parse(&args).prompt, Some("-rf now".into()));
+    }
+}

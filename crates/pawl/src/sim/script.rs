@@ -1,0 +1,348 @@
+//! The script of a rehearsal: turns made of steps, read from JSON.
+//!
+//! Only the shapes and how they are read. Playing them is `play`; what a word in braces
+//! stands for is `words`. Unknown fields are tolerated, and named by `--check`.
+
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Larger scripts are a mistake.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// A whole script.
+#[derive(Debug, Deserialize)]
+pub(super) struct Script {
+    /// Shown by `--check`.
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    /// By iteration, from 1.
+    #[serde(default)]
+    pub(super) turns: Vec<Turn>,
+    /// Played after the last turn.
+    #[serde(default)]
+    pub(super) default: Option<Turn>,
+    /// A pause between steps.
+    #[serde(default)]
+    pub(super) delay_ms: u64,
+}
+
+/// What the agent does from being asked to wanting to stop.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Turn {
+    #[serde(default)]
+    pub(super) steps: Vec<Step>,
+    /// Fields put over those of the result event; `exit_code` is the process's.
+    #[serde(default)]
+    pub(super) result: Map<String, Value>,
+    #[serde(default)]
+    pub(super) usage: Option<Usage>,
+    #[serde(default)]
+    pub(super) cost_usd: Option<f64>,
+    /// Other turns, chosen by attempt, in place of this one.
+    #[serde(default)]
+    pub(super) attempts: Vec<Turn>,
+}
+
+/// The tokens of one turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct Usage {
+    #[serde(alias = "input")]
+    pub(super) input_tokens: u64,
+    #[serde(alias = "output")]
+    pub(super) output_tokens: u64,
+    #[serde(alias = "cache_read")]
+    pub(super) cache_read_input_tokens: u64,
+    #[serde(alias = "cache_creation")]
+    pub(super) cache_creation_input_tokens: u64,
+}
+
+/// One thing the agent does, or one thing that goes wrong.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Step {
+    Say(String),
+    Think(String),
+    Write { path: String, content: String },
+    Append { path: String, content: String },
+    Replace { path: String, old: String, new: String },
+    Bash(String),
+    Tool(Tool),
+    Ask(Ask),
+    Commit(String),
+    Tracker(TrackerEdit),
+    Hang(Hang),
+    SleepMs(u64),
+    WaitFor(String),
+    Crash(Crash),
+    HalfLine(bool),
+    BigLine(usize),
+    Garbage(Garbage),
+    Grandchild(Grandchild),
+    RateLimit(RateLimit),
+    ApiError(ApiError),
+    BackgroundStop(bool),
+    SubagentStop(bool),
+    SkipHooks(bool),
+}
+
+/// Any tool the sim cannot really use: its result is a fixed text.
+#[derive(Debug, Deserialize)]
+pub(super) struct Tool {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) input: Value,
+    #[serde(default)]
+    pub(super) result: Option<String>,
+}
+
+/// A question to a person.
+#[derive(Debug, Deserialize)]
+pub(super) struct Ask {
+    pub(super) question: String,
+    #[serde(default)]
+    pub(super) header: Option<String>,
+    #[serde(default)]
+    pub(super) options: Vec<Choice>,
+}
+
+/// An answer to choose: its label, or label and description.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Choice {
+    Label(String),
+    Whole {
+        label: String,
+        #[serde(default)]
+        description: String,
+    },
+}
+
+/// A change of the tracker, whose path is found in the prompt.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum TrackerEdit {
+    /// On a line of its own at the end.
+    Append(String),
+    /// In place of everything.
+    Write(String),
+}
+
+/// Doing nothing until somebody ends it.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Hang {
+    Plain(bool),
+    How {
+        #[serde(default)]
+        ignore_sigterm: bool,
+    },
+}
+
+/// Dying without a result.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Value")]
+pub(super) enum Crash {
+    Signal(Signal),
+    Code(u8),
+}
+
+/// A line that is no event: text, or bytes that need not be UTF-8.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Garbage {
+    Text(String),
+    Raw { bytes: Vec<u8> },
+}
+
+/// A process left behind in a session of its own.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Grandchild {
+    Plain(bool),
+    Noted { pid_file: String },
+}
+
+/// The account's limit is reached.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RateLimit {
+    /// When it ends, since the epoch.
+    pub(super) resets_at_ms: Option<i64>,
+    /// When it ends, from now.
+    pub(super) resets_in_ms: Option<i64>,
+}
+
+/// The model's service refuses.
+#[derive(Debug, Deserialize)]
+pub(super) struct ApiError {
+    pub(super) status: u16,
+    #[serde(default)]
+    pub(super) message: String,
+}
+
+impl TryFrom<Value> for Crash {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        if let Some(code) = value.as_u64().and_then(|code| u8::try_from(code).ok()) {
+            return Ok(Crash::Code(code));
+        }
+        let named = value.as_str().and_then(signal_named);
+        named.map(Crash::Signal).ok_or_else(|| format!("crash is an exit code or a signal like \"SIGKILL\", not {value}"))
+    }
+}
+
+fn signal_named(name: &str) -> Option<Signal> {
+    Some(match name.strip_prefix("SIG").unwrap_or(name) {
+        "KILL" => Signal::KILL,
+        "TERM" => Signal::TERM,
+        "INT" => Signal::INT,
+        "HUP" => Signal::HUP,
+        "QUIT" => Signal::QUIT,
+        "ABRT" => Signal::ABORT,
+        "SEGV" => Signal::SEGV,
+        "BUS" => Signal::BUS,
+        "PIPE" => Signal::PIPE,
+        _ => return None,
+    })
+}
+
+/// Why a script cannot be played.
+#[derive(Debug)]
+pub(super) enum ScriptError {
+    Unreadable { path: PathBuf, cause: std::io::Error },
+    TooLarge { path: PathBuf },
+    Malformed { path: PathBuf, cause: serde_json::Error },
+    Empty { path: PathBuf },
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScriptError::Unreadable { path, cause } => write!(f, "cannot read the script {}: {cause}", path.display()),
+            ScriptError::TooLarge { path } => {
+                write!(f, "the script {} is larger than {MAX_BYTES} bytes", path.display())
+            }
+            ScriptError::Malformed { path, cause } => {
+                let (line, column) = (cause.line(), cause.column());
+                write!(f, "{}:{line}:{column}: {}", path.display(), without_position(cause))
+            }
+            ScriptError::Empty { path } => {
+                write!(f, "the script {} has neither `turns` nor a `default` turn", path.display())
+            }
+        }
+    }
+}
+
+/// serde_json repeats the position at the end of its text; ours stands in front.
+fn without_position(cause: &serde_json::Error) -> String {
+    let text = cause.to_string();
+    text.rsplit_once(" at line ").map_or(text.clone(), |(before, _)| before.to_owned())
+}
+
+impl Script {
+    /// Reads a script file.
+    pub(super) fn read(path: &Path) -> Result<Script, ScriptError> {
+        Self::parse(path, &read_text(path)?)
+    }
+
+    /// Reads a script's text; the path is only named in errors.
+    pub(super) fn parse(path: &Path, text: &[u8]) -> Result<Script, ScriptError> {
+        let path = path.to_owned();
+        match serde_json::from_slice::<Script>(text) {
+            Err(cause) => Err(ScriptError::Malformed { path, cause }),
+            Ok(script) if script.turns.is_empty() && script.default.is_none() => Err(ScriptError::Empty { path }),
+            Ok(script) => Ok(script),
+        }
+    }
+
+    /// The turn of this iteration and attempt, both counted from 1.
+    pub(super) fn turn(&self, iteration: u32, attempt: u32) -> Option<&Turn> {
+        let turn = nth(&self.turns, iteration).or(self.default.as_ref()).or(self.turns.last())?;
+        Some(nth(&turn.attempts, attempt).or(turn.attempts.last()).unwrap_or(turn))
+    }
+}
+
+fn nth(turns: &[Turn], number: u32) -> Option<&Turn> {
+    turns.get(usize::try_from(number.saturating_sub(1)).ok()?)
+}
+
+/// The text of a script file, up to the limit.
+pub(super) fn read_text(path: &Path) -> Result<Vec<u8>, ScriptError> {
+    let unreadable = |cause| ScriptError::Unreadable { path: path.to_owned(), cause };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut text = Vec::new();
+    let read = file.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if u64::try_from(read).unwrap_or(u64::MAX) > MAX_BYTES {
+        return Err(ScriptError::TooLarge { path: path.to_owned() });
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Script, ScriptError> {
+        Script::parse(Path::new("s.json"), text.as_bytes())
+    }
+
+    fn said(turn: Option<&Turn>) -> &str {
+        match &turn.unwrap().steps[0] {
+            Step::Say(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_kind_of_step_is_read() {
+        let text = r#"{"turns":[{"steps":[
+            {"say":"a"},{"think":"a"},{"write":{"path":"a","content":"b"}},{"append":{"path":"a","content":"b"}},
+            {"replace":{"path":"a","old":"b","new":"c"}},{"bash":"ls"},{"tool":{"name":"WebFetch","input":{"url":"x"}}},
+            {"ask":{"question":"q","options":["a",{"label":"b","description":"c"}]}},{"commit":"m"},
+            {"tracker":{"append":"x"}},{"tracker":{"write":"x"}},{"hang":true},{"hang":{"ignore_sigterm":true}},
+            {"sleep_ms":1},{"wait_for":"p"},{"crash":"SIGKILL"},{"crash":3},{"half_line":true},{"big_line":5000000},
+            {"garbage":"x"},{"garbage":{"bytes":[255,10]}},{"grandchild":true},{"grandchild":{"pid_file":"p"}},
+            {"rate_limit":{"resets_at_ms":5}},{"rate_limit":{}},{"api_error":{"status":529,"message":"m"}},
+            {"background_stop":true},{"subagent_stop":true},{"skip_hooks":true}]}]}"#;
+        assert_eq!(parse(text).unwrap().turns[0].steps.len(), 29);
+    }
+
+    #[test]
+    fn the_turn_follows_iteration_and_attempt() {
+        let script = parse(
+            r#"{"turns":[{"attempts":[{"steps":[{"say":"1.1"}]},{"steps":[{"say":"1.2"}]}]},{"steps":[{"say":"2"}]}]}"#,
+        )
+        .unwrap();
+        assert_eq!(said(script.turn(1, 1)), "1.1");
+        assert_eq!(said(script.turn(1, 7)), "1.2");
+        assert_eq!(said(script.turn(2, 3)), "2");
+        assert_eq!(said(script.turn(9, 1)), "2");
+    }
+
+    #[test]
+    fn after_the_last_turn_the_default_is_played() {
+        let script = parse(r#"{"turns":[{"steps":[{"say":"1"}]}],"default":{"steps":[{"say":"d"}]}}"#).unwrap();
+        assert_eq!(said(script.turn(2, 1)), "d");
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_place() {
+        let error = parse("{\"turns\":[{\"steps\":[\n  {\"sya\":\"x\"}]}]}").unwrap_err().to_string();
+        assert!(error.starts_with("s.json:2:"), "{error}");
+        assert!(error.contains("unknown variant `sya`"), "{error}");
+        let error = parse(r#"{"turns":[{"steps":[{"crash":"SIGNOPE"}]}]}"#).unwrap_err().to_string();
+        assert!(error.contains("SIGNOPE"), "{error}");
+    }
+
+    #[test]
+    fn a_script_without_any_turn_is_refused() {
+        assert!(matches!(parse("{}"), Err(ScriptError::Empty { .. })));
+    }
+}

@@ -1,0 +1,159 @@
+//! What `${NAME}` in a script stands for, and where a prompt says the tracker is.
+//!
+//! Pure but for one look at the disk: of several paths in a prompt, one that exists is meant.
+
+use std::path::{Path, PathBuf};
+
+/// What is known while a turn is played.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Words {
+    pub(super) tracker: Option<PathBuf>,
+    pub(super) iteration: u32,
+    pub(super) attempt: u32,
+    pub(super) session: String,
+    pub(super) prompt: String,
+    pub(super) cwd: PathBuf,
+    /// What a person last answered.
+    pub(super) answer: String,
+}
+
+const NAMES: [&str; 7] = ["TRACKER", "ITERATION", "ATTEMPT", "SESSION", "PROMPT", "CWD", "ANSWER"];
+
+impl Words {
+    /// Puts the words into a text, in one pass: what a value contains is not looked at again.
+    pub(super) fn fill(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            out.push_str(before);
+            let known = after.split_once('}').and_then(|(name, tail)| Some((self.value(name)?, tail)));
+            rest = match known {
+                Some((value, tail)) => {
+                    out.push_str(&value);
+                    tail
+                }
+                None => {
+                    out.push_str("${");
+                    after
+                }
+            };
+        }
+        out.push_str(rest);
+        out
+    }
+
+    /// The words a shell command mentions, for its environment. A command is not filled in: a
+    /// prompt must not become shell code.
+    pub(super) fn mentioned(&self, command: &str) -> Vec<(&'static str, String)> {
+        let named = NAMES.into_iter().filter(|name| command.contains(&format!("${{{name}}}")));
+        named.filter_map(|name| Some((name, self.value(name)?))).collect()
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "TRACKER" => self.tracker.as_ref()?.display().to_string(),
+            "ITERATION" => self.iteration.to_string(),
+            "ATTEMPT" => self.attempt.to_string(),
+            "SESSION" => self.session.clone(),
+            "PROMPT" => self.prompt.clone(),
+            "CWD" => self.cwd.display().to_string(),
+            "ANSWER" => self.answer.clone(),
+            _ => return None,
+        })
+    }
+}
+
+const TRACKER_NAME: &str = "tracker.md";
+
+/// The tracker's path in a prompt: absolute, ending in `tracker.md`. One that exists is
+/// preferred, then the first.
+pub(super) fn find_tracker(prompt: &str) -> Option<PathBuf> {
+    let found: Vec<PathBuf> = prompt.lines().flat_map(paths_in).collect();
+    found.iter().find(|path| path.is_file()).or(found.first()).cloned()
+}
+
+fn paths_in(line: &str) -> Vec<PathBuf> {
+    let ends = line.match_indices(TRACKER_NAME).map(|(at, name)| at + name.len());
+    ends.filter(|end| ends_a_path(line.get(*end..).unwrap_or_default()))
+        .filter_map(|end| path_before(line.get(..end)?))
+        .collect()
+}
+
+fn ends_a_path(rest: &str) -> bool {
+    let mut chars = rest.chars();
+    match chars.next() {
+        Some('.') => !chars.next().is_some_and(char::is_alphanumeric),
+        Some(c) => !(c.is_alphanumeric() || matches!(c, '/' | '-' | '_')),
+        None => true,
+    }
+}
+
+/// A path may contain spaces, so every beginning is tried, the longest first; without a file
+/// to tell, the shortest is meant.
+fn path_before(head: &str) -> Option<PathBuf> {
+    let starts: Vec<&str> = head
+        .match_indices('/')
+        .filter(|(at, _)| head.get(..*at).is_some_and(begins_here))
+        .filter_map(|(at, _)| head.get(at..))
+        .collect();
+    let existing = starts.iter().find(|path| Path::new(path).is_file());
+    existing.or(starts.last()).map(PathBuf::from)
+}
+
+fn begins_here(before: &str) -> bool {
+    !before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '~'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words() -> Words {
+        Words {
+            tracker: Some("/t/tracker.md".into()),
+            iteration: 3,
+            prompt: "say ${CWD}".into(),
+            cwd: "/w".into(),
+            ..Words::default()
+        }
+    }
+
+    #[test]
+    fn words_are_filled_in_once() {
+        assert_eq!(words().fill("${TRACKER} ${ITERATION} ${PROMPT} ${CWD}"), "/t/tracker.md 3 say ${CWD} /w");
+    }
+
+    #[test]
+    fn what_is_no_word_stays() {
+        assert_eq!(words().fill("${HOME} $ITERATION ${ITER ${"), "${HOME} $ITERATION ${ITER ${");
+    }
+
+    #[test]
+    fn a_command_gets_the_words_it_mentions() {
+        assert_eq!(words().mentioned("echo ${ITERATION} $PATH"), vec![("ITERATION", "3".to_owned())]);
+    }
+
+    #[test]
+    fn the_tracker_is_found_however_it_is_written() {
+        let cases = [
+            ("Read /r/.windlass/runs/x/loop-tracker.md first.", Some("/r/.windlass/runs/x/loop-tracker.md")),
+            ("the tracker (`/r/tracker.md`)", Some("/r/tracker.md")),
+            ("tracker=/r/tracker.md", Some("/r/tracker.md")),
+            ("at \"/r/e2e-tracker.md\".", Some("/r/e2e-tracker.md")),
+            ("see docs/tracker.md and /r/tracker.md.bak", None),
+            ("nothing", None),
+        ];
+        for (prompt, expected) in cases {
+            assert_eq!(find_tracker(prompt), expected.map(PathBuf::from), "{prompt}");
+        }
+    }
+
+    #[test]
+    fn a_tracker_that_exists_is_preferred_even_with_spaces_in_its_path() {
+        let folder = tempfile::Builder::new().prefix("a folder").tempdir().unwrap();
+        let path = folder.path().join("loop-tracker.md");
+        std::fs::write(&path, "x").unwrap();
+        let prompt = format!("not /r/tracker.md\nbut the file {} is it", path.display());
+        assert_eq!(find_tracker(&prompt), Some(path));
+    }
+}

@@ -1,0 +1,1 @@
+//! Touches: every outside program and service.

@@ -1,0 +1,1 @@
+//! Runs: commits decisions, performs effects, supervises and recovers.

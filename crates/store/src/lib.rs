@@ -1,0 +1,32 @@
+//! Remembers: the event log, inbox and leases, in SQLite.
+//!
+//! Everything starts with [`Store::open`]. A run is born with [`Store::create_run`], grows by
+//! [`Store::append`] and is read back with [`Store::load`]; [`Store::acquire`] makes a process
+//! its owner, and [`Store::put`] is how everyone else speaks to it.
+//!
+//! Bodies are opaque bytes: what an event means, when one is made and what is done about it is
+//! left to `core` and `runtime`. There is one door to the database, `open.rs`, and one thread a
+//! process that writes, `writer.rs`.
+
+mod checkpoint;
+mod fault;
+mod filesystem;
+mod inbox;
+mod lease;
+mod log;
+mod migrate;
+mod open;
+mod presence;
+mod projection;
+mod store;
+mod writer;
+
+pub use checkpoint::Cadence;
+pub use fault::{Fault, ReadError};
+pub use inbox::{InboxError, Put, Request};
+pub use lease::{Lease, LeaseError};
+pub use log::{Append, AppendError, Loaded, Record};
+pub use open::OpenError;
+pub use projection::{CreateError, Found, NewRun, Projection, RunRow};
+pub use store::Store;
+pub use writer::Durability;

@@ -1,0 +1,244 @@
+//! The scripted model as a server: a thread a connection, every request kept.
+
+use std::io::{self, BufReader};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::http::{self, Incoming};
+use super::sse::{self, Sent};
+use super::turn::{Turn, What};
+use super::{Kind, Request, Script};
+
+/// A model that says what it was told to. Stops listening when dropped.
+pub struct Model {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    listener: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    arrived: Condvar,
+    closed: AtomicBool,
+}
+
+struct State {
+    script: Script,
+    requests: Vec<Request>,
+    sessions: Vec<Option<String>>,
+}
+
+impl Model {
+    /// A model that says these turns in order, one a request.
+    pub fn script(turns: impl IntoIterator<Item = Turn>) -> Script {
+        Script::new(turns)
+    }
+
+    pub(super) fn serve(script: Script) -> Model {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port on 127.0.0.1");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let state = Mutex::new(State { script, requests: Vec::new(), sessions: Vec::new() });
+        let shared = Arc::new(Shared { state, arrived: Condvar::new(), closed: AtomicBool::new(false) });
+        let theirs = Arc::clone(&shared);
+        let listener = Some(thread::spawn(move || listen(&listener, &theirs)));
+        Model { address, shared, listener }
+    }
+
+    /// For `ANTHROPIC_BASE_URL`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The turns that were asked for so far, main and subagents', in the order they came.
+    pub fn requests(&self) -> Vec<Request> {
+        let state = self.shared.lock();
+        state.requests.iter().filter(|request| is_turn(request)).cloned().collect()
+    }
+
+    /// Every request so far, side requests and probes too.
+    pub fn everything(&self) -> Vec<Request> {
+        self.shared.lock().requests.clone()
+    }
+
+    /// The CLI's sessions that asked for a turn, in the order in which they first did.
+    pub fn sessions(&self) -> Vec<String> {
+        let mut sessions: Vec<String> = Vec::new();
+        for session in self.requests().into_iter().filter_map(|request| request.session) {
+            if !sessions.contains(&session) {
+                sessions.push(session);
+            }
+        }
+        sessions
+    }
+
+    /// Waits until so many turns were asked for; panics when they were not in time.
+    #[track_caller]
+    pub fn wait_for_requests(&self, count: usize, deadline: Duration) -> Vec<Request> {
+        let start = Instant::now();
+        let mut state = self.shared.lock();
+        loop {
+            let seen = state.requests.iter().filter(|request| is_turn(request)).count();
+            if seen >= count {
+                return state.requests.iter().filter(|request| is_turn(request)).cloned().collect();
+            }
+            let left = deadline.checked_sub(start.elapsed());
+            let left = left.unwrap_or_else(|| panic!("{seen} of {count} requests within {deadline:?}"));
+            state = self.shared.arrived.wait_timeout(state, left).expect("the script is not poisoned").0;
+        }
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Ordering::SeqCst);
+        // Wakes the listener out of its accept.
+        let _ = TcpStream::connect(self.address);
+        if let Some(listener) = self.listener.take() {
+            let _ = listener.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A closure turn that panicked fails the request, not every later one.
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+}
+
+fn is_turn(request: &Request) -> bool {
+    matches!(request.kind, Kind::Main | Kind::Subagent)
+}
+
+/// An id that was not given out before by this process.
+pub(super) fn fresh_id(prefix: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{prefix}_{:08x}{number:012x}", std::process::id())
+}
+
+fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+    for connection in listener.incoming() {
+        if shared.is_closed() {
+            return;
+        }
+        let Ok(connection) = connection else { continue };
+        let shared = Arc::clone(shared);
+        // Ends with its connection; a client that goes away is no error of the test.
+        thread::spawn(move || drop(serve(connection, &shared)));
+    }
+}
+
+fn serve(connection: TcpStream, shared: &Shared) -> io::Result<()> {
+    connection.set_nodelay(true)?;
+    let mut stream = BufReader::new(connection);
+    while let Some(incoming) = http::read_request(&mut stream)? {
+        if answer(stream.get_mut(), incoming, shared)? == Sent::Cut {
+            return stream.get_ref().shutdown(Shutdown::Both);
+        }
+    }
+    Ok(())
+}
+
+fn answer(out: &mut TcpStream, incoming: Incoming, shared: &Shared) -> io::Result<Sent> {
+    let size = incoming.body.len();
+    let path = incoming.path.split('?').next().unwrap_or_default().to_owned();
+    let method = incoming.method.clone();
+    let (request, turn) = take_turn(incoming, shared);
+    let Some(turn) = turn else {
+        let body = match path.as_str() {
+            "/v1/messages/count_tokens" => json!({"input_tokens": (size / 4).max(1)}),
+            "/v1/models" => json!({"data": [], "has_more": false}),
+            _ => json!({}),
+        };
+        return match method.as_str() {
+            "HEAD" => http::write_empty(out),
+            _ => http::write_json(out, 200, &[], &body),
+        }
+        .map(|()| Sent::Whole);
+    };
+    if let Some(gate) = &turn.gate {
+        gate.pass(|| shared.is_closed());
+    }
+    thread::sleep(turn.delay);
+    send(out, &turn, &request)
+}
+
+/// Keeps the request and chooses its turn, under one lock: the script is read in order of arrival.
+fn take_turn(incoming: Incoming, shared: &Shared) -> (Request, Option<Turn>) {
+    let mut state = shared.lock();
+    let request = number(understand(incoming), &mut state);
+    state.requests.push(request.clone());
+    shared.arrived.notify_all();
+    let turn = (request.kind != Kind::Other).then(|| state.script.choose(&request));
+    (request, turn)
+}
+
+fn understand(incoming: Incoming) -> Request {
+    let body: Value = serde_json::from_slice(&incoming.body).unwrap_or(Value::Null);
+    let header = |name: &str| incoming.header(name).map(str::to_owned);
+    let (session, agent) = (header("x-claude-code-session-id"), header("x-claude-code-agent-id"));
+    let kind = kind_of(&incoming, &body, agent.is_some());
+    let secret = |name: &str| matches!(name, "x-api-key" | "authorization" | "cookie");
+    let headers = incoming.headers.into_iter().filter(|(name, _)| !secret(name)).collect();
+    Request {
+        kind,
+        method: incoming.method,
+        path: incoming.path,
+        headers,
+        body,
+        session,
+        agent,
+        nth: 0,
+        nth_in_session: 0,
+        session_nth: 0,
+    }
+}
+
+/// A request without tools, or for a single token, is beside the conversation.
+fn kind_of(incoming: &Incoming, body: &Value, is_agent: bool) -> Kind {
+    if incoming.method != "POST" || incoming.path.split('?').next() != Some("/v1/messages") {
+        return Kind::Other;
+    }
+    let has_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    if !has_tools || body["max_tokens"].as_u64().is_some_and(|limit| limit <= 1) {
+        return Kind::Side;
+    }
+    if is_agent { Kind::Subagent } else { Kind::Main }
+}
+
+fn number(mut request: Request, state: &mut State) -> Request {
+    if !is_turn(&request) {
+        return request;
+    }
+    let known = state.sessions.iter().position(|session| *session == request.session);
+    request.session_nth = known.unwrap_or_else(|| {
+        state.sessions.push(request.session.clone());
+        state.sessions.len() - 1
+    });
+    let alike = state.requests.iter().filter(|earlier| earlier.kind == request.kind);
+    request.nth = alike.clone().count();
+    request.nth_in_session = alike.filter(|earlier| earlier.session == request.session).count();
+    request
+}
+
+fn send(out: &mut TcpStream, turn: &Turn, request: &Request) -> io::Result<Sent> {
+    if let What::Error { status, kind, message, headers } = &turn.what {
+        let body = json!({"type": "error", "error": {"type": kind, "message": message}});
+        return http::write_json(out, *status, headers, &body).map(|()| Sent::Whole);
+    }
+    let model = &request.body["model"];
+    if request.body["stream"] == true {
+        return sse::stream(out, turn, model);
+    }
+    http::write_json(out, 200, &[], &sse::message(turn, model)).map(|()| Sent::Whole)
+}

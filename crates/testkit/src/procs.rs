@@ -1,0 +1,112 @@
+//! Who is alive: processes read from `/proc`, by parent or by a variable in their environment.
+//!
+//! A zombie counts as gone. Ending a process goes through [`crate::Sealed::kill9`], which knows
+//! which ones are the test's own.
+
+use std::collections::HashSet;
+use std::fs;
+
+/// One live process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proc {
+    /// Its id.
+    pub pid: i32,
+    /// Its parent's id.
+    pub parent: i32,
+    /// Its session.
+    pub session: i32,
+    /// Program and arguments, joined by blanks.
+    pub command: String,
+}
+
+/// Every live process that can be read.
+pub fn all() -> Vec<Proc> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok()).filter_map(read).collect()
+}
+
+/// One process, if it is alive.
+pub fn read(pid: i32) -> Option<Proc> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in brackets may hold blanks and brackets: the fields begin behind the last one.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    if matches!(*fields.first()?, "Z" | "X") {
+        return None;
+    }
+    let number = |at: usize| fields.get(at)?.parse::<i32>().ok();
+    let raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let command = String::from_utf8_lossy(&raw).replace('\0', " ").trim_end().to_owned();
+    Some(Proc { pid, parent: number(1)?, session: number(3)?, command })
+}
+
+/// Whether a process is alive; a zombie is not.
+pub fn is_alive(pid: i32) -> bool {
+    read(pid).is_some()
+}
+
+/// Everything below a process, children before grandchildren.
+pub fn descendants(pid: i32) -> Vec<Proc> {
+    let everyone = all();
+    let mut above = HashSet::from([pid]);
+    let mut below = Vec::new();
+    loop {
+        let next: Vec<Proc> = everyone
+            .iter()
+            .filter(|p| above.contains(&p.parent) && !above.contains(&p.pid))
+            .cloned()
+            .collect();
+        if next.is_empty() {
+            return below;
+        }
+        above.extend(next.iter().map(|p| p.pid));
+        below.extend(next);
+    }
+}
+
+/// Every live process whose environment holds `key=value`, where it can be read.
+pub fn with_variable(key: &str, value: &str) -> Vec<Proc> {
+    let wanted = format!("{key}={value}");
+    all().into_iter().filter(|p| environment_has(p.pid, &wanted)).collect()
+}
+
+/// Everything below one long child of Windlass, wherever it was reparented to.
+pub fn with_cookie(cookie: &str) -> Vec<Proc> {
+    with_variable("WINDLASS_SESSION", cookie)
+}
+
+pub(crate) fn environment_has(pid: i32, wanted: &str) -> bool {
+    let raw = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    raw.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+}
+
+pub(crate) fn kill(pid: i32) {
+    let Some(pid) = rustix::process::Pid::from_raw(pid) else { return };
+    // Gone already is as good as killed.
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_child_is_found_by_parent_and_by_cookie_until_it_is_gone() {
+        let cookie = format!("testkit-{}", std::process::id());
+        let mut child = Command::new("cat")
+            .env("WINDLASS_SESSION", &cookie)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let me = i32::try_from(std::process::id()).unwrap();
+        crate::wait::until(crate::soon(), || with_cookie(&cookie).iter().any(|p| p.pid == pid));
+        assert!(descendants(me).iter().any(|p| p.pid == pid));
+        kill(pid);
+        child.wait().unwrap();
+        assert!(!is_alive(pid));
+        assert_eq!(with_cookie(&cookie), []);
+    }
+}

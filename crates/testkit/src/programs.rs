@@ -1,0 +1,144 @@
+//! Where the programs under test are, and what a test says when one is missing.
+//!
+//! Installing them is `cargo xtask test`; here they are only found.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The version of Claude Code that the tests are written against.
+pub const CLAUDE_VERSION: &str = include_str!("../claude-code.version").trim_ascii();
+
+/// The `windlass` binary: `WINDLASS_BIN`, or the one built beside the running test.
+pub fn windlass_bin() -> PathBuf {
+    if let Some(path) = env::var_os("WINDLASS_BIN") {
+        return PathBuf::from(path);
+    }
+    let test = env::current_exe().expect("the test knows its own path");
+    let folders = test.ancestors().skip(1).take(3);
+    let found = folders.map(|folder| folder.join("windlass")).find(|path| path.is_file());
+    found.unwrap_or_else(|| panic!("no windlass binary beside {}: run `cargo build` first", test.display()))
+}
+
+/// The real Claude Code CLI: `WINDLASS_TEST_CLAUDE`, or the one in the cache folder.
+pub fn claude_bin() -> Option<PathBuf> {
+    if is_quick() {
+        return None;
+    }
+    if let Some(path) = env::var_os("WINDLASS_TEST_CLAUDE") {
+        return Some(PathBuf::from(path)).filter(|path| path.is_file());
+    }
+    let folder = cache_folder()?.join(format!("claude-code-{CLAUDE_VERSION}"));
+    let bin = folder.join("node_modules/.bin/claude");
+    (folder.join("complete").is_file() && bin.is_file()).then_some(bin)
+}
+
+/// Whether `cargo xtask test --quick` asked for the fast tests alone.
+pub fn is_quick() -> bool {
+    env::var_os("WINDLASS_TEST_QUICK").is_some()
+}
+
+/// Where the agent CLIs of the tests are kept, outside the tree.
+pub fn cache_folder() -> Option<PathBuf> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("WINDLASS_TEST_CACHE")
+        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("windlass-tests")))
+        .or_else(|| Some(set("HOME")?.join(".cache/windlass-tests")))
+}
+
+/// A program of the `PATH`, if it is there.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// Says that a test did not run, in the one form that `cargo xtask test` counts.
+///
+/// Written to standard error, and to the file named by `WINDLASS_TEST_SKIPS`, because a test
+/// runner hides what a passing test prints.
+pub fn note_skip(test: &str, why: &str) {
+    let line = format!("SKIPPED: {test}: {why}\n");
+    eprint!("{line}");
+    if let Some(file) = env::var_os("WINDLASS_TEST_SKIPS") {
+        append(Path::new(&file), &line);
+    }
+}
+
+fn append(file: &Path, line: &str) {
+    let mut file = OpenOptions::new().append(true).create(true).open(file).expect("the list of skips opens");
+    file.write_all(line.as_bytes()).expect("the list of skips is written");
+}
+
+/// Why [`claude_bin`] is empty.
+pub fn why_no_claude() -> String {
+    if is_quick() {
+        return "left out by --quick".to_owned();
+    }
+    format!("Claude Code {CLAUDE_VERSION} is not installed; `cargo xtask test` does it")
+}
+
+/// The name of the function it stands in.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! test_name {
+    () => {{
+        fn here() {}
+        fn name<T>(_: T) -> &'static str {
+            ::std::any::type_name::<T>()
+        }
+        name(here).trim_end_matches("::here")
+    }};
+}
+
+/// Leaves the test, saying why it could not run.
+#[macro_export]
+macro_rules! skip {
+    ($($why:tt)*) => {{
+        $crate::programs::note_skip($crate::test_name!(), &format!($($why)*));
+        return;
+    }};
+}
+
+/// The path of the real Claude Code CLI, or leaves the test.
+#[macro_export]
+macro_rules! require_claude {
+    () => {
+        match $crate::programs::claude_bin() {
+            Some(path) => path,
+            None => $crate::skip!("{}", $crate::programs::why_no_claude()),
+        }
+    };
+}
+
+/// The path of a program of the `PATH`, or leaves the test.
+#[macro_export]
+macro_rules! require_program {
+    ($name:expr) => {
+        match $crate::programs::on_path($name) {
+            Some(path) => path,
+            None => $crate::skip!("`{}` is not installed", $name),
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skip_names_the_test_it_stands_in() {
+        assert!(test_name!().ends_with("programs::tests::a_skip_names_the_test_it_stands_in"));
+    }
+
+    #[test]
+    fn the_pinned_version_is_three_numbers() {
+        assert_eq!(CLAUDE_VERSION.split('.').filter(|part| part.parse::<u32>().is_ok()).count(), 3);
+    }
+
+    #[test]
+    fn a_program_is_found_on_the_path() {
+        assert!(on_path("sh").is_some());
+        assert_eq!(on_path("no-such-program"), None);
+    }
+}
