@@ -49,6 +49,9 @@ pub enum Event {
     Prepared {
         /// A digest of tracker and repository before the first turn.
         fingerprint: String,
+        /// The commit the run began on, in a repository.
+        #[serde(default)]
+        base: Option<String>,
         /// Why it could not be done.
         error: Option<String>,
     },
@@ -139,6 +142,8 @@ pub struct SessionEnd {
     pub usage: Usage,
     /// Tool calls in the stream for which a hook should have come.
     pub tool_calls: u32,
+    /// The agent answered at least once, so that there is a conversation to go on with.
+    pub spoke: bool,
     /// Bytes of the stream that were read.
     pub offset: u64,
 }

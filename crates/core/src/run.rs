@@ -256,6 +256,8 @@ pub struct Turn {
     pub effect: EffectId,
     /// An earlier conversation goes on in it.
     pub resumed: bool,
+    /// Its host is known to have been started.
+    pub started: bool,
     /// Tool hooks that arrived.
     pub tool_hooks: u32,
     /// Stop hooks that arrived and counted.
@@ -332,6 +334,9 @@ pub struct State {
     pub feedback: Option<String>,
     /// The digest after the last turn.
     pub fingerprint: String,
+    /// The commit the run began on, in a repository.
+    #[serde(default)]
+    pub base: Option<String>,
     /// Turns in a row that changed nothing.
     pub idle_turns: u32,
     /// What it spent.

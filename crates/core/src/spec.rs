@@ -129,12 +129,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits {
-            run_ms: None,
-            check_ms: 600_000,
-            grace_ms: 5_000,
-            retry_ms: 2_000,
-            rate_limit_ms: 300_000,
-        }
+        Limits { run_ms: None, check_ms: 600_000, grace_ms: 5_000, retry_ms: 2_000, rate_limit_ms: 300_000 }
     }
 }

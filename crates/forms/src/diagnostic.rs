@@ -90,7 +90,12 @@ impl Place {
         let line = text.get(start..).unwrap_or_default().lines().next().unwrap_or_default();
         let caret = before.get(start..).unwrap_or_default().chars().count();
         let (snippet, shown) = window(line, caret);
-        Place { line: before.matches('\n').count() + 1, column: caret + 1, snippet: tame(&snippet), caret: shown }
+        Place {
+            line: before.matches('\n').count() + 1,
+            column: caret + 1,
+            snippet: tame(&snippet),
+            caret: shown,
+        }
     }
 }
 
@@ -115,7 +120,9 @@ fn tame(text: &str) -> String {
 fn tame_char(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' => ' ',
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => '\u{fffd}',
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
+            '\u{fffd}'
+        }
         c if c.is_control() => '\u{fffd}',
         c => c,
     }
@@ -153,10 +160,11 @@ mod tests {
     fn reads_as_what_where_and_what_to_do() {
         let text = "{\n  \"loop\": {\n    \"maxIterations\": \"15\"\n  }\n}\n";
         let offset = text.find("\"15\"").unwrap();
-        let diagnostic = Diagnostic::new(Severity::Error, "`loop.maxIterations` must be a whole number, found text")
-            .in_file(Some("plugins/e2e/workflow.json"))
-            .at(text, offset)
-            .hint(Some("write it without quotes".into()));
+        let diagnostic =
+            Diagnostic::new(Severity::Error, "`loop.maxIterations` must be a whole number, found text")
+                .in_file(Some("plugins/e2e/workflow.json"))
+                .at(text, offset)
+                .hint(Some("write it without quotes".into()));
         let expected = "error: `loop.maxIterations` must be a whole number, found text
   at plugins/e2e/workflow.json:3:22
      3 |     \"maxIterations\": \"15\"

@@ -34,6 +34,11 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{head}…`")
 }
 
+/// Whether a name given by a stranger fits in a list that people read.
+pub(crate) fn is_label(name: &str) -> bool {
+    !name.trim().is_empty() && name.chars().nth(SHOWN).is_none() && !name.contains(char::is_control)
+}
+
 /// A hint naming the known word nearest to an unknown one, if any is near.
 pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|near| format!("did you mean `{near}`?"))

@@ -1,1 +1,17 @@
 //! Touches: every outside program and service.
+//!
+//! - [`process`]: the one door where children are born; [`child`]: what became of them.
+//! - [`tail`]: their output, read from files as it grows.
+//! - [`agent`]: how each agent CLI is launched, read and answered.
+//! - [`hook_socket`]: where hooks of a run ask.
+//! - [`git`] and [`files`].
+//!
+//! Nothing here decides what comes next or writes history.
+
+pub mod agent;
+pub mod child;
+pub mod files;
+pub mod git;
+pub mod hook_socket;
+pub mod process;
+pub mod tail;

@@ -1,1 +1,26 @@
 //! Runs: commits decisions, performs effects, supervises and recovers.
+//!
+//! A face makes a [`plan`](plan::plan), gives its spec to [`Handle::start`](handle::Handle) and
+//! shows the [`Item`](feed::Item)s that come back. Deciding is `core`'s, remembering `store`'s,
+//! touching the world `peers`'.
+
+pub mod catalog;
+mod clock;
+pub mod config;
+pub mod crash;
+pub mod demo;
+pub mod doctor;
+mod effect;
+pub mod error;
+pub mod feed;
+pub mod handle;
+pub mod home;
+mod inbox;
+mod owner;
+pub mod plan;
+pub mod problem;
+mod random;
+mod recover;
+
+pub use windlass_peers::agent::AgentEvent;
+pub use windlass_store::Durability;

@@ -71,8 +71,7 @@ fn is_io(error: &rusqlite::Error) -> bool {
 
 /// Less than one shared-memory region of SQLite is left.
 fn has_no_space(dir: &Path) -> bool {
-    rustix::fs::statvfs(dir)
-        .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < 32 * 1024)
+    rustix::fs::statvfs(dir).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < 32 * 1024)
 }
 
 /// Why something could not be read.

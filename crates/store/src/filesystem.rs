@@ -24,8 +24,18 @@ const FUSE: u32 = 0x6573_5546;
 
 /// FUSE also carries local file systems, so it is refused only by name.
 const NETWORK_FUSE: &[&str] = &[
-    "sshfs", "glusterfs", "rclone", "s3fs", "gcsfuse", "davfs", "davfs2", "curlftpfs", "ceph-fuse",
-    "goofys", "juicefs", "moosefs",
+    "sshfs",
+    "glusterfs",
+    "rclone",
+    "s3fs",
+    "gcsfuse",
+    "davfs",
+    "davfs2",
+    "curlftpfs",
+    "ceph-fuse",
+    "goofys",
+    "juicefs",
+    "moosefs",
 ];
 
 /// The name of the network file system `dir` is on, if it is on one.

@@ -21,13 +21,8 @@ impl Presence {
     /// Opens the lock file without taking the lock.
     pub(crate) fn open(dir: &Path) -> io::Result<Presence> {
         let path = dir.join("windlass.db.lock");
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)?;
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
         Ok(Presence { file, path })
     }
 

@@ -80,7 +80,7 @@ fn a_prompt_on_standard_input_arrives_byte_for_byte() {
         let output = command.stdin(File::open(file).unwrap()).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{name}: {}", story(&output));
         let blocks = model.requests()[0].last_user_blocks();
-        let found = blocks.iter().any(|block| *block == prompt);
+        let found = blocks.contains(&prompt);
         let near: Vec<_> =
             blocks.iter().map(|b| (b.len(), b.chars().take(120).collect::<String>())).collect();
         assert!(found, "{name}: {} bytes became {near:?}", prompt.len());

@@ -26,7 +26,9 @@ pub(super) fn asked(state: &mut State, step: &mut Step, call: &HookCall) {
     }
     let open = matches!(state.phase, Phase::InTurn | Phase::Judging { .. } | Phase::Closing { .. });
     match &call.kind {
-        HookKind::Stop { background: false, last_message, .. } if open => stop(state, step, &call.id, last_message),
+        HookKind::Stop { background: false, last_message, .. } if open => {
+            stop(state, step, &call.id, last_message)
+        }
         HookKind::Stop { .. } => answer(state, step, &call.id, "stop", None, Answer::Pass),
         HookKind::Other { name } => answer(state, step, &call.id, name, None, Answer::Pass),
         HookKind::Tool { name, .. } if !open => {
@@ -66,13 +68,22 @@ fn tool(state: &mut State, step: &mut Step, hook: &HookId, name: &str, input: &V
         (Ruling::Allow, _) | (Ruling::Ask, OnPermission::Allow) => {
             answer(state, step, hook, "tool", Some(name), Answer::Allow { input: None });
         }
-        (Ruling::Deny { reason }, _) => answer(state, step, hook, "tool", Some(name), Answer::Deny { reason }),
+        (Ruling::Deny { reason }, _) => {
+            answer(state, step, hook, "tool", Some(name), Answer::Deny { reason })
+        }
         (Ruling::Ask, OnPermission::Deny) => {
             let reason = format!("{name} needs a permission that nobody is here to give; do without it");
             answer(state, step, hook, "tool", Some(name), refuse(&reason));
         }
         (Ruling::Ask, OnPermission::Fail) => {
-            answer(state, step, hook, "tool", Some(name), refuse("a person must permit this; the run stops here"));
+            answer(
+                state,
+                step,
+                hook,
+                "tool",
+                Some(name),
+                refuse("a person must permit this; the run stops here"),
+            );
             let outcome = Outcome::new(Status::Blocked, Reason::Permission)
                 .because(format!("the agent wants to use {name}, which needs a person's permission"));
             ending::end(state, step, outcome);
@@ -86,7 +97,8 @@ fn question(state: &mut State, step: &mut Step, hook: &HookId, input: &Value) {
     match state.spec.policy.on_question {
         OnQuestion::Wait => wait_for_person(state, step, hook, None, input),
         OnQuestion::Empty => {
-            let answers: Vec<_> = question_texts(input).into_iter().map(|text| (text, NOBODY.to_owned())).collect();
+            let answers: Vec<_> =
+                question_texts(input).into_iter().map(|text| (text, NOBODY.to_owned())).collect();
             let input = Some(answer_question(input, &answers));
             answer(state, step, hook, "question", None, Answer::Allow { input });
         }
@@ -114,7 +126,12 @@ fn wait_for_person(state: &mut State, step: &mut Step, hook: &HookId, tool: Opti
 }
 
 /// A person answered: the oldest open ask, or the one they named.
-pub(super) fn person_answered(state: &mut State, step: &mut Step, hook: Option<&HookId>, reply: &PersonReply) {
+pub(super) fn person_answered(
+    state: &mut State,
+    step: &mut Step,
+    hook: Option<&HookId>,
+    reply: &PersonReply,
+) {
     let found = state.asks.iter().position(|ask| hook.is_none_or(|hook| ask.hook == *hook));
     let Some(ask) = found.map(|at| state.asks.remove(at)) else { return };
     let told = match (reply, &ask.tool) {
@@ -141,7 +158,14 @@ fn spread(input: &Value, answers: &[(String, String)]) -> Vec<(String, String)> 
 }
 
 /// Answers a call and remembers the answer for a resend.
-pub(super) fn answer(state: &mut State, step: &mut Step, hook: &HookId, asked: &str, tool: Option<&str>, told: Answer) {
+pub(super) fn answer(
+    state: &mut State,
+    step: &mut Step,
+    hook: &HookId,
+    asked: &str,
+    tool: Option<&str>,
+    told: Answer,
+) {
     state.answered.push_back((hook.clone(), told.clone()));
     if state.answered.len() > ANSWERS_KEPT {
         state.answered.pop_front();

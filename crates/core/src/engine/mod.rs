@@ -70,6 +70,7 @@ pub fn start(run: RunId, spec: Spec, at: Moment) -> (State, Step) {
         turn: None,
         feedback: None,
         fingerprint: String::new(),
+        base: None,
         idle_turns: 0,
         usage: Usage::default(),
         asks: Vec::new(),
@@ -92,7 +93,10 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
     match event {
         Event::RunStarted { .. } => {}
         Event::OwnerChanged => take_over(state, &mut step),
-        Event::Prepared { fingerprint, error } => turn::prepared(state, &mut step, fingerprint, error.as_deref()),
+        Event::Prepared { fingerprint, base, error } => {
+            state.base.clone_from(base);
+            turn::prepared(state, &mut step, fingerprint, error.as_deref())
+        }
         Event::SessionStarted { effect, session } => session::started(state, &mut step, effect, session),
         Event::SessionEnded { effect, end } => {
             if settle(state, effect) {
@@ -117,7 +121,9 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
         }
         Event::RunTimedOut => ending::timed_out(state, &mut step),
         Event::CancelAsked { .. } => ending::cancelled(state, &mut step),
-        Event::PersonAnswered { hook, reply, .. } => hooks::person_answered(state, &mut step, hook.as_ref(), reply),
+        Event::PersonAnswered { hook, reply, .. } => {
+            hooks::person_answered(state, &mut step, hook.as_ref(), reply)
+        }
         Event::CleanedUp => ending::cleaned_up(state, &mut step),
     }
     step

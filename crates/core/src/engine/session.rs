@@ -17,7 +17,9 @@ const RATE_LIMIT_MIN_MS: u64 = 1_000;
 
 /// The host was started.
 pub(super) fn started(state: &mut State, step: &mut Step, effect: &EffectId, session: &SessionId) {
-    let Some(turn) = state.turn.as_ref().filter(|turn| turn.effect == *effect) else { return };
+    let here = |turn: &&mut Turn| turn.effect == *effect && !turn.started;
+    let Some(turn) = state.turn.as_mut().filter(here) else { return };
+    turn.started = true;
     step.news.push(News::SessionStarted {
         session: session.clone(),
         iteration: effect.iteration,
@@ -51,7 +53,7 @@ pub(super) fn ended(state: &mut State, step: &mut Step, at: Moment, effect: &Eff
 
 fn after_turn(state: &mut State, step: &mut Step, at: Moment, turn: &Turn, end: &SessionEnd) {
     // What began can be gone on with; a process that never spoke left no conversation.
-    let resume = turn.resumed || end.last_message.is_some() || end.tool_calls > 0 || turn.stops > 0;
+    let resume = turn.resumed || end.spoke || turn.stops > 0;
     match &end.verdict {
         SessionVerdict::Done => done(state, step, turn, end),
         SessionVerdict::RateLimited { resets_at } => rate_limited(state, step, at, *resets_at, resume),

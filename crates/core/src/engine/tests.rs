@@ -23,6 +23,7 @@ fn rules(mode: Mode, max_iterations: u32) -> Rules {
         marker: Some("DONE".into()),
         marker_match: MarkerMatch::Line,
         promise: None,
+        blocked_marker: None,
         max_iterations,
         continue_message: "go on".into(),
         tracker_body: String::new(),
@@ -59,7 +60,7 @@ impl Story {
     fn begin(spec: Spec) -> Story {
         let (state, step) = start(RunId::new("r"), spec, NOW);
         let mut story = Story { state, step };
-        story.tell(Event::Prepared { fingerprint: "0".into(), error: None });
+        story.tell(Event::Prepared { fingerprint: "0".into(), base: None, error: None });
         story
     }
 
@@ -84,6 +85,7 @@ impl Story {
             last_message: Some("words".into()),
             usage: Usage { output_tokens: 10, ..Usage::default() },
             tool_calls: 0,
+            spoke: true,
             offset: 1,
         };
         self.tell(Event::SessionEnded { effect, end })
@@ -183,7 +185,10 @@ fn an_agent_that_does_not_end_after_its_stop_was_allowed_is_put_away() {
     story.stops("h").seen(false);
     let effect = story.open(Verb::Wait);
     story.tell(Event::WaitOver { effect });
-    assert!(matches!(story.step.effects.last().map(|p| &p.effect), Some(Effect::CleanUp { target: Some(_), .. })));
+    assert!(matches!(
+        story.step.effects.last().map(|p| &p.effect),
+        Some(Effect::CleanUp { target: Some(_), .. })
+    ));
     assert_eq!(story.ends(), (Status::Exhausted, Reason::MaxIterations));
 }
 
@@ -240,6 +245,7 @@ fn tool_calls_without_any_hook_are_a_broken_transport() {
         last_message: None,
         usage: Usage::default(),
         tool_calls: 2,
+        spoke: false,
         offset: 0,
     };
     story.tell(Event::SessionEnded { effect, end });
@@ -293,6 +299,7 @@ fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
         last_message: None,
         usage: Usage::default(),
         tool_calls: 0,
+        spoke: false,
         offset: 0,
     };
     let again = story.tell(Event::SessionEnded { effect, end }).plan();
@@ -308,13 +315,17 @@ fn failing_checks_are_fed_back() {
     let mut story = Story::begin(orders);
     story.turn(true);
     let effect = story.open(Verb::Checks);
-    let result = CheckResult { name: "test".into(), passed: false, how: "exit code 1".into(), output: "boom".into() };
+    let result =
+        CheckResult { name: "test".into(), passed: false, how: "exit code 1".into(), output: "boom".into() };
     let next = story.tell(Event::ChecksFinished { effect, results: vec![result] }).plan();
     assert!(next.prompt.contains("boom"));
     story.turn(true);
     let effect = story.open(Verb::Checks);
     let green = CheckResult { name: "test".into(), passed: true, how: String::new(), output: String::new() };
-    assert_eq!(story.tell(Event::ChecksFinished { effect, results: vec![green] }).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(
+        story.tell(Event::ChecksFinished { effect, results: vec![green] }).ends(),
+        (Status::Completed, Reason::Marker)
+    );
 }
 
 #[test]
@@ -382,6 +393,7 @@ fn a_late_outcome_of_a_settled_effect_changes_nothing() {
         last_message: None,
         usage: Usage::default(),
         tool_calls: 0,
+        spoke: false,
         offset: 0,
     };
     story.tell(Event::SessionEnded { effect, end });

@@ -31,8 +31,12 @@ fn begin(state: &mut State, step: &mut Step) {
     let feedback = state.feedback.take();
     let goes_on = state.turns > 0 && mode(state) != Some(Mode::Fresh);
     let (session, text) = match (&state.session, state.spec.node.rules()) {
-        (Some(session), Some(rules)) if goes_on => (session.clone(), prompt::continuing(rules, feedback.as_deref())),
-        (_, Some(rules)) => (new_session(state), prompt::opening(rules, state.turns + 1, feedback.as_deref())),
+        (Some(session), Some(rules)) if goes_on => {
+            (session.clone(), prompt::continuing(rules, feedback.as_deref()))
+        }
+        (_, Some(rules)) => {
+            (new_session(state), prompt::opening(rules, state.turns + 1, feedback.as_deref()))
+        }
         (_, None) => (new_session(state), state.spec.node.prompt().to_owned()),
     };
     start_session(state, step, session, goes_on, text);
@@ -61,7 +65,8 @@ fn start_session(state: &mut State, step: &mut Step, session: SessionId, resume:
     let holds_stop = mode(state) == Some(Mode::InSession) || mode(state) == Some(Mode::Plugin);
     let session_plan = SessionPlan { session, resume, prompt: text, holds_stop, deadline };
     let effect = plan(state, step, Verb::Session, Effect::StartSession(session_plan));
-    state.turn = Some(Turn { effect, resumed: resume, tool_hooks: 0, stops: 0, owner_changed: false });
+    state.turn =
+        Some(Turn { effect, resumed: resume, started: false, tool_hooks: 0, stops: 0, owner_changed: false });
     state.phase = Phase::InTurn;
 }
 

@@ -136,7 +136,9 @@ fn matches(rule: &str, tool: &str, input: &Value) -> bool {
 
 /// The part of an input a pattern in brackets speaks of.
 fn subject(input: &Value) -> Option<&str> {
-    ["command", "file_path", "path", "url", "query", "skill"].into_iter().find_map(|key| input.get(key)?.as_str())
+    ["command", "file_path", "path", "url", "query", "skill"]
+        .into_iter()
+        .find_map(|key| input.get(key)?.as_str())
 }
 
 /// `*` stands for any text.
@@ -172,7 +174,9 @@ mod tests {
         for tool in ["Read", "Edit", "Glob", "Grep", "Bash", "Write"] {
             assert!(ruling(Isolation::Strict, tool), "{tool}");
         }
-        for tool in ["WebFetch", "WebSearch", "Task", "Agent", "Skill", "mcp__x__y", "NotebookEdit", "Brand_new"] {
+        for tool in
+            ["WebFetch", "WebSearch", "Task", "Agent", "Skill", "mcp__x__y", "NotebookEdit", "Brand_new"]
+        {
             assert!(!ruling(Isolation::Strict, tool), "{tool}");
         }
     }
@@ -196,7 +200,11 @@ mod tests {
 
     #[test]
     fn deny_beats_allow_and_the_preset_beats_both() {
-        let rules = Rules { allow: vec!["Bash".into(), "WebFetch".into()], deny: vec!["Bash(git push*)".into()], ask: vec![] };
+        let rules = Rules {
+            allow: vec!["Bash".into(), "WebFetch".into()],
+            deny: vec!["Bash(git push*)".into()],
+            ask: vec![],
+        };
         let push = json!({"command": "git push origin"});
         assert!(matches!(decide(Isolation::Strict, &rules, "Bash", &push), Ruling::Deny { .. }));
         assert_eq!(decide(Isolation::Strict, &rules, "Bash", &json!({"command": "ls"})), Ruling::Allow);

@@ -78,6 +78,9 @@ pub struct Rules {
     pub marker_match: MarkerMatch,
     /// Text in `<promise>` tags of the final message that completes it.
     pub promise: Option<String>,
+    /// How the agent says that it is blocked, where a workflow changes it.
+    #[serde(default)]
+    pub blocked_marker: Option<String>,
     /// Turns in total; 0 is unlimited.
     pub max_iterations: u32,
     /// What a turn after the first is told; `{tracker_path}` stands for the path.

@@ -49,9 +49,12 @@ fn note(rules: &Rules) -> Option<String> {
         ));
     }
     if let Some(promise) = &rules.promise {
-        text.push_str(&format!("Only when everything is done and verified, say <promise>{promise}</promise>.\n"));
+        text.push_str(&format!(
+            "Only when everything is done and verified, say <promise>{promise}</promise>.\n"
+        ));
     }
-    text.push_str(&format!("If you cannot go on without a person, write instead:\n{BLOCKED_MARKER}"));
+    let blocked = rules.blocked_marker.as_deref().unwrap_or(BLOCKED_MARKER);
+    text.push_str(&format!("If you cannot go on without a person, write instead:\n{blocked}"));
     Some(text)
 }
 
@@ -67,6 +70,7 @@ mod tests {
             marker: Some("DONE".into()),
             marker_match: MarkerMatch::Line,
             promise: None,
+            blocked_marker: None,
             max_iterations: 3,
             continue_message: DEFAULT_CONTINUE.into(),
             tracker_body: String::new(),

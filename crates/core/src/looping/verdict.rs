@@ -71,12 +71,17 @@ pub enum Verdict {
 /// that no check can change.
 pub fn ends_before_checks(sight: &Sight) -> Option<Outcome> {
     match &sight.tracker {
-        TrackerSight::Missing => Some(Outcome::new(Status::Failed, Reason::MissingTracker)
-            .because("the tracker is gone; the agent or somebody else deleted it")),
-        TrackerSight::Unreadable { why } => {
-            Some(Outcome::new(Status::Failed, Reason::MissingTracker).because(format!("the tracker cannot be read: {why}")))
+        TrackerSight::Missing => Some(
+            Outcome::new(Status::Failed, Reason::MissingTracker)
+                .because("the tracker is gone; the agent or somebody else deleted it"),
+        ),
+        TrackerSight::Unreadable { why } => Some(
+            Outcome::new(Status::Failed, Reason::MissingTracker)
+                .because(format!("the tracker cannot be read: {why}")),
+        ),
+        TrackerSight::Read { complete: false, blocked: Some(reason) } if !sight.promised => {
+            Some(blocked(reason))
         }
-        TrackerSight::Read { complete: false, blocked: Some(reason) } if !sight.promised => Some(blocked(reason)),
         TrackerSight::None | TrackerSight::Read { .. } => None,
     }
 }
@@ -133,7 +138,12 @@ pub fn feedback(checks: &[CheckResult], claimed: bool) -> Option<String> {
         "These checks fail after your last turn. Fix what they found.\n"
     });
     for check in failed {
-        text.push_str(&format!("\n## {} ({})\n```\n{}\n```\n", check.name, check.how, check.output.trim_end()));
+        text.push_str(&format!(
+            "\n## {} ({})\n```\n{}\n```\n",
+            check.name,
+            check.how,
+            check.output.trim_end()
+        ));
     }
     Some(text)
 }
@@ -150,6 +160,7 @@ mod tests {
             marker: Some("DONE".into()),
             marker_match: Default::default(),
             promise: None,
+            blocked_marker: None,
             max_iterations: 3,
             continue_message: DEFAULT_CONTINUE.into(),
             tracker_body: DEFAULT_TRACKER.into(),
@@ -196,18 +207,26 @@ mod tests {
 
     #[test]
     fn blocked_is_asked_before_stuck() {
-        assert_eq!(end(judge(&rules(), 3, 9, &seen(false, Some("no key")), &[])), (Status::Blocked, Reason::BlockedMarker));
+        assert_eq!(
+            end(judge(&rules(), 3, 9, &seen(false, Some("no key")), &[])),
+            (Status::Blocked, Reason::BlockedMarker)
+        );
     }
 
     #[test]
     fn stuck_is_asked_before_exhausted() {
         assert_eq!(end(judge(&rules(), 3, 2, &seen(false, None), &[])), (Status::Blocked, Reason::Stuck));
-        assert_eq!(end(judge(&rules(), 3, 1, &seen(false, None), &[])), (Status::Exhausted, Reason::MaxIterations));
+        assert_eq!(
+            end(judge(&rules(), 3, 1, &seen(false, None), &[])),
+            (Status::Exhausted, Reason::MaxIterations)
+        );
     }
 
     #[test]
     fn a_claim_with_failing_checks_goes_on_with_their_output() {
-        let Verdict::Next { feedback: Some(text) } = judge(&rules(), 1, 0, &seen(true, None), &[check(false)]) else {
+        let Verdict::Next { feedback: Some(text) } =
+            judge(&rules(), 1, 0, &seen(true, None), &[check(false)])
+        else {
             panic!("it goes on with feedback")
         };
         assert!(text.contains("marked the task as complete") && text.contains("boom"), "{text}");

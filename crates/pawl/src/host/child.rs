@@ -1,6 +1,6 @@
 //! How the child is born, watched and ended: terminate, grace, kill.
 //!
-//! Only the child's own group is signalled here; what left that group is the business of [`super::sweep`].
+//! Only the child's own group is signalled here; what left that group is the business of `sweep`.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -9,14 +9,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process_group, set_parent_process_death_signal,
-    setsid, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process_group,
+    set_parent_process_death_signal, setsid, wait,
 };
 use windlass_core::hook::wire::env;
 use windlass_core::launch::{EndedBy, Launch};
 
 use super::folder::Streams;
-use super::signals::{Signals, Wake};
+use super::signals::{Signals, Wake, unblock_all};
 
 /// How a child ended.
 pub(super) struct Ending {
@@ -43,7 +43,7 @@ pub(super) fn spawn(launch: &Launch, streams: Streams) -> Result<Pid, String> {
 
 #[expect(unsafe_code, reason = "a session and a parent-death signal can only be set in the child itself")]
 fn run_before_exec(command: &mut Command, host: Pid) {
-    // SAFETY: between fork and exec the closure makes three system calls; it takes no lock and
+    // SAFETY: between fork and exec the closure makes a few system calls; it takes no lock and
     // allocates nothing.
     unsafe {
         command.pre_exec(move || be_born(host));
@@ -57,7 +57,7 @@ fn be_born(host: Pid) -> io::Result<()> {
     if getppid() != Some(host) {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
-    Ok(())
+    unblock_all()
 }
 
 /// Waits for the child's end and brings it about when asked to or when its time is over.

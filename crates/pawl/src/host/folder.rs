@@ -65,7 +65,11 @@ impl Folder {
         let launch: Launch = serde_json::from_slice(&text)
             .map_err(|error| format!("{} is not understood: {error}", files::LAUNCH))?;
         if launch.v != LAUNCH_VERSION {
-            return Err(format!("{} has version {}, this host knows {LAUNCH_VERSION}", files::LAUNCH, launch.v));
+            return Err(format!(
+                "{} has version {}, this host knows {LAUNCH_VERSION}",
+                files::LAUNCH,
+                launch.v
+            ));
         }
         // The sweep would take an empty cookie for everybody's.
         if launch.cookie.is_empty() || launch.cookie.contains('\0') {

@@ -1,8 +1,8 @@
 //! The host's signals, as something to wait for.
 //!
 //! All that concern it are blocked and read from a signalfd, so none is lost between two looks.
-//! SIGHUP, SIGINT and SIGQUIT are blocked to no effect. Blocking leaves their dispositions at the
-//! default, and the standard library empties the mask in a new child: the child inherits nothing.
+//! SIGHUP, SIGINT and SIGQUIT are read to no effect. All keep their default disposition, and the
+//! mask is emptied again in a new child ([`unblock_all`]): the child inherits nothing.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -79,4 +79,17 @@ fn block_and_open() -> io::Result<OwnedFd> {
         }
         Ok(OwnedFd::from_raw_fd(fd))
     }
+}
+
+/// Empties the mask. Called in the child before it becomes another program, so it may only make
+/// system calls.
+#[expect(unsafe_code, reason = "the kernel's signal masks have no safe interface in rustix")]
+pub(super) fn unblock_all() -> io::Result<()> {
+    // SAFETY: an all-zero sigset_t is valid, and the pointer to it lives through the calls.
+    let outcome = unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut())
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

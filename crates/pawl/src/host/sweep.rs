@@ -10,9 +10,7 @@ use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal, wait,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal, wait};
 use windlass_core::hook::wire::env;
 
 use super::signals::Signals;
@@ -79,7 +77,9 @@ impl Process {
 
     fn carries(&self, entry: &[u8]) -> bool {
         let mut environ = Vec::new();
-        let Ok(file) = File::open(format!("/proc/{}/environ", self.pid.as_raw_nonzero())) else { return false };
+        let Ok(file) = File::open(format!("/proc/{}/environ", self.pid.as_raw_nonzero())) else {
+            return false;
+        };
         // Another user's cannot be read, nor that of one that just ended.
         let _ = file.take(LARGEST_ENVIRON).read_to_end(&mut environ);
         environ.split(|byte| *byte == 0).any(|variable| variable == entry)
@@ -114,9 +114,9 @@ fn descendants(root: Pid, everybody: &[Process]) -> HashSet<Pid> {
     let mut below = HashSet::from([root]);
     loop {
         let known = below.len();
-        let children = everybody.iter().filter(|process| {
-            Pid::from_raw(process.parent).is_some_and(|parent| below.contains(&parent))
-        });
+        let children = everybody
+            .iter()
+            .filter(|process| Pid::from_raw(process.parent).is_some_and(|parent| below.contains(&parent)));
         let found: Vec<Pid> = children.map(|process| process.pid).collect();
         below.extend(found);
         if below.len() == known {

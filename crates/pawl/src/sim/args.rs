@@ -22,6 +22,28 @@ pub(super) struct Flags {
     pub(super) prompt: Option<String>,
 }
 
+/// Flags that take the next argument whatever it looks like.
+const ONE: &[&str] = &[
+    "--output-format",
+    "--input-format",
+    "--settings",
+    "--setting-sources",
+    "--session-id",
+    "--model",
+    "--fallback-model",
+    "--effort",
+    "--permission-mode",
+    "--permission-prompt-tool",
+    "--system-prompt",
+    "--append-system-prompt",
+    "--agent",
+    "--agents",
+    "--json-schema",
+    "--max-turns",
+    "--max-budget-usd",
+    "--plugin-dir",
+];
+
 /// Flags that stand alone. Any other flag takes the next argument as its value, unless that
 /// is a flag too.
 const ALONE: &[&str] = &[
@@ -72,6 +94,10 @@ pub(super) fn parse(args: &[String]) -> Flags {
         }
         if let Some((name, value)) = arg.split_once('=') {
             flags.set(name, value);
+            continue;
+        }
+        if ONE.contains(&arg) {
+            flags.set(arg, rest.next().unwrap_or_default());
             continue;
         }
         if ALONE.contains(&arg) {
@@ -144,6 +170,12 @@ mod tests {
     fn an_unknown_flag_keeps_its_value_from_being_the_prompt() {
         assert_eq!(flags("-p --brand-new 7 --other=x --last").prompt, None);
         assert_eq!(flags("-p --brand-new 7 hello").prompt, Some("hello".into()));
+    }
+
+    #[test]
+    fn a_value_may_look_like_a_flag() {
+        let args = ["-p", "--append-system-prompt", "- be brief", "hello"].map(str::to_owned);
+        assert_eq!(parse(&args).prompt, Some("hello".into()));
     }
 
     #[test]

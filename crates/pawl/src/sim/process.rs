@@ -161,7 +161,10 @@ mod tests {
 
     #[test]
     fn a_program_that_takes_too_long_is_ended_with_its_children() {
-        assert!(matches!(shell("sleep 600 & sleep 600", Duration::from_millis(50), Stderr::Apart), Outcome::TimedOut));
+        assert!(matches!(
+            shell("sleep 600 & sleep 600", Duration::from_millis(50), Stderr::Apart),
+            Outcome::TimedOut
+        ));
     }
 
     #[test]

@@ -194,7 +194,9 @@ impl TryFrom<Value> for Crash {
             return Ok(Crash::Code(code));
         }
         let named = value.as_str().and_then(signal_named);
-        named.map(Crash::Signal).ok_or_else(|| format!("crash is an exit code or a signal like \"SIGKILL\", not {value}"))
+        named
+            .map(Crash::Signal)
+            .ok_or_else(|| format!("crash is an exit code or a signal like \"SIGKILL\", not {value}"))
     }
 }
 
@@ -225,7 +227,9 @@ pub(super) enum ScriptError {
 impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ScriptError::Unreadable { path, cause } => write!(f, "cannot read the script {}: {cause}", path.display()),
+            ScriptError::Unreadable { path, cause } => {
+                write!(f, "cannot read the script {}: {cause}", path.display())
+            }
             ScriptError::TooLarge { path } => {
                 write!(f, "the script {} is larger than {MAX_BYTES} bytes", path.display())
             }
@@ -257,7 +261,9 @@ impl Script {
         let path = path.to_owned();
         match serde_json::from_slice::<Script>(text) {
             Err(cause) => Err(ScriptError::Malformed { path, cause }),
-            Ok(script) if script.turns.is_empty() && script.default.is_none() => Err(ScriptError::Empty { path }),
+            Ok(script) if script.turns.is_empty() && script.default.is_none() => {
+                Err(ScriptError::Empty { path })
+            }
             Ok(script) => Ok(script),
         }
     }
@@ -328,7 +334,8 @@ mod tests {
 
     #[test]
     fn after_the_last_turn_the_default_is_played() {
-        let script = parse(r#"{"turns":[{"steps":[{"say":"1"}]}],"default":{"steps":[{"say":"d"}]}}"#).unwrap();
+        let script =
+            parse(r#"{"turns":[{"steps":[{"say":"1"}]}],"default":{"steps":[{"say":"d"}]}}"#).unwrap();
         assert_eq!(said(script.turn(2, 1)), "d");
     }
 

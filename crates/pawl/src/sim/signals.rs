@@ -52,7 +52,10 @@ pub(super) fn forget(signal: Signal) {
 }
 
 fn set(signal: libc::c_int, handler: libc::sighandler_t) {
-    #[expect(unsafe_code, reason = "rustix has no signal handlers; `note` only touches an atomic and `_exit`")]
+    #[expect(
+        unsafe_code,
+        reason = "rustix has no signal handlers; `note` only touches an atomic and `_exit`"
+    )]
     unsafe {
         libc::signal(signal, handler);
     }
@@ -91,4 +94,9 @@ fn nap(fds: &mut [PollFd<'_>], time: Duration) {
     let slice = Timespec::try_from(time.min(SLICE)).ok();
     // Interrupted or not: the caller looks again.
     let _ = poll(fds, slice.as_ref());
+}
+
+/// What was asked is being done.
+pub(super) fn clear() {
+    SEEN.store(0, Ordering::SeqCst);
 }

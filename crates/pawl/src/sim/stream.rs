@@ -10,12 +10,16 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::events;
+use super::events::{self, put};
 use super::script::Usage;
 
 /// What one model request costs, when the script says nothing.
-const REQUEST: Usage =
-    Usage { input_tokens: 100, output_tokens: 20, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+const REQUEST: Usage = Usage {
+    input_tokens: 100,
+    output_tokens: 20,
+    cache_read_input_tokens: 0,
+    cache_creation_input_tokens: 0,
+};
 const REQUEST_USD: f64 = 0.0008;
 
 /// What was used.
@@ -79,10 +83,6 @@ impl<'a> Stream<'a> {
         }
     }
 
-    pub(super) fn session(&self) -> &str {
-        &self.session
-    }
-
     pub(super) fn model(&self) -> &str {
         &self.model
     }
@@ -99,8 +99,8 @@ impl<'a> Stream<'a> {
 
     /// Writes an event about this session.
     pub(super) fn event(&mut self, mut event: Value) -> io::Result<()> {
-        event["session_id"] = json!(self.session);
-        event["uuid"] = json!(new_uuid());
+        put(&mut event, "session_id", json!(self.session));
+        put(&mut event, "uuid", json!(new_uuid()));
         self.line(&event)
     }
 
@@ -124,8 +124,8 @@ impl<'a> Stream<'a> {
             None => self.request(),
         };
         let mut event = events::assistant(&message.id, &self.model, message.usage, block);
-        event["request_id"] = json!(message.request);
-        event["timestamp"] = json!(now_iso());
+        put(&mut event, "request_id", json!(message.request));
+        put(&mut event, "timestamp", json!(now_iso()));
         self.message = Some(message);
         self.event(event)
     }
@@ -133,7 +133,17 @@ impl<'a> Stream<'a> {
     /// What the model is told; whatever it says next is a new message.
     pub(super) fn user(&mut self, mut event: Value) -> io::Result<()> {
         self.message = None;
-        event["timestamp"] = json!(now_iso());
+        put(&mut event, "timestamp", json!(now_iso()));
+        self.event(event)
+    }
+
+    /// A message the CLI makes up: a request was made, and brought nothing.
+    pub(super) fn synthetic(&mut self, mut event: Value) -> io::Result<()> {
+        self.message = None;
+        self.total.requests += 1;
+        self.since.requests += 1;
+        put(&mut event, "request_id", json!(format!("req_{}", short_id())));
+        put(&mut event, "timestamp", json!(now_iso()));
         self.event(event)
     }
 
@@ -143,22 +153,8 @@ impl<'a> Stream<'a> {
     }
 
     fn request(&mut self) -> Message {
-        let scripted = self.price.usage.is_some();
-        let usage = match self.price.usage.replace(Usage::default()) {
-            Some(usage) => usage,
-            None => {
-                self.price.usage = None;
-                REQUEST
-            }
-        };
-        let cost = match self.price.cost_usd {
-            Some(cost) => {
-                self.price.cost_usd = Some(0.0);
-                cost
-            }
-            None if scripted => 0.0,
-            None => REQUEST_USD,
-        };
+        let usage = self.price.usage.as_mut().map_or(REQUEST, std::mem::take);
+        let cost = self.price.cost_usd.as_mut().map_or(REQUEST_USD, std::mem::take);
         for tally in [&mut self.total, &mut self.since] {
             tally.add(usage, cost);
             tally.requests += 1;
@@ -186,7 +182,14 @@ pub(super) fn new_uuid() -> String {
     let bits = (u128::from(random()) << 64) | u128::from(random());
     let bits = bits & !(0xf << 76) & !(0x3 << 62) | (4 << 76) | (2 << 62);
     let part = |shift: u32, digits: u32| (bits >> shift) & ((1 << (4 * digits)) - 1);
-    format!("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", part(96, 8), part(80, 4), part(64, 4), part(48, 4), part(0, 12))
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        part(96, 8),
+        part(80, 4),
+        part(64, 4),
+        part(48, 4),
+        part(0, 12)
+    )
 }
 
 /// Milliseconds since the epoch.
@@ -265,7 +268,8 @@ mod tests {
         stream.block(json!({"type": "text", "text": "d"})).unwrap();
         assert_eq!(stream.total.requests, 2);
         assert_eq!(stream.total.usage.input_tokens, 200);
-        let lines: Vec<Value> = out.split(|b| *b == b'\n').filter_map(|l| serde_json::from_slice(l).ok()).collect();
+        let lines: Vec<Value> =
+            out.split(|b| *b == b'\n').filter_map(|l| serde_json::from_slice(l).ok()).collect();
         assert_eq!(lines[0]["message"]["id"], lines[1]["message"]["id"]);
         assert_ne!(lines[1]["message"]["id"], lines[3]["message"]["id"]);
     }

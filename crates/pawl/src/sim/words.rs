@@ -101,7 +101,10 @@ fn path_before(head: &str) -> Option<PathBuf> {
 }
 
 fn begins_here(before: &str) -> bool {
-    !before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '~'))
+    !before
+        .chars()
+        .next_back()
+        .is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '~'))
 }
 
 #[cfg(test)]

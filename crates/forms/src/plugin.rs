@@ -1,0 +1,149 @@
+//! Reads what a plugin says of itself: `.claude-plugin/plugin.json`, and the names of its MCP
+//! servers, which must not collide. Finding and loading plugins is the runtime's.
+
+use crate::diagnostic::Diagnostic;
+use crate::json::{Member, Node, Value};
+use crate::words::quoted;
+use crate::workflow::{Fields, is_plugin_name};
+
+/// A plugin's `plugin.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PluginFile {
+    /// What it is called.
+    pub name: String,
+    /// Its version.
+    pub version: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The MCP servers it defines in this very file.
+    pub mcp_servers: Vec<String>,
+    /// The files it names as defining more, relative to the plugin's folder and as written: a
+    /// path out of the plugin is for the reader to refuse.
+    pub mcp_files: Vec<String>,
+}
+
+/// Reads a `plugin.json`. Fields it does not know are other people's business.
+pub fn parse_plugin_json(text: &str, file_name: &str) -> (Option<PluginFile>, Vec<Diagnostic>) {
+    let (mut fields, root) = Fields::open(text, file_name);
+    let plugin = root.and_then(|root| read(&mut fields, &root)).filter(|_| !fields.has_errors());
+    (plugin, fields.finish())
+}
+
+/// The names of the MCP servers in a `.mcp.json`: the keys of `mcpServers`, or of the whole
+/// document where a plugin leaves that level out.
+pub fn mcp_server_names(text: &str, file_name: &str) -> (Vec<String>, Vec<Diagnostic>) {
+    let (mut fields, root) = Fields::open(text, file_name);
+    let members = root.as_ref().and_then(|root| fields.members("", root)).unwrap_or_default();
+    let names = match members.iter().find(|member| member.key == "mcpServers") {
+        Some(member) => servers(&mut fields, &member.key, &member.node),
+        None => members.iter().filter(|member| is_object(member)).map(|member| member.key.clone()).collect(),
+    };
+    (names, fields.finish())
+}
+
+fn read(fields: &mut Fields<'_>, root: &Node) -> Option<PluginFile> {
+    let mut plugin = PluginFile::default();
+    let members = fields.members("", root)?;
+    for member in &members {
+        take(fields, &mut plugin, member);
+    }
+    if !members.iter().any(|member| member.key == "name") {
+        fields.error(root.at, "the field `name` is missing", None);
+    }
+    Some(plugin)
+}
+
+fn take(fields: &mut Fields<'_>, plugin: &mut PluginFile, member: &Member) {
+    let (path, node) = (member.key.as_str(), &member.node);
+    match path {
+        "name" => plugin.name = name(fields, path, node).unwrap_or_default(),
+        "version" => plugin.version = fields.text(path, node),
+        "description" => plugin.description = fields.text(path, node),
+        "mcpServers" => match &node.value {
+            Value::Text(file) => plugin.mcp_files.push(file.clone()),
+            Value::List(items) => {
+                for item in items {
+                    plugin.mcp_files.extend(fields.text("mcpServers[]", item));
+                }
+            }
+            _ => plugin.mcp_servers = servers(fields, path, node),
+        },
+        _ => {}
+    }
+}
+
+/// The name becomes part of the names of tools, so it is one plain word.
+fn name(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<String> {
+    let name = fields.one_line(path, node)?;
+    if is_plugin_name(&name) {
+        return Some(name);
+    }
+    let hint = Some("use letters, digits, `-`, `_` and `.`".to_owned());
+    fields.error(node.at, &format!("{} is not a plugin name", quoted(&name)), hint);
+    None
+}
+
+fn servers(fields: &mut Fields<'_>, path: &str, node: &Node) -> Vec<String> {
+    fields.members(path, node).unwrap_or_default().into_iter().map(|member| member.key.clone()).collect()
+}
+
+fn is_object(member: &Member) -> bool {
+    matches!(member.node.value, Value::Object(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_has_a_name_and_perhaps_more() {
+        let text = r#"{"name": "e2e", "version": "1.0.0", "description": "tests", "author": {"name": "A"}, "keywords": [1]}"#;
+        let expected = PluginFile {
+            name: "e2e".into(),
+            version: Some("1.0.0".into()),
+            description: Some("tests".into()),
+            ..PluginFile::default()
+        };
+        assert_eq!(parse_plugin_json(text, "plugin.json"), (Some(expected), vec![]));
+    }
+
+    #[test]
+    fn a_plugin_without_a_usable_name_is_refused() {
+        let cases = [
+            ("{}", "the field `name` is missing"),
+            (r#"{"name": 3}"#, "`name` must be a string, found a number"),
+            (r#"{"name": ""}"#, "`name` is empty"),
+            (r#"{"name": "../x"}"#, "`../x` is not a plugin name"),
+            (r#"{"name": "a b"}"#, "`a b` is not a plugin name"),
+            ("[]", "the document must be an object, found a list"),
+        ];
+        for (text, message) in cases {
+            let (plugin, diagnostics) = parse_plugin_json(text, "plugin.json");
+            assert_eq!(plugin, None, "{text}");
+            assert_eq!(diagnostics[0].message, message);
+        }
+    }
+
+    #[test]
+    fn mcp_servers_stand_in_the_manifest_or_in_files() {
+        let inline =
+            parse_plugin_json(r#"{"name": "x", "mcpServers": {"db": {}, "web": {}}}"#, "p").0.unwrap();
+        assert_eq!(inline.mcp_servers, ["db", "web"]);
+        let file = parse_plugin_json(r#"{"name": "x", "mcpServers": "./mcp.json"}"#, "p").0.unwrap();
+        assert_eq!(file.mcp_files, ["./mcp.json"]);
+        let files = parse_plugin_json(r#"{"name": "x", "mcpServers": ["a.json", "b.json"]}"#, "p").0.unwrap();
+        assert_eq!(files.mcp_files, ["a.json", "b.json"]);
+    }
+
+    #[test]
+    fn server_names_are_found_with_and_without_the_outer_level() {
+        for text in
+            [r#"{"mcpServers": {"db": {"command": "x"}}}"#, r#"{"db": {"command": "x"}, "$schema": "y"}"#]
+        {
+            assert_eq!(mcp_server_names(text, ".mcp.json"), (vec!["db".to_owned()], vec![]), "{text}");
+        }
+        let (names, diagnostics) = mcp_server_names(r#"{"mcpServers": []}"#, ".mcp.json");
+        assert!(names.is_empty());
+        assert_eq!(diagnostics[0].message, "`mcpServers` must be an object, found a list");
+    }
+}

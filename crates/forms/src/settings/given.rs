@@ -1,0 +1,218 @@
+//! A value as a layer gave it, and what can be made of it.
+//!
+//! A file gives typed values; a variable or a flag gives text, which is read as whatever its
+//! key wants.
+
+use std::time::Duration;
+
+use crate::words::{Words, quoted};
+
+/// A value of a layer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Given {
+    /// From a variable or a flag.
+    Typed(String),
+    /// From a variable, for a key that is a list: the items of it.
+    TypedList(Vec<String>),
+    Text(String),
+    /// As digits, with a sign.
+    Integer(String),
+    Boolean(bool),
+    List(Vec<(usize, Given)>),
+    /// What no key wants, by name.
+    Other(&'static str),
+}
+
+/// Why a value will not do: what follows the key in a message, and where if not at the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+    pub(super) at: Option<usize>,
+}
+
+/// No count is ever larger.
+const MOST: u32 = 1_000_000;
+/// No duration is ever longer: a year.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
+impl Wrong {
+    pub(super) fn new(message: impl Into<String>, hint: Option<&str>) -> Wrong {
+        Wrong { message: message.into(), hint: hint.map(str::to_owned), at: None }
+    }
+}
+
+impl Given {
+    fn kind(&self) -> &'static str {
+        match self {
+            Given::Typed(_) | Given::Text(_) => "a string",
+            Given::Integer(_) => "a number",
+            Given::Boolean(_) => "true or false",
+            Given::List(_) | Given::TypedList(_) => "a list",
+            Given::Other(name) => name,
+        }
+    }
+
+    fn wrong(&self, wanted: &str) -> Wrong {
+        Wrong::new(format!("must be {wanted}, found {}", self.kind()), None)
+    }
+
+    /// Text that says something and fits on one line.
+    pub(super) fn text(&self) -> Result<String, Wrong> {
+        let (Given::Typed(text) | Given::Text(text)) = self else { return Err(self.wrong("a string")) };
+        if text.trim().is_empty() {
+            return Err(Wrong::new("is empty", None));
+        }
+        if text.contains('\0') {
+            return Err(Wrong::new("contains a NUL character", None));
+        }
+        Ok(text.clone())
+    }
+
+    pub(super) fn word<T: Copy + PartialEq>(&self, words: &Words<T>) -> Result<T, Wrong> {
+        let word = self.text()?;
+        words.meaning(&word).ok_or_else(|| {
+            let (message, hint) = words.unknown(&word);
+            Wrong { message, hint, at: None }
+        })
+    }
+
+    pub(super) fn count(&self) -> Result<u32, Wrong> {
+        let written = match self {
+            Given::Integer(written) | Given::Typed(written) => written.trim(),
+            Given::Text(text) if text.parse::<u32>().is_ok() => {
+                let message = "must be a whole number, found a string";
+                return Err(Wrong::new(message, Some("write it without quotes")));
+            }
+            _ => return Err(self.wrong("a whole number")),
+        };
+        let digits = written.strip_prefix('-').unwrap_or(written);
+        let is_whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        match written.parse::<u32>() {
+            Ok(count) if count <= MOST => Ok(count),
+            _ if !is_whole => {
+                Err(Wrong::new(format!("must be a whole number, found {}", quoted(written)), None))
+            }
+            _ if written.starts_with('-') => {
+                Err(Wrong::new(format!("must not be negative, found {}", quoted(written)), None))
+            }
+            _ => Err(Wrong::new(format!("must be at most {MOST}, found {}", quoted(written)), None)),
+        }
+    }
+
+    pub(super) fn duration(&self) -> Result<Duration, Wrong> {
+        let (Given::Typed(text) | Given::Text(text)) = self else {
+            let hint =
+                matches!(self, Given::Integer(_)).then_some("write the unit: \"90s\", \"15m\", \"2h30m\"");
+            return Err(Wrong { hint: hint.map(str::to_owned), ..self.wrong("a duration such as \"90m\"") });
+        };
+        parse_duration(text).map_err(|error| Wrong::new(format!("must be a duration: {error}"), None))
+    }
+
+    /// A duration in which something can happen.
+    pub(super) fn time(&self) -> Result<Duration, Wrong> {
+        let duration = self.duration()?;
+        if duration.is_zero() {
+            return Err(Wrong::new("must be longer than zero", None));
+        }
+        Ok(duration)
+    }
+
+    pub(super) fn texts(&self) -> Result<Vec<String>, Wrong> {
+        match self {
+            Given::Typed(_) => Ok(vec![self.text()?]),
+            Given::TypedList(items) => Ok(items.clone()),
+            Given::List(items) => items
+                .iter()
+                .map(|(at, item)| item.text().map_err(|wrong| Wrong { at: Some(*at), ..wrong }))
+                .collect(),
+            Given::Text(_) => {
+                let message = "must be a list, found a string";
+                Err(Wrong::new(message, Some("put it in square brackets")))
+            }
+            _ => Err(self.wrong("a list of strings")),
+        }
+    }
+}
+
+/// Why a text is no duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DurationError {
+    /// Not numbers with units.
+    #[error("{} is not a time such as `45s`, `90m` or `2h30m`", quoted(.0))]
+    Unreadable(String),
+    /// Before now.
+    #[error("{} is negative", quoted(.0))]
+    Negative(String),
+    /// More than a year.
+    #[error("{} is longer than a year", quoted(.0))]
+    TooLong(String),
+}
+
+/// Reads a duration: `45s`, `90m`, `2h30m`, `1h 5m 30s`, `500ms`.
+pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+    let text = text.trim();
+    // jiff also reads `ago` and ISO 8601; nobody means those here.
+    let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || c == '-') && !text.contains("ago");
+    let parsed = text.parse::<jiff::SignedDuration>().ok().filter(|_| is_plain);
+    let duration = parsed.ok_or_else(|| DurationError::Unreadable(text.to_owned()))?;
+    let Ok(duration) = Duration::try_from(duration) else {
+        return Err(DurationError::Negative(text.to_owned()));
+    };
+    if duration > LONGEST {
+        return Err(DurationError::TooLong(text.to_owned()));
+    }
+    Ok(duration)
+}
+
+/// A duration as it is written.
+pub(super) fn written(duration: Duration) -> String {
+    let parts = [(3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
+    let mut left = duration.as_millis();
+    let mut text = String::new();
+    for (size, unit) in parts {
+        if left >= size {
+            text.push_str(&format!("{}{unit}", left / size));
+            left %= size;
+        }
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_numbers_with_units() {
+        let cases = [
+            ("45s", 45_000),
+            ("90m", 5_400_000),
+            ("2h30m", 9_000_000),
+            ("1h 5m 30s", 3_930_000),
+            ("500ms", 500),
+            ("1.5h", 5_400_000),
+            (" 0s ", 0),
+        ];
+        for (text, ms) in cases {
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_duration_is_refused() {
+        for text in ["", "90", "m", "2x", "1h ago", "PT2H", "soon", "1h30", "∞", "1h\0"] {
+            assert_eq!(parse_duration(text), Err(DurationError::Unreadable(text.into())), "{text}");
+        }
+        assert_eq!(parse_duration("-5s"), Err(DurationError::Negative("-5s".into())));
+        assert_eq!(parse_duration("9000h"), Err(DurationError::TooLong("9000h".into())));
+        assert!(parse_duration("99999999999999999999h").is_err());
+    }
+
+    #[test]
+    fn a_duration_is_written_as_it_is_read() {
+        for text in ["45s", "1h30m", "2h30m", "1s500ms", "0s", "1h5m30s"] {
+            assert_eq!(written(parse_duration(text).unwrap()), text);
+        }
+    }
+}

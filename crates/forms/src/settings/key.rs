@@ -1,0 +1,194 @@
+//! The keys there are: how each takes a value and how it is shown.
+
+use windlass_core::spec::Check;
+
+use super::given::{Given, Wrong, written};
+use super::layer::Source;
+use super::value::{PluginDir, Settings};
+use super::words::{DRIVERS, DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION};
+use crate::tracker::yaml::quote;
+use crate::words::{did_you_mean, is_label};
+
+/// A key at the top level.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    take: fn(&mut Settings, &Given, &Source) -> Result<(), Wrong>,
+    /// As TOML; nothing while it is not set.
+    show: fn(&Settings) -> Option<String>,
+}
+
+/// The tables there are beside the keys.
+pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents"];
+
+macro_rules! key {
+    ($field:ident, $read:expr, $show:expr) => {
+        Key {
+            name: stringify!($field),
+            take: |settings, given, _| {
+                settings.$field = $read(given)?;
+                Ok(())
+            },
+            show: |settings| $show(&settings.$field),
+        }
+    };
+}
+
+/// The keys, in the order they are shown.
+pub(super) const KEYS: &[Key] = &[
+    key!(driver, |given: &Given| given.word(&DRIVERS).map(str::to_owned), shown_text),
+    key!(model, |given: &Given| given.text().map(Some), |model: &Option<String>| {
+        model.as_deref().and_then(shown_text)
+    }),
+    key!(isolation, |given: &Given| given.word(&ISOLATIONS), |value: &_| shown_text(ISOLATIONS.word(*value))),
+    key!(max_isolation, |given: &Given| given.word(&ISOLATIONS), |value: &_| shown_text(
+        ISOLATIONS.word(*value)
+    )),
+    Key {
+        name: "plugins",
+        take: take_plugins,
+        show: |settings| Some(shown_list(settings.plugins.iter().map(|plugin| plugin.path.as_str()))),
+    },
+    key!(max_iterations, Given::count, shown_count),
+    key!(mode, |given: &Given| given.word(&MODES), |value: &_| shown_text(MODES.word(*value))),
+    key!(stuck_after, Given::count, shown_count),
+    key!(timeout, |given: &Given| given.time().map(Some), |value: &Option<_>| value
+        .as_ref()
+        .and_then(shown_time)),
+    key!(check_timeout, Given::time, shown_time),
+    key!(grace, Given::duration, shown_time),
+    key!(retry_delay, Given::duration, shown_time),
+    key!(rate_limit_wait, Given::duration, shown_time),
+    key!(on_permission, |given: &Given| given.word(&ON_PERMISSION), |value: &_| {
+        shown_text(ON_PERMISSION.word(*value))
+    }),
+    key!(on_question, |given: &Given| given.word(&ON_QUESTION), |value: &_| shown_text(
+        ON_QUESTION.word(*value)
+    )),
+    key!(durability, |given: &Given| given.word(&DURABILITIES), |value: &_| shown_text(
+        DURABILITIES.word(*value)
+    )),
+];
+
+/// What became of a value.
+pub(super) enum Taken {
+    Yes,
+    /// No such key; perhaps another was meant.
+    Unknown(Option<String>),
+    Wrong(Wrong),
+}
+
+impl From<Result<(), Wrong>> for Taken {
+    fn from(result: Result<(), Wrong>) -> Taken {
+        result.map_or_else(Taken::Wrong, |()| Taken::Yes)
+    }
+}
+
+/// Puts a value where its key says.
+pub(super) fn take(settings: &mut Settings, path: &[&str], given: &Given, source: &Source) -> Taken {
+    match path {
+        ["checks", name] => take_check(settings, name, given).into(),
+        ["permissions", list] => take_rules(settings, list, given),
+        ["agents", driver, field] => take_agent(settings, driver, field, given),
+        [name] => match KEYS.iter().find(|key| key.name == *name) {
+            Some(key) => (key.take)(settings, given, source).into(),
+            None if TABLES.contains(name) => Taken::Wrong(Wrong::new("must be a table", None)),
+            None => Taken::Unknown(did_you_mean(name, known_names())),
+        },
+        _ => Taken::Unknown(None),
+    }
+}
+
+pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.name).chain(TABLES.iter().copied())
+}
+
+/// Every key that has a value, with that value as TOML.
+pub(super) fn show(settings: &Settings) -> Vec<(String, String)> {
+    let mut shown: Vec<(String, String)> =
+        KEYS.iter().filter_map(|key| Some((key.name.to_owned(), (key.show)(settings)?))).collect();
+    for Check { name, command } in &settings.checks {
+        shown.push((format!("checks.{name}"), quote(command)));
+    }
+    let rules = &settings.permissions;
+    for (name, list) in [("allow", &rules.allow), ("deny", &rules.deny), ("ask", &rules.ask)] {
+        shown.push((format!("permissions.{name}"), shown_list(list.iter().map(String::as_str))));
+    }
+    for (driver, agent) in &settings.agents {
+        if let Some(program) = &agent.program {
+            shown.push((format!("agents.{driver}.program"), quote(program)));
+        }
+        if !agent.args.is_empty() {
+            shown.push((format!("agents.{driver}.args"), shown_list(agent.args.iter().map(String::as_str))));
+        }
+    }
+    shown
+}
+
+fn take_plugins(settings: &mut Settings, given: &Given, source: &Source) -> Result<(), Wrong> {
+    for path in given.texts()? {
+        settings.plugins.push(PluginDir { path, source: source.clone() });
+    }
+    Ok(())
+}
+
+fn take_check(settings: &mut Settings, name: &str, given: &Given) -> Result<(), Wrong> {
+    if !is_label(name) {
+        return Err(Wrong::new("has a name that cannot be shown on a line", None));
+    }
+    let command = given.text()?;
+    match settings.checks.iter_mut().find(|check| check.name == name) {
+        Some(check) => check.command = command,
+        None => settings.checks.push(Check { name: name.to_owned(), command }),
+    }
+    Ok(())
+}
+
+fn take_rules(settings: &mut Settings, list: &str, given: &Given) -> Taken {
+    let rules = match list {
+        "allow" => &mut settings.permissions.allow,
+        "deny" => &mut settings.permissions.deny,
+        "ask" => &mut settings.permissions.ask,
+        _ => return Taken::Unknown(did_you_mean(list, ["allow", "deny", "ask"])),
+    };
+    let added = given.texts().map(|added| {
+        for rule in added {
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+    });
+    added.into()
+}
+
+fn take_agent(settings: &mut Settings, driver: &str, field: &str, given: &Given) -> Taken {
+    if DRIVERS.meaning(driver).is_none() {
+        let (message, hint) = DRIVERS.unknown(driver);
+        return Taken::Wrong(Wrong::new(format!("names no driver: it {message}"), hint.as_deref()));
+    }
+    let agent = settings.agents.entry(driver.to_owned()).or_default();
+    match field {
+        "program" => given.text().map(|program| agent.program = Some(program)).into(),
+        "args" => given.texts().map(|args| agent.args = args).into(),
+        _ => Taken::Unknown(did_you_mean(field, ["program", "args"])),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every `show`")]
+fn shown_text(text: impl AsRef<str>) -> Option<String> {
+    Some(quote(text.as_ref()))
+}
+
+#[expect(clippy::unnecessary_wraps, clippy::trivially_copy_pass_by_ref, reason = "the shape of every `show`")]
+fn shown_count(count: &u32) -> Option<String> {
+    Some(count.to_string())
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every `show`")]
+fn shown_time(time: &std::time::Duration) -> Option<String> {
+    Some(quote(&written(*time)))
+}
+
+fn shown_list<'a>(items: impl Iterator<Item = &'a str>) -> String {
+    let items: Vec<String> = items.map(quote).collect();
+    format!("[{}]", items.join(", "))
+}

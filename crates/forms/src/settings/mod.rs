@@ -1,0 +1,27 @@
+//! Settings in layers: built-in, user, project, environment, flags.
+//!
+//! [`resolve`] lays them over each other and keeps where each value came from, for
+//! `windlass config show`. Which files there are, and the environment, are the caller's to
+//! read. A project's file may be a stranger's: what would run a program of its choice or
+//! loosen safety is not taken from it (`[checks]` are, as a project's tests are its own).
+//!
+//! Most keys are replaced by a higher layer. Lists (`plugins`, `[permissions]`) grow instead,
+//! so that no layer can drop a rule of a lower one, and tables are merged by name.
+
+mod given;
+mod key;
+mod layer;
+mod pairs;
+mod project;
+mod resolve;
+mod table;
+mod value;
+pub(crate) mod words;
+
+pub use given::{DurationError, parse_duration};
+pub use layer::{Layer, LayerKind, Source};
+pub use resolve::{DEFAULT_SETTINGS, Resolved, Shown, resolve};
+pub use value::{Agent, Durability, PluginDir, Settings};
+
+#[cfg(test)]
+mod tests;

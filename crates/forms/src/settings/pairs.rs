@@ -1,0 +1,73 @@
+//! Variables and flags: names and text, turned into keys and values.
+
+use super::given::Given;
+use super::key::{KEYS, known_names};
+use crate::words::did_you_mean;
+
+const PREFIX: &str = "WINDLASS_";
+
+/// Variables of ours that are no settings: what a run tells its children, and tests.
+const NOT_SETTINGS: &[&str] = &["run", "session", "socket", "crash_at", "log", "home", "state", "config"];
+
+/// What a variable is to the settings.
+pub(super) enum Variable {
+    /// It sets this key.
+    Key(Vec<String>, Given),
+    /// It is none of the settings' business.
+    Foreign,
+    /// It starts like one of ours and is not; perhaps another was meant.
+    Unknown(Option<String>),
+}
+
+/// Reads a variable: `WINDLASS_MAX_ITERATIONS`, `WINDLASS_CHECKS_TEST`,
+/// `WINDLASS_PERMISSIONS_DENY`, `WINDLASS_AGENTS_CLAUDE_PROGRAM`.
+pub(super) fn variable(name: &str, value: &str) -> Variable {
+    let Some(key) = name.strip_prefix(PREFIX).map(str::to_lowercase) else { return Variable::Foreign };
+    // An empty variable is one that is not set.
+    if value.is_empty()
+        || NOT_SETTINGS.iter().any(|known| key == *known || key.starts_with(&format!("{known}_")))
+    {
+        return Variable::Foreign;
+    }
+    let Some(path) = path_of(&key) else {
+        let hint = did_you_mean(&key, known_names());
+        return Variable::Unknown(hint);
+    };
+    let given = match path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["plugins"] => items(value, ':'),
+        ["permissions", _] => items(value, ','),
+        ["agents", _, "args"] => items(value, ' '),
+        _ => Given::Typed(value.to_owned()),
+    };
+    Variable::Key(path, given)
+}
+
+fn path_of(key: &str) -> Option<Vec<String>> {
+    if KEYS.iter().any(|known| known.name == key) {
+        return Some(vec![key.to_owned()]);
+    }
+    let (table, rest) = key.split_once('_').filter(|(_, rest)| !rest.is_empty())?;
+    match table {
+        "checks" | "permissions" => Some(vec![table.to_owned(), rest.to_owned()]),
+        "agents" => {
+            let (driver, field) = rest.split_once('_')?;
+            Some(vec![table.to_owned(), driver.to_owned(), field.to_owned()])
+        }
+        _ => None,
+    }
+}
+
+fn items(value: &str, between: char) -> Given {
+    let items = value.split(between).map(str::trim).filter(|item| !item.is_empty());
+    Given::TypedList(items.map(str::to_owned).collect())
+}
+
+/// The flag behind a key, as it is typed.
+pub(super) fn flag_name(path: &[&str]) -> String {
+    match path {
+        ["plugins"] => "--plugin".to_owned(),
+        ["checks", _] => "--check".to_owned(),
+        ["agents", _, "program"] => "--agent-bin".to_owned(),
+        path => format!("--{}", path.join("-").replace('_', "-")),
+    }
+}

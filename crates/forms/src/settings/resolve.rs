@@ -1,0 +1,202 @@
+//! Lays the layers over each other.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::given::Given;
+use super::key::{self, Taken};
+use super::layer::{Layer, LayerKind, Source};
+use super::pairs::{Variable, flag_name, variable};
+use super::project::refusal;
+use super::table::{self, Entry};
+use super::value::Settings;
+use super::words::ISOLATIONS;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::findings::Findings;
+use crate::words::quoted;
+
+/// The built-in layer: a commented file.
+pub const DEFAULT_SETTINGS: &str = include_str!("default.toml");
+
+/// The settings, what was wrong with them, and where each came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The values. What was wrong in a layer has the value of the layer below.
+    pub settings: Settings,
+    /// What was wrong, layer by layer.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Which layer set a key (`driver`, `checks.test`, `agents.claude.program`); of a list, the
+    /// highest that added to it.
+    pub sources: BTreeMap<String, Source>,
+}
+
+/// One line of `windlass config show`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shown {
+    /// The key, with dots.
+    pub key: String,
+    /// The value, as TOML.
+    pub value: String,
+    /// Where it came from.
+    pub source: Source,
+}
+
+impl Resolved {
+    /// Every key that has a value.
+    pub fn show(&self) -> Vec<Shown> {
+        let with_source = |(key, value): (String, String)| {
+            let source = self.sources.get(&key)?.clone();
+            Some(Shown { key, value, source })
+        };
+        key::show(&self.settings).into_iter().filter_map(with_source).collect()
+    }
+
+    /// Whether a key was set by a person for this very run: by a flag or a variable.
+    pub fn is_asked_for(&self, key: &str) -> bool {
+        self.sources.get(key).is_some_and(|source| source.layer >= LayerKind::Environment)
+    }
+}
+
+/// Resolves the settings: the built-in layer, then those given, in the order of their kinds.
+pub fn resolve(mut layers: Vec<Layer>) -> Resolved {
+    layers.sort_by_key(Layer::kind);
+    let user_file = layers.iter().find_map(|layer| match layer {
+        Layer::User { file, .. } => Some(file.clone()),
+        _ => None,
+    });
+    let mut resolving = Resolving {
+        resolved: Resolved { settings: Settings::blank(), diagnostics: Vec::new(), sources: BTreeMap::new() },
+        user_file: user_file.unwrap_or_else(|| "your own config.toml".to_owned()),
+    };
+    resolving.take_file(LayerKind::Builtin, "default.toml", DEFAULT_SETTINGS);
+    for layer in layers {
+        match layer {
+            Layer::User { file, text } => resolving.take_file(LayerKind::User, &file, &text),
+            Layer::Project { file, text } => resolving.take_file(LayerKind::Project, &file, &text),
+            Layer::Environment(pairs) => resolving.take_environment(&pairs),
+            Layer::Flags(pairs) => resolving.take_flags(&pairs),
+        }
+    }
+    resolving.hold_isolation();
+    resolving.resolved
+}
+
+struct Resolving {
+    resolved: Resolved,
+    /// Where a person may set what a project may not.
+    user_file: String,
+}
+
+impl Resolving {
+    fn take_file(&mut self, layer: LayerKind, file: &str, text: &str) {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut findings = Findings::in_text(text, Some(file));
+        let entries = table::read(text, &mut findings);
+        let (mut line, mut counted) = (1, 0);
+        for entry in entries {
+            // Entries come in the order of the text, so that each byte is looked at once.
+            line += text.get(counted..entry.key_at).unwrap_or_default().matches('\n').count();
+            counted = counted.max(entry.key_at);
+            let source = Source { layer, name: file.to_owned(), line: Some(line) };
+            self.take(&entry, &source, &mut findings);
+        }
+        self.resolved.diagnostics.extend(findings.finish());
+    }
+
+    fn take_environment(&mut self, pairs: &[(String, String)]) {
+        for (name, value) in pairs {
+            let mut findings = Findings::in_pair(name);
+            match variable(name, value) {
+                Variable::Key(path, given) => {
+                    self.take_pair(LayerKind::Environment, name, path, given, &mut findings)
+                }
+                Variable::Unknown(hint) => {
+                    findings.warn(0, "this variable is no setting and is ignored", hint)
+                }
+                Variable::Foreign => {}
+            }
+            self.resolved.diagnostics.extend(findings.finish());
+        }
+    }
+
+    fn take_flags(&mut self, pairs: &[(String, String)]) {
+        for (key, value) in pairs {
+            let path: Vec<&str> = path_of_flag(key);
+            let name = flag_name(&path);
+            let path = path.into_iter().map(str::to_owned).collect();
+            let mut findings = Findings::in_pair(&name);
+            self.take_pair(LayerKind::Flag, &name, path, Given::Typed(value.clone()), &mut findings);
+            self.resolved.diagnostics.extend(findings.finish());
+        }
+    }
+
+    fn take_pair(
+        &mut self,
+        layer: LayerKind,
+        name: &str,
+        path: Vec<String>,
+        given: Given,
+        findings: &mut Findings<'_>,
+    ) {
+        let source = Source { layer, name: name.to_owned(), line: None };
+        self.take(&Entry { path, key_at: 0, value_at: 0, given }, &source, findings);
+    }
+
+    fn take(&mut self, entry: &Entry, source: &Source, findings: &mut Findings<'_>) {
+        let path: Vec<&str> = entry.path.iter().map(String::as_str).collect();
+        let key = path.join(".");
+        let settings = &mut self.resolved.settings;
+        if source.layer == LayerKind::Project
+            && let Some(why) = refusal(&path, &entry.given, settings)
+        {
+            let message = format!("{} is not taken from a project's file: {why}", quoted(&key));
+            let hint = format!("set it in {} if you want it", self.user_file);
+            return findings.warn(entry.key_at, &message, Some(hint));
+        }
+        match key::take(settings, &path, &entry.given, source) {
+            Taken::Yes => {
+                self.resolved.sources.insert(key, source.clone());
+            }
+            Taken::Unknown(hint) => {
+                findings.warn(entry.key_at, &format!("unknown key {} is ignored", quoted(&key)), hint)
+            }
+            Taken::Wrong(wrong) => {
+                let at = wrong.at.unwrap_or(entry.value_at);
+                findings.error(at, &format!("{} {}", quoted(&key), wrong.message), wrong.hint);
+            }
+        }
+    }
+
+    /// Nobody gets more than `max_isolation`. Who asked for more in person is told that it is
+    /// an error; a project's file, or the built-in value, just gets less.
+    fn hold_isolation(&mut self) {
+        let Resolved { settings, diagnostics, sources } = &mut self.resolved;
+        if settings.isolation <= settings.max_isolation {
+            return;
+        }
+        let (wanted, most) = (ISOLATIONS.word(settings.isolation), ISOLATIONS.word(settings.max_isolation));
+        settings.isolation = settings.max_isolation;
+        let asked = sources.get("isolation").cloned();
+        if let Some(limit) = sources.get("max_isolation").cloned() {
+            sources.insert("isolation".to_owned(), limit);
+        }
+        let severity = match asked.as_ref().map(|source| source.layer) {
+            None | Some(LayerKind::Builtin) => return,
+            Some(LayerKind::Project) => Severity::Warning,
+            Some(LayerKind::User | LayerKind::Environment | LayerKind::Flag) => Severity::Error,
+        };
+        let message = format!("`isolation` `{wanted}` is above `max_isolation`, which is `{most}`");
+        let place = asked.map(|source| source.to_string());
+        diagnostics.push(Diagnostic::new(severity, &message).in_file(place.as_deref()));
+    }
+}
+
+/// `checks.my.test` is the check `my.test`: only tables have a level below.
+fn path_of_flag(key: &str) -> Vec<&str> {
+    match key.split_once('.') {
+        Some(("agents", rest)) => std::iter::once("agents").chain(rest.splitn(2, '.')).collect(),
+        Some((table, rest)) => vec![table, rest],
+        None => vec![key],
+    }
+}

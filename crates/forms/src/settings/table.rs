@@ -1,0 +1,79 @@
+//! Takes a TOML text apart into keys, values and their positions.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::given::Given;
+use crate::findings::Findings;
+
+/// One key of a layer.
+pub(super) struct Entry {
+    pub(super) path: Vec<String>,
+    pub(super) key_at: usize,
+    pub(super) value_at: usize,
+    pub(super) given: Given,
+}
+
+/// Reads a text into entries, in its own order; what is not TOML is noted and passed over.
+pub(super) fn read(text: &str, findings: &mut Findings<'_>) -> Vec<Entry> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        let at = error.span().map_or(0, |span| span.start);
+        findings.error(at, &format!("not TOML: {}", error.message()), None);
+    }
+    let mut entries = Vec::new();
+    walk(table.get_ref(), &mut Vec::new(), &mut entries);
+    entries.sort_by_key(|entry| entry.key_at);
+    entries
+}
+
+/// How deep a table is a table and not a value: `[checks]`, `[permissions]`, `[agents.<driver>]`.
+fn is_table(path: &[String]) -> bool {
+    match path {
+        [first] => matches!(first.as_str(), "checks" | "permissions" | "agents"),
+        [first, _] => first == "agents",
+        _ => false,
+    }
+}
+
+fn walk(table: &DeTable<'_>, path: &mut Vec<String>, entries: &mut Vec<Entry>) {
+    for (key, value) in table {
+        path.push(key.get_ref().to_string());
+        match value.get_ref() {
+            DeValue::Table(inner) if is_table(path) => walk(inner, path, entries),
+            _ => entries.push(entry(path, key.span().start, value)),
+        }
+        path.pop();
+    }
+}
+
+fn entry(path: &[String], key_at: usize, value: &Spanned<DeValue<'_>>) -> Entry {
+    Entry { path: path.to_vec(), key_at, value_at: value.span().start, given: given(value.get_ref()) }
+}
+
+fn given(value: &DeValue<'_>) -> Given {
+    match value {
+        DeValue::String(text) => Given::Text(text.to_string()),
+        DeValue::Integer(number) => Given::Integer(decimal(number.as_str(), number.radix())),
+        DeValue::Boolean(flag) => Given::Boolean(*flag),
+        DeValue::Float(_) => Given::Other("a fraction"),
+        DeValue::Datetime(_) => Given::Other("a date"),
+        DeValue::Table(_) => Given::Other("a table"),
+        DeValue::Array(items) => {
+            Given::List(items.iter().map(|item| (item.span().start, item_given(item.get_ref()))).collect())
+        }
+    }
+}
+
+/// Lists hold text only, so that nothing is gained by looking deeper.
+fn item_given(value: &DeValue<'_>) -> Given {
+    match value {
+        DeValue::Array(_) => Given::Other("a list"),
+        value => given(value),
+    }
+}
+
+/// `0xff` as `255`; what is too large stays as it is, for the complaint.
+fn decimal(digits: &str, radix: u32) -> String {
+    i128::from_str_radix(digits, radix).map_or_else(|_| digits.to_owned(), |number| number.to_string())
+}

@@ -1,0 +1,307 @@
+//! What the layers make of each other.
+
+use std::time::Duration;
+
+use windlass_core::hook::permission::Isolation;
+use windlass_core::looping::Mode;
+use windlass_core::spec::{Limits, OnPermission, OnQuestion};
+
+use super::*;
+use crate::diagnostic::{Diagnostic, Severity};
+
+fn user(text: &str) -> Layer {
+    Layer::User { file: "user.toml".into(), text: text.into() }
+}
+
+fn project(text: &str) -> Layer {
+    Layer::Project { file: "project.toml".into(), text: text.into() }
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// `file:line:column severity message (hint)`, one a diagnostic.
+fn complaints(layers: Vec<Layer>) -> Vec<String> {
+    let told = |d: Diagnostic| {
+        let place = d.place.map(|p| format!(":{}:{}", p.line, p.column)).unwrap_or_default();
+        let mark = if d.severity == Severity::Error { "error" } else { "warning" };
+        let hint = d.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+        format!("{}{place} {mark}: {}{hint}", d.file.unwrap(), d.message)
+    };
+    resolve(layers).diagnostics.into_iter().map(told).collect()
+}
+
+#[test]
+fn the_built_in_file_sets_everything_that_has_a_default() {
+    let resolved = resolve(vec![]);
+    assert_eq!(resolved.diagnostics, []);
+    let unset: Vec<&str> =
+        key::KEYS.iter().map(|key| key.name).filter(|name| !resolved.sources.contains_key(*name)).collect();
+    assert_eq!(unset, ["model", "timeout"]);
+    let settings = resolved.settings;
+    assert_eq!((settings.driver.as_str(), settings.isolation), ("claude", Isolation::Minimal));
+    assert_eq!(settings.max_iterations, windlass_core::looping::DEFAULT_MAX_ITERATIONS);
+    assert_eq!(settings.stuck_after, windlass_core::looping::DEFAULT_STUCK_AFTER);
+    let limits = Limits::default();
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap();
+    assert_eq!(ms(settings.check_timeout), limits.check_ms);
+    assert_eq!(ms(settings.grace), limits.grace_ms);
+    assert_eq!(ms(settings.retry_delay), limits.retry_ms);
+    assert_eq!(ms(settings.rate_limit_wait), limits.rate_limit_ms);
+}
+
+#[test]
+fn the_built_in_file_explains_every_key() {
+    for name in key::known_names() {
+        let is_there = DEFAULT_SETTINGS.lines().any(|line| {
+            let line = line.trim_start_matches("# ").trim_start_matches('[');
+            line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', ']', '.']))
+        });
+        assert!(is_there, "{name}");
+    }
+}
+
+#[test]
+fn what_is_commented_out_in_the_built_in_file_would_be_valid() {
+    let examples: Vec<&str> = DEFAULT_SETTINGS
+        .lines()
+        .filter_map(|line| line.strip_prefix("# "))
+        .filter(|line| line.starts_with("[agents") || line.contains(" = \"") || line.contains(" = ["))
+        .collect();
+    // The checks would land in no table here, so they get theirs.
+    let (checks, rest): (Vec<&str>, Vec<&str>) =
+        examples.into_iter().partition(|line| line.starts_with("lint") || line.starts_with("test"));
+    assert_eq!((checks.len(), rest.len()), (2, 5));
+    assert_eq!(complaints(vec![user(&rest.join("\n"))]), Vec::<String>::new());
+}
+
+#[test]
+fn a_higher_layer_wins_whatever_the_order_given() {
+    let layers = vec![
+        Layer::Flags(pairs(&[("mode", "resume")])),
+        Layer::Environment(pairs(&[
+            ("WINDLASS_MODE", "plugin"),
+            ("WINDLASS_DRIVER", "codex"),
+            ("PATH", "x"),
+        ])),
+        project("driver = \"sim\"\nmax_iterations = 3\n"),
+        user("max_iterations = 9\nmodel = \"opus\"\ntimeout = \"2h30m\"\n"),
+    ];
+    let resolved = resolve(layers);
+    assert_eq!(resolved.diagnostics, []);
+    let settings = &resolved.settings;
+    assert_eq!(
+        (settings.mode, settings.driver.as_str(), settings.max_iterations),
+        (Mode::Resume, "codex", 3)
+    );
+    assert_eq!(
+        (settings.model.as_deref(), settings.timeout),
+        (Some("opus"), Some(Duration::from_secs(9000)))
+    );
+    let source = |key: &str| resolved.sources[key].to_string();
+    assert_eq!(source("mode"), "--mode");
+    assert_eq!(source("driver"), "WINDLASS_DRIVER");
+    assert_eq!(source("max_iterations"), "project.toml:2");
+    assert_eq!(source("timeout"), "user.toml:3");
+    assert_eq!(source("grace"), "built-in");
+    assert!(resolved.is_asked_for("mode") && !resolved.is_asked_for("max_iterations"));
+}
+
+#[test]
+fn lists_grow_and_tables_merge() {
+    let resolved = resolve(vec![
+        user(
+            "plugins = [\"~/p\"]\n[permissions]\ndeny = [\"WebFetch\"]\n[checks]\ntest = \"a\"\nlint = \"b\"\n",
+        ),
+        project(
+            "plugins = [\"tools/p\"]\n[permissions]\ndeny = [\"WebFetch\", \"Bash(rm *)\"]\n[checks]\nz = \"z\"\na = \"a\"\ntest = \"c\"\n",
+        ),
+        Layer::Environment(pairs(&[
+            ("WINDLASS_PLUGINS", "/x:/y"),
+            ("WINDLASS_PERMISSIONS_ASK", "Bash(git push*), Write"),
+        ])),
+        Layer::Flags(pairs(&[("plugins", "a:b"), ("plugins", "c"), ("checks.check 1", "true")])),
+    ]);
+    assert_eq!(resolved.diagnostics, []);
+    let plugins: Vec<(&str, LayerKind)> =
+        resolved.settings.plugins.iter().map(|p| (p.path.as_str(), p.source.layer)).collect();
+    let expected = [
+        ("~/p", LayerKind::User),
+        ("tools/p", LayerKind::Project),
+        ("/x", LayerKind::Environment),
+        ("/y", LayerKind::Environment),
+        ("a:b", LayerKind::Flag),
+        ("c", LayerKind::Flag),
+    ];
+    assert_eq!(plugins, expected);
+    assert_eq!(resolved.settings.permissions.deny, ["WebFetch", "Bash(rm *)"]);
+    assert_eq!(resolved.settings.permissions.ask, ["Bash(git push*)", "Write"]);
+    let checks: Vec<(&str, &str)> =
+        resolved.settings.checks.iter().map(|c| (c.name.as_str(), c.command.as_str())).collect();
+    // In the order written, and the project's `test` in the place of the user's.
+    assert_eq!(checks, [("test", "c"), ("lint", "b"), ("z", "z"), ("a", "a"), ("check 1", "true")]);
+}
+
+#[test]
+fn every_mistake_is_answered_where_it_is() {
+    let text = "drvier = \"sim\"
+driver = \"claud\"
+max_iterations = \"15\"
+stuck_after = -1
+timeout = 90
+grace = \"soon\"
+plugins = \"x\"
+isolation = { a = 1 }
+mode = 1.5
+checks = 3
+check_timeout = \"0s\"
+retry_delay = 2020-01-01
+[permissions]
+alow = []
+deny = [\"a\", 3]
+[agents.claud]
+program = \"x\"
+[agents.claude]
+progam = \"x\"
+";
+    let expected = [
+        "user.toml:1:1 warning: unknown key `drvier` is ignored (did you mean `driver`?)",
+        "user.toml:2:10 error: `driver` must be one of `claude`, `codex`, `opencode`, `copilot`, `gemini`, `acp`, `sim`, found `claud` (did you mean `claude`?)",
+        "user.toml:3:18 error: `max_iterations` must be a whole number, found a string (write it without quotes)",
+        "user.toml:4:15 error: `stuck_after` must not be negative, found `-1`",
+        "user.toml:5:11 error: `timeout` must be a duration such as \"90m\", found a number (write the unit: \"90s\", \"15m\", \"2h30m\")",
+        "user.toml:6:9 error: `grace` must be a duration: `soon` is not a time such as `45s`, `90m` or `2h30m`",
+        "user.toml:7:11 error: `plugins` must be a list, found a string (put it in square brackets)",
+        "user.toml:8:13 error: `isolation` must be a string, found a table",
+        "user.toml:9:8 error: `mode` must be a string, found a fraction",
+        "user.toml:10:10 error: `checks` must be a table",
+        "user.toml:11:17 error: `check_timeout` must be longer than zero",
+        "user.toml:12:15 error: `retry_delay` must be a duration such as \"90m\", found a date",
+        "user.toml:14:1 warning: unknown key `permissions.alow` is ignored (did you mean `allow`?)",
+        "user.toml:15:14 error: `permissions.deny` must be a string, found a number",
+        "user.toml:17:11 error: `agents.claud.program` names no driver: it must be one of `claude`, `codex`, `opencode`, `copilot`, `gemini`, `acp`, `sim`, found `claud` (did you mean `claude`?)",
+        "user.toml:19:1 warning: unknown key `agents.claude.progam` is ignored (did you mean `program`?)",
+    ];
+    assert_eq!(complaints(vec![user(text)]), expected);
+    // What was wrong leaves the value of the layer below.
+    assert_eq!(resolve(vec![user(text)]).settings.max_iterations, 15);
+}
+
+#[test]
+fn broken_toml_is_answered_with_a_place() {
+    let resolved = resolve(vec![user("\u{feff}driver = \"sim\"\nmode = \n")]);
+    let place = resolved.diagnostics[0].place.as_ref().unwrap();
+    assert_eq!((place.line, resolved.diagnostics[0].is_error()), (2, true));
+    let twice = resolve(vec![user("driver = \"sim\"\ndriver = \"acp\"\n")]);
+    assert_eq!(twice.diagnostics[0].place.as_ref().unwrap().line, 2);
+}
+
+#[test]
+fn variables_and_flags_are_answered_by_name() {
+    let environment = Layer::Environment(pairs(&[
+        ("WINDLASS_MAX_ITERATION", "3"),
+        ("WINDLASS_STUCK_AFTER", "x"),
+        ("WINDLASS_TIMEOUT", ""),
+        ("WINDLASS_SOCKET", "/s"),
+        ("WINDLASS_CRASH_AT", "3"),
+        ("WINDLASS_AGENTS_CLAUDE_PROGRAM", "/bin/claude"),
+    ]));
+    let flags =
+        Layer::Flags(pairs(&[("max_iterations", "-3"), ("on_permission", "alow"), ("nonsense", "1")]));
+    let expected = [
+        "WINDLASS_MAX_ITERATION warning: this variable is no setting and is ignored (did you mean `max_iterations`?)",
+        "WINDLASS_STUCK_AFTER error: `stuck_after` must be a whole number, found `x`",
+        "--max-iterations error: `max_iterations` must not be negative, found `-3`",
+        "--on-permission error: `on_permission` must be one of `deny`, `allow`, `fail`, `ask`, found `alow` (did you mean `allow`?)",
+        "--nonsense warning: unknown key `nonsense` is ignored",
+    ];
+    assert_eq!(complaints(vec![environment.clone(), flags]), expected);
+    let program = resolve(vec![environment]).settings.agents["claude"].program.clone();
+    assert_eq!(program.as_deref(), Some("/bin/claude"));
+}
+
+#[test]
+fn a_project_may_not_loosen_safety_or_choose_programs() {
+    let text = "max_isolation = \"permissive\"
+on_permission = \"allow\"
+[permissions]
+allow = [\"Bash\"]
+deny = [\"WebFetch\"]
+[agents.claude]
+program = \"./evil\"
+args = [\"--dangerously-skip-permissions\"]
+[checks]
+test = \"make test\"
+";
+    let mine = "max_isolation = \"minimal\"\non_permission = \"fail\"\n";
+    let loosen = "it would loosen what an agent may do (set it in user.toml if you want it)";
+    let program = "it would choose the program that is run (set it in user.toml if you want it)";
+    let expected = [
+        "project.toml:1:1 warning: `max_isolation` is not taken from a project's file: it would raise what a workflow may ask for (set it in user.toml if you want it)".to_owned(),
+        format!("project.toml:2:1 warning: `on_permission` is not taken from a project's file: {loosen}"),
+        format!("project.toml:4:1 warning: `permissions.allow` is not taken from a project's file: {loosen}"),
+        format!("project.toml:7:1 warning: `agents.claude.program` is not taken from a project's file: {program}"),
+        format!("project.toml:8:1 warning: `agents.claude.args` is not taken from a project's file: {program}"),
+    ];
+    assert_eq!(complaints(vec![project(text), user(mine)]), expected);
+    let settings = resolve(vec![project(text), user(mine)]).settings;
+    assert_eq!((settings.max_isolation, settings.on_permission), (Isolation::Minimal, OnPermission::Fail));
+    assert!(settings.permissions.allow.is_empty() && settings.agents.is_empty());
+    assert_eq!(settings.permissions.deny, ["WebFetch"]);
+    assert_eq!(settings.checks[0].command, "make test");
+}
+
+#[test]
+fn a_project_may_tighten() {
+    let text = "max_isolation = \"strict\"\non_permission = \"fail\"\non_question = \"wait\"\n";
+    let resolved = resolve(vec![project(text)]);
+    assert_eq!(resolved.diagnostics, []);
+    let settings = resolved.settings;
+    assert_eq!((settings.isolation, settings.max_isolation), (Isolation::Strict, Isolation::Strict));
+    assert_eq!((settings.on_permission, settings.on_question), (OnPermission::Fail, OnQuestion::Wait));
+}
+
+#[test]
+fn nobody_gets_more_than_the_most_isolation_allows() {
+    let most = || user("max_isolation = \"strict\"\n");
+    let above = "`isolation` `permissive` is above `max_isolation`, which is `strict`";
+    let by_flag = vec![most(), Layer::Flags(pairs(&[("isolation", "permissive")]))];
+    assert_eq!(resolve(by_flag.clone()).settings.isolation, Isolation::Strict);
+    assert_eq!(complaints(by_flag), [format!("--isolation error: {above}")]);
+    let by_project = vec![most(), project("isolation = \"permissive\"\n")];
+    assert_eq!(complaints(by_project), [format!("project.toml:1 warning: {above}")]);
+    assert_eq!(complaints(vec![most()]), Vec::<String>::new());
+}
+
+#[test]
+fn every_value_is_shown_with_its_source() {
+    let resolved = resolve(vec![user(
+        "model = \"a\\\"b\"\nplugins = [\"p\"]\n[checks]\ntest = \"a\\nb\"\n[agents.sim]\nargs = [\"-x\"]\n",
+    )]);
+    let shown: Vec<String> =
+        resolved.show().into_iter().map(|s| format!("{} = {}  # {}", s.key, s.value, s.source)).collect();
+    let expected = [
+        "driver = \"claude\"  # built-in",
+        "model = \"a\\\"b\"  # user.toml:1",
+        "isolation = \"minimal\"  # built-in",
+        "max_isolation = \"permissive\"  # built-in",
+        "plugins = [\"p\"]  # user.toml:2",
+        "max_iterations = 15  # built-in",
+        "mode = \"fresh\"  # built-in",
+        "stuck_after = 5  # built-in",
+        "check_timeout = \"10m\"  # built-in",
+        "grace = \"5s\"  # built-in",
+        "retry_delay = \"2s\"  # built-in",
+        "rate_limit_wait = \"5m\"  # built-in",
+        "on_permission = \"deny\"  # built-in",
+        "on_question = \"fail\"  # built-in",
+        "durability = \"full\"  # built-in",
+        "checks.test = \"a\\nb\"  # user.toml:4",
+        "permissions.allow = []  # built-in",
+        "permissions.deny = []  # built-in",
+        "permissions.ask = []  # built-in",
+        "agents.sim.args = [\"-x\"]  # user.toml:6",
+    ];
+    assert_eq!(shown, expected);
+}

@@ -1,0 +1,59 @@
+//! Finds the promise an agent makes in its final message.
+
+const OPEN: &str = "<promise>";
+const CLOSE: &str = "</promise>";
+
+/// Whether a message holds `<promise>TEXT</promise>` with exactly this text, runs of white
+/// space counting as one space on both sides.
+pub fn find_promise(message: &str, promise: &str) -> bool {
+    let promise = fold(promise);
+    if promise.is_empty() {
+        return false;
+    }
+    // Each closing tag belongs to the nearest opening one before it, so that an opening tag
+    // in prose swallows nothing. The part after the last closing tag has none.
+    let mut pieces: Vec<&str> = message.split(CLOSE).collect();
+    pieces.pop();
+    pieces.into_iter().filter_map(|piece| piece.rsplit_once(OPEN)).any(|(_, text)| fold(text) == promise)
+}
+
+/// White space trimmed and folded to single spaces.
+pub(crate) fn fold(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_is_found_wherever_it_stands() {
+        let messages = [
+            "<promise>E2E COMPLETE</promise>",
+            "All done.\n\n<promise>\n  E2E\n\tCOMPLETE </promise>\nbye",
+            "<promise>not this</promise> <promise>E2E COMPLETE</promise>",
+            "I end with a <promise> tag: <promise>E2E COMPLETE</promise>",
+        ];
+        for message in messages {
+            assert!(find_promise(message, " E2E  COMPLETE"), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_promised_is_not_found() {
+        let messages = [
+            "E2E COMPLETE",
+            "<promise>E2E COMPLETE",
+            "E2E COMPLETE</promise>",
+            "<promise>E2E COMPLETE!</promise>",
+            "<promise>e2e complete</promise>",
+            "<promise>E2E</promise> COMPLETE</promise>",
+            "</promise>E2E COMPLETE<promise>",
+            "",
+        ];
+        for message in messages {
+            assert!(!find_promise(message, "E2E COMPLETE"), "{message}");
+        }
+        assert!(!find_promise("<promise> </promise>", " "));
+    }
+}

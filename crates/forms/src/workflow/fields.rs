@@ -1,0 +1,185 @@
+//! Takes typed fields out of JSON, and notes each one that is not what it should be.
+//!
+//! Each function gives `None` after noting an error, so that reading goes on and finds the next.
+
+use crate::diagnostic::Diagnostic;
+use crate::findings::Findings;
+use crate::json::{self, Member, Node, Value};
+use crate::words::{Words, did_you_mean, quoted};
+
+/// No count of a workflow is ever larger.
+const MOST: u32 = 1_000_000;
+
+/// A JSON text being taken apart.
+pub(crate) struct Fields<'a> {
+    findings: Findings<'a>,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads a text; gives its outermost value as well, unless it is broken.
+    pub(crate) fn open(text: &'a str, file: &'a str) -> (Fields<'a>, Option<Node>) {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut findings = Findings::in_text(text, Some(file));
+        let root = match json::read(text) {
+            Ok(root) => Some(root),
+            Err(broken) => {
+                findings.error(broken.at, &broken.message, broken.hint.map(str::to_owned));
+                None
+            }
+        };
+        (Fields { findings }, root)
+    }
+
+    pub(crate) fn error(&mut self, at: usize, message: &str, hint: Option<String>) {
+        self.findings.error(at, message, hint);
+    }
+
+    pub(crate) fn warn(&mut self, at: usize, message: &str, hint: Option<String>) {
+        self.findings.warn(at, message, hint);
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.findings.has_errors()
+    }
+
+    pub(crate) fn finish(self) -> Vec<Diagnostic> {
+        self.findings.finish()
+    }
+
+    fn wrong(&mut self, path: &str, wanted: &str, node: &Node) {
+        let found = json::kind(&node.value);
+        let hint = match node.value {
+            Value::Null => Some("leave the field out instead".to_owned()),
+            _ => None,
+        };
+        self.error(node.at, &format!("`{path}` must be {wanted}, found {found}"), hint);
+    }
+
+    pub(crate) fn unknown(&mut self, path: &str, member: &Member, known: &[&str]) {
+        let path = quoted(path);
+        let hint = did_you_mean(&member.key, known.iter().copied());
+        self.warn(member.key_at, &format!("unknown field {path} is ignored"), hint);
+    }
+
+    /// The fields of an object, each key once.
+    pub(crate) fn members<'n>(&mut self, path: &str, node: &'n Node) -> Option<Vec<&'n Member>> {
+        let Value::Object(members) = &node.value else {
+            let path = if path.is_empty() { "the document".to_owned() } else { format!("`{path}`") };
+            self.error(
+                node.at,
+                &format!("{path} must be an object, found {}", json::kind(&node.value)),
+                None,
+            );
+            return None;
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        let mut unique = Vec::new();
+        for member in members {
+            if seen.insert(member.key.as_str()) {
+                unique.push(member);
+                continue;
+            }
+            let key = quoted(&join(path, &member.key));
+            self.error(member.key_at, &format!("{key} is given twice"), Some("remove one of them".into()));
+        }
+        Some(unique)
+    }
+
+    pub(crate) fn text(&mut self, path: &str, node: &Node) -> Option<String> {
+        if let Value::Text(text) = &node.value {
+            return Some(text.clone());
+        }
+        self.wrong(path, "a string", node);
+        None
+    }
+
+    /// Text that says something.
+    pub(crate) fn filled(&mut self, path: &str, node: &Node) -> Option<String> {
+        let text = self.text(path, node)?;
+        if text.trim().is_empty() {
+            self.error(node.at, &format!("`{path}` is empty"), None);
+            return None;
+        }
+        Some(text)
+    }
+
+    /// Text that can stand on one line.
+    pub(crate) fn one_line(&mut self, path: &str, node: &Node) -> Option<String> {
+        let text = self.filled(path, node)?;
+        if text.trim().contains(['\n', '\r']) {
+            self.error(node.at, &format!("`{path}` must be on one line"), None);
+            return None;
+        }
+        Some(text.trim().to_owned())
+    }
+
+    pub(crate) fn flag(&mut self, path: &str, node: &Node) -> Option<bool> {
+        match &node.value {
+            Value::Boolean(flag) => Some(*flag),
+            Value::Text(text) if text == "true" || text == "false" => {
+                let message = format!("`{path}` must be true or false, found a string");
+                self.error(node.at, &message, Some("write it without quotes".into()));
+                None
+            }
+            _ => {
+                self.wrong(path, "true or false", node);
+                None
+            }
+        }
+    }
+
+    /// A whole number from zero.
+    pub(crate) fn count(&mut self, path: &str, node: &Node) -> Option<u32> {
+        let written = match &node.value {
+            Value::Number(written) => written,
+            Value::Text(text) if text.parse::<u32>().is_ok() => {
+                let message = format!("`{path}` must be a whole number, found a string");
+                self.error(node.at, &message, Some("write it without quotes".into()));
+                return None;
+            }
+            _ => {
+                self.wrong(path, "a whole number", node);
+                return None;
+            }
+        };
+        let message = match written.parse::<u32>() {
+            Ok(count) if count <= MOST => return Some(count),
+            _ if written.contains(['.', 'e', 'E']) => {
+                format!("must be a whole number, found {}", quoted(written))
+            }
+            _ if written.starts_with('-') => format!("must not be negative, found {}", quoted(written)),
+            _ => format!("must be at most {MOST}, found {}", quoted(written)),
+        };
+        self.error(node.at, &format!("`{path}` {message}"), None);
+        None
+    }
+
+    /// One of a few words.
+    pub(crate) fn word<T: Copy + PartialEq>(
+        &mut self,
+        path: &str,
+        node: &Node,
+        words: &Words<T>,
+    ) -> Option<T> {
+        let word = self.text(path, node)?;
+        let meaning = words.meaning(&word);
+        if meaning.is_none() {
+            let (message, hint) = words.unknown(&word);
+            self.error(node.at, &format!("`{path}` {message}"), hint);
+        }
+        meaning
+    }
+
+    pub(crate) fn list<'n>(&mut self, path: &str, node: &'n Node) -> Option<&'n [Node]> {
+        if let Value::List(items) = &node.value {
+            return Some(items);
+        }
+        self.wrong(path, "a list", node);
+        None
+    }
+}
+
+/// The path of a field.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}

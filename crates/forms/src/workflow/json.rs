@@ -1,0 +1,283 @@
+//! Reads a plugin's `workflow.json`.
+//!
+//! All mistakes are found in one go, each with its position. What a document leaves out stays
+//! `None`, so that the settings can fill it in; merging the two is the runtime's.
+
+use windlass_core::hook::permission::Isolation;
+use windlass_core::looping::{MarkerMatch, Mode};
+use windlass_core::spec::Check;
+
+use super::fields::{Fields, join};
+use super::plugin_ref::{PluginRef, parse_plugin_ref};
+use super::template::PLACEHOLDER;
+use crate::diagnostic::Diagnostic;
+use crate::json::{Member, Node};
+use crate::settings::words::{ISOLATIONS, MODES};
+use crate::words::{Words, is_label};
+
+/// A workflow as its author wrote it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkflowFile {
+    /// What it is called.
+    pub name: String,
+    /// What it is for, in a person's words.
+    pub description: Option<String>,
+    /// The prompt, with `{input}` where the user's text goes; see [`super::apply_template`].
+    pub prompt_template: String,
+    /// The loop, unless it is off.
+    pub looping: Option<LoopPart>,
+    /// The least isolation it works under.
+    pub isolation: Option<Isolation>,
+    /// `plugins` and `requiredPlugins`, each name once.
+    pub plugins: Vec<PluginRef>,
+    /// The model, as the agent CLI names it.
+    pub model: Option<String>,
+    /// Its own gates, in the order written.
+    pub checks: Vec<Check>,
+}
+
+/// The `loop` of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LoopPart {
+    /// Text in the tracker that completes it, trimmed and on one line.
+    pub completion_marker: Option<String>,
+    /// Text in `<promise>` tags that completes it.
+    pub completion_promise: Option<String>,
+    /// Turns in total; 0 is unlimited.
+    pub max_iterations: Option<u32>,
+    /// What a turn after the first is told.
+    pub continue_message: Option<String>,
+    /// The tracker's first body.
+    pub tracker_template: Option<String>,
+    /// How it goes from one turn to the next.
+    pub mode: Option<Mode>,
+    /// Where the marker must stand.
+    pub marker_match: MarkerMatch,
+    /// How the agent says that it is blocked, instead of `<!-- WORKFLOW_BLOCKED: reason -->`.
+    pub blocked_marker: Option<String>,
+    /// Turns without progress after which it is blocked; 0 is never.
+    pub stuck_after: Option<u32>,
+}
+
+const MATCHES: Words<MarkerMatch> = Words(&[
+    ("line", MarkerMatch::Line),
+    ("last_line", MarkerMatch::LastLine),
+    ("anywhere", MarkerMatch::Anywhere),
+]);
+
+const FIELDS: &[&str] = &[
+    "name",
+    "description",
+    "promptTemplate",
+    "loop",
+    "isolation",
+    "plugins",
+    "requiredPlugins",
+    "model",
+    "checks",
+];
+
+const LOOP_FIELDS: &[&str] = &[
+    "enabled",
+    "completionMarker",
+    "completionPromise",
+    "maxIterations",
+    "continueMessage",
+    "trackerTemplate",
+    "mode",
+    "markerMatch",
+    "blockedMarker",
+    "stuckAfter",
+];
+
+/// Reads a `workflow.json`. There is a workflow unless there is an error; warnings may come
+/// with one.
+pub fn parse_workflow_json(text: &str, file_name: &str) -> (Option<WorkflowFile>, Vec<Diagnostic>) {
+    let (mut fields, root) = Fields::open(text, file_name);
+    let workflow = root.and_then(|root| read(&mut fields, &root));
+    let workflow = workflow.filter(|_| !fields.has_errors());
+    (workflow, fields.finish())
+}
+
+/// What is known so far.
+#[derive(Default)]
+struct Draft {
+    name: Option<String>,
+    description: Option<String>,
+    prompt_template: Option<String>,
+    looping: Option<LoopDraft>,
+    isolation: Option<Isolation>,
+    plugins: Vec<PluginRef>,
+    model: Option<String>,
+    checks: Vec<Check>,
+}
+
+#[derive(Default)]
+struct LoopDraft {
+    at: usize,
+    enabled: Option<bool>,
+    /// Where `maxIterations` stands.
+    bound_at: usize,
+    /// Where `completionMarker` stands.
+    marker_at: usize,
+    part: LoopPart,
+}
+
+fn read(fields: &mut Fields<'_>, root: &Node) -> Option<WorkflowFile> {
+    let mut draft = Draft::default();
+    let members = fields.members("", root)?;
+    for member in &members {
+        take(fields, &mut draft, member);
+    }
+    for required in ["name", "promptTemplate"] {
+        if !members.iter().any(|member| member.key == required) {
+            fields.error(root.at, &format!("the field `{required}` is missing"), None);
+        }
+    }
+    let Draft { name, description, prompt_template, looping, isolation, plugins, model, checks } = draft;
+    let looping = looping.and_then(|looping| settle_loop(fields, looping, &checks));
+    Some(WorkflowFile {
+        name: name?,
+        description,
+        prompt_template: prompt_template?,
+        looping,
+        isolation,
+        plugins,
+        model,
+        checks,
+    })
+}
+
+fn take(fields: &mut Fields<'_>, draft: &mut Draft, member: &Member) {
+    let (path, node) = (member.key.as_str(), &member.node);
+    match path {
+        "name" => draft.name = name(fields, path, node),
+        "description" => draft.description = fields.text(path, node),
+        "promptTemplate" => draft.prompt_template = prompt_template(fields, path, node),
+        "loop" => draft.looping = looping(fields, path, node),
+        "isolation" => draft.isolation = fields.word(path, node, &ISOLATIONS),
+        "plugins" | "requiredPlugins" => plugins(fields, path, node, &mut draft.plugins),
+        "model" => draft.model = fields.one_line(path, node),
+        "checks" => draft.checks = checks(fields, path, node),
+        _ => fields.unknown(path, member, FIELDS),
+    }
+}
+
+/// A name is typed after `--workflow` and shown in lists.
+fn name(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<String> {
+    let name = fields.one_line(path, node)?;
+    let is_usable =
+        !name.starts_with(['-', '.']) && !name.contains(|c: char| c.is_control() || c == '/' || c == '\\');
+    if is_usable && name.chars().count() <= 100 {
+        return Some(name);
+    }
+    let message = "`name` must be at most 100 characters without slashes, and not start with `-` or `.`";
+    fields.error(node.at, message, None);
+    None
+}
+
+fn prompt_template(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<String> {
+    let template = fields.filled(path, node)?;
+    if !template.contains(PLACEHOLDER) {
+        let message = "`promptTemplate` has no `{input}`: the input is appended to it";
+        fields.warn(node.at, message, Some("write `{input}` where the input belongs".into()));
+    }
+    Some(template)
+}
+
+fn plugins(fields: &mut Fields<'_>, path: &str, node: &Node, found: &mut Vec<PluginRef>) {
+    for (index, item) in fields.list(path, node).unwrap_or_default().iter().enumerate() {
+        let path = format!("{path}[{index}]");
+        let Some(text) = fields.text(&path, item) else { continue };
+        match parse_plugin_ref(&text) {
+            // The one that says where it can be had is worth more.
+            Ok(plugin) => match found.iter_mut().find(|known| known.name == plugin.name) {
+                Some(known) => known.source = known.source.take().or(plugin.source),
+                None => found.push(plugin),
+            },
+            Err(error) => {
+                let hint = Some("a plugin is named `name` or `name@owner/repo`".to_owned());
+                fields.error(item.at, &format!("`{path}`: {error}"), hint);
+            }
+        }
+    }
+}
+
+fn checks(fields: &mut Fields<'_>, path: &str, node: &Node) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for member in fields.members(path, node).unwrap_or_default() {
+        let path = join(path, &member.key);
+        if !is_label(&member.key) {
+            fields.error(member.key_at, "a check needs a name that can be shown on a line", None);
+            continue;
+        }
+        if let Some(command) = fields.filled(&path, &member.node) {
+            checks.push(Check { name: member.key.clone(), command });
+        }
+    }
+    checks
+}
+
+fn looping(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<LoopDraft> {
+    let mut draft = LoopDraft { at: node.at, ..LoopDraft::default() };
+    for member in fields.members(path, node)? {
+        take_loop(fields, &mut draft, member, &join(path, &member.key));
+    }
+    Some(draft)
+}
+
+fn take_loop(fields: &mut Fields<'_>, draft: &mut LoopDraft, member: &Member, path: &str) {
+    let (part, node) = (&mut draft.part, &member.node);
+    match member.key.as_str() {
+        "enabled" => draft.enabled = fields.flag(path, node).or(Some(false)),
+        "completionMarker" => {
+            draft.marker_at = node.at;
+            part.completion_marker = fields.one_line(path, node);
+        }
+        "completionPromise" => part.completion_promise = fields.filled(path, node),
+        "maxIterations" => {
+            draft.bound_at = node.at;
+            part.max_iterations = fields.count(path, node);
+        }
+        "continueMessage" => part.continue_message = fields.filled(path, node),
+        "trackerTemplate" => part.tracker_template = fields.text(path, node),
+        "mode" => part.mode = fields.word(path, node, &MODES),
+        "markerMatch" => part.marker_match = fields.word(path, node, &MATCHES).unwrap_or_default(),
+        "blockedMarker" => part.blocked_marker = fields.one_line(path, node),
+        "stuckAfter" => part.stuck_after = fields.count(path, node),
+        _ => fields.unknown(path, member, LOOP_FIELDS),
+    }
+}
+
+/// Looks at what the fields of a loop mean together.
+fn settle_loop(fields: &mut Fields<'_>, draft: LoopDraft, checks: &[Check]) -> Option<LoopPart> {
+    let LoopDraft { at, enabled, bound_at, marker_at, part } = draft;
+    if enabled.is_none() && part != LoopPart::default() {
+        let hint = Some("add `\"enabled\": true`".to_owned());
+        fields.warn(at, "`loop` is off: `loop.enabled` is not given", hint);
+    }
+    if enabled != Some(true) {
+        return None;
+    }
+    let may_complete =
+        part.completion_marker.is_some() || part.completion_promise.is_some() || !checks.is_empty();
+    if part.max_iterations == Some(0) && !may_complete {
+        let hint =
+            Some("add `completionMarker`, `completionPromise` or `checks`, or a number of turns".to_owned());
+        fields.error(
+            bound_at,
+            "`loop.maxIterations` is 0, which is unlimited, and nothing else ends the loop",
+            hint,
+        );
+    }
+    let marker = part.completion_marker.as_deref().unwrap_or_default();
+    let is_there = !marker.is_empty() && part.tracker_template.as_deref().is_some_and(|t| t.contains(marker));
+    if part.marker_match == MarkerMatch::Anywhere && is_there {
+        let message = "`loop.trackerTemplate` contains the marker: with `markerMatch` `anywhere` it is complete at once";
+        fields.warn(marker_at, message, Some("use `markerMatch` `line`, or another marker".into()));
+    }
+    Some(part)
+}
+
+#[cfg(test)]
+mod tests;

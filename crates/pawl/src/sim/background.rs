@@ -1,0 +1,137 @@
+//! Subagents: one in the foreground, and one that still runs when the agent wants to stop.
+//!
+//! A background subagent splits a turn: the agent stops while it runs, is told of its end by a
+//! prompt nobody typed, and the stream has two results.
+
+use serde_json::{Value, json};
+
+use super::events::{self, Verdict};
+use super::hooks::Decision;
+use super::perform::Done;
+use super::play::{Cut, Player};
+use super::start::DEFAULT_BLOCK_CAP;
+use super::stream::{new_uuid, now_ms, short_id};
+
+const DESCRIPTION: &str = "look around";
+const PROMPT: &str = "Look around and report.";
+const REPORT: &str = "Nothing unusual.";
+const KIND: &str = "general-purpose";
+
+/// One subagent.
+struct Subagent {
+    id: String,
+    run: String,
+}
+
+impl Subagent {
+    fn new() -> Subagent {
+        let tail: String = short_id().chars().take(16).collect();
+        Subagent { id: format!("a{tail}"), run: format!("0{}", short_id()) }
+    }
+
+    /// As the Stop hook is told of it.
+    fn task(&self) -> Value {
+        json!({
+            "id": self.id, "type": "subagent", "status": "running", "description": DESCRIPTION, "agent_type": KIND,
+        })
+    }
+}
+
+impl Player<'_> {
+    /// Runs a subagent to its end, as a tool call.
+    pub(super) fn run_subagent(&mut self) -> Result<(), Cut> {
+        let agent = Subagent::new();
+        let input = json!({
+            "description": DESCRIPTION, "prompt": PROMPT, "subagent_type": KIND, "run_in_background": false,
+        });
+        self.use_tool("Task", input, |player, _| {
+            player.announce(&agent, false)?;
+            player.end_subagent(&agent, &json!([]))?;
+            let content = json!([{"type": "text", "text": REPORT}]);
+            let structured = json!({
+                "status": "completed", "prompt": PROMPT, "agentId": agent.id, "agentType": KIND, "content": content,
+                "totalDurationMs": 1, "totalTokens": 120, "totalToolUseCount": 0,
+            });
+            Ok(Done { content, is_error: false, structured })
+        })
+    }
+
+    /// Wants to stop while a subagent runs, and goes on when it has ended.
+    pub(super) fn stop_in_background(&mut self) -> Result<(), Cut> {
+        let agent = Subagent::new();
+        let input = json!({"description": DESCRIPTION, "prompt": PROMPT, "subagent_type": KIND});
+        self.use_tool("Task", input, |player, _| {
+            player.announce(&agent, true)?;
+            let content = json!([{"type": "text", "text": "Async agent launched successfully."}]);
+            let structured = json!({
+                "isAsync": true, "status": "async_launched", "agentId": agent.id, "description": DESCRIPTION,
+                "prompt": PROMPT,
+            });
+            Ok(Done { content, is_error: false, structured })
+        })?;
+        let running = json!([agent.task()]);
+        let answer = self.ask_to_stop(&running)?;
+        if answer.decision == Some(Decision::Refuse) {
+            self.blocks += 1;
+            self.stream.user(events::feedback(&answer.reason))?;
+        }
+        self.end_subagent(&agent, &running)?;
+        self.stream.event(json!({"type": "system", "subtype": "background_tasks_changed", "tasks": []}))?;
+        self.finish(&Verdict::said("completed", self.said.clone()));
+        self.origin =
+            Some(json!({"kind": "task-notification", "producer": "session-task", "runId": agent.run}));
+        self.prompt_id = new_uuid();
+        self.open_prompt(&notification(&agent))
+    }
+
+    fn announce(&mut self, agent: &Subagent, background: bool) -> Result<(), Cut> {
+        if background {
+            let task = json!({
+                "task_id": agent.id, "run_id": agent.run, "task_type": "local_agent", "subagent_type": KIND,
+                "description": DESCRIPTION,
+            });
+            let event = json!({"type": "system", "subtype": "background_tasks_changed", "tasks": [task]});
+            self.stream.event(event)?;
+        }
+        self.stream.event(json!({
+            "type": "system", "subtype": "task_started", "task_id": agent.id, "run_id": agent.run,
+            "description": DESCRIPTION, "subagent_type": KIND, "is_backgrounded": background, "spawn_depth": 1,
+            "task_type": "local_agent", "prompt": PROMPT,
+        }))?;
+        self.subagents += 1;
+        let extra = json!({"agent_id": agent.id, "agent_type": KIND});
+        self.fire("SubagentStart", KIND, extra).map(drop)
+    }
+
+    /// The subagent wants to stop, as often as its hook does not let it.
+    fn end_subagent(&mut self, agent: &Subagent, background_tasks: &Value) -> Result<(), Cut> {
+        for blocks in 0..=DEFAULT_BLOCK_CAP {
+            let extra = json!({
+                "agent_id": agent.id, "agent_type": KIND, "stop_hook_active": blocks > 0,
+                "agent_transcript_path": format!("/nonexistent/subagents/agent-{}.jsonl", agent.id),
+                "last_assistant_message": REPORT, "background_tasks": background_tasks, "session_crons": [],
+            });
+            let answer = self.fire("SubagentStop", KIND, extra)?;
+            if answer.decision != Some(Decision::Refuse) {
+                break;
+            }
+        }
+        self.stream.event(json!({
+            "type": "system", "subtype": "task_updated", "task_id": agent.id, "run_id": agent.run,
+            "patch": {"status": "completed", "end_time": now_ms()},
+        }))?;
+        Ok(self.stream.event(json!({
+            "type": "system", "subtype": "task_notification", "task_id": agent.id, "run_id": agent.run,
+            "status": "completed", "output_file": "", "summary": REPORT,
+            "usage": {"total_tokens": 120, "tool_uses": 0, "duration_ms": 1},
+        }))?)
+    }
+}
+
+fn notification(agent: &Subagent) -> String {
+    format!(
+        "<task-notification>\n<task-id>{}</task-id>\n<status>completed</status>\n<summary>Agent \"{DESCRIPTION}\" \
+         finished</summary>\n<result>{REPORT}</result>\n</task-notification>",
+        agent.id
+    )
+}

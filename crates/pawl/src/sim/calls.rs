@@ -1,0 +1,81 @@
+//! Calling hooks: what they are told, whether they are called at all, and reporting it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::events::put;
+use super::hooks::{self, Answer, Room};
+use super::play::{Cut, Player};
+use super::stream::new_uuid;
+
+impl<'a> Player<'a> {
+    /// Calls the hooks of an event; what they say together.
+    pub(super) fn fire(&mut self, event: &str, subject: &str, extra: Value) -> Result<Answer, Cut> {
+        self.fire_within(event, subject, extra, None)
+    }
+
+    pub(super) fn fire_within(
+        &mut self,
+        event: &str,
+        subject: &str,
+        extra: Value,
+        limit: Option<Duration>,
+    ) -> Result<Answer, Cut> {
+        if self.skip_hooks {
+            return Ok(Answer::default());
+        }
+        let payload = self.payload(event, extra);
+        let room = Room { env: &self.env, cwd: &self.words.cwd, limit };
+        let said = self.hooks.call(event, subject, &payload, &room)?;
+        if self.flags.hook_events {
+            let name = if subject.is_empty() { event.to_owned() } else { format!("{event}:{subject}") };
+            for one in &said {
+                self.report_hook(event, &name, one)?;
+            }
+        }
+        Ok(hooks::together(&said))
+    }
+
+    fn report_hook(&mut self, event: &str, name: &str, said: &hooks::Said) -> Result<(), Cut> {
+        let id = new_uuid();
+        let common = json!({"type": "system", "hook_id": id, "hook_name": name, "hook_event": event});
+        let mut started = common.clone();
+        put(&mut started, "subtype", json!("hook_started"));
+        self.stream.event(started)?;
+        let mut response = common;
+        put(&mut response, "subtype", json!("hook_response"));
+        put(&mut response, "output", json!(format!("{}{}", said.stdout, said.stderr)));
+        put(&mut response, "stdout", json!(said.stdout));
+        put(&mut response, "stderr", json!(said.stderr));
+        put(&mut response, "exit_code", json!(said.exit_code));
+        put(&mut response, "outcome", json!(said.outcome()));
+        Ok(self.stream.event(response)?)
+    }
+
+    /// What every hook is told, and what only this one is.
+    pub(super) fn payload(&self, event: &str, extra: Value) -> Value {
+        let mut payload = json!({
+            "session_id": self.words.session, "transcript_path": self.transcript,
+            "cwd": self.words.cwd, "hook_event_name": event,
+        });
+        if event != "SessionStart" {
+            put(&mut payload, "prompt_id", json!(self.prompt_id));
+        }
+        if !matches!(event, "SessionStart" | "SessionEnd" | "SubagentStart") {
+            put(&mut payload, "permission_mode", json!(self.permission_mode()));
+        }
+        if !matches!(event, "SessionStart" | "SessionEnd" | "SubagentStart" | "UserPromptSubmit") {
+            put(&mut payload, "effort", json!({"level": "medium"}));
+        }
+        if let (Value::Object(payload), Value::Object(extra)) = (&mut payload, extra) {
+            payload.extend(extra);
+        }
+        payload
+    }
+
+    /// Without the flag everything may run: a script is its author's own.
+    pub(super) fn permission_mode(&self) -> &'a str {
+        self.flags.permission_mode.as_deref().unwrap_or("bypassPermissions")
+    }
+}

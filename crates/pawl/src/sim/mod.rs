@@ -1,0 +1,88 @@
+//! `windlass sim`: plays a script in the wire format of Claude Code.
+//!
+//! Started like the real CLI, it asks the configured hooks, uses tools, writes the stream of events
+//! and fails on demand, so that workflows can be rehearsed without a model. What a script may
+//! say is told in `docs/sim.md`. It knows nothing of runs or engines: everything it needs comes
+//! with its arguments, its environment and the script.
+
+mod args;
+mod background;
+mod calls;
+mod check;
+mod events;
+mod faults;
+mod hooks;
+mod log;
+mod perform;
+mod play;
+mod process;
+mod script;
+mod signals;
+mod start;
+mod stream;
+mod tools;
+mod words;
+
+#[cfg(test)]
+mod play_tests;
+#[cfg(test)]
+mod process_tests;
+#[cfg(test)]
+mod rehearsal;
+#[cfg(test)]
+mod shape_tests;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use self::play::Ending;
+use self::start::Stage;
+
+/// The script of `windlass demo`.
+pub const DEMO_SCRIPT: &str = include_str!("../../../../examples/sim/demo.json");
+
+/// Runs the program; `args` are those behind `sim`.
+pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    ExitCode::from(run(args.map(|arg| arg.to_string_lossy().into_owned()).collect()))
+}
+
+/// The exit code, unless the script wants a signal to end the process.
+fn run(args: Vec<String>) -> u8 {
+    match open(args) {
+        Ok(Ending::Exit(code)) => code,
+        Ok(Ending::Signal(signal)) => {
+            signals::forget(signal);
+            let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+            // It may arrive at another thread, a moment later.
+            std::thread::sleep(Duration::from_secs(5));
+            u8::try_from(128 + signal.as_raw()).unwrap_or(u8::MAX)
+        }
+        Err(_) => 1,
+    }
+}
+
+fn open(args: Vec<String>) -> io::Result<Ending> {
+    // Straight to the descriptors: every line is one write.
+    let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let mut err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+    if let [flag, file] = args.as_slice()
+        && flag == "--check"
+    {
+        return Ok(Ending::Exit(check::check(file.as_ref(), &mut out, &mut err)?));
+    }
+    if args.iter().any(|arg| arg == "--version" || arg == "-v") {
+        writeln!(out, "{} (Windlass sim)", events::CLI_VERSION)?;
+        return Ok(Ending::Exit(0));
+    }
+    let stdin = io::stdin();
+    let mut nothing = io::empty();
+    let mut piped = stdin.lock();
+    let input: &mut dyn Read = if piped.is_terminal() { &mut nothing } else { &mut piped };
+    let cwd = std::env::current_dir()?;
+    let env = std::env::vars_os().collect();
+    Ok(play::play(Stage { args, env, cwd, input, out: &mut out, err: &mut err, ready: signals::listen }))
+}

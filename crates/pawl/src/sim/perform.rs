@@ -1,0 +1,217 @@
+//! What tools do to the world, and what the model is told of it.
+//!
+//! Tools act on their input as the hooks left it. The script is its author's own: paths and
+//! commands are not questioned here.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::play::{Cut, Player};
+use super::process::{self, Job, Outcome, Stderr};
+
+/// What a shell command may take.
+const SHELL_LIMIT: Duration = Duration::from_secs(600);
+/// What of its output the model sees.
+const SHOWN: usize = 30_000;
+const FRESH: &str = "(file state is current in your context — no need to Read it back)";
+
+/// How a deed went.
+pub(super) struct Done {
+    pub(super) content: Value,
+    pub(super) is_error: bool,
+    pub(super) structured: Value,
+}
+
+impl Done {
+    /// A deed that only says something.
+    pub(super) fn text(text: &str) -> Done {
+        Done { content: json!(text), is_error: false, structured: json!(text) }
+    }
+
+    fn failed(text: &str) -> Done {
+        Done { content: json!(text), is_error: true, structured: json!(format!("Error: {text}")) }
+    }
+}
+
+fn field<'v>(input: &'v Value, name: &str) -> &'v str {
+    input.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Makes a file, or replaces what is in it.
+pub(super) fn write(input: &Value) -> Done {
+    let (path, content) = (field(input, "file_path"), field(input, "content"));
+    let before = fs::read_to_string(path).ok();
+    let made =
+        Path::new(path).parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, content));
+    if let Err(cause) = made {
+        return Done::failed(&format!("{path}: {cause}"));
+    }
+    let (kind, text) = match before {
+        None => ("create", format!("File created successfully at: {path} {FRESH}")),
+        Some(_) => ("update", updated(path)),
+    };
+    let structured = json!({
+        "type": kind, "filePath": path, "content": content, "structuredPatch": [], "originalFile": before,
+        "userModified": false,
+    });
+    Done { content: json!(text), is_error: false, structured }
+}
+
+fn updated(path: &str) -> String {
+    format!("The file {path} has been updated successfully. {FRESH}")
+}
+
+/// Replaces the first occurrence of a text in a file.
+pub(super) fn replace(input: &Value) -> Done {
+    let (path, old, new) =
+        (field(input, "file_path"), field(input, "old_string"), field(input, "new_string"));
+    let before = match fs::read_to_string(path) {
+        Ok(before) => before,
+        Err(cause) => return Done::failed(&format!("{path}: {cause}")),
+    };
+    if old.is_empty() || !before.contains(old) {
+        return Done::failed(&format!("String to replace not found in file.\nString: {old}"));
+    }
+    match fs::write(path, before.replacen(old, new, 1)) {
+        Ok(()) => edited(path, old, new, &before),
+        Err(cause) => Done::failed(&format!("{path}: {cause}")),
+    }
+}
+
+fn edited(path: &str, old: &str, new: &str, before: &str) -> Done {
+    let structured = json!({
+        "filePath": path, "oldString": old, "newString": new, "originalFile": before, "structuredPatch": [],
+        "userModified": false, "replaceAll": false,
+    });
+    Done { content: json!(updated(path)), is_error: false, structured }
+}
+
+/// The edit that an addition at the end is: the last line, and the last line with more.
+pub(super) fn append_input(path: &Path, content: &str) -> Value {
+    let before = fs::read_to_string(path).unwrap_or_default();
+    let last = before.split_inclusive('\n').next_back().unwrap_or_default();
+    json!({
+        "file_path": path, "old_string": last, "new_string": format!("{last}{content}"), "replace_all": false,
+    })
+}
+
+/// Adds to the end of a file, as it is; a missing file is made.
+pub(super) fn append(input: &Value, content: &str) -> Done {
+    let path = field(input, "file_path");
+    let before = fs::read_to_string(path).unwrap_or_default();
+    let file = fs::OpenOptions::new().append(true).create(true).open(path);
+    match file.and_then(|mut file| file.write_all(content.as_bytes())) {
+        Ok(()) => edited(path, field(input, "old_string"), field(input, "new_string"), &before),
+        Err(cause) => Done::failed(&format!("{path}: {cause}")),
+    }
+}
+
+/// The text so that it stands on lines of its own at the end of the file.
+pub(super) fn on_own_line(path: &Path, text: &str) -> String {
+    let before = fs::read(path).unwrap_or_default();
+    let lead = if before.is_empty() || before.ends_with(b"\n") { "" } else { "\n" };
+    let tail = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{lead}{text}{tail}")
+}
+
+/// What a person answered, from the input as the hooks left it: for the model, and as a word.
+pub(super) fn answered(input: &Value, question: &str) -> (Done, String) {
+    let answers = input.get("answers").and_then(Value::as_object);
+    let Some(answers) = answers.filter(|answers| !answers.is_empty()) else {
+        return (Done::failed("The user did not answer the question."), String::new());
+    };
+    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let pairs: Vec<String> =
+        answers.iter().map(|(question, answer)| format!("\"{question}\"=\"{}\"", word(answer))).collect();
+    let text = format!(
+        "Your questions have been answered: {}. You can now continue with these answers in mind.",
+        pairs.join(", ")
+    );
+    let answer = answers.get(question).or(answers.values().next()).map(word).unwrap_or_default();
+    let structured = json!({"questions": input.get("questions"), "answers": answers});
+    (Done { content: json!(text), is_error: false, structured }, answer)
+}
+
+impl Player<'_> {
+    /// Runs a command in a shell, in the session's folder.
+    pub(super) fn run_shell(&mut self, input: &Value) -> Result<Done, Cut> {
+        let command = field(input, "command");
+        let argv = ["sh", "-c", command].map(OsString::from);
+        let mut env = self.env.clone();
+        env.extend(
+            self.words.mentioned(command).into_iter().map(|(name, value)| (name.into(), value.into())),
+        );
+        for (name, value) in GIT_IDENTITY {
+            if !env.iter().any(|(key, _)| key == name) {
+                env.push((name.into(), value.into()));
+            }
+        }
+        let cwd = &self.words.cwd;
+        let job = Job { argv: &argv, env: &env, cwd, stdin: b"", limit: SHELL_LIMIT, stderr: Stderr::Merged };
+        match process::run(&job) {
+            Ok(Outcome::Ended { code, stdout, .. }) => Ok(ended(code, &stdout)),
+            Ok(Outcome::TimedOut) => Ok(Done::failed("Command timed out")),
+            Ok(Outcome::Cut(asked)) => Err(Cut::Asked(asked)),
+            Err(cause) => Ok(Done::failed(&format!("cannot run a shell: {cause}"))),
+        }
+    }
+}
+
+/// A rehearsal commits under its own name: the machine may have none set.
+const GIT_IDENTITY: [(&str, &str); 4] = [
+    ("GIT_AUTHOR_NAME", "Windlass sim"),
+    ("GIT_AUTHOR_EMAIL", "sim@windlass.invalid"),
+    ("GIT_COMMITTER_NAME", "Windlass sim"),
+    ("GIT_COMMITTER_EMAIL", "sim@windlass.invalid"),
+];
+
+fn ended(code: Option<i32>, output: &str) -> Done {
+    let shown: String = output.trim_end().chars().take(SHOWN).collect();
+    if code != Some(0) {
+        let code = code.map_or_else(|| "a signal".to_owned(), |code| code.to_string());
+        return Done::failed(format!("Exit code {code}\n{shown}").trim_end());
+    }
+    let structured = json!({
+        "stdout": shown, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
+    });
+    Done { content: json!(shown), is_error: false, structured }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_addition_stands_on_its_own_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.md");
+        assert_eq!(on_own_line(&path, "x"), "x\n");
+        fs::write(&path, "no newline").unwrap();
+        assert_eq!(on_own_line(&path, "x\n"), "\nx\n");
+    }
+
+    #[test]
+    fn an_answer_is_found_by_its_question() {
+        let input = json!({"questions": [], "answers": {"other": "no", "Which?": "Blue"}});
+        let (done, answer) = answered(&input, "Which?");
+        assert_eq!(answer, "Blue");
+        assert!(done.content.as_str().unwrap().contains("\"Which?\"=\"Blue\""));
+        assert!(answered(&json!({}), "Which?").0.is_error);
+    }
+
+    #[test]
+    fn replacing_what_is_not_there_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "abc").unwrap();
+        let edit = |old: &str| json!({"file_path": path, "old_string": old, "new_string": "z"});
+        assert!(replace(&edit("x")).is_error);
+        assert!(!replace(&edit("b")).is_error);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "azc");
+    }
+}

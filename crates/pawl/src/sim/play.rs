@@ -1,0 +1,326 @@
+//! One process of a rehearsal, from the first hook to the exit code.
+//!
+//! Decides which turn is due, asks to stop, and reports the result. What a single step does is
+//! `tools`, `background` and `faults`.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Map, Value, json};
+
+use super::args::Flags;
+use super::events::{self, Counts, Opening, Verdict, put};
+use super::hooks::{Answer, Decision, Hooks};
+use super::log::{Request, RequestLog};
+use super::process::Environment;
+use super::script::{Script, Step, Turn};
+use super::signals::{self, Asked};
+use super::start::{Given, Stage};
+use super::stream::Stream;
+use super::words::{Words, find_tracker};
+
+/// How long the last hook may take when the process is told to end.
+const PARTING: Duration = Duration::from_millis(1500);
+
+/// How the process is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Exit(u8),
+    Signal(Signal),
+}
+
+/// Why playing is cut short.
+pub(super) enum Cut {
+    /// Nobody reads the stream any more.
+    Unread,
+    /// Somebody wants the process to end.
+    Asked(Asked),
+    /// The script wants the process to die here.
+    Dead(Ending),
+    /// The session is over without another word to the Stop hook.
+    Over(Verdict),
+    /// It cannot be played; why.
+    Fatal(String),
+}
+
+impl From<io::Error> for Cut {
+    fn from(_: io::Error) -> Cut {
+        Cut::Unread
+    }
+}
+
+impl From<Asked> for Cut {
+    fn from(asked: Asked) -> Cut {
+        Cut::Asked(asked)
+    }
+}
+
+/// What comes after a turn.
+enum Next {
+    /// The agent may not stop; what it is told.
+    Turn(String),
+    Result(Verdict),
+}
+
+/// A session being played.
+pub(super) struct Player<'a> {
+    pub(super) script: &'a Script,
+    pub(super) flags: &'a Flags,
+    pub(super) env: Environment,
+    pub(super) stream: Stream<'a>,
+    pub(super) words: Words,
+    pub(super) hooks: Hooks,
+    pub(super) log: RequestLog,
+    pub(super) skip_hooks: bool,
+    pub(super) prompt_id: String,
+    pub(super) transcript: String,
+    /// The agent's last words in this turn.
+    pub(super) said: String,
+    pub(super) denials: Vec<Value>,
+    /// Why the prompt being answered was made, when no person made it.
+    pub(super) origin: Option<Value>,
+    pub(super) results: Vec<Value>,
+    pub(super) overrides: Map<String, Value>,
+    pub(super) in_tool: bool,
+    pub(super) subagents: u32,
+    pub(super) turn: u32,
+    pub(super) blocks: u32,
+    pub(super) block_cap: u32,
+}
+
+/// Plays a script to its end.
+pub(super) fn play(mut stage: Stage<'_>) -> Ending {
+    let (flags, script, prompt) = match stage.read() {
+        Ok(read) => read,
+        Err(why) => return complain(stage.err, &why),
+    };
+    let Stage { env, cwd, out, err, ready, .. } = stage;
+    let mut player = match Player::new(&script, &flags, Given { env, cwd, out, prompt }) {
+        Ok(player) => player,
+        Err(why) => return complain(err, &why),
+    };
+    ready();
+    match player.perform() {
+        Ok(ending) | Err(Cut::Dead(ending)) => ending,
+        Err(Cut::Fatal(why)) => complain(err, &why),
+        Err(Cut::Unread | Cut::Asked(_) | Cut::Over(_)) => Ending::Exit(1),
+    }
+}
+
+fn complain(err: &mut dyn Write, why: &str) -> Ending {
+    let _ = err.write_all(format!("Error: {why}\n").as_bytes());
+    Ending::Exit(1)
+}
+
+impl<'a> Player<'a> {
+    fn perform(&mut self) -> Result<Ending, Cut> {
+        if let Some(ending) = self.refuse_session()? {
+            return Ok(ending);
+        }
+        let verdict = match self.converse() {
+            Ok(verdict) | Err(Cut::Over(verdict)) => verdict,
+            Err(Cut::Asked(asked)) => return self.obey(asked),
+            Err(cut) => return Err(cut),
+        };
+        self.finish(&verdict);
+        let overrides = std::mem::take(&mut self.overrides);
+        let exit_code = overrides.get("exit_code").and_then(Value::as_u64);
+        let is_error = self.report(overrides)?;
+        self.part(None)?;
+        Ok(Ending::Exit(exit_code.map_or(u8::from(is_error), |code| u8::try_from(code).unwrap_or(1))))
+    }
+
+    /// A session id is used once; only a session there was can be resumed.
+    fn refuse_session(&mut self) -> Result<Option<Ending>, Cut> {
+        if !self.log.is_kept() {
+            return Ok(None);
+        }
+        let known = |id: &String| !self.log.prompts(id).is_empty();
+        if let Some(id) = self.flags.session_id.as_ref().filter(|id| known(id)) {
+            return Err(Cut::Fatal(format!("Session ID {id} is already in use.")));
+        }
+        let Some(id) = self.flags.resume.as_ref().filter(|id| !known(id)) else { return Ok(None) };
+        let error = format!("No conversation found with session ID: {id}");
+        self.finish(&Verdict::broken("error_during_execution", error));
+        self.report(Map::new())?;
+        Ok(Some(Ending::Exit(1)))
+    }
+
+    fn converse(&mut self) -> Result<Verdict, Cut> {
+        if let Some(Step::SkipHooks(skip)) = self.current().and_then(|turn| turn.steps.first()) {
+            self.skip_hooks = *skip || self.flags.bare;
+        }
+        let source = if self.flags.resume.is_some() { "resume" } else { "startup" };
+        self.fire("SessionStart", source, json!({"source": source}))?;
+        self.open_prompt(&self.words.prompt.clone())?;
+        loop {
+            match self.play_turn()? {
+                Next::Result(verdict) => return Ok(verdict),
+                Next::Turn(reason) => {
+                    self.turn += 1;
+                    self.words.iteration += 1;
+                    self.words.attempt = 1;
+                    self.words.tracker = find_tracker(&reason).or(self.words.tracker.take());
+                    self.words.prompt = reason;
+                }
+            }
+        }
+    }
+
+    fn current(&self) -> Option<&'a Turn> {
+        self.script.turn(self.words.iteration, self.words.attempt)
+    }
+
+    /// What comes before the model's first word on a prompt.
+    pub(super) fn open_prompt(&mut self, prompt: &str) -> Result<(), Cut> {
+        self.fire("UserPromptSubmit", "", json!({"prompt": prompt}))?;
+        let opening = Opening {
+            cwd: &self.words.cwd.display().to_string(),
+            model: self.stream.model(),
+            permission_mode: self.permission_mode(),
+            mcp_servers: mcp_servers(self.flags, &self.words),
+            plugin_dirs: &self.flags.plugin_dirs,
+        };
+        let event = events::init(&opening);
+        Ok(self.stream.event(event)?)
+    }
+
+    fn play_turn(&mut self) -> Result<Next, Cut> {
+        let turn = self.current().ok_or_else(|| Cut::Fatal("the script has no turn to play".to_owned()))?;
+        let request = Request {
+            iteration: self.words.iteration,
+            attempt: self.words.attempt,
+            session: self.words.session.clone(),
+            resumed: self.flags.resume.is_some(),
+            turn: self.turn,
+            prompt: self.words.prompt.clone(),
+        };
+        self.log
+            .append(&request)
+            .map_err(|cause| Cut::Fatal(format!("cannot write the request log: {cause}")))?;
+        self.stream.begin_turn(turn.usage, turn.cost_usd);
+        self.said.clear();
+        self.overrides = turn.result.clone();
+        for step in &turn.steps {
+            self.step(step)?;
+            signals::pause(Duration::from_millis(self.script.delay_ms))?;
+        }
+        self.end_turn()
+    }
+
+    fn end_turn(&mut self) -> Result<Next, Cut> {
+        let answer = self.ask_to_stop(&json!([]))?;
+        if answer.halt {
+            return Ok(Next::Result(Verdict::said("stop_hook_prevented", self.said.clone())));
+        }
+        if answer.decision != Some(Decision::Refuse) {
+            return Ok(Next::Result(Verdict::said("completed", self.said.clone())));
+        }
+        self.blocks += 1;
+        self.stream.user(events::feedback(&answer.reason))?;
+        if self.block_cap > 0 && self.blocks > self.block_cap {
+            for event in events::cap_reached(self.blocks) {
+                self.stream.event(event)?;
+            }
+            // The real CLI counts the turn it did not allow.
+            self.stream.since.requests += 1;
+            return Ok(Next::Result(Verdict::said("completed", String::new())));
+        }
+        if self.blocks == 1 {
+            self.stream.event(events::stop_blocked())?;
+        }
+        Ok(Next::Turn(answer.reason))
+    }
+
+    /// Calls the Stop hook.
+    pub(super) fn ask_to_stop(&mut self, background_tasks: &Value) -> Result<Answer, Cut> {
+        self.stream.close_message();
+        let extra = json!({
+            "stop_hook_active": self.blocks > 0, "last_assistant_message": self.said,
+            "background_tasks": background_tasks, "session_crons": [],
+        });
+        self.fire("Stop", "", extra)
+    }
+
+    /// Keeps a result for the end of the stream.
+    pub(super) fn finish(&mut self, verdict: &Verdict) {
+        let counts = Counts {
+            since: self.stream.since,
+            elapsed_ms: self.stream.elapsed_ms(),
+            denials: &self.denials,
+            index: self.results.len(),
+            subagents: self.subagents,
+        };
+        let mut event = events::result(verdict, &counts);
+        if let Some(origin) = self.origin.take() {
+            put(&mut event, "origin", origin);
+        }
+        self.stream.since = Default::default();
+        self.results.push(event);
+    }
+
+    /// Results come last, even when one was known long before; the script may change the last
+    /// of them. Says whether that is an error.
+    fn report(&mut self, overrides: Map<String, Value>) -> Result<bool, Cut> {
+        let mut results = std::mem::take(&mut self.results);
+        for event in &mut results {
+            events::put_totals(event, self.stream.model(), self.stream.total);
+        }
+        for (key, value) in overrides.into_iter().filter(|(key, _)| key != "exit_code") {
+            if let Some(last) = results.last_mut() {
+                put(last, &key, value);
+            }
+        }
+        let is_error = results.last().is_some_and(|last| last.get("is_error") == Some(&json!(true)));
+        for event in results {
+            self.stream.event(event)?;
+        }
+        Ok(is_error)
+    }
+
+    fn part(&mut self, limit: Option<Duration>) -> Result<(), Cut> {
+        self.fire_within("SessionEnd", "other", json!({"reason": "other"}), limit).map(drop)
+    }
+
+    /// Ends as the real CLI does when it is told to.
+    fn obey(&mut self, asked: Asked) -> Result<Ending, Cut> {
+        signals::clear();
+        let code = match asked {
+            Asked::Terminate(code) => code,
+            Asked::Interrupt => {
+                let reason = if self.in_tool { "aborted_tools" } else { "aborted_streaming" };
+                self.finish(&Verdict::broken(reason, "the request was interrupted".to_owned()));
+                self.report(Map::new())?;
+                0
+            }
+        };
+        // Whoever asks twice does not want to wait for a hook.
+        let _ = self.part(Some(PARTING));
+        Ok(Ending::Exit(code))
+    }
+}
+
+impl Verdict {
+    /// The agent ended with these words.
+    pub(super) fn said(terminal_reason: &'static str, text: String) -> Verdict {
+        Verdict { terminal_reason, stop_reason: "end_turn", outcome: Ok(text), failure: None }
+    }
+
+    fn broken(terminal_reason: &'static str, error: String) -> Verdict {
+        Verdict { terminal_reason, stop_reason: "tool_use", outcome: Err(vec![error]), failure: None }
+    }
+}
+
+fn mcp_servers(flags: &Flags, words: &Words) -> Vec<String> {
+    let read = |config: &String| -> Option<Value> {
+        if config.trim_start().starts_with('{') {
+            return serde_json::from_str(config).ok();
+        }
+        serde_json::from_slice(&std::fs::read(words.cwd.join(config)).ok()?).ok()
+    };
+    let configs = flags.mcp_config.iter().filter_map(read);
+    let names =
+        configs.filter_map(|config| Some(config.get("mcpServers")?.as_object()?.keys().cloned().collect()));
+    names.collect::<Vec<Vec<String>>>().concat()
+}

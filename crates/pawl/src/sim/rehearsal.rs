@@ -1,0 +1,130 @@
+//! For tests: a fresh folder with a script, played in this process or as one of its own.
+
+use std::io::Cursor;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::log::Request;
+use super::play::{self, Ending};
+use super::process::Environment;
+use super::start::Stage;
+
+/// A hook that notes what it is told in `hooks.jsonl`.
+pub(super) const NOTE: &str =
+    "cat >> \"$CLAUDE_PROJECT_DIR/hooks.jsonl\"; echo >> \"$CLAUDE_PROJECT_DIR/hooks.jsonl\"";
+
+/// What is to be played, and where.
+pub(super) struct Rehearsal {
+    folder: tempfile::TempDir,
+    pub(super) args: Vec<String>,
+    pub(super) env: Environment,
+    pub(super) prompt: String,
+}
+
+/// What came of it.
+pub(super) struct Played {
+    pub(super) ending: Ending,
+    pub(super) out: Vec<u8>,
+    pub(super) err: String,
+}
+
+impl Rehearsal {
+    pub(super) fn of(script: Value) -> Rehearsal {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("script.json"), script.to_string()).unwrap();
+        let env = vec![
+            ("PATH".into(), std::env::var_os("PATH").unwrap()),
+            ("HOME".into(), folder.path().into()),
+            ("WINDLASS_SIM_SCRIPT".into(), "script.json".into()),
+            ("WINDLASS_SIM_LOG".into(), "log.jsonl".into()),
+        ];
+        let args = ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
+        Rehearsal { folder, args, env, prompt: "do it".to_owned() }
+    }
+
+    /// One turn with these steps.
+    pub(super) fn of_steps(steps: Value) -> Rehearsal {
+        Rehearsal::of(json!({"turns": [{"steps": steps}]}))
+    }
+
+    pub(super) fn with(mut self, args: &[&str]) -> Rehearsal {
+        self.args.extend(args.iter().map(|arg| (*arg).to_owned()));
+        self
+    }
+
+    pub(super) fn env(mut self, name: &str, value: &str) -> Rehearsal {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    pub(super) fn prompt(mut self, prompt: &str) -> Rehearsal {
+        self.prompt = prompt.to_owned();
+        self
+    }
+
+    /// One shell command for each named hook.
+    pub(super) fn hooks(self, hooks: &[(&str, &str)]) -> Rehearsal {
+        let entry =
+            |command: &str| json!([{"matcher": "*", "hooks": [{"type": "command", "command": command}]}]);
+        let hooks: serde_json::Map<String, Value> =
+            hooks.iter().map(|(event, command)| ((*event).to_owned(), entry(command))).collect();
+        std::fs::write(self.path("settings.json"), json!({"hooks": hooks}).to_string()).unwrap();
+        self.with(&["--settings", "settings.json"])
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(super) fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    pub(super) fn play(&self) -> Played {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let ending = play::play(Stage {
+            args: self.args.clone(),
+            env: self.env.clone(),
+            cwd: self.folder.path().to_owned(),
+            input: &mut Cursor::new(&self.prompt),
+            out: &mut out,
+            err: &mut err,
+            ready: || {},
+        });
+        Played { ending, out, err: String::from_utf8(err).unwrap() }
+    }
+
+    /// What the model was asked, in all processes so far.
+    pub(super) fn requests(&self) -> Vec<Request> {
+        self.text("log.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// What the hooks were told.
+    pub(super) fn told(&self) -> Vec<Value> {
+        let text = self.text("hooks.jsonl");
+        text.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Played {
+    /// Every line that is an event.
+    pub(super) fn events(&self) -> Vec<Value> {
+        self.out.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+
+    pub(super) fn of_kind(&self, kind: &str) -> Vec<Value> {
+        self.events().into_iter().filter(|event| event["type"] == kind).collect()
+    }
+
+    /// The last result.
+    pub(super) fn result(&self) -> Value {
+        self.of_kind("result").pop().unwrap()
+    }
+
+    /// The first tool result's content.
+    pub(super) fn tool_result(&self) -> Value {
+        let users = self.of_kind("user").into_iter().map(|event| event["message"]["content"][0].clone());
+        users.into_iter().find(|block| block["type"] == "tool_result").unwrap()
+    }
+}

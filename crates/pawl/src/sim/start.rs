@@ -1,0 +1,160 @@
+//! Before the play: reads script, prompt, settings and environment into a [`Player`].
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use serde_json::Map;
+
+use super::args::{self, Flags};
+use super::hooks::Hooks;
+use super::log::RequestLog;
+use super::play::Player;
+use super::process::Environment;
+use super::script::Script;
+use super::stream::{Stream, new_uuid};
+use super::words::{Words, find_tracker};
+
+const SCRIPT: &str = "WINDLASS_SIM_SCRIPT";
+const LOG: &str = "WINDLASS_SIM_LOG";
+const ITERATION: &str = "WINDLASS_ITERATION";
+const ATTEMPT: &str = "WINDLASS_ATTEMPT";
+const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
+/// The CLI's own cap on consecutive blocks.
+pub(super) const DEFAULT_BLOCK_CAP: u32 = 8;
+
+/// What a process is given.
+pub(super) struct Stage<'a> {
+    pub(super) args: Vec<String>,
+    pub(super) env: Environment,
+    pub(super) cwd: PathBuf,
+    pub(super) input: &'a mut dyn Read,
+    pub(super) out: &'a mut dyn Write,
+    pub(super) err: &'a mut dyn Write,
+    /// Called once everything is read and the play begins.
+    pub(super) ready: fn(),
+}
+
+/// What a player takes over.
+pub(super) struct Given<'a> {
+    pub(super) env: Environment,
+    pub(super) cwd: PathBuf,
+    pub(super) out: &'a mut dyn Write,
+    pub(super) prompt: String,
+}
+
+impl Stage<'_> {
+    /// What was asked, what to play, and the prompt.
+    pub(super) fn read(&mut self) -> Result<(Flags, Script, String), String> {
+        let flags = args::parse(&self.args);
+        let path =
+            variable(&self.env, SCRIPT).ok_or_else(|| format!("{SCRIPT} does not name a script to play"))?;
+        let script = Script::read(&self.cwd.join(path)).map_err(|error| error.to_string())?;
+        let prompt = read_prompt(&flags, self.input)?;
+        Ok((flags, script, prompt))
+    }
+}
+
+fn read_prompt(flags: &Flags, input: &mut dyn Read) -> Result<String, String> {
+    if let Some(prompt) = &flags.prompt {
+        return Ok(prompt.clone());
+    }
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes).map_err(|cause| format!("cannot read the prompt: {cause}"))?;
+    if bytes.is_empty() {
+        return Err("Input must be provided either through stdin or as a prompt argument when using --print"
+            .to_owned());
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn variable(env: &Environment, name: &str) -> Option<OsString> {
+    env.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
+}
+
+fn number(env: &Environment, name: &str) -> Option<u32> {
+    variable(env, name)?.to_str()?.trim().parse().ok()
+}
+
+impl<'a> Player<'a> {
+    /// Everything is set, nothing has begun.
+    pub(super) fn new(script: &'a Script, flags: &'a Flags, given: Given<'a>) -> Result<Self, String> {
+        let Given { mut env, cwd, out, prompt } = given;
+        let session = match (&flags.session_id, &flags.resume) {
+            (Some(id), _) => id.clone(),
+            (None, Some(id)) if !flags.fork => id.clone(),
+            _ => new_uuid(),
+        };
+        let mut hooks = Hooks::default();
+        if let Some(settings) = &flags.settings {
+            hooks = Hooks::from_settings(settings, &cwd)?;
+        }
+        for dir in &flags.plugin_dirs {
+            hooks.add_plugin(&cwd.join(dir))?;
+        }
+        let log = RequestLog(variable(&env, LOG).map(|path| cwd.join(path)));
+        let words = Words {
+            iteration: number(&env, ITERATION).unwrap_or(1).max(1),
+            attempt: number(&env, ATTEMPT).unwrap_or(1).max(1),
+            session: session.clone(),
+            tracker: find_tracker(&prompt)
+                .or_else(|| log.prompts(&session).iter().find_map(|p| find_tracker(p))),
+            prompt,
+            cwd,
+            ..Words::default()
+        };
+        let block_cap = number(&env, BLOCK_CAP).unwrap_or(DEFAULT_BLOCK_CAP);
+        let transcript = transcript_path(&env, &words);
+        announce(&mut env, &words);
+        let model = flags.model.clone().unwrap_or_else(|| "sim".to_owned());
+        Ok(Player {
+            script,
+            flags,
+            env,
+            stream: Stream::new(out, session, model),
+            words,
+            hooks,
+            log,
+            skip_hooks: flags.bare,
+            prompt_id: new_uuid(),
+            transcript,
+            said: String::new(),
+            denials: Vec::new(),
+            origin: None,
+            results: Vec::new(),
+            overrides: Map::new(),
+            in_tool: false,
+            subagents: 0,
+            turn: 1,
+            blocks: 0,
+            block_cap,
+        })
+    }
+}
+
+/// What the CLI tells its children about itself.
+fn announce(env: &mut Environment, words: &Words) {
+    let own = [
+        ("CLAUDECODE", OsString::from("1")),
+        ("CLAUDE_CODE_ENTRYPOINT", "sdk-cli".into()),
+        ("CLAUDE_CODE_SESSION_ID", words.session.clone().into()),
+        ("CLAUDE_PID", std::process::id().to_string().into()),
+        ("CLAUDE_PROJECT_DIR", words.cwd.clone().into()),
+    ];
+    env.retain(|(name, _)| !own.iter().any(|(key, _)| name == key));
+    env.extend(own.map(|(name, value)| (name.into(), value)));
+}
+
+/// Where the real CLI would keep the transcript; nothing is written there.
+fn transcript_path(env: &Environment, words: &Words) -> String {
+    let home = variable(env, "HOME").map(PathBuf::from).unwrap_or_default();
+    let config = variable(env, "CLAUDE_CONFIG_DIR").map_or_else(|| home.join(".claude"), PathBuf::from);
+    let folder: String = words
+        .cwd
+        .display()
+        .to_string()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    config.join("projects").join(folder).join(format!("{}.jsonl", words.session)).display().to_string()
+}

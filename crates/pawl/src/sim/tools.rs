@@ -1,0 +1,287 @@
+//! Steps that talk or use a tool: event, hook, deed, hook, result, in the real CLI's order.
+//!
+//! What a tool does to the world is `perform`; whether it may is decided here, from the hooks
+//! and the permission mode.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::events::{self, ToolResult, Verdict, put};
+use super::hooks::{Answer, Decision};
+use super::perform::{self, Done};
+use super::play::{Cut, Player};
+use super::script::{Ask, Choice, Step, Tool, TrackerEdit};
+use super::signals::Asked;
+use super::stream::short_id;
+
+/// Said of a tool the user interrupted.
+const REJECTED: &str = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it \
+    was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to \
+    tell you how to proceed.";
+
+/// Whether a tool may run.
+enum Permit {
+    Run(Value),
+    Refused(String),
+    Deferred,
+}
+
+impl Player<'_> {
+    /// Plays one step.
+    pub(super) fn step(&mut self, step: &Step) -> Result<(), Cut> {
+        match step {
+            Step::Say(text) => self.say(text),
+            Step::Think(text) => {
+                let block = json!({"type": "thinking", "thinking": self.words.fill(text), "signature": ""});
+                Ok(self.stream.block(block)?)
+            }
+            Step::Write { path, content } => self.write(&self.words.fill(path), &self.words.fill(content)),
+            Step::Append { path, content } => self.append(&self.words.fill(path), &self.words.fill(content)),
+            Step::Replace { path, old, new } => {
+                let input = json!({
+                    "file_path": self.words.cwd.join(self.words.fill(path)), "old_string": self.words.fill(old),
+                    "new_string": self.words.fill(new), "replace_all": false,
+                });
+                self.use_tool("Edit", input, |_, input| Ok(perform::replace(input)))
+            }
+            Step::Bash(command) => self.bash(command, "Run a command"),
+            Step::Commit(message) => self.commit(message),
+            Step::Tool(tool) => self.other_tool(tool),
+            Step::Ask(ask) => self.ask(ask),
+            Step::Tracker(edit) => self.edit_tracker(edit),
+            Step::BackgroundStop(on) => self.only_if(*on, Self::stop_in_background),
+            Step::SubagentStop(on) => self.only_if(*on, Self::run_subagent),
+            Step::SkipHooks(skip) => {
+                self.skip_hooks = *skip || self.flags.bare;
+                Ok(())
+            }
+            Step::Hang(_)
+            | Step::SleepMs(_)
+            | Step::WaitFor(_)
+            | Step::Crash(_)
+            | Step::HalfLine(_)
+            | Step::BigLine(_)
+            | Step::Garbage(_)
+            | Step::Grandchild(_)
+            | Step::RateLimit(_)
+            | Step::ApiError(_) => self.go_wrong(step),
+        }
+    }
+
+    pub(super) fn only_if(&mut self, on: bool, play: fn(&mut Self) -> Result<(), Cut>) -> Result<(), Cut> {
+        if on { play(self) } else { Ok(()) }
+    }
+
+    pub(super) fn say(&mut self, text: &str) -> Result<(), Cut> {
+        let text = self.words.fill(text);
+        self.stream.block(json!({"type": "text", "text": text}))?;
+        self.said = text;
+        Ok(())
+    }
+
+    fn write(&mut self, path: &str, content: &str) -> Result<(), Cut> {
+        let input = json!({"file_path": self.words.cwd.join(path), "content": content});
+        self.use_tool("Write", input, |_, input| Ok(perform::write(input)))
+    }
+
+    fn append(&mut self, path: &str, content: &str) -> Result<(), Cut> {
+        let input = perform::append_input(&self.words.cwd.join(path), content);
+        self.use_tool("Edit", input, |_, input| Ok(perform::append(input, content)))
+    }
+
+    fn bash(&mut self, command: &str, description: &str) -> Result<(), Cut> {
+        let input = json!({"command": command, "description": description});
+        self.use_tool("Bash", input, |player, input| player.run_shell(input))
+    }
+
+    fn commit(&mut self, message: &str) -> Result<(), Cut> {
+        let message = self.words.fill(message).replace('\'', r"'\''");
+        self.bash(&format!("git add -A && git commit -m '{message}'"), "Commit the work")
+    }
+
+    fn other_tool(&mut self, tool: &Tool) -> Result<(), Cut> {
+        let input = self.fill_all(&tool.input);
+        let text = self.words.fill(tool.result.as_deref().unwrap_or("ok"));
+        self.use_tool(&self.words.fill(&tool.name), input, |_, _| Ok(Done::text(&text)))
+    }
+
+    /// Fills every string of a tool's input.
+    fn fill_all(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => json!(self.words.fill(text)),
+            Value::Array(items) => items.iter().map(|item| self.fill_all(item)).collect(),
+            Value::Object(map) => {
+                Value::Object(map.iter().map(|(key, value)| (key.clone(), self.fill_all(value))).collect())
+            }
+            Value::Null => json!({}),
+            Value::Bool(_) | Value::Number(_) => value.clone(),
+        }
+    }
+
+    fn ask(&mut self, ask: &Ask) -> Result<(), Cut> {
+        let question = self.words.fill(&ask.question);
+        let options: Vec<Value> = ask.options.iter().map(option).collect();
+        let header = ask.header.as_deref().unwrap_or("Question");
+        let input = json!({"questions": [
+            {"question": question, "header": header, "multiSelect": false, "options": options},
+        ]});
+        self.words.answer.clear();
+        self.use_tool("AskUserQuestion", input, |player, input| {
+            let (done, answer) = perform::answered(input, &question);
+            player.words.answer = answer;
+            Ok(done)
+        })
+    }
+
+    fn edit_tracker(&mut self, edit: &TrackerEdit) -> Result<(), Cut> {
+        let Some(path) = &self.words.tracker else {
+            return Err(Cut::Fatal("no prompt of this session names a tracker".to_owned()));
+        };
+        let path = path.display().to_string();
+        match edit {
+            TrackerEdit::Write(text) => self.write(&path, &self.words.fill(text)),
+            TrackerEdit::Append(text) => {
+                let text = perform::on_own_line(path.as_ref(), &self.words.fill(text));
+                self.append(&path, &text)
+            }
+        }
+    }
+
+    /// One tool call, from the model's wish to what it is told.
+    pub(super) fn use_tool(
+        &mut self,
+        name: &str,
+        input: Value,
+        deed: impl FnOnce(&mut Self, &Value) -> Result<Done, Cut>,
+    ) -> Result<(), Cut> {
+        let id = format!("toolu_{}", short_id());
+        self.stream.block(json!({"type": "tool_use", "id": id, "name": name, "input": input}))?;
+        // Hooks know the subagent tool by another name than the stream.
+        let hook_name = if name == "Task" { "Agent" } else { name };
+        let call = json!({"tool_name": hook_name, "tool_input": input, "tool_use_id": id});
+        self.in_tool = true;
+        let answer = self.fire("PreToolUse", hook_name, call.clone());
+        let answer = answer.or_else(|cut| self.abort(&id, cut))?;
+        let halt = answer.halt;
+        let input = match self.permit(hook_name, call, answer)? {
+            Permit::Run(input) => input,
+            Permit::Refused(text) => return self.refuse(&id, name, input, &text),
+            Permit::Deferred => {
+                return Err(Cut::Over(Verdict::said("tool_deferred", self.said.clone())));
+            }
+        };
+        let start = Instant::now();
+        let done = deed(self, &input).or_else(|cut| self.abort(&id, cut))?;
+        self.tell_hooks(hook_name, &id, &input, &done, start.elapsed())?;
+        let result = ToolResult {
+            content: done.content,
+            is_error: done.is_error,
+            structured: done.structured,
+            meta: accepted(),
+        };
+        self.stream.user(events::tool_result(&id, &result))?;
+        self.in_tool = false;
+        if halt {
+            // The tool has run all the same: that is how the real CLI does it.
+            return Err(Cut::Over(Verdict::said("hook_stopped", self.said.clone())));
+        }
+        Ok(())
+    }
+
+    fn tell_hooks(
+        &mut self,
+        name: &str,
+        id: &str,
+        input: &Value,
+        done: &Done,
+        took: Duration,
+    ) -> Result<(), Cut> {
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let mut extra = json!({
+            "tool_name": name, "tool_input": input, "tool_use_id": id, "duration_ms": duration_ms,
+        });
+        let event = if done.is_error {
+            put(&mut extra, "error", done.content.clone());
+            put(&mut extra, "is_interrupt", json!(false));
+            "PostToolUseFailure"
+        } else {
+            put(&mut extra, "tool_response", done.structured.clone());
+            "PostToolUse"
+        };
+        self.fire(event, name, extra).map(drop)
+    }
+
+    fn permit(&mut self, name: &str, call: Value, answer: Answer) -> Result<Permit, Cut> {
+        let input = call.get("tool_input").cloned().unwrap_or_default();
+        let run = |changed: Option<Value>| Permit::Run(changed.unwrap_or(input));
+        Ok(match answer.decision {
+            Some(Decision::Refuse) => {
+                Permit::Refused(format!("PreToolUse:{name} hook error: {}", answer.reason))
+            }
+            Some(Decision::Ask) => Permit::Refused(not_granted(name)),
+            Some(Decision::Defer) => Permit::Deferred,
+            Some(Decision::Allow) => run(answer.updated_input),
+            None if self.skip_hooks || permitted(self.permission_mode(), name) => run(answer.updated_input),
+            None => {
+                let asked = self.fire("PermissionRequest", name, call)?;
+                match asked.decision {
+                    Some(Decision::Allow) => run(asked.updated_input),
+                    _ if asked.reason.is_empty() => Permit::Refused(not_granted(name)),
+                    _ => Permit::Refused(asked.reason),
+                }
+            }
+        })
+    }
+
+    fn refuse(&mut self, id: &str, name: &str, input: Value, text: &str) -> Result<(), Cut> {
+        self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
+        let decision = json!({"decision": "reject", "source": "hook", "reason_type": "hook"});
+        let meta = json!({"non_execution_kind": "permission-rule", "permission_decision": decision});
+        self.in_tool = false;
+        self.tell_failure(id, text, format!("Error: {text}"), meta)
+    }
+
+    /// The user interrupts a tool: the model is told before the session ends.
+    fn abort<T>(&mut self, id: &str, cut: Cut) -> Result<T, Cut> {
+        if matches!(cut, Cut::Asked(Asked::Interrupt)) {
+            let meta = json!({"non_execution_kind": "user-rejected"});
+            self.tell_failure(id, REJECTED, "User rejected tool use".to_owned(), meta)?;
+            self.stream.user(events::user_text("[Request interrupted by user for tool use]"))?;
+        }
+        Err(cut)
+    }
+
+    fn tell_failure(&mut self, id: &str, text: &str, short: String, meta: Value) -> Result<(), Cut> {
+        let result =
+            ToolResult { content: json!(text), is_error: true, structured: json!(short), meta: Some(meta) };
+        Ok(self.stream.user(events::tool_result(id, &result))?)
+    }
+}
+
+fn option(choice: &Choice) -> Value {
+    match choice {
+        Choice::Label(label) => json!({"label": label, "description": label}),
+        Choice::Whole { label, description } => json!({"label": label, "description": description}),
+    }
+}
+
+fn accepted() -> Option<Value> {
+    let decision = json!({"decision": "accept", "source": "config", "reason_type": "mode"});
+    Some(json!({"permission_decision": decision}))
+}
+
+fn not_granted(name: &str) -> String {
+    format!("Claude requested permissions to use {name}, but you haven't granted it yet.")
+}
+
+/// Whether a mode lets a tool run that no hook decided on. Nobody can be asked.
+fn permitted(mode: &str, name: &str) -> bool {
+    let edits = matches!(name, "Write" | "Edit" | "NotebookEdit");
+    let reaches_out = edits || matches!(name, "Bash" | "WebFetch" | "WebSearch") || name.starts_with("mcp__");
+    match mode {
+        "bypassPermissions" | "auto" => true,
+        "acceptEdits" => edits || name == "Bash" || !reaches_out,
+        _ => !reaches_out,
+    }
+}

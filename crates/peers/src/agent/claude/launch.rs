@@ -1,0 +1,278 @@
+//! What Claude Code is started with: arguments, environment, settings, MCP servers.
+//!
+//! Pure: the files are named and filled here and written by the caller, 0600. `sim` takes the
+//! same, with its own first argument. What the measured CLI does with each is in the tests of
+//! the real CLI.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use windlass_core::effect::SessionPlan;
+use windlass_core::hook::permission::Isolation;
+use windlass_core::hook::wire::env::{RUN, SESSION, SOCKET};
+use windlass_core::id::{EffectId, RunId};
+use windlass_core::launch::{LAUNCH_VERSION, Launch};
+use windlass_core::spec::Spec;
+use windlass_core::time::Moment;
+
+use super::super::Driver;
+
+/// Our MCP server's name; a plugin or project server of that name would collide.
+pub const MCP_SERVER: &str = "windlass";
+/// The tool that is asked for permissions. Without one the CLI offers no questions headless.
+pub const PROMPT_TOOL: &str = "mcp__windlass__approve";
+/// The turn, for the agent's tools.
+const ITERATION: &str = "WINDLASS_ITERATION";
+const ATTEMPT: &str = "WINDLASS_ATTEMPT";
+
+/// A person may take a week to answer a question.
+const TOOL_HOOK_SECONDS: u64 = 7 * 24 * 3600;
+/// What a Stop may take beyond the checks it waits for.
+const STOP_MARGIN_SECONDS: u64 = 300;
+
+/// One turn to be started.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn<'a> {
+    /// The run's orders.
+    pub spec: &'a Spec,
+    /// This turn's.
+    pub plan: &'a SessionPlan,
+    /// The run.
+    pub run: &'a RunId,
+    /// The effect that starts it; iteration and attempt are in it.
+    pub effect: &'a EffectId,
+    /// Now, to turn the deadline into a span.
+    pub now: Moment,
+}
+
+/// Where things are.
+#[derive(Debug, Clone, Copy)]
+pub struct Paths<'a> {
+    /// The child's folder, absolute.
+    pub dir: &'a Path,
+    /// The run's socket.
+    pub socket: &'a Path,
+    /// The Windlass binary, for hooks and the MCP server.
+    pub windlass_exe: &'a Path,
+}
+
+/// What the world brings in.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Outside<'a> {
+    /// The environment Windlass itself was started with.
+    pub env: &'a [(String, String)],
+    /// The text of the user's own `settings.json`, whose login must work under every isolation.
+    pub user_settings: Option<&'a str>,
+}
+
+/// A launch, and the files it needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepared {
+    /// For the host.
+    pub launch: Launch,
+    /// To be written before, each 0600.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// Prepares one turn.
+pub fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
+    let [settings, mcp, prompt] = ["settings.json", "mcp.json", "prompt"].map(|name| paths.dir.join(name));
+    let cookie = cookie(turn.run, turn.effect);
+    let ours = own_env(turn, paths, &cookie);
+    let launch = Launch {
+        v: LAUNCH_VERSION,
+        argv: arguments(turn, &settings, &mcp),
+        env: environment(outside.env, &ours, turn.plan.holds_stop),
+        cwd: turn.spec.workspace.clone(),
+        // Standard input is byte-exact with the CLI, whatever the prompt begins with.
+        stdin: Some(text(&prompt)),
+        deadline_ms: turn.plan.deadline.map(|deadline| deadline.since(turn.now).max(1)),
+        grace_ms: turn.spec.limits.grace_ms,
+        merge_stderr: false,
+        cookie,
+    };
+    let files = vec![
+        (settings, settings_json(turn.spec, paths, outside.user_settings).to_string().into_bytes()),
+        (mcp, mcp_json(paths, &ours).to_string().into_bytes()),
+        (prompt, turn.plan.prompt.clone().into_bytes()),
+    ];
+    Prepared { launch, files }
+}
+
+/// By which a child's descendants are found.
+pub fn cookie(run: &RunId, effect: &EffectId) -> String {
+    format!("{run}.{effect}")
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn arguments(turn: &Turn<'_>, settings: &Path, mcp: &Path) -> Vec<String> {
+    let (spec, plan) = (turn.spec, turn.plan);
+    let mut argv = vec![spec.driver.program.clone()];
+    if Driver::named(&spec.driver.name) == Some(Driver::Sim) {
+        argv.push("sim".into());
+    }
+    let session = if plan.resume { "--resume" } else { "--session-id" };
+    let fixed =
+        ["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "default", session];
+    argv.extend(fixed.map(str::to_owned));
+    argv.push(plan.session.to_string());
+    argv.extend(["--settings".to_owned(), text(settings), "--mcp-config".to_owned(), text(mcp)]);
+    argv.extend(["--permission-prompt-tool".to_owned(), PROMPT_TOOL.to_owned()]);
+    argv.extend(sources(spec.isolation).iter().map(|word| (*word).to_owned()));
+    argv.extend(spec.plugins.iter().flat_map(|plugin| ["--plugin-dir".to_owned(), plugin.dir.clone()]));
+    argv.extend(spec.driver.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
+    argv.extend(spec.driver.args.iter().cloned());
+    argv
+}
+
+/// What is loaded from outside. Only `--strict-mcp-config` would keep the project's MCP servers
+/// out where its settings are let in, so it goes with strict alone.
+fn sources(isolation: Isolation) -> &'static [&'static str] {
+    match isolation {
+        Isolation::Strict => &["--setting-sources", "", "--strict-mcp-config"],
+        Isolation::Minimal => &["--setting-sources", "project,local"],
+        Isolation::Permissive => &["--setting-sources", "user,project,local"],
+    }
+}
+
+/// The environment of a program that is no agent, such as a check.
+pub fn plain_env(inherited: &[(String, String)], run: &RunId) -> Vec<(String, String)> {
+    let mut env: Vec<_> = inherited.iter().filter(|(name, _)| is_passed_on(name)).cloned().collect();
+    env.push((RUN.to_owned(), run.to_string()));
+    env
+}
+
+fn own_env(turn: &Turn<'_>, paths: &Paths<'_>, cookie: &str) -> Vec<(String, String)> {
+    let pairs = [
+        (RUN, turn.run.to_string()),
+        (SESSION, cookie.to_owned()),
+        (SOCKET, text(paths.socket)),
+        (ITERATION, turn.effect.iteration.to_string()),
+        (ATTEMPT, turn.effect.attempt.to_string()),
+    ];
+    pairs.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+fn environment(
+    inherited: &[(String, String)],
+    ours: &[(String, String)],
+    holds_stop: bool,
+) -> Vec<(String, String)> {
+    let mut env: Vec<_> = inherited.iter().filter(|(name, _)| is_passed_on(name)).cloned().collect();
+    env.extend(ours.iter().cloned());
+    if holds_stop {
+        // 0 is no cap: the loop's own limit is the one that counts.
+        env.push(("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP".into(), "0".into()));
+    }
+    env
+}
+
+/// Set by the CLI for its own children: an agent that inherits them believes itself nested.
+const NESTING: &[&str] = &[
+    "CLAUDECODE",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
+    "CLAUDE_PID",
+    "CLAUDE_PROJECT_DIR",
+    "CLAUDE_PLUGIN_ROOT",
+    "CLAUDE_ENV_FILE",
+    "CLAUDE_EFFORT",
+    "AI_AGENT",
+];
+const NESTING_PREFIXES: &[&str] = &["CLAUDE_CODE_SESSION_", "CLAUDE_CODE_MESSAGING_"];
+/// An agent lands its work through Windlass, not with the user's own rights.
+const FORGE_TOKENS: &[&str] = &[
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "GITHUB_PAT",
+    "GH_ENTERPRISE_TOKEN",
+    "GITHUB_ENTERPRISE_TOKEN",
+    "GITLAB_TOKEN",
+    "GITLAB_ACCESS_TOKEN",
+    "GITLAB_PRIVATE_TOKEN",
+    "GL_TOKEN",
+    "CI_JOB_TOKEN",
+    "GITEA_TOKEN",
+    "FORGEJO_TOKEN",
+    "BITBUCKET_TOKEN",
+    "BITBUCKET_ACCESS_TOKEN",
+    "AZURE_DEVOPS_EXT_PAT",
+];
+
+fn is_passed_on(name: &str) -> bool {
+    if let Some(ours) = name.strip_prefix("WINDLASS_") {
+        return ours.starts_with("SIM_");
+    }
+    let is_nesting =
+        NESTING.contains(&name) || NESTING_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    !is_nesting && !FORGE_TOKENS.contains(&name) && !name.starts_with("GIT_")
+}
+
+fn settings_json(spec: &Spec, paths: &Paths<'_>, user_settings: Option<&str>) -> Value {
+    let mut settings = match spec.isolation {
+        Isolation::Permissive => Map::new(),
+        Isolation::Strict | Isolation::Minimal => login(user_settings),
+    };
+    let checks = spec.checks.len() as u64 * spec.limits.check_ms.div_ceil(1000);
+    let tool = hook(paths, "PreToolUse", TOOL_HOOK_SECONDS);
+    let stop = hook(paths, "Stop", checks + STOP_MARGIN_SECONDS);
+    settings.insert(
+        "hooks".into(),
+        json!({
+            "PreToolUse": [{ "matcher": "*", "hooks": [tool] }],
+            "Stop": [{ "hooks": [stop] }],
+        }),
+    );
+    // Said outright: otherwise a project's own `true` would switch ours off.
+    settings.insert("disableAllHooks".into(), Value::Bool(false));
+    Value::Object(settings)
+}
+
+/// With `args` the CLI starts the program itself: no shell reads the path.
+fn hook(paths: &Paths<'_>, event: &str, seconds: u64) -> Value {
+    json!({ "type": "command", "command": text(paths.windlass_exe), "args": ["hook", event], "timeout": seconds })
+}
+
+const LOGIN_KEYS: &[&str] = &["apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh"];
+const LOGIN_VARIABLES: &[&str] = &[
+    "ANTHROPIC_",
+    "AWS_",
+    "VERTEX_",
+    "CLOUD_ML_REGION",
+    "GOOGLE_",
+    "CLAUDE_CODE_USE_",
+    "CLAUDE_CODE_SKIP_",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_API_KEY_HELPER_TTL_MS",
+    "CLAUDE_CODE_CLIENT_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+];
+
+/// What the user's settings say about the login, and nothing else of them.
+fn login(user_settings: Option<&str>) -> Map<String, Value> {
+    let settings: Option<Map<String, Value>> = user_settings.and_then(|text| serde_json::from_str(text).ok());
+    let Some(settings) = settings else { return Map::new() };
+    let is_login = |name: &str| LOGIN_VARIABLES.iter().any(|prefix| name.starts_with(prefix));
+    let keys = LOGIN_KEYS.iter().filter_map(|key| Some(((*key).to_owned(), settings.get(*key)?.clone())));
+    let mut kept: Map<String, Value> = keys.collect();
+    if let Some(Value::Object(env)) = settings.get("env") {
+        let env: Map<_, _> =
+            env.iter().filter(|(k, _)| is_login(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
+        kept.insert("env".into(), Value::Object(env));
+    }
+    kept
+}
+
+fn mcp_json(paths: &Paths<'_>, ours: &[(String, String)]) -> Value {
+    let env: Map<String, Value> = ours.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
+    let server = json!({ "command": text(paths.windlass_exe), "args": ["mcp"], "env": env });
+    json!({ "mcpServers": { MCP_SERVER: server } })
+}

@@ -1,0 +1,105 @@
+//! Finds an agent CLI and asks it for its version.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Driver;
+use crate::process::{Short, ShortEnv, SpawnError, run_short};
+
+/// Why a CLI is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// It does not start.
+    #[error(transparent)]
+    Start(#[from] SpawnError),
+    /// It did not say its version in time.
+    #[error("{program} said nothing within {limit:?}", program = program.display())]
+    Silent {
+        /// Which program.
+        program: PathBuf,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// It ended with an error.
+    #[error("`{program} --version` ended with code {code:?}: {said}", program = program.display())]
+    Failed {
+        /// Which program.
+        program: PathBuf,
+        /// Its exit code.
+        code: Option<i32>,
+        /// What it said.
+        said: String,
+    },
+}
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The version an agent CLI says it is.
+pub fn probe(driver: Driver, program: &Path) -> Result<String, ProbeError> {
+    let args: &[&OsStr] = match driver {
+        Driver::Claude | Driver::Sim => &[OsStr::new("--version")],
+    };
+    let output = run_short(&Short {
+        program,
+        args,
+        cwd: Path::new("/"),
+        env: ShortEnv::Inherit { without: &["CLAUDECODE"], with: &[("DISABLE_AUTOUPDATER", "1")] },
+        deadline: LIMIT,
+        max_output: 4096,
+    })?;
+    if output.timed_out {
+        return Err(ProbeError::Silent { program: program.to_owned(), limit: LIMIT });
+    }
+    if !output.succeeded() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(ProbeError::Failed { program: program.to_owned(), code: output.code, said });
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// Finds a program: a name on the given `PATH`, anything with a slash as it is.
+pub fn find_program(name: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(cwd.join(name)).filter(|candidate| is_program(candidate));
+    }
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(name)).find(|candidate| is_program(candidate))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(dir: &Path, name: &str, text: &str) -> PathBuf {
+        let path = dir.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_cli_is_found_on_the_path_and_says_its_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = script(dir.path(), "claude", "echo '2.1.325 (Claude Code)'");
+        let path = format!("relative:/nowhere:{}", dir.path().display());
+        assert_eq!(find_program("claude", &path, Path::new("/")), Some(program.clone()));
+        assert_eq!(find_program("./claude", "", dir.path()), Some(dir.path().join("./claude")));
+        assert_eq!(find_program("codex", &path, Path::new("/")), None);
+        assert_eq!(probe(Driver::Claude, &program).unwrap(), "2.1.325 (Claude Code)");
+    }
+
+    #[test]
+    fn a_broken_cli_says_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = script(dir.path(), "claude", "echo 'needs node 22' >&2; exit 1");
+        let error = probe(Driver::Claude, &program).unwrap_err();
+        assert!(error.to_string().ends_with("ended with code Some(1): needs node 22"), "{error}");
+    }
+}

@@ -1,0 +1,151 @@
+//! What an agent said, in one form for all of them.
+//!
+//! A driver's `parse` makes these out of lines; what they add up to is [`super::Transcript`]'s.
+
+use serde::Serialize;
+use windlass_core::time::Moment;
+use windlass_core::usage::Usage;
+
+/// One thing an agent said or did. `side` means: in a subagent, not the main conversation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum AgentEvent {
+    /// The conversation began, or went on.
+    SessionInit {
+        /// Its id.
+        session: String,
+        /// The model.
+        model: String,
+        /// The tools there are.
+        tools: Vec<String>,
+    },
+    /// The agent spoke.
+    Text {
+        /// What it said.
+        text: String,
+        /// The message it is part of.
+        message_id: String,
+        /// In a subagent.
+        side: bool,
+    },
+    /// The agent thought.
+    Thinking {
+        /// What.
+        text: String,
+        /// In a subagent.
+        side: bool,
+    },
+    /// The agent wants to use a tool.
+    ToolUse {
+        /// The call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// Its input in a few words.
+        summary: String,
+        /// In a subagent.
+        side: bool,
+    },
+    /// What a tool gave.
+    ToolResult {
+        /// The call.
+        id: String,
+        /// It was refused or failed.
+        is_error: bool,
+        /// What it gave, shortened.
+        text: String,
+        /// The call got as far as a permission decision, so that a hook must have been asked.
+        /// A call of a tool that does not exist, or with a wrong input, does not.
+        was_decided: bool,
+        /// In a subagent.
+        side: bool,
+    },
+    /// What a message has used so far; said again with each part of the message.
+    Spent {
+        /// The message.
+        message_id: String,
+        /// Its usage.
+        usage: Usage,
+    },
+    /// The CLI gave an error as if the agent had said it.
+    ApiError {
+        /// The HTTP status, when there was one.
+        status: Option<u16>,
+        /// The CLI's word for it.
+        error: String,
+        /// For people.
+        text: String,
+    },
+    /// A request is tried again.
+    Retry(Retry),
+    /// Where the account stands with its limits.
+    RateLimit(RateLimit),
+    /// Something for people.
+    Notice {
+        /// The CLI's word for it.
+        about: String,
+        /// For people.
+        text: String,
+    },
+    /// A turn is over. There may be several in one stream.
+    Result(Box<ResultEvent>),
+    /// A message we have no use for.
+    Unknown {
+        /// What the CLI calls it.
+        what: String,
+    },
+    /// A line that cannot be read.
+    Warning {
+        /// Why.
+        what: String,
+    },
+}
+
+/// A request that is tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Retry {
+    /// Which try failed, from 1.
+    pub attempt: u32,
+    /// How many there will be.
+    pub max_retries: u32,
+    /// The wait before the next.
+    pub delay_ms: u64,
+    /// The HTTP status, when there was one.
+    pub status: Option<u16>,
+    /// The CLI's word for it.
+    pub error: String,
+}
+
+/// Where the account stands with its limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RateLimit {
+    /// Nothing more is accepted.
+    pub rejected: bool,
+    /// When it ends.
+    pub resets_at: Option<Moment>,
+    /// Which limit.
+    pub limit: Option<String>,
+}
+
+/// How a turn ended, as the CLI says.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct ResultEvent {
+    /// Its word for it; `success` even for an API error.
+    pub subtype: String,
+    /// It went wrong.
+    pub is_error: bool,
+    /// Why the turn ended.
+    pub terminal_reason: Option<String>,
+    /// The HTTP status of an API error.
+    pub api_error_status: Option<u16>,
+    /// The last words, or the error.
+    pub text: Option<String>,
+    /// Errors that are no last words.
+    pub errors: Vec<String>,
+    /// What this turn used, subagents included where the CLI says so.
+    pub usage: Usage,
+    /// The cost in `usage` is of all turns of the stream so far rather than of this one.
+    pub cost_is_cumulative: bool,
+    /// Turns of the model.
+    pub num_turns: u32,
+}

@@ -1,0 +1,273 @@
+//! What an agent's events add up to: its last words, what it spent, how its turn went.
+//!
+//! A fold. The verdict rests on typed fields of the CLI's own messages and on the exit, never
+//! on words in a transcript.
+
+use std::collections::VecDeque;
+
+use windlass_core::event::{SessionEnd, SessionVerdict};
+use windlass_core::launch::{EndedBy, Exit};
+use windlass_core::time::Moment;
+use windlass_core::usage::Usage;
+
+use super::event::{AgentEvent, ResultEvent};
+
+/// More than run at once, with room.
+const OPEN_MESSAGES: usize = 32;
+
+/// How the process of a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over<'a> {
+    /// Its host says.
+    Exited(&'a Exit),
+    /// Its host died.
+    Lost,
+}
+
+/// The fold over a turn's events.
+#[derive(Debug, Clone, Default)]
+pub struct Transcript {
+    last_text: Option<String>,
+    last_message_id: String,
+    last_result: Option<ResultEvent>,
+    results: u32,
+    finished: Usage,
+    cumulative_cost: Option<f64>,
+    /// The latest messages no result has accounted for yet; their parts repeat the usage.
+    open: VecDeque<(String, Usage)>,
+    /// The same for messages further back, which no part will repeat.
+    open_before: Usage,
+    tool_calls: u32,
+    spoke: bool,
+    resets_at: Option<Moment>,
+    is_rejected: bool,
+    api_error: Option<(Option<u16>, String, String)>,
+    /// Something came after the last result: another turn is under way.
+    is_mid_turn: bool,
+}
+
+impl Transcript {
+    /// Takes one event in.
+    pub fn add(&mut self, event: &AgentEvent) {
+        self.spoke |= matches!(
+            event,
+            AgentEvent::Text { side: false, .. }
+                | AgentEvent::ToolUse { side: false, .. }
+                | AgentEvent::Thinking { .. }
+        );
+        match event {
+            AgentEvent::Text { text, message_id, side: false } => self.add_text(text, message_id),
+            AgentEvent::ToolUse { side: false, .. } | AgentEvent::Thinking { side: false, .. } => {
+                self.is_mid_turn = true;
+            }
+            AgentEvent::ToolResult { was_decided: true, .. } => self.tool_calls += 1,
+            AgentEvent::Spent { message_id, usage } => self.add_spent(message_id, usage),
+            AgentEvent::ApiError { status, error, text } => {
+                self.api_error = Some((*status, error.clone(), text.clone()));
+            }
+            AgentEvent::RateLimit(limit) => {
+                self.is_rejected = limit.rejected;
+                self.resets_at = limit.resets_at;
+            }
+            AgentEvent::Result(result) => self.add_result(result),
+            AgentEvent::SessionInit { .. }
+            | AgentEvent::Text { .. }
+            | AgentEvent::Thinking { .. }
+            | AgentEvent::ToolUse { .. }
+            | AgentEvent::ToolResult { .. }
+            | AgentEvent::Retry(_)
+            | AgentEvent::Notice { .. }
+            | AgentEvent::Unknown { .. }
+            | AgentEvent::Warning { .. } => {}
+        }
+    }
+
+    /// Several parts of one message are one text.
+    fn add_text(&mut self, text: &str, message_id: &str) {
+        self.is_mid_turn = true;
+        self.api_error = None;
+        match &mut self.last_text {
+            Some(last) if !message_id.is_empty() && self.last_message_id == message_id => {
+                last.push('\n');
+                last.push_str(text);
+            }
+            _ => self.last_text = Some(text.to_owned()),
+        }
+        message_id.clone_into(&mut self.last_message_id);
+    }
+
+    /// The parts of a message come together, but for those of subagents in between.
+    fn add_spent(&mut self, message_id: &str, usage: &Usage) {
+        if let Some((_, known)) = self.open.iter_mut().rev().find(|(id, _)| id == message_id) {
+            *known = *usage;
+            return;
+        }
+        self.open.push_back((message_id.to_owned(), *usage));
+        if self.open.len() > OPEN_MESSAGES
+            && let Some((_, settled)) = self.open.pop_front()
+        {
+            self.open_before.add(&settled);
+        }
+    }
+
+    fn add_result(&mut self, result: &ResultEvent) {
+        self.results += 1;
+        self.is_mid_turn = false;
+        self.open.clear();
+        self.open_before = Usage::default();
+        let mut usage = result.usage;
+        if result.cost_is_cumulative {
+            self.cumulative_cost = usage.cost_usd.or(self.cumulative_cost);
+            usage.cost_usd = None;
+        }
+        self.finished.add(&usage);
+        self.last_result = Some(result.clone());
+    }
+
+    /// Results seen so far.
+    pub fn results(&self) -> u32 {
+        self.results
+    }
+
+    /// What was spent so far, each message counted once.
+    pub fn usage(&self) -> Usage {
+        let mut sum = self.finished;
+        if self.cumulative_cost.is_some() {
+            sum.cost_usd = self.cumulative_cost;
+        }
+        sum.add(&self.open_before);
+        for (_, usage) in &self.open {
+            sum.add(usage);
+        }
+        sum
+    }
+
+    /// The agent's last words in the main conversation.
+    pub fn last_message(&self) -> Option<&str> {
+        self.last_text.as_deref()
+    }
+
+    /// How the turn went, once its process is over and `offset` bytes of its stream were read.
+    /// `stderr` is the end of its standard error, for the text of a failure alone.
+    pub fn end(&self, over: Over<'_>, stderr: &str, offset: u64) -> SessionEnd {
+        SessionEnd {
+            verdict: self.verdict(over, stderr),
+            last_message: self.last_text.clone(),
+            usage: self.usage(),
+            tool_calls: self.tool_calls,
+            spoke: self.spoke,
+            offset,
+        }
+    }
+
+    fn verdict(&self, over: Over<'_>, stderr: &str) -> SessionVerdict {
+        let exit = match over {
+            // A whole result and nothing after it: the turn was over before its host died.
+            Over::Lost if self.is_whole() => return SessionVerdict::Done,
+            Over::Lost => return interrupted("its host died"),
+            Over::Exited(exit) => exit,
+        };
+        if let Some(error) = &exit.spawn_error {
+            return failed(format!("could not be started: {error}"));
+        }
+        match exit.ended_by {
+            Some(EndedBy::Deadline) => return SessionVerdict::TimedOut,
+            Some(EndedBy::Request) if !self.is_whole() => return interrupted("ended on request"),
+            Some(EndedBy::Request) | None => {}
+        }
+        match (&self.last_result, exit.signal) {
+            (Some(result), None) => self.judge_result(result, exit, stderr),
+            (Some(_), Some(_)) if self.is_whole() => SessionVerdict::Done,
+            (_, Some(signal)) => interrupted(&format!("ended by signal {signal}")),
+            (None, None) => self.judge_without_result(exit, stderr),
+        }
+    }
+
+    /// Whether the last turn ended well and no other began.
+    fn is_whole(&self) -> bool {
+        !self.is_mid_turn && self.last_result.as_ref().is_some_and(|result| !result.is_error)
+    }
+
+    fn judge_result(&self, result: &ResultEvent, exit: &Exit, stderr: &str) -> SessionVerdict {
+        // What comes after a whole turn, an exit code too, does not undo it.
+        if self.is_whole() {
+            return SessionVerdict::Done;
+        }
+        if is_cut_off(exit) {
+            return interrupted(&format!("ended with code {}", exit.code.unwrap_or_default()));
+        }
+        if !result.is_error {
+            return interrupted("ended in the middle of a turn");
+        }
+        match result.terminal_reason.as_deref() {
+            Some("api_error") => self.judge_api_error(result.api_error_status, &describe(result, stderr)),
+            Some(reason @ ("aborted_tools" | "aborted_streaming")) => interrupted(reason),
+            _ => failed(describe(result, stderr)),
+        }
+    }
+
+    fn judge_api_error(&self, status: Option<u16>, what: &str) -> SessionVerdict {
+        let word = self.api_error.as_ref().map(|(_, word, _)| word.as_str()).unwrap_or_default();
+        if status == Some(429) || self.is_rejected || word == "rate_limit" {
+            return SessionVerdict::RateLimited { resets_at: self.resets_at };
+        }
+        match (status, word) {
+            (Some(408 | 409 | 425), _)
+            | (Some(500..), _)
+            | (None, "server_error" | "overloaded" | "unknown") => {
+                SessionVerdict::Transient { what: what.to_owned() }
+            }
+            _ => failed(what.to_owned()),
+        }
+    }
+
+    fn judge_without_result(&self, exit: &Exit, stderr: &str) -> SessionVerdict {
+        let code = exit.code.unwrap_or_default();
+        if is_cut_off(exit) {
+            return interrupted(&format!("ended with code {code}"));
+        }
+        if let Some((status, _, text)) = &self.api_error {
+            return self.judge_api_error(*status, text);
+        }
+        if code == 0 {
+            return interrupted("ended without a result");
+        }
+        failed(match last_lines(stderr) {
+            "" => format!("ended with code {code} and no result"),
+            said => format!("ended with code {code}: {said}"),
+        })
+    }
+}
+
+/// 128 and more: the CLI says that a signal ended it.
+fn is_cut_off(exit: &Exit) -> bool {
+    exit.code.is_some_and(|code| code > 128) || exit.signal.is_some()
+}
+
+fn describe(result: &ResultEvent, stderr: &str) -> String {
+    let reason = match result.subtype.as_str() {
+        "success" | "" => result.terminal_reason.clone().unwrap_or_default(),
+        subtype => subtype.to_owned(),
+    };
+    let said = result.errors.first().or(result.text.as_ref()).map(String::as_str);
+    match said.filter(|said| !said.is_empty()).unwrap_or_else(|| last_lines(stderr)) {
+        "" => reason,
+        said => format!("{reason}: {said}"),
+    }
+}
+
+/// The last few hundred bytes, from the start of a character.
+fn last_lines(text: &str) -> &str {
+    let text = text.trim();
+    let from = text.len().saturating_sub(600);
+    let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.get(from..).unwrap_or_default()
+}
+
+fn interrupted(what: &str) -> SessionVerdict {
+    SessionVerdict::Interrupted { what: what.to_owned() }
+}
+
+fn failed(what: String) -> SessionVerdict {
+    SessionVerdict::Failed { what }
+}

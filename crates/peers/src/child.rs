@@ -1,0 +1,278 @@
+//! What became of a long child, read from its folder; ending its host; sweeping up after one.
+//!
+//! The host's lock says whether it lives, `started` whether the child may have done something,
+//! `exit.json` how it ended. Starting a host is [`crate::process`]; what to do about a lost
+//! child is the engine's to say.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use windlass_core::hook::wire::env::SESSION;
+use windlass_core::launch::{Exit, files};
+
+use crate::files::read_bounded;
+
+/// The state of a child's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChildState {
+    /// No host lives and the child was never started: it is safe to start a host.
+    NotStarted,
+    /// A host lives.
+    Running {
+        /// Its process id, where it has written it down.
+        host_pid: Option<u32>,
+    },
+    /// It ended, and nothing is left below the host.
+    Ended(Exit),
+    /// The host died: the child may have done something, may even still run, and nobody will
+    /// say how it ended. To be swept.
+    Lost,
+}
+
+/// Looks at a child's folder.
+pub fn child_state(dir: &Path) -> ChildState {
+    if let Some(exit) = read_exit(dir) {
+        return ChildState::Ended(exit);
+    }
+    if !dir.join(files::STARTED).exists() {
+        return before_the_start(dir);
+    }
+    if is_locked(dir) {
+        return ChildState::Running { host_pid: read_pid(dir) };
+    }
+    // The host may have written the exit file and gone between the two looks.
+    read_exit(dir).map_or(ChildState::Lost, ChildState::Ended)
+}
+
+/// Without `started` the lock must not be tried: holding it for an instant could make a host
+/// that is just starting believe that another one is at work. So the host is looked for by the
+/// process id it has written down.
+fn before_the_start(dir: &Path) -> ChildState {
+    match read_pid(dir).filter(|pid| is_host_of(*pid, dir)) {
+        Some(pid) => ChildState::Running { host_pid: Some(pid) },
+        // It may have started its child since we looked.
+        None if dir.join(files::STARTED).exists() => match is_locked(dir) {
+            true => ChildState::Running { host_pid: read_pid(dir) },
+            false => read_exit(dir).map_or(ChildState::Lost, ChildState::Ended),
+        },
+        // A spawn that failed leaves an exit file and no `started`.
+        None => read_exit(dir).map_or(ChildState::NotStarted, ChildState::Ended),
+    }
+}
+
+fn read_exit(dir: &Path) -> Option<Exit> {
+    let bytes = read_bounded(&dir.join(files::EXIT), 64 * 1024).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn read_pid(dir: &Path) -> Option<u32> {
+    let bytes = read_bounded(&dir.join(files::LOCK), 64).ok()?;
+    std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
+}
+
+fn is_locked(dir: &Path) -> bool {
+    let Ok(file) = File::open(dir.join(files::LOCK)) else { return false };
+    // Closing the file gives a lock that was free back.
+    flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
+}
+
+/// Whether a process is `… host DIR`. A zombie has no arguments and is none.
+fn is_host_of(pid: u32, dir: &Path) -> bool {
+    let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) else { return false };
+    let mut args = line.strip_suffix(&[0]).unwrap_or(&line).rsplit(|b| *b == 0);
+    let (Some(path), Some(word)) = (args.next(), args.next()) else { return false };
+    word == b"host" && same_folder(std::str::from_utf8(path).unwrap_or_default(), dir)
+}
+
+fn same_folder(path: &str, dir: &Path) -> bool {
+    match (Path::new(path).canonicalize(), dir.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
+/// How a host is asked to end its child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Terminate {
+    /// Terminate, grace, kill.
+    WithGrace,
+    /// Kill.
+    Now,
+}
+
+/// Asks the host of a child to end it. `false` when no host lives. Waits for nothing: the end
+/// is seen by the watcher.
+pub fn terminate_host(dir: &Path, how: Terminate) -> bool {
+    let ChildState::Running { host_pid: Some(pid) } = child_state(dir) else { return false };
+    let Some(fd) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    let Ok(fd) = pidfd_open(fd, PidfdFlags::empty()) else { return false };
+    // Checked after the process is held: its id cannot be given to another any more.
+    if !is_host_of(pid, dir) || pidfd_send_signal(&fd, Signal::TERM).is_err() {
+        return false;
+    }
+    if how == Terminate::Now {
+        // Two signals sent at once arrive as one. The host acts on the second it sees; more do
+        // no harm.
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(15));
+            if pidfd_send_signal(&fd, Signal::TERM).is_err() {
+                break;
+            }
+        }
+    }
+    true
+}
+
+/// Kills a host without asking: what a crash test calls an accident.
+pub fn kill_host(dir: &Path) -> bool {
+    let ChildState::Running { host_pid: Some(pid) } = child_state(dir) else { return false };
+    let Some(fd) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    let Ok(fd) = pidfd_open(fd, PidfdFlags::empty()) else { return false };
+    is_host_of(pid, dir) && pidfd_send_signal(&fd, Signal::KILL).is_ok()
+}
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Swept {
+    /// Processes that were killed.
+    pub killed: usize,
+    /// Processes still there when the patience was spent.
+    pub left: usize,
+}
+
+const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Kills every process that carries a child's cookie, until none is left. For children whose
+/// host died; needs no host.
+pub fn sweep_cookie(cookie: &str) -> Swept {
+    let mark = format!("{SESSION}={cookie}");
+    let until = Instant::now() + SWEEP_PATIENCE;
+    let mut killed = BTreeSet::new();
+    loop {
+        let found = carriers(mark.as_bytes());
+        if found.is_empty() || Instant::now() >= until {
+            return Swept { killed: killed.len(), left: found.len() };
+        }
+        for pid in found {
+            if kill_carrier(pid, mark.as_bytes()) {
+                killed.insert(pid);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn carriers(mark: &[u8]) -> Vec<i32> {
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| *pid != own && carries(*pid, mark)).collect()
+}
+
+/// A zombie has no environment any more and carries nothing.
+fn carries(pid: i32, mark: &[u8]) -> bool {
+    let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environ.split(|b| *b == 0).any(|pair| pair == mark)
+}
+
+fn kill_carrier(pid: i32, mark: &[u8]) -> bool {
+    let Some(fd) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+        return false;
+    };
+    carries(pid, mark) && pidfd_send_signal(&fd, Signal::KILL).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    struct Reaped(Child);
+    impl Drop for Reaped {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a stand-in for a host")]
+    fn sh(args: &[&str], env: &[(&str, &str)]) -> Reaped {
+        let mut command = Command::new("/bin/sh");
+        command.args(args).envs(env.iter().copied()).stdout(Stdio::null());
+        Reaped(command.spawn().unwrap())
+    }
+
+    fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while !holds() {
+            assert!(Instant::now() < until, "{what}");
+            std::thread::yield_now();
+        }
+    }
+
+    const EXIT: &str = r#"{"v":1,"code":0,"signal":null,"ended_by":null}"#;
+
+    #[test]
+    fn the_folder_tells_the_state_step_by_step() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path();
+        assert_eq!(child_state(dir), ChildState::NotStarted);
+        fs::write(dir.join(files::LOCK), "999999999").unwrap();
+        assert_eq!(child_state(dir), ChildState::NotStarted);
+        fs::write(dir.join(files::STARTED), "").unwrap();
+        assert_eq!(child_state(dir), ChildState::Lost);
+        let lock = File::open(dir.join(files::LOCK)).unwrap();
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert_eq!(child_state(dir), ChildState::Running { host_pid: Some(999_999_999) });
+        fs::write(dir.join(files::EXIT), EXIT).unwrap();
+        assert!(matches!(child_state(dir), ChildState::Ended(exit) if exit.code == Some(0)));
+    }
+
+    #[test]
+    fn a_child_that_could_not_be_spawned_has_ended() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::write(temp.path().join(files::EXIT), EXIT).unwrap();
+        assert!(matches!(child_state(temp.path()), ChildState::Ended(_)));
+    }
+
+    #[test]
+    fn a_host_that_lives_but_has_not_started_its_child_is_found_and_terminated() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().to_str().unwrap();
+        let mut host = sh(&["-c", "while :; do sleep 0.01; done", "host", dir], &[]);
+        fs::write(temp.path().join(files::LOCK), host.0.id().to_string()).unwrap();
+        wait_until("running", || child_state(temp.path()) != ChildState::NotStarted);
+        assert!(terminate_host(temp.path(), Terminate::Now));
+        host.0.wait().unwrap();
+        assert_eq!(child_state(temp.path()), ChildState::NotStarted);
+    }
+
+    #[test]
+    fn a_process_id_that_belongs_to_another_is_left_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut other = sh(&["-c", "while :; do sleep 0.01; done"], &[]);
+        fs::write(temp.path().join(files::LOCK), other.0.id().to_string()).unwrap();
+        fs::write(temp.path().join(files::STARTED), "").unwrap();
+        let lock = File::open(temp.path().join(files::LOCK)).unwrap();
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert!(!terminate_host(temp.path(), Terminate::Now));
+        assert!(other.0.try_wait().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_sweep_kills_every_carrier_of_the_cookie_and_no_other() {
+        let script = "setsid sh -c 'while :; do sleep 0.01; done' & while :; do sleep 0.01; done";
+        let mut ours = sh(&["-c", script], &[(SESSION, "run.sweep-test")]);
+        let mut other = sh(&["-c", "while :; do sleep 0.01; done"], &[(SESSION, "run.sweep-test.2")]);
+        let mark = format!("{SESSION}=run.sweep-test");
+        wait_until("two", || carriers(mark.as_bytes()).len() >= 2);
+        let swept = sweep_cookie("run.sweep-test");
+        assert!(swept.killed >= 2 && swept.left == 0, "{swept:?}");
+        ours.0.wait().unwrap();
+        assert!(other.0.try_wait().unwrap().is_none());
+    }
+}

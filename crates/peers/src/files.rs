@@ -1,0 +1,268 @@
+//! Files, written whole or not at all and read within bounds.
+//!
+//! What lies in a workspace may have been put there by an agent: a link as the last part of a
+//! path is never followed, and [`inside`] keeps the rest of the path in the folder. What is in
+//! the files is left to `forms` and the engine.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::OFlags;
+
+/// Who may read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The owner alone: settings, tokens, prompts.
+    Private,
+    /// Everybody.
+    Shared,
+}
+
+impl Mode {
+    fn bits(self) -> u32 {
+        match self {
+            Mode::Private => 0o600,
+            Mode::Shared => 0o644,
+        }
+    }
+}
+
+/// Why a file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The system said no.
+    #[error("{path}", path = path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        source: io::Error,
+    },
+    /// More than the reader wants.
+    #[error("{path} is larger than {max} bytes", path = path.display())]
+    TooLarge {
+        /// Which file.
+        path: PathBuf,
+        /// The bound.
+        max: u64,
+    },
+    /// A link, a folder or a device where a plain file should be.
+    #[error("{path} is not a plain file", path = path.display())]
+    NotPlain {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The path leads out of its folder.
+    #[error("{path} leads out of {root}", path = path.display(), root = root.display())]
+    Outside {
+        /// Which path.
+        path: PathBuf,
+        /// The folder.
+        root: PathBuf,
+    },
+}
+
+impl FileError {
+    /// Whether the file simply is not there.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+fn io_error(path: &Path, source: io::Error) -> FileError {
+    if source.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+        return FileError::NotPlain { path: path.to_owned() };
+    }
+    FileError::Io { path: path.to_owned(), source }
+}
+
+/// Makes a folder and its parents; what is made is the owner's alone.
+pub fn make_private_dir(path: &Path) -> Result<(), FileError> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|e| io_error(path, e))
+}
+
+/// Makes a folder below `root` and what is missing above it, refused when a link leads out.
+pub fn make_dirs_inside(root: &Path, dir: &Path) -> Result<(), FileError> {
+    let outside = || FileError::Outside { path: dir.to_owned(), root: root.to_owned() };
+    let relative = dir.strip_prefix(root).map_err(|_| outside())?;
+    // A name in the folder, so that the folder itself is among what is looked at.
+    let within = relative.join("name");
+    let path = inside(root, &within)?;
+    let path = path.parent().ok_or_else(outside)?;
+    fs::create_dir_all(path).map_err(|e| io_error(path, e))?;
+    inside(root, &within).map(|_| ())
+}
+
+/// Replaces a file's whole content; a crash leaves the old or the new. A link at that place is
+/// replaced, never followed.
+pub fn write_atomic(path: &Path, bytes: &[u8], mode: Mode) -> Result<(), FileError> {
+    let temp = temp_beside(path);
+    let written = write_new(&temp, bytes, mode).and_then(|()| fs::rename(&temp, path));
+    if written.is_err() {
+        // The half-written file is of no use; that it may already be gone is fine.
+        let _ = fs::remove_file(&temp);
+    }
+    written.map_err(|e| io_error(path, e))?;
+    sync_parent(path).map_err(|e| io_error(path, e))
+}
+
+/// Writes a file that must not exist yet. `false` when it does, and nothing is changed.
+pub fn create_new(path: &Path, bytes: &[u8], mode: Mode) -> Result<bool, FileError> {
+    let temp = temp_beside(path);
+    write_new(&temp, bytes, mode).map_err(|e| io_error(path, e))?;
+    // A link, unlike a rename, fails if something is there: whole or not at all.
+    let linked = fs::hard_link(&temp, path);
+    let _ = fs::remove_file(&temp);
+    match linked {
+        Ok(()) => sync_parent(path).map(|()| true).map_err(|e| io_error(path, e)),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(e) => Err(io_error(path, e)),
+    }
+}
+
+fn write_new(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode.bits()).open(path)?;
+    file.write_all(bytes)?;
+    // Not left to the umask: what is shared is meant to be.
+    file.set_permissions(fs::Permissions::from_mode(mode.bits()))?;
+    file.sync_all()
+}
+
+fn temp_beside(path: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.{count}.tmp", std::process::id()));
+    path.with_file_name(name)
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent)?.sync_all()
+}
+
+/// Opens a plain file without following a link in its last part.
+pub fn open_plain(path: &Path) -> Result<File, FileError> {
+    // NONBLOCK: a pipe put there must not hang the open.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|e| io_error(path, e))?;
+    let meta = file.metadata().map_err(|e| io_error(path, e))?;
+    if !meta.is_file() {
+        return Err(FileError::NotPlain { path: path.to_owned() });
+    }
+    Ok(file)
+}
+
+/// Reads a plain file of at most `max` bytes.
+pub fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
+    let file = open_plain(path)?;
+    let mut bytes = Vec::new();
+    file.take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    if bytes.len() as u64 > max {
+        return Err(FileError::TooLarge { path: path.to_owned(), max });
+    }
+    Ok(bytes)
+}
+
+/// The last `max` bytes of a plain file, as text; nothing when it cannot be read.
+pub fn read_tail(path: &Path, max: u64) -> String {
+    use std::io::{Seek, SeekFrom};
+    let Ok(mut file) = open_plain(path) else { return String::new() };
+    let length = file.metadata().map(|m| m.len()).unwrap_or_default();
+    let mut bytes = Vec::new();
+    if file.seek(SeekFrom::Start(length.saturating_sub(max))).is_err() {
+        return String::new();
+    }
+    // What was read before an error is still worth showing.
+    let _ = file.take(max).read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// `relative` below `root`, refused when `..` or a link of some folder leads out of it.
+pub fn inside(root: &Path, relative: &Path) -> Result<PathBuf, FileError> {
+    let outside = || FileError::Outside { path: relative.to_owned(), root: root.to_owned() };
+    if relative.components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir)) {
+        return Err(outside());
+    }
+    let real_root = root.canonicalize().map_err(|e| io_error(root, e))?;
+    let path = real_root.join(relative);
+    let existing = path.ancestors().skip(1).find(|p| p.exists()).unwrap_or(&real_root);
+    let real = existing.canonicalize().map_err(|e| io_error(existing, e))?;
+    if !real.starts_with(&real_root) {
+        return Err(outside());
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_write_replaces_the_whole_file_and_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        write_atomic(&path, b"one and more", Mode::Private).unwrap();
+        write_atomic(&path, b"two", Mode::Private).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(mode_of(&path), 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_its_target_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("target"), dir.path().join("link"));
+        fs::write(&target, "mine").unwrap();
+        symlink(&target, &link).unwrap();
+        write_atomic(&link, b"new", Mode::Shared).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"mine");
+        assert_eq!(fs::read(&link).unwrap(), b"new");
+    }
+
+    #[test]
+    fn create_new_never_touches_what_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        assert!(create_new(&path, b"first", Mode::Shared).unwrap());
+        assert!(!create_new(&path, b"second", Mode::Shared).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(mode_of(&path), 0o644);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn reading_is_bounded_and_follows_no_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("a"), dir.path().join("l"));
+        fs::write(&path, "12345").unwrap();
+        symlink(&path, &link).unwrap();
+        assert_eq!(read_bounded(&path, 5).unwrap(), b"12345");
+        assert!(matches!(read_bounded(&path, 4), Err(FileError::TooLarge { max: 4, .. })));
+        assert!(matches!(read_bounded(&link, 9), Err(FileError::NotPlain { .. })));
+        assert!(matches!(read_bounded(dir.path(), 9), Err(FileError::NotPlain { .. })));
+        assert!(read_bounded(&dir.path().join("no"), 9).unwrap_err().is_missing());
+        assert_eq!(read_tail(&path, 2), "45");
+    }
+
+    #[test]
+    fn a_path_stays_in_its_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        symlink("/", dir.path().join("out")).unwrap();
+        assert!(inside(dir.path(), Path::new("a/b.md")).is_ok());
+        for path in ["../x", "/etc/passwd", "a/../../x", "out/etc/passwd"] {
+            assert!(matches!(inside(dir.path(), Path::new(path)), Err(FileError::Outside { .. })), "{path}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! git, run as a program in an environment of its own.
+//!
+//! Arguments are a list; no inherited `GIT_*` redirects it; it never asks. What a change means
+//! is the engine's to say: here it is only whether something changed.
+
+mod fingerprint;
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+pub use fingerprint::{digest, fingerprint};
+
+use crate::process::{Output, Short, ShortEnv, SpawnError, run_short};
+
+/// Why git gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// It did not start.
+    #[error(transparent)]
+    Start(#[from] SpawnError),
+    /// It took too long.
+    #[error("`git {verb}` did not finish within {limit:?}")]
+    TimedOut {
+        /// What it was to do.
+        verb: String,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// It said no.
+    #[error("`git {verb}` ended with code {code:?}: {said}")]
+    Failed {
+        /// What it was to do.
+        verb: String,
+        /// Its exit code.
+        code: Option<i32>,
+        /// What it said.
+        said: String,
+    },
+}
+
+const LIMIT: Duration = Duration::from_secs(60);
+const MAX_OUTPUT: usize = 64 * 1024 * 1024;
+
+/// Runs git in a folder and gives its standard output. Output is bounded.
+pub fn git(dir: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
+    let verb = args.iter().find(|arg| !arg.starts_with('-')).copied().unwrap_or_default().to_owned();
+    let output = run(dir, args)?;
+    if output.timed_out {
+        return Err(GitError::TimedOut { verb, limit: LIMIT });
+    }
+    if !output.succeeded() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(GitError::Failed { verb, code: output.code, said });
+    }
+    Ok(output.stdout)
+}
+
+fn run(dir: &Path, args: &[&str]) -> Result<Output, SpawnError> {
+    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+    run_short(&Short {
+        program: Path::new("git"),
+        args: &args,
+        cwd: dir,
+        env: ShortEnv::Inherit {
+            without: &["GIT_", "LC_", "LANGUAGE"],
+            with: &[
+                ("LC_ALL", "C"),
+                ("GIT_TERMINAL_PROMPT", "0"),
+                ("GIT_OPTIONAL_LOCKS", "0"),
+                ("GIT_PAGER", "cat"),
+                ("GIT_EDITOR", "true"),
+            ],
+        },
+        deadline: LIMIT,
+        max_output: MAX_OUTPUT,
+    })
+}
+
+/// Whether a folder is inside the working tree of a repository.
+pub fn is_repository(dir: &Path) -> bool {
+    git(dir, &["rev-parse", "--is-inside-work-tree"]).is_ok_and(|said| said.trim_ascii() == b"true")
+}
+
+/// The commit a folder is at; none in a repository without commits.
+pub fn head(dir: &Path) -> Result<Option<String>, GitError> {
+    match git(dir, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) {
+        Ok(said) => Ok(Some(String::from_utf8_lossy(&said).trim().to_owned())),
+        Err(GitError::Failed { code: Some(1), .. }) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// What changed since a commit, in git's own summary: files, insertions, deletions.
+pub fn diff_stat(dir: &Path, base: &str) -> Result<String, GitError> {
+    let said = git(
+        dir,
+        &["diff", "--no-color", "--no-ext-diff", "--stat=100", "--end-of-options", base, "--", ".", OURS],
+    )?;
+    Ok(String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Files that git does not know and does not ignore.
+pub fn untracked(dir: &Path) -> Result<Vec<String>, GitError> {
+    let said = git(dir, &["ls-files", "--others", "--exclude-standard", "-z", "--", ".", OURS])?;
+    let names = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+/// Windlass's own folder is not the agent's work.
+const OURS: &str = ":(exclude,top).windlass";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    pub(super) fn repository() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let run = |args: &[&str]| git(dir.path(), args).unwrap();
+        run(&["init", "--quiet"]);
+        run(&["config", "user.name", "t"]);
+        run(&["config", "user.email", "t@example.invalid"]);
+        fs::write(dir.path().join("a"), "one\n").unwrap();
+        run(&["add", "a"]);
+        run(&["commit", "--quiet", "-m", "first"]);
+        dir
+    }
+
+    #[test]
+    fn a_repository_is_told_from_a_folder() {
+        let plain = tempfile::tempdir().unwrap();
+        assert!(!is_repository(plain.path()));
+        let repository = repository();
+        assert!(is_repository(repository.path()));
+        assert_eq!(head(repository.path()).unwrap().unwrap().len(), 40);
+    }
+
+    #[test]
+    fn a_repository_without_commits_has_no_head() {
+        let dir = tempfile::tempdir().unwrap();
+        git(dir.path(), &["init", "--quiet"]).unwrap();
+        assert_eq!(head(dir.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_diff_leaves_our_own_folder_out() {
+        let dir = repository();
+        let base = head(dir.path()).unwrap().unwrap();
+        fs::create_dir(dir.path().join(".windlass")).unwrap();
+        fs::write(dir.path().join(".windlass/x"), "x\n").unwrap();
+        fs::write(dir.path().join("a"), "two\n").unwrap();
+        git(dir.path(), &["add", "--all"]).unwrap();
+        let stat = diff_stat(dir.path(), &base).unwrap();
+        assert!(stat.contains("1 file changed") && !stat.contains(".windlass"), "{stat}");
+    }
+
+    #[test]
+    fn a_failure_carries_what_git_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = git(dir.path(), &["log"]).unwrap_err();
+        assert!(error.to_string().contains("not a git repository"), "{error}");
+    }
+}

@@ -1,0 +1,139 @@
+//! Where a run's socket is.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use windlass_core::id::RunId;
+
+use crate::files::{FileError, make_private_dir};
+
+/// A socket's path may have 107 bytes; some room is left.
+pub const MAX_PATH: usize = 100;
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// Its folder could not be made.
+    #[error("could not make the folder of the socket")]
+    Folder(#[from] FileError),
+    /// Somebody else's folder is where ours should be.
+    #[error("{path} is not a folder of ours that only we may enter", path = path.display())]
+    NotOurs {
+        /// Which.
+        path: PathBuf,
+    },
+    /// No place has a path short enough.
+    #[error("{path} is too long for a socket ({length} bytes, at most {MAX_PATH})", path = path.display())]
+    TooLong {
+        /// The shortest there was.
+        path: PathBuf,
+        /// Its length.
+        length: usize,
+    },
+    /// Another process listens there.
+    #[error("somebody else listens at {path}", path = path.display())]
+    Busy {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The system said no.
+    #[error("{path}", path = path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The socket of a run, the same for every owner; its folder is made.
+pub fn path_for(state_dir: &Path, run: &RunId, temp_dir: &Path) -> Result<PathBuf, SocketError> {
+    let name = format!("{}.sock", short_name(run));
+    let near = state_dir.join("s");
+    let path = near.join(&name);
+    if length(&path) <= MAX_PATH {
+        make_private_dir(&near)?;
+        check_owner(&near)?;
+        return Ok(path);
+    }
+    // Two state folders of one user must not share a socket.
+    let uid = rustix::process::getuid().as_raw();
+    let folder = temp_dir.join(format!("windlass-{uid}"));
+    let path = folder.join(format!("{:016x}-{name}", hash(state_dir.as_os_str().as_encoded_bytes())));
+    if length(&path) > MAX_PATH {
+        return Err(SocketError::TooLong { length: length(&path), path });
+    }
+    match fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(SocketError::Io { path: folder, source });
+        }
+        _ => check_owner(&folder)?,
+    }
+    Ok(path)
+}
+
+/// In a folder everybody may write to, a link or another's folder would be a trap.
+fn check_owner(folder: &Path) -> Result<(), SocketError> {
+    let io_error = |source| SocketError::Io { path: folder.to_owned(), source };
+    let meta = fs::symlink_metadata(folder).map_err(io_error)?;
+    let is_ours =
+        meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o077 == 0;
+    if is_ours { Ok(()) } else { Err(SocketError::NotOurs { path: folder.to_owned() }) }
+}
+
+fn length(path: &Path) -> usize {
+    path.as_os_str().len()
+}
+
+/// A run's id is short and plain by itself, as a rule.
+fn short_name(run: &RunId) -> String {
+    let id = run.as_str();
+    let is_plain =
+        !id.is_empty() && id.len() <= 24 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if is_plain { id.to_owned() } else { format!("{:016x}", hash(id.as_bytes())) }
+}
+
+/// FNV-1a: the same in every build, unlike the standard hasher.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_socket_lies_in_the_state_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = path_for(dir.path(), &RunId::new("r1"), Path::new("/tmp")).unwrap();
+        assert_eq!(path, dir.path().join("s/r1.sock"));
+        assert_eq!(fs::metadata(dir.path().join("s")).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_long_state_folder_moves_it_to_the_temporary_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("x".repeat(120));
+        let path = path_for(&state, &RunId::new("r1"), dir.path()).unwrap();
+        assert!(path.starts_with(dir.path()) && path.as_os_str().len() <= MAX_PATH, "{path:?}");
+        assert_eq!(path, path_for(&state, &RunId::new("r1"), dir.path()).unwrap());
+        assert_ne!(path, path_for(&state.join("y"), &RunId::new("r1"), dir.path()).unwrap());
+        assert!(matches!(path_for(&state, &RunId::new("r1"), &state), Err(SocketError::TooLong { .. })));
+    }
+
+    #[test]
+    fn a_folder_others_may_enter_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("x".repeat(120));
+        let folder = path_for(&state, &RunId::new("r1"), dir.path()).unwrap();
+        let folder = folder.parent().unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(matches!(path_for(&state, &RunId::new("r1"), dir.path()), Err(SocketError::NotOurs { .. })));
+    }
+}

@@ -1,0 +1,286 @@
+//! Listening, reading requests, sending replies.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use windlass_core::hook::wire::{Ask, Reply, WIRE_VERSION};
+use windlass_core::id::HookId;
+
+use super::SocketError;
+
+/// A longer line is not read.
+const MAX_LINE: u64 = 64 * 1024 * 1024;
+const WAITING: usize = 64;
+
+/// A hook that waits for its reply. Dropping `reply` closes its connection, and it asks again.
+#[derive(Debug)]
+pub struct HookRequest {
+    /// Named by the forwarder; a resend has the same.
+    pub id: HookId,
+    /// Which hook.
+    pub event: String,
+    /// What the CLI wrote to it.
+    pub payload: Vec<u8>,
+    /// Where the reply goes. That the forwarder has gone is no error.
+    pub reply: oneshot::Sender<Reply>,
+}
+
+/// What comes in at the socket.
+#[derive(Debug)]
+pub enum Request {
+    /// A hook asks.
+    Hook(HookRequest),
+    /// Somebody put something into the inbox; already answered.
+    Poke,
+}
+
+/// A bound socket. Its file is removed when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Gone already is as good.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Binds the run's socket. A file that a dead owner left is replaced; a living one is not.
+pub fn bind(path: &Path) -> Result<Server, SocketError> {
+    let io_error = |source| SocketError::Io { path: path.to_owned(), source };
+    match std::os::unix::net::UnixStream::connect(path) {
+        Ok(_) => return Err(SocketError::Busy { path: path.to_owned() }),
+        Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(io_error)?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(io_error(e)),
+    }
+    // The folder is ours alone, so nobody gets in before the mode is set.
+    let listener = UnixListener::bind(path).map_err(io_error)?;
+    let server = Server { listener, path: path.to_owned() };
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(io_error)?;
+    Ok(server)
+}
+
+impl Server {
+    /// Where it listens.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Accepts and reads until the receiver is gone; run it as a task of its own.
+    pub async fn serve(self, requests: mpsc::Sender<Request>) {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        connections.spawn(converse(stream, requests.clone()));
+                    }
+                    // Out of descriptors, as a rule: others close theirs in a moment.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                },
+                Some(_) = connections.join_next() => {}
+                () = requests.closed() => return,
+            }
+        }
+    }
+
+    /// A channel of the usual size for [`Server::serve`].
+    pub fn channel() -> (mpsc::Sender<Request>, mpsc::Receiver<Request>) {
+        mpsc::channel(WAITING)
+    }
+}
+
+/// One connection: a line in, a line out. Whatever is wrong with it, it is closed.
+async fn converse(stream: UnixStream, requests: mpsc::Sender<Request>) -> Option<()> {
+    let ours = rustix::process::getuid().as_raw();
+    if stream.peer_cred().ok()?.uid() != ours {
+        return None;
+    }
+    let (reading, mut writing) = stream.into_split();
+    let mut reading = BufReader::new(reading);
+    let (id, event, payload) = read_ask(&mut reading).await?;
+    if event == "poke" {
+        requests.send(Request::Poke).await.ok()?;
+        let reply = Reply {
+            v: WIRE_VERSION,
+            id: id.as_str().to_owned(),
+            exit: 0,
+            stdout: String::new(),
+            stderr: String::new(),
+        };
+        return write_reply(&mut writing, &reply).await;
+    }
+    let (reply, replied) = oneshot::channel();
+    requests.send(Request::Hook(HookRequest { id, event, payload, reply })).await.ok()?;
+    let mut more = [0_u8; 1];
+    tokio::select! {
+        reply = replied => write_reply(&mut writing, &reply.ok()?).await,
+        // The forwarder says nothing more; an end means that it has gone.
+        _ = reading.read(&mut more) => None,
+    }
+}
+
+async fn read_ask(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<(HookId, String, Vec<u8>)> {
+    let mut line = Vec::new();
+    from.take(MAX_LINE).read_until(b'\n', &mut line).await.ok()?;
+    if line.last() != Some(&b'\n') {
+        return None;
+    }
+    let ask: Ask<'_> = serde_json::from_slice(&line).ok()?;
+    if ask.v != WIRE_VERSION || ask.id.is_empty() {
+        return None;
+    }
+    let payload = ask.payload.map(|raw| raw.get().as_bytes().to_vec()).unwrap_or_default();
+    Some((HookId::new(ask.id), ask.event, payload))
+}
+
+async fn write_reply(to: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> Option<()> {
+    let mut line = serde_json::to_vec(reply).ok()?;
+    line.push(b'\n');
+    to.write_all(&line).await.ok()?;
+    to.shutdown().await.ok()
+}
+
+const POKE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Tells the owner of a run to look into its inbox. `false` when nobody listens.
+pub fn poke(path: &Path) -> bool {
+    use std::io::{Read, Write};
+    let Ok(mut stream) = std::os::unix::net::UnixStream::connect(path) else { return false };
+    // An owner that hangs must not hang us.
+    let _ = stream.set_read_timeout(Some(POKE_PATIENCE));
+    let _ = stream.set_write_timeout(Some(POKE_PATIENCE));
+    let mut answer = [0_u8; 1];
+    let asked = stream.write_all(b"{\"v\":1,\"id\":\"poke\",\"event\":\"poke\"}\n");
+    asked.is_ok() && matches!(stream.read(&mut answer), Ok(count) if count > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Listening {
+        _dir: tempfile::TempDir,
+        path: PathBuf,
+        requests: mpsc::Receiver<Request>,
+    }
+
+    fn listening() -> Listening {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.sock");
+        let server = bind(&path).unwrap();
+        let (sender, requests) = Server::channel();
+        tokio::spawn(server.serve(sender));
+        Listening { _dir: dir, path, requests }
+    }
+
+    async fn next(requests: &mut mpsc::Receiver<Request>) -> Request {
+        tokio::time::timeout(Duration::from_secs(20), requests.recv()).await.unwrap().unwrap()
+    }
+
+    async fn ask(path: &Path, line: &[u8]) -> UnixStream {
+        let mut stream = UnixStream::connect(path).await.unwrap();
+        stream.write_all(line).await.unwrap();
+        stream
+    }
+
+    async fn read_all(mut stream: UnixStream) -> String {
+        let mut text = String::new();
+        let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_string(&mut text));
+        let _ = read.await.unwrap();
+        text
+    }
+
+    const ASK: &[u8] = br#"{"v":1,"id":"h1","event":"Stop","payload":{"a":[1, 2]}}
+"#;
+
+    #[tokio::test]
+    async fn a_hook_asks_and_is_answered() {
+        let mut listening = listening();
+        let stream = ask(&listening.path, ASK).await;
+        let Request::Hook(request) = next(&mut listening.requests).await else { panic!() };
+        assert_eq!((request.id.as_str(), request.event.as_str()), ("h1", "Stop"));
+        assert_eq!(request.payload, br#"{"a":[1, 2]}"#);
+        let reply = Reply { v: 1, id: "h1".into(), exit: 0, stdout: "{}".into(), stderr: String::new() };
+        request.reply.send(reply).unwrap();
+        assert_eq!(
+            read_all(stream).await,
+            "{\"v\":1,\"id\":\"h1\",\"exit\":0,\"stdout\":\"{}\",\"stderr\":\"\"}\n"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_payload_of_five_megabytes_passes() {
+        let mut listening = listening();
+        let line = format!(
+            "{{\"v\":1,\"id\":\"h\",\"event\":\"Stop\",\"payload\":\"{}\"}}\n",
+            "x".repeat(5_000_000)
+        );
+        let path = listening.path.clone();
+        let asking = tokio::spawn(async move { ask(&path, line.as_bytes()).await });
+        let Request::Hook(request) = next(&mut listening.requests).await else { panic!() };
+        assert_eq!(request.payload.len(), 5_000_002);
+        drop(asking.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_is_malformed_is_closed_and_the_next_one_served() {
+        let mut listening = listening();
+        for line in
+            [&b"garbage\n"[..], b"{\"v\":9,\"id\":\"x\",\"event\":\"Stop\"}\n", b"{\"v\":1}\n", b"\xff\n"]
+        {
+            assert_eq!(read_all(ask(&listening.path, line).await).await, "");
+        }
+        let _stream = ask(&listening.path, ASK).await;
+        assert!(matches!(next(&mut listening.requests).await, Request::Hook(_)));
+    }
+
+    #[tokio::test]
+    async fn a_forwarder_that_goes_away_is_noticed() {
+        let mut listening = listening();
+        drop(ask(&listening.path, ASK).await);
+        let Request::Hook(mut request) = next(&mut listening.requests).await else { panic!() };
+        tokio::time::timeout(Duration::from_secs(20), request.reply.closed()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_dropped_reply_closes_the_connection() {
+        let mut listening = listening();
+        let stream = ask(&listening.path, ASK).await;
+        drop(next(&mut listening.requests).await);
+        assert_eq!(read_all(stream).await, "");
+    }
+
+    #[tokio::test]
+    async fn a_poke_is_answered_at_once() {
+        let mut listening = listening();
+        let path = listening.path.clone();
+        let poked = tokio::task::spawn_blocking(move || poke(&path));
+        assert!(matches!(next(&mut listening.requests).await, Request::Poke));
+        assert!(poked.await.unwrap());
+        assert!(!poke(Path::new("/nowhere.sock")));
+    }
+
+    #[tokio::test]
+    async fn a_stale_socket_is_replaced_and_a_living_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.sock");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let server = bind(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(matches!(bind(&path), Err(SocketError::Busy { .. })));
+        drop(server);
+        assert!(!path.exists());
+    }
+}

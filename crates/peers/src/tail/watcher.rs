@@ -1,0 +1,393 @@
+//! Many children at once: one task, woken by inotify, reading what is dirty every 20 ms.
+//!
+//! Reading all dirty files together rather than each at its every line is what keeps the cost
+//! low; a wake-up costs more than the read.
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::JoinHandle;
+use windlass_core::launch::files;
+
+use super::{Chunk, Tail};
+use crate::child::{ChildState, child_state};
+use crate::process::{HostStart, reap};
+
+const READ_EVERY: Duration = Duration::from_millis(20);
+/// A host killed by SIGKILL may change no file: its lock is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The same for a child whose host was just started.
+const LOOK_EVERY_AT_START: Duration = Duration::from_millis(50);
+/// Rounds in which nothing happened, after which it sleeps until something does.
+const QUIET_ROUNDS: u32 = 5;
+/// Chunks a reader may lag behind before its file is left alone for a while.
+const LAG: usize = 8;
+
+/// What a watched child did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TailEvent {
+    /// It wrote lines.
+    Lines(Chunk),
+    /// It is over, and this is the last event. After `Ended` every byte was given out. After
+    /// `Lost` a last line without newline was not: sweep first, then read on from the offset
+    /// with a [`Tail`]. `NotStarted`: its host is gone and never started it.
+    Ended(ChildState),
+}
+
+/// Watches children's folders. One is enough for a process. Ends when dropped.
+#[derive(Debug)]
+pub struct Watcher {
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    arrived: Mutex<Vec<Entry>>,
+    bell: Notify,
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Watcher {
+    /// Starts watching, on the current tokio runtime.
+    pub fn start() -> io::Result<Watcher> {
+        let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        let shared = Arc::new(Shared::default());
+        let task = Task { shared: Arc::clone(&shared), inotify, entries: HashMap::new(), buffer: Vec::new() };
+        Ok(Watcher { shared, task: tokio::spawn(task.run()) })
+    }
+
+    /// Reads a child's standard output from an offset on. `host` is what [`crate::process`]
+    /// gave, when this process started the host. Watching a folder again replaces the former
+    /// watch.
+    pub fn watch(&self, dir: &Path, offset: u64, host: Option<HostStart>) -> Receiver<TailEvent> {
+        let (sender, receiver) = channel(LAG);
+        let entry = Entry {
+            dir: dir.to_owned(),
+            tail: Tail::new(&dir.join(files::STDOUT), offset),
+            sender,
+            host,
+            is_dirty: true,
+            look: true,
+            ended: None,
+            seen_running: false,
+            not_started_before: false,
+        };
+        self.shared.arrived.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        self.shared.bell.notify_one();
+        receiver
+    }
+}
+
+/// Waits until inotify has something to say. Only for the time of waiting is it made known to
+/// the runtime, which would otherwise wake at every single event.
+#[expect(unsafe_code, reason = "tokio has no safe way to wait for a descriptor of another kind")]
+async fn heard(inotify: BorrowedFd<'_>) {
+    // SAFETY: the descriptor is borrowed for longer than the `AsyncFd` lives, so it stays open
+    // and the same until that is dropped.
+    let waiting = unsafe { AsyncFd::register_with_interest(inotify, Interest::READABLE) };
+    match waiting {
+        // An error is as good as an event: the descriptor is then read, and found empty.
+        Ok(waiting) => drop(waiting.readable().await),
+        // The regular looks must do.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    dir: PathBuf,
+    tail: Tail,
+    sender: Sender<TailEvent>,
+    host: Option<HostStart>,
+    /// Something was written.
+    is_dirty: bool,
+    /// The folder's state is to be looked at.
+    look: bool,
+    /// The state that ends it; what is left to read comes first.
+    ended: Option<ChildState>,
+    seen_running: bool,
+    not_started_before: bool,
+}
+
+struct Task {
+    shared: Arc<Shared>,
+    inotify: OwnedFd,
+    entries: HashMap<i32, Entry>,
+    buffer: Vec<u8>,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut next_look = Instant::now();
+        let mut quiet_rounds = QUIET_ROUNDS;
+        loop {
+            if quiet_rounds >= QUIET_ROUNDS && !self.is_behind() {
+                self.sleep_until(next_look).await;
+            }
+            // Everything that is written in the meantime is read together.
+            tokio::time::sleep(READ_EVERY).await;
+            let was_quiet = !self.drain_inotify() & !self.admit();
+            quiet_rounds = if was_quiet { quiet_rounds.saturating_add(1) } else { 0 };
+            if Instant::now() >= next_look {
+                self.look_at_all();
+                next_look = Instant::now() + LOOK_EVERY;
+            }
+            self.serve();
+            next_look = next_look.min(Instant::now() + self.look_every());
+        }
+    }
+
+    /// Nothing is going on: sleeps until something does, or a look is due.
+    async fn sleep_until(&self, next_look: Instant) {
+        tokio::select! {
+            () = heard(self.inotify.as_fd()) => {}
+            () = self.shared.bell.notified() => {}
+            () = tokio::time::sleep_until(next_look.into()), if !self.entries.is_empty() => {}
+        }
+    }
+
+    /// Whether some receiver had no room for what there is.
+    fn is_behind(&self) -> bool {
+        self.entries.values().any(|entry| entry.is_dirty || entry.ended.is_some())
+    }
+
+    fn look_every(&self) -> Duration {
+        match self.entries.values().all(|entry| entry.seen_running) {
+            true => LOOK_EVERY,
+            false => LOOK_EVERY_AT_START,
+        }
+    }
+
+    fn look_at_all(&mut self) {
+        reap();
+        for entry in self.entries.values_mut() {
+            entry.look = true;
+            // Costs one read; heals a lost inotify event.
+            entry.is_dirty = true;
+        }
+    }
+
+    /// Marks what inotify names. `false` when it names nothing.
+    fn drain_inotify(&mut self) -> bool {
+        let mut heard = false;
+        let mut space = [MaybeUninit::uninit(); 16 * 1024];
+        let mut reader = inotify::Reader::new(self.inotify.as_fd(), &mut space);
+        while let Ok(event) = reader.next() {
+            heard = true;
+            let Some(entry) = self.entries.get_mut(&event.wd()) else { continue };
+            let name = event.file_name().map(std::ffi::CStr::to_bytes).unwrap_or_default();
+            // The host's lock file is closed when the host dies.
+            if name == files::EXIT.as_bytes() || name == files::LOCK.as_bytes() {
+                entry.look = true;
+            }
+            entry.is_dirty = true;
+        }
+        heard
+    }
+
+    /// Takes in what was newly asked for. `false` when nothing was.
+    fn admit(&mut self) -> bool {
+        let arrived =
+            std::mem::take(&mut *self.shared.arrived.lock().unwrap_or_else(PoisonError::into_inner));
+        let any = !arrived.is_empty();
+        for entry in arrived {
+            let flags =
+                WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE;
+            let watch = inotify::add_watch(&self.inotify, &entry.dir, flags);
+            // Where inotify gives no watch (limits, no folder), the regular looks must do.
+            let key = watch.unwrap_or_else(|_| self.free_key());
+            self.entries.insert(key, entry);
+        }
+        any
+    }
+
+    /// Kernel watches count from 1: what has none is kept below 0.
+    fn free_key(&self) -> i32 {
+        self.entries.keys().copied().min().unwrap_or(0).min(0) - 1
+    }
+
+    fn serve(&mut self) {
+        let Task { entries, buffer, inotify, .. } = self;
+        entries.retain(|key, entry| {
+            let stays = entry.serve(buffer);
+            if !stays && *key > 0 {
+                // The folder may be gone already, and its watch with it.
+                let _ = inotify::remove_watch(&*inotify, *key);
+            }
+            stays
+        });
+    }
+}
+
+impl Entry {
+    /// Gives out what there is. `false` when it is over.
+    fn serve(&mut self, buffer: &mut Vec<u8>) -> bool {
+        if self.sender.is_closed() {
+            return false;
+        }
+        // The state before the bytes: what was written before an end is then read after it.
+        if std::mem::take(&mut self.look) && self.ended.is_none() {
+            self.ended = self.find_end();
+            self.is_dirty |= self.ended.is_some();
+        }
+        if self.is_dirty && !self.read(buffer) {
+            return true;
+        }
+        self.is_dirty = false;
+        let Some(state) = self.ended.clone() else { return true };
+        self.finish(state)
+    }
+
+    /// Reads to the present end of the file. `false` when the receiver must catch up first.
+    fn read(&mut self, buffer: &mut Vec<u8>) -> bool {
+        loop {
+            let Ok(permit) = self.sender.try_reserve() else { return false };
+            match self.tail.next_lines(buffer) {
+                Ok(Some(chunk)) => permit.send(TailEvent::Lines(chunk)),
+                // A file that cannot be read has said all it will.
+                Ok(None) | Err(_) => return true,
+            }
+        }
+    }
+
+    fn finish(&mut self, state: ChildState) -> bool {
+        if matches!(state, ChildState::Ended(_)) && self.sender.capacity() < 2 {
+            return true;
+        }
+        if matches!(state, ChildState::Ended(_))
+            && let Some(rest) = self.tail.rest()
+        {
+            // There is room: checked above, and we are the only sender.
+            let _ = self.sender.try_send(TailEvent::Lines(rest));
+        }
+        self.sender.try_send(TailEvent::Ended(state)).is_err() && !self.sender.is_closed()
+    }
+
+    fn find_end(&mut self) -> Option<ChildState> {
+        match child_state(&self.dir) {
+            ChildState::Running { .. } => {
+                self.seen_running = true;
+                self.not_started_before = false;
+                None
+            }
+            ChildState::NotStarted => self.find_end_before_start(),
+            over @ (ChildState::Ended(_) | ChildState::Lost) => Some(over),
+        }
+    }
+
+    /// A host needs a moment to take its lock. Only one that is gone will never do it; looked
+    /// at twice, because a host that found another one at work goes before that one has
+    /// written its process id.
+    fn find_end_before_start(&mut self) -> Option<ChildState> {
+        if self.host.as_ref().is_some_and(|host| !host.is_gone()) {
+            return None;
+        }
+        if !self.not_started_before {
+            self.not_started_before = true;
+            self.seen_running = false;
+            return None;
+        }
+        Some(ChildState::NotStarted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{FlockOperation, flock};
+    use std::fs::File;
+    use std::io::Write;
+
+    const EXIT: &str = r#"{"v":1,"code":0,"signal":null,"ended_by":null}"#;
+
+    fn running(dir: &Path) -> File {
+        std::fs::write(dir.join(files::STARTED), "").unwrap();
+        let lock = File::create(dir.join(files::LOCK)).unwrap();
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+        lock
+    }
+
+    fn write_exit(dir: &Path) {
+        std::fs::write(dir.join("exit.json.tmp"), EXIT).unwrap();
+        std::fs::rename(dir.join("exit.json.tmp"), dir.join(files::EXIT)).unwrap();
+    }
+
+    async fn next(from: &mut Receiver<TailEvent>) -> TailEvent {
+        tokio::time::timeout(Duration::from_secs(20), from.recv()).await.unwrap().unwrap()
+    }
+
+    fn lines(text: &str, offset: u64) -> TailEvent {
+        TailEvent::Lines(Chunk { bytes: text.into(), offset, skipped: 0 })
+    }
+
+    #[tokio::test]
+    async fn lines_come_as_they_are_written_and_the_rest_at_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let _lock = running(dir.path());
+        let watcher = Watcher::start().unwrap();
+        let mut events = watcher.watch(dir.path(), 0, None);
+        let mut out = File::create(dir.path().join(files::STDOUT)).unwrap();
+        out.write_all(b"one\ntw").unwrap();
+        assert_eq!(next(&mut events).await, lines("one\n", 4));
+        out.write_all(b"o\nhalf").unwrap();
+        assert_eq!(next(&mut events).await, lines("two\n", 8));
+        write_exit(dir.path());
+        assert_eq!(next(&mut events).await, lines("half", 12));
+        assert!(matches!(next(&mut events).await, TailEvent::Ended(ChildState::Ended(_))));
+        assert_eq!(events.recv().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_host_that_dies_without_a_word_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = running(dir.path());
+        std::fs::write(dir.path().join(files::STDOUT), "one\nhalf").unwrap();
+        let watcher = Watcher::start().unwrap();
+        let mut events = watcher.watch(dir.path(), 0, None);
+        assert_eq!(next(&mut events).await, lines("one\n", 4));
+        drop(lock);
+        assert_eq!(next(&mut events).await, TailEvent::Ended(ChildState::Lost));
+    }
+
+    #[tokio::test]
+    async fn a_host_that_never_came_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let watcher = Watcher::start().unwrap();
+        let mut events = watcher.watch(dir.path(), 0, None);
+        assert_eq!(next(&mut events).await, TailEvent::Ended(ChildState::NotStarted));
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_loses_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let _lock = running(dir.path());
+        let text: String = (0..300_000).map(|n| format!("{n}\n")).collect();
+        std::fs::write(dir.path().join(files::STDOUT), &text).unwrap();
+        write_exit(dir.path());
+        let watcher = Watcher::start().unwrap();
+        let mut events = watcher.watch(dir.path(), 0, None);
+        let mut read = Vec::new();
+        while let TailEvent::Lines(chunk) = next(&mut events).await {
+            read.extend_from_slice(&chunk.bytes);
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(read.len(), text.len());
+        assert_eq!(read, text.as_bytes());
+    }
+}

@@ -1,0 +1,255 @@
+//! What there is to run: plugins, the workflows they bring, and those of the project and user.
+
+use std::path::{Path, PathBuf};
+
+use windlass_core::looping::{DEFAULT_MAX_ITERATIONS, Mode};
+pub use windlass_forms::diagnostic::Diagnostic;
+use windlass_forms::diagnostic::Severity;
+use windlass_forms::plugin::{PluginFile, mcp_server_names, parse_plugin_json};
+use windlass_forms::settings::Resolved;
+use windlass_forms::workflow::{WorkflowFile, parse_workflow_json};
+
+use crate::config::{self, base_of, text_of};
+use crate::home::Home;
+use crate::problem::{Class, Problem};
+
+/// A loaded plugin.
+#[derive(Debug, Clone)]
+pub struct PluginEntry {
+    /// Its name.
+    pub name: String,
+    /// Its folder, absolute.
+    pub dir: PathBuf,
+    /// Its version, when it says.
+    pub version: Option<String>,
+    /// What it is for, when it says.
+    pub description: Option<String>,
+    /// Whether it brings a workflow.
+    pub has_workflow: bool,
+    /// The MCP servers it brings.
+    pub mcp_servers: Vec<String>,
+}
+
+/// A workflow that can be run.
+#[derive(Debug, Clone)]
+pub struct WorkflowEntry {
+    /// Its name.
+    pub name: String,
+    /// What it is for, when it says.
+    pub description: Option<String>,
+    /// `plugin NAME`, `project`, `user` or `built-in`.
+    pub source: String,
+    /// Its file.
+    pub path: Option<PathBuf>,
+    /// How it loops: a mode, or `once`.
+    pub mode: String,
+    /// Turns in total; 0 is unlimited.
+    pub max_iterations: u32,
+    /// Plugins it needs.
+    pub required: Vec<String>,
+    pub(crate) file: Option<WorkflowFile>,
+    pub(crate) from_plugin: bool,
+}
+
+/// Everything that was found, and what is wrong with it.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    /// In the order they were named.
+    pub plugins: Vec<PluginEntry>,
+    /// Plugins' first, then the project's, the user's and the built-in one.
+    pub workflows: Vec<WorkflowEntry>,
+    /// What is wrong.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// Reads everything there is.
+pub fn catalog(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<Catalog, Problem> {
+    let resolved = config::read(home, cwd, Vec::new())?;
+    collect(home, cwd, plugins, &resolved)
+}
+
+/// Checks one workflow by name or file, or all there are: the names checked, and what is wrong.
+pub fn check_workflow(
+    home: &Home,
+    cwd: &Path,
+    plugins: &[PathBuf],
+    wanted: Option<&str>,
+) -> Result<(Vec<String>, Vec<Diagnostic>), Problem> {
+    let file = wanted.map(|name| cwd.join(name)).filter(|path| path.is_file());
+    if let Some(path) = file {
+        let mut alone = Catalog::default();
+        if let Some(text) = text_of(&path)? {
+            add_workflow(&mut alone, &text, &path, "file".to_owned(), false);
+        }
+        let names = alone.workflows.iter().map(|entry| entry.name.clone()).collect();
+        return Ok((names, alone.problems));
+    }
+    let all = catalog(home, cwd, plugins)?;
+    let mut names: Vec<String> = all.workflows.iter().map(|entry| entry.name.clone()).collect();
+    if let Some(wanted) = wanted {
+        if !names.iter().any(|name| name == wanted) && all.problems.iter().all(|problem| !problem.is_error())
+        {
+            let text = format!("no workflow `{wanted}`");
+            return Err(
+                Problem::new(Class::Configuration, text).hint(format!("there are: {}", names.join(", ")))
+            );
+        }
+        names.retain(|name| name == wanted);
+    }
+    Ok((names, all.problems))
+}
+
+pub(crate) fn collect(
+    home: &Home,
+    cwd: &Path,
+    plugins: &[PathBuf],
+    resolved: &Resolved,
+) -> Result<Catalog, Problem> {
+    let mut catalog = Catalog::default();
+    let given = plugins.iter().map(|dir| cwd.join(dir));
+    let configured = resolved.settings.plugins.iter().map(|dir| base_of(&dir.source, cwd).join(&dir.path));
+    for dir in given.chain(configured) {
+        let dir = dir.canonicalize().unwrap_or(dir);
+        if !catalog.plugins.iter().any(|plugin| plugin.dir == dir) {
+            load_plugin(&mut catalog, &dir)?;
+        }
+    }
+    collisions(&mut catalog);
+    let project = cwd.join(".windlass/workflows");
+    let user = home.config.join("workflows");
+    for (dir, source) in [(project, "project"), (user, "user")] {
+        load_folder(&mut catalog, &dir, source)?;
+    }
+    catalog.workflows.push(builtin_loop());
+    Ok(catalog)
+}
+
+fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), Problem> {
+    let manifest = dir.join(".claude-plugin/plugin.json");
+    let Some(text) = text_of(&manifest)? else {
+        let what = if dir.is_dir() {
+            "is not a plugin: it has no .claude-plugin/plugin.json"
+        } else {
+            "does not exist"
+        };
+        return Err(Problem::new(Class::Configuration, format!("plugin folder {} {what}", dir.display()))
+            .hint("give the folder of a Claude Code plugin: --plugin DIR"));
+    };
+    let (plugin, mut problems) = parse_plugin_json(&text, &manifest.display().to_string());
+    catalog.problems.append(&mut problems);
+    let Some(plugin) = plugin else { return Ok(()) };
+    let workflow = dir.join("workflow.json");
+    let has_workflow = match text_of(&workflow)? {
+        Some(text) => {
+            let source = format!("plugin {}", plugin.name);
+            add_workflow(catalog, &text, &workflow, source, true);
+            true
+        }
+        None => false,
+    };
+    let mcp_servers = servers_of(catalog, dir, &plugin)?;
+    let PluginFile { name, version, description, .. } = plugin;
+    catalog.plugins.push(PluginEntry {
+        name,
+        dir: dir.to_owned(),
+        version,
+        description,
+        has_workflow,
+        mcp_servers,
+    });
+    Ok(())
+}
+
+fn servers_of(catalog: &mut Catalog, dir: &Path, plugin: &PluginFile) -> Result<Vec<String>, Problem> {
+    let mut names = plugin.mcp_servers.clone();
+    let listed = plugin.mcp_files.iter().map(String::as_str);
+    for file in listed.chain([".mcp.json"]) {
+        // A path out of the plugin's folder is not followed.
+        if Path::new(file).components().any(|part| matches!(part, std::path::Component::ParentDir)) {
+            continue;
+        }
+        let path = dir.join(file.trim_start_matches('/'));
+        let Some(text) = text_of(&path)? else { continue };
+        let (mut found, mut problems) = mcp_server_names(&text, &path.display().to_string());
+        names.append(&mut found);
+        catalog.problems.append(&mut problems);
+    }
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// Two plugins that bring an MCP server of one name: the agent would see only one of them.
+fn collisions(catalog: &mut Catalog) {
+    let mut found = Vec::new();
+    for (place, plugin) in catalog.plugins.iter().enumerate() {
+        for other in catalog.plugins.iter().skip(place + 1) {
+            if plugin.name == other.name {
+                let text = format!("two plugins are named `{}`", plugin.name);
+                let hint = format!("load one of {} and {}", plugin.dir.display(), other.dir.display());
+                found.push(Diagnostic::new(Severity::Error, &text).hint(Some(hint)));
+            }
+            for server in plugin.mcp_servers.iter().filter(|server| other.mcp_servers.contains(server)) {
+                let text = format!(
+                    "MCP server `{server}` is brought by two plugins, `{}` and `{}`",
+                    plugin.name, other.name
+                );
+                let hint = "rename it in one of their .mcp.json files, or load only one of them".to_owned();
+                found.push(Diagnostic::new(Severity::Error, &text).hint(Some(hint)));
+            }
+        }
+        for server in plugin.mcp_servers.iter().filter(|server| *server == "windlass") {
+            let text =
+                format!("MCP server `{server}` of plugin `{}` has the name of Windlass's own", plugin.name);
+            found.push(
+                Diagnostic::new(Severity::Error, &text).hint(Some("rename it in its .mcp.json".to_owned())),
+            );
+        }
+    }
+    catalog.problems.append(&mut found);
+}
+
+fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str) -> Result<(), Problem> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    for file in files {
+        if let Some(text) = text_of(&file)? {
+            add_workflow(catalog, &text, &file, source.to_owned(), false);
+        }
+    }
+    Ok(())
+}
+
+fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, from_plugin: bool) {
+    let (file, mut problems) = parse_workflow_json(text, &path.display().to_string());
+    catalog.problems.append(&mut problems);
+    let Some(file) = file else { return };
+    let looping = file.looping.as_ref();
+    catalog.workflows.push(WorkflowEntry {
+        name: file.name.clone(),
+        description: file.description.clone(),
+        source,
+        path: Some(path.to_owned()),
+        mode: looping.map_or("once", |part| part.mode.unwrap_or_default().word()).to_owned(),
+        max_iterations: looping.map_or(1, |part| part.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS)),
+        required: file.plugins.iter().map(|plugin| plugin.name.clone()).collect(),
+        file: Some(file),
+        from_plugin,
+    });
+}
+
+fn builtin_loop() -> WorkflowEntry {
+    WorkflowEntry {
+        name: "loop".to_owned(),
+        description: Some("Turns of one agent until it is done".to_owned()),
+        source: "built-in".to_owned(),
+        path: None,
+        mode: Mode::Fresh.word().to_owned(),
+        max_iterations: DEFAULT_MAX_ITERATIONS,
+        required: Vec::new(),
+        file: None,
+        from_plugin: false,
+    }
+}

@@ -1,0 +1,91 @@
+//! Reads the layers of settings from their places. What they mean is `forms::settings`'.
+
+use std::path::{Path, PathBuf};
+
+use windlass_forms::diagnostic::Diagnostic;
+use windlass_forms::settings::{Layer, LayerKind, Resolved, Source, resolve};
+use windlass_peers::files;
+
+use crate::error::chain;
+use crate::home::Home;
+use crate::problem::{Class, Problem};
+
+/// The largest settings file.
+const MAX: u64 = 1 << 20;
+
+/// One line of `windlass config show`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingLine {
+    /// The key.
+    pub key: String,
+    /// Its value, as TOML.
+    pub value: String,
+    /// Where it came from.
+    pub source: String,
+}
+
+/// Every setting with its source, and what is wrong with the files.
+pub fn show(home: &Home, cwd: &Path) -> Result<(Vec<SettingLine>, Vec<Diagnostic>), Problem> {
+    let resolved = read(home, cwd, Vec::new())?;
+    let line = |shown: windlass_forms::settings::Shown| SettingLine {
+        key: shown.key,
+        value: shown.value,
+        source: shown.source.to_string(),
+    };
+    Ok((resolved.show().into_iter().map(line).collect(), resolved.diagnostics))
+}
+
+/// Reads and resolves all layers.
+pub(crate) fn read(home: &Home, cwd: &Path, flags: Vec<(String, String)>) -> Result<Resolved, Problem> {
+    let user = home.config.join("config.toml");
+    let user_text = text_of(&user)?.unwrap_or_default();
+    let mut layers = vec![
+        Layer::User { file: user.display().to_string(), text: user_text },
+        Layer::Environment(home.env.clone()),
+        Layer::Flags(flags),
+    ];
+    if let Some((file, text)) = project_file(cwd)? {
+        layers.push(Layer::Project { file: file.display().to_string(), text });
+    }
+    Ok(resolve(layers))
+}
+
+/// `.windlass/config.toml` of this folder or the nearest one above it.
+fn project_file(cwd: &Path) -> Result<Option<(PathBuf, String)>, Problem> {
+    for dir in cwd.ancestors() {
+        let file = dir.join(".windlass/config.toml");
+        if let Some(text) = text_of(&file)? {
+            return Ok(Some((file, text)));
+        }
+        if dir.join(".git").exists() {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// The text of a file; nothing when there is none.
+pub(crate) fn text_of(file: &Path) -> Result<Option<String>, Problem> {
+    let bytes = match files::read_bounded(file, MAX) {
+        Ok(bytes) => bytes,
+        Err(error) if error.is_missing() => return Ok(None),
+        Err(error) => {
+            return Err(Problem::new(
+                Class::Configuration,
+                format!("{} cannot be read: {}", file.display(), chain(&error)),
+            ));
+        }
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(Problem::new(Class::Configuration, format!("{} is not UTF-8 text", file.display()))),
+    }
+}
+
+/// The folder a relative path in a setting starts from.
+pub(crate) fn base_of(source: &Source, cwd: &Path) -> PathBuf {
+    match source.layer {
+        LayerKind::User | LayerKind::Project => Path::new(&source.name).parent().unwrap_or(cwd).to_owned(),
+        LayerKind::Builtin | LayerKind::Environment | LayerKind::Flag => cwd.to_owned(),
+    }
+}

@@ -1,0 +1,52 @@
+//! Looks at tracker and repository after a turn. What it means is the engine's to say.
+
+use std::path::Path;
+
+use crate::error::chain;
+use windlass_core::event::Event;
+use windlass_core::id::EffectId;
+use windlass_core::looping::Rules;
+use windlass_core::looping::verdict::{Sight, TrackerSight};
+use windlass_forms::tracker::{self, Markers};
+use windlass_peers::{files, git};
+
+use super::Ground;
+use super::prepare::TRACKER_MAX;
+
+/// Looks, and says what was seen.
+pub(super) fn inspect(ground: &Ground, effect: EffectId, last_message: Option<&str>) -> Event {
+    let rules = ground.spec.node.rules();
+    let promise = rules.and_then(|rules| rules.promise.as_deref());
+    let promised = match (promise, last_message) {
+        (Some(promise), Some(message)) => tracker::find_promise(message, promise),
+        _ => false,
+    };
+    let tracker = rules.map_or(TrackerSight::None, read_tracker);
+    Event::Inspected { effect, sight: Sight { tracker, promised, fingerprint: fingerprint(ground) } }
+}
+
+fn read_tracker(rules: &Rules) -> TrackerSight {
+    let Some(path) = rules.tracker_path.as_deref() else { return TrackerSight::None };
+    let bytes = match files::read_bounded(Path::new(path), TRACKER_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) if error.is_missing() => return TrackerSight::Missing,
+        Err(error) => return TrackerSight::Unreadable { why: chain(&error) },
+    };
+    let Ok(text) = String::from_utf8(bytes) else {
+        return TrackerSight::Unreadable { why: "it is not UTF-8 text".to_owned() };
+    };
+    let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
+    let markers = Markers { complete: rules.marker.as_deref(), blocked, how: rules.marker_match };
+    let scan = tracker::scan(tracker::split(&text).1, &rules.tracker_body, markers);
+    TrackerSight::Read { complete: scan.complete, blocked: scan.blocked }
+}
+
+/// A digest of everything that counts as progress: the tracker's body and the repository.
+pub(super) fn fingerprint(ground: &Ground) -> String {
+    let path = ground.spec.node.rules().and_then(|rules| rules.tracker_path.as_deref());
+    let text =
+        path.and_then(|path| files::read_bounded(Path::new(path), TRACKER_MAX).ok()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let body = tracker::split(&text).1;
+    format!("{}-{}", git::digest(body.as_bytes()), git::fingerprint(Path::new(&ground.spec.workspace)))
+}

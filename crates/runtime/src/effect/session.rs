@@ -1,0 +1,139 @@
+//! One turn of an agent: started under a host, or found again after a crash, and read to the
+//! end of its stream.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::chain;
+use windlass_core::effect::SessionPlan;
+use windlass_core::event::{Event, SessionEnd, SessionVerdict};
+use windlass_core::id::EffectId;
+use windlass_core::launch::files as names;
+use windlass_core::usage::Usage;
+use windlass_peers::agent::claude::{launch as claude, parse};
+use windlass_peers::agent::{AgentEvent, Over, Transcript};
+use windlass_peers::child::{ChildState, child_state, sweep_cookie};
+use windlass_peers::files;
+use windlass_peers::process::{HostStart, start_host};
+use windlass_peers::tail::{Tail, TailEvent};
+
+use super::Ground;
+use crate::clock::now;
+use crate::feed::Item;
+
+/// How much of standard error is kept for messages.
+const STDERR_TAIL: u64 = 4_000;
+
+/// Starts the turn or adopts it, and reports how it ended.
+pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, plan: SessionPlan, may_start: bool) {
+    let dir = ground.child_dir(&effect);
+    let mut host = None;
+    if matches!(child_state(&dir), ChildState::NotStarted) {
+        if !may_start {
+            return;
+        }
+        match launch(&ground, &effect, &plan, &dir) {
+            Ok(started) => host = Some(started),
+            Err(what) => return ground.report(Event::SessionEnded { effect, end: failed(what) }).await,
+        }
+    }
+    let seen = std::fs::metadata(dir.join(names::STDOUT)).map(|meta| meta.len()).unwrap_or(0);
+    let seen = if host.is_some() { 0 } else { seen };
+    let session = plan.session.clone();
+    ground.report(Event::SessionStarted { effect: effect.clone(), session }).await;
+    let end = follow(&ground, &effect, &dir, host, seen).await;
+    ground.report(Event::SessionEnded { effect, end }).await;
+}
+
+fn launch(ground: &Ground, effect: &EffectId, plan: &SessionPlan, dir: &Path) -> Result<HostStart, String> {
+    let user_settings = files::read_bounded(&ground.home.user.join(".claude/settings.json"), 1 << 20).ok();
+    let user_settings = user_settings.and_then(|bytes| String::from_utf8(bytes).ok());
+    let turn = claude::Turn { spec: &ground.spec, plan, run: &ground.run, effect, now: now() };
+    let paths = claude::Paths { dir, socket: &ground.socket, windlass_exe: &ground.exe };
+    let outside = claude::Outside { env: &ground.home.env, user_settings: user_settings.as_deref() };
+    let prepared = claude::prepare(&turn, &paths, &outside);
+    files::make_private_dir(dir).map_err(|error| chain(&error))?;
+    for (path, bytes) in &prepared.files {
+        files::write_atomic(path, bytes, files::Mode::Private).map_err(|error| chain(&error))?;
+    }
+    start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env()).map_err(|error| chain(&error))
+}
+
+/// Reads the stream to its end. What was there before we came is read for its facts and not
+/// shown again.
+async fn follow(
+    ground: &Ground,
+    effect: &EffectId,
+    dir: &Path,
+    host: Option<HostStart>,
+    seen: u64,
+) -> SessionEnd {
+    let mut reading = Reading { transcript: Transcript::default(), offset: 0 };
+    let mut events = ground.watcher.watch(dir, 0, host);
+    while let Some(event) = events.recv().await {
+        match event {
+            TailEvent::Lines(chunk) => {
+                let is_new = chunk.offset > seen;
+                for event in reading.take(&chunk.bytes, chunk.offset) {
+                    if is_new {
+                        ground.feed.send(Item::Agent { effect: effect.clone(), event });
+                    }
+                }
+            }
+            TailEvent::Ended(state) => return finish(ground, effect, dir, reading, state),
+        }
+    }
+    finish(ground, effect, dir, reading, child_state(dir))
+}
+
+/// What was read of a stream so far.
+struct Reading {
+    transcript: Transcript,
+    offset: u64,
+}
+
+impl Reading {
+    fn take(&mut self, lines: &[u8], offset: u64) -> Vec<AgentEvent> {
+        let mut events = Vec::new();
+        parse::parse_lines(lines, &mut events);
+        for event in &events {
+            self.transcript.add(event);
+        }
+        self.offset = offset;
+        events
+    }
+}
+
+/// Judges the whole stream. Where the host died, whoever is left is ended first, and then the
+/// rest of what they wrote is read.
+fn finish(
+    ground: &Ground,
+    effect: &EffectId,
+    dir: &Path,
+    mut reading: Reading,
+    state: ChildState,
+) -> SessionEnd {
+    let stderr = || files::read_tail(&dir.join(names::STDERR), STDERR_TAIL);
+    if let ChildState::Ended(exit) = &state {
+        return reading.transcript.end(Over::Exited(exit), &stderr(), reading.offset);
+    }
+    sweep_cookie(&ground.cookie(&effect.to_string()));
+    let mut tail = Tail::new(&dir.join(names::STDOUT), reading.offset);
+    let mut buffer = Vec::new();
+    while let Ok(Some(chunk)) = tail.next_lines(&mut buffer) {
+        reading.take(&chunk.bytes, chunk.offset);
+    }
+    reading.transcript.end(Over::Lost, &stderr(), reading.offset)
+}
+
+fn failed(what: String) -> SessionEnd {
+    let verdict = SessionVerdict::Failed { what };
+    SessionEnd {
+        verdict,
+        last_message: None,
+        usage: Usage::default(),
+        tool_calls: 0,
+        spoke: false,
+        offset: 0,
+    }
+}

@@ -1,0 +1,111 @@
+//! What can go wrong around a run, each with the facts a person needs.
+
+use std::io;
+use std::path::PathBuf;
+
+use windlass_core::id::RunId;
+use windlass_peers::hook_socket::SocketError;
+use windlass_store::{AppendError, CreateError, Fault, InboxError, LeaseError, OpenError, ReadError};
+
+use crate::crash::Crashed;
+
+/// Why a run could not be started, taken over, asked or read.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The store could not be opened.
+    #[error("the store cannot be used")]
+    Open(#[from] OpenError),
+    /// A record could not be appended.
+    #[error("the log of this run cannot be written")]
+    Append(#[from] AppendError),
+    /// The run could not be created.
+    #[error("the run cannot be recorded")]
+    Create(#[from] CreateError),
+    /// The log could not be read.
+    #[error("the store cannot be read")]
+    Read(#[from] ReadError),
+    /// The store failed otherwise.
+    #[error("the store failed")]
+    Store(#[from] Fault),
+    /// The inbox could not be written.
+    #[error("the request cannot be left for the run")]
+    Inbox(#[from] InboxError),
+    /// Somebody else owns the run, or it cannot be locked.
+    #[error("run {run} cannot be taken over")]
+    Lease {
+        /// The run.
+        run: RunId,
+        /// Why.
+        #[source]
+        source: LeaseError,
+    },
+    /// There is no such run.
+    #[error("no run `{0}`")]
+    NoSuchRun(String),
+    /// More than one run begins so.
+    #[error("`{prefix}` could be any of: {}", candidates.iter().map(RunId::as_str).collect::<Vec<_>>().join(", "))]
+    Ambiguous {
+        /// What was typed.
+        prefix: String,
+        /// What it could mean.
+        candidates: Vec<RunId>,
+    },
+    /// The log of a run makes no sense to this version.
+    #[error("the log of run {run} cannot be understood: {why}")]
+    BadLog {
+        /// The run.
+        run: RunId,
+        /// Why.
+        why: String,
+    },
+    /// The run is over and cannot go on.
+    #[error("run {0} is already over")]
+    Over(RunId),
+    /// Nothing waits for a person.
+    #[error("run {0} waits for no answer")]
+    NothingAsked(RunId),
+    /// A value could not be written as JSON.
+    #[error("a record cannot be encoded")]
+    Encode(#[source] serde_json::Error),
+    /// The run's socket could not be opened.
+    #[error("the socket for hooks cannot be opened")]
+    Socket(#[from] SocketError),
+    /// A folder or file of Windlass itself.
+    #[error("cannot use {}", path.display())]
+    Place {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Output of children cannot be watched.
+    #[error("the output of agents cannot be watched")]
+    Watch(#[source] io::Error),
+    /// A background owner could not be started.
+    #[error("a background process cannot be started: {0}")]
+    Detach(String),
+    /// A test asked this process to die.
+    #[error("stopped at a crash point")]
+    Crashed,
+    /// Every sender of the owner is gone.
+    #[error("the run was abandoned by its own tasks")]
+    Abandoned,
+}
+
+impl From<Crashed> for RunError {
+    fn from(_: Crashed) -> RunError {
+        RunError::Crashed
+    }
+}
+
+/// An error and its causes on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

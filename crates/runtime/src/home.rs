@@ -1,0 +1,71 @@
+//! The places of one user, and what is the same for every run of a process.
+//!
+//! The environment is read by the face and comes in as values.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::crash::Crash;
+
+/// Where things are kept, and what children inherit.
+#[derive(Debug, Clone)]
+pub struct Home {
+    /// `$XDG_STATE_HOME/windlass`: database, runs, sockets.
+    pub state: PathBuf,
+    /// `$XDG_CONFIG_HOME/windlass`: the user's settings.
+    pub config: PathBuf,
+    /// The user's home folder, for what agent CLIs keep there.
+    pub user: PathBuf,
+    /// For sockets whose path would be too long.
+    pub temp: PathBuf,
+    /// The environment children may inherit from.
+    pub env: Vec<(String, String)>,
+    /// This machine's name.
+    pub machine: String,
+    /// Where to die.
+    pub crash: Crash,
+}
+
+impl Home {
+    /// A variable of the environment.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.env.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// What a host is told about crash tests, and nothing else.
+    pub(crate) fn crash_env(&self) -> Vec<(String, String)> {
+        let tests =
+            |(name, _): &&(String, String)| name == "WINDLASS_CRASH_AT" || name == "WINDLASS_CRASH_MARK";
+        self.env.iter().filter(tests).cloned().collect()
+    }
+
+    /// The binary that hooks and hosts of runs use: a hard link or copy that an upgrade does not
+    /// touch, in a folder named after the build.
+    pub fn pinned_binary(&self) -> io::Result<PathBuf> {
+        let own = std::fs::read_link("/proc/self/exe")?;
+        let meta = std::fs::metadata("/proc/self/exe")?;
+        let build =
+            format!("{}-{:x}-{:x}", env!("CARGO_PKG_VERSION"), meta.len(), meta.mtime_nsec() ^ meta.mtime());
+        let dir = self.state.join("bin").join(build);
+        let pinned = dir.join("windlass");
+        if pinned.exists() {
+            return Ok(pinned);
+        }
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        place(&own, &dir, &pinned)?;
+        Ok(pinned)
+    }
+}
+
+/// Links, or copies beside and renames, so that another process never sees half a binary.
+fn place(own: &Path, dir: &Path, pinned: &Path) -> io::Result<()> {
+    match std::fs::hard_link(own, pinned) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        Err(_) => {}
+    }
+    let temporary = dir.join(format!("windlass.{}", std::process::id()));
+    std::fs::copy("/proc/self/exe", &temporary)?;
+    std::fs::rename(&temporary, pinned)
+}

@@ -1,0 +1,28 @@
+//! What other processes may ask of a run, as it stands in its inbox.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::event::{Event, PersonReply};
+use windlass_core::id::{HookId, InboxId};
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "ask")]
+pub(crate) enum Message {
+    /// End the run.
+    Cancel,
+    /// Answer what waits for a person.
+    Reply {
+        /// Which call; the oldest when none is named.
+        hook: Option<HookId>,
+        /// What they say.
+        reply: PersonReply,
+    },
+}
+
+/// The fact a request becomes.
+pub(crate) fn event_of(inbox: InboxId, message: Message) -> Event {
+    match message {
+        Message::Cancel => Event::CancelAsked { inbox: Some(inbox) },
+        Message::Reply { hook, reply } => Event::PersonAnswered { inbox, hook, reply },
+    }
+}

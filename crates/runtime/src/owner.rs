@@ -1,0 +1,261 @@
+//! The owner of one run: the only task that moves it on.
+//!
+//! Everything that happens reaches it through one channel, is put to the engine, committed, and
+//! only then acted on. Performing effects is `effect/`, deciding is `core::engine`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use windlass_core::effect::{Effect, Planned};
+use windlass_core::engine::{self, Step};
+use windlass_core::event::Event;
+use windlass_core::hook::wire::{Reply, WIRE_VERSION};
+use windlass_core::hook::{Answer, HookCall, HookKind};
+use windlass_core::id::{HookId, InboxId};
+use windlass_core::run::{Phase, State};
+use windlass_core::spec::Spec;
+use windlass_peers::agent::claude::hook::{read_hook, write_answer};
+use windlass_peers::hook_socket::{HookRequest, Request};
+use windlass_store::{Append, Cadence, Durability, Lease, Projection, Store};
+
+use crate::clock::{now, until};
+use crate::crash::Crash;
+use crate::effect::{Ground, Outcome};
+use crate::error::RunError;
+use crate::feed::{Feed, Item};
+use crate::inbox::{Message, event_of};
+
+/// How often the inbox is looked into when nobody pokes.
+const INBOX_EVERY: Duration = Duration::from_secs(2);
+
+/// What reaches the owner.
+pub(crate) enum Inbound {
+    /// A fact, mostly the outcome of an effect.
+    Fact(Event),
+    /// A crash point was passed while an effect was performed.
+    Died,
+}
+
+/// The owner of a run.
+pub(crate) struct Owner {
+    store: Store,
+    lease: Lease,
+    state: State,
+    seq: u64,
+    cadence: Cadence,
+    durability: Durability,
+    crash: Crash,
+    ground: Arc<Ground>,
+    feed: Feed,
+    inlet: mpsc::Receiver<Inbound>,
+    /// Hook calls with a forwarder waiting at the other end.
+    waiting: HashMap<HookId, HookRequest>,
+    hooks: mpsc::Receiver<Request>,
+}
+
+/// What an owner needs to begin.
+pub(crate) struct Parts {
+    pub(crate) store: Store,
+    pub(crate) lease: Lease,
+    pub(crate) state: State,
+    pub(crate) seq: u64,
+    pub(crate) cadence: Cadence,
+    pub(crate) durability: Durability,
+    pub(crate) crash: Crash,
+    pub(crate) ground: Arc<Ground>,
+    pub(crate) feed: Feed,
+    pub(crate) inlet: mpsc::Receiver<Inbound>,
+    pub(crate) hooks: mpsc::Receiver<Request>,
+}
+
+impl Owner {
+    pub(crate) fn new(parts: Parts) -> Owner {
+        Owner {
+            store: parts.store,
+            lease: parts.lease,
+            state: parts.state,
+            seq: parts.seq,
+            cadence: parts.cadence,
+            durability: parts.durability,
+            crash: parts.crash,
+            ground: parts.ground,
+            feed: parts.feed,
+            inlet: parts.inlet,
+            waiting: HashMap::new(),
+            hooks: parts.hooks,
+        }
+    }
+
+    /// Performs what was committed and never settled, then runs to the end.
+    pub(crate) async fn run(mut self, first: Vec<Planned>, taken_over: bool) -> Result<State, RunError> {
+        let outcome = self.run_inner(first, taken_over).await;
+        self.ground.stop_tasks();
+        outcome.map(|()| self.state)
+    }
+
+    async fn run_inner(&mut self, first: Vec<Planned>, taken_over: bool) -> Result<(), RunError> {
+        if taken_over {
+            self.tell(Event::OwnerChanged, Vec::new()).await?;
+        }
+        self.perform(first)?;
+        let mut inbox = tokio::time::interval(INBOX_EVERY);
+        inbox.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let deadline = self.state.deadline();
+        while !self.state.is_done() {
+            let timeout = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep(until(deadline)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                inbound = self.inlet.recv() => match inbound {
+                    Some(inbound) => self.take(inbound).await?,
+                    None => return Err(RunError::Abandoned),
+                },
+                Some(request) = self.hooks.recv() => match request {
+                    Request::Hook(request) => self.hook(request).await?,
+                    Request::Poke => self.read_inbox().await?,
+                },
+                _ = inbox.tick() => self.read_inbox().await?,
+                () = timeout, if !matches!(self.state.phase, Phase::Ending { .. }) => {
+                    self.tell(Event::RunTimedOut, Vec::new()).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, inbound: Inbound) -> Result<(), RunError> {
+        match inbound {
+            Inbound::Fact(event) => self.tell(event, Vec::new()).await,
+            Inbound::Died => Err(RunError::Crashed),
+        }
+    }
+
+    /// A hook asks. What needs no decision is answered at once and not logged.
+    async fn hook(&mut self, request: HookRequest) -> Result<(), RunError> {
+        let kind = read_hook(&request.event, &request.payload);
+        if let HookKind::Other { .. } = kind {
+            reply(request, &Answer::Pass);
+            return Ok(());
+        }
+        let id = request.id.clone();
+        self.waiting.insert(id.clone(), request);
+        self.tell(Event::HookAsked { call: HookCall { id, kind } }, Vec::new()).await
+    }
+
+    /// Takes what others asked for, in order, each with the event it becomes.
+    async fn read_inbox(&mut self) -> Result<(), RunError> {
+        for request in self.store.pending(&self.state.run)? {
+            let Ok(message) = serde_json::from_slice::<Message>(&request.body) else { continue };
+            let event = event_of(request.id.clone(), message);
+            self.tell(event, vec![request.id]).await?;
+        }
+        Ok(())
+    }
+
+    /// The one way a run moves: decide, commit, act.
+    async fn tell(&mut self, event: Event, taken: Vec<InboxId>) -> Result<(), RunError> {
+        let at = now();
+        let step = engine::apply(&mut self.state, at, &event);
+        let record = step.record(at, event);
+        self.commit(&step, &record, taken).await?;
+        self.feed.send(Item::Record { seq: self.seq, record: Box::new(record) });
+        self.perform(step.effects)
+    }
+
+    async fn commit(
+        &mut self,
+        step: &Step,
+        record: &windlass_core::event::Record,
+        taken: Vec<InboxId>,
+    ) -> Result<(), RunError> {
+        let body = serde_json::to_vec(record).map_err(RunError::Encode)?;
+        self.cadence.wrote(body.len());
+        let snapshot = match self.cadence.is_due() {
+            true => Some(serde_json::to_vec(&self.state).map_err(RunError::Encode)?),
+            false => None,
+        };
+        let snapshot = snapshot.filter(|bytes| self.cadence.offer(bytes.len()));
+        let durability = if step.needs_disk() { self.durability } else { Durability::Normal };
+        self.crash.point(|| self.ground.kill_everything())?;
+        let projection = (!step.news.is_empty()).then(|| project(&self.state, record.at.0));
+        let append = Append {
+            run: self.state.run.clone(),
+            expected_seq: self.seq,
+            epoch: self.lease.epoch(),
+            bodies: vec![body],
+            durability,
+            taken,
+            projection,
+            snapshot,
+        };
+        self.seq = self.store.append(append).await?;
+        self.crash.point(|| self.ground.kill_everything())?;
+        Ok(())
+    }
+
+    fn perform(&mut self, effects: Vec<Planned>) -> Result<(), RunError> {
+        for planned in effects {
+            match &planned.effect {
+                Effect::AnswerHook { hook, answer } => self.answer(hook, answer),
+                _ => match self.ground.perform(&self.state, &planned) {
+                    Outcome::UnderWay => continue,
+                    Outcome::Done => {}
+                },
+            }
+            self.crash.point(|| self.ground.kill_everything())?;
+        }
+        Ok(())
+    }
+
+    /// Without a forwarder waiting there is nothing to do: it will send its call again.
+    fn answer(&mut self, hook: &HookId, answer: &Answer) {
+        if let Some(request) = self.waiting.remove(hook) {
+            reply(request, answer);
+        }
+    }
+}
+
+/// Says an answer in the agent's dialect to the forwarder that waits. That it has gone is no
+/// error: it asks again.
+fn reply(request: HookRequest, answer: &Answer) {
+    let printed = write_answer(&request.event, answer);
+    let id = request.id.as_str().to_owned();
+    let _ = request.reply.send(Reply {
+        v: WIRE_VERSION,
+        id,
+        exit: printed.exit,
+        stdout: printed.stdout,
+        stderr: printed.stderr,
+    });
+}
+
+/// What lists show of a run.
+pub(crate) fn project(state: &State, at_ms: i64) -> Projection {
+    let standing = state.standing();
+    let reason = match &standing {
+        windlass_core::run::Standing::Finished(outcome) => Some(outcome.reason.word().to_owned()),
+        _ => None,
+    };
+    let Spec { workflow, workspace, driver, input, .. } = &state.spec;
+    Projection {
+        workflow: workflow.clone(),
+        workspace: workspace.clone(),
+        driver: driver.name.clone(),
+        status: standing.word().to_owned(),
+        reason,
+        iteration: state.current_turn(),
+        cost_usd: state.usage.cost_usd,
+        started_ms: state.started.0,
+        updated_ms: at_ms,
+        input: shorten(input),
+    }
+}
+
+fn shorten(input: &str) -> String {
+    input.chars().take(200).collect()
+}

@@ -1,0 +1,31 @@
+//! Names that nobody else has: run ids that are quick to type, and tokens.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+/// Letters and digits that are not mistaken for each other.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Eight characters: unique among a user's runs, and unique by their first few in practice.
+pub(crate) fn run_id() -> String {
+    let mut bits = random();
+    let mut text = String::with_capacity(8);
+    for _ in 0..8 {
+        let place = usize::try_from(bits & 31).unwrap_or(0);
+        text.push(char::from(*ALPHABET.get(place).unwrap_or(&b'0')));
+        bits >>= 5;
+    }
+    text
+}
+
+/// Thirty-two hexadecimal characters.
+pub(crate) fn token() -> String {
+    format!("{:016x}{:016x}", random(), random())
+}
+
+/// The standard library seeds its hasher from the system's randomness, anew for each state.
+fn random() -> u64 {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u128(std::time::UNIX_EPOCH.elapsed().map(|since| since.as_nanos()).unwrap_or(0));
+    hasher.finish()
+}

@@ -1,0 +1,167 @@
+//! The log of a run: append, compare, read back.
+//!
+//! A record is one blob at `run_no << 32 | seq`, so one step is one row in one B-tree. What is
+//! in the blob is left to the engine; which run has which number to `projection.rs`.
+
+use std::future::Future;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use tokio::sync::oneshot;
+use windlass_core::id::{InboxId, RunId};
+
+use crate::fault::{Fault, ReadError};
+use crate::projection::{self, Projection};
+use crate::store::Store;
+use crate::writer::{Durability, refusal, watch};
+use crate::{inbox, lease};
+
+/// The highest sequence number: the lower half of a position.
+const LAST_SEQ: u64 = u32::MAX as u64;
+
+/// What an owner adds to its run, all or nothing.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// The run.
+    pub run: RunId,
+    /// The last sequence number the owner knows of; 0 before the first record.
+    pub expected_seq: u64,
+    /// The epoch of the owner's lease.
+    pub epoch: u64,
+    /// The records, in order. Each gets the next sequence number.
+    pub bodies: Vec<Vec<u8>>,
+    /// What the commit must survive.
+    pub durability: Durability,
+    /// The requests from the inbox that these records answer.
+    pub taken: Vec<InboxId>,
+    /// What lists show from now on, if it changed.
+    pub projection: Option<Projection>,
+    /// The state after the last of these records, in place of an older snapshot.
+    pub snapshot: Option<Vec<u8>>,
+}
+
+/// Why nothing was appended.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// The log does not end where the owner thought.
+    #[error("run `{run}` is at step {found}, not at {expected}")]
+    Stale {
+        /// The run.
+        run: RunId,
+        /// Where the owner thought it ends.
+        expected: u64,
+        /// Where it ends.
+        found: u64,
+    },
+    /// Someone else owns the run by now.
+    #[error("run `{run}` belongs to owner number {current}, this is number {epoch}")]
+    Fenced {
+        /// The run.
+        run: RunId,
+        /// The epoch of whoever wanted to append.
+        epoch: u64,
+        /// The epoch of the owner.
+        current: u64,
+    },
+    /// There is no such run.
+    #[error("no run is named `{run}`")]
+    UnknownRun {
+        /// The name given.
+        run: RunId,
+    },
+    /// A request was taken before, or never put.
+    #[error("request `{id}` does not wait in the inbox of run `{run}`")]
+    NotPending {
+        /// The run.
+        run: RunId,
+        /// The request.
+        id: InboxId,
+    },
+    /// The run has as many records as fit.
+    #[error("the log of run `{run}` is full")]
+    LogFull {
+        /// The run.
+        run: RunId,
+    },
+    /// The database itself.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+refusal!(AppendError);
+
+/// One record of a log, or a snapshot taken after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its number, counted from 1.
+    pub seq: u64,
+    /// What was stored.
+    pub body: Vec<u8>,
+}
+
+/// What is needed to go on with a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The last snapshot, if one was kept.
+    pub snapshot: Option<Record>,
+    /// Every record after it.
+    pub tail: Vec<Record>,
+    /// The epoch of the last owner; 0 if there never was one.
+    pub epoch: u64,
+}
+
+impl Loaded {
+    /// The number of the last record.
+    pub /// Where a run stands before an append.
+struct Standing {
+    run_no: i64,
+    /// The epoch of its owner.
+    current: u64,
+    /// The number of its last record.
+    found: u64,
+}
+
+/// One statement for all three, because every step of every run asks.
+fn standing(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<Standing>> {
+    conn.prepare_cached(
+        "SELECT run_no,
+                coalesce((SELECT epoch FROM lease WHERE lease.run_no = run.run_no), 0),
+                coalesce((SELECT pos FROM event
+                          WHERE pos BETWEEN run.run_no << 32 AND run.run_no << 32 | 0xFFFFFFFF
+                          ORDER BY pos DESC LIMIT 1), 0)
+         FROM run WHERE id = ?1",
+    )?
+    .query_row([run.as_str()], |row| {
+        let (run_no, current) = (row.get(0)?, unsigned(row.get(1)?));
+        Ok(Standing { run_no, current, found: seq_of(row.get(2)?) })
+    })
+    .optional()
+}
+
+fn records(conn: &Connection, run_no: i64, from: u64, limit: usize) -> rusqlite::Result<Vec<Record>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let first = position(run_no, from.min(LAST_SEQ));
+    conn.prepare_cached("SELECT pos, body FROM event WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos LIMIT ?3")?
+        .query_map([first, position(run_no, LAST_SEQ), limit], |row| {
+            Ok(Record { seq: seq_of(row.get(0)?), body: row.get(1)? })
+        })?
+        .collect()
+}
+
+fn position(run_no: i64, seq: u64) -> i64 {
+    run_no << 32 | signed(seq & LAST_SEQ)
+}
+
+fn seq_of(position: i64) -> u64 {
+    unsigned(position) & LAST_SEQ
+}
+
+/// Sequence numbers and epochs are never near the sign bit.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// See [`signed`].
+pub(crate) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

@@ -1,0 +1,118 @@
+//! The handle to an open store: cheap to clone, shared by every task of a process.
+//!
+//! What can be asked of it is in the file of each topic (`log`, `projection`, `lease`, `inbox`).
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use windlass_core::id::RunId;
+
+use crate::fault::{Fault, ReadError};
+use crate::log::unsigned;
+use crate::open::{self, OpenError};
+use crate::writer::Writer;
+
+/// An open store. Clones share one writer thread; the last one to go closes the database.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    dir: PathBuf,
+    writer: Writer,
+    reader: Mutex<Connection>,
+}
+
+impl Store {
+    /// Opens the store in the state folder `dir`, making or migrating it where needed.
+    pub fn open(dir: &Path) -> Result<Store, OpenError> {
+        let opened = open::open(dir)?;
+        let presence = Arc::new(opened.presence);
+        let writer = Writer::start(opened.writer, dir.to_owned(), presence)
+            .map_err(|source| OpenError::Unwritable { dir: dir.to_owned(), source })?;
+        let inner = Inner { dir: dir.to_owned(), writer, reader: Mutex::new(opened.reader) };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// The state folder.
+    pub fn dir(&self) -> &Path {
+        &self.inner.dir
+    }
+
+    /// The folder of a run. Making it is left to the caller, except that a lease does.
+    ///
+    /// Whatever the id says, the folder lies directly below `runs`.
+    pub fn run_dir(&self, run: &RunId) -> PathBuf {
+        self.inner.dir.join("runs").join(folder_name(run))
+    }
+
+    /// A number that changes when anyone else, or this process, has committed something.
+    pub fn data_version(&self) -> Result<u64, Fault> {
+        let conn = self.reader();
+        let version = conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        Ok(unsigned(version))
+    }
+
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.inner.writer
+    }
+
+    /// Runs one batch of queries on the reader's connection, in one read transaction.
+    pub(crate) fn read<T>(
+        &self,
+        query: impl FnOnce(&Connection) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let conn = self.reader();
+        let seen = conn.unchecked_transaction()?;
+        let answer = query(&seen)?;
+        seen.commit()?;
+        Ok(answer)
+    }
+
+    fn reader(&self) -> std::sync::MutexGuard<'_, Connection> {
+        // A reader that panicked has left no transaction behind: it is rolled back on the way.
+        self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("dir", &self.inner.dir).finish_non_exhaustive()
+    }
+}
+
+/// Whether the id can be the name of a folder as it is.
+pub(crate) fn is_plain(run: &RunId) -> bool {
+    !run.as_str().is_empty() && run.as_str().len() <= 128 && folder_name(run) == run.as_str()
+}
+
+fn folder_name(run: &RunId) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = run.as_str().chars().map(|c| if plain(c) { c } else { '_' }).collect();
+    match name.strip_prefix('.') {
+        Some(rest) => format!("_{rest}"),
+        None if name.is_empty() => "_".to_owned(),
+        None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_id_leads_out_of_the_folder_of_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let runs = dir.path().join("runs");
+        for id in ["..", ".", "", "../x", "/etc", "a/b", "a\0b", ".hidden"] {
+            let run = RunId::new(id);
+            assert_eq!(store.run_dir(&run).parent(), Some(runs.as_path()), "{id:?}");
+            assert!(!is_plain(&run), "{id:?}");
+        }
+        assert_eq!(store.run_dir(&RunId::new("work-12-a1")), runs.join("work-12-a1"));
+        assert!(is_plain(&RunId::new("work-12-a1")));
+    }
+}

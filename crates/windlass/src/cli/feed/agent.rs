@@ -1,0 +1,145 @@
+//! What the agent says and does, as lines for people.
+
+use windlass_runtime::AgentEvent;
+
+use super::face::Style;
+use super::words::span;
+use super::wrap::{first, wrap};
+use crate::cli::plain::{plain, plain_line, plain_short};
+use crate::cli::screen::{Screen, Tone};
+
+/// How many lines of one text are shown while a run is watched.
+const LINES: usize = 12;
+/// The width of a tool's name, so that most summaries stand below each other.
+const NAME: usize = 5;
+
+/// The lines of one event; most say nothing a person needs.
+pub(super) fn lines(screen: Screen, style: Style, event: &AgentEvent) -> Vec<String> {
+    match event {
+        AgentEvent::Text { text, side, .. } => speech(screen, style, text, *side),
+        AgentEvent::Thinking { text, side } if style.thinking => thought(screen, style, text, *side),
+        AgentEvent::ToolUse { name, summary, side, .. } => vec![tool(screen, name, summary, *side)],
+        AgentEvent::ToolResult { is_error: true, text, side, .. } => vec![tool_error(screen, text, *side)],
+        AgentEvent::ApiError { text, error, .. } => {
+            let text = if text.is_empty() { error } else { text };
+            vec![screen.paint(Tone::Bad, &format!("  error: {}", plain_short(text, 200)))]
+        }
+        AgentEvent::Retry(retry) => {
+            let wait = span(retry.delay_ms);
+            let (what, number, most) = (plain_line(&retry.error), retry.attempt, retry.max_retries);
+            vec![screen.paint(Tone::Careful, &format!("  {what}: the CLI tries again in {wait} ({number} of {most})"))]
+        }
+        AgentEvent::Notice { text, .. } if !text.is_empty() => {
+            vec![screen.paint(Tone::Faint, &format!("  note: {}", plain_short(text, 200)))]
+        }
+        AgentEvent::Warning { what } => {
+            vec![screen.paint(Tone::Careful, &format!("  warning: {}", plain_short(what, 200)))]
+        }
+        AgentEvent::SessionInit { .. }
+        | AgentEvent::Thinking { .. }
+        | AgentEvent::ToolResult { .. }
+        | AgentEvent::Spent { .. }
+        | AgentEvent::RateLimit(_)
+        | AgentEvent::Notice { .. }
+        | AgentEvent::Result(_)
+        | AgentEvent::Unknown { .. } => Vec::new(),
+    }
+}
+
+/// Where a line begins: a subagent's words stand further in.
+fn indent(side: bool) -> &'static str {
+    if side { "    | " } else { "  " }
+}
+
+fn speech(screen: Screen, style: Style, text: &str, side: bool) -> Vec<String> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    bounded(style, wrap(&plain(text), indent(side), screen.width), side)
+}
+
+fn thought(screen: Screen, style: Style, text: &str, side: bool) -> Vec<String> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    let lines = bounded(style, wrap(&plain(text), &format!("{}~ ", indent(side)), screen.width), side);
+    lines.iter().map(|line| screen.paint(Tone::Faint, line)).collect()
+}
+
+fn bounded(style: Style, lines: Vec<String>, side: bool) -> Vec<String> {
+    if style.whole {
+        return lines;
+    }
+    let (mut shown, hidden) = first(lines, LINES);
+    if hidden > 0 {
+        shown.push(format!("{}... ({hidden} more lines)", indent(side)));
+    }
+    shown
+}
+
+fn tool(screen: Screen, name: &str, summary: &str, side: bool) -> String {
+    let name = plain_line(name);
+    let room = screen.width.saturating_sub(indent(side).len() + name.len().max(NAME) + 2).max(10);
+    let padded = format!("{name:NAME$}");
+    let summary = plain_short(summary, room);
+    format!("{}{}  {summary}", indent(side), screen.paint(Tone::Strong, &padded)).trim_end().to_owned()
+}
+
+fn tool_error(screen: Screen, text: &str, side: bool) -> String {
+    let room = screen.width.saturating_sub(12).max(10);
+    screen.paint(Tone::Bad, &format!("{}  error: {}", indent(side), plain_short(text, room)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(event: &AgentEvent) -> Vec<String> {
+        lines(Screen::plain(), Style::default(), event)
+    }
+
+    #[test]
+    fn a_tool_call_is_one_line() {
+        let event = AgentEvent::ToolUse {
+            id: "t".to_owned(),
+            name: "Bash".to_owned(),
+            summary: format!("cargo test\n&& echo {}", "x".repeat(200)),
+            side: false,
+        };
+        let lines = show(&event);
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].starts_with("  Bash   cargo test && echo xxx") && lines[0].ends_with("..."), "{lines:?}");
+        assert!(lines[0].chars().count() <= 80);
+    }
+
+    #[test]
+    fn thoughts_are_shown_only_when_asked_for() {
+        let event = AgentEvent::Thinking { text: "hm".to_owned(), side: false };
+        assert!(show(&event).is_empty());
+        let style = Style { thinking: true, ..Style::default() };
+        assert_eq!(lines(Screen::plain(), style, &event), ["  ~ hm"]);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_while_watching_and_whole_in_the_logs() {
+        let text = "line\n".repeat(40);
+        let event = AgentEvent::Text { text, message_id: "m".to_owned(), side: false };
+        assert_eq!(show(&event).len(), LINES + 1);
+        let whole = Style { whole: true, ..Style::default() };
+        assert_eq!(lines(Screen::plain(), whole, &event).len(), 40);
+    }
+
+    #[test]
+    fn no_control_character_of_an_agent_is_printed() {
+        let evil = "\u{1b}]0;title\u{7}\u{1b}[2J\r".to_owned();
+        let events = [
+            AgentEvent::Text { text: evil.clone(), message_id: evil.clone(), side: true },
+            AgentEvent::ToolUse { id: evil.clone(), name: evil.clone(), summary: evil.clone(), side: false },
+            AgentEvent::Warning { what: evil.clone() },
+            AgentEvent::Notice { about: evil.clone(), text: evil },
+        ];
+        for line in events.iter().flat_map(show) {
+            assert!(!line.chars().any(char::is_control), "{line:?}");
+        }
+    }
+}

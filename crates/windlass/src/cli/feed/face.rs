@@ -1,0 +1,98 @@
+//! One of the ways to look at a run: lines for people, JSON for programs, or nothing.
+
+use windlass_core::event::Record;
+use windlass_core::id::{EffectId, RunId};
+use windlass_core::time::Moment;
+use windlass_runtime::AgentEvent;
+
+use super::human::Human;
+use super::json::Lines;
+use crate::cli::output::Out;
+use crate::cli::screen::Screen;
+
+/// How much of it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Style {
+    /// What the agent thinks, too.
+    pub(crate) thinking: bool,
+    /// Long texts to their end.
+    pub(crate) whole: bool,
+}
+
+/// Who looks.
+pub(crate) enum Face {
+    /// A person.
+    Human(Box<Human>),
+    /// A program.
+    Json(Lines),
+    /// Nobody.
+    Quiet,
+}
+
+impl Face {
+    /// Lines for people.
+    pub(crate) fn human(screen: Screen, style: Style, run: &RunId) -> Face {
+        Face::Human(Box::new(Human::new(screen, style, run.clone())))
+    }
+
+    /// JSON, a line an object.
+    pub(crate) fn json(run: &RunId, style: Style) -> Face {
+        Face::Json(Lines::new(run.clone(), style))
+    }
+
+    /// Shows a record of the log.
+    pub(crate) fn record(&mut self, out: &mut Out, record: &Record) {
+        let lines = match self {
+            Face::Human(human) => human.record(record),
+            Face::Json(json) => json.record(record),
+            Face::Quiet => return,
+        };
+        self.write(out, &lines);
+    }
+
+    /// Shows what the agent said or did.
+    pub(crate) fn agent(&mut self, out: &mut Out, effect: &EffectId, event: &AgentEvent, at: Moment) {
+        let lines = match self {
+            Face::Human(human) => human.agent(event),
+            Face::Json(json) => json.agent(effect, event, at).into_iter().collect(),
+            Face::Quiet => return,
+        };
+        self.write(out, &lines);
+    }
+
+    /// Says something beside the feed.
+    pub(crate) fn remark(&mut self, out: &mut Out, text: &str) {
+        match self {
+            Face::Human(_) => self.write(out, &[text.to_owned()]),
+            Face::Json(_) => crate::cli::report::note(text),
+            Face::Quiet => {}
+        }
+    }
+
+    /// Draws the progress line again, on a terminal.
+    pub(crate) fn tick(&mut self, out: &mut Out, now: Moment) {
+        if let Face::Human(human) = self
+            && let Some(line) = human.progress(now)
+        {
+            out.text(&line);
+        }
+    }
+
+    /// Takes the progress line away.
+    pub(crate) fn settle(&mut self, out: &mut Out) {
+        if let Face::Human(human) = self {
+            out.text(human.clear());
+        }
+    }
+
+    /// Writes lines above the progress line.
+    pub(crate) fn write(&mut self, out: &mut Out, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        self.settle(out);
+        for line in lines {
+            out.line(line);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The feed for people: a header, iterations, what the agent does, checks, waits.
+//!
+//! Readable without colour. A line at the bottom says how far the run is, on a terminal only.
+
+use windlass_core::event::{Event, Record, SessionEnd};
+use windlass_core::hook::Answer;
+use windlass_core::id::RunId;
+use windlass_core::looping::verdict::CheckResult;
+use windlass_core::run::{News, Waiting};
+use windlass_core::spec::Spec;
+use windlass_core::time::Moment;
+use windlass_core::usage::Usage;
+use windlass_runtime::AgentEvent;
+
+use super::agent;
+use super::ask;
+use super::face::Style;
+use super::words::{self, span};
+use super::wrap::{first, wrap};
+use crate::cli::plain::{plain, plain_line, plain_short, shorten};
+use crate::cli::screen::{Screen, Tone};
+
+/// How many lines of a failed check are shown.
+const CHECK_LINES: usize = 10;
+/// Goes to the first column and empties the line.
+const CLEAR: &str = "\r\u{1b}[K";
+
+/// A person who looks at a run.
+pub(crate) struct Human {
+    screen: Screen,
+    style: Style,
+    run: RunId,
+    started: Option<Moment>,
+    most: u32,
+    iteration: u32,
+    /// An iteration that began and has no line yet.
+    heading: Option<u32>,
+    phase: &'static str,
+    usage: Usage,
+    drawn: bool,
+}
+
+impl Human {
+    /// Nothing is shown yet.
+    pub(crate) fn new(screen: Screen, style: Style, run: RunId) -> Human {
+        Human {
+            screen,
+            style,
+            run,
+            started: None,
+            most: 0,
+            iteration: 0,
+            heading: None,
+            phase: "preparing",
+            usage: Usage::default(),
+            drawn: false,
+        }
+    }
+
+    /// The lines of a record.
+    pub(crate) fn record(&mut self, record: &Record) -> Vec<String> {
+        let mut lines = self.event(record);
+        for news in &record.news {
+            lines.extend(self.news(news, record.at));
+        }
+        lines
+    }
+
+    fn event(&mut self, record: &Record) -> Vec<String> {
+        match &record.event {
+            Event::RunStarted { spec } => {
+                self.started = Some(record.at);
+                self.header(spec)
+            }
+            Event::SessionEnded { end, .. } => {
+                self.ended(end);
+                Vec::new()
+            }
+            Event::ChecksFinished { results, .. } => results.iter().flat_map(|result| self.check(result)).collect(),
+            Event::CancelAsked { .. } => vec!["cancelling: the agent is ended, then everything is put away".to_owned()],
+            Event::OwnerChanged
+            | Event::Prepared { .. }
+            | Event::SessionStarted { .. }
+            | Event::HookAsked { .. }
+            | Event::Inspected { .. }
+            | Event::WaitOver { .. }
+            | Event::RunTimedOut
+            | Event::PersonAnswered { .. }
+            | Event::CleanedUp => Vec::new(),
+        }
+    }
+
+    fn ended(&mut self, end: &SessionEnd) {
+        self.usage.add(&end.usage);
+        self.phase = "judging";
+    }
+
+    /// What is run, on what, where and within which bounds.
+    fn header(&mut self, spec: &Spec) -> Vec<String> {
+        let dot = self.screen.dot();
+        let title = format!("{} on {}{dot}run {}", plain_line(&spec.workflow), plain_line(&spec.driver.name), self.run);
+        let mut facts = vec![format!("isolation {}", spec.isolation.word())];
+        if let Some(rules) = spec.node.rules() {
+            self.most = rules.max_iterations;
+            facts.insert(0, format!("{} mode", rules.mode.word()));
+            facts.insert(1, bound(rules.max_iterations));
+        }
+        if !spec.checks.is_empty() {
+            let names: Vec<String> = spec.checks.iter().map(|check| plain_line(&check.name)).collect();
+            facts.push(format!("checks: {}", names.join(", ")));
+        }
+        vec![
+            self.screen.paint(Tone::Strong, &title),
+            format!("  in {}", plain_line(&spec.workspace)),
+            format!("  {}", facts.join(dot)),
+        ]
+    }
+
+    fn news(&mut self, news: &News, at: Moment) -> Vec<String> {
+        match news {
+            News::SessionStarted { iteration, attempt, resumed, .. } => self.session(*iteration, *attempt, *resumed),
+            News::HookDecided { tool, answer, .. } => self.decision(tool.as_deref(), answer),
+            News::IterationFinished { iteration, goes_on, .. } => {
+                self.heading = goes_on.then_some(iteration + 1);
+                Vec::new()
+            }
+            News::Waiting(waiting) => self.waiting(waiting, at),
+            News::WaitOver => {
+                self.phase = "working";
+                vec![self.screen.paint(Tone::Careful, "  going on")]
+            }
+            News::TakenOver => vec![format!("  taken over: going on where it stood")],
+            News::Retrying { what, attempt } => {
+                let text = format!("  {}: trying again (attempt {attempt})", plain_short(what, 200));
+                vec![self.screen.paint(Tone::Careful, &text)]
+            }
+            // The summary is made where the changed files are known.
+            News::Finished { .. } => Vec::new(),
+        }
+    }
+
+    fn session(&mut self, iteration: u32, attempt: u32, resumed: bool) -> Vec<String> {
+        self.phase = "working";
+        self.heading = (iteration != self.iteration).then_some(iteration);
+        let lines = self.heading();
+        if attempt == 1 || !lines.is_empty() {
+            return lines;
+        }
+        let how = if resumed { "the session goes on" } else { "a new session begins" };
+        vec![self.screen.paint(Tone::Faint, &format!("  {how} (attempt {attempt})"))]
+    }
+
+    /// The line that opens an iteration, once.
+    fn heading(&mut self) -> Vec<String> {
+        let Some(iteration) = self.heading.take() else { return Vec::new() };
+        self.iteration = iteration;
+        self.phase = "working";
+        vec![String::new(), self.screen.paint(Tone::Strong, &self.place())]
+    }
+
+    fn place(&self) -> String {
+        match self.most {
+            0 => format!("iteration {}", self.iteration),
+            most => format!("iteration {} of {most}", self.iteration),
+        }
+    }
+
+    /// Only refusals are told: what is allowed is seen being done.
+    fn decision(&self, tool: Option<&str>, answer: &Answer) -> Vec<String> {
+        let Answer::Deny { reason } = answer else { return Vec::new() };
+        let tool = plain_line(tool.unwrap_or("question"));
+        vec![self.screen.paint(Tone::Bad, &format!("  denied {tool}: {}", plain_short(reason, 200)))]
+    }
+
+    fn waiting(&mut self, waiting: &Waiting, at: Moment) -> Vec<String> {
+        self.phase = "waiting";
+        let text = match waiting {
+            Waiting::RateLimit { until } => {
+                let (clock, wait) = (words::clock(*until), span(until.since(at)));
+                vec![format!("usage limit reached: waiting until {clock} (in {wait})")]
+            }
+            Waiting::Retry { until, what } => {
+                vec![format!("{}: trying again in {}", plain_short(what, 200), span(until.since(at)))]
+            }
+            Waiting::Person(ask) => {
+                self.phase = "waiting for you";
+                ask::describe(&self.run, ask)
+            }
+        };
+        text.iter().map(|line| self.screen.paint(Tone::Careful, &format!("  {line}"))).collect()
+    }
+
+    fn check(&self, result: &CheckResult) -> Vec<String> {
+        let sign = self.screen.check(result.passed);
+        let name = plain_line(&result.name);
+        if result.passed {
+            return vec![format!("  {sign} {name}")];
+        }
+        let mut lines = vec![format!("  {sign} {name}: {}", plain_short(&result.how, 100))];
+        // The end of the output is where a failure is told.
+        let mut output = wrap(&plain(&result.output), "      ", self.screen.width);
+        let skipped = if self.style.whole { 0 } else { output.len().saturating_sub(CHECK_LINES) };
+        output.drain(..skipped);
+        let (output, _) = first(output, usize::MAX);
+        lines.extend(output.into_iter().filter(|line| !line.trim().is_empty()));
+        lines
+    }
+
+    /// The lines of what the agent said or did.
+    pub(crate) fn agent(&mut self, event: &AgentEvent) -> Vec<String> {
+        let lines = agent::lines(self.screen, self.style, event);
+        if lines.is_empty() {
+            return lines;
+        }
+        let mut all = self.heading();
+        all.extend(lines);
+        all
+    }
+
+    /// The progress line, drawn in place; nothing where lines cannot be redrawn.
+    pub(crate) fn progress(&mut self, now: Moment) -> Option<String> {
+        if !self.screen.redraws {
+            return None;
+        }
+        let elapsed = self.started.map_or(0, |started| now.since(started));
+        let mut facts = vec![self.phase.to_owned(), span(elapsed / 1000 * 1000)];
+        if self.iteration > 0 {
+            facts.insert(0, self.place());
+        }
+        if let Some(cost) = self.usage.cost_usd {
+            facts.push(format!("${cost:.2}"));
+        }
+        let text = shorten(&facts.join(self.screen.dot()), self.screen.width.saturating_sub(1));
+        self.drawn = true;
+        Some(format!("{CLEAR}{}", self.screen.paint(Tone::Faint, &text)))
+    }
+
+    /// What takes the progress line away; empty when there is none.
+    pub(crate) fn clear(&mut self) -> &'static str {
+        if std::mem::take(&mut self.drawn) { CLEAR } else { "" }
+    }
+}
+
+fn bound(most: u32) -> String {
+    match most {
+        0 => "no limit of iterations".to_owned(),
+        most => format!("at most {}", words::count(u64::from(most), "iteration")),
+    }
+}

@@ -1,0 +1,214 @@
+//! A run as JSON, one versioned object a line: `{"v":1,"type","ts","run","data"}`.
+//!
+//! Foreign text is left as it is: JSON escapes control characters, and a program wants the
+//! bytes.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use windlass_core::event::{Event, Record};
+use windlass_core::hook::{Answer, question_texts};
+use windlass_core::id::{EffectId, RunId};
+use windlass_core::run::{News, Waiting};
+use windlass_core::spec::Spec;
+use windlass_core::time::Moment;
+use windlass_runtime::AgentEvent;
+
+use super::face::Style;
+use crate::exit::Exit;
+
+/// The version of every line.
+const VERSION: u32 = 1;
+
+/// A program that looks at a run.
+pub(crate) struct Lines {
+    run: RunId,
+    style: Style,
+}
+
+impl Lines {
+    /// Lines about one run.
+    pub(crate) fn new(run: RunId, style: Style) -> Lines {
+        Lines { run, style }
+    }
+
+    /// The lines of a record.
+    pub(crate) fn record(&self, record: &Record) -> Vec<String> {
+        let first = match &record.event {
+            Event::RunStarted { spec } => Some(self.line("run.started", record.at, started(spec))),
+            _ => None,
+        };
+        let news = record.news.iter().map(|news| {
+            let (kind, data) = told(news);
+            self.line(kind, record.at, data)
+        });
+        first.into_iter().chain(news).collect()
+    }
+
+    /// The line of what an agent said or did; none for thoughts nobody asked for.
+    pub(crate) fn agent(&self, effect: &EffectId, event: &AgentEvent, at: Moment) -> Option<String> {
+        if matches!(event, AgentEvent::Thinking { .. }) && !self.style.thinking {
+            return None;
+        }
+        let mut data = serde_json::to_value(event).unwrap_or_default();
+        if let Value::Object(map) = &mut data {
+            map.insert("iteration".to_owned(), effect.iteration.into());
+            map.insert("attempt".to_owned(), effect.attempt.into());
+        }
+        Some(self.line("session.event", at, data))
+    }
+
+    fn line(&self, kind: &str, at: Moment, data: Value) -> String {
+        envelope(kind, at, Some(&self.run), data)
+    }
+}
+
+/// One line.
+pub(crate) fn envelope(kind: &str, at: Moment, run: Option<&RunId>, data: Value) -> String {
+    json!({"v": VERSION, "type": kind, "ts": rfc3339(at), "run": run.map(RunId::as_str), "data": data}).to_string()
+}
+
+/// UTC with milliseconds.
+pub(crate) fn rfc3339(at: Moment) -> String {
+    let stamp = Timestamp::from_millisecond(at.0).unwrap_or(Timestamp::UNIX_EPOCH);
+    format!("{stamp:.3}")
+}
+
+fn started(spec: &Spec) -> Value {
+    let rules = spec.node.rules();
+    json!({
+        "workflow": spec.workflow,
+        "driver": spec.driver.name,
+        "model": spec.driver.model,
+        "workspace": spec.workspace,
+        "input": spec.input,
+        "max_iterations": rules.map_or(1, |rules| rules.max_iterations),
+        "mode": rules.map(|rules| rules.mode.word()),
+        "isolation": spec.isolation.word(),
+        "checks": spec.checks.iter().map(|check| check.name.as_str()).collect::<Vec<_>>(),
+    })
+}
+
+/// The type and the data of one piece of news.
+fn told(news: &News) -> (&'static str, Value) {
+    match news {
+        News::SessionStarted { session, iteration, attempt, resumed } => (
+            "session.started",
+            json!({"session": session, "iteration": iteration, "attempt": attempt, "resumed": resumed}),
+        ),
+        News::HookDecided { hook, asked, tool, answer } => {
+            let (decision, reason) = decided(answer);
+            let data = json!({"hook": hook, "asked": asked, "tool": tool, "decision": decision, "reason": reason});
+            ("hook.decision", data)
+        }
+        News::IterationFinished { iteration, checks, goes_on, feedback } => {
+            let check = |(name, passed): &(String, bool)| json!({"name": name, "passed": passed});
+            let checks: Vec<Value> = checks.iter().map(check).collect();
+            let data = json!({"iteration": iteration, "checks": checks, "goes_on": goes_on, "feedback": feedback});
+            ("iteration.finished", data)
+        }
+        News::Waiting(waiting) => ("run.waiting", waits(waiting)),
+        News::WaitOver => ("run.resumed", json!({"after": "wait"})),
+        News::TakenOver => ("run.resumed", json!({"after": "crash"})),
+        News::Retrying { what, attempt } => ("run.retrying", json!({"what": what, "attempt": attempt})),
+        News::Finished { outcome, iterations, usage } => (
+            "run.finished",
+            json!({
+                "status": outcome.status.word(),
+                "reason": outcome.reason.word(),
+                "detail": outcome.detail,
+                "iterations": iterations,
+                "usage": usage,
+                "cost_usd": usage.cost_usd,
+                "exit_code": Exit::of_outcome(outcome).code(),
+            }),
+        ),
+    }
+}
+
+fn decided(answer: &Answer) -> (&'static str, Option<&str>) {
+    match answer {
+        Answer::Pass => ("pass", None),
+        Answer::Allow { .. } => ("allow", None),
+        Answer::Deny { reason } => ("deny", Some(reason)),
+        Answer::Block { reason } => ("block", Some(reason)),
+    }
+}
+
+fn waits(waiting: &Waiting) -> Value {
+    match waiting {
+        Waiting::RateLimit { until } => json!({"on": "rate_limit", "until": rfc3339(*until)}),
+        Waiting::Retry { until, what } => json!({"on": "retry", "until": rfc3339(*until), "what": what}),
+        Waiting::Person(ask) => match &ask.tool {
+            Some(tool) => json!({"on": "permission", "hook": ask.hook, "tool": tool, "input": ask.input}),
+            None => {
+                let questions = question_texts(&ask.input);
+                json!({"on": "question", "hook": ask.hook, "question": questions.first(), "questions": questions,
+                    "input": ask.input})
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::id::{HookId, NodeId, Verb};
+    use windlass_core::run::{Ask, Outcome, Reason, Status};
+    use windlass_core::usage::Usage;
+
+    use super::*;
+
+    fn one(news: News) -> Value {
+        let record = Record { v: 1, at: Moment(1_700_000_000_123), event: Event::CleanedUp, effects: vec![], news: vec![news] };
+        let lines = Lines::new(RunId::new("k3f9"), Style::default()).record(&record);
+        assert_eq!(lines.len(), 1);
+        serde_json::from_str(&lines[0]).unwrap()
+    }
+
+    #[test]
+    fn the_end_of_a_run_is_complete() {
+        let outcome = Outcome::new(Status::Exhausted, Reason::MaxIterations);
+        let usage = Usage { output_tokens: 5, cost_usd: Some(0.5), ..Usage::default() };
+        let line = one(News::Finished { outcome, iterations: 3, usage });
+        assert_eq!(
+            line,
+            json!({"v": 1, "type": "run.finished", "ts": "2023-11-14T22:13:20.123Z", "run": "k3f9", "data": {
+                "status": "exhausted", "reason": "max_iterations", "detail": null, "iterations": 3,
+                "usage": {"input_tokens": 0, "output_tokens": 5, "cache_read_tokens": 0, "cache_write_tokens": 0,
+                    "cost_usd": 0.5},
+                "cost_usd": 0.5, "exit_code": 9}})
+        );
+    }
+
+    #[test]
+    fn a_decision_names_what_was_asked_and_what_was_told() {
+        let answer = Answer::Deny { reason: "not in strict".to_owned() };
+        let line = one(News::HookDecided {
+            hook: HookId::new("h"),
+            asked: "tool".to_owned(),
+            tool: Some("WebFetch".to_owned()),
+            answer,
+        });
+        let data = json!({"hook": "h", "asked": "tool", "tool": "WebFetch", "decision": "deny", "reason": "not in strict"});
+        assert_eq!((line["type"].as_str(), &line["data"]), (Some("hook.decision"), &data));
+    }
+
+    #[test]
+    fn a_wait_for_a_person_carries_the_question() {
+        let input = json!({"questions": [{"question": "Which port?"}]});
+        let line = one(News::Waiting(Waiting::Person(Ask { hook: HookId::new("h"), tool: None, input })));
+        assert_eq!(line["data"]["on"], "question");
+        assert_eq!(line["data"]["question"], "Which port?");
+    }
+
+    #[test]
+    fn what_an_agent_says_is_one_line_whatever_it_contains() {
+        let effect = EffectId { node: NodeId::new("loop"), iteration: 2, attempt: 1, verb: Verb::Session };
+        let text = "a\nb\u{1b}[31m\u{2028}".to_owned();
+        let event = AgentEvent::Text { text: text.clone(), message_id: "m".to_owned(), side: false };
+        let line = Lines::new(RunId::new("r"), Style::default()).agent(&effect, &event, Moment(0)).unwrap();
+        assert!(!line.chars().any(char::is_control));
+        let line: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(line["data"]["text"], Value::String(text));
+        assert_eq!((&line["data"]["kind"], &line["data"]["iteration"]), (&json!("text"), &json!(2)));
+    }
+}

@@ -1,0 +1,19 @@
+//! What a run shows of itself: the same records and agent events, live or replayed, as lines
+//! for people or as JSON.
+//!
+//! Rendering is pure: items in, lines out. Where they come from is `drive.rs` and `logs.rs`.
+
+mod agent;
+mod ask;
+mod face;
+mod human;
+mod json;
+mod summary;
+pub(crate) mod words;
+mod wrap;
+
+pub(crate) use ask::describe as describe_ask;
+pub(crate) use face::{Face, Style};
+pub(crate) use human::Human;
+pub(crate) use json::{Lines, envelope, rfc3339};
+pub(crate) use summary::{Ending, summary};

@@ -1,0 +1,97 @@
+//! The end of a run in a few lines: how and why, what it took, what changed, how to see more.
+
+use windlass_core::id::RunId;
+use windlass_core::run::{Outcome, Status};
+use windlass_core::usage::Usage;
+
+use super::words::{self, cost, count, span, tokens};
+use crate::cli::plain::plain;
+use crate::cli::screen::{Screen, Tone};
+
+/// How many changed files are listed.
+const FILES: usize = 20;
+
+/// What is told at the end.
+pub(crate) struct Ending<'a> {
+    /// The run.
+    pub(crate) run: &'a RunId,
+    /// How and why it ended.
+    pub(crate) outcome: &'a Outcome,
+    /// Turns.
+    pub(crate) iterations: u32,
+    /// From start to end.
+    pub(crate) elapsed_ms: u64,
+    /// What it spent.
+    pub(crate) usage: &'a Usage,
+    /// Changed files, as git shows them.
+    pub(crate) changes: &'a [String],
+}
+
+/// The lines.
+pub(crate) fn summary(screen: Screen, ending: &Ending<'_>) -> Vec<String> {
+    let tone = match ending.outcome.status {
+        Status::Completed => Tone::Good,
+        Status::Blocked | Status::Exhausted | Status::Cancelled => Tone::Careful,
+        Status::Failed => Tone::Bad,
+    };
+    let facts = [
+        count(u64::from(ending.iterations), "iteration"),
+        span(ending.elapsed_ms),
+        tokens(ending.usage),
+        cost(ending.usage.cost_usd),
+    ];
+    let mut lines = vec![
+        String::new(),
+        screen.paint(tone, &words::outcome(ending.outcome)),
+        format!("  {}", facts.join(screen.dot())),
+    ];
+    lines.extend(changes(ending.changes));
+    lines.push(format!("  more: windlass show {run}, windlass logs {run}", run = ending.run));
+    lines
+}
+
+fn changes(changes: &[String]) -> Vec<String> {
+    if changes.is_empty() {
+        return vec!["  no files changed".to_owned()];
+    }
+    let mut lines = vec!["  changed:".to_owned()];
+    // The last line is git's own sum.
+    let hidden = changes.len().saturating_sub(FILES + 1);
+    let (files, sum) = changes.split_at(changes.len() - 1);
+    lines.extend(files.iter().take(FILES).map(|line| format!("    {}", plain(line.trim()))));
+    if hidden > 0 {
+        lines.push(format!("    ... ({hidden} more files)"));
+    }
+    lines.extend(sum.iter().map(|line| format!("    {}", plain(line.trim()))));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::run::Reason;
+
+    use super::*;
+
+    #[test]
+    fn says_how_why_how_much_and_what_changed() {
+        let outcome = Outcome::new(Status::Completed, Reason::Marker);
+        let usage = Usage { input_tokens: 11_300, output_tokens: 950, cost_usd: Some(0.079), ..Usage::default() };
+        let changes = [" greet.sh | 4 ++++".to_owned(), " 1 file changed, 4 insertions(+)".to_owned()];
+        let ending = Ending {
+            run: &RunId::new("k3f9"),
+            outcome: &outcome,
+            iterations: 2,
+            elapsed_ms: 14_000,
+            usage: &usage,
+            changes: &changes,
+        };
+        let expected = "
+completed: the completion marker stands in the tracker
+  2 iterations, 14 s, 11,300 tokens in, 950 out, $0.08
+  changed:
+    greet.sh | 4 ++++
+    1 file changed, 4 insertions(+)
+  more: windlass show k3f9, windlass logs k3f9";
+        assert_eq!(summary(Screen::plain(), &ending).join("\n"), expected);
+    }
+}

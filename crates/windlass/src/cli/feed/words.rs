@@ -1,0 +1,141 @@
+//! Facts in words: why a run ended, how long, how much, when.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use windlass_core::run::{Outcome, Reason};
+use windlass_core::time::Moment;
+use windlass_core::usage::Usage;
+
+use crate::cli::plain::plain_line;
+
+/// Why a run ended, as a sentence without its full stop.
+pub(crate) fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Marker => "the completion marker stands in the tracker",
+        Reason::Promise => "the agent kept its completion promise",
+        Reason::TurnDone => "the turn is done",
+        Reason::BlockedMarker => "the agent says it cannot go on",
+        Reason::Stuck => "nothing changed for several iterations",
+        Reason::Question => "the agent asked a question and nobody may answer",
+        Reason::Permission => "a tool needed a permission and nobody may give it",
+        Reason::MaxIterations => "all iterations are spent",
+        Reason::MissingTracker => "the tracker is gone or cannot be read",
+        Reason::HookTransport => "tools were used and no hook arrived",
+        Reason::ChecksFailed => "the checks failed",
+        Reason::AgentFailed => "the agent failed",
+        Reason::TransientErrors => "an error that should pass did not",
+        Reason::Interrupted => "the agent's process was cut off again and again",
+        Reason::Timeout => "time is up",
+        Reason::PrepareFailed => "the run could not be prepared",
+        Reason::PluginStopped => "the plugin ended its loop before it was done",
+        Reason::User => "somebody cancelled it",
+    }
+}
+
+/// How and why a run ended.
+pub(crate) fn outcome(outcome: &Outcome) -> String {
+    let why = reason(outcome.reason);
+    match outcome.detail.as_deref().map(plain_line).filter(|detail| !detail.is_empty() && detail != why) {
+        Some(detail) => format!("{}: {why}: {detail}", outcome.status.word()),
+        None => format!("{}: {why}", outcome.status.word()),
+    }
+}
+
+/// A stretch of time: `3 s`, `2 min 5 s`, `1 h 4 min`.
+pub(crate) fn span(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0 if ms > 0 => format!("{ms} ms"),
+        0..=59 => format!("{seconds} s"),
+        60..=3599 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..=172_799 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// How long ago, in one unit.
+pub(crate) fn ago(ms: u64) -> String {
+    let minutes = ms / 60_000;
+    match minutes {
+        0 => format!("{} s", ms / 1000),
+        1..=59 => format!("{minutes} min"),
+        60..=2879 => format!("{} h", minutes / 60),
+        _ => format!("{} days", minutes / 1440),
+    }
+}
+
+/// A number that can be read: `12,345`.
+pub(crate) fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 iteration`, `2 iterations`.
+pub(crate) fn count(value: u64, one: &str) -> String {
+    if value == 1 { format!("1 {one}") } else { format!("{} {one}s", number(value)) }
+}
+
+/// Money, or that nobody said how much.
+pub(crate) fn cost(usd: Option<f64>) -> String {
+    usd.map_or_else(|| "cost not reported".to_owned(), |usd| format!("${usd:.2}"))
+}
+
+/// Tokens read and written.
+pub(crate) fn tokens(usage: &Usage) -> String {
+    let read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+    format!("{} tokens in, {} out", number(read), number(usage.output_tokens))
+}
+
+/// The clock on the wall of whoever reads it: `14:05`.
+pub(crate) fn clock(moment: Moment) -> String {
+    local(moment, "%H:%M")
+}
+
+/// Day and time, local.
+pub(crate) fn date(moment: Moment) -> String {
+    local(moment, "%Y-%m-%d %H:%M:%S")
+}
+
+fn local(moment: Moment, format: &str) -> String {
+    let stamp = Timestamp::from_millisecond(moment.0).unwrap_or(Timestamp::UNIX_EPOCH);
+    stamp.to_zoned(TimeZone::system()).strftime(format).to_string()
+}
+
+/// This moment.
+pub(crate) fn now() -> Moment {
+    Moment(Timestamp::now().as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::run::Status;
+
+    use super::*;
+
+    #[test]
+    fn time_reads_as_people_say_it() {
+        assert_eq!([span(40), span(3_000), span(125_000), span(3_840_000)], ["40 ms", "3 s", "2 min 5 s", "1 h 4 min"]);
+        assert_eq!([ago(5_000), ago(125_000), ago(7_200_000), ago(400_000_000)], ["5 s", "2 min", "2 h", "4 days"]);
+    }
+
+    #[test]
+    fn numbers_have_separators() {
+        assert_eq!([number(7), number(1234), number(1_234_567)], ["7", "1,234", "1,234,567"]);
+        assert_eq!(cost(Some(0.079)), "$0.08");
+        assert_eq!(cost(None), "cost not reported");
+    }
+
+    #[test]
+    fn an_outcome_says_how_why_and_the_rest() {
+        let ended = Outcome::new(Status::Failed, Reason::AgentFailed).because("API error\u{1b}[1m 400");
+        assert_eq!(outcome(&ended), "failed: the agent failed: API error^[[1m 400");
+        assert_eq!(outcome(&Outcome::new(Status::Completed, Reason::Marker)), "completed: the completion marker stands in the tracker");
+    }
+}

@@ -1,0 +1,96 @@
+//! Foreign text made harmless: whatever an agent, a repository or a file says, it cannot move
+//! the cursor, change a colour or turn the direction of writing.
+//!
+//! The one place for that: everything shown that we did not write ourselves passes here.
+
+/// The text with every control character made visible; lines stay lines.
+pub(crate) fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' => shown.push('\n'),
+            '\t' => shown.push_str("    "),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            c if is_harmful(c) => shown.push_str(&visible(c)),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The same on one line: any run of white space is one blank.
+pub(crate) fn plain_line(text: &str) -> String {
+    plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// On one line and no longer than that.
+pub(crate) fn plain_short(text: &str, most: usize) -> String {
+    shorten(&plain_line(text), most)
+}
+
+/// The beginning of a text that is too long, with `...` at its end.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(3)).collect();
+    format!("{}...", kept.trim_end())
+}
+
+/// Control characters, and the invisible ones that reorder or hide text.
+fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// `^[` for Escape as terminals write it, `\u{202e}` for what has no such name.
+fn visible(c: char) -> String {
+    match u8::try_from(c) {
+        Ok(byte @ 0..=31) => format!("^{}", char::from(byte + 64)),
+        Ok(127) => "^?".to_owned(),
+        _ => format!("\\u{{{:x}}}", u32::from(c)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_escape_sequence_survives() {
+        assert_eq!(plain("a\u{1b}[31mred\u{7}\u{7f}"), "a^[[31mred^G^?");
+        assert_eq!(plain("\u{9b}2J\u{202e}evil\u{200b}"), "\\u{9b}2J\\u{202e}evil\\u{200b}");
+        assert_eq!(plain("\u{1b}]8;;http://x\u{1b}\\link"), "^[]8;;http://x^[\\link");
+    }
+
+    #[test]
+    fn lines_stay_lines_and_a_bare_return_is_seen() {
+        assert_eq!(plain("a\r\nb\tc\rd\n"), "a\nb    c^Md\n");
+        assert_eq!(plain_line("a\n  b\t\tc "), "a b c");
+    }
+
+    #[test]
+    fn other_writing_is_left_alone() {
+        assert_eq!(plain("Grüße, 世界 🙂"), "Grüße, 世界 🙂");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_with_dots() {
+        assert_eq!(plain_short("abcdef", 6), "abcdef");
+        assert_eq!(plain_short("abcdefg", 6), "abc...");
+        assert_eq!(plain_short("世界世界世界世", 6), "世界世...");
+    }
+
+    #[test]
+    fn every_character_below_a_blank_is_made_visible() {
+        for c in (0..32u8).map(char::from).filter(|c| *c != '\n') {
+            let shown = plain(&format!("x{c}y"));
+            assert!(shown.chars().all(|c| !c.is_control()), "{shown:?}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What went wrong, for a person: what, why, and what to do; and the exit code that goes with it.
+//!
+//! Everything printed to standard error passes here.
+
+use std::error::Error;
+use std::io::Write;
+
+use windlass_runtime::error::RunError;
+use windlass_runtime::problem::Problem;
+
+use super::plain::plain;
+use crate::exit::Exit;
+
+/// An error at the edge: kind, causes, hint.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// How the command ends.
+    pub(crate) exit: Exit,
+    text: String,
+    causes: Vec<String>,
+    hint: Option<String>,
+}
+
+impl Report {
+    /// A mistake of one line.
+    pub(crate) fn new(exit: Exit, text: impl Into<String>) -> Report {
+        Report { exit, text: text.into(), causes: Vec::new(), hint: None }
+    }
+
+    /// A mistake on the command line.
+    pub(crate) fn usage(text: impl Into<String>) -> Report {
+        Report::new(Exit::Usage, text)
+    }
+
+    /// Names the cause, and the causes of that.
+    pub(crate) fn caused_by(mut self, cause: &dyn Error) -> Report {
+        let mut next = Some(cause);
+        while let Some(cause) = next {
+            let text = cause.to_string();
+            // A transparent error says what its cause says.
+            if self.causes.last() != Some(&text) && self.text != text {
+                self.causes.push(text);
+            }
+            next = cause.source();
+        }
+        self
+    }
+
+    /// Says what to do.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Report {
+        Report { hint: Some(hint.into()), ..self }
+    }
+
+    /// The text for standard error.
+    fn shown(&self) -> String {
+        let mut shown = format!("error: {}\n", plain(&self.text));
+        for cause in &self.causes {
+            shown.push_str(&format!("  because {}\n", plain(cause)));
+        }
+        if let Some(hint) = &self.hint {
+            shown.push_str(&format!("  hint: {}\n", plain(hint)));
+        }
+        shown
+    }
+
+    /// Prints it and gives the exit code back.
+    pub(crate) fn print(&self) -> Exit {
+        say(&self.shown());
+        self.exit
+    }
+}
+
+/// Something a person should know.
+pub(crate) fn warn(text: &str) {
+    say(&format!("warning: {}\n", plain(text)));
+}
+
+/// Something about how things go that is no data.
+pub(crate) fn note(text: &str) {
+    say(&format!("{}\n", plain(text)));
+}
+
+/// Standard error may be closed too: then there is nobody to tell.
+fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+impl From<Problem> for Report {
+    fn from(problem: Problem) -> Report {
+        let report = Report::new(problem.class.into(), problem.text);
+        Report { hint: problem.hint, ..report }
+    }
+}
+
+impl From<RunError> for Report {
+    fn from(error: RunError) -> Report {
+        let report = Report::new(exit_of(&error), error.to_string());
+        let report = match error.source() {
+            Some(cause) => report.caused_by(cause),
+            None => report,
+        };
+        match hint_of(&error) {
+            Some(hint) => report.hint(hint),
+            None => report,
+        }
+    }
+}
+
+fn exit_of(error: &RunError) -> Exit {
+    match error {
+        RunError::Open(_)
+        | RunError::Append(_)
+        | RunError::Create(_)
+        | RunError::Read(_)
+        | RunError::Store(_)
+        | RunError::Inbox(_)
+        | RunError::Socket { .. }
+        | RunError::Place { .. }
+        | RunError::Watch(_) => Exit::Configuration,
+        RunError::Lease { .. }
+        | RunError::NoSuchRun(_)
+        | RunError::Ambiguous { .. }
+        | RunError::Over(_)
+        | RunError::NothingAsked(_) => Exit::Usage,
+        RunError::Detach(_) => Exit::Agent,
+        RunError::BadLog { .. } | RunError::Encode(_) | RunError::Crashed | RunError::Abandoned => Exit::Unexpected,
+    }
+}
+
+fn hint_of(error: &RunError) -> Option<String> {
+    Some(match error {
+        RunError::Open(_) => {
+            "the state folder is $XDG_STATE_HOME/windlass, or ~/.local/state/windlass; it must be on a local disk \
+             with room, writable, and its database whole"
+                .to_owned()
+        }
+        RunError::Append(_) | RunError::Store(_) => {
+            "nothing recorded so far is lost: put it right, then `windlass resume` goes on".to_owned()
+        }
+        RunError::Lease { run, .. } => format!("`windlass logs -f {run}` follows a run that goes on elsewhere"),
+        RunError::NoSuchRun(_) => "`windlass ps` lists the runs".to_owned(),
+        RunError::Ambiguous { .. } => "type more of the id".to_owned(),
+        RunError::Over(run) => format!("`windlass show {run}` says how it ended"),
+        RunError::NothingAsked(run) => format!("`windlass show {run}` says what it is doing"),
+        RunError::BadLog { .. } => "a newer windlass may have written it".to_owned(),
+        RunError::Abandoned => "`windlass resume` goes on with it".to_owned(),
+        RunError::Create(_)
+        | RunError::Read(_)
+        | RunError::Inbox(_)
+        | RunError::Encode(_)
+        | RunError::Socket { .. }
+        | RunError::Place { .. }
+        | RunError::Watch(_)
+        | RunError::Detach(_)
+        | RunError::Crashed => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::id::RunId;
+    use windlass_runtime::problem::Class;
+
+    use super::*;
+
+    #[test]
+    fn says_what_why_and_what_to_do() {
+        let cause = std::io::Error::other("no space left on device");
+        let report = Report::new(Exit::Output, "the output could not be written").caused_by(&cause).hint("free some");
+        let expected = "error: the output could not be written\n  because no space left on device\n  hint: free some\n";
+        assert_eq!(report.shown(), expected);
+    }
+
+    #[test]
+    fn nothing_foreign_reaches_the_terminal_as_it_is() {
+        let report = Report::usage("no file `\u{1b}[2J`").hint("try \u{7}");
+        assert_eq!(report.shown(), "error: no file `^[[2J`\n  hint: try ^G\n");
+    }
+
+    #[test]
+    fn an_ambiguous_run_lists_the_candidates() {
+        let candidates = vec![RunId::new("abc1"), RunId::new("abd2")];
+        let report = Report::from(RunError::Ambiguous { prefix: "ab".to_owned(), candidates });
+        assert_eq!(report.exit, Exit::Usage);
+        assert_eq!(report.shown(), "error: `ab` could be any of: abc1, abd2\n  hint: type more of the id\n");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_used_is_a_matter_of_configuration() {
+        let source = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let report = Report::from(RunError::Place { path: "/x".into(), source });
+        assert_eq!(report.exit, Exit::Configuration);
+        assert!(report.shown().contains("cannot use /x\n  because permission denied"), "{}", report.shown());
+    }
+
+    #[test]
+    fn a_problem_before_a_run_keeps_its_hint() {
+        let report = Report::from(Problem::new(Class::Refused, "no").hint("ask"));
+        assert_eq!((report.exit, report.shown().as_str()), (Exit::Refused, "error: no\n  hint: ask\n"));
+    }
+}

@@ -1,0 +1,121 @@
+//! What the terminal can do: width, colours, signs. Without a terminal, nothing at all.
+
+use std::os::fd::AsFd;
+
+use windlass_runtime::home::Home;
+
+/// The width lines are wrapped to where there is no terminal.
+const PLAIN_WIDTH: usize = 100;
+/// Wider text is hard to read.
+const WIDEST: usize = 120;
+const NARROWEST: usize = 20;
+
+/// The terminal that standard output is, or is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Screen {
+    /// A line can be drawn again in place.
+    pub(crate) redraws: bool,
+    /// Colours may be used.
+    pub(crate) colours: bool,
+    /// Signs outside ASCII are understood.
+    pub(crate) unicode: bool,
+    /// Characters on a line.
+    pub(crate) width: usize,
+}
+
+/// What a text means, for those who see colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Good,
+    Bad,
+    Careful,
+    Strong,
+    Faint,
+}
+
+impl Screen {
+    /// Looks at standard output and the environment.
+    pub(crate) fn of(home: &Home) -> Screen {
+        let stdout = std::io::stdout();
+        let is_terminal = rustix::termios::isatty(stdout.as_fd());
+        let is_dumb = home.var("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let no_colour = home.var("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let columns = rustix::termios::tcgetwinsize(stdout.as_fd()).map(|size| usize::from(size.ws_col));
+        let width = columns.ok().filter(|_| is_terminal).filter(|width| *width > 0).unwrap_or(PLAIN_WIDTH);
+        Screen {
+            redraws: is_terminal && !is_dumb,
+            colours: is_terminal && !is_dumb && !no_colour,
+            unicode: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| non_empty(home, name)).is_some_and(is_utf8),
+            width: width.clamp(NARROWEST, WIDEST),
+        }
+    }
+
+    /// Output that is kept in a file: no colours, no redrawing, ASCII.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Screen {
+        Screen { redraws: false, colours: false, unicode: false, width: 80 }
+    }
+
+    /// The text in its colour.
+    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
+        if !self.colours || text.is_empty() {
+            return text.to_owned();
+        }
+        let code = match tone {
+            Tone::Good => "32",
+            Tone::Bad => "31",
+            Tone::Careful => "33",
+            Tone::Strong => "1",
+            Tone::Faint => "2",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+
+    /// The sign of a check that passed or did not.
+    pub(crate) fn check(self, passed: bool) -> String {
+        let sign = match (self.unicode, passed) {
+            (true, true) => "✓",
+            (true, false) => "✗",
+            (false, true) => "ok",
+            (false, false) => "FAILED",
+        };
+        self.paint(if passed { Tone::Good } else { Tone::Bad }, sign)
+    }
+
+    /// What stands between facts on one line.
+    pub(crate) fn dot(self) -> &'static str {
+        if self.unicode { " · " } else { ", " }
+    }
+}
+
+fn non_empty<'a>(home: &'a Home, name: &str) -> Option<&'a str> {
+    home.var(name).filter(|value| !value.is_empty())
+}
+
+fn is_utf8(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_colours_there_is_not_one_escape() {
+        let screen = Screen::plain();
+        assert_eq!(screen.paint(Tone::Bad, "x"), "x");
+        assert_eq!(screen.check(false), "FAILED");
+    }
+
+    #[test]
+    fn colours_end_where_the_text_does() {
+        let screen = Screen { colours: true, unicode: true, ..Screen::plain() };
+        assert_eq!(screen.check(true), "\u{1b}[32m✓\u{1b}[0m");
+    }
+
+    #[test]
+    fn the_locale_says_whether_signs_are_understood() {
+        assert!(is_utf8("de_DE.UTF-8") && is_utf8("C.utf8") && !is_utf8("C") && !is_utf8("POSIX"));
+    }
+}

@@ -1,0 +1,107 @@
+//! Exit codes: what a script learns from how `windlass` ended.
+//!
+//! They are part of the interface: a code never changes its meaning.
+
+use std::process::ExitCode;
+
+use windlass_core::run::{Outcome, Reason, Status};
+use windlass_runtime::problem::Class;
+
+/// How `windlass` ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// What was asked is done; a run completed.
+    Completed,
+    /// Something went wrong that should not.
+    Unexpected,
+    /// The command line asks for something that is not there or makes no sense.
+    Usage,
+    /// A file, a setting or the state folder must be put right first.
+    Configuration,
+    /// The agent or a process failed.
+    Agent,
+    /// A policy forbids it.
+    Refused,
+    /// Time is up.
+    Timeout,
+    /// The output could not be written.
+    Output,
+    /// The run is blocked: a person is needed.
+    Blocked,
+    /// The run has spent its iterations.
+    Exhausted,
+    /// Somebody ended it.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number a shell sees.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Completed => 0,
+            Exit::Unexpected => 1,
+            Exit::Usage => 2,
+            Exit::Configuration => 3,
+            Exit::Agent => 4,
+            Exit::Refused => 5,
+            Exit::Timeout => 6,
+            Exit::Output => 7,
+            Exit::Blocked => 8,
+            Exit::Exhausted => 9,
+            Exit::Interrupted => 130,
+        }
+    }
+
+    /// How a command ends whose run ended so.
+    pub(crate) fn of_outcome(outcome: &Outcome) -> Exit {
+        if outcome.reason == Reason::Timeout {
+            return Exit::Timeout;
+        }
+        match outcome.status {
+            Status::Completed => Exit::Completed,
+            Status::Blocked => Exit::Blocked,
+            Status::Exhausted => Exit::Exhausted,
+            Status::Failed => Exit::Agent,
+            Status::Cancelled => Exit::Interrupted,
+        }
+    }
+}
+
+impl From<Class> for Exit {
+    fn from(class: Class) -> Exit {
+        match class {
+            Class::Usage => Exit::Usage,
+            Class::Configuration => Exit::Configuration,
+            Class::Agent => Exit::Agent,
+            Class::Refused => Exit::Refused,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_ended_says_how_by_its_code() {
+        let code = |status, reason| Exit::of_outcome(&Outcome::new(status, reason)).code();
+        assert_eq!(code(Status::Completed, Reason::Marker), 0);
+        assert_eq!(code(Status::Failed, Reason::AgentFailed), 4);
+        assert_eq!(code(Status::Failed, Reason::Timeout), 6);
+        assert_eq!(code(Status::Blocked, Reason::Question), 8);
+        assert_eq!(code(Status::Exhausted, Reason::MaxIterations), 9);
+        assert_eq!(code(Status::Cancelled, Reason::User), 130);
+    }
+
+    #[test]
+    fn what_is_wrong_before_a_run_has_its_own_codes() {
+        let classes = [Class::Usage, Class::Configuration, Class::Agent, Class::Refused];
+        assert_eq!(classes.map(|class| Exit::from(class).code()), [2, 3, 4, 5]);
+    }
+}

@@ -1,0 +1,122 @@
+//! The house: which crate may know which, and that every file says what it is for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A crate earns its place by the edges it forbids: these are all there are.
+const EDGES: &[(&str, &str)] = &[
+    ("windlass-forms", "windlass-core"),
+    ("windlass-store", "windlass-core"),
+    ("windlass-peers", "windlass-core"),
+    ("windlass-pawl", "windlass-core"),
+    ("windlass-runtime", "windlass-core"),
+    ("windlass-runtime", "windlass-forms"),
+    ("windlass-runtime", "windlass-store"),
+    ("windlass-runtime", "windlass-peers"),
+    ("windlass", "windlass-core"),
+    ("windlass", "windlass-runtime"),
+    ("windlass", "windlass-pawl"),
+];
+
+/// What only tests may use, and anybody's may.
+const TESTKIT: &str = "windlass-testkit";
+
+/// Stands outside: nobody depends on it, and it may use nothing but the testkit.
+const XTASK: &str = "xtask";
+
+#[derive(Debug, PartialEq, Eq)]
+struct Edge {
+    from: String,
+    to: String,
+    only_tests: bool,
+}
+
+impl Edge {
+    fn is_allowed(&self) -> bool {
+        if self.to == TESTKIT {
+            return self.only_tests || self.from == XTASK;
+        }
+        EDGES.contains(&(&self.from, &self.to))
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap_or_default()
+}
+
+/// Every edge between two crates of the workspace.
+fn edges(metadata: &Value) -> Vec<Edge> {
+    let packages = || metadata["packages"].as_array().into_iter().flatten();
+    let names: Vec<&str> = packages().filter_map(|package| package["name"].as_str()).collect();
+    let all = packages().flat_map(|package| {
+        let from = package["name"].as_str().unwrap_or_default();
+        let dependencies = package["dependencies"].as_array().into_iter().flatten();
+        dependencies.map(move |dependency| Edge {
+            from: from.to_owned(),
+            to: dependency["name"].as_str().unwrap_or_default().to_owned(),
+            only_tests: dependency["kind"] == "dev",
+        })
+    });
+    all.filter(|edge| names.contains(&edge.to.as_str())).collect()
+}
+
+#[expect(clippy::disallowed_methods, reason = "cargo is asked about the workspace, no agent is started")]
+fn metadata() -> Value {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).current_dir(root());
+    let output = command.output().map(|output| output.stdout).unwrap_or_default();
+    serde_json::from_slice(&output).unwrap_or_default()
+}
+
+#[test]
+fn no_crate_knows_another_than_the_design_says() {
+    let metadata = metadata();
+    let edges = edges(&metadata);
+    assert!(!edges.is_empty(), "cargo metadata named no edge: {metadata}");
+    let forbidden: Vec<&Edge> = edges.iter().filter(|edge| !edge.is_allowed()).collect();
+    assert!(forbidden.is_empty(), "forbidden edges: {forbidden:#?}");
+}
+
+#[test]
+fn a_wrong_edge_would_be_seen() {
+    let metadata = serde_json::json!({"packages": [
+        {"name": "windlass-core", "dependencies": [{"name": "windlass-store", "kind": null}]},
+        {"name": "windlass-store", "dependencies": [
+            {"name": "windlass-core", "kind": null},
+            {"name": "windlass-testkit", "kind": "dev"},
+            {"name": "windlass-testkit", "kind": null},
+            {"name": "serde", "kind": null},
+        ]},
+        {"name": "windlass-testkit", "dependencies": []},
+    ]});
+    let edges = edges(&metadata);
+    let forbidden: Vec<_> =
+        edges.iter().filter(|edge| !edge.is_allowed()).map(|edge| (&*edge.from, &*edge.to)).collect();
+    assert_eq!(forbidden, [("windlass-core", "windlass-store"), ("windlass-store", "windlass-testkit")]);
+}
+
+#[test]
+fn every_file_opens_with_what_it_is_for() {
+    let mut files = sources(&root().join("xtask/src"));
+    for folder in fs::read_dir(root().join("crates")).unwrap() {
+        files.extend(sources(&folder.unwrap().path().join("src")));
+    }
+    assert!(files.len() > 20, "only {files:?}");
+    let silent: Vec<_> =
+        files.iter().filter(|file| !fs::read_to_string(file).unwrap().starts_with("//!")).collect();
+    assert!(silent.is_empty(), "without a header: {silent:#?}");
+}
+
+/// Every Rust file below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|kind| kind == "rs"))
+        .collect()
+}

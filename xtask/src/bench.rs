@@ -1,0 +1,109 @@
+//! `cargo xtask bench`: everything that is measured, in one table.
+//!
+//! A bench compares with something measured in the same run and prints ratios. Those that start
+//! whole programs are here; those that need a crate's inside are its examples named `bench_*`,
+//! found by their file and described by their first line.
+
+pub(crate) mod engine;
+mod hook;
+mod sample;
+mod start;
+
+use std::fs;
+use std::path::Path;
+
+use crate::cargo::{self, Profile, cargo};
+use crate::{Outcome, Verdict, callgrind, say};
+
+struct Bench {
+    name: String,
+    about: String,
+    how: How,
+}
+
+enum How {
+    Here(Measure),
+    Example { package: String, example: String },
+}
+
+/// Measures the binary and prints what it found.
+type Measure = fn(&Path) -> Result<(), String>;
+
+const HERE: &[(&str, &str, Measure)] = &[
+    ("hook", "`windlass hook` end to end, beside /bin/true and a Node script doing the same", hook::run),
+    ("start", "`windlass --version` and `--help`, beside /bin/true", start::run),
+    ("instructions", "`windlass hook` under callgrind", instructions),
+];
+
+/// Runs the named benches, or all.
+pub(crate) fn run(names: &[&str]) -> Outcome {
+    let table = table();
+    if names == ["list"] {
+        table.iter().for_each(|bench| println!("{:14} {}", bench.name, bench.about));
+        return Ok(Verdict::Good);
+    }
+    if let Some(unknown) = names.iter().find(|name| !table.iter().any(|bench| bench.name == **name)) {
+        return Err(format!("no bench is named `{unknown}`; `cargo xtask bench list` names them"));
+    }
+    let bin = cargo::windlass(Profile::Release)?;
+    for bench in table.iter().filter(|bench| names.is_empty() || names.contains(&bench.name.as_str())) {
+        say::step(&format!("{}: {}", bench.name, bench.about));
+        bench.run(&bin)?;
+    }
+    Ok(Verdict::Good)
+}
+
+impl Bench {
+    fn run(&self, bin: &Path) -> Result<(), String> {
+        match &self.how {
+            How::Here(measure) => measure(bin),
+            How::Example { package, example } => {
+                let words = ["run", "--quiet", "--release", "--package", package, "--example", example];
+                match cargo::succeeds(&mut cargo(&words))? {
+                    true => Ok(()),
+                    false => Err(format!("the bench `{}` failed", self.name)),
+                }
+            }
+        }
+    }
+}
+
+fn table() -> Vec<Bench> {
+    let here = HERE.iter().map(|(name, about, measure)| Bench {
+        name: (*name).to_owned(),
+        about: (*about).to_owned(),
+        how: How::Here(*measure),
+    });
+    here.chain(examples(&cargo::root().join("crates"))).collect()
+}
+
+/// Every `crates/*/examples/bench_NAME.rs`.
+fn examples(crates: &Path) -> Vec<Bench> {
+    let folders = fs::read_dir(crates).into_iter().flatten().filter_map(Result::ok);
+    let files = folders.flat_map(|folder| {
+        let package = folder.file_name().to_string_lossy().into_owned();
+        let files = fs::read_dir(folder.path().join("examples")).into_iter().flatten();
+        files.filter_map(move |file| example(&package, &file.ok()?.path()))
+    });
+    let mut found: Vec<Bench> = files.collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
+}
+
+fn example(folder: &str, file: &Path) -> Option<Bench> {
+    let example = file.file_name()?.to_str()?.strip_suffix(".rs")?.to_owned();
+    let name = example.strip_prefix("bench_")?.to_owned();
+    let text = fs::read_to_string(file).ok()?;
+    let about = text.lines().next()?.trim_start_matches("//!").trim().to_owned();
+    let package = if folder == "windlass" { folder.to_owned() } else { format!("windlass-{folder}") };
+    Some(Bench { name, about, how: How::Example { package, example } })
+}
+
+fn instructions(bin: &Path) -> Result<(), String> {
+    if !cargo::is_on_path("valgrind") {
+        say::note("valgrind is not installed");
+        return Ok(());
+    }
+    println!("{} instructions ({} allowed)", callgrind::count(bin)?, callgrind::LIMIT);
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! An engine that answers every hook call at once, for measuring the forwarder alone.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+/// A socket, a payload of 2.4 KB, and a thread that answers. Gone when dropped.
+pub(crate) struct Engine {
+    folder: PathBuf,
+}
+
+impl Engine {
+    /// What every hook is told to print.
+    pub(crate) const ANSWER: &str =
+        r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}"#;
+
+    pub(crate) fn start() -> Result<Engine, String> {
+        let folder = std::env::temp_dir().join(format!("windlass-bench-{}", std::process::id()));
+        let say = |error: std::io::Error| format!("{}: {error}", folder.display());
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).map_err(say)?;
+        fs::write(folder.join("payload"), payload()).map_err(say)?;
+        let listener = UnixListener::bind(folder.join("s.sock")).map_err(say)?;
+        // Lives as long as the process: it only ever waits for the next connection.
+        thread::spawn(move || {
+            for connection in listener.incoming().map_while(Result::ok) {
+                // A hook that went away before its answer is measured as it is.
+                let _ = answer(&connection);
+            }
+        });
+        Ok(Engine { folder })
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.join("s.sock")
+    }
+
+    /// What the agent CLI would write to the hook, from its beginning.
+    pub(crate) fn payload(&self) -> Result<File, String> {
+        open(&self.folder.join("payload"))
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn open(path: &Path) -> Result<File, String> {
+    File::open(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn payload() -> String {
+    let content = "0123456789abcdef ".repeat(128);
+    format!(
+        r#"{{"session_id":"6f2d9a52-0d3c-4f7c-9d63-3f0e5b0a1c11","cwd":"/tmp","hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{{"file_path":"/tmp/x","content":"{content}"}},"tool_use_id":"toolu_1"}}"#
+    )
+}
+
+fn answer(connection: &UnixStream) -> std::io::Result<()> {
+    let mut line = String::new();
+    BufReader::new(connection).read_line(&mut line)?;
+    let id = line.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
+    let text = Engine::ANSWER.replace('"', "\\\"");
+    let reply = format!("{{\"v\":1,\"id\":\"{id}\",\"exit\":0,\"stdout\":\"{text}\",\"stderr\":\"\"}}\n");
+    (&mut &*connection).write_all(reply.as_bytes())
+}

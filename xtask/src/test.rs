@@ -1,0 +1,280 @@
+//! `cargo xtask test`: installs, builds, runs everything, counts.
+//!
+//! One profile for the binary and for the tests, so that nothing is built twice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cargo::{self, Profile, Watch, cargo};
+use crate::tally::Tally;
+use crate::{Outcome, Verdict, callgrind, install, say};
+
+/// What was asked for on the command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    extent: Extent,
+    filter: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Everything,
+    Quick,
+}
+
+impl Options {
+    /// Everything there is.
+    pub(crate) fn everything() -> Options {
+        Options { extent: Extent::Everything, filter: None }
+    }
+
+    pub(crate) fn read(words: &[&str]) -> Result<Options, String> {
+        let mut options = Options::everything();
+        for word in words {
+            match *word {
+                "--quick" => options.extent = Extent::Quick,
+                flag if flag.starts_with('-') => return Err(format!("`test` has no flag `{flag}`")),
+                filter if options.filter.is_none() => options.filter = Some(filter.to_owned()),
+                more => return Err(format!("one filter at most, `{more}` is a second")),
+            }
+        }
+        Ok(options)
+    }
+
+    fn profile(&self) -> Profile {
+        match self.extent {
+            Extent::Everything => Profile::Release,
+            Extent::Quick => Profile::Dev,
+        }
+    }
+}
+
+/// Runs the tests and prints the count.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let world = World::prepare(options);
+    let runner = Runner::find();
+    if !say::timed("building", || cargo::succeeds(&mut runner.command(options, Stage::Build)))? {
+        return Err("the tests do not build".to_owned());
+    }
+    let (mut tally, mut verdict) = say::timed(runner.name(), || run_tests(&runner, options, &world))?;
+    for check in [documentation, instructions] {
+        let (more, outcome) = check(options, &world)?;
+        tally += more;
+        verdict = if outcome == Verdict::Bad { Verdict::Bad } else { verdict };
+    }
+    let skips = world.skips();
+    tally.move_to_skipped(skips.len());
+    for line in &skips {
+        say::note(line);
+    }
+    say::step(&tally.to_string());
+    if tally.passed + tally.failed == 0 && options.filter.is_none() {
+        return Err("not a single test was run".to_owned());
+    }
+    Ok(if tally.failed > 0 { Verdict::Bad } else { verdict })
+}
+
+type Counted = Result<(Tally, Verdict), String>;
+
+fn run_tests(runner: &Runner, options: &Options, world: &World) -> Counted {
+    let mut tally = Tally::default();
+    let mut command = runner.command(options, Stage::Run);
+    let status = cargo::watched(world.equip(&mut command), runner.watch(), |line| {
+        tally += Tally::read(line).unwrap_or_default();
+    })?;
+    // What a filter left out was not skipped.
+    if options.filter.is_some() {
+        tally.skipped = 0;
+    }
+    Ok((tally, if status.success() { Verdict::Good } else { Verdict::Bad }))
+}
+
+/// The examples in the documentation, where there are any: nextest does not run them.
+fn documentation(options: &Options, world: &World) -> Counted {
+    let needed = Runner::find() == Runner::Nextest
+        && options.filter.is_none()
+        && has_doc_tests(&cargo::root().join("crates"));
+    if !needed {
+        return Ok((Tally::default(), Verdict::Good));
+    }
+    let words = [&["test", "--quiet", "--workspace", "--doc"], options.profile().flags()].concat();
+    let mut command = cargo(&words);
+    let output = say::timed("examples in the documentation", || world.equip(&mut command).output());
+    let output = output.map_err(|error| cargo::could_not_start(&command, &error))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let mut tally = Tally::default();
+    said.lines().filter_map(Tally::read).for_each(|more| tally += more);
+    if output.status.success() {
+        return Ok((tally, Verdict::Good));
+    }
+    say::note(&format!("{said}\n{}", String::from_utf8_lossy(&output.stderr)));
+    Ok((tally, Verdict::Bad))
+}
+
+fn has_doc_tests(folder: &Path) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    entries.map(|entry| entry.path()).any(|path| {
+        if path.is_dir() {
+            return has_doc_tests(&path);
+        }
+        let is_source = path.extension().is_some_and(|kind| kind == "rs");
+        is_source && fs::read_to_string(&path).unwrap_or_default().lines().any(opens_example)
+    })
+}
+
+fn opens_example(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("//! ```") || line.starts_with("/// ```")
+}
+
+/// The instruction count of the hook: the one measure that does not depend on the machine's mood.
+fn instructions(options: &Options, world: &World) -> Counted {
+    if options.extent == Extent::Quick || options.filter.is_some() {
+        return Ok((Tally::default(), Verdict::Good));
+    }
+    say::step("instructions of `windlass hook`");
+    let one = |passed, failed| Tally { passed, failed, skipped: 0 };
+    if !cargo::is_on_path("valgrind") {
+        world.note_skip("hook_instructions", "`valgrind` is not installed");
+        return Ok((one(1, 0), Verdict::Good));
+    }
+    // Built with the tests; a build of its own might choose other features and compile it again.
+    let bin = cargo::built(options.profile())?.join("windlass");
+    match callgrind::check(&bin) {
+        Ok(count) => {
+            say::note(&format!("{count} of {} allowed", callgrind::LIMIT));
+            Ok((one(1, 0), Verdict::Good))
+        }
+        Err(why) => {
+            say::wrong(&why);
+            Ok((one(0, 1), Verdict::Bad))
+        }
+    }
+}
+
+/// What the tests are given.
+struct World {
+    claude: Option<PathBuf>,
+    skips: PathBuf,
+    extent: Extent,
+}
+
+impl World {
+    fn prepare(options: &Options) -> World {
+        let skips = std::env::temp_dir().join(format!("windlass-skips-{}", std::process::id()));
+        let claude = match options.extent {
+            Extent::Quick => None,
+            Extent::Everything => install_all(),
+        };
+        World { claude, skips, extent: options.extent }
+    }
+
+    fn equip<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env("WINDLASS_TEST_SKIPS", &self.skips);
+        if let Some(claude) = &self.claude {
+            command.env("WINDLASS_TEST_CLAUDE", claude);
+        }
+        if self.extent == Extent::Quick {
+            command.env("WINDLASS_TEST_QUICK", "1");
+        }
+        command
+    }
+
+    /// The lines that tests left when they could not run, in order.
+    fn skips(&self) -> Vec<String> {
+        let text = fs::read_to_string(&self.skips).unwrap_or_default();
+        let mut lines: Vec<String> =
+            text.lines().filter(|line| line.starts_with("SKIPPED: ")).map(str::to_owned).collect();
+        lines.sort();
+        lines.dedup();
+        lines
+    }
+
+    fn note_skip(&self, test: &str, why: &str) {
+        let text = fs::read_to_string(&self.skips).unwrap_or_default();
+        // A count that is one short is no reason to fail.
+        let _ = fs::write(&self.skips, format!("{text}SKIPPED: {test}: {why}\n"));
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.skips);
+    }
+}
+
+fn install_all() -> Option<PathBuf> {
+    install::packages();
+    install::claude()
+        .inspect_err(|why| say::note(&format!("no Claude Code ({why}); tests that need it are skipped")))
+        .ok()
+}
+
+/// Who runs the tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Runner {
+    Nextest,
+    Standard,
+}
+
+/// How far a runner goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Build,
+    Run,
+}
+
+impl Runner {
+    fn find() -> Runner {
+        if cargo::is_on_path("cargo-nextest") { Runner::Nextest } else { Runner::Standard }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Runner::Nextest => "running (nextest)",
+            Runner::Standard => "running (cargo test)",
+        }
+    }
+
+    /// Where the runner prints its count.
+    fn watch(self) -> Watch {
+        match self {
+            Runner::Nextest => Watch::Stderr,
+            Runner::Standard => Watch::Stdout,
+        }
+    }
+
+    fn command(self, options: &Options, stage: Stage) -> Command {
+        let words: &[&str] = match self {
+            Runner::Nextest => &["nextest", "run", "--workspace", "--config-file", "xtask/nextest.toml"],
+            Runner::Standard => &["test", "--workspace", "--no-fail-fast"],
+        };
+        let mut command = cargo(&[words, options.profile().flags()].concat());
+        if stage == Stage::Build {
+            command.arg("--no-run");
+        }
+        command.args(&options.filter);
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_a_flag_and_a_filter() {
+        let quick = Options { extent: Extent::Quick, filter: Some("loop".into()) };
+        assert_eq!(Options::read(&["--quick", "loop"]), Ok(quick));
+        assert_eq!(Options::read(&[]), Ok(Options::everything()));
+        assert!(Options::read(&["--slow"]).is_err());
+        assert!(Options::read(&["a", "b"]).is_err());
+    }
+
+    #[test]
+    fn an_example_is_a_fence_in_a_doc_comment() {
+        assert!(opens_example("    /// ```no_run"));
+        assert!(!opens_example("// ```"));
+    }
+}
