@@ -44,6 +44,8 @@ pub struct Tail {
     /// The line under way is too long: its rest is skipped.
     skipping: bool,
     skipped: u64,
+    /// The last read found the end of the file.
+    at_end: bool,
     max_line: usize,
 }
 
@@ -57,6 +59,7 @@ impl Tail {
             read_to: offset,
             skipping: false,
             skipped: 0,
+            at_end: false,
             max_line: MAX_LINE,
         }
     }
@@ -72,13 +75,19 @@ impl Tail {
             let count = file.read_at(buffer, self.read_to)?;
             let Some(new) = buffer.get(..count).filter(|new| !new.is_empty()) else { return Ok(None) };
             self.read_to += count as u64;
+            self.at_end = count < READ_SIZE;
             if let Some(chunk) = self.take(new) {
                 return Ok(Some(chunk));
             }
-            if count < READ_SIZE {
+            if self.at_end {
                 return Ok(None);
             }
         }
+    }
+
+    /// Whether the last read found the end of the file, so that the next would find nothing.
+    pub fn is_at_end(&self) -> bool {
+        self.at_end
     }
 
     /// What is left without a newline, once the stream is known to be at its end.

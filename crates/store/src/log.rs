@@ -112,7 +112,119 @@ pub struct Loaded {
 
 impl Loaded {
     /// The number of the last record.
-    pub /// Where a run stands before an append.
+    pub fn last_seq(&self) -> u64 {
+        self.tail.last().or(self.snapshot.as_ref()).map_or(0, |record| record.seq)
+    }
+}
+
+impl Store {
+    /// Appends to a run and answers with the number of its last record.
+    ///
+    /// Queued by the call itself, in the order of calls; the future only waits for the commit.
+    pub fn append(&self, append: Append) -> impl Future<Output = Result<u64, AppendError>> + Send + use<> {
+        let (sender, mut answer) = oneshot::channel();
+        let durability = append.durability;
+        self.writer().submit(
+            durability,
+            move |conn| write(conn, &append),
+            move |result| {
+                // Whoever asked may have gone; the record stands all the same.
+                let _ = sender.send(result);
+            },
+        );
+        async move {
+            match watch(durability, || answer.try_recv().ok()) {
+                Some(result) => result,
+                None => answer.await.unwrap_or(Err(AppendError::Fault(Fault::Closed))),
+            }
+        }
+    }
+
+    /// Like [`append`](Self::append), waiting in place.
+    pub fn append_blocking(&self, append: Append) -> Result<u64, AppendError> {
+        self.writer().wait(append.durability, move |conn| write(conn, &append))
+    }
+
+    /// The last snapshot of a run and every record after it, as of one moment.
+    pub fn load(&self, run: &RunId) -> Result<Loaded, ReadError> {
+        self.read(|conn| {
+            let run_no = known(conn, run)?;
+            let snapshot = snapshot(conn, run_no)?;
+            let after = snapshot.as_ref().map_or(0, |record| record.seq);
+            let tail = records(conn, run_no, after + 1, usize::MAX)?;
+            Ok(Loaded { snapshot, tail, epoch: lease::epoch(conn, run_no)? })
+        })
+    }
+
+    /// The records of a run from number `seq` on, `limit` at most.
+    pub fn read_from(&self, run: &RunId, seq: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+        self.read(|conn| Ok(records(conn, known(conn, run)?, seq, limit)?))
+    }
+}
+
+fn known(conn: &Connection, run: &RunId) -> Result<i64, ReadError> {
+    projection::number(conn, run)?.ok_or_else(|| ReadError::UnknownRun { run: run.clone() })
+}
+
+/// Appends inside the writer's transaction.
+fn write(conn: &Connection, append: &Append) -> Result<u64, AppendError> {
+    let run = &append.run;
+    let Some(Standing { run_no, current, found }) = standing(conn, run)? else {
+        return Err(AppendError::UnknownRun { run: run.clone() });
+    };
+    if current != append.epoch {
+        return Err(AppendError::Fenced { run: run.clone(), epoch: append.epoch, current });
+    }
+    if found != append.expected_seq {
+        let expected = append.expected_seq;
+        return Err(AppendError::Stale { run: run.clone(), expected, found });
+    }
+    let last = found + append.bodies.len() as u64;
+    if last > LAST_SEQ {
+        return Err(AppendError::LogFull { run: run.clone() });
+    }
+    insert(conn, run_no, found, &append.bodies)?;
+    take(conn, run_no, append, last)?;
+    if let Some(projection) = &append.projection {
+        projection::update(conn, run_no, projection)?;
+    }
+    if let Some(body) = &append.snapshot {
+        keep_snapshot(conn, run_no, last, body)?;
+    }
+    Ok(last)
+}
+
+/// Inserts records after number `after`. A number that is taken collides on the key.
+pub(crate) fn insert(conn: &Connection, run_no: i64, after: u64, bodies: &[Vec<u8>]) -> rusqlite::Result<()> {
+    let mut insert = conn.prepare_cached("INSERT INTO event (pos, body) VALUES (?1, ?2)")?;
+    for (seq, body) in (after + 1..).zip(bodies) {
+        insert.execute(params![position(run_no, seq), body])?;
+    }
+    Ok(())
+}
+
+fn take(conn: &Connection, run_no: i64, append: &Append, seq: u64) -> Result<(), AppendError> {
+    for id in &append.taken {
+        if !inbox::take(conn, run_no, id, seq)? {
+            return Err(AppendError::NotPending { run: append.run.clone(), id: id.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn keep_snapshot(conn: &Connection, run_no: i64, seq: u64, body: &[u8]) -> rusqlite::Result<()> {
+    conn.prepare_cached("REPLACE INTO snapshot (run_no, seq, body) VALUES (?1, ?2, ?3)")?
+        .execute(params![run_no, signed(seq), body])?;
+    Ok(())
+}
+
+fn snapshot(conn: &Connection, run_no: i64) -> rusqlite::Result<Option<Record>> {
+    conn.prepare_cached("SELECT seq, body FROM snapshot WHERE run_no = ?1")?
+        .query_row([run_no], |row| Ok(Record { seq: unsigned(row.get(0)?), body: row.get(1)? }))
+        .optional()
+}
+
+/// Where a run stands before an append.
 struct Standing {
     run_no: i64,
     /// The epoch of its owner.

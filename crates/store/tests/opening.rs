@@ -1,5 +1,7 @@
 //! Opening: what is made, migrated or refused, and that what is refused stays as it was.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where it stands")]
+
 mod common;
 
 use std::fs;

@@ -259,7 +259,12 @@ impl Entry {
         loop {
             let Ok(permit) = self.sender.try_reserve() else { return false };
             match self.tail.next_lines(buffer) {
-                Ok(Some(chunk)) => permit.send(TailEvent::Lines(chunk)),
+                Ok(Some(chunk)) => {
+                    permit.send(TailEvent::Lines(chunk));
+                    if self.tail.is_at_end() {
+                        return true;
+                    }
+                }
                 // A file that cannot be read has said all it will.
                 Ok(None) | Err(_) => return true,
             }
