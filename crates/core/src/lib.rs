@@ -8,11 +8,13 @@
 //! - [`engine`]: `apply(state, event) -> Step`, the one place where a run moves on.
 //! - [`looping`]: when a loop ends, what each turn is told.
 //! - [`hook`]: what an agent may do, and how its hooks are answered.
+//! - [`agent`]: what an agent says, in one form for all of them.
 //! - [`launch`]: what the host is told to run. [`crash`]: where a test asks a process to die.
 //!
 //! Nothing here does I/O, reads a clock or an environment, or knows a text format of people:
 //! time enters as data in an event, text as values made by `forms`.
 
+pub mod agent;
 pub mod crash;
 pub mod effect;
 pub mod engine;

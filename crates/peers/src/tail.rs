@@ -12,6 +12,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{OFlags, fcntl_setfl};
+
 use crate::files::{FileError, open_plain};
 
 pub use watcher::{TailEvent, Watcher};
@@ -104,7 +106,12 @@ impl Tail {
             return Ok(true);
         }
         match open_plain(&self.path) {
-            Ok(file) => self.file = Some(file),
+            Ok(file) => {
+                // Noting the time of every read would cost as much as the read. Where it is not
+                // granted it is noted.
+                let _ = fcntl_setfl(&file, OFlags::NOATIME);
+                self.file = Some(file);
+            }
             Err(e) if e.is_missing() => return Ok(false),
             Err(FileError::Io { source, .. }) => return Err(source),
             Err(e) => return Err(io::Error::other(e)),

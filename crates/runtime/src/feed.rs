@@ -4,9 +4,9 @@
 //! live in, and items are small because transcripts stay in their files.
 
 use tokio::sync::mpsc;
+use windlass_core::agent::AgentEvent;
 use windlass_core::event::Record;
 use windlass_core::id::EffectId;
-use windlass_peers::agent::AgentEvent;
 
 /// Something to show.
 #[derive(Debug)]

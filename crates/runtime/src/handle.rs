@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use windlass_core::agent::AgentEvent;
 use windlass_core::effect::Planned;
 use windlass_core::engine;
 use windlass_core::event::{Event, PersonReply, Record};
@@ -12,7 +13,6 @@ use windlass_core::graph::NodeKind;
 use windlass_core::id::{EffectId, HookId, InboxId, RunId};
 use windlass_core::run::{Standing, State};
 use windlass_core::spec::Spec;
-use windlass_peers::agent::AgentEvent;
 use windlass_peers::agent::claude::parse;
 use windlass_peers::tail::Watcher;
 use windlass_peers::{child, files, git, hook_socket, process};
@@ -126,7 +126,9 @@ impl Handle {
         let (state, step) = engine::start(run.clone(), spec, at);
         let body = serde_json::to_vec(&step.record(at, event)).map_err(RunError::Encode)?;
         let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
+        self.home.crash.point(|| {})?;
         let lease = self.store.create_run(new)?;
+        self.home.crash.point(|| {})?;
         Ok((state, step.effects, lease))
     }
 

@@ -22,5 +22,5 @@ pub mod problem;
 mod random;
 mod recover;
 
-pub use windlass_peers::agent::AgentEvent;
+pub use windlass_core::agent::AgentEvent;
 pub use windlass_store::Durability;

@@ -8,6 +8,7 @@
 //! left to `core` and `runtime`. There is one door to the database, `open.rs`, and one thread a
 //! process that writes, `writer.rs`.
 
+mod answer;
 mod checkpoint;
 mod fault;
 mod filesystem;

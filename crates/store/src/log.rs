@@ -6,13 +6,12 @@
 use std::future::Future;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use tokio::sync::oneshot;
 use windlass_core::id::{InboxId, RunId};
 
 use crate::fault::{Fault, ReadError};
 use crate::projection::{self, Projection};
 use crate::store::Store;
-use crate::writer::{Durability, refusal, watch};
+use crate::writer::{Durability, refusal};
 use crate::{inbox, lease};
 
 /// The highest sequence number: the lower half of a position.
@@ -122,22 +121,7 @@ impl Store {
     ///
     /// Queued by the call itself, in the order of calls; the future only waits for the commit.
     pub fn append(&self, append: Append) -> impl Future<Output = Result<u64, AppendError>> + Send + use<> {
-        let (sender, mut answer) = oneshot::channel();
-        let durability = append.durability;
-        self.writer().submit(
-            durability,
-            move |conn| write(conn, &append),
-            move |result| {
-                // Whoever asked may have gone; the record stands all the same.
-                let _ = sender.send(result);
-            },
-        );
-        async move {
-            match watch(durability, || answer.try_recv().ok()) {
-                Some(result) => result,
-                None => answer.await.unwrap_or(Err(AppendError::Fault(Fault::Closed))),
-            }
-        }
+        self.writer().ask(append.durability, move |conn| write(conn, &append))
     }
 
     /// Like [`append`](Self::append), waiting in place.

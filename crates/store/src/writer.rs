@@ -10,7 +10,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use tokio::sync::oneshot;
 
+use crate::answer::{wait_for, watch};
 use crate::fault::Fault;
 use crate::presence::Presence;
 
@@ -18,8 +20,6 @@ use crate::presence::Presence;
 const QUEUE: usize = 1024;
 /// Jobs that share one transaction at most, so that the first is not kept waiting for long.
 const BATCH: usize = 256;
-/// How long the thread watches its queue before it sleeps.
-const WATCH: Duration = Duration::from_micros(50);
 
 /// What a commit survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,8 +58,6 @@ macro_rules! refusal {
 }
 pub(crate) use refusal;
 
-type Reply<T, E> = Box<dyn FnOnce(Result<T, E>) + Send>;
-
 /// One request in the queue.
 trait Job: Send {
     fn durability(&self) -> Durability;
@@ -73,7 +71,7 @@ struct Task<T, E, F> {
     durability: Durability,
     work: F,
     outcome: Option<Result<T, E>>,
-    reply: Reply<T, E>,
+    reply: oneshot::Sender<Result<T, E>>,
 }
 
 impl<T, E, F> Job for Task<T, E, F>
@@ -103,7 +101,8 @@ where
             (_, Err(fault)) => Err(fault.into()),
             (None, Ok(())) => Err(Fault::Closed.into()),
         };
-        (self.reply)(answer);
+        // Whoever asked may have gone; what was committed stands all the same.
+        let _ = self.reply.send(answer);
     }
 }
 
@@ -125,24 +124,32 @@ impl Writer {
         Ok(Writer { queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Queues a job; `reply` is called on the writer's thread after the commit.
-    pub(crate) fn submit<T, E>(
+    /// Queues a job at once; the future waits until it is committed or refused.
+    pub(crate) fn ask<T, E, F>(
         &self,
         durability: Durability,
-        work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
-        reply: impl FnOnce(Result<T, E>) + Send + 'static,
-    ) where
+        work: F,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<T, E, F>
+    where
+        F: FnMut(&Connection) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: Refusal + 'static,
     {
-        let task = Task { durability, work, outcome: None, reply: Box::new(reply) };
-        // A refused job is dropped with its reply, which whoever waits sees as closed.
+        let (reply, mut answer) = oneshot::channel();
+        let task = Task { durability, work, outcome: None, reply };
+        // A job that cannot be queued is dropped with its reply, which is then seen as closed.
         if let Some(queue) = &self.queue {
             let _ = queue.send(Box::new(task));
         }
+        async move {
+            match watch(durability, || answer.try_recv().ok()) {
+                Some(result) => result,
+                None => answer.await.unwrap_or_else(|_| Err(Fault::Closed.into())),
+            }
+        }
     }
 
-    /// Queues a job and waits for its answer.
+    /// Queues a job and waits for its answer in place.
     pub(crate) fn wait<T, E>(
         &self,
         durability: Durability,
@@ -152,13 +159,7 @@ impl Writer {
         T: Send + 'static,
         E: Refusal + 'static,
     {
-        let (sender, answer) = sync_channel(1);
-        self.submit(durability, work, move |result| {
-            let _ = sender.send(result);
-        });
-        watch(durability, || answer.try_recv().ok())
-            .or_else(|| answer.recv().ok())
-            .unwrap_or_else(|| Err(Fault::Closed.into()))
+        wait_for(self.ask(durability, work))
     }
 }
 
@@ -166,7 +167,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
         let Some(thread) = self.thread.take() else { return };
-        // A reply may hold the last handle to the store; the thread cannot wait for itself.
+        // A waker called by a reply may hold the last handle; the thread cannot wait for itself.
         if thread.thread().id() != thread::current().id() {
             let _ = thread.join();
         }
@@ -287,22 +288,6 @@ impl Scribe {
         self.synchronous = Some(wanted);
         Ok(())
     }
-}
-
-/// Looks for a moment before sleeping: a commit that does not wait for the disk is over sooner
-/// than a sleeper is woken. One that does is not worth watching for.
-pub(crate) fn watch<T>(for_commit: Durability, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    if for_commit == Durability::Full {
-        return None;
-    }
-    let start = Instant::now();
-    while start.elapsed() < WATCH {
-        if let Some(seen) = look() {
-            return Some(seen);
-        }
-        thread::yield_now();
-    }
-    None
 }
 
 fn run(conn: &Connection, sql: &str) -> Result<(), Fault> {

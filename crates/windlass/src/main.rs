@@ -4,6 +4,8 @@
 //! programs are told apart by the first argument, before anything else of the command line exists.
 
 mod cli;
+mod exit;
+mod mcp;
 
 use std::process::ExitCode;
 

@@ -7,7 +7,8 @@ use crate::words::did_you_mean;
 const PREFIX: &str = "WINDLASS_";
 
 /// Variables of ours that are no settings: what a run tells its children, and tests.
-const NOT_SETTINGS: &[&str] = &["run", "session", "socket", "crash_at", "log", "home", "state", "config"];
+const NOT_SETTINGS: &[&str] =
+    &["run", "session", "socket", "iteration", "attempt", "hook", "sim", "crash", "sweep", "test", "bin"];
 
 /// What a variable is to the settings.
 pub(super) enum Variable {

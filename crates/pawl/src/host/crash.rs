@@ -1,10 +1,11 @@
 //! Where a test asks the host to die: `WINDLASS_CRASH_AT=host:POINT`.
 //!
-//! With `WINDLASS_CRASH_MARK` set, only the host that can create that file dies, so that the one
-//! started in its place lives.
+//! With `WINDLASS_CRASH_MARK` set, points are counted across hosts in that file, a byte each:
+//! exactly one host dies, whichever passes the point, and the one started in its place lives.
 
-use std::fs::File;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Signal, getpid, kill_process};
 use windlass_core::crash::{CrashPlan, Victim};
@@ -36,14 +37,22 @@ impl CrashPoints {
         CrashPoints { at, mark: std::env::var_os(MARK).map(PathBuf::from) }
     }
 
-    /// Dies if this is the point and nobody died for the mark before.
+    /// Dies if this is the point.
     pub(super) fn pass(&self, point: Point) {
-        if self.at != Some(point as u64) {
-            return;
+        let Some(at) = self.at else { return };
+        let passed = match &self.mark {
+            Some(mark) => count(mark).unwrap_or(0),
+            None => point as u64,
+        };
+        if passed == at {
+            let _ = kill_process(getpid(), Signal::KILL);
         }
-        if self.mark.as_ref().is_some_and(|mark| File::create_new(mark).is_err()) {
-            return;
-        }
-        let _ = kill_process(getpid(), Signal::KILL);
     }
+}
+
+/// Adds a byte to the file; its length is the number of points passed so far.
+fn count(mark: &Path) -> std::io::Result<u64> {
+    let mut file = OpenOptions::new().create(true).append(true).open(mark)?;
+    file.write_all(b".")?;
+    Ok(file.metadata()?.len())
 }

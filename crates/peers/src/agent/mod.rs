@@ -5,13 +5,12 @@
 
 pub mod claude;
 pub mod doctor;
-mod event;
 mod transcript;
 
 use serde::Serialize;
 
-pub use event::{AgentEvent, RateLimit, ResultEvent, Retry};
 pub use transcript::{Over, Transcript};
+pub use windlass_core::agent::{AgentEvent, RateLimit, ResultEvent, Retry};
 
 /// What a driver can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -10,10 +10,11 @@ use windlass_core::launch::{EndedBy, Exit};
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
-use super::event::{AgentEvent, ResultEvent};
+use windlass_core::agent::{AgentEvent, ResultEvent};
 
-/// More than run at once, with room.
-const OPEN_MESSAGES: usize = 32;
+/// As many conversations as usually speak at once; one more may count a message twice until the
+/// result sets it right.
+const OPEN_MESSAGES: usize = 8;
 
 /// How the process of a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

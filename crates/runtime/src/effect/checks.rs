@@ -46,6 +46,8 @@ async fn run(ground: &Ground, effect: &EffectId, place: usize, check: &Check) ->
             },
         };
         if let Some(exit) = exit {
+            // It held the environment, and with it perhaps keys.
+            let _ = std::fs::remove_file(dir.join(names::LAUNCH));
             let output = files::read_tail(&dir.join(names::STDOUT), OUTPUT_TAIL);
             return result(check, exit.code == Some(0), how(&exit), output);
         }

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::chain;
+use windlass_core::agent::AgentEvent;
 use windlass_core::effect::SessionPlan;
 use windlass_core::event::{Event, SessionEnd, SessionVerdict};
 use windlass_core::id::EffectId;
 use windlass_core::launch::files as names;
 use windlass_core::usage::Usage;
 use windlass_peers::agent::claude::{launch as claude, parse};
-use windlass_peers::agent::{AgentEvent, Over, Transcript};
+use windlass_peers::agent::{Over, Transcript};
 use windlass_peers::child::{ChildState, child_state, sweep_cookie};
 use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
@@ -42,6 +43,7 @@ pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, plan: Session
     let session = plan.session.clone();
     ground.report(Event::SessionStarted { effect: effect.clone(), session }).await;
     let end = follow(&ground, &effect, &dir, host, seen).await;
+    forget_secrets(&dir);
     ground.report(Event::SessionEnded { effect, end }).await;
 }
 
@@ -124,6 +126,13 @@ fn finish(
         reading.take(&chunk.bytes, chunk.offset);
     }
     reading.transcript.end(Over::Lost, &stderr(), reading.offset)
+}
+
+/// What held keys of the user's environment and settings is not kept once nobody needs it.
+fn forget_secrets(dir: &Path) {
+    for name in [names::LAUNCH, "settings.json", "mcp.json"] {
+        let _ = std::fs::remove_file(dir.join(name));
+    }
 }
 
 fn failed(what: String) -> SessionEnd {

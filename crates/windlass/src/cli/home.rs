@@ -20,7 +20,9 @@ pub(crate) fn read() -> Result<Home, Report> {
 /// The folder the command was typed in.
 pub(crate) fn cwd() -> Result<PathBuf, Report> {
     std::env::current_dir().map_err(|error| {
-        Report::usage("the current folder cannot be used").caused_by(&error).hint("change to a folder that exists")
+        Report::usage("the current folder cannot be used")
+            .caused_by(&error)
+            .hint("change to a folder that exists")
     })
 }
 

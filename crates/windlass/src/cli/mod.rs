@@ -1,10 +1,34 @@
 //! The command line: what a person types, and what they are shown.
+//!
+//! One file a verb; its `Args` are what was typed, and their comments the help text. What is
+//! typed for `run` and `loop` becomes a `runtime::plan::Request`, which is what it means.
 
-use std::process::ExitCode;
+mod answer;
+mod approve;
+mod cancel;
+mod command;
+mod completions;
+mod config;
+mod demo;
+mod doctor;
+mod drive;
+mod feed;
+mod here;
+mod home;
+mod logs;
+mod r#loop;
+mod mcp;
+mod orders;
+mod output;
+mod plain;
+mod plugin;
+mod ps;
+mod report;
+mod resume;
+mod run;
+mod screen;
+mod show;
+mod watch;
+mod workflow;
 
-/// Reads the arguments and does what they ask.
-#[expect(clippy::print_stderr, reason = "the binary is where things are printed")]
-pub(crate) fn main() -> ExitCode {
-    eprintln!("usage: windlass COMMAND");
-    ExitCode::from(2)
-}
+pub(crate) use command::main;

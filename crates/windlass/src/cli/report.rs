@@ -123,7 +123,9 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::Over(_)
         | RunError::NothingAsked(_) => Exit::Usage,
         RunError::Detach(_) => Exit::Agent,
-        RunError::BadLog { .. } | RunError::Encode(_) | RunError::Crashed | RunError::Abandoned => Exit::Unexpected,
+        RunError::BadLog { .. } | RunError::Encode(_) | RunError::Crashed | RunError::Abandoned => {
+            Exit::Unexpected
+        }
     }
 }
 
@@ -166,8 +168,10 @@ mod tests {
     #[test]
     fn says_what_why_and_what_to_do() {
         let cause = std::io::Error::other("no space left on device");
-        let report = Report::new(Exit::Output, "the output could not be written").caused_by(&cause).hint("free some");
-        let expected = "error: the output could not be written\n  because no space left on device\n  hint: free some\n";
+        let report =
+            Report::new(Exit::Output, "the output could not be written").caused_by(&cause).hint("free some");
+        let expected =
+            "error: the output could not be written\n  because no space left on device\n  hint: free some\n";
         assert_eq!(report.shown(), expected);
     }
 

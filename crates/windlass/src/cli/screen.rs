@@ -45,7 +45,10 @@ impl Screen {
         Screen {
             redraws: is_terminal && !is_dumb,
             colours: is_terminal && !is_dumb && !no_colour,
-            unicode: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| non_empty(home, name)).is_some_and(is_utf8),
+            unicode: ["LC_ALL", "LC_CTYPE", "LANG"]
+                .iter()
+                .find_map(|name| non_empty(home, name))
+                .is_some_and(is_utf8),
             width: width.clamp(NARROWEST, WIDEST),
         }
     }

@@ -206,7 +206,7 @@ const FORGE_TOKENS: &[&str] = &[
 
 fn is_passed_on(name: &str) -> bool {
     if let Some(ours) = name.strip_prefix("WINDLASS_") {
-        return ours.starts_with("SIM_");
+        return ours.starts_with("SIM_") || ours == "HOOK_PATIENCE_MS";
     }
     let is_nesting =
         NESTING.contains(&name) || NESTING_PREFIXES.iter().any(|prefix| name.starts_with(prefix));

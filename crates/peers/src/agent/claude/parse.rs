@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
-use crate::agent::event::{AgentEvent, RateLimit, ResultEvent, Retry};
+use windlass_core::agent::{AgentEvent, RateLimit, ResultEvent, Retry};
 
 /// How much of a tool's result is kept for people.
 const SHOWN: usize = 4 * 1024;

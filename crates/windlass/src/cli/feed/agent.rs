@@ -1,6 +1,6 @@
 //! What the agent says and does, as lines for people.
 
-use windlass_runtime::AgentEvent;
+use windlass_core::agent::AgentEvent;
 
 use super::face::Style;
 use super::words::span;
@@ -27,7 +27,10 @@ pub(super) fn lines(screen: Screen, style: Style, event: &AgentEvent) -> Vec<Str
         AgentEvent::Retry(retry) => {
             let wait = span(retry.delay_ms);
             let (what, number, most) = (plain_line(&retry.error), retry.attempt, retry.max_retries);
-            vec![screen.paint(Tone::Careful, &format!("  {what}: the CLI tries again in {wait} ({number} of {most})"))]
+            vec![screen.paint(
+                Tone::Careful,
+                &format!("  {what}: the CLI tries again in {wait} ({number} of {most})"),
+            )]
         }
         AgentEvent::Notice { text, .. } if !text.is_empty() => {
             vec![screen.paint(Tone::Faint, &format!("  note: {}", plain_short(text, 200)))]
@@ -108,7 +111,10 @@ mod tests {
         };
         let lines = show(&event);
         assert_eq!(lines.len(), 1);
-        assert!(lines[0].starts_with("  Bash   cargo test && echo xxx") && lines[0].ends_with("..."), "{lines:?}");
+        assert!(
+            lines[0].starts_with("  Bash   cargo test && echo xxx") && lines[0].ends_with("..."),
+            "{lines:?}"
+        );
         assert!(lines[0].chars().count() <= 80);
     }
 

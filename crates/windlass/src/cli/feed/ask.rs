@@ -13,7 +13,11 @@ const INPUT: usize = 300;
 pub(crate) fn describe(run: &RunId, ask: &Ask) -> Vec<String> {
     match &ask.tool {
         Some(tool) => vec![
-            format!("the agent wants to use {}: {}", plain_line(tool), plain_short(&ask.input.to_string(), INPUT)),
+            format!(
+                "the agent wants to use {}: {}",
+                plain_line(tool),
+                plain_short(&ask.input.to_string(), INPUT)
+            ),
             format!("allow it:  windlass approve {run}"),
             format!("refuse it: windlass approve {run} --deny \"why\""),
         ],
@@ -36,7 +40,8 @@ fn question(run: &RunId, input: &Value) -> Vec<String> {
 
 /// A question, and below it what may be chosen.
 fn one(question: &Value) -> Vec<String> {
-    let text = |value: &Value, key: &str| plain_line(value.get(key).and_then(Value::as_str).unwrap_or_default());
+    let text =
+        |value: &Value, key: &str| plain_line(value.get(key).and_then(Value::as_str).unwrap_or_default());
     let mut lines = vec![format!("the agent asks: {}", text(question, "question"))];
     let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
     lines.extend(options.map(|option| {

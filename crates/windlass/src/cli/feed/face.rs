@@ -1,9 +1,9 @@
 //! One of the ways to look at a run: lines for people, JSON for programs, or nothing.
 
+use windlass_core::agent::AgentEvent;
 use windlass_core::event::Record;
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::time::Moment;
-use windlass_runtime::AgentEvent;
 
 use super::human::Human;
 use super::json::Lines;

@@ -2,6 +2,7 @@
 //!
 //! Readable without colour. A line at the bottom says how far the run is, on a terminal only.
 
+use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record, SessionEnd};
 use windlass_core::hook::Answer;
 use windlass_core::id::RunId;
@@ -10,7 +11,6 @@ use windlass_core::run::{News, Waiting};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
-use windlass_runtime::AgentEvent;
 
 use super::agent;
 use super::ask;
@@ -76,8 +76,12 @@ impl Human {
                 self.ended(end);
                 Vec::new()
             }
-            Event::ChecksFinished { results, .. } => results.iter().flat_map(|result| self.check(result)).collect(),
-            Event::CancelAsked { .. } => vec!["cancelling: the agent is ended, then everything is put away".to_owned()],
+            Event::ChecksFinished { results, .. } => {
+                results.iter().flat_map(|result| self.check(result)).collect()
+            }
+            Event::CancelAsked { .. } => {
+                vec!["cancelling: the agent is ended, then everything is put away".to_owned()]
+            }
             Event::OwnerChanged
             | Event::Prepared { .. }
             | Event::SessionStarted { .. }
@@ -98,7 +102,12 @@ impl Human {
     /// What is run, on what, where and within which bounds.
     fn header(&mut self, spec: &Spec) -> Vec<String> {
         let dot = self.screen.dot();
-        let title = format!("{} on {}{dot}run {}", plain_line(&spec.workflow), plain_line(&spec.driver.name), self.run);
+        let title = format!(
+            "{} on {}{dot}run {}",
+            plain_line(&spec.workflow),
+            plain_line(&spec.driver.name),
+            self.run
+        );
         let mut facts = vec![format!("isolation {}", spec.isolation.word())];
         if let Some(rules) = spec.node.rules() {
             self.most = rules.max_iterations;
@@ -118,7 +127,9 @@ impl Human {
 
     fn news(&mut self, news: &News, at: Moment) -> Vec<String> {
         match news {
-            News::SessionStarted { iteration, attempt, resumed, .. } => self.session(*iteration, *attempt, *resumed),
+            News::SessionStarted { iteration, attempt, resumed, .. } => {
+                self.session(*iteration, *attempt, *resumed)
+            }
             News::HookDecided { tool, answer, .. } => self.decision(tool.as_deref(), answer),
             News::IterationFinished { iteration, goes_on, .. } => {
                 self.heading = goes_on.then_some(iteration + 1);

@@ -5,13 +5,13 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record};
 use windlass_core::hook::{Answer, question_texts};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::run::{News, Waiting};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
-use windlass_runtime::AgentEvent;
 
 use super::face::Style;
 use crate::exit::Exit;
@@ -64,7 +64,8 @@ impl Lines {
 
 /// One line.
 pub(crate) fn envelope(kind: &str, at: Moment, run: Option<&RunId>, data: Value) -> String {
-    json!({"v": VERSION, "type": kind, "ts": rfc3339(at), "run": run.map(RunId::as_str), "data": data}).to_string()
+    json!({"v": VERSION, "type": kind, "ts": rfc3339(at), "run": run.map(RunId::as_str), "data": data})
+        .to_string()
 }
 
 /// UTC with milliseconds.
@@ -97,13 +98,15 @@ fn told(news: &News) -> (&'static str, Value) {
         ),
         News::HookDecided { hook, asked, tool, answer } => {
             let (decision, reason) = decided(answer);
-            let data = json!({"hook": hook, "asked": asked, "tool": tool, "decision": decision, "reason": reason});
+            let data =
+                json!({"hook": hook, "asked": asked, "tool": tool, "decision": decision, "reason": reason});
             ("hook.decision", data)
         }
         News::IterationFinished { iteration, checks, goes_on, feedback } => {
             let check = |(name, passed): &(String, bool)| json!({"name": name, "passed": passed});
             let checks: Vec<Value> = checks.iter().map(check).collect();
-            let data = json!({"iteration": iteration, "checks": checks, "goes_on": goes_on, "feedback": feedback});
+            let data =
+                json!({"iteration": iteration, "checks": checks, "goes_on": goes_on, "feedback": feedback});
             ("iteration.finished", data)
         }
         News::Waiting(waiting) => ("run.waiting", waits(waiting)),
@@ -158,7 +161,13 @@ mod tests {
     use super::*;
 
     fn one(news: News) -> Value {
-        let record = Record { v: 1, at: Moment(1_700_000_000_123), event: Event::CleanedUp, effects: vec![], news: vec![news] };
+        let record = Record {
+            v: 1,
+            at: Moment(1_700_000_000_123),
+            event: Event::CleanedUp,
+            effects: vec![],
+            news: vec![news],
+        };
         let lines = Lines::new(RunId::new("k3f9"), Style::default()).record(&record);
         assert_eq!(lines.len(), 1);
         serde_json::from_str(&lines[0]).unwrap()

@@ -14,6 +14,5 @@ mod wrap;
 
 pub(crate) use ask::describe as describe_ask;
 pub(crate) use face::{Face, Style};
-pub(crate) use human::Human;
-pub(crate) use json::{Lines, envelope, rfc3339};
+pub(crate) use json::{envelope, rfc3339};
 pub(crate) use summary::{Ending, summary};

@@ -55,14 +55,11 @@ fn changes(changes: &[String]) -> Vec<String> {
         return vec!["  no files changed".to_owned()];
     }
     let mut lines = vec!["  changed:".to_owned()];
-    // The last line is git's own sum.
-    let hidden = changes.len().saturating_sub(FILES + 1);
-    let (files, sum) = changes.split_at(changes.len() - 1);
-    lines.extend(files.iter().take(FILES).map(|line| format!("    {}", plain(line.trim()))));
+    lines.extend(changes.iter().take(FILES).map(|line| format!("    {}", plain(line.trim()))));
+    let hidden = changes.len().saturating_sub(FILES);
     if hidden > 0 {
-        lines.push(format!("    ... ({hidden} more files)"));
+        lines.push(format!("    ... ({hidden} more)"));
     }
-    lines.extend(sum.iter().map(|line| format!("    {}", plain(line.trim()))));
     lines
 }
 
@@ -75,7 +72,8 @@ mod tests {
     #[test]
     fn says_how_why_how_much_and_what_changed() {
         let outcome = Outcome::new(Status::Completed, Reason::Marker);
-        let usage = Usage { input_tokens: 11_300, output_tokens: 950, cost_usd: Some(0.079), ..Usage::default() };
+        let usage =
+            Usage { input_tokens: 11_300, output_tokens: 950, cost_usd: Some(0.079), ..Usage::default() };
         let changes = [" greet.sh | 4 ++++".to_owned(), " 1 file changed, 4 insertions(+)".to_owned()];
         let ending = Ending {
             run: &RunId::new("k3f9"),

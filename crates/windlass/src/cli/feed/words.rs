@@ -121,8 +121,14 @@ mod tests {
 
     #[test]
     fn time_reads_as_people_say_it() {
-        assert_eq!([span(40), span(3_000), span(125_000), span(3_840_000)], ["40 ms", "3 s", "2 min 5 s", "1 h 4 min"]);
-        assert_eq!([ago(5_000), ago(125_000), ago(7_200_000), ago(400_000_000)], ["5 s", "2 min", "2 h", "4 days"]);
+        assert_eq!(
+            [span(40), span(3_000), span(125_000), span(3_840_000)],
+            ["40 ms", "3 s", "2 min 5 s", "1 h 4 min"]
+        );
+        assert_eq!(
+            [ago(5_000), ago(125_000), ago(7_200_000), ago(400_000_000)],
+            ["5 s", "2 min", "2 h", "4 days"]
+        );
     }
 
     #[test]
@@ -136,6 +142,9 @@ mod tests {
     fn an_outcome_says_how_why_and_the_rest() {
         let ended = Outcome::new(Status::Failed, Reason::AgentFailed).because("API error\u{1b}[1m 400");
         assert_eq!(outcome(&ended), "failed: the agent failed: API error^[[1m 400");
-        assert_eq!(outcome(&Outcome::new(Status::Completed, Reason::Marker)), "completed: the completion marker stands in the tracker");
+        assert_eq!(
+            outcome(&Outcome::new(Status::Completed, Reason::Marker)),
+            "completed: the completion marker stands in the tracker"
+        );
     }
 }

@@ -1,10 +1,11 @@
 //! What an agent said, in one form for all of them.
 //!
-//! A driver's `parse` makes these out of lines; what they add up to is [`super::Transcript`]'s.
+//! A driver's `parse` makes these out of lines; what they add up to is `peers::agent::Transcript`'s.
 
 use serde::Serialize;
-use windlass_core::time::Moment;
-use windlass_core::usage::Usage;
+
+use crate::time::Moment;
+use crate::usage::Usage;
 
 /// One thing an agent said or did. `side` means: in a subagent, not the main conversation.
 #[derive(Debug, Clone, PartialEq, Serialize)]

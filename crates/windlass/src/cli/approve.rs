@@ -1,0 +1,53 @@
+//! `windlass approve`: a person's word on a tool the agent wants to use.
+
+use windlass_core::event::PersonReply;
+use windlass_core::id::HookId;
+
+use super::answer::{open_ask, tell};
+use super::here::Here;
+use super::report::Report;
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass approve k3f9
+  windlass approve k3f9 --deny \"not on this machine\"";
+
+/// Let the agent of a run use the tool it asks for, or refuse it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The run, or the beginning of its id
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// Refuse it, and tell the agent why
+    #[arg(long, value_name = "REASON")]
+    deny: Option<String>,
+
+    /// The hook call that is answered; without it, the oldest that waits
+    #[arg(long, value_name = "HOOK")]
+    to: Option<String>,
+
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Leaves the word for the run.
+pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+    let handle = Here::look()?.open_to_ask()?;
+    let view = handle.view(&handle.find(&args.run)?)?;
+    let hook = args.to.map(HookId::new);
+    let ask = open_ask(&view, hook.as_ref())?;
+    if ask.tool.is_none() {
+        let report = Report::usage(format!("run {} asks a question, not for a permission", view.run));
+        return Err(report.hint(format!("windlass answer {} \"TEXT\"", view.run)));
+    }
+    let reply = match args.deny {
+        Some(reason) => PersonReply::Reject { reason },
+        None => PersonReply::Approve,
+    };
+    handle.answer(&view.run, Some(ask.hook.clone()), reply)?;
+    tell(&handle, &view.run, args.json)
+}

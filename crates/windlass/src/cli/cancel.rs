@@ -1,0 +1,78 @@
+//! `windlass cancel`: ends a run from anywhere.
+//!
+//! A run with an owner is asked and waited for. One without is taken over just to be put away:
+//! nobody else would end what it left running.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use windlass_core::id::RunId;
+use windlass_runtime::handle::Handle;
+
+use super::drive::drive;
+use super::feed::{Face, envelope, words};
+use super::here::{Here, block_on, print};
+use super::output::Out;
+use super::report::{Report, note};
+use crate::exit::Exit;
+
+/// How long the end of a run is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(50);
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass cancel k3f9";
+
+/// End a run: its agent, its children, its armed state
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The run, or the beginning of its id
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Ends it.
+pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    let handle = here.open(here.durability())?;
+    let run = handle.find(&args.run)?;
+    let is_crashed = handle.view(&run)?.status == "crashed";
+    handle.cancel(&run)?;
+    if is_crashed {
+        put_away(&handle, &run)?;
+    }
+    let status = wait(&handle, &run)?;
+    if args.json {
+        return print(&[envelope("run.cancelled", words::now(), Some(&run), json!({"status": status}))]);
+    }
+    match status.as_str() {
+        "running" | "waiting" | "crashed" => note(&format!("run {run} was asked to end and is still ending")),
+        status => note(&format!("run {run}: {status}")),
+    }
+    Ok(Exit::Completed)
+}
+
+/// Owns the run until it has ended itself.
+fn put_away(handle: &Handle, run: &RunId) -> Result<(), Report> {
+    block_on(async {
+        let running = handle.resume(run)?;
+        drive(running, &mut Face::Quiet, &mut Out::stdout()).await.map(|_| ())
+    })
+}
+
+fn wait(handle: &Handle, run: &RunId) -> Result<String, Report> {
+    let begun = Instant::now();
+    loop {
+        let view = handle.view(run)?;
+        if view.state.is_done() || begun.elapsed() > PATIENCE {
+            return Ok(view.status);
+        }
+        std::thread::sleep(POLL);
+    }
+}

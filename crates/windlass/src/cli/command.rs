@@ -1,0 +1,140 @@
+//! The verbs, and the way from the arguments to one of them.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+
+use super::output::Out;
+use super::plain::plain;
+use super::report::Report;
+use super::{
+    answer, approve, cancel, completions, config, demo, doctor, logs, r#loop, mcp, plugin, ps, resume, run,
+    show, workflow,
+};
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass demo                                  see a whole loop, with nothing installed
+  windlass loop \"make the tests pass\" --check \"cargo test\"
+  windlass run \"login flow\" --plugin ./e2e       a plugin's own workflow
+  windlass ps                                    what is running, and what can be resumed
+  windlass resume                                go on after a crash, where it stood
+
+Exit codes:
+  0 completed, 1 unexpected, 2 usage, 3 configuration, 4 agent or process failed, 5 refused by
+  policy, 6 timeout, 7 output could not be written, 8 blocked, 9 exhausted, 130 interrupted";
+
+/// Runs coding agents in loops until the work is proven done; no crash loses a step
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Windlass {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Run(run::Args),
+    Loop(r#loop::Args),
+    Resume(resume::Args),
+    Ps(ps::Args),
+    Show(show::Args),
+    Logs(logs::Args),
+    Answer(answer::Args),
+    Approve(approve::Args),
+    Cancel(cancel::Args),
+    Workflow(workflow::Args),
+    Plugin(plugin::Args),
+    Config(config::Args),
+    Doctor(doctor::Args),
+    Demo(demo::Args),
+    Completions(completions::Args),
+    #[command(hide = true)]
+    Mcp(mcp::Args),
+}
+
+/// Reads the arguments and does what they ask.
+pub(crate) fn main() -> ExitCode {
+    let done = match Windlass::try_parse() {
+        Ok(typed) => perform(typed.verb),
+        Err(error) => explain(&error),
+    };
+    done.unwrap_or_else(|report| report.print()).into()
+}
+
+/// Everything clap knows of the command line.
+pub(crate) fn grammar() -> clap::Command {
+    Windlass::command()
+}
+
+fn perform(verb: Verb) -> Result<Exit, Report> {
+    match verb {
+        Verb::Run(args) => run::perform(args),
+        Verb::Loop(args) => r#loop::perform(args),
+        Verb::Resume(args) => resume::perform(args),
+        Verb::Ps(args) => ps::perform(&args),
+        Verb::Show(args) => show::perform(&args),
+        Verb::Logs(args) => logs::perform(&args),
+        Verb::Answer(args) => answer::perform(args),
+        Verb::Approve(args) => approve::perform(args),
+        Verb::Cancel(args) => cancel::perform(&args),
+        Verb::Workflow(args) => workflow::perform(args),
+        Verb::Plugin(args) => plugin::perform(args),
+        Verb::Config(args) => config::perform(args),
+        Verb::Doctor(args) => doctor::perform(&args),
+        Verb::Demo(args) => demo::perform(&args),
+        Verb::Completions(args) => completions::perform(&args),
+        Verb::Mcp(args) => mcp::perform(&args),
+    }
+}
+
+/// Help and version are data; anything else is a mistake. What was typed may hold escapes.
+fn explain(error: &clap::Error) -> Result<Exit, Report> {
+    let text = plain(&error.render().to_string());
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let mut out = Out::stdout();
+        out.text(&text);
+        return out.end(Exit::Completed);
+    }
+    let text = text.trim_end();
+    super::report::note(text);
+    Ok(Exit::Usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_has_no_mistake() {
+        grammar().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_that_is_shown_has_examples() {
+        for verb in grammar().get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(examples.starts_with("Examples:\n  windlass"), "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn an_input_may_begin_with_a_dash_and_agent_arguments_follow_two() {
+        let typed =
+            Windlass::try_parse_from(["windlass", "run", "-3 is the answer", "--json", "--", "--foo", "x"]);
+        let Verb::Run(args) = typed.unwrap().verb else { panic!() };
+        assert_eq!(args.input, "-3 is the answer");
+        assert_eq!(args.orders.agent_args, ["--foo", "x"]);
+    }
+
+    #[test]
+    fn a_run_without_input_is_a_mistake() {
+        for args in [&["windlass", "run"][..], &["windlass", "run", "--", "x"], &["windlass", "loop"]] {
+            let error = Windlass::try_parse_from(args).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::MissingRequiredArgument, "{args:?}");
+        }
+    }
+}

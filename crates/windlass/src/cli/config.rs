@@ -1,0 +1,64 @@
+//! `windlass config`: the settings, and where each comes from.
+
+use serde_json::json;
+use windlass_runtime::config::{SettingLine, show};
+
+use super::feed::{envelope, words};
+use super::here::{Here, print};
+use super::plain::plain_line;
+use super::report::{Report, note};
+use super::screen::Tone;
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass config show";
+
+/// Show the settings
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Every setting, its value and the file, variable or flag it comes from
+    Show {
+        /// Print JSON, one object a line
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Shows them.
+pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+    let What::Show { json } = args.what;
+    let here = Here::look()?;
+    let (lines, diagnostics) = show(&here.home, &here.cwd)?;
+    for diagnostic in &diagnostics {
+        note(&diagnostic.to_string());
+    }
+    let shown: Vec<String> = if json { lines.iter().map(object).collect() } else { table(&here, &lines) };
+    let printed = print(&shown)?;
+    Ok(if diagnostics.iter().any(|diagnostic| diagnostic.is_error()) { Exit::Configuration } else { printed })
+}
+
+fn object(line: &SettingLine) -> String {
+    let data = json!({"key": line.key, "value": line.value, "source": line.source});
+    envelope("setting", words::now(), None, data)
+}
+
+fn table(here: &Here, lines: &[SettingLine]) -> Vec<String> {
+    let shown: Vec<(String, &str)> = lines
+        .iter()
+        .map(|line| (format!("{} = {}", line.key, plain_line(&line.value)), line.source.as_str()))
+        .collect();
+    let width =
+        shown.iter().map(|(text, _)| text.chars().count()).filter(|width| *width <= 50).max().unwrap_or(0);
+    let line = |(text, source): &(String, &str)| {
+        format!("{text:width$}  {}", here.screen.paint(Tone::Faint, &format!("# {}", plain_line(source))))
+    };
+    shown.iter().map(line).collect()
+}

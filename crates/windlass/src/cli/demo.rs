@@ -1,0 +1,153 @@
+//! `windlass demo`: a whole loop in a throw-away repository, with nothing installed.
+//!
+//! The agent is `sim`, which plays a script; everything else is real: sessions, hooks, checks,
+//! the log. Repository and state live in one temporary folder, which is removed at the end.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use windlass_pawl::sim::DEMO_SCRIPT;
+use windlass_runtime::demo::make_repository;
+use windlass_runtime::plan::{Flags, Request, Want, plan};
+
+use super::here::{Here, block_on};
+use super::report::{Report, note, warn};
+use super::watch::Watch;
+use crate::exit::Exit;
+
+const PROMPT: &str =
+    "Write greet.sh, which greets whoever is named and the world otherwise, and a test for it.";
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass demo
+  windlass demo --fast
+  windlass demo --keep         leave the repository and the state to look at";
+
+/// Play a whole loop in a throw-away repository; needs no agent, no network and no key
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Leave repository and state behind
+    #[arg(long)]
+    keep: bool,
+
+    /// Without pauses
+    #[arg(long)]
+    fast: bool,
+
+    /// Print JSON, one object a line, instead of the feed
+    #[arg(long)]
+    json: bool,
+}
+
+/// Plays it.
+pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    let stage = Stage::build(&here.home.temp)?;
+    let played = stage.play(here, args);
+    if args.keep {
+        note(&format!("kept in {}", stage.dir.display()));
+        note(&format!("look at it with XDG_STATE_HOME={} windlass ps", stage.dir.join("state").display()));
+        return played;
+    }
+    if let Err(error) = std::fs::remove_dir_all(&stage.dir) {
+        warn(&format!("{} could not be removed: {error}", stage.dir.display()));
+    }
+    played
+}
+
+/// The temporary folder.
+struct Stage {
+    dir: PathBuf,
+}
+
+impl Stage {
+    /// A folder of its own that nobody else can look into.
+    fn build(temp: &Path) -> Result<Stage, Report> {
+        let temp = temp.canonicalize().map_err(|error| unwritable(temp, &error))?;
+        for number in 0..1000 {
+            let dir = temp.join(format!("windlass-demo-{}-{number}", std::process::id()));
+            if !dir.exists() {
+                make_private(&dir)?;
+                return Ok(Stage { dir });
+            }
+        }
+        Err(Report::new(Exit::Configuration, format!("{} is full of demos", temp.display())))
+    }
+
+    fn play(&self, mut here: Here, args: &Args) -> Result<Exit, Report> {
+        let script = self.dir.join("demo.json");
+        std::fs::write(&script, script_text(args.fast)).map_err(|error| {
+            Report::new(Exit::Configuration, format!("cannot write {}", script.display())).caused_by(&error)
+        })?;
+        here.home.state = self.dir.join("state/windlass");
+        here.home.config = self.dir.join("config/windlass");
+        // The demo is the same whatever the user's own settings say.
+        here.home.env.retain(|(name, _)| !name.starts_with("WINDLASS_"));
+        here.home.env.push(("WINDLASS_SIM_SCRIPT".to_owned(), script.display().to_string()));
+        here.cwd = self.dir.join("repository");
+        make_private(&here.cwd)?;
+        make_repository(&here.cwd).map_err(|error| {
+            Report::new(Exit::Agent, "no repository can be made").caused_by(&error).hint("the demo needs git")
+        })?;
+        let plan = plan(&here.home, &request(&here))?;
+        let handle = here.open(plan.durability)?;
+        let watch = Watch { json: args.json, ..Watch::default() };
+        block_on(async {
+            let running = handle.start(plan.spec)?;
+            watch.follow(&here, &handle, running).await
+        })
+    }
+}
+
+/// Fails on a folder that is there already: nobody else can have prepared it.
+fn make_private(dir: &Path) -> Result<(), Report> {
+    DirBuilder::new().mode(0o700).create(dir).map_err(|error| unwritable(dir, &error))
+}
+
+fn unwritable(dir: &Path, error: &std::io::Error) -> Report {
+    Report::new(Exit::Configuration, format!("cannot make the folder {}", dir.display()))
+        .caused_by(error)
+        .hint("set TMPDIR to a folder that can be written")
+}
+
+fn request(here: &Here) -> Request {
+    Request {
+        cwd: here.cwd.clone(),
+        input: PROMPT.to_owned(),
+        want: Want::Loop,
+        plugins: Vec::new(),
+        flags: Flags {
+            driver: Some("sim".to_owned()),
+            max_iterations: Some(5),
+            checks: vec!["test=sh test.sh".to_owned()],
+            ..Flags::default()
+        },
+        agent_args: Vec::new(),
+        interactive: false,
+    }
+}
+
+/// The script, with or without its pauses.
+fn script_text(fast: bool) -> String {
+    let mut script: Value = serde_json::from_str(DEMO_SCRIPT).unwrap_or_default();
+    if fast && let Value::Object(map) = &mut script {
+        map.remove("delay_ms");
+    }
+    script.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_whole_and_fast_has_no_pauses() {
+        assert!(script_text(false).contains("\"delay_ms\""));
+        let fast = script_text(true);
+        assert!(fast.contains("WORKFLOW_COMPLETE") && !fast.contains("\"delay_ms\""));
+    }
+}

@@ -1,0 +1,83 @@
+//! `windlass doctor`: which agent CLIs are installed, and what each can do.
+
+use serde_json::json;
+use windlass_runtime::doctor::{DriverReport, doctor};
+
+use super::feed::{envelope, words};
+use super::here::{Here, print};
+use super::plain::plain_line;
+use super::report::Report;
+use super::screen::{Screen, Tone};
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass doctor
+  windlass doctor --json";
+
+/// Look at the agent CLIs: found, version, what each can do
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Looks.
+pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    let drivers = doctor(&here.home);
+    if args.json {
+        return print(&drivers.iter().map(object).collect::<Vec<_>>());
+    }
+    let mut lines: Vec<String> = drivers.iter().flat_map(|driver| describe(here.screen, driver)).collect();
+    lines.push(String::new());
+    lines.extend(matrix(&drivers));
+    print(&lines)
+}
+
+fn object(driver: &DriverReport) -> String {
+    let can: serde_json::Map<_, _> =
+        driver.capabilities.iter().map(|(name, able)| ((*name).to_owned(), (*able).into())).collect();
+    let data = json!({
+        "name": driver.name,
+        "ok": driver.ok,
+        "program": driver.program,
+        "version": driver.version,
+        "capabilities": can,
+        "advice": driver.advice,
+    });
+    envelope("driver", words::now(), None, data)
+}
+
+fn describe(screen: Screen, driver: &DriverReport) -> Vec<String> {
+    let state = match (&driver.version, driver.ok) {
+        (Some(version), true) => plain_line(version),
+        (_, true) => "found".to_owned(),
+        (_, false) => screen.paint(Tone::Careful, "cannot be used"),
+    };
+    let mut lines = vec![format!("{} {}: {state}", screen.check(driver.ok), driver.name)];
+    lines
+        .extend(driver.program.iter().map(|path| format!("    {}", plain_line(&path.display().to_string()))));
+    lines.extend(driver.advice.iter().map(|advice| format!("    hint: {}", plain_line(advice))));
+    lines
+}
+
+/// A row for each thing an agent CLI may be able to do.
+fn matrix(drivers: &[DriverReport]) -> Vec<String> {
+    let Some(first) = drivers.first() else { return Vec::new() };
+    let width = first.capabilities.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let heads: Vec<String> = drivers.iter().map(|driver| format!("{:8}", driver.name)).collect();
+    let mut lines = vec![format!("{:width$}  {}", "", heads.join("  ")).trim_end().to_owned()];
+    for (name, _) in &first.capabilities {
+        let cells: Vec<String> = drivers.iter().map(|driver| format!("{:8}", able(driver, name))).collect();
+        lines.push(format!("{name:width$}  {}", cells.join("  ")).trim_end().to_owned());
+    }
+    lines
+}
+
+fn able(driver: &DriverReport, name: &str) -> &'static str {
+    let found = driver.capabilities.iter().find(|(other, _)| *other == name);
+    if found.is_some_and(|(_, able)| *able) { "yes" } else { "-" }
+}

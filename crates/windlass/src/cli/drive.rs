@@ -1,0 +1,98 @@
+//! Follows a run that this process owns, to its end: shows what happens and minds the signals.
+//!
+//! Ctrl-C and SIGTERM cancel the run, a second one at once. A closed terminal (SIGHUP) must not
+//! lose work: the owner leaves, host and agent go on, and the run can be resumed.
+
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use windlass_core::run::State;
+use windlass_runtime::feed::Item;
+use windlass_runtime::handle::Running;
+
+use super::feed::{Face, words};
+use super::output::Out;
+use super::report::Report;
+use crate::exit::Exit;
+
+/// How often the progress line is drawn again.
+const REDRAW: Duration = Duration::from_millis(500);
+
+/// How following ended.
+pub(crate) enum Ended {
+    /// The run is over.
+    Over(Box<State>),
+    /// The run goes on without an owner and can be resumed.
+    Left,
+}
+
+/// Shows a run until it is over.
+pub(crate) async fn drive(mut running: Running, face: &mut Face, out: &mut Out) -> Result<Ended, Report> {
+    let mut signals = Signals::listen()?;
+    let mut redraw = tokio::time::interval(REDRAW);
+    let mut asked = 0u32;
+    loop {
+        tokio::select! {
+            item = running.next() => match item {
+                Some(item) => show(face, out, &item),
+                None => break,
+            },
+            wish = signals.next() => match wish {
+                Wish::Leave => return Ok(Ended::Left),
+                Wish::Cancel => {
+                    asked += 1;
+                    running.cancel().await;
+                    face.remark(out, remark(asked));
+                }
+            },
+            _ = redraw.tick() => face.tick(out, words::now()),
+        }
+    }
+    face.settle(out);
+    Ok(Ended::Over(Box::new(running.finish().await?)))
+}
+
+fn show(face: &mut Face, out: &mut Out, item: &Item) {
+    match item {
+        Item::Record { record, .. } => face.record(out, record),
+        Item::Agent { effect, event } => face.agent(out, effect, event, words::now()),
+    }
+}
+
+fn remark(asked: u32) -> &'static str {
+    if asked == 1 { "interrupted; once more ends it at once" } else { "ending it at once" }
+}
+
+/// What a signal asks for.
+enum Wish {
+    Cancel,
+    Leave,
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Signals, Report> {
+        let on = |kind| {
+            signal(kind)
+                .map_err(|error| Report::new(Exit::Unexpected, "cannot listen to signals").caused_by(&error))
+        };
+        Ok(Signals {
+            interrupt: on(SignalKind::interrupt())?,
+            terminate: on(SignalKind::terminate())?,
+            hangup: on(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.interrupt.recv() => Wish::Cancel,
+            _ = self.terminate.recv() => Wish::Cancel,
+            _ = self.hangup.recv() => Wish::Leave,
+        }
+    }
+}

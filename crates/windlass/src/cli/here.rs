@@ -1,0 +1,68 @@
+//! Where a command was typed: the user's places, the folder, the terminal. Read once.
+
+use std::future::Future;
+use std::path::PathBuf;
+
+use windlass_runtime::Durability;
+use windlass_runtime::handle::Handle;
+use windlass_runtime::home::Home;
+
+use super::report::Report;
+use super::screen::Screen;
+use super::{home, output::Out};
+use crate::exit::Exit;
+
+/// What every verb starts from.
+pub(crate) struct Here {
+    /// The user's places and environment.
+    pub(crate) home: Home,
+    /// The current folder.
+    pub(crate) cwd: PathBuf,
+    /// The terminal, or that there is none.
+    pub(crate) screen: Screen,
+}
+
+impl Here {
+    /// Looks around.
+    pub(crate) fn look() -> Result<Here, Report> {
+        let home = home::read()?;
+        let screen = Screen::of(&home);
+        Ok(Here { cwd: home::cwd()?, screen, home })
+    }
+
+    /// Opens the store.
+    pub(crate) fn open(&self, durability: Durability) -> Result<Handle, Report> {
+        Ok(Handle::open(self.home.clone(), durability)?)
+    }
+
+    /// Opens the store to look at it, or to leave a request.
+    pub(crate) fn open_to_ask(&self) -> Result<Handle, Report> {
+        self.open(Durability::Full)
+    }
+
+    /// How hard commits are by the settings; the safe way where those cannot be read.
+    pub(crate) fn durability(&self) -> Durability {
+        let lines =
+            windlass_runtime::config::show(&self.home, &self.cwd).map(|(lines, _)| lines).unwrap_or_default();
+        let is_normal =
+            lines.iter().any(|line| line.key == "durability" && line.value.trim_matches('"') == "normal");
+        if is_normal { Durability::Normal } else { Durability::Full }
+    }
+}
+
+/// Waits for the world in one thread; only the verbs that need it pay for it.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Result<T, Report> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime =
+        runtime.map_err(|error| Report::new(Exit::Unexpected, "cannot wait for events").caused_by(&error))?;
+    runtime.block_on(work)
+}
+
+/// Prints lines and ends well.
+pub(crate) fn print(lines: &[String]) -> Result<Exit, Report> {
+    let mut out = Out::stdout();
+    for line in lines {
+        out.line(line);
+    }
+    out.end(Exit::Completed)
+}

@@ -1,0 +1,33 @@
+//! `windlass loop`: the built-in loop on a prompt.
+
+use windlass_runtime::plan::Want;
+
+use super::orders::Orders;
+use super::report::Report;
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass loop \"make the tests pass\" --check \"cargo test\"
+  windlass loop \"port the parser\" --max-iterations 30 --mode in_session
+  windlass loop - < prompt.md
+  windlass loop \"try it\" --driver sim             rehearse with a script, without a model";
+
+/// Loop an agent on PROMPT until the work is done
+///
+/// The agent keeps its progress in a tracker and marks it complete; the checks must pass too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What the agent is asked, taken as it is; `-` reads standard input
+    #[arg(value_name = "PROMPT", allow_hyphen_values = true)]
+    prompt: String,
+
+    #[command(flatten)]
+    orders: Orders,
+}
+
+/// Runs it.
+pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+    args.orders.carry_out(Want::Loop, &args.prompt)
+}

@@ -1,0 +1,288 @@
+//! The flags that `run` and `loop` share, and the way from what was typed to what it means.
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::json;
+use windlass_core::hook::permission::Isolation;
+use windlass_core::looping::Mode;
+use windlass_core::spec::{OnPermission, OnQuestion, Spec};
+use windlass_runtime::plan::{Flags, Plan, Request, Want, plan};
+
+use super::feed::{envelope, words};
+use super::here::{Here, block_on, print};
+use super::plain::{plain, plain_line};
+use super::report::{Report, warn};
+use super::watch::Watch;
+use crate::exit::Exit;
+
+/// The largest input that is read from standard input.
+const INPUT_MAX: u64 = 16 * 1024 * 1024;
+
+/// What was typed about how a run is done.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Orders {
+    /// Load the plugin in DIR (may be repeated)
+    #[arg(long = "plugin", value_name = "DIR")]
+    plugins: Vec<PathBuf>,
+
+    /// The agent CLI: `claude`, or `sim` to rehearse without one
+    #[arg(long, value_name = "NAME")]
+    driver: Option<String>,
+
+    /// The agent CLI's program, when it is not the one on the PATH
+    #[arg(long, value_name = "PATH")]
+    agent_bin: Option<PathBuf>,
+
+    /// The model, as the agent CLI names it
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+
+    /// What the agent may use and load from outside
+    #[arg(long, value_name = "PRESET", value_parser = words_of(["strict", "minimal", "permissive"], Isolation::parse))]
+    isolation: Option<Isolation>,
+
+    /// Turns of the agent in total; 0 is unlimited
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u32>,
+
+    /// How one iteration follows another
+    #[arg(long, value_parser = words_of(["fresh", "in_session", "resume", "plugin"], Mode::parse))]
+    mode: Option<Mode>,
+
+    /// A command that must succeed, as CMD or NAME=CMD (may be repeated)
+    #[arg(long = "check", value_name = "CMD")]
+    checks: Vec<String>,
+
+    /// End the run after this time: 90s, 30m, 2h
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    timeout: Option<u64>,
+
+    /// What a tool is told that the rules say to ask about
+    #[arg(long, value_name = "ANSWER", value_parser = words_of(["deny", "allow", "fail", "ask"], on_permission))]
+    on_permission: Option<OnPermission>,
+
+    /// What happens when the agent asks a question
+    #[arg(long, value_name = "ANSWER", value_parser = words_of(["fail", "empty", "wait"], on_question))]
+    on_question: Option<OnQuestion>,
+
+    /// Run in the background and print the run's id
+    #[arg(long, conflicts_with = "output_last_message")]
+    detach: bool,
+
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    watch: Watch,
+
+    /// Arguments for the agent CLI
+    #[arg(last = true, value_name = "AGENT ARGS")]
+    pub(crate) agent_args: Vec<String>,
+}
+
+/// One of a few words, each with a meaning.
+fn words_of<T: Clone + Send + Sync + 'static, const N: usize>(
+    words: [&'static str; N],
+    read: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words).try_map(move |word| read(&word).ok_or("not one of the words"))
+}
+
+fn on_permission(word: &str) -> Option<OnPermission> {
+    Some(match word {
+        "deny" => OnPermission::Deny,
+        "allow" => OnPermission::Allow,
+        "fail" => OnPermission::Fail,
+        "ask" => OnPermission::Ask,
+        _ => return None,
+    })
+}
+
+fn on_question(word: &str) -> Option<OnQuestion> {
+    Some(match word {
+        "fail" => OnQuestion::Fail,
+        "empty" => OnQuestion::Empty,
+        "wait" => OnQuestion::Wait,
+        _ => return None,
+    })
+}
+
+/// `90`, `90s`, `1500ms`, `30m`, `2h`, `1d`.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = match unit {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err("write it like 90s, 30m or 2h".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "write it like 90s, 30m or 2h".to_owned())?;
+    match number.checked_mul(unit) {
+        Some(0) => Err("no time at all".to_owned()),
+        Some(ms) => Ok(ms),
+        None => Err("too long".to_owned()),
+    }
+}
+
+impl Orders {
+    /// What it means, for a run of `want` on `input`.
+    fn request(&self, here: &Here, want: Want, input: String) -> Request {
+        Request {
+            cwd: here.cwd.clone(),
+            input,
+            want,
+            plugins: self.plugins.iter().map(|dir| here.cwd.join(dir)).collect(),
+            flags: Flags {
+                driver: self.driver.clone(),
+                agent_bin: self.agent_bin.clone(),
+                model: self.model.clone(),
+                isolation: self.isolation,
+                max_iterations: self.max_iterations,
+                mode: self.mode,
+                checks: self.checks.clone(),
+                timeout_ms: self.timeout,
+                on_permission: self.on_permission,
+                on_question: self.on_question,
+            },
+            agent_args: self.agent_args.clone(),
+            interactive: !self.detach
+                && !self.watch.json
+                && here.screen.redraws
+                && std::io::stdin().is_terminal(),
+        }
+    }
+
+    /// Plans the run and starts it, or only shows the plan.
+    pub(crate) fn carry_out(&self, want: Want, input: &str) -> Result<Exit, Report> {
+        let here = Here::look()?;
+        let input = read_input(input)?;
+        let plan = plan(&here.home, &self.request(&here, want, input))?;
+        for warning in &plan.warnings {
+            warn(warning);
+        }
+        if self.dry_run {
+            return self.show_plan(&plan.spec);
+        }
+        if self.detach {
+            return self.leave(&here, plan);
+        }
+        self.watch.check()?;
+        let handle = here.open(plan.durability)?;
+        block_on(async {
+            let running = handle.start(plan.spec)?;
+            self.watch.follow(&here, &handle, running).await
+        })
+    }
+
+    /// Starts it in the background.
+    fn leave(&self, here: &Here, plan: Plan) -> Result<Exit, Report> {
+        let handle = here.open(plan.durability)?;
+        let run = handle.start_detached(plan.spec)?;
+        if self.watch.json {
+            return print(&[envelope("run.detached", words::now(), Some(&run), json!({}))]);
+        }
+        super::report::note(&format!("running in the background; `windlass logs -f {run}` follows it"));
+        print(&[run.to_string()])
+    }
+
+    fn show_plan(&self, spec: &Spec) -> Result<Exit, Report> {
+        if self.watch.json {
+            let data = serde_json::to_value(spec).unwrap_or_default();
+            return print(&[envelope("run.planned", words::now(), None, data)]);
+        }
+        print(&plan_lines(spec))
+    }
+}
+
+/// `-` is standard input; anything else is the input itself, byte for byte.
+fn read_input(typed: &str) -> Result<String, Report> {
+    if typed != "-" {
+        return Ok(typed.to_owned());
+    }
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(INPUT_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Report::usage("standard input cannot be read").caused_by(&error))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > INPUT_MAX {
+        return Err(
+            Report::usage("standard input is larger than 16 MB").hint("put it into a file and name the file")
+        );
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| Report::usage("standard input is not UTF-8 text").caused_by(&error))
+}
+
+/// A plan in words.
+fn plan_lines(spec: &Spec) -> Vec<String> {
+    let mut lines = vec![
+        format!("workflow    {}", plain_line(&spec.workflow)),
+        format!("driver      {} ({})", plain_line(&spec.driver.name), plain_line(&spec.driver.program)),
+        format!(
+            "model       {}",
+            spec.driver.model.as_deref().map_or("the CLI's own choice".to_owned(), plain_line)
+        ),
+        format!("workspace   {}", plain_line(&spec.workspace)),
+        format!("isolation   {}", spec.isolation.word()),
+    ];
+    if let Some(rules) = spec.node.rules() {
+        let most =
+            if rules.max_iterations == 0 { "no limit".to_owned() } else { rules.max_iterations.to_string() };
+        lines.push(format!("mode        {}", rules.mode.word()));
+        lines.push(format!("iterations  {most}"));
+        lines.extend(
+            rules.marker.iter().map(|marker| format!("done when   the tracker says {}", plain_line(marker))),
+        );
+        lines.extend(
+            rules
+                .promise
+                .iter()
+                .map(|promise| format!("done when   the agent promises {}", plain_line(promise))),
+        );
+    }
+    let check = |check: &windlass_core::spec::Check| {
+        format!("check       {}: {}", plain_line(&check.name), plain_line(&check.command))
+    };
+    lines.extend(spec.checks.iter().map(check));
+    lines.extend(
+        spec.plugins
+            .iter()
+            .map(|plugin| format!("plugin      {} ({})", plain_line(&plugin.name), plain_line(&plugin.dir))),
+    );
+    lines.extend(spec.limits.run_ms.map(|ms| format!("timeout     {}", words::span(ms))));
+    if !spec.driver.args.is_empty() {
+        lines.push(format!("arguments   {}", plain_line(&spec.driver.args.join(" "))));
+    }
+    lines.push("prompt".to_owned());
+    lines.extend(plain(spec.node.prompt()).lines().map(|line| format!("  {line}")));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_has_a_unit() {
+        let read = |text| milliseconds(text).ok();
+        assert_eq!(
+            [read("90"), read("90s"), read("30m"), read("2h"), read("1500ms")],
+            [Some(90_000), Some(90_000), Some(1_800_000), Some(7_200_000), Some(1500)]
+        );
+        assert_eq!(
+            [read("0"), read("h"), read("3 weeks"), read("-1"), read("99999999999999999999h")],
+            [None; 5]
+        );
+    }
+
+    #[test]
+    fn what_is_typed_is_the_input() {
+        for typed in ["{input}", "$ARGUMENTS", "{{x}}", "a \"b\" 'c'\nd", "--dashes", " blanks ", ""] {
+            assert_eq!(read_input(typed).unwrap(), typed);
+        }
+    }
+}

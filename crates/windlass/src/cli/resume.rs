@@ -1,0 +1,71 @@
+//! `windlass resume`: goes on with a run whose owner is gone.
+
+use windlass_core::id::RunId;
+use windlass_runtime::handle::{Handle, Listed};
+
+use super::feed::Face;
+use super::here::{Here, block_on};
+use super::plain::plain_short;
+use super::report::Report;
+use super::watch::Watch;
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass resume              the newest run of this folder that crashed
+  windlass resume k3f9         that run, by the beginning of its id";
+
+/// Go on with a run whose process is gone, where it stood
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The run, or the beginning of its id
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+
+    #[command(flatten)]
+    watch: Watch,
+
+    /// Show nothing (for runs in the background)
+    #[arg(long, hide = true)]
+    quiet: bool,
+}
+
+/// Takes the run over.
+pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    args.watch.check()?;
+    let handle = here.open(here.durability())?;
+    let run = match &args.run {
+        Some(prefix) => handle.find(prefix)?,
+        None => newest(&here, &handle)?,
+    };
+    block_on(async {
+        let running = handle.resume(&run)?;
+        if args.quiet {
+            return args.watch.follow_as(&mut Face::Quiet, &here, &handle, running).await;
+        }
+        args.watch.follow(&here, &handle, running).await
+    })
+}
+
+/// The newest run of this folder, or of one above it, that has crashed.
+fn newest(here: &Here, handle: &Handle) -> Result<RunId, Report> {
+    let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
+    let crashed: Vec<Listed> = handle.runs()?.into_iter().filter(|run| run.status == "crashed").collect();
+    let of_here = crashed.iter().find(|run| cwd.starts_with(&run.row.projection.workspace));
+    match of_here {
+        Some(found) => Ok(found.row.id.clone()),
+        None => Err(nothing(&crashed)),
+    }
+}
+
+fn nothing(elsewhere: &[Listed]) -> Report {
+    let report = Report::usage("no run of this folder can be resumed");
+    if elsewhere.is_empty() {
+        return report.hint("`windlass ps` lists all runs");
+    }
+    let name = |run: &Listed| format!("{} in {}", run.row.id, plain_short(&run.row.projection.workspace, 60));
+    let names: Vec<String> = elsewhere.iter().take(5).map(name).collect();
+    report.hint(format!("elsewhere there are: {}", names.join("; ")))
+}

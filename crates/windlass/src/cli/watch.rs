@@ -1,0 +1,123 @@
+//! How a run is watched and what is left of it at the end: the flags that `run`, `loop` and
+//! `resume` share.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+use windlass_core::id::RunId;
+use windlass_core::run::{Phase, State};
+use windlass_runtime::handle::{Handle, Running};
+
+use super::drive::{Ended, drive};
+use super::feed::{Ending, Face, Style, summary, words};
+use super::here::Here;
+use super::output::Out;
+use super::report::{Report, note};
+use crate::exit::Exit;
+
+/// What was typed about watching.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Watch {
+    /// Print JSON, one object a line, instead of the feed
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show what the agent thinks, too
+    #[arg(long)]
+    pub(crate) show_thinking: bool,
+
+    /// Write the agent's last message to FILE at the end
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_last_message: Option<PathBuf>,
+}
+
+impl Watch {
+    fn face(&self, here: &Here, run: &RunId) -> Face {
+        let style = Style { thinking: self.show_thinking, whole: false };
+        if self.json { Face::json(run, style) } else { Face::human(here.screen, style, run) }
+    }
+
+    /// Finds out before an hour of work, not after it, that the last message has no place.
+    pub(crate) fn check(&self) -> Result<(), Report> {
+        let Some(file) = &self.output_last_message else { return Ok(()) };
+        match OpenOptions::new().create(true).append(true).open(file) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(unwritable(file, &error)),
+        }
+    }
+
+    /// Shows a run to its end.
+    pub(crate) async fn follow(
+        &self,
+        here: &Here,
+        handle: &Handle,
+        running: Running,
+    ) -> Result<Exit, Report> {
+        let run = running.run.clone();
+        let mut face = self.face(here, &run);
+        self.follow_as(&mut face, here, handle, running).await
+    }
+
+    /// The same, looked at in a given way.
+    pub(crate) async fn follow_as(
+        &self,
+        face: &mut Face,
+        here: &Here,
+        handle: &Handle,
+        running: Running,
+    ) -> Result<Exit, Report> {
+        let run = running.run.clone();
+        let mut out = Out::stdout();
+        let state = match drive(running, face, &mut out).await? {
+            Ended::Over(state) => state,
+            Ended::Left => {
+                note(&format!("run {run} goes on without an owner: `windlass resume {run}`"));
+                return Ok(Exit::Interrupted);
+            }
+        };
+        if let Face::Human(_) = face {
+            let lines = ending_lines(here, handle, &state, words::now().since(state.started));
+            face.write(&mut out, &lines);
+        }
+        let exit = exit_of(&state);
+        let kept = self.keep_last_message(&state);
+        let ended =
+            out.end(exit).map_err(|report| report.hint(format!("the run is over: `windlass show {run}`")));
+        kept.and(ended)
+    }
+
+    fn keep_last_message(&self, state: &State) -> Result<(), Report> {
+        let Some(file) = &self.output_last_message else { return Ok(()) };
+        let text = state.last_message.as_deref().unwrap_or_default();
+        std::fs::write(file, text).map_err(|error| unwritable(file, &error))
+    }
+}
+
+/// The summary of a run that is over; nothing of one that is not.
+pub(crate) fn ending_lines(here: &Here, handle: &Handle, state: &State, elapsed_ms: u64) -> Vec<String> {
+    let Phase::Done { outcome } = &state.phase else { return Vec::new() };
+    // A repository that cannot be read changes nothing about how the run ended.
+    let changes = handle.changes(&state.run).unwrap_or_default();
+    let ending = Ending {
+        run: &state.run,
+        outcome,
+        iterations: state.turns,
+        elapsed_ms,
+        usage: &state.usage,
+        changes: &changes,
+    };
+    summary(here.screen, &ending)
+}
+
+/// An owner that stops before its run is over has not done what it was asked.
+fn exit_of(state: &State) -> Exit {
+    match &state.phase {
+        Phase::Done { outcome } => Exit::of_outcome(outcome),
+        _ => Exit::Unexpected,
+    }
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> Report {
+    Report::new(Exit::Output, format!("the last message cannot be written to {}", file.display()))
+        .caused_by(error)
+}

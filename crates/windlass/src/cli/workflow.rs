@@ -1,0 +1,183 @@
+//! `windlass workflow`: which workflows there are, what one says, what is wrong with it.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use windlass_runtime::catalog::{Diagnostic, WorkflowEntry, catalog, check_workflow};
+
+use super::feed::{envelope, words};
+use super::here::{Here, print};
+use super::plain::{plain, plain_line};
+use super::report::{Report, note};
+use crate::exit::Exit;
+
+/// The largest workflow file that is shown.
+const FILE_MAX: u64 = 1 << 20;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass workflow list --plugin ./e2e
+  windlass workflow show e2e --plugin ./e2e
+  windlass workflow check                        everything that is found
+  windlass workflow check ./e2e/workflow.json    one file";
+
+/// List, show and check workflows
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// The workflows of the loaded plugins, the project, the user, and the built-in one
+    List {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// What a workflow says
+    Show {
+        /// The workflow
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        #[command(flatten)]
+        of: Of,
+    },
+    /// What is wrong with workflows, before any run
+    Check {
+        /// A workflow or a file; without it, everything that is found
+        #[arg(value_name = "NAME|FILE")]
+        name: Option<String>,
+
+        #[command(flatten)]
+        of: Of,
+    },
+}
+
+/// What is looked at, and how it is shown.
+#[derive(Debug, clap::Args)]
+struct Of {
+    /// Load the plugin in DIR, too (may be repeated)
+    #[arg(long = "plugin", value_name = "DIR")]
+    plugins: Vec<PathBuf>,
+
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    match args.what {
+        What::List { of } => list(&here, &of),
+        What::Show { name, of } => show(&here, &name, &of),
+        What::Check { name, of } => check(&here, name.as_deref(), &of),
+    }
+}
+
+fn list(here: &Here, of: &Of) -> Result<Exit, Report> {
+    let found = catalog(&here.home, &here.cwd, &of.plugins)?;
+    tell(&found.problems);
+    let lines: Vec<String> = match of.json {
+        true => found.workflows.iter().map(object).collect(),
+        false => found.workflows.iter().map(|entry| row(entry, &found.workflows)).collect(),
+    };
+    let printed = print(&lines)?;
+    Ok(if has_errors(&found.problems) { Exit::Configuration } else { printed })
+}
+
+fn object(entry: &WorkflowEntry) -> String {
+    let data = json!({
+        "name": entry.name,
+        "description": entry.description,
+        "source": entry.source,
+        "path": entry.path,
+        "mode": entry.mode,
+        "max_iterations": entry.max_iterations,
+        "required_plugins": entry.required,
+    });
+    envelope("workflow", words::now(), None, data)
+}
+
+fn row(entry: &WorkflowEntry, all: &[WorkflowEntry]) -> String {
+    let wide =
+        |of: fn(&WorkflowEntry) -> &str| all.iter().map(|entry| plain_line(of(entry)).chars().count()).max();
+    let (name, source) = (wide(|entry| &entry.name).unwrap_or(0), wide(|entry| &entry.source).unwrap_or(0));
+    let about = entry.description.as_deref().map(plain_line).unwrap_or_default();
+    format!("{:name$}  {:source$}  {about}", plain_line(&entry.name), plain_line(&entry.source))
+        .trim_end()
+        .to_owned()
+}
+
+fn show(here: &Here, name: &str, of: &Of) -> Result<Exit, Report> {
+    let found = catalog(&here.home, &here.cwd, &of.plugins)?;
+    tell(&found.problems);
+    let Some(entry) = found.workflows.iter().find(|entry| entry.name == name) else {
+        let names: Vec<String> = found.workflows.iter().map(|entry| plain_line(&entry.name)).collect();
+        let report = Report::new(Exit::Configuration, format!("no workflow `{name}`"));
+        return Err(report.hint(format!("there are: {}", names.join(", "))));
+    };
+    if of.json {
+        return print(&[object(entry)]);
+    }
+    print(&describe(entry))
+}
+
+fn describe(entry: &WorkflowEntry) -> Vec<String> {
+    let most =
+        if entry.max_iterations == 0 { "no limit".to_owned() } else { entry.max_iterations.to_string() };
+    let mut lines = vec![format!("name        {}", plain_line(&entry.name))];
+    lines.extend(entry.description.iter().map(|text| format!("about       {}", plain_line(text))));
+    lines.push(format!("source      {}", plain_line(&entry.source)));
+    lines.push(format!("mode        {}", plain_line(&entry.mode)));
+    lines.push(format!("iterations  {most}"));
+    if !entry.required.is_empty() {
+        lines.push(format!("needs       {}", plain_line(&entry.required.join(", "))));
+    }
+    let Some(path) = &entry.path else { return lines };
+    lines.push(format!("file        {}", plain_line(&path.display().to_string())));
+    lines.push(String::new());
+    lines.extend(plain(&text_of(path)).lines().map(str::to_owned));
+    lines
+}
+
+/// The file as it is; one that grew too large since it was read is not shown.
+fn text_of(path: &std::path::Path) -> String {
+    let is_small = std::fs::metadata(path).is_ok_and(|meta| meta.len() <= FILE_MAX);
+    if !is_small {
+        return String::new();
+    }
+    std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+fn check(here: &Here, name: Option<&str>, of: &Of) -> Result<Exit, Report> {
+    let (names, problems) = check_workflow(&here.home, &here.cwd, &of.plugins, name)?;
+    let failed = has_errors(&problems);
+    if of.json {
+        let mut lines: Vec<String> = problems.iter().map(diagnostic).collect();
+        lines.push(envelope("checked", words::now(), None, json!({"workflows": names, "ok": !failed})));
+        print(&lines)?;
+    } else {
+        tell(&problems);
+        let ok: Vec<String> = names.iter().map(|name| format!("{}: ok", plain_line(name))).collect();
+        print(if failed { &[] } else { &ok })?;
+    }
+    Ok(if failed { Exit::Configuration } else { Exit::Completed })
+}
+
+fn diagnostic(problem: &Diagnostic) -> String {
+    envelope("diagnostic", words::now(), None, serde_json::to_value(problem).unwrap_or_default())
+}
+
+fn tell(problems: &[Diagnostic]) {
+    for problem in problems {
+        note(&problem.to_string());
+    }
+}
+
+fn has_errors(problems: &[Diagnostic]) -> bool {
+    problems.iter().any(Diagnostic::is_error)
+}

@@ -1,0 +1,51 @@
+//! The protocol: lists the tool and calls it.
+
+use std::error::Error;
+
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, InitializeResult,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::{ErrorData, ServiceExt};
+
+use super::approve;
+
+#[derive(Clone)]
+struct Server;
+
+/// Serves standard input and output until the other end closes.
+pub(crate) async fn serve() -> Result<(), Box<dyn Error + Send + Sync>> {
+    let service = Server.serve(rmcp::transport::stdio()).await?;
+    service.waiting().await?;
+    Ok(())
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        InitializeResult::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("windlass", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tool = Tool::new(approve::NAME, approve::ABOUT, approve::schema());
+        Ok(ListToolsResult::with_all_items(vec![tool]))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if request.name != approve::NAME {
+            return Err(ErrorData::invalid_params(format!("no tool `{}`", request.name), None));
+        }
+        let text = approve::answer(request.arguments.as_ref());
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+    }
+}

@@ -1,0 +1,299 @@
+//! What the tests of the binary share: a sealed place with a script for the `sim` driver, the
+//! binary in it, and what it printed.
+//!
+//! - [`Place`]: `go` runs `windlass` to its end, `start` leaves it running; `requests` is what
+//!   the agent was asked, byte for byte.
+//! - [`Ran`]: exit code, output, and the JSON lines of `--json`.
+//! - [`Going`]: a `windlass` that runs: wait for a line, send a signal, wait for its end.
+//!
+//! Nothing here waits without a deadline.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test stops where it stands")]
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses its part")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use windlass_testkit::wait::until;
+use windlass_testkit::{Sealed, eventually, procs};
+
+/// No command of these tests takes longer, on a busy machine neither.
+pub const LIMIT: Duration = Duration::from_secs(40);
+
+/// The marker that completes a loop.
+pub const DONE: &str = "<!-- WORKFLOW_COMPLETE -->";
+
+/// The `sim` driver, and waits that do not hold a test up.
+const SETTINGS: &str = "driver = \"sim\"\nretry_delay = \"20ms\"\nrate_limit_wait = \"50ms\"\ngrace = \"400ms\"\n\
+    durability = \"normal\"\n";
+
+/// A step that completes the loop.
+pub fn done() -> Value {
+    json!({"tracker": {"append": DONE}})
+}
+
+/// A step that says this.
+pub fn say(text: &str) -> Value {
+    json!({"say": text})
+}
+
+/// A turn that completes the loop.
+pub fn last_turn() -> Value {
+    json!({"steps": [done(), say("All done.")]})
+}
+
+/// A turn that leaves a trace and does not complete the loop.
+pub fn busy_turn() -> Value {
+    json!({"steps": [{"tracker": {"append": "- turn ${ITERATION}"}}, say("More is left.")]})
+}
+
+/// A sealed place in which `windlass` plays a script.
+pub struct Place {
+    pub sealed: Sealed,
+    count: AtomicU32,
+}
+
+impl Place {
+    /// A place whose agent plays these turns.
+    pub fn playing(turns: Value) -> Place {
+        let place = Place::with_settings("");
+        place.script(json!({"turns": turns}));
+        place
+    }
+
+    /// A place with more lines in the user's settings, and no script yet.
+    pub fn with_settings(more: &str) -> Place {
+        let sealed = Sealed::in_memory();
+        sealed.write("config/windlass/config.toml", format!("{SETTINGS}{more}"));
+        Place { sealed, count: AtomicU32::new(0) }
+    }
+
+    /// Writes the script.
+    pub fn script(&self, script: Value) {
+        self.sealed.write("script.json", script.to_string());
+    }
+
+    /// Writes a project workflow, to be run with `--workflow`.
+    pub fn workflow(&self, workflow: Value) {
+        let name = workflow["name"].as_str().expect("a workflow has a name").to_owned();
+        self.sealed.write(format!("repo/.windlass/workflows/{name}.json"), workflow.to_string());
+    }
+
+    pub fn repo(&self) -> PathBuf {
+        self.sealed.repo()
+    }
+
+    /// `windlass` with these arguments, its agent playing the script.
+    pub fn windlass(&self, arguments: &[&str]) -> Command {
+        let mut command = self.sealed.command(env!("CARGO_BIN_EXE_windlass"));
+        command.env("WINDLASS_SIM_SCRIPT", self.sealed.root().join("script.json"));
+        command.env("WINDLASS_SIM_LOG", self.sealed.root().join("requests.jsonl"));
+        command.args(arguments);
+        command
+    }
+
+    /// Runs `windlass` to its end.
+    #[track_caller]
+    pub fn go(&self, arguments: &[&str]) -> Ran {
+        self.start(arguments).end()
+    }
+
+    /// Leaves `windlass` running.
+    #[track_caller]
+    pub fn start(&self, arguments: &[&str]) -> Going {
+        self.spawn(self.windlass(arguments))
+    }
+
+    /// Leaves a command running, its output in files.
+    #[track_caller]
+    pub fn spawn(&self, mut command: Command) -> Going {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let [stdout, stderr] = ["out", "err"].map(|name| self.sealed.root().join(format!("{name}.{number}")));
+        command.stdin(Stdio::null());
+        command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
+        Going { child: command.spawn().expect("windlass starts"), stdout, stderr }
+    }
+
+    /// What the agent was asked, turn by turn.
+    pub fn requests(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.sealed.root().join("requests.jsonl")).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("a request is JSON")).collect()
+    }
+
+    /// The prompts of all requests.
+    pub fn prompts(&self) -> Vec<String> {
+        self.requests().iter().map(|request| request["prompt"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The tracker of a run.
+    pub fn tracker(&self, run: &str) -> PathBuf {
+        self.repo().join(format!(".windlass/runs/{run}/loop-tracker.md"))
+    }
+
+    /// The tracker's text.
+    #[track_caller]
+    pub fn tracker_text(&self, run: &str) -> String {
+        fs::read_to_string(self.tracker(run)).expect("the tracker is there")
+    }
+
+    /// A file of the repository, once it is there and not empty.
+    #[track_caller]
+    pub fn file(&self, name: &str) -> String {
+        let path = self.repo().join(name);
+        eventually(LIMIT, || fs::read_to_string(&path).ok().filter(|text| !text.is_empty()))
+    }
+
+    /// Waits until nothing that was started here is alive.
+    #[track_caller]
+    pub fn assert_nothing_is_left(&self) {
+        until(Duration::from_secs(5), || self.sealed.processes().is_empty());
+    }
+
+    /// What `ps` says of the runs, newest first.
+    #[track_caller]
+    pub fn ps(&self) -> Vec<Value> {
+        let listed = self.go(&["ps", "--json"]);
+        assert_eq!(listed.code, 0, "{listed}");
+        listed.lines
+    }
+}
+
+/// A `windlass` that runs.
+pub struct Going {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Going {
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).unwrap()
+    }
+
+    /// The whole JSON lines printed so far.
+    pub fn lines(&self) -> Vec<Value> {
+        json_lines(&read(&self.stdout))
+    }
+
+    /// What was printed so far.
+    pub fn output(&self) -> String {
+        read(&self.stdout)
+    }
+
+    /// The first line of this type, once it is there; its `data`.
+    #[track_caller]
+    pub fn wait_for(&mut self, kind: &str) -> Value {
+        let story = |going: &Going| format!("{}\n{}", read(&going.stdout), read(&going.stderr));
+        eventually(LIMIT, || {
+            let found = self.lines().into_iter().find(|line| line["type"] == kind);
+            let over = found.is_none() && self.child.try_wait().unwrap().is_some();
+            let found = found.or_else(|| self.lines().into_iter().find(|line| line["type"] == kind));
+            assert!(!over || found.is_some(), "windlass ended without `{kind}`:\n{}", story(self));
+            found
+        })["data"]
+            .clone()
+    }
+
+    /// The id of the run, once it has one.
+    #[track_caller]
+    pub fn run(&mut self) -> String {
+        self.wait_for("run.started");
+        self.lines()[0]["run"].as_str().unwrap().to_owned()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.pid()).unwrap(), signal).unwrap();
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub fn end(mut self) -> Ran {
+        let status = eventually(LIMIT, || self.child.try_wait().unwrap());
+        let (stdout, stderr) = (read(&self.stdout), read(&self.stderr));
+        Ran { status, code: status.code().unwrap_or(-1), lines: json_lines(&stdout), stdout, stderr }
+    }
+}
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A `windlass` that has ended.
+pub struct Ran {
+    pub status: ExitStatus,
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+    pub lines: Vec<Value>,
+}
+
+impl Ran {
+    /// The `data` of every line of this type.
+    pub fn all(&self, kind: &str) -> Vec<&Value> {
+        self.lines.iter().filter(|line| line["type"] == kind).map(|line| &line["data"]).collect()
+    }
+
+    /// The `data` of the one line that says how the run ended.
+    #[track_caller]
+    pub fn finished(&self) -> &Value {
+        let ends = self.all("run.finished");
+        assert_eq!(ends.len(), 1, "{self}");
+        ends[0]
+    }
+
+    /// The run's id.
+    #[track_caller]
+    pub fn run(&self) -> &str {
+        self.lines.first().and_then(|line| line["run"].as_str()).unwrap_or_else(|| panic!("no run: {self}"))
+    }
+
+    /// That the run ended so, after so many iterations.
+    #[track_caller]
+    pub fn assert_ended(&self, code: i32, status: &str, reason: &str, iterations: u32) {
+        let end = self.finished();
+        let found = (self.code, &end["status"], &end["reason"], &end["iterations"], &end["exit_code"]);
+        assert_eq!(found, (code, &json!(status), &json!(reason), &json!(iterations), &json!(code)), "{self}");
+    }
+
+    /// That it was refused before a run, with this in the text, a hint and this code.
+    #[track_caller]
+    pub fn assert_refused(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, code, "{self}");
+        assert!(self.stderr.starts_with("error: ") || self.stderr.contains("\nerror: "), "{self}");
+        assert!(self.stderr.contains("hint: "), "no hint: {self}");
+        for word in words {
+            assert!(self.stderr.contains(word), "`{word}` is missing: {self}");
+        }
+        assert!(self.all("run.started").is_empty(), "{self}");
+    }
+}
+
+impl std::fmt::Display for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\n--- stdout\n{}\n--- stderr\n{}", self.status, self.stdout, self.stderr)
+    }
+}
+
+/// Waits until a process is gone.
+#[track_caller]
+pub fn assert_gone(pid: i32) {
+    until(Duration::from_secs(5), || !procs::is_alive(pid));
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
+
+fn json_lines(text: &str) -> Vec<Value> {
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
