@@ -95,7 +95,7 @@ impl Stage {
         })?;
         let plan = plan(&here.home, &request(&here))?;
         let handle = here.open(plan.durability)?;
-        let watch = Watch { json: args.json, ..Watch::default() };
+        let watch = Watch { json: args.json, stays: args.keep, ..Watch::default() };
         block_on(async {
             let running = handle.start(plan.spec)?;
             watch.follow(&here, &handle, running).await

@@ -57,6 +57,7 @@ fn show(face: &mut Face, out: &mut Out, item: &Item) {
         Item::Record { record, .. } => face.record(out, record),
         Item::Agent { effect, event } => face.agent(out, effect, event, words::now()),
     }
+    face.tick(out, words::now());
 }
 
 fn remark(asked: u32) -> &'static str {

@@ -4,6 +4,7 @@
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
+use windlass_core::event::{Event, RECORD_VERSION, Record};
 use windlass_core::id::RunId;
 use windlass_core::run::{Phase, State};
 use windlass_runtime::handle::{Handle, Running};
@@ -29,6 +30,10 @@ pub(crate) struct Watch {
     /// Write the agent's last message to FILE at the end
     #[arg(long, value_name = "FILE")]
     pub(crate) output_last_message: Option<PathBuf>,
+
+    /// The run can be looked at later.
+    #[arg(skip = true)]
+    pub(crate) stays: bool,
 }
 
 impl Watch {
@@ -68,6 +73,8 @@ impl Watch {
     ) -> Result<Exit, Report> {
         let run = running.run.clone();
         let mut out = Out::stdout();
+        let begun = handle.view(&run)?.state;
+        face.record(&mut out, &first_record(&begun));
         let state = match drive(running, face, &mut out).await? {
             Ended::Over(state) => state,
             Ended::Left => {
@@ -76,7 +83,10 @@ impl Watch {
             }
         };
         if let Face::Human(_) = face {
-            let lines = ending_lines(here, handle, &state, words::now().since(state.started));
+            let mut lines = ending_lines(here, handle, &state, words::now().since(state.started));
+            if self.stays {
+                lines.push(more(&run));
+            }
             face.write(&mut out, &lines);
         }
         let exit = exit_of(&state);
@@ -93,19 +103,23 @@ impl Watch {
     }
 }
 
+/// What the run was asked to do, as its first record says it: whoever comes later sees it too.
+fn first_record(state: &State) -> Record {
+    let event = Event::RunStarted { spec: Box::new(state.spec.clone()) };
+    Record { v: RECORD_VERSION, at: state.started, event, effects: Vec::new(), news: Vec::new() }
+}
+
+fn more(run: &RunId) -> String {
+    format!("  more: windlass show {run}, windlass logs {run}")
+}
+
 /// The summary of a run that is over; nothing of one that is not.
 pub(crate) fn ending_lines(here: &Here, handle: &Handle, state: &State, elapsed_ms: u64) -> Vec<String> {
     let Phase::Done { outcome } = &state.phase else { return Vec::new() };
     // A repository that cannot be read changes nothing about how the run ended.
     let changes = handle.changes(&state.run).unwrap_or_default();
-    let ending = Ending {
-        run: &state.run,
-        outcome,
-        iterations: state.turns,
-        elapsed_ms,
-        usage: &state.usage,
-        changes: &changes,
-    };
+    let ending =
+        Ending { outcome, iterations: state.turns, elapsed_ms, usage: &state.usage, changes: &changes };
     summary(here.screen, &ending)
 }
 

@@ -14,11 +14,13 @@ const LINES: usize = 12;
 const NAME: usize = 5;
 
 /// The lines of one event; most say nothing a person needs.
-pub(super) fn lines(screen: Screen, style: Style, event: &AgentEvent) -> Vec<String> {
+pub(super) fn lines(screen: Screen, style: Style, workspace: &str, event: &AgentEvent) -> Vec<String> {
     match event {
         AgentEvent::Text { text, side, .. } => speech(screen, style, text, *side),
         AgentEvent::Thinking { text, side } if style.thinking => thought(screen, style, text, *side),
-        AgentEvent::ToolUse { name, summary, side, .. } => vec![tool(screen, name, summary, *side)],
+        AgentEvent::ToolUse { name, summary, side, .. } => {
+            vec![tool(screen, name, within(workspace, summary), *side)]
+        }
         AgentEvent::ToolResult { is_error: true, text, side, .. } => vec![tool_error(screen, text, *side)],
         AgentEvent::ApiError { text, error, .. } => {
             let text = if text.is_empty() { error } else { text };
@@ -80,6 +82,12 @@ fn bounded(style: Style, lines: Vec<String>, side: bool) -> Vec<String> {
     shown
 }
 
+/// A path in the workspace is shown as it is seen from there.
+fn within<'a>(workspace: &str, summary: &'a str) -> &'a str {
+    let inside = summary.strip_prefix(workspace).and_then(|rest| rest.strip_prefix('/'));
+    inside.filter(|_| !workspace.is_empty()).unwrap_or(summary)
+}
+
 fn tool(screen: Screen, name: &str, summary: &str, side: bool) -> String {
     let name = plain_line(name);
     let room = screen.width.saturating_sub(indent(side).len() + name.len().max(NAME) + 2).max(10);
@@ -98,7 +106,7 @@ mod tests {
     use super::*;
 
     fn show(event: &AgentEvent) -> Vec<String> {
-        lines(Screen::plain(), Style::default(), event)
+        lines(Screen::plain(), Style::default(), "/w", event)
     }
 
     #[test]
@@ -119,11 +127,18 @@ mod tests {
     }
 
     #[test]
+    fn a_path_is_shown_as_seen_from_the_workspace() {
+        assert_eq!(within("/w", "/w/src/main.rs"), "src/main.rs");
+        assert_eq!(within("/w", "/work/a"), "/work/a");
+        assert_eq!(within("", "/a"), "/a");
+    }
+
+    #[test]
     fn thoughts_are_shown_only_when_asked_for() {
         let event = AgentEvent::Thinking { text: "hm".to_owned(), side: false };
         assert!(show(&event).is_empty());
         let style = Style { thinking: true, ..Style::default() };
-        assert_eq!(lines(Screen::plain(), style, &event), ["  ~ hm"]);
+        assert_eq!(lines(Screen::plain(), style, "", &event), ["  ~ hm"]);
     }
 
     #[test]
@@ -132,7 +147,7 @@ mod tests {
         let event = AgentEvent::Text { text, message_id: "m".to_owned(), side: false };
         assert_eq!(show(&event).len(), LINES + 1);
         let whole = Style { whole: true, ..Style::default() };
-        assert_eq!(lines(Screen::plain(), whole, &event).len(), 40);
+        assert_eq!(lines(Screen::plain(), whole, "", &event).len(), 40);
     }
 
     #[test]

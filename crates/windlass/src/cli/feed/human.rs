@@ -31,6 +31,7 @@ pub(crate) struct Human {
     style: Style,
     run: RunId,
     started: Option<Moment>,
+    workspace: String,
     most: u32,
     iteration: u32,
     /// An iteration that began and has no line yet.
@@ -48,6 +49,7 @@ impl Human {
             style,
             run,
             started: None,
+            workspace: String::new(),
             most: 0,
             iteration: 0,
             heading: None,
@@ -70,6 +72,7 @@ impl Human {
         match &record.event {
             Event::RunStarted { spec } => {
                 self.started = Some(record.at);
+                self.workspace.clone_from(&spec.workspace);
                 self.header(spec)
             }
             Event::SessionEnded { end, .. } => {
@@ -219,7 +222,7 @@ impl Human {
 
     /// The lines of what the agent said or did.
     pub(crate) fn agent(&mut self, event: &AgentEvent) -> Vec<String> {
-        let lines = agent::lines(self.screen, self.style, event);
+        let lines = agent::lines(self.screen, self.style, &self.workspace, event);
         if lines.is_empty() {
             return lines;
         }

@@ -4,6 +4,7 @@
 //! bytes.
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Value, json};
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record};
@@ -62,10 +63,22 @@ impl Lines {
     }
 }
 
+/// In this order, so that a line can be read from its beginning.
+#[derive(Serialize)]
+struct Line<'a> {
+    v: u32,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    ts: String,
+    run: Option<&'a str>,
+    data: Value,
+}
+
 /// One line.
 pub(crate) fn envelope(kind: &str, at: Moment, run: Option<&RunId>, data: Value) -> String {
-    json!({"v": VERSION, "type": kind, "ts": rfc3339(at), "run": run.map(RunId::as_str), "data": data})
-        .to_string()
+    let line = Line { v: VERSION, kind, ts: rfc3339(at), run: run.map(RunId::as_str), data };
+    // Text, numbers and lists of them can always be written.
+    serde_json::to_string(&line).unwrap_or_default()
 }
 
 /// UTC with milliseconds.

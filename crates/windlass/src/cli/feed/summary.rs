@@ -1,6 +1,5 @@
-//! The end of a run in a few lines: how and why, what it took, what changed, how to see more.
+//! The end of a run in a few lines: how and why, what it took, what changed.
 
-use windlass_core::id::RunId;
 use windlass_core::run::{Outcome, Status};
 use windlass_core::usage::Usage;
 
@@ -13,8 +12,6 @@ const FILES: usize = 20;
 
 /// What is told at the end.
 pub(crate) struct Ending<'a> {
-    /// The run.
-    pub(crate) run: &'a RunId,
     /// How and why it ended.
     pub(crate) outcome: &'a Outcome,
     /// Turns.
@@ -46,7 +43,6 @@ pub(crate) fn summary(screen: Screen, ending: &Ending<'_>) -> Vec<String> {
         format!("  {}", facts.join(screen.dot())),
     ];
     lines.extend(changes(ending.changes));
-    lines.push(format!("  more: windlass show {run}, windlass logs {run}", run = ending.run));
     lines
 }
 
@@ -75,21 +71,14 @@ mod tests {
         let usage =
             Usage { input_tokens: 11_300, output_tokens: 950, cost_usd: Some(0.079), ..Usage::default() };
         let changes = [" greet.sh | 4 ++++".to_owned(), " 1 file changed, 4 insertions(+)".to_owned()];
-        let ending = Ending {
-            run: &RunId::new("k3f9"),
-            outcome: &outcome,
-            iterations: 2,
-            elapsed_ms: 14_000,
-            usage: &usage,
-            changes: &changes,
-        };
+        let ending =
+            Ending { outcome: &outcome, iterations: 2, elapsed_ms: 14_000, usage: &usage, changes: &changes };
         let expected = "
 completed: the completion marker stands in the tracker
   2 iterations, 14 s, 11,300 tokens in, 950 out, $0.08
   changed:
     greet.sh | 4 ++++
-    1 file changed, 4 insertions(+)
-  more: windlass show k3f9, windlass logs k3f9";
+    1 file changed, 4 insertions(+)";
         assert_eq!(summary(Screen::plain(), &ending).join("\n"), expected);
     }
 }
