@@ -5,7 +5,14 @@
 //! answer alike, so that every run of a story can be compared with the uncrashed one. Real
 //! processes are killed in `crates/windlass/tests/crash_sweep.rs`.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "test code"
+)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -174,7 +181,12 @@ impl Executor<'_> {
             Effect::RunChecks => {
                 self.world.checks.entry(id.to_string()).or_insert(1);
                 let passed = self.story.dice(50 + u64::from(id.iteration), 3) > 0;
-                let result = CheckResult { name: "test".into(), passed, how: "exit code 1".into(), output: "x".into() };
+                let result = CheckResult {
+                    name: "test".into(),
+                    passed,
+                    how: "exit code 1".into(),
+                    output: "x".into(),
+                };
                 Some(Event::ChecksFinished { effect: id, results: vec![result] })
             }
             Effect::WaitUntil { .. } => Some(Event::WaitOver { effect: id }),
@@ -208,8 +220,14 @@ impl Executor<'_> {
         let hook = HookId::new(format!("{effect}/{}", self.state.turns));
         if matches!(self.state.phase, windlass_core::run::Phase::Closing { .. }) {
             let usage = Usage { output_tokens: 10, ..Usage::default() };
-            let end =
-                SessionEnd { verdict: SessionVerdict::Done, last_message: None, usage, tool_calls: 0, spoke: true, offset: 1 };
+            let end = SessionEnd {
+                verdict: SessionVerdict::Done,
+                last_message: None,
+                usage,
+                tool_calls: 0,
+                spoke: true,
+                offset: 1,
+            };
             return Some(Event::SessionEnded { effect, end });
         }
         self.world.stops = self.world.stops.max(self.state.turns + 1);
@@ -247,7 +265,9 @@ fn play(story: Story, die_at: u64, dir: &Path) -> (Left, u64) {
     let mut passed = 0;
     let run = RunId::new("r");
     let (state, step) = engine::start(run.clone(), story.spec(), Moment(0));
-    let body = serde_json::to_vec(&step.record(Moment(0), Event::RunStarted { spec: Box::new(story.spec()) })).unwrap();
+    let body =
+        serde_json::to_vec(&step.record(Moment(0), Event::RunStarted { spec: Box::new(story.spec()) }))
+            .unwrap();
     let store = Store::open(dir).unwrap();
     let new = NewRun { id: run.clone(), projection: Projection::default(), bodies: vec![body] };
     let lease = store.create_run(new).unwrap();
@@ -262,7 +282,8 @@ fn play(story: Story, die_at: u64, dir: &Path) -> (Left, u64) {
         die_at,
         queue: vec![],
     };
-    let first = step.effects.iter().try_for_each(|planned| executor.perform(planned)).and_then(|()| executor.run());
+    let first =
+        step.effects.iter().try_for_each(|planned| executor.perform(planned)).and_then(|()| executor.run());
     let state = match first {
         Ok(()) => executor.state.clone(),
         Err(Dropped) => {

@@ -5,7 +5,14 @@
 //! is equal), a host alone, and everything at once (an interrupted turn is repeated at most
 //! once). `WINDLASS_SWEEP=full` also sweeps the longer stories and prints a table.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "test code"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

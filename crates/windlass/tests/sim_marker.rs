@@ -44,7 +44,8 @@ fn a_marker_in_a_code_fence_completes_nothing() {
 
 #[test]
 fn a_marker_in_the_template_completes_only_when_it_was_written_once_more() {
-    let template = json!({"trackerTemplate": format!("# Plan\n\nEnds with\n{DONE}\n"), "completionMarker": DONE});
+    let template =
+        json!({"trackerTemplate": format!("# Plan\n\nEnds with\n{DONE}\n"), "completionMarker": DONE});
     assert_eq!(code_after(json!({"bash": "echo work >> \"${TRACKER}\""}), template.clone()), 9);
     assert_eq!(code_after(json!({"tracker": {"append": DONE}}), template), 0);
 }
@@ -62,7 +63,12 @@ fn the_place_of_a_marker_can_be_chosen() {
 #[test]
 fn a_marker_in_what_the_agent_says_completes_nothing() {
     let place = Place::playing(json!([{"steps": [{"say": DONE}]}]));
-    place.go(&["loop", "work", "--json", "--max-iterations", "1"]).assert_ended(9, "exhausted", "max_iterations", 1);
+    place.go(&["loop", "work", "--json", "--max-iterations", "1"]).assert_ended(
+        9,
+        "exhausted",
+        "max_iterations",
+        1,
+    );
 }
 
 #[test]
@@ -84,5 +90,9 @@ fn the_tracker_is_made_of_the_template_with_a_frontmatter_for_people() {
     let text = place.tracker_text(ran.run());
     assert!(text.starts_with("---\n") && text.contains("# Mine\n\n- [ ] one"), "{text}");
     assert!(text.contains("max_iterations: 4") && text.contains("active: false"), "{text}");
-    assert_eq!(place.sealed.git(["status", "--porcelain", "--", ".windlass/runs"]), "", "git does not see it");
+    assert_eq!(
+        place.sealed.git(["status", "--porcelain", "--", ".windlass/runs"]),
+        "",
+        "git does not see it"
+    );
 }

@@ -8,7 +8,9 @@ use serde_json::json;
 
 #[test]
 fn a_cancelled_run_is_cancelled_even_if_its_tracker_says_complete() {
-    let place = Place::playing(json!([{"steps": [done(), {"write": {"path": "sign", "content": "x"}}, {"hang": true}]}]));
+    let place = Place::playing(
+        json!([{"steps": [done(), {"write": {"path": "sign", "content": "x"}}, {"hang": true}]}]),
+    );
     let mut going = place.start(&["loop", "work", "--json"]);
     let run = going.run();
     place.file("sign");
@@ -21,7 +23,8 @@ fn a_cancelled_run_is_cancelled_even_if_its_tracker_says_complete() {
 
 #[test]
 fn a_failed_session_fails_the_run_even_if_its_tracker_says_complete() {
-    let place = Place::playing(json!([{"steps": [done(), {"api_error": {"status": 401, "message": "bad key"}}]}]));
+    let place =
+        Place::playing(json!([{"steps": [done(), {"api_error": {"status": 401, "message": "bad key"}}]}]));
     let ran = place.go(&["loop", "work", "--json"]);
     ran.assert_ended(4, "failed", "agent_failed", 0);
     assert!(ran.finished()["detail"].as_str().unwrap().contains("bad key"), "{ran}");
@@ -168,7 +171,10 @@ fn either_of_marker_and_promise_completes() {
 
 #[test]
 fn a_blocked_marker_ends_the_run_as_blocked_with_its_reason() {
-    let cases = [("<!-- WORKFLOW_BLOCKED: no key for the API -->", "no key for the API"), ("<!-- WORKFLOW_BLOCKED -->", "blocked")];
+    let cases = [
+        ("<!-- WORKFLOW_BLOCKED: no key for the API -->", "no key for the API"),
+        ("<!-- WORKFLOW_BLOCKED -->", "blocked"),
+    ];
     for (marker, detail) in cases {
         let place = Place::playing(json!([busy_turn(), {"steps": [{"tracker": {"append": marker}}]}]));
         let ran = place.go(&["loop", "work", "--json", "--max-iterations", "2", "--check", "false"]);
@@ -226,8 +232,15 @@ fn turns_that_change_nothing_end_the_run_as_blocked() {
 #[test]
 fn a_change_in_the_repository_is_progress() {
     let place = Place::with_settings("stuck_after = 2\n");
-    place.script(json!({"turns": [{"steps": [{"append": {"path": "log.txt", "content": "${ITERATION}\n"}}]}]}));
-    place.go(&["loop", "work", "--json", "--max-iterations", "4"]).assert_ended(9, "exhausted", "max_iterations", 4);
+    place.script(
+        json!({"turns": [{"steps": [{"append": {"path": "log.txt", "content": "${ITERATION}\n"}}]}]}),
+    );
+    place.go(&["loop", "work", "--json", "--max-iterations", "4"]).assert_ended(
+        9,
+        "exhausted",
+        "max_iterations",
+        4,
+    );
 }
 
 #[test]

@@ -100,6 +100,9 @@ pub fn diff_stat(dir: &Path, base: &str) -> Result<String, GitError> {
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
+/// What a repository without commits is compared with: git knows this tree everywhere.
+pub const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
 /// Files that git does not know and does not ignore.
 pub fn untracked(dir: &Path) -> Result<Vec<String>, GitError> {
     let said = git(dir, &["ls-files", "--others", "--exclude-standard", "-z", "--", ".", OURS])?;

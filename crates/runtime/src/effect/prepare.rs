@@ -22,7 +22,8 @@ pub(super) fn prepare(ground: &Ground) -> Event {
         Some(rules) => arm(ground, rules).err().map(|error| chain(&error)),
         None => None,
     };
-    let base = git::head(Path::new(&ground.spec.workspace)).ok().flatten();
+    let head = git::head(Path::new(&ground.spec.workspace)).ok();
+    let base = head.map(|head| head.unwrap_or_else(|| git::EMPTY_TREE.to_owned()));
     Event::Prepared { fingerprint: inspect::fingerprint(ground), base, error }
 }
 

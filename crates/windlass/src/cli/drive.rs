@@ -13,6 +13,7 @@ use windlass_runtime::handle::Running;
 use super::feed::{Face, words};
 use super::output::Out;
 use super::report::Report;
+use super::weave::Held;
 use crate::exit::Exit;
 
 /// How often the progress line is drawn again.
@@ -30,13 +31,15 @@ pub(crate) enum Ended {
 pub(crate) async fn drive(mut running: Running, face: &mut Face, out: &mut Out) -> Result<Ended, Report> {
     let mut signals = Signals::listen()?;
     let mut redraw = tokio::time::interval(REDRAW);
+    let mut held = Held::default();
     let mut asked = 0u32;
     loop {
         tokio::select! {
             item = running.next() => match item {
-                Some(item) => show(face, out, &item),
+                Some(item) => show(face, out, &mut held, item),
                 None => break,
             },
+            () = held.due() => show_held(face, out, &mut held),
             wish = signals.next() => match wish {
                 Wish::Leave => return Ok(Ended::Left),
                 Wish::Cancel => {
@@ -48,16 +51,31 @@ pub(crate) async fn drive(mut running: Running, face: &mut Face, out: &mut Out) 
             _ = redraw.tick() => face.tick(out, words::now()),
         }
     }
+    show_held(face, out, &mut held);
     face.settle(out);
     Ok(Ended::Over(Box::new(running.finish().await?)))
 }
 
-fn show(face: &mut Face, out: &mut Out, item: &Item) {
+fn show(face: &mut Face, out: &mut Out, held: &mut Held, item: Item) {
     match item {
-        Item::Record { record, .. } => face.record(out, record),
-        Item::Agent { effect, event } => face.agent(out, effect, event, words::now()),
+        Item::Record { record, .. } => {
+            let Some(record) = held.take(record) else { return };
+            face.record(out, &record);
+        }
+        Item::Agent { effect, event } => {
+            face.agent(out, &effect, &event, words::now());
+            if held.waits_for(&event) {
+                show_held(face, out, held);
+            }
+        }
     }
     face.tick(out, words::now());
+}
+
+fn show_held(face: &mut Face, out: &mut Out, held: &mut Held) {
+    for record in held.release() {
+        face.record(out, &record);
+    }
 }
 
 fn remark(asked: u32) -> &'static str {

@@ -19,6 +19,7 @@ use super::here::Here;
 use super::output::Out;
 use super::report::{Report, note};
 use super::watch::ending_lines;
+use super::weave::is_about;
 use crate::exit::Exit;
 
 /// How often a run that goes on is looked at.
@@ -105,7 +106,7 @@ impl Telling<'_> {
     /// What the agent did before this was decided.
     fn before(&mut self, record: &Record) {
         match &record.event {
-            Event::HookAsked { call } => self.tell_until(|event| is_asked_about(event, &call.kind)),
+            Event::HookAsked { call } => self.tell_until_asked(&call.kind),
             Event::SessionEnded { effect, .. } => {
                 if self.turn.as_ref().is_none_or(|turn| turn.effect != *effect) {
                     self.open(effect);
@@ -137,12 +138,18 @@ impl Telling<'_> {
         turn.waiting.extend(events);
     }
 
-    /// Tells up to and with the first event that is meant; nothing when there is none.
-    fn tell_until(&mut self, is_meant: impl Fn(&AgentEvent) -> bool) {
+    /// Tells up to and with what a hook asked about; nothing when that is not there.
+    fn tell_until_asked(&mut self, kind: &HookKind) {
         self.read();
         let Some(turn) = &mut self.turn else { return };
-        let Some(place) = turn.waiting.iter().position(is_meant) else { return };
-        let told: Vec<AgentEvent> = turn.waiting.drain(..=place).collect();
+        let found = turn.waiting.iter().position(|event| is_about(kind, event)).map(|place| place + 1);
+        // A stop comes after everything but the words of the next iteration.
+        let spoken = || turn.waiting.iter().position(|event| matches!(event, AgentEvent::Text { .. }));
+        let many = match kind {
+            HookKind::Stop { .. } => found.or_else(spoken),
+            _ => found,
+        };
+        let told: Vec<AgentEvent> = turn.waiting.drain(..many.unwrap_or(0)).collect();
         let effect = turn.effect.clone();
         self.say(&effect, &told);
     }
@@ -194,14 +201,5 @@ impl Telling<'_> {
             note(&format!("nobody runs it: `windlass resume {}` goes on with it", self.run));
         }
         self.out.end(Exit::Completed)
-    }
-}
-
-fn is_asked_about(event: &AgentEvent, kind: &HookKind) -> bool {
-    match (event, kind) {
-        (AgentEvent::ToolUse { name, .. }, HookKind::Tool { name: asked, .. }) => name == asked,
-        (AgentEvent::ToolUse { name, .. }, HookKind::Question { .. }) => name == "AskUserQuestion",
-        (AgentEvent::Text { text, .. }, HookKind::Stop { last_message: Some(last), .. }) => text == last,
-        _ => false,
     }
 }

@@ -29,6 +29,7 @@ mod run;
 mod screen;
 mod show;
 mod watch;
+mod weave;
 mod workflow;
 
 pub(crate) use command::main;

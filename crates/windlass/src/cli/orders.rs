@@ -162,6 +162,9 @@ impl Orders {
     pub(crate) fn carry_out(&self, want: Want, input: &str) -> Result<Exit, Report> {
         let here = Here::look()?;
         let input = read_input(input)?;
+        if input.trim().is_empty() {
+            return Err(Report::usage("there is nothing to work on: the input is empty"));
+        }
         let plan = plan(&here.home, &self.request(&here, want, input))?;
         for warning in &plan.warnings {
             warn(warning);

@@ -84,7 +84,11 @@ pub(crate) fn count(value: u64, one: &str) -> String {
 
 /// Money, or that nobody said how much.
 pub(crate) fn cost(usd: Option<f64>) -> String {
-    usd.map_or_else(|| "cost not reported".to_owned(), |usd| format!("${usd:.2}"))
+    match usd {
+        None => "cost not reported".to_owned(),
+        Some(usd) if usd > 0.0 && usd < 0.01 => format!("${usd:.4}"),
+        Some(usd) => format!("${usd:.2}"),
+    }
 }
 
 /// Tokens read and written.

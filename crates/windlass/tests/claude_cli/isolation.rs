@@ -1,0 +1,111 @@
+//! Must show 3: what is outside the preset is denied before it runs, and the model is told why.
+
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+use windlass_testkit::{Model, Turn, plugin, require_claude, say, tool};
+
+use crate::stage::Stage;
+
+/// A web server of which only one thing is asked: whether anybody came.
+struct Door {
+    listener: TcpListener,
+}
+
+impl Door {
+    fn open() -> Door {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Door { listener }
+    }
+
+    /// The model fetches its page.
+    fn fetch(&self) -> Turn {
+        let url = format!("http://{}/page", self.listener.local_addr().unwrap());
+        tool("WebFetch", json!({"url": url, "prompt": "What does it say?"}))
+    }
+
+    fn was_knocked_at(&self) -> bool {
+        self.listener.accept().is_ok()
+    }
+}
+
+/// A workflow of one turn that wants this isolation.
+fn one_turn(isolation: Option<&str>) -> Value {
+    let mut workflow = plugin::tracker_workflow();
+    workflow["loop"] = json!({"enabled": false});
+    if let Some(isolation) = isolation {
+        workflow["isolation"] = json!(isolation);
+    }
+    workflow
+}
+
+/// The CLI asks its maker about a host before it fetches from it, unless told not to.
+fn without_preflight(stage: &Stage) {
+    stage.sealed.write("repo/.claude/settings.json", r#"{"skipWebFetchPreflight": true}"#);
+}
+
+#[test]
+fn strict_denies_a_fetch_before_it_runs_and_the_model_is_told_why() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    without_preflight(&stage);
+    let door = Door::open();
+    let model = Model::script([door.fetch(), say("then without it")]).start();
+    let folder = stage.plugin(&one_turn(None));
+    let ended = stage.run(&model, &["--plugin", &folder, "--isolation", "strict"]);
+
+    ended.assert_ended(0, "completed", "turn_done", 1);
+    assert!(!door.was_knocked_at(), "the tool ran");
+    assert_eq!(ended.decisions("tool"), ["deny"]);
+    let requests = model.requests();
+    assert_eq!(requests.len(), 2);
+    let told = requests[1].last_user_text();
+    assert!(told.contains("WebFetch is not allowed under the `strict` isolation"), "{told}");
+}
+
+#[test]
+fn minimal_lets_the_fetch_run() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    without_preflight(&stage);
+    let door = Door::open();
+    let model = Model::script([door.fetch(), say("read")]).start();
+    let folder = stage.plugin(&one_turn(None));
+    let ended = stage.run(&model, &["--plugin", &folder, "--isolation", "minimal"]);
+
+    ended.assert_ended(0, "completed", "turn_done", 1);
+    assert_eq!(ended.decisions("tool"), ["allow"]);
+    assert!(door.was_knocked_at(), "{}", model.requests()[1].last_user_text());
+}
+
+#[test]
+fn a_workflow_that_needs_more_is_warned_about_and_gets_it() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let door = Door::open();
+    let model = Model::script([door.fetch(), say("read")]).start();
+    let folder = stage.plugin(&one_turn(Some("minimal")));
+    let ended = stage.run(&model, &["--plugin", &folder, "--isolation", "strict"]);
+
+    ended.assert_ended(0, "completed", "turn_done", 1);
+    assert_eq!(ended.of("run.started")[0]["isolation"], "minimal");
+    assert_eq!(ended.decisions("tool"), ["allow"]);
+    let warning = "workflow `e2e-testing` needs `minimal` isolation; it is used instead of `strict`";
+    assert!(ended.stderr.contains(warning), "{}", ended.stderr);
+}
+
+#[test]
+fn a_workflow_that_needs_more_than_the_settings_let_it_is_refused() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    stage.sealed.write("config/windlass/config.toml", "isolation = \"strict\"\nmax_isolation = \"strict\"\n");
+    let model = Model::script([]).start();
+    let folder = stage.plugin(&one_turn(Some("minimal")));
+    let ended = stage.run(&model, &["--plugin", &folder]);
+
+    assert_eq!(ended.code, Some(5), "{}", ended.story());
+    assert!(ended.stderr.contains("max_isolation"), "{}", ended.stderr);
+    assert_eq!(model.everything().len(), 0);
+    assert!(ended.lines.is_empty());
+}

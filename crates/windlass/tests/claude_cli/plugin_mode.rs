@@ -1,0 +1,130 @@
+//! Must show 7: the state file of the ralph-loop plugin is as its Stop hook expects it, and is
+//! never left behind.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use windlass_testkit::{Gate, Model, Turn, plugin, reply, require_claude, say};
+
+use crate::stage::{INPUT, MINUTE, Stage, assert_nobody_left, path};
+
+fn workflow(turns: u32) -> Value {
+    let mut workflow = plugin::promise_workflow();
+    workflow["loop"]["mode"] = json!("plugin");
+    workflow["loop"]["maxIterations"] = json!(turns);
+    workflow
+}
+
+fn plugins(stage: &Stage, turns: u32) -> [String; 2] {
+    [stage.plugin(&workflow(turns)), path(&plugin::ralph_loop().write(stage.sealed.root()))]
+}
+
+fn state_file(stage: &Stage) -> PathBuf {
+    stage.sealed.repo().join(".claude/ralph-loop.local.md")
+}
+
+/// What an earlier prompt left.
+fn leave_stale_state(stage: &Stage) {
+    let text =
+        "---\nactive: true\niteration: 7\nmax_iterations: 0\ncompletion_promise: \"X\"\n---\nan old prompt\n";
+    stage.sealed.write("repo/.claude/ralph-loop.local.md", text);
+}
+
+/// The model looks at the state file before it says something.
+fn look(stage: &Stage, seen: &Arc<Mutex<Vec<String>>>, words: &'static str) -> Turn {
+    let (file, seen) = (state_file(stage), Arc::clone(seen));
+    reply(move |_| {
+        seen.lock().unwrap().push(std::fs::read_to_string(&file).unwrap_or_default());
+        say(words)
+    })
+}
+
+#[test]
+fn as_many_turns_as_max_iterations_says_and_then_the_state_file_is_gone() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let [workflow, ralph] = plugins(&stage, 3);
+    leave_stale_state(&stage);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let model = Model::script([]).default(look(&stage, &seen, "not yet")).start();
+    let ended = stage.run(&model, &["--plugin", &workflow, "--plugin", &ralph]);
+
+    ended.assert_ended(9, "exhausted", "max_iterations", 3);
+    assert_eq!(model.sessions().len(), 1);
+    let requests = model.requests();
+    assert_eq!(requests.len(), 3);
+    for request in &requests[1..] {
+        let told = request.last_user_text();
+        assert!(told.contains(&format!("Use /add-e2e-tests {INPUT}")), "{told}");
+    }
+    assert!(!state_file(&stage).exists());
+
+    let seen = seen.lock().unwrap();
+    let lines: Vec<&str> = seen[0].lines().filter(|line| !line.starts_with("started_at: \"20")).collect();
+    let prompt = format!("Use /add-e2e-tests {INPUT}");
+    let expected = [
+        "---",
+        "active: true",
+        "iteration: 1",
+        "max_iterations: 3",
+        "completion_promise: \"E2E COMPLETE\"",
+        "---",
+        &prompt,
+    ];
+    assert_eq!(lines, expected, "{}", seen[0]);
+    assert!(seen[2].contains("\niteration: 3\n"), "{}", seen[2]);
+}
+
+#[test]
+fn a_promise_completes_the_plugins_loop() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let [workflow, ralph] = plugins(&stage, 9);
+    let model =
+        Model::script([say("one"), say("two: <promise>E2E COMPLETE</promise>"), say("never asked")]).start();
+    let ended = stage.run(&model, &["--plugin", &workflow, "--plugin", &ralph]);
+
+    ended.assert_ended(0, "completed", "promise", 2);
+    assert_eq!(model.requests().len(), 2);
+    assert!(!state_file(&stage).exists());
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_state_file() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let [workflow, ralph] = plugins(&stage, 9);
+    let gate = Gate::closed();
+    let model = Model::script([say("never heard").behind(&gate)]).start();
+    let started = stage.start(stage.command(&model, INPUT, &["--plugin", &workflow, "--plugin", &ralph]));
+    gate.wait_reached(MINUTE);
+    assert!(state_file(&stage).exists());
+    started.signal(Signal::INT);
+
+    started.end().assert_ended(130, "cancelled", "user", 0);
+    assert!(!state_file(&stage).exists());
+    assert_nobody_left(&stage);
+    gate.open();
+}
+
+#[test]
+fn a_killed_windlass_leaves_a_state_file_that_cancel_puts_away() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let [workflow, ralph] = plugins(&stage, 9);
+    let gate = Gate::closed();
+    let model = Model::script([say("never heard").behind(&gate)]).start();
+    let started = stage.start(stage.command(&model, INPUT, &["--plugin", &workflow, "--plugin", &ralph]));
+    gate.wait_reached(MINUTE);
+    let run = started.kill9().run();
+    assert!(state_file(&stage).exists());
+
+    let cancelled = stage.windlass(&["cancel", &run, "--json"]);
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.story());
+    assert_eq!(cancelled.of("run.cancelled")[0]["status"], "cancelled");
+    assert!(!state_file(&stage).exists());
+    assert_nobody_left(&stage);
+    gate.open();
+}
