@@ -96,6 +96,8 @@ fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
     let hook = |event: &str, seconds: u64| json!({"type": "command", "command": "/b in/windlass", "args": ["hook", event], "timeout": seconds});
     let settings = json!({
         "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook("PreToolUse", 604_800)]}], "Stop": [{"hooks": [hook("Stop", 300)]}]},
+        "env": {"WINDLASS_RUN": "r1", "WINDLASS_SESSION": "r1.loop.2.3.session", "WINDLASS_SOCKET": "/s.sock",
+            "WINDLASS_ITERATION": "2", "WINDLASS_ATTEMPT": "3"},
         "disableAllHooks": false,
     });
     assert_eq!(file(&prepared, "settings.json"), settings);
@@ -199,11 +201,21 @@ fn the_users_login_is_carried_over_and_nothing_else_of_their_settings() {
     for isolation in [Isolation::Strict, Isolation::Minimal] {
         let settings = file(&prepared(&Spec { isolation, ..spec() }, &plan(), &outside), "settings.json");
         assert_eq!(settings["apiKeyHelper"], "get-key");
-        assert_eq!(settings["env"], json!({"ANTHROPIC_BASE_URL": "u"}));
+        assert_eq!(settings["env"]["ANTHROPIC_BASE_URL"], "u");
+        assert_eq!(settings["env"].get("EDITOR"), None);
         assert_eq!(settings["disableAllHooks"], false);
         assert_eq!(settings.get("permissions"), None);
         assert_eq!(settings["hooks"]["Stop"].as_array().unwrap().len(), 1);
     }
     let broken = Outside { env: &[], user_settings: Some("{") };
-    assert_eq!(file(&prepared(&spec(), &plan(), &broken), "settings.json").get("env"), None);
+    assert_eq!(file(&prepared(&spec(), &plan(), &broken), "settings.json").get("apiKeyHelper"), None);
+}
+
+#[test]
+fn our_variables_are_in_the_settings_too_so_that_no_projects_env_beats_them() {
+    let prepared = prepared(&spec(), &plan(), &Outside::default());
+    let env = &file(&prepared, "settings.json")["env"];
+    for name in ["WINDLASS_RUN", "WINDLASS_SESSION", "WINDLASS_SOCKET"] {
+        assert_eq!(env[name].as_str(), value(&prepared, name), "{name}");
+    }
 }

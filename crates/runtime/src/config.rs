@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use windlass_forms::diagnostic::Diagnostic;
-use windlass_forms::settings::{Layer, LayerKind, Resolved, Source, resolve};
+use windlass_forms::settings::{self, Layer, LayerKind, Resolved, Settings, Source, resolve};
 use windlass_peers::files;
+use windlass_store::Durability;
 
 use crate::error::chain;
 use crate::home::Home;
@@ -33,6 +34,21 @@ pub fn show(home: &Home, cwd: &Path) -> Result<(Vec<SettingLine>, Vec<Diagnostic
         source: shown.source.to_string(),
     };
     Ok((resolved.show().into_iter().map(line).collect(), resolved.diagnostics))
+}
+
+/// How hard commits are, by the settings; the safe way where those cannot be read.
+pub fn durability(home: &Home, cwd: &Path) -> Durability {
+    match read(home, cwd, Vec::new()) {
+        Ok(resolved) => durability_of(&resolved.settings),
+        Err(_) => Durability::Full,
+    }
+}
+
+pub(crate) fn durability_of(settings: &Settings) -> Durability {
+    match settings.durability {
+        settings::Durability::Full => Durability::Full,
+        settings::Durability::Normal => Durability::Normal,
+    }
 }
 
 /// Reads and resolves all layers.

@@ -93,6 +93,36 @@ pub enum RunError {
     Abandoned,
 }
 
+impl RunError {
+    /// What to do about a store that cannot be opened.
+    pub fn store_hint(&self) -> Option<String> {
+        let RunError::Open(error) = self else { return None };
+        Some(match error {
+            OpenError::Unwritable { .. } => {
+                "make it writable, or choose another with XDG_STATE_HOME".to_owned()
+            }
+            OpenError::DiskFull { .. } => "free some space; nothing that was recorded is lost".to_owned(),
+            OpenError::Corrupt { path, .. } => format!(
+                "it was left as it is: move {} away to begin anew, or put a copy back (*.bak beside it)",
+                path.display()
+            ),
+            OpenError::Newer { .. } => {
+                "upgrade windlass; an older one never changes a newer database".to_owned()
+            }
+            OpenError::InUse { .. } => "let those runs end or cancel them, then try again".to_owned(),
+            OpenError::NetworkFileSystem { .. } => {
+                "choose a folder on a local disk with XDG_STATE_HOME".to_owned()
+            }
+            OpenError::Backup { .. } => {
+                "make room for a copy of the database; nothing was migrated".to_owned()
+            }
+            OpenError::Database { .. } => {
+                "the state folder must be on a local disk with room, and writable".to_owned()
+            }
+        })
+    }
+}
+
 impl From<Crashed> for RunError {
     fn from(_: Crashed) -> RunError {
         RunError::Crashed

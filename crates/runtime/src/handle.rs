@@ -29,7 +29,7 @@ use crate::recover;
 
 /// How many inbound things may wait for an owner before their senders do.
 const INBOUND: usize = 256;
-/// The largest transcript that is read into memory at once.
+/// The most of a transcript that is read into memory at once.
 const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
 
 /// The door.
@@ -119,6 +119,8 @@ impl Handle {
     }
 
     fn create(&self, mut spec: Spec) -> Result<(State, Vec<Planned>, Lease), RunError> {
+        // Without room for it nothing could run: found out before there is a run.
+        self.exe()?;
         let at = now();
         let run = RunId::new(crate::random::run_id());
         place_tracker(&mut spec, &run);
@@ -246,9 +248,7 @@ impl Handle {
     pub fn transcript(&self, run: &RunId, effect: &EffectId, from: u64) -> (Vec<AgentEvent>, u64) {
         let path =
             self.store.run_dir(run).join(effect.to_string()).join(windlass_core::launch::files::STDOUT);
-        let bytes = files::read_bounded(&path, TRANSCRIPT_MAX).unwrap_or_default();
-        let start = usize::try_from(from).unwrap_or(usize::MAX);
-        let fresh = bytes.get(start..).unwrap_or_default();
+        let fresh = files::read_from(&path, from, TRANSCRIPT_MAX);
         let whole = fresh.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let lines = fresh.get(..whole).unwrap_or_default();
         let mut events = Vec::new();

@@ -66,6 +66,11 @@ fn place(own: &Path, dir: &Path, pinned: &Path) -> io::Result<()> {
         Err(_) => {}
     }
     let temporary = dir.join(format!("windlass.{}", std::process::id()));
-    std::fs::copy("/proc/self/exe", &temporary)?;
-    std::fs::rename(&temporary, pinned)
+    let placed =
+        std::fs::copy("/proc/self/exe", &temporary).and_then(|_| std::fs::rename(&temporary, pinned));
+    if placed.is_err() {
+        // Half a binary would only keep a full disk full.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    placed
 }

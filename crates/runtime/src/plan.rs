@@ -122,7 +122,7 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
         policy: orders.policy(),
         limits: orders.limits(),
     };
-    Ok(Plan { spec, warnings, durability: durability(settings) })
+    Ok(Plan { spec, warnings, durability: config::durability_of(settings) })
 }
 
 fn strip(text: &str) -> String {
@@ -133,14 +133,6 @@ fn text_path(path: &Path) -> Result<String, Problem> {
     path.to_str()
         .map(str::to_owned)
         .ok_or_else(|| Problem::new(Class::Usage, format!("the path {} is not UTF-8 text", path.display())))
-}
-
-/// How hard commits are, by the settings.
-pub fn durability(settings: &Settings) -> Durability {
-    match settings.durability {
-        settings::Durability::Full => Durability::Full,
-        settings::Durability::Normal => Durability::Normal,
-    }
 }
 
 /// The named workflow; or the only one of the plugins; or the built-in loop.

@@ -11,7 +11,6 @@ use windlass_core::id::RunId;
 
 /// The database could not do what it was asked. Nothing of the request was kept.
 #[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
 pub enum Fault {
     /// No room for the change.
     #[error("no space is left where the state folder is")]

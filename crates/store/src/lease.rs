@@ -52,7 +52,6 @@ impl Drop for Lease {
 
 /// Why a run could not be owned.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum LeaseError {
     /// Someone else owns it.
     #[error("run `{run}` is owned by {}", name_owner(*pid))]

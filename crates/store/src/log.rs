@@ -40,7 +40,6 @@ pub struct Append {
 
 /// Why nothing was appended.
 #[derive(Debug, Clone, thiserror::Error)]
-#[non_exhaustive]
 pub enum AppendError {
     /// The log does not end where the owner thought.
     #[error("run `{run}` is at step {found}, not at {expected}")]

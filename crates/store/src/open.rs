@@ -31,7 +31,6 @@ const CHECKPOINT_PAGES: u32 = 8 * 1024 * 1024 / PAGE_SIZE;
 
 /// Why the store could not be opened.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum OpenError {
     /// The state folder or a file in it may not be made or written.
     #[error("the state folder {} cannot be written", dir.display())]

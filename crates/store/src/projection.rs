@@ -62,7 +62,6 @@ pub struct NewRun {
 
 /// Why a run could not be made.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum CreateError {
     /// The name is taken.
     #[error("a run named `{run}` exists already")]

@@ -1,5 +1,7 @@
 //! When a marker in the tracker completes a loop, and when it is only mentioned.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
+
 mod common;
 
 use common::{DONE, Place, last_turn};

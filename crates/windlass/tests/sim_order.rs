@@ -1,6 +1,8 @@
 //! After each turn, in this order: cancelled, session failed, transport broken, tracker missing,
 //! complete, blocked, checks failed, stuck, exhausted, next. Each row with the `sim` driver.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
+
 mod common;
 
 use common::{Place, busy_turn, done, last_turn, say};
@@ -112,6 +114,9 @@ fn a_tracker_that_is_deleted_replaced_or_no_text_fails_the_run() {
         "rm \"${TRACKER}\" && mkdir \"${TRACKER}\"",
         "printf '\\377\\376' > \"${TRACKER}\"",
         "rm -r \"$(dirname \"${TRACKER}\")\"",
+        "rm \"${TRACKER}\" && mkfifo \"${TRACKER}\"",
+        "ln -sf /dev/zero \"${TRACKER}\"",
+        "truncate -s 1G \"${TRACKER}\"",
     ];
     for way in ways {
         let place = Place::playing(json!([{"steps": [{"bash": way}, say("Gone.")]}]));
@@ -244,6 +249,19 @@ fn a_change_in_the_repository_is_progress() {
 }
 
 #[test]
+fn a_change_of_files_outside_a_repository_is_progress() {
+    let place = Place::with_settings("stuck_after = 2\n");
+    place.script(
+        json!({"turns": [{"steps": [{"append": {"path": "log.txt", "content": "${ITERATION}\n"}}]}]}),
+    );
+    let folder = place.sealed.root().join("plain");
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = place.windlass(&["loop", "work", "--json", "--max-iterations", "4"]);
+    command.current_dir(&folder);
+    place.spawn(command).end().assert_ended(9, "exhausted", "max_iterations", 4);
+}
+
+#[test]
 fn spent_turns_end_the_run_as_exhausted_after_exactly_that_many() {
     for most in [1, 3] {
         let place = Place::playing(json!([busy_turn()]));
@@ -252,6 +270,24 @@ fn spent_turns_end_the_run_as_exhausted_after_exactly_that_many() {
         assert_eq!(place.requests().len() as u32, most);
         assert_eq!(ran.all("session.started").len() as u32, most);
     }
+}
+
+#[test]
+fn no_limit_of_turns_is_no_limit() {
+    let mut turns = vec![busy_turn(); 16];
+    turns.push(last_turn());
+    let ran = Place::playing(json!(turns)).go(&["loop", "work", "--json", "--max-iterations", "0"]);
+    ran.assert_ended(0, "completed", "marker", 17);
+}
+
+#[test]
+fn what_a_check_prints_may_be_anything_and_its_end_is_told() {
+    let place = Place::playing(json!([last_turn(), {"steps": [{"write": {"path": "ok", "content": "x"}}]}]));
+    let check =
+        "odd=test -f ok || { head -c 3000000 /dev/urandom; printf '\\377\\000```\\nthe-end\\n'; exit 1; }";
+    place.go(&["loop", "work", "--json", "--check", check]).assert_ended(0, "completed", "marker", 2);
+    let prompt = &place.prompts()[1];
+    assert!(prompt.contains("the-end") && prompt.len() < 40_000, "{} bytes", prompt.len());
 }
 
 #[test]
@@ -275,4 +311,20 @@ fn a_workflow_without_a_loop_is_one_turn_without_tracker() {
     assert!(!place.repo().join(".windlass/runs").exists());
     let ran = place.go(&["run", "it", "--workflow", "once", "--json", "--check", "false"]);
     ran.assert_ended(4, "failed", "checks_failed", 1);
+}
+
+#[test]
+fn the_exit_code_never_decides_alone() {
+    let mut turn = last_turn();
+    turn["exit_code"] = json!(1);
+    Place::playing(json!([turn])).go(&["loop", "work", "--json"]).assert_ended(0, "completed", "marker", 1);
+    turn["exit_code"] = json!(0);
+    turn["result"] =
+        json!({"is_error": true, "subtype": "error_during_execution", "terminal_reason": "error"});
+    Place::playing(json!([turn])).go(&["loop", "work", "--json"]).assert_ended(
+        4,
+        "failed",
+        "agent_failed",
+        0,
+    );
 }

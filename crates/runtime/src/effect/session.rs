@@ -1,7 +1,7 @@
 //! One turn of an agent: started under a host, or found again after a crash, and read to the
 //! end of its stream.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::chain;
@@ -48,7 +48,7 @@ pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, plan: Session
 }
 
 fn launch(ground: &Ground, effect: &EffectId, plan: &SessionPlan, dir: &Path) -> Result<HostStart, String> {
-    let user_settings = files::read_bounded(&ground.home.user.join(".claude/settings.json"), 1 << 20).ok();
+    let user_settings = files::read_bounded(&user_settings_path(ground), 1 << 20).ok();
     let user_settings = user_settings.and_then(|bytes| String::from_utf8(bytes).ok());
     let turn = claude::Turn { spec: &ground.spec, plan, run: &ground.run, effect, now: now() };
     let paths = claude::Paths { dir, socket: &ground.socket, windlass_exe: &ground.exe };
@@ -59,6 +59,13 @@ fn launch(ground: &Ground, effect: &EffectId, plan: &SessionPlan, dir: &Path) ->
         files::write_atomic(path, bytes, files::Mode::Private).map_err(|error| chain(&error))?;
     }
     start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env()).map_err(|error| chain(&error))
+}
+
+/// Where Claude Code keeps the user's own settings.
+fn user_settings_path(ground: &Ground) -> PathBuf {
+    let moved = ground.home.var("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty());
+    let folder = moved.map_or_else(|| ground.home.user.join(".claude"), PathBuf::from);
+    folder.join("settings.json")
 }
 
 /// Reads the stream to its end. What was there before we came is read for its facts and not

@@ -9,8 +9,8 @@ use super::output::Out;
 use super::plain::plain;
 use super::report::Report;
 use super::{
-    answer, approve, cancel, completions, config, demo, doctor, logs, r#loop, mcp, plugin, ps, resume, run,
-    show, workflow,
+    answer, approve, cancel, completions, config, demo, doctor, logs, r#loop, mcp, plugin, ps, quick, resume,
+    run, show, workflow,
 };
 use crate::exit::Exit;
 
@@ -29,7 +29,7 @@ Exit codes:
 /// Runs coding agents in loops until the work is proven done; no crash loses a step
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, after_help = EXAMPLES, disable_help_subcommand = true)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Windlass {
     #[command(subcommand)]
     verb: Verb,
@@ -58,6 +58,9 @@ enum Verb {
 
 /// Reads the arguments and does what they ask.
 pub(crate) fn main() -> ExitCode {
+    if let Some(text) = quick::answer() {
+        return show(text).unwrap_or_else(|report| report.print()).into();
+    }
     let done = match Windlass::try_parse() {
         Ok(typed) => perform(typed.verb),
         Err(error) => explain(&error),
@@ -95,13 +98,17 @@ fn perform(verb: Verb) -> Result<Exit, Report> {
 fn explain(error: &clap::Error) -> Result<Exit, Report> {
     let text = plain(&error.render().to_string());
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        let mut out = Out::stdout();
-        out.text(&text);
-        return out.end(Exit::Completed);
+        return show(&text);
     }
     let text = text.trim_end();
     super::report::note(text);
     Ok(Exit::Usage)
+}
+
+fn show(text: &str) -> Result<Exit, Report> {
+    let mut out = Out::stdout();
+    out.text(text);
+    out.end(Exit::Completed)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use windlass_core::event::Record;
 use windlass_core::run::State;
 use windlass_runtime::feed::Item;
 use windlass_runtime::handle::Running;
@@ -27,8 +28,22 @@ pub(crate) enum Ended {
     Left,
 }
 
+/// What is done when the terminal is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnHangup {
+    /// The run goes on without an owner.
+    Leave,
+    /// The run is cancelled: nobody could find it again.
+    Cancel,
+}
+
 /// Shows a run until it is over.
-pub(crate) async fn drive(mut running: Running, face: &mut Face, out: &mut Out) -> Result<Ended, Report> {
+pub(crate) async fn drive(
+    mut running: Running,
+    face: &mut Face,
+    out: &mut Out,
+    on_hangup: OnHangup,
+) -> Result<Ended, Report> {
     let mut signals = Signals::listen()?;
     let mut redraw = tokio::time::interval(REDRAW);
     let mut held = Held::default();
@@ -39,10 +54,10 @@ pub(crate) async fn drive(mut running: Running, face: &mut Face, out: &mut Out) 
                 Some(item) => show(face, out, &mut held, item),
                 None => break,
             },
-            () = held.due() => show_held(face, out, &mut held),
+            () = held.due() => tell(face, out, &held.release_due()),
             wish = signals.next() => match wish {
-                Wish::Leave => return Ok(Ended::Left),
-                Wish::Cancel => {
+                Wish::Leave if on_hangup == OnHangup::Leave => return Ok(Ended::Left),
+                Wish::Leave | Wish::Cancel => {
                     asked += 1;
                     running.cancel().await;
                     face.remark(out, remark(asked));
@@ -51,30 +66,26 @@ pub(crate) async fn drive(mut running: Running, face: &mut Face, out: &mut Out) 
             _ = redraw.tick() => face.tick(out, words::now()),
         }
     }
-    show_held(face, out, &mut held);
+    tell(face, out, &held.release_all());
     face.settle(out);
     Ok(Ended::Over(Box::new(running.finish().await?)))
 }
 
 fn show(face: &mut Face, out: &mut Out, held: &mut Held, item: Item) {
-    match item {
-        Item::Record { record, .. } => {
-            let Some(record) = held.take(record) else { return };
-            face.record(out, &record);
-        }
+    let records = match item {
+        Item::Record { record, .. } => held.take(*record),
         Item::Agent { effect, event } => {
             face.agent(out, &effect, &event, words::now());
-            if held.waits_for(&event) {
-                show_held(face, out, held);
-            }
+            held.release_for(&event)
         }
-    }
+    };
+    tell(face, out, &records);
     face.tick(out, words::now());
 }
 
-fn show_held(face: &mut Face, out: &mut Out, held: &mut Held) {
-    for record in held.release() {
-        face.record(out, &record);
+fn tell(face: &mut Face, out: &mut Out, records: &[Record]) {
+    for record in records {
+        face.record(out, record);
     }
 }
 

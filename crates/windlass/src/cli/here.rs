@@ -42,11 +42,7 @@ impl Here {
 
     /// How hard commits are by the settings; the safe way where those cannot be read.
     pub(crate) fn durability(&self) -> Durability {
-        let lines =
-            windlass_runtime::config::show(&self.home, &self.cwd).map(|(lines, _)| lines).unwrap_or_default();
-        let is_normal =
-            lines.iter().any(|line| line.key == "durability" && line.value.trim_matches('"') == "normal");
-        if is_normal { Durability::Normal } else { Durability::Full }
+        windlass_runtime::config::durability(&self.home, &self.cwd)
     }
 }
 

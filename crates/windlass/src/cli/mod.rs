@@ -23,6 +23,7 @@ mod output;
 mod plain;
 mod plugin;
 mod ps;
+mod quick;
 mod report;
 mod resume;
 mod run;

@@ -2,12 +2,15 @@
 
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use windlass_core::hook::permission::Isolation;
+use windlass_core::id::RunId;
 use windlass_core::looping::Mode;
 use windlass_core::spec::{OnPermission, OnQuestion, Spec};
+use windlass_runtime::handle::Handle;
 use windlass_runtime::plan::{Flags, Plan, Request, Want, plan};
 
 use super::feed::{envelope, words};
@@ -19,6 +22,8 @@ use crate::exit::Exit;
 
 /// The largest input that is read from standard input.
 const INPUT_MAX: u64 = 16 * 1024 * 1024;
+/// How long a background process has to become the owner of its run.
+const OWNER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was typed about how a run is done.
 #[derive(Debug, clap::Args)]
@@ -187,6 +192,7 @@ impl Orders {
     fn leave(&self, here: &Here, plan: Plan) -> Result<Exit, Report> {
         let handle = here.open(plan.durability)?;
         let run = handle.start_detached(plan.spec)?;
+        wait_for_owner(&handle, &run)?;
         if self.watch.json {
             return print(&[envelope("run.detached", words::now(), Some(&run), json!({}))]);
         }
@@ -200,6 +206,26 @@ impl Orders {
             return print(&[envelope("run.planned", words::now(), None, data)]);
         }
         print(&plan_lines(spec))
+    }
+}
+
+/// Whoever looks at the run next must not take it for a crashed one.
+fn wait_for_owner(handle: &Handle, run: &RunId) -> Result<(), Report> {
+    let begun = Instant::now();
+    loop {
+        let view = handle.view(run)?;
+        if view.status != "crashed" {
+            return Ok(());
+        }
+        if begun.elapsed() > OWNER_PATIENCE {
+            let log = view.dir.join("owner.log");
+            let report =
+                Report::new(Exit::Agent, format!("the background process did not take over run {run}"));
+            return Err(
+                report.hint(format!("{} may say why; `windlass resume {run}` goes on here", log.display()))
+            );
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -38,6 +38,21 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     format!("{}...", kept.trim_end())
 }
 
+/// JSON in which no such character stands as it is. JSON itself only escapes the oldest of them.
+pub(crate) fn plain_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if !is_harmful(c) {
+            shown.push(c);
+            continue;
+        }
+        // They can only stand inside a string, where the escape means the same.
+        let mut units = [0; 2];
+        shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+    }
+    shown
+}
+
 /// Control characters, and the invisible ones that reorder or hide text.
 fn is_harmful(c: char) -> bool {
     c.is_control()
@@ -72,6 +87,14 @@ mod tests {
     fn lines_stay_lines_and_a_bare_return_is_seen() {
         assert_eq!(plain("a\r\nb\tc\rd\n"), "a\nb    c^Md\n");
         assert_eq!(plain_line("a\n  b\t\tc "), "a b c");
+    }
+
+    #[test]
+    fn json_means_the_same_and_is_harmless() {
+        let text = "a\u{9b}31m\u{7f}\u{202e}\u{e0041}é";
+        let json = plain_json(&serde_json::to_string(text).unwrap());
+        assert_eq!(json, "\"a\\u009b31m\\u007f\\u202e\\udb40\\udc41é\"");
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
     }
 
     #[test]

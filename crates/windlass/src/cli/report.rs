@@ -131,15 +131,13 @@ fn exit_of(error: &RunError) -> Exit {
 
 fn hint_of(error: &RunError) -> Option<String> {
     Some(match error {
-        RunError::Open(_) => {
-            "the state folder is $XDG_STATE_HOME/windlass, or ~/.local/state/windlass; it must be on a local disk \
-             with room, writable, and its database whole"
-                .to_owned()
-        }
+        RunError::Open(_) => return error.store_hint(),
         RunError::Append(_) | RunError::Store(_) => {
             "nothing recorded so far is lost: put it right, then `windlass resume` goes on".to_owned()
         }
-        RunError::Lease { run, .. } => format!("`windlass logs -f {run}` follows a run that goes on elsewhere"),
+        RunError::Lease { run, .. } => {
+            format!("`windlass logs -f {run}` follows a run that goes on elsewhere")
+        }
         RunError::NoSuchRun(_) => "`windlass ps` lists the runs".to_owned(),
         RunError::Ambiguous { .. } => "type more of the id".to_owned(),
         RunError::Over(run) => format!("`windlass show {run}` says how it ended"),

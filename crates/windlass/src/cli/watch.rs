@@ -9,7 +9,7 @@ use windlass_core::id::RunId;
 use windlass_core::run::{Phase, State};
 use windlass_runtime::handle::{Handle, Running};
 
-use super::drive::{Ended, drive};
+use super::drive::{Ended, OnHangup, drive};
 use super::feed::{Ending, Face, Style, summary, words};
 use super::here::Here;
 use super::output::Out;
@@ -75,7 +75,8 @@ impl Watch {
         let mut out = Out::stdout();
         let begun = handle.view(&run)?.state;
         face.record(&mut out, &first_record(&begun));
-        let state = match drive(running, face, &mut out).await? {
+        let on_hangup = if self.stays { OnHangup::Leave } else { OnHangup::Cancel };
+        let state = match drive(running, face, &mut out, on_hangup).await? {
             Ended::Over(state) => state,
             Ended::Left => {
                 note(&format!("run {run} goes on without an owner: `windlass resume {run}`"));

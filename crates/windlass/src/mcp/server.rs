@@ -7,7 +7,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, InitializeResult,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ErrorData, ServiceExt};
 
 use super::approve;
@@ -17,7 +17,12 @@ struct Server;
 
 /// Serves standard input and output until the other end closes.
 pub(crate) async fn serve() -> Result<(), Box<dyn Error + Send + Sync>> {
-    let service = Server.serve(rmcp::transport::stdio()).await?;
+    let service = match Server.serve(rmcp::transport::stdio()).await {
+        Ok(service) => service,
+        // An agent that ends before it says hello is no failure of ours.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
     service.waiting().await?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use windlass_testkit::procs::{is_alive, with_cookie};
 use windlass_testkit::{Gate, Model, plugin, require_claude, say, soon, wait};
 
-use crate::stage::{MINUTE, Stage, append, assert_nobody_left, bash, path, send, wait_for_text};
+use crate::stage::{INPUT, MINUTE, Stage, append, assert_nobody_left, bash, path, send, wait_for_text};
 
 #[test]
 fn a_windlass_killed_in_the_middle_of_a_session_is_resumed_without_a_session_more() {
@@ -23,7 +23,7 @@ fn a_windlass_killed_in_the_middle_of_a_session_is_resumed_without_a_session_mor
         say("done"),
     ])
     .start();
-    let started = stage.start(stage.command(&model, crate::stage::INPUT, &["--plugin", &folder]));
+    let started = stage.start(stage.command(&model, INPUT, &["--plugin", &folder]));
     gate.wait_reached(MINUTE);
     let cli = stage.cli();
     let killed = started.kill9();
@@ -55,7 +55,7 @@ fn a_cli_killed_during_a_tool_leaves_nobody_and_its_conversation_goes_on() {
         say("done after all"),
     ])
     .start();
-    let started = stage.start(stage.command(&model, crate::stage::INPUT, &["--plugin", &folder]));
+    let started = stage.start(stage.command(&model, INPUT, &["--plugin", &folder]));
     let tool: i32 = wait_for_text(&file).trim().parse().unwrap();
     let run = started.so_far()[0]["run"].as_str().unwrap().to_owned();
     let cookie = format!("{run}.loop.1.1.session");
@@ -74,5 +74,39 @@ fn a_cli_killed_during_a_tool_leaves_nobody_and_its_conversation_goes_on() {
     assert_eq!((&turns[1]["resumed"], &turns[1]["iteration"]), (&true.into(), &1.into()));
     assert_eq!(model.sessions().len(), 1);
     assert!(model.requests()[1].mentions("You were interrupted in the middle of this turn"));
+    assert_nobody_left(&stage);
+}
+
+#[test]
+fn with_windlass_host_and_cli_killed_a_resume_ends_the_tool_and_the_conversation_goes_on() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let folder = stage.plugin(&plugin::tracker_workflow());
+    let file = stage.sealed.root().join("tool.pid");
+    let script =
+        stage.script("tool.sh", "#!/bin/sh\ntrap '' TERM\necho $$ >\"$1\"\nwhile :; do sleep 1; done\n");
+    let model = Model::script([
+        bash(&format!("{script} {}", path(&file))),
+        append("E2E_COMPLETE"),
+        say("done after all"),
+    ])
+    .start();
+    let started = stage.start(stage.command(&model, INPUT, &["--plugin", &folder]));
+    let tool: i32 = wait_for_text(&file).trim().parse().unwrap();
+    let cli = stage.cli();
+    let host = stage.alive().into_iter().find(|p| p.command.contains(" host ")).unwrap();
+    // Stopped first, so that neither sees the other go.
+    send(cli.pid, Signal::STOP);
+    started.kill9();
+    send(host.pid, Signal::KILL);
+    send(cli.pid, Signal::KILL);
+    wait::until(soon(), || !is_alive(cli.pid) && !is_alive(host.pid));
+    assert!(is_alive(tool), "the tool is left to nobody");
+
+    let resumed = stage.resume(&model).end();
+    resumed.assert_ended(0, "completed", "marker", 1);
+    assert!(!is_alive(tool));
+    assert_eq!(model.sessions().len(), 1);
+    assert_eq!(model.requests().len(), 3);
     assert_nobody_left(&stage);
 }

@@ -1,7 +1,7 @@
 //! Must show 1: the workflows of both documents loop in fresh sessions until they are done.
 
 use serde_json::json;
-use windlass_testkit::{Model, plugin, require_claude, say, tool};
+use windlass_testkit::{Model, fail, plugin, require_claude, say, tool};
 
 use crate::stage::{INPUT, Stage, append};
 
@@ -57,4 +57,20 @@ fn a_workflow_with_a_promise_loops_in_fresh_sessions_until_it_is_said() {
     assert_eq!(model.sessions().len(), 2);
     assert_eq!(model.requests().len(), 2);
     assert!(model.requests()[1].first_user_text().contains(&format!("Use /add-e2e-tests {INPUT}\n")));
+}
+
+#[test]
+fn an_error_of_the_api_fails_the_run_although_the_cli_calls_it_a_success() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let folder = stage.plugin(&plugin::tracker_workflow());
+    let model =
+        Model::script([]).default(fail(400, "invalid_request_error").message("no such model")).start();
+    let ended = stage.run(&model, &["--plugin", &folder]);
+
+    ended.assert_ended(4, "failed", "agent_failed", 0);
+    let results: Vec<_> =
+        ended.of("session.event").into_iter().filter(|data| data["kind"] == "result").collect();
+    assert_eq!(results[0]["subtype"], "success");
+    assert!(ended.of("run.finished")[0]["detail"].to_string().contains("no such model"), "{}", ended.story());
 }

@@ -170,12 +170,14 @@ fn a_projects_settings_cannot_talk_the_hooks_away() {
     let settings = json!({
         "disableAllHooks": true,
         "env": {"WINDLASS_SOCKET": "", "WINDLASS_HOOK_PATIENCE_MS": "0"},
-        "permissions": {"allow": ["NotebookEdit", "Bash(*)"], "defaultMode": "bypassPermissions"},
+        "permissions": {"allow": ["Bash", "Bash(touch:*)"], "defaultMode": "bypassPermissions"},
     });
     stage.sealed.write("repo/.claude/settings.json", settings.to_string());
+    let trusted = json!({"projects": {path(&stage.sealed.repo()): {"hasTrustDialogAccepted": true}}});
+    stage.sealed.write("home/.claude/.claude.json", trusted.to_string());
     stage.sealed.write("config/windlass/config.toml", "[permissions]\ndeny = [\"Bash(touch *)\"]\n");
     let folder = stage.plugin(&one_turn());
-    let touched = stage.sealed.root().join("touched");
+    let touched = stage.sealed.repo().join("touched");
     let model = Model::script([bash(&format!("touch {}", path(&touched))), say("then not")]).start();
     let ended = stage.run(&model, &["--plugin", &folder, "--isolation", "minimal"]);
 

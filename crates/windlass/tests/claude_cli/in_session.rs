@@ -64,3 +64,19 @@ fn an_agent_that_says_it_is_blocked_ends_the_run_so_although_the_cli_ended_well(
     assert_eq!(ended.of("run.finished")[0]["detail"], "no test account");
     assert_eq!(stage.cli_exit(&ended.run(), "loop.1.1.session")["code"], 0);
 }
+
+#[test]
+fn in_resume_mode_every_turn_is_a_process_of_its_own_in_the_same_conversation() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let folder = stage.plugin(&plugin::tracker_workflow());
+    let model = Model::script([say("the first flow"), append("E2E_COMPLETE"), say("done")]).start();
+    let ended = stage.run(&model, &["--plugin", &folder, "--mode", "resume"]);
+
+    ended.assert_ended(0, "completed", "marker", 2);
+    assert_eq!(model.sessions().len(), 1);
+    assert_eq!(ended.of("session.started").len(), 2);
+    let second = &model.requests()[1];
+    assert!(second.last_user_text().contains("Continue the task. Read the tracker at /"));
+    assert!(second.body.to_string().contains("the first flow"), "it remembers its first turn");
+}

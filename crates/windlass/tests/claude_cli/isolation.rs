@@ -1,32 +1,42 @@
 //! Must show 3: what is outside the preset is denied before it runs, and the model is told why.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use windlass_testkit::{Model, Turn, plugin, require_claude, say, tool};
 
-use crate::stage::Stage;
+use crate::stage::{INPUT, Stage};
 
-/// A web server of which only one thing is asked: whether anybody came.
+/// A web server of which only one thing is asked: whether anybody came. It hangs up at once.
 struct Door {
-    listener: TcpListener,
+    address: SocketAddr,
+    knocks: Arc<AtomicUsize>,
 }
 
 impl Door {
     fn open() -> Door {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        Door { listener }
+        let door = Door { address: listener.local_addr().unwrap(), knocks: Arc::default() };
+        let knocks = Arc::clone(&door.knocks);
+        // Ends with the test's process.
+        std::thread::spawn(move || {
+            for _ in listener.incoming() {
+                knocks.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        door
     }
 
     /// The model fetches its page.
     fn fetch(&self) -> Turn {
-        let url = format!("http://{}/page", self.listener.local_addr().unwrap());
+        let url = format!("http://{}/page", self.address);
         tool("WebFetch", json!({"url": url, "prompt": "What does it say?"}))
     }
 
     fn was_knocked_at(&self) -> bool {
-        self.listener.accept().is_ok()
+        self.knocks.load(Ordering::SeqCst) > 0
     }
 }
 
@@ -108,4 +118,24 @@ fn a_workflow_that_needs_more_than_the_settings_let_it_is_refused() {
     assert!(ended.stderr.contains("max_isolation"), "{}", ended.stderr);
     assert_eq!(model.everything().len(), 0);
     assert!(ended.lines.is_empty());
+}
+
+#[test]
+fn strict_loads_nothing_of_the_users_settings_but_the_login() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let settings = json!({
+        "apiKeyHelper": "echo fake",
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "touch \"$HOME/ran\""}]}]},
+    });
+    stage.sealed.write("elsewhere/settings.json", settings.to_string());
+    let model = Model::script([say("logged in")]).start();
+    let folder = stage.plugin(&one_turn(None));
+    let mut command = stage.command(&model, INPUT, &["--plugin", &folder, "--isolation", "strict"]);
+    command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CONFIG_DIR", stage.sealed.root().join("elsewhere"));
+    let ended = stage.start(command).end();
+
+    ended.assert_ended(0, "completed", "turn_done", 1);
+    assert_eq!(model.requests().len(), 1);
+    assert!(!stage.sealed.home().join("ran").exists());
 }

@@ -94,7 +94,7 @@ impl Place {
         let mut command = self.sealed.command(env!("CARGO_BIN_EXE_windlass"));
         command.env("WINDLASS_SIM_SCRIPT", self.sealed.root().join("script.json"));
         command.env("WINDLASS_SIM_LOG", self.sealed.root().join("requests.jsonl"));
-        command.args(arguments);
+        command.args(arguments).stdin(Stdio::null());
         command
     }
 
@@ -115,7 +115,6 @@ impl Place {
     pub fn spawn(&self, mut command: Command) -> Going {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let [stdout, stderr] = ["out", "err"].map(|name| self.sealed.root().join(format!("{name}.{number}")));
-        command.stdin(Stdio::null());
         command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
         Going { child: command.spawn().expect("windlass starts"), stdout, stderr }
     }
@@ -149,10 +148,35 @@ impl Place {
         eventually(LIMIT, || fs::read_to_string(&path).ok().filter(|text| !text.is_empty()))
     }
 
+    /// The hosts of this place. They have no environment to be known by, but a folder.
+    pub fn hosts(&self) -> Vec<procs::Proc> {
+        let folder = format!(" host {}/", self.sealed.root().display());
+        procs::all().into_iter().filter(|process| process.command.contains(&folder)).collect()
+    }
+
+    /// Kills every host of this place.
+    pub fn kill_hosts(&self) {
+        for host in self.hosts() {
+            // Gone already is as good as killed.
+            let _ = kill_process(Pid::from_raw(host.pid).unwrap(), Signal::KILL);
+        }
+    }
+
     /// Waits until nothing that was started here is alive.
     #[track_caller]
     pub fn assert_nothing_is_left(&self) {
-        until(Duration::from_secs(5), || self.sealed.processes().is_empty());
+        until(Duration::from_secs(5), || self.sealed.processes().is_empty() && self.hosts().is_empty());
+    }
+
+    /// Kills a `windlass` that runs, all hosts and all agents, without a chance to say a word.
+    #[track_caller]
+    pub fn kill_everything(&self, going: Going) {
+        going.signal(Signal::KILL);
+        self.kill_hosts();
+        for process in self.sealed.processes() {
+            self.sealed.kill9(process.pid);
+        }
+        going.end();
     }
 
     /// What `ps` says of the runs, newest first.
@@ -184,6 +208,11 @@ impl Going {
     /// What was printed so far.
     pub fn output(&self) -> String {
         read(&self.stdout)
+    }
+
+    /// What was printed to standard error so far.
+    pub fn errors(&self) -> String {
+        read(&self.stderr)
     }
 
     /// The first line of this type, once it is there; its `data`.

@@ -92,7 +92,7 @@ pub fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Pre
         cookie,
     };
     let files = vec![
-        (settings, settings_json(turn.spec, paths, outside.user_settings).to_string().into_bytes()),
+        (settings, settings_json(turn.spec, paths, &ours, outside.user_settings).to_string().into_bytes()),
         (mcp, mcp_json(paths, &ours).to_string().into_bytes()),
         (prompt, turn.plan.prompt.clone().into_bytes()),
     ];
@@ -213,11 +213,22 @@ fn is_passed_on(name: &str) -> bool {
     !is_nesting && !FORGE_TOKENS.contains(&name) && !name.starts_with("GIT_")
 }
 
-fn settings_json(spec: &Spec, paths: &Paths<'_>, user_settings: Option<&str>) -> Value {
+fn settings_json(
+    spec: &Spec,
+    paths: &Paths<'_>,
+    ours: &[(String, String)],
+    user_settings: Option<&str>,
+) -> Value {
     let mut settings = match spec.isolation {
         Isolation::Permissive => Map::new(),
         Isolation::Strict | Isolation::Minimal => login(user_settings),
     };
+    // Said here too: a project's own `env` would take the socket away from our hooks, and a
+    // hook without one lets everything pass.
+    let env = settings.entry("env").or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(env) = env {
+        env.extend(ours.iter().map(|(name, value)| (name.clone(), value.clone().into())));
+    }
     let checks = spec.checks.len() as u64 * spec.limits.check_ms.div_ceil(1000);
     let tool = hook(paths, "PreToolUse", TOOL_HOOK_SECONDS);
     let stop = hook(paths, "Stop", checks + STOP_MARGIN_SECONDS);

@@ -19,7 +19,9 @@ pub(super) fn lines(screen: Screen, style: Style, workspace: &str, event: &Agent
         AgentEvent::Text { text, side, .. } => speech(screen, style, text, *side),
         AgentEvent::Thinking { text, side } if style.thinking => thought(screen, style, text, *side),
         // The question itself is told where it waits for an answer.
-        AgentEvent::ToolUse { name, side, .. } if name == "AskUserQuestion" => vec![tool(screen, name, "", *side)],
+        AgentEvent::ToolUse { name, side, .. } if name == "AskUserQuestion" => {
+            vec![tool(screen, name, "", *side)]
+        }
         AgentEvent::ToolUse { name, summary, side, .. } => {
             vec![tool(screen, name, within(workspace, summary), *side)]
         }

@@ -46,7 +46,11 @@ fn one(question: &Value) -> Vec<String> {
     let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
     lines.extend(options.map(|option| {
         let (label, description) = (text(option, "label"), text(option, "description"));
-        if description.is_empty() || description == label { format!("  - {label}") } else { format!("  - {label}: {description}") }
+        if description.is_empty() || description == label {
+            format!("  - {label}")
+        } else {
+            format!("  - {label}: {description}")
+        }
     }));
     lines
 }

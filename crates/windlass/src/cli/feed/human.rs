@@ -261,3 +261,73 @@ fn bound(most: u32) -> String {
         most => format!("at most {}", words::count(u64::from(most), "iteration")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::event::RECORD_VERSION;
+    use windlass_core::id::SessionId;
+
+    use super::*;
+
+    fn feed() -> Human {
+        Human::new(Screen::plain(), Style::default(), RunId::new("k3f9"))
+    }
+
+    fn told(human: &mut Human, news: News) -> Vec<String> {
+        let at = Moment(1_000);
+        let event = Event::OwnerChanged;
+        human.record(&Record { v: RECORD_VERSION, at, event, effects: Vec::new(), news: vec![news] })
+    }
+
+    fn session(iteration: u32, attempt: u32) -> News {
+        News::SessionStarted { session: SessionId::new("s"), iteration, attempt, resumed: attempt > 1 }
+    }
+
+    #[test]
+    fn an_iteration_has_one_heading_however_often_it_is_tried() {
+        let mut human = feed();
+        assert_eq!(told(&mut human, session(1, 1)), ["", "iteration 1"]);
+        assert_eq!(told(&mut human, session(1, 2)), ["  the session goes on (attempt 2)"]);
+        assert_eq!(told(&mut human, session(2, 1)), ["", "iteration 2"]);
+    }
+
+    #[test]
+    fn within_one_session_the_next_iteration_begins_with_the_next_words() {
+        let mut human = feed();
+        told(&mut human, session(1, 1));
+        let finished =
+            News::IterationFinished { iteration: 1, checks: Vec::new(), goes_on: true, feedback: None };
+        assert!(told(&mut human, finished).is_empty());
+        let event = AgentEvent::Text { text: "on it".to_owned(), message_id: "m".to_owned(), side: false };
+        assert_eq!(human.agent(&event), ["", "iteration 2", "  on it"]);
+    }
+
+    #[test]
+    fn only_refusals_are_told() {
+        let mut human = feed();
+        let decided = |answer| News::HookDecided {
+            hook: windlass_core::id::HookId::new("h"),
+            asked: "tool".to_owned(),
+            tool: Some("WebFetch".to_owned()),
+            answer,
+        };
+        assert!(told(&mut human, decided(Answer::Allow { input: None })).is_empty());
+        let denied = told(&mut human, decided(Answer::Deny { reason: "not in\n\u{1b}[1mstrict".to_owned() }));
+        assert_eq!(denied, ["  denied WebFetch: not in ^[[1mstrict"]);
+    }
+
+    #[test]
+    fn a_wait_says_how_long() {
+        let waiting = Waiting::Retry { until: Moment(5_000), what: "overloaded".to_owned() };
+        assert_eq!(told(&mut feed(), News::Waiting(waiting)), ["  overloaded: trying again in 4 s"]);
+    }
+
+    #[test]
+    fn without_a_terminal_there_is_no_progress_line() {
+        let mut human = feed();
+        assert_eq!((human.progress(Moment(0)), human.clear()), (None, ""));
+        human.screen.redraws = true;
+        assert_eq!(human.progress(Moment(0)).as_deref(), Some("\r\u{1b}[Kpreparing, 0 s"));
+        assert_eq!((human.clear(), human.clear()), (CLEAR, ""));
+    }
+}

@@ -1,7 +1,6 @@
 //! A run as JSON, one versioned object a line: `{"v":1,"type","ts","run","data"}`.
 //!
-//! Foreign text is left as it is: JSON escapes control characters, and a program wants the
-//! bytes.
+//! Foreign text means what it meant: control characters are written as JSON escapes.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -15,6 +14,7 @@ use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 
 use super::face::Style;
+use crate::cli::plain::plain_json;
 use crate::exit::Exit;
 
 /// The version of every line.
@@ -78,7 +78,7 @@ struct Line<'a> {
 pub(crate) fn envelope(kind: &str, at: Moment, run: Option<&RunId>, data: Value) -> String {
     let line = Line { v: VERSION, kind, ts: rfc3339(at), run: run.map(RunId::as_str), data };
     // Text, numbers and lists of them can always be written.
-    serde_json::to_string(&line).unwrap_or_default()
+    plain_json(&serde_json::to_string(&line).unwrap_or_default())
 }
 
 /// UTC with milliseconds.

@@ -1,0 +1,275 @@
+//! Bad input: each mistake gets a clear error, a hint and the right exit code, before an agent
+//! runs, and nothing is lost.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use common::{Place, Ran, last_turn};
+use serde_json::{Value, json};
+use windlass_testkit::plugin::Plugin;
+
+const USAGE: i32 = 2;
+const CONFIGURATION: i32 = 3;
+const AGENT: i32 = 4;
+
+fn place() -> Place {
+    Place::playing(json!([last_turn()]))
+}
+
+/// Writes a plugin and gives its folder as an argument.
+fn write(place: &Place, plugin: Plugin) -> String {
+    plugin.write(&place.sealed.root().join("plugins")).display().to_string()
+}
+
+fn workflow(name: &str) -> Value {
+    json!({"name": name, "promptTemplate": "{input}", "loop": {"enabled": true}})
+}
+
+/// `windlass run it` with a plugin whose `workflow.json` is this text.
+fn run_text(place: &Place, text: &str) -> Ran {
+    let folder = write(place, Plugin::named("p").file("workflow.json", text));
+    place.go(&["run", "it", "--json", "--plugin", &folder])
+}
+
+#[test]
+fn an_unknown_workflow_names_those_there_are() {
+    let place = place();
+    let folder = write(&place, Plugin::named("p").workflow(&workflow("e2e")));
+    let ran = place.go(&["run", "it", "--workflow", "nope", "--plugin", &folder]);
+    ran.assert_refused(CONFIGURATION, &["`nope`", "e2e", "loop"]);
+    assert!(place.requests().is_empty());
+}
+
+#[test]
+fn a_plugin_folder_that_is_none_is_named() {
+    let place = place();
+    place.go(&["run", "it", "--plugin", "no/such/folder"]).assert_refused(CONFIGURATION, &["no/such/folder"]);
+    let ran = place.go(&["run", "it", "--plugin", "."]);
+    ran.assert_refused(CONFIGURATION, &["is not a plugin", ".claude-plugin/plugin.json"]);
+}
+
+#[test]
+fn two_plugin_workflows_need_a_choice() {
+    let place = place();
+    let one = write(&place, Plugin::named("a").workflow(&workflow("first")));
+    let other = write(&place, Plugin::named("b").workflow(&workflow("second")));
+    let both = ["run", "it", "--json", "--plugin", &one, "--plugin", &other];
+    place.go(&both).assert_refused(USAGE, &["first", "second", "--workflow"]);
+    let ran = place.go(&[&both[..], &["--workflow", "second"]].concat());
+    ran.assert_ended(0, "completed", "marker", 1);
+    assert_eq!(ran.all("run.started")[0]["workflow"], "second");
+}
+
+#[test]
+fn one_plugin_workflow_is_run_and_without_any_the_built_in_loop() {
+    let place = place();
+    let folder = write(&place, Plugin::named("a").workflow(&workflow("only")));
+    let ran = place.go(&["run", "it", "--json", "--plugin", &folder]);
+    assert_eq!(ran.all("run.started")[0]["workflow"], "only", "{ran}");
+    let ran = place.go(&["run", "it", "--json"]);
+    assert_eq!(ran.all("run.started")[0]["workflow"], "loop", "{ran}");
+}
+
+#[test]
+fn a_required_plugin_that_is_not_loaded_is_named() {
+    let place = place();
+    let mut needs = workflow("w");
+    needs["plugins"] = json!(["helper-tools@owner/repo", "ralph-loop"]);
+    let folder = write(&place, Plugin::named("p").workflow(&needs));
+    let ran = place.go(&["run", "it", "--json", "--plugin", &folder]);
+    ran.assert_refused(CONFIGURATION, &["helper-tools", "--plugin DIR"]);
+    assert!(!ran.stderr.contains("ralph-loop"), "Windlass itself is that one: {ran}");
+    let tools = write(&place, Plugin::named("helper-tools"));
+    assert_eq!(place.go(&["run", "it", "--json", "--plugin", &folder, "--plugin", &tools]).code, 0);
+}
+
+#[test]
+fn broken_json_is_shown_with_line_and_column() {
+    let place = place();
+    let ran = run_text(&place, "{\n  \"name\": \"w\",\n  \"promptTemplate\" \"{input}\"\n}\n");
+    assert_eq!(ran.code, CONFIGURATION, "{ran}");
+    assert!(ran.stderr.contains("workflow.json:3:20") && ran.stderr.starts_with("error: "), "{ran}");
+    for text in ["", "[1, 2", "{\"name\": \"w\",}", "null", "\u{0}", "{\"a\": 1} {"] {
+        let ran = run_text(&place, text);
+        assert!(ran.code == CONFIGURATION && ran.stderr.contains("workflow.json"), "{text:?}: {ran}");
+    }
+    let folder = write(&place, Plugin::named("q").file(".claude-plugin/plugin.json", "{\"name\": }"));
+    let ran = place.go(&["run", "it", "--plugin", &folder]);
+    assert!(ran.code == CONFIGURATION && ran.stderr.contains("plugin.json:1:10"), "{ran}");
+    assert!(place.requests().is_empty());
+}
+
+#[test]
+fn a_wrong_type_or_a_missing_field_is_shown_with_its_place() {
+    let place = place();
+    let text = "{\"name\": \"w\", \"promptTemplate\": \"{input}\",\n \"loop\": {\"enabled\": true, \"maxIterations\": \"three\"}}";
+    let ran = run_text(&place, text);
+    assert_eq!(ran.code, CONFIGURATION, "{ran}");
+    for words in ["maxIterations", "workflow.json:2:45", "number"] {
+        assert!(ran.stderr.contains(words), "`{words}` is missing: {ran}");
+    }
+    let ran = run_text(&place, "{\"name\": \"w\"}");
+    assert!(ran.code == CONFIGURATION && ran.stderr.contains("promptTemplate"), "{ran}");
+    let ran = run_text(&place, "{\"name\": 7, \"promptTemplate\": [], \"isolation\": \"paranoid\"}");
+    for words in ["name", "promptTemplate", "isolation", "strict"] {
+        assert!(ran.stderr.contains(words), "all mistakes at once, `{words}` too: {ran}");
+    }
+}
+
+#[test]
+fn an_unknown_field_is_a_warning_and_the_run_goes_on() {
+    let place = place();
+    let text =
+        "{\"name\": \"w\", \"promptTemplate\": \"{input}\",\n \"lop\": {}, \"loop\": {\"enabled\": true}}";
+    let ran = run_text(&place, text);
+    ran.assert_ended(0, "completed", "marker", 1);
+    for words in ["warning:", "`lop`", "workflow.json:2:2", "`loop`"] {
+        assert!(ran.stderr.contains(words), "`{words}` is missing: {ran}");
+    }
+}
+
+#[test]
+fn mcp_servers_of_one_name_collide() {
+    let place = place();
+    let server = json!({"db": {"command": "true"}});
+    let one = write(&place, Plugin::named("a").mcp(&server));
+    let other = write(&place, Plugin::named("b").mcp(&server));
+    let ran = place.go(&["run", "it", "--plugin", &one, "--plugin", &other]);
+    ran.assert_refused(CONFIGURATION, &["`db`", "`a`", "`b`"]);
+    assert_eq!(place.go(&["run", "it", "--json", "--plugin", &one]).code, 0);
+    let ours = write(&place, Plugin::named("c").mcp(&json!({"windlass": {"command": "true"}})));
+    place.go(&["run", "it", "--plugin", &ours]).assert_refused(CONFIGURATION, &["`windlass`"]);
+}
+
+#[test]
+fn a_missing_agent_cli_says_what_to_install() {
+    let place = place();
+    let mut command = place.windlass(&["loop", "work", "--driver", "claude"]);
+    command.env("PATH", place.sealed.home());
+    place.spawn(command).end().assert_refused(AGENT, &["claude", "npm install -g", "--agent-bin"]);
+    let ran = place.go(&["loop", "work", "--driver", "claude", "--agent-bin", "no/such/claude"]);
+    ran.assert_refused(AGENT, &["no/such/claude"]);
+    let file = place.sealed.write("not-a-program", "text");
+    let ran = place.go(&["loop", "work", "--driver", "claude", "--agent-bin", file.to_str().unwrap()]);
+    ran.assert_refused(AGENT, &["not-a-program"]);
+    place
+        .go(&["loop", "work", "--driver", "cladue"])
+        .assert_refused(CONFIGURATION, &["cladue", "claude", "sim"]);
+}
+
+#[test]
+fn an_agent_that_cannot_play_its_script_fails_the_run_with_its_own_words() {
+    let place = place();
+    fs::write(place.sealed.root().join("script.json"), "{\"turns\": [{\"steps\": 1}]}").unwrap();
+    let ran = place.go(&["loop", "work", "--json"]);
+    ran.assert_ended(AGENT, "failed", "agent_failed", 0);
+    assert!(ran.finished()["detail"].as_str().unwrap().contains("script.json"), "{ran}");
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_shown_with_their_place() {
+    let place = Place::with_settings("");
+    place.sealed.write("config/windlass/config.toml", "driver = \"sim\"\nmax_iterations = \"many\"\n");
+    let ran = place.go(&["loop", "work"]);
+    assert_eq!(ran.code, CONFIGURATION, "{ran}");
+    assert!(ran.stderr.contains("config.toml:2:") && ran.stderr.contains("max_iterations"), "{ran}");
+    place.sealed.write("config/windlass/config.toml", "driver = \"sim\nmode = 1\n");
+    let ran = place.go(&["loop", "work"]);
+    assert!(ran.code == CONFIGURATION && ran.stderr.contains("config.toml:1:"), "{ran}");
+}
+
+#[test]
+fn an_unknown_setting_is_a_warning_and_the_run_goes_on() {
+    let place = Place::with_settings("max_iteration = 3\n");
+    place.script(json!({"turns": [last_turn()]}));
+    let ran = place.go(&["loop", "work", "--json"]);
+    ran.assert_ended(0, "completed", "marker", 1);
+    assert!(ran.stderr.contains("warning:") && ran.stderr.contains("max_iterations"), "{ran}");
+}
+
+#[test]
+fn a_project_may_not_widen_what_an_agent_may_do() {
+    let place = place();
+    let settings = "on_permission = \"allow\"\n[permissions]\nallow = [\"Bash\"]\n[agents.sim]\nprogram = \"/bin/true\"\n";
+    place.sealed.write("repo/.windlass/config.toml", settings);
+    let ran = place.go(&["loop", "work", "--json"]);
+    ran.assert_ended(0, "completed", "marker", 1);
+    for words in ["warning: `on_permission`", "`permissions.allow`", "`agents.sim.program`", "config.toml:5:"]
+    {
+        assert!(ran.stderr.contains(words), "`{words}` is missing: {ran}");
+    }
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_a_usage_error() {
+    let place = place();
+    let lines: [&[&str]; 11] = [
+        &["loop"],
+        &["loop", ""],
+        &["loop", "x", "--plugin", ""],
+        &["nosuchverb"],
+        &["loop", "x", "--mode", "sometimes"],
+        &["loop", "x", "--timeout", "soon"],
+        &["loop", "x", "--max-iterations", "-1"],
+        &["loop", "x", "--on-question", "maybe"],
+        &["loop", "x", "--isolation", "none"],
+        &["show"],
+        &["loop", "x", "y"],
+    ];
+    for line in lines {
+        let ran = place.go(line);
+        assert!(
+            ran.code == USAGE && ran.stderr.starts_with("error: ") && ran.stdout.is_empty(),
+            "{line:?}: {ran}"
+        );
+    }
+    assert!(place.requests().is_empty());
+}
+
+#[test]
+fn a_folder_that_is_gone_or_a_home_that_is_not_set_is_said() {
+    let place = place();
+    let gone = place.sealed.root().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let mut command = place.sealed.command("sh");
+    command.args([
+        "-c",
+        "rmdir \"$PWD\" && exec \"$0\" loop work --driver sim",
+        env!("CARGO_BIN_EXE_windlass"),
+    ]);
+    command.current_dir(&gone);
+    place.spawn(command).end().assert_refused(USAGE, &["folder"]);
+    let mut command = place.windlass(&["loop", "work"]);
+    command.env_remove("HOME");
+    place.spawn(command).end().assert_refused(CONFIGURATION, &["HOME"]);
+}
+
+#[test]
+fn a_tracker_that_cannot_be_made_fails_the_run_and_escapes_nowhere() {
+    let place = place();
+    let runs = place.sealed.write("repo/.windlass/runs", "a file");
+    place.go(&["loop", "work", "--json"]).assert_ended(AGENT, "failed", "prepare_failed", 0);
+    assert_eq!(fs::read_to_string(&runs).unwrap(), "a file");
+
+    let outside = place.sealed.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::remove_file(&runs).unwrap();
+    symlink(&outside, &runs).unwrap();
+    let ran = place.go(&["loop", "work", "--json"]);
+    ran.assert_ended(AGENT, "failed", "prepare_failed", 0);
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    assert!(place.requests().is_empty());
+}
+
+#[test]
+fn a_workflow_file_that_names_itself_in_escape_codes_prints_none() {
+    let place = place();
+    let ran =
+        run_text(&place, "{\"name\": \"\\u001b[31mred\", \"promptTemplate\": 1, \"\\u001b[2J\": \u{1b}[1m}");
+    assert_eq!(ran.code, CONFIGURATION, "{ran}");
+    assert!(!ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
+}

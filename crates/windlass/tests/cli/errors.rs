@@ -1,0 +1,136 @@
+//! Mistakes: each with a clear text, a hint and its exit code.
+
+use windlass_testkit::env::{story, text};
+
+use crate::stage::{Stage, assert_exit};
+
+/// The command fails so, and says all of this on standard error alone.
+fn assert_fails(stage: &Stage, args: &[&str], code: i32, says: &[&str]) {
+    let output = stage.run(args);
+    assert_exit(&output, code);
+    assert!(output.stdout.is_empty(), "{}", story(&output));
+    let said = text(&output.stderr);
+    assert!(said.starts_with("error: "), "{said}");
+    for part in says {
+        assert!(said.contains(part), "{part:?} is not in {said}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_usage() {
+    let stage = Stage::new();
+    assert_fails(&stage, &["run"], 2, &["<INPUT>", "Usage: windlass run"]);
+    assert_fails(&stage, &["loop"], 2, &["<PROMPT>"]);
+    assert_fails(&stage, &["loop", ""], 2, &["the input is empty"]);
+    assert_fails(&stage, &["rnu", "x"], 2, &["unrecognized subcommand 'rnu'"]);
+    assert_fails(&stage, &["ps", "--jsno"], 2, &["'--json'"]);
+    assert_fails(&stage, &["loop", "x", "--isolation", "loose"], 2, &["strict, minimal, permissive"]);
+    assert_fails(&stage, &["loop", "x", "--timeout", "soon"], 2, &["90s, 30m or 2h"]);
+    assert_fails(&stage, &["loop", "x", "--max-iterations", "many"], 2, &["--max-iterations"]);
+}
+
+#[test]
+fn what_was_typed_cannot_reach_the_terminal_as_escapes() {
+    let output = Stage::new().run(&["\u{1b}[31mrun"]);
+    assert_exit(&output, 2);
+    assert!(
+        text(&output.stderr).contains("^[[31mrun") && !output.stderr.contains(&0x1b),
+        "{}",
+        story(&output)
+    );
+}
+
+#[test]
+fn a_run_that_is_not_there_is_usage() {
+    let stage = Stage::new();
+    for args in
+        [&["show", "zz"][..], &["logs", "zz"], &["cancel", "zz"], &["answer", "zz", "x"], &["resume", "zz"]]
+    {
+        assert_fails(&stage, args, 2, &["no run `zz`", "hint: `windlass ps`"]);
+    }
+    assert_fails(&stage, &["resume"], 2, &["no run of this folder can be resumed"]);
+}
+
+#[test]
+fn an_ambiguous_run_lists_the_candidates() {
+    let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
+    for _ in 0..2 {
+        assert_exit(&stage.run(&["loop", "x", "--driver", "sim"]), 0);
+    }
+    let runs = stage.json(&["ps", "--json"]);
+    let ids: Vec<&str> = runs.iter().map(|run| run["run"].as_str().unwrap()).collect();
+    assert_fails(&stage, &["show", ""], 2, &[ids[0], ids[1]]);
+}
+
+#[test]
+fn an_unknown_workflow_or_driver_is_configuration() {
+    let stage = Stage::new();
+    assert_fails(
+        &stage,
+        &["run", "x", "--workflow", "e2e", "--driver", "sim"],
+        3,
+        &["no workflow `e2e`", "hint: there are: loop"],
+    );
+    assert_fails(&stage, &["loop", "x", "--driver", "emacs"], 3, &["no driver `emacs`", "claude, sim"]);
+    assert_fails(&stage, &["workflow", "show", "e2e"], 3, &["no workflow `e2e`"]);
+}
+
+#[test]
+fn a_missing_agent_says_what_to_install() {
+    let stage = Stage::new();
+    let output =
+        stage.command(&["loop", "x", "--driver", "claude"]).env("PATH", "/nowhere").output().unwrap();
+    assert_exit(&output, 4);
+    assert!(text(&output.stderr).contains("npm install -g @anthropic-ai/claude-code"), "{}", story(&output));
+}
+
+#[test]
+fn what_the_settings_forbid_is_refused() {
+    let stage = Stage::new();
+    stage.place.write("config/windlass/config.toml", "isolation = \"strict\"\nmax_isolation = \"strict\"\n");
+    let args = ["loop", "x", "--driver", "sim", "--isolation", "permissive"];
+    assert_fails(&stage, &args, 5, &["max_isolation", "hint: "]);
+}
+
+#[test]
+fn broken_settings_are_pointed_at() {
+    let stage = Stage::new();
+    stage.place.write("config/windlass/config.toml", "max_iterations = \"many\"\n");
+    assert_fails(&stage, &["loop", "x", "--driver", "sim"], 3, &["config.toml:1:"]);
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_used_is_configuration() {
+    let stage = Stage::new();
+    stage.place.write("state/windlass", "a file where a folder should be");
+    assert_fails(&stage, &["ps"], 3, &["the store cannot be used", "because", "hint: "]);
+    assert_fails(&stage, &["loop", "x", "--driver", "sim"], 3, &["the store cannot be used"]);
+}
+
+#[test]
+fn a_damaged_database_is_left_alone() {
+    let stage = Stage::new();
+    let database = stage.place.write("state/windlass/windlass.db", "this is no database at all".repeat(100));
+    let before = std::fs::read(&database).unwrap();
+    assert_fails(&stage, &["ps"], 3, &["damaged or not a database"]);
+    assert_eq!(std::fs::read(&database).unwrap(), before);
+}
+
+#[test]
+fn an_answer_nobody_waits_for_is_usage() {
+    let stage = Stage::playing(serde_json::json!([crate::stage::done()]));
+    assert_exit(&stage.run(&["loop", "x", "--driver", "sim"]), 0);
+    let run = stage.newest("completed");
+    assert_fails(&stage, &["answer", &run, "yes"], 2, &["waits for no such answer"]);
+    assert_fails(&stage, &["approve", &run], 2, &["waits for no such answer"]);
+    assert_fails(&stage, &["cancel", &run], 2, &["already over"]);
+    assert_fails(&stage, &["resume", &run], 2, &["already over"]);
+}
+
+#[test]
+fn a_last_message_without_a_place_is_found_out_before_the_run() {
+    let stage = Stage::new();
+    let args = ["loop", "x", "--driver", "sim", "--output-last-message", "/nowhere/last.txt"];
+    assert_fails(&stage, &args, 7, &["/nowhere/last.txt"]);
+    assert!(stage.json(&["ps", "--json"]).is_empty());
+}

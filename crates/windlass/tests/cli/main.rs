@@ -1,0 +1,20 @@
+//! The command line, with the real binary: help, mistakes and their exit codes, what is printed
+//! where, and what people do to a run from outside.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "test code"
+)]
+
+mod demo;
+mod errors;
+mod help;
+mod mcp;
+mod output;
+mod people;
+mod signals;
+mod stage;

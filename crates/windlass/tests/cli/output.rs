@@ -1,0 +1,210 @@
+//! What is printed, where, and what happens when it cannot be.
+
+use std::fs::{self, File};
+use std::process::Stdio;
+
+use serde_json::json;
+use windlass_testkit::env::{story, text};
+use windlass_testkit::require_program;
+
+use crate::stage::{Stage, assert_exit, done, lines};
+
+const LOOP: &[&str] = &["loop", "do it", "--driver", "sim"];
+
+fn evil() -> Stage {
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[2Jhello\r\u{9b}31m\u{202e}";
+    Stage::playing(json!([
+        { "say": evil },
+        { "bash": format!("echo '{evil}'") },
+        { "tool": { "name": evil, "input": { "x": evil } } },
+        done(),
+        { "say": evil },
+    ]))
+}
+
+#[test]
+fn without_a_terminal_nothing_ever_prints_an_escape() {
+    let stage = evil();
+    let mut outputs = vec![stage.run(&[
+        "loop",
+        "in\u{1b}[1mput",
+        "--driver",
+        "sim",
+        "--check",
+        "printf '\\033[1m'; false",
+        "--max-iterations",
+        "1",
+    ])];
+    let run = stage.newest("exhausted");
+    for args in [
+        &["ps"][..],
+        &["show", &run],
+        &["logs", &run, "--show-thinking"],
+        &["logs", &run, "--json"],
+        &["config", "show"],
+        &["doctor"],
+    ] {
+        outputs.push(stage.run(args));
+    }
+    for output in &outputs {
+        for shown in [text(&output.stdout), text(&output.stderr)] {
+            assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{}", story(output));
+        }
+    }
+    assert!(text(&outputs[0].stdout).contains("^[]0;owned^G^[[2Jhello"), "{}", story(&outputs[0]));
+}
+
+#[test]
+fn on_a_terminal_there_is_a_progress_line_and_no_color_means_none() {
+    let script = require_program!("script");
+    let stage = Stage::playing(json!([{ "say": "hello" }, done()]));
+    let inner = format!("{} loop x --driver sim", windlass_testkit::windlass_bin().display());
+    let on_terminal = |no_color: &str| {
+        let mut command = stage.place.command(&script);
+        command.args(["-qec", &inner, "/dev/null"]).stdin(Stdio::null()).env("NO_COLOR", no_color);
+        command.env("WINDLASS_SIM_SCRIPT", stage.place.root().join("script.json"));
+        let output = command.output().unwrap();
+        assert_exit(&output, 0);
+        text(&output.stdout)
+    };
+    let coloured = on_terminal("");
+    assert!(coloured.contains("\r\u{1b}[K") && coloured.contains("\u{1b}[32m"), "{coloured:?}");
+    let plain = on_terminal("1");
+    assert!(plain.contains("\r\u{1b}[K"), "{plain:?}");
+    assert!(!plain.replace("\u{1b}[K", "").contains('\u{1b}'), "{plain:?}");
+}
+
+#[test]
+fn a_run_is_told_in_json_line_by_line() {
+    let stage = Stage::playing(json!([{ "say": "hello" }, done()]));
+    let output = stage.run(&["loop", "do it", "--driver", "sim", "--json", "--check", "ok=true"]);
+    assert_exit(&output, 0);
+    let lines = lines(&output);
+    for line in &lines {
+        assert_eq!(line["v"], 1);
+        assert_eq!(line["run"], lines[0]["run"]);
+        let stamp = line["ts"].as_str().unwrap();
+        assert!(stamp.len() == 24 && stamp.ends_with('Z'), "{stamp}");
+    }
+    let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!((kinds.first(), kinds.last()), (Some(&"run.started"), Some(&"run.finished")));
+    for kind in ["session.started", "session.event", "hook.decision", "iteration.finished"] {
+        assert!(kinds.contains(&kind), "no {kind} in {kinds:?}");
+    }
+    assert_eq!(lines[0]["data"]["input"], "do it");
+    let finished = &lines.last().unwrap()["data"];
+    assert_eq!(
+        (&finished["status"], &finished["reason"], &finished["exit_code"]),
+        (&json!("completed"), &json!("marker"), &json!(0))
+    );
+}
+
+#[test]
+fn the_logs_tell_a_run_as_it_was_told_live() {
+    let stage = Stage::scripted(json!({ "turns": [
+        { "steps": [{ "say": "first" }, { "bash": "echo one" }] },
+        { "steps": [{ "say": "second" }, done()] },
+    ] }));
+    let live = stage.run(LOOP);
+    assert_exit(&live, 0);
+    let run = stage.newest("completed");
+    let told = text(&stage.run(&["logs", &run]).stdout);
+    let live = text(&live.stdout);
+    // The end says how long it took and how to see more, which differs.
+    let until_the_end = |text: &str| text.split("\n\ncompleted:").next().unwrap().to_owned();
+    assert_eq!(until_the_end(&told), until_the_end(&live));
+}
+
+#[test]
+fn a_reader_that_goes_away_does_not_end_the_run() {
+    let stage = Stage::playing(json!([{ "say": "hello" }, done(), { "say": "bye" }]));
+    let mut child = stage.spawn(LOOP);
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_exit(&output, 0);
+    assert!(output.stderr.is_empty(), "{}", story(&output));
+    stage.newest("completed");
+}
+
+#[test]
+fn output_that_cannot_be_written_is_said_and_the_run_is_done() {
+    let stage = Stage::playing(json!([done()]));
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    let output = stage.command(LOOP).stdout(full()).stderr(Stdio::piped()).output().unwrap();
+    assert_exit(&output, 7);
+    assert!(text(&output.stderr).contains("hint: the run is over"), "{}", story(&output));
+    stage.newest("completed");
+    for args in [&["ps"][..], &["--help"], &["doctor"]] {
+        assert_exit(&stage.command(args).stdout(full()).output().unwrap(), 7);
+    }
+}
+
+#[test]
+fn the_last_message_is_written_to_a_file() {
+    let stage = Stage::playing(json!([done(), { "say": "All is well.\n\nReally." }]));
+    let file = stage.place.root().join("last.txt");
+    let output =
+        stage.run(&["loop", "x", "--driver", "sim", "--output-last-message", file.to_str().unwrap()]);
+    assert_exit(&output, 0);
+    assert_eq!(fs::read_to_string(file).unwrap(), "All is well.\n\nReally.");
+}
+
+#[test]
+fn thoughts_are_shown_when_asked_for() {
+    let stage = Stage::playing(json!([{ "think": "deep thought" }, done()]));
+    assert!(!text(&stage.run(LOOP).stdout).contains("deep thought"));
+    let run = stage.newest("completed");
+    assert!(!text(&stage.run(&["logs", &run]).stdout).contains("deep thought"));
+    assert!(text(&stage.run(&["logs", &run, "--show-thinking"]).stdout).contains("~ deep thought"));
+    let output = stage.run(&["loop", "x", "--driver", "sim", "--show-thinking", "--json"]);
+    assert!(lines(&output).iter().any(|line| line["data"]["kind"] == "thinking"), "{}", story(&output));
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_and_does_nothing() {
+    let stage = Stage::new();
+    let output = stage.run(&["loop", "a\nb", "--driver", "sim", "--dry-run", "--check", "lint=make lint"]);
+    assert_exit(&output, 0);
+    let shown = text(&output.stdout);
+    assert!(
+        shown.contains("check       lint: make lint\n") && shown.contains("prompt\n  a\n  b\n"),
+        "{shown}"
+    );
+    let planned = &stage.json(&["loop", "x", "--driver", "sim", "--dry-run", "--json"])[0];
+    assert_eq!((&planned["type"], &planned["data"]["input"]), (&json!("run.planned"), &json!("x")));
+    assert!(stage.json(&["ps", "--json"]).is_empty());
+}
+
+#[test]
+fn the_input_arrives_byte_for_byte() {
+    let stage = Stage::playing(json!([done()]));
+    let odd = "--help {input} $ARGUMENTS {{x}} \"q\" 'q'\n\n  end \n";
+    let started = lines(&stage.run_with_input(&["loop", "-", "--driver", "sim", "--json"], odd));
+    assert_eq!(started[0]["data"]["input"], odd);
+    for odd in ["-h is not help", "--version 2", "-- x", "-3"] {
+        let planned = stage.json(&["loop", odd, "--driver", "sim", "--dry-run", "--json"]);
+        assert_eq!(planned[0]["data"]["input"], odd);
+    }
+}
+
+#[test]
+fn other_verbs_speak_json_too() {
+    let stage = Stage::playing(json!([done()]));
+    assert_exit(&stage.run(LOOP), 0);
+    let run = stage.newest("completed");
+    for args in [
+        &["ps", "--json"][..],
+        &["show", &run, "--json"],
+        &["workflow", "list", "--json"],
+        &["workflow", "check", "--json"],
+        &["config", "show", "--json"],
+        &["doctor", "--json"],
+    ] {
+        let lines = stage.json(args);
+        assert!(
+            !lines.is_empty() && lines.iter().all(|line| line["v"] == 1 && line["type"].is_string()),
+            "{args:?}"
+        );
+    }
+    assert!(stage.json(&["plugin", "list", "--json"]).is_empty());
+}
