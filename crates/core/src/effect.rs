@@ -23,13 +23,9 @@ pub enum Effect {
     Prepare,
     /// Run one turn of the agent. Settled by `SessionEnded`.
     StartSession(SessionPlan),
-    /// End the running turn. Settled by its `SessionEnded`.
-    StopSession {
-        /// Which turn.
-        target: EffectId,
-        /// Without grace.
-        now: bool,
-    },
+    /// Kill every child of the run, agents and checks alike, without grace: somebody who
+    /// cancelled already does not want to wait.
+    KillChildren,
     /// Look at tracker and repository. Settled by `Inspected`.
     Inspect {
         /// The agent's last words, in which a promise is looked for.
@@ -56,15 +52,11 @@ pub enum Effect {
         /// The loop goes on.
         active: bool,
     },
-    /// End what is left, mark the tracker inactive, remove the state file. Settled by
-    /// `CleanedUp`.
+    /// End every child that is left, mark the tracker inactive, remove the state file. Settled
+    /// by `CleanedUp`.
     CleanUp {
-        /// A turn that may still run.
-        target: Option<EffectId>,
         /// Turns finished.
         iteration: u32,
-        /// Without grace.
-        now: bool,
     },
 }
 
@@ -78,7 +70,7 @@ impl Effect {
             | Effect::RunChecks
             | Effect::WaitUntil { .. }
             | Effect::CleanUp { .. } => true,
-            Effect::StopSession { .. } | Effect::AnswerHook { .. } | Effect::MarkTracker { .. } => false,
+            Effect::KillChildren | Effect::AnswerHook { .. } | Effect::MarkTracker { .. } => false,
         }
     }
 }

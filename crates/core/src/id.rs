@@ -64,8 +64,8 @@ pub enum Verb {
     Prepare,
     /// One turn of an agent CLI.
     Session,
-    /// End the running turn.
-    Stop,
+    /// Kill what runs.
+    Kill,
     /// Look at tracker and repository after a turn.
     Inspect,
     /// Run the checks.
@@ -86,7 +86,7 @@ impl Verb {
         match self {
             Verb::Prepare => "prepare",
             Verb::Session => "session",
-            Verb::Stop => "stop",
+            Verb::Kill => "kill",
             Verb::Inspect => "inspect",
             Verb::Checks => "checks",
             Verb::Answer => "answer",

@@ -94,9 +94,18 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// What to do about a store that cannot be opened.
-    pub fn store_hint(&self) -> Option<String> {
-        let RunError::Open(error) = self else { return None };
+    /// What to do about a place that cannot be used.
+    pub fn place_hint(&self) -> Option<String> {
+        let error = match self {
+            RunError::Open(error) => error,
+            RunError::Place { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                return Some("free some space; nothing that was recorded is lost".to_owned());
+            }
+            RunError::Place { .. } => {
+                return Some("make it writable, or choose another with XDG_STATE_HOME".to_owned());
+            }
+            _ => return None,
+        };
         Some(match error {
             OpenError::Unwritable { .. } => {
                 "make it writable, or choose another with XDG_STATE_HOME".to_owned()

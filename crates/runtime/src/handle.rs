@@ -120,7 +120,13 @@ impl Handle {
 
     fn create(&self, mut spec: Spec) -> Result<(State, Vec<Planned>, Lease), RunError> {
         // Without room for it nothing could run: found out before there is a run.
-        self.exe()?;
+        let exe = self.exe()?;
+        if spec.driver.name == "sim"
+            && std::fs::read_link("/proc/self/exe").ok() == Some(PathBuf::from(&spec.driver.program))
+        {
+            // The agent is Windlass itself: the copy that an upgrade does not touch.
+            spec.driver.program = exe.to_string_lossy().into_owned();
+        }
         let at = now();
         let run = RunId::new(crate::random::run_id());
         place_tracker(&mut spec, &run);

@@ -191,7 +191,7 @@ impl Executor<'_> {
             }
             Effect::WaitUntil { .. } => Some(Event::WaitOver { effect: id }),
             Effect::CleanUp { .. } => Some(Event::CleanedUp),
-            Effect::AnswerHook { .. } | Effect::MarkTracker { .. } | Effect::StopSession { .. } => None,
+            Effect::AnswerHook { .. } | Effect::MarkTracker { .. } | Effect::KillChildren => None,
         };
         self.point()?;
         self.queue.extend(outcome);

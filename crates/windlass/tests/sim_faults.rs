@@ -95,6 +95,16 @@ fn a_line_of_five_megabytes_is_read() {
 }
 
 #[test]
+fn a_tool_call_of_five_megabytes_is_decided() {
+    let content = "x".repeat(5_000_000);
+    let place = Place::playing(json!([{"steps": [{"write": {"path": "big", "content": content}}, done()]}]));
+    place.go(&["loop", "work", "--json"]).assert_ended(0, "completed", "marker", 1);
+    assert_eq!(place.file("big").len(), 5_000_000);
+    let db = std::fs::metadata(place.sealed.state().join("windlass/windlass.db")).unwrap().len();
+    assert!(db < 2_000_000, "the log keeps decisions, not payloads: {db} bytes");
+}
+
+#[test]
 fn lines_that_are_no_events_are_warnings_and_no_more() {
     let place = Place::playing(json!([{"steps": [
         {"garbage": "not json at all"},

@@ -118,6 +118,17 @@ fn two_runs_of_one_workflow_at_once_do_not_touch_each_other() {
 }
 
 #[test]
+fn many_runs_share_one_store_from_its_first_moment() {
+    let place = Place::playing(json!([busy_turn(), last_turn()]));
+    let all: Vec<_> = (0..6).map(|n| place.start(&["loop", &format!("job {n}"), "--json"])).collect();
+    for going in all {
+        going.end().assert_ended(0, "completed", "marker", 2);
+    }
+    assert_eq!(place.ps().len(), 6);
+    assert_eq!(place.requests().len(), 12);
+}
+
+#[test]
 fn an_agent_inherits_no_nesting_no_token_and_no_git_variable() {
     let place = Place::playing(json!([{"steps": [{"bash": "env > env.txt"}, done()]}]));
     let mut command = place.windlass(&["loop", "work", "--json", "--check", "env > check-env.txt"]);

@@ -122,6 +122,18 @@ fn in_session_goes_on_after_a_crash_of_the_agent_without_counting_it() {
 }
 
 #[test]
+fn in_session_waits_for_a_limit_and_goes_on_in_the_same_session() {
+    let limited = json!({"steps": [say("On it."), {"rate_limit": {}}]});
+    let place =
+        Place::playing(json!([busy_turn(), {"attempts": [limited, limited, busy_turn()]}, last_turn()]));
+    let ran = place.go(&["loop", "work", "--json", "--mode", "in_session", "--max-iterations", "3"]);
+    ran.assert_ended(0, "completed", "marker", 3);
+    let requests = place.requests();
+    assert_eq!(column(&requests, "iteration"), [json!(1), json!(2), json!(2), json!(2), json!(3)]);
+    assert!(requests.iter().all(|request| request["session"] == requests[0]["session"]));
+}
+
+#[test]
 fn resume_goes_on_in_the_same_session_with_the_continue_message() {
     let place = Place::playing(turns(2));
     let ran = place.go(&["loop", "work", "--json", "--mode", "resume"]);

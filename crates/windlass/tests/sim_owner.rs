@@ -219,6 +219,17 @@ fn a_last_message_without_a_place_is_found_out_before_the_run() {
 }
 
 #[test]
+fn a_reader_that_goes_away_ends_no_run() {
+    let place = Place::playing(json!([busy_turn(), last_turn()]));
+    let mut command = place.sealed.command("sh");
+    command.args(["-c", "\"$0\" loop work --json | head -n 1", env!("CARGO_BIN_EXE_windlass")]);
+    command.env("WINDLASS_SIM_SCRIPT", place.sealed.root().join("script.json"));
+    let ran = place.spawn(command).end();
+    assert_eq!((ran.code, ran.lines.len()), (0, 1), "{ran}");
+    until(common::LIMIT, || status(&place) == "completed");
+}
+
+#[test]
 fn a_dry_run_starts_nothing() {
     let place = Place::playing(json!([last_turn()]));
     let ran = place.go(&["loop", "paint the fence", "--dry-run", "--check", "touch checked"]);

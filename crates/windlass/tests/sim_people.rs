@@ -81,6 +81,22 @@ fn an_answer_is_kept_for_a_run_that_crashed_while_it_waited() {
 }
 
 #[test]
+fn a_question_whose_agent_died_is_asked_again_and_answered_once() {
+    let place = Place::playing(asking());
+    let mut going = place.start(&["loop", "work", "--json", "--on-question", "wait"]);
+    going.wait_for("run.waiting");
+    let run = going.run();
+    place.kill_everything(going);
+    let mut going = place.start(&["resume", &run, "--json"]);
+    going.wait_for("run.waiting");
+    let asks = place.go(&["show", &run, "--json"]).lines[0]["data"]["asks"].clone();
+    assert_eq!(asks.as_array().map(Vec::len), Some(1), "{asks}");
+    assert_eq!(place.go(&["answer", &run, "Blue"]).code, 0);
+    going.end().assert_ended(0, "completed", "marker", 1);
+    assert_eq!(place.file("button.css"), "Blue");
+}
+
+#[test]
 fn a_question_may_be_left_to_the_agent() {
     let place = Place::playing(asking());
     let ran = place.go(&["loop", "work", "--json", "--on-question", "empty"]);

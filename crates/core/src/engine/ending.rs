@@ -11,9 +11,8 @@ pub(super) fn end(state: &mut State, step: &mut Step, outcome: Outcome) {
     release_hooks(state, step);
     // Nothing else may still be begun; a turn's own end is still read for what it spent.
     state.open.retain(|planned| planned.id.verb == Verb::Session);
-    let target = state.turn.as_ref().map(|turn| turn.effect.clone());
     let iteration = state.turns;
-    plan(state, step, Verb::CleanUp, Effect::CleanUp { target, iteration, now: false });
+    plan(state, step, Verb::CleanUp, Effect::CleanUp { iteration });
     state.phase = Phase::Ending { outcome };
 }
 
@@ -32,9 +31,7 @@ fn release_hooks(state: &mut State, step: &mut Step) {
 /// Somebody cancelled: the first time with grace, again without.
 pub(super) fn cancelled(state: &mut State, step: &mut Step) {
     if matches!(state.phase, Phase::Ending { .. }) {
-        if let Some(target) = state.turn.as_ref().map(|turn| turn.effect.clone()) {
-            plan(state, step, Verb::Stop, Effect::StopSession { target, now: true });
-        }
+        plan(state, step, Verb::Kill, Effect::KillChildren);
         return;
     }
     end(state, step, Outcome::new(Status::Cancelled, Reason::User));

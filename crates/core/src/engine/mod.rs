@@ -41,7 +41,7 @@ impl Step {
             Effect::MarkTracker { .. } | Effect::Inspect { .. } => false,
             Effect::Prepare
             | Effect::StartSession(_)
-            | Effect::StopSession { .. }
+            | Effect::KillChildren
             | Effect::RunChecks
             | Effect::WaitUntil { .. }
             | Effect::CleanUp { .. } => true,

@@ -54,6 +54,10 @@ pub(super) fn ended(state: &mut State, step: &mut Step, at: Moment, effect: &Eff
 fn after_turn(state: &mut State, step: &mut Step, at: Moment, turn: &Turn, end: &SessionEnd) {
     // What began can be gone on with; a process that never spoke left no conversation.
     let resume = turn.resumed || end.spoke || turn.stops > 0;
+    if turn::mode(state) == Some(Mode::Plugin) && end.verdict != SessionVerdict::Done {
+        // Each stop the plugin held was the end of a turn; only the one cut off is open.
+        state.turns += turn.stops;
+    }
     match &end.verdict {
         SessionVerdict::Done => done(state, step, turn, end),
         SessionVerdict::RateLimited { resets_at } => rate_limited(state, step, at, *resets_at, resume),

@@ -15,11 +15,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const READER_MAX: Duration = Duration::from_secs(10);
 
 /// Ends what is left and marks the tracker.
-pub(super) async fn perform(ground: Arc<Ground>, iteration: u32, now: bool) {
-    let how = if now { Terminate::Now } else { Terminate::WithGrace };
+pub(super) async fn perform(ground: Arc<Ground>, iteration: u32) {
     let dirs = ground.child_dirs();
     for dir in &dirs {
-        terminate_host(dir, how);
+        terminate_host(dir, Terminate::WithGrace);
     }
     for dir in &dirs {
         wait_for_end(&ground, dir).await;

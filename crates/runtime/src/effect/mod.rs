@@ -66,9 +66,10 @@ impl Ground {
                 prepare::mark_tracker(self, iteration, active);
                 return Outcome::Done;
             }
-            Effect::StopSession { target, now } => {
-                let how = if now { Terminate::Now } else { Terminate::WithGrace };
-                terminate_host(&self.child_dir(&target), how);
+            Effect::KillChildren => {
+                for dir in self.child_dirs() {
+                    terminate_host(&dir, Terminate::Now);
+                }
                 return Outcome::Done;
             }
             Effect::Prepare => drop(self.spawn(async move { ground.blocking(prepare::prepare).await })),
@@ -86,8 +87,8 @@ impl Ground {
                 tokio::time::sleep(until(moment)).await;
                 ground.report(Event::WaitOver { effect: id }).await;
             })),
-            Effect::CleanUp { iteration, now, .. } => drop(self.spawn(async move {
-                cleanup::perform(ground, iteration, now).await;
+            Effect::CleanUp { iteration } => drop(self.spawn(async move {
+                cleanup::perform(ground, iteration).await;
             })),
         }
         Outcome::UnderWay

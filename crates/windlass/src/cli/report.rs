@@ -131,7 +131,7 @@ fn exit_of(error: &RunError) -> Exit {
 
 fn hint_of(error: &RunError) -> Option<String> {
     Some(match error {
-        RunError::Open(_) => return error.store_hint(),
+        RunError::Open(_) | RunError::Place { .. } => return error.place_hint(),
         RunError::Append(_) | RunError::Store(_) => {
             "nothing recorded so far is lost: put it right, then `windlass resume` goes on".to_owned()
         }
@@ -149,7 +149,6 @@ fn hint_of(error: &RunError) -> Option<String> {
         | RunError::Inbox(_)
         | RunError::Encode(_)
         | RunError::Socket { .. }
-        | RunError::Place { .. }
         | RunError::Watch(_)
         | RunError::Detach(_)
         | RunError::Crashed => return None,

@@ -58,7 +58,7 @@ fn without_windlass_the_agent_may_stop_and_may_use_no_tool() {
         let told = request.last_user_text();
         assert!(told.contains("the run does not answer"), "{told}");
     }
-    assert!(stage.windlass(&["ps", "--json"]).stderr.is_empty());
+    assert_eq!(stage.windlass(&["ps", "--json"]).of("run")[0]["status"], "crashed");
 
     let resumed = stage.resume(&model).end();
     resumed.assert_ended(0, "completed", "marker", 2);

@@ -89,9 +89,16 @@ impl Stage {
         serde_json::from_str(&fs::read_to_string(folder.join("exit.json")).unwrap()).unwrap()
     }
 
-    /// The CLI's process, once it is there.
+    /// The host of the turn under way, once it is there.
+    pub(crate) fn host(&self) -> Proc {
+        eventually(soon(), || self.alive().into_iter().find(|p| p.command.contains("/windlass host ")))
+    }
+
+    /// The CLI's process, once it is there. A child that it is about to start looks like it for a
+    /// moment, so it is found by its parent.
     pub(crate) fn cli(&self) -> Proc {
-        let is_cli = |p: &Proc| p.command.contains("stream-json") && !p.command.contains(" host ");
+        let host = self.host().pid;
+        let is_cli = |p: &Proc| p.parent == host && p.command.contains("stream-json");
         eventually(soon(), || self.sealed.processes().into_iter().find(is_cli))
     }
 
@@ -261,7 +268,7 @@ pub(crate) fn bash(command: &str) -> Turn {
 #[track_caller]
 pub(crate) fn assert_nobody_left(stage: &Stage) {
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(2) {
+    while begun.elapsed() < soon() {
         if stage.alive().is_empty() {
             return;
         }

@@ -16,7 +16,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -162,10 +162,18 @@ impl Place {
         }
     }
 
-    /// Waits until nothing that was started here is alive.
+    /// Waits until nothing that was started here is alive, and names what is.
     #[track_caller]
     pub fn assert_nothing_is_left(&self) {
-        until(Duration::from_secs(5), || self.sealed.processes().is_empty() && self.hosts().is_empty());
+        let begun = Instant::now();
+        loop {
+            let left = [self.sealed.processes(), self.hosts()].concat();
+            if left.is_empty() {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(5), "still alive: {left:#?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Kills a `windlass` that runs, all hosts and all agents, without a chance to say a word.
