@@ -36,7 +36,7 @@ pub(crate) struct Args {
 
 /// Leaves the word for the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let handle = Here::look()?.open_to_ask()?;
+    let handle = Here::look()?.open_to_answer()?;
     let view = handle.view(&handle.find(&args.run)?)?;
     let hook = args.to.map(HookId::new);
     let ask = open_ask(&view, hook.as_ref())?;

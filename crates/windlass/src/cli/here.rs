@@ -7,6 +7,7 @@ use windlass_runtime::Durability;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::home::Home;
 
+use super::plain::plain_line;
 use super::report::Report;
 use super::screen::Screen;
 use super::{home, output::Out};
@@ -38,6 +39,16 @@ impl Here {
     /// Opens the store to look at it, or to leave a request.
     pub(crate) fn open_to_ask(&self) -> Result<Handle, Report> {
         self.open(Durability::Full)
+    }
+
+    /// Opens the store for a person's word. An agent that runs `windlass answer` in its shell is
+    /// told apart by its environment: it may not approve what it asked for itself.
+    pub(crate) fn open_to_answer(&self) -> Result<Handle, Report> {
+        if let Some(run) = self.home.var(windlass_core::hook::wire::env::RUN) {
+            let text = format!("this is the session of run {}: only a person may answer", plain_line(run));
+            return Err(Report::new(Exit::Refused, text).hint("answer from a terminal of your own"));
+        }
+        self.open_to_ask()
     }
 
     /// How hard commits are by the settings; the safe way where those cannot be read.

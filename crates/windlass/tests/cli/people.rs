@@ -25,6 +25,9 @@ fn a_question_is_shown_answered_from_elsewhere_and_reaches_the_agent() {
         "{shown}"
     );
     assert_exit(&stage.run(&["approve", &run]), 2);
+    // An agent that answers itself in its own shell is refused.
+    let by_agent = stage.command(&["answer", &run, "80"]).env("WINDLASS_RUN", &run).output().unwrap();
+    assert_exit(&by_agent, 5);
     assert_exit(&stage.run(&["answer", &run, "80", "--question", "Which host?"]), 2);
     assert_exit(&stage.run(&["answer", &run, "8080", "--question", "Which port?"]), 0);
     let output = child.wait_with_output().unwrap();
