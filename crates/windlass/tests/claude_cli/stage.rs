@@ -29,6 +29,16 @@ impl Stage {
         Stage { sealed: Sealed::new(), claude }
     }
 
+    /// Wraps the CLI so that it never ends by itself nor when asked to.
+    pub(crate) fn with_stubborn_agent(mut self) -> Stage {
+        let text = format!(
+            "#!/bin/sh\ntrap '' TERM\n'{}' \"$@\"\nwhile :; do sleep 1; done\n",
+            self.claude.display()
+        );
+        self.claude = PathBuf::from(self.script("stubborn.sh", &text));
+        self
+    }
+
     /// Writes the plugin `e2e-test-builder` with this workflow, and says where it is.
     pub(crate) fn plugin(&self, workflow: &Value) -> String {
         path(&plugin::e2e_test_builder(workflow).write(self.sealed.root()))
@@ -52,7 +62,7 @@ impl Stage {
         let (stdout, stderr) = (self.fresh_file("out"), self.fresh_file("err"));
         command.stdin(Stdio::null());
         command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
-        Started { child: command.spawn().unwrap(), begun: Instant::now(), stdout, stderr }
+        Started { child: command.spawn().unwrap(), stdout, stderr }
     }
 
     /// `windlass resume --json`, in the environment of the model.
@@ -124,7 +134,6 @@ impl Stage {
 /// A `windlass` that runs.
 pub(crate) struct Started {
     child: Child,
-    begun: Instant,
     stdout: PathBuf,
     stderr: PathBuf,
 }
@@ -179,14 +188,13 @@ impl Started {
     }
 
     fn ended(&self, status: ExitStatus) -> Ended {
-        Ended { code: status.code(), took: self.begun.elapsed(), lines: self.so_far(), stderr: self.said() }
+        Ended { code: status.code(), lines: self.so_far(), stderr: self.said() }
     }
 }
 
 /// What came of a `windlass`.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
-    pub(crate) took: Duration,
     pub(crate) lines: Vec<Value>,
     pub(crate) stderr: String,
 }
