@@ -65,7 +65,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     let skips = world.skips();
     tally.move_to_skipped(skips.len());
-    for line in &skips {
+    let ignored = if options.filter.is_none() { ignored(&cargo::root().join("crates")) } else { Vec::new() };
+    for line in skips.iter().chain(&ignored) {
         say::note(line);
     }
     say::step(&tally.to_string());
@@ -121,6 +122,35 @@ fn has_doc_tests(folder: &Path) -> bool {
         let is_source = path.extension().is_some_and(|kind| kind == "rs");
         is_source && fs::read_to_string(&path).unwrap_or_default().lines().any(opens_example)
     })
+}
+
+/// Tests that their runner leaves out, each with the reason that stands at it.
+fn ignored(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let mut found = Vec::new();
+    for path in entries.map(|entry| entry.path()) {
+        if path.is_dir() {
+            found.extend(ignored(&path));
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            found.extend(ignored_in(&fs::read_to_string(&path).unwrap_or_default()));
+        }
+    }
+    found
+}
+
+fn ignored_in(source: &str) -> Vec<String> {
+    let mut reason = None;
+    let mut found = Vec::new();
+    for line in source.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("#[ignore = \"") {
+            reason = rest.split('"').next();
+        } else if let (Some(why), Some(rest)) = (reason, line.strip_prefix("fn ")) {
+            let name = rest.split('(').next().unwrap_or(rest);
+            found.push(format!("SKIPPED: {name}: {why}"));
+            reason = None;
+        }
+    }
+    found
 }
 
 fn opens_example(line: &str) -> bool {
@@ -270,6 +300,14 @@ mod tests {
         assert_eq!(Options::read(&[]), Ok(Options::everything()));
         assert!(Options::read(&["--slow"]).is_err());
         assert!(Options::read(&["a", "b"]).is_err());
+    }
+
+    #[test]
+    fn an_ignored_test_is_named_with_its_reason() {
+        // In pieces, so that this test is not taken for one itself.
+        let source =
+            ["#[test]\n#[ignore = ", "\"needs a moon\"]\nfn tide_comes() {}\nfn other() {}"].concat();
+        assert_eq!(ignored_in(&source), ["SKIPPED: tide_comes: needs a moon"]);
     }
 
     #[test]
