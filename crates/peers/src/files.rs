@@ -91,10 +91,10 @@ pub fn make_dirs_inside(root: &Path, dir: &Path) -> Result<(), FileError> {
     let relative = dir.strip_prefix(root).map_err(|_| outside())?;
     // A name in the folder, so that the folder itself is among what is looked at.
     let within = relative.join("name");
-    let path = inside(root, &within)?;
+    let path = inside(root, &within).map_err(|_| outside())?;
     let path = path.parent().ok_or_else(outside)?;
     fs::create_dir_all(path).map_err(|e| io_error(path, e))?;
-    inside(root, &within).map(|_| ())
+    inside(root, &within).map(|_| ()).map_err(|_| outside())
 }
 
 /// Replaces a file's whole content; a crash leaves the old or the new. A link at that place is

@@ -262,15 +262,15 @@ impl Handle {
         (events, from + u64::try_from(whole).unwrap_or(0))
     }
 
-    /// What a run changed in its repository so far, a line a file.
-    pub fn changes(&self, run: &RunId) -> Result<Vec<String>, RunError> {
+    /// What a run changed in its repository so far, a line a file; `None` where there is none.
+    pub fn changes(&self, run: &RunId) -> Result<Option<Vec<String>>, RunError> {
         let state = self.view(run)?.state;
-        let Some(base) = &state.base else { return Ok(Vec::new()) };
+        let Some(base) = &state.base else { return Ok(None) };
         let workspace = Path::new(&state.spec.workspace);
         let stat = git::diff_stat(workspace, base).unwrap_or_default();
         let new = git::untracked(workspace).unwrap_or_default();
         let new = new.into_iter().map(|name| format!(" {name} (new, not committed)"));
-        Ok(stat.lines().map(str::to_owned).chain(new).collect())
+        Ok(Some(stat.lines().map(str::to_owned).chain(new).collect()))
     }
 
     /// Asks a run to end: its owner, or whoever resumes it.

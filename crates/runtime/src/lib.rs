@@ -22,5 +22,4 @@ pub mod problem;
 mod random;
 mod recover;
 
-pub use windlass_core::agent::AgentEvent;
 pub use windlass_store::Durability;

@@ -169,7 +169,7 @@ fn sessions(view: &View, turns: &[Turn]) -> Vec<String> {
 }
 
 fn changes(handle: &Handle, view: &View) -> Vec<String> {
-    let changes = handle.changes(&view.run).unwrap_or_default();
+    let changes = handle.changes(&view.run).ok().flatten().unwrap_or_default();
     if changes.is_empty() {
         return Vec::new();
     }

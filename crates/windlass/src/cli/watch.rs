@@ -119,8 +119,13 @@ pub(crate) fn ending_lines(here: &Here, handle: &Handle, state: &State, elapsed_
     let Phase::Done { outcome } = &state.phase else { return Vec::new() };
     // A repository that cannot be read changes nothing about how the run ended.
     let changes = handle.changes(&state.run).unwrap_or_default();
-    let ending =
-        Ending { outcome, iterations: state.turns, elapsed_ms, usage: &state.usage, changes: &changes };
+    let ending = Ending {
+        outcome,
+        iterations: state.turns,
+        elapsed_ms,
+        usage: &state.usage,
+        changes: changes.as_deref(),
+    };
     summary(here.screen, &ending)
 }
 

@@ -20,8 +20,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) elapsed_ms: u64,
     /// What it spent.
     pub(crate) usage: &'a Usage,
-    /// Changed files, as git shows them.
-    pub(crate) changes: &'a [String],
+    /// Changed files, as git shows them; `None` outside a repository.
+    pub(crate) changes: Option<&'a [String]>,
 }
 
 /// The lines.
@@ -46,7 +46,10 @@ pub(crate) fn summary(screen: Screen, ending: &Ending<'_>) -> Vec<String> {
     lines
 }
 
-fn changes(changes: &[String]) -> Vec<String> {
+fn changes(changes: Option<&[String]>) -> Vec<String> {
+    let Some(changes) = changes else {
+        return vec!["  not a git repository: what changed is not listed".to_owned()];
+    };
     if changes.is_empty() {
         return vec!["  no files changed".to_owned()];
     }
@@ -71,8 +74,13 @@ mod tests {
         let usage =
             Usage { input_tokens: 11_300, output_tokens: 950, cost_usd: Some(0.079), ..Usage::default() };
         let changes = [" greet.sh | 4 ++++".to_owned(), " 1 file changed, 4 insertions(+)".to_owned()];
-        let ending =
-            Ending { outcome: &outcome, iterations: 2, elapsed_ms: 14_000, usage: &usage, changes: &changes };
+        let ending = Ending {
+            outcome: &outcome,
+            iterations: 2,
+            elapsed_ms: 14_000,
+            usage: &usage,
+            changes: Some(&changes),
+        };
         let expected = "
 completed: the completion marker stands in the tracker
   2 iterations, 14 s, 11,300 tokens in, 950 out, $0.08
