@@ -164,6 +164,9 @@ pub struct Ask {
     pub tool: Option<String>,
     /// The tool's or question's input.
     pub input: Value,
+    /// What was answered so far, by question text: it goes on when nothing is left open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<(String, String)>,
 }
 
 /// Where a run stands.

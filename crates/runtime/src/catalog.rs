@@ -115,11 +115,10 @@ pub(crate) fn collect(
         }
     }
     collisions(&mut catalog);
-    let project = cwd.join(".windlass/workflows");
-    let user = home.config.join("workflows");
-    for (dir, source) in [(project, "project"), (user, "user")] {
-        load_folder(&mut catalog, &dir, source)?;
+    if let Some(project) = config::project_dir(cwd, "workflows") {
+        load_folder(&mut catalog, &project.join("workflows"), "project")?;
     }
+    load_folder(&mut catalog, &home.config.join("workflows"), "user")?;
     catalog.workflows.push(builtin_loop());
     Ok(catalog)
 }

@@ -68,16 +68,24 @@ pub(crate) fn read(home: &Home, cwd: &Path, flags: Vec<(String, String)>) -> Res
 
 /// `.windlass/config.toml` of this folder or the nearest one above it.
 fn project_file(cwd: &Path) -> Result<Option<(PathBuf, String)>, Problem> {
+    let Some(dir) = project_dir(cwd, "config.toml") else { return Ok(None) };
+    let file = dir.join("config.toml");
+    Ok(text_of(&file)?.map(|text| (file, text)))
+}
+
+/// The nearest `.windlass` that holds something of this name: of this folder or of one above
+/// it, no farther than the repository.
+pub(crate) fn project_dir(cwd: &Path, name: &str) -> Option<PathBuf> {
     for dir in cwd.ancestors() {
-        let file = dir.join(".windlass/config.toml");
-        if let Some(text) = text_of(&file)? {
-            return Ok(Some((file, text)));
+        let ours = dir.join(".windlass");
+        if ours.join(name).exists() {
+            return Some(ours);
         }
         if dir.join(".git").exists() {
             break;
         }
     }
-    Ok(None)
+    None
 }
 
 /// The text of a file; nothing when there is none.

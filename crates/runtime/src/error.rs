@@ -64,6 +64,9 @@ pub enum RunError {
     /// Nothing waits for a person.
     #[error("run {0} waits for no answer")]
     NothingAsked(RunId),
+    /// Somebody else was quicker.
+    #[error("run {0} already has an answer to that")]
+    AlreadyAnswered(RunId),
     /// A value could not be written as JSON.
     #[error("a record cannot be encoded")]
     Encode(#[source] serde_json::Error),

@@ -16,7 +16,7 @@ use windlass_core::spec::Spec;
 use windlass_peers::agent::claude::parse;
 use windlass_peers::tail::Watcher;
 use windlass_peers::{child, files, git, hook_socket, process};
-use windlass_store::{Cadence, Durability, Found, Lease, NewRun, RunRow, Store};
+use windlass_store::{Cadence, Durability, Found, Lease, NewRun, Put, RunRow, Store};
 
 use crate::clock::now;
 use crate::effect::Ground;
@@ -279,7 +279,7 @@ impl Handle {
         if view.state.is_done() {
             return Err(RunError::Over(run.clone()));
         }
-        self.ask(run, &Message::Cancel)
+        self.ask(run, &InboxId::new(crate::random::token()), &Message::Cancel).map(|_| ())
     }
 
     /// Answers what waits for a person.
@@ -288,17 +288,27 @@ impl Handle {
         let Standing::Waiting(windlass_core::run::Waiting::Person(_)) = view.state.standing() else {
             return Err(RunError::NothingAsked(run.clone()));
         };
-        self.ask(run, &Message::Reply { hook, reply })
+        // One answer a question: whoever comes second is told so.
+        let name = hook.as_ref().map_or("", HookId::as_str);
+        let question = match &reply {
+            PersonReply::Answers { answers } => answers.first().map_or("", |(question, _)| question.as_str()),
+            PersonReply::Approve | PersonReply::Reject { .. } => "",
+        };
+        let id = InboxId::new(format!("reply/{name}/{question}"));
+        match self.ask(run, &id, &Message::Reply { hook, reply })? {
+            Put::Fresh => Ok(()),
+            Put::Known => Err(RunError::AlreadyAnswered(run.clone())),
+        }
     }
 
-    fn ask(&self, run: &RunId, message: &Message) -> Result<(), RunError> {
+    fn ask(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
         let body = serde_json::to_vec(message).map_err(RunError::Encode)?;
-        self.store.put(run, &InboxId::new(crate::random::token()), &body)?;
+        let put = self.store.put(run, id, &body)?;
         if let Ok(path) = hook_socket::path_for(&self.home.state, run, &self.home.temp) {
             // Without an owner nobody listens; the request waits in the inbox.
             hook_socket::poke(&path);
         }
-        Ok(())
+        Ok(put)
     }
 
     /// Changes when anybody wrote to the store.

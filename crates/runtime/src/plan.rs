@@ -118,7 +118,7 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
         isolation,
         permissions: settings.permissions.clone(),
         plugins: orders.plugins()?,
-        checks: orders.checks(),
+        checks: orders.checks()?,
         policy: orders.policy(),
         limits: orders.limits(),
     };
@@ -274,6 +274,10 @@ impl Orders<'_> {
         let bin = self.flags().agent_bin.clone().map(|bin| self.request.cwd.join(bin));
         let program = bin.or_else(|| configured.and_then(|agent| agent.program.clone()).map(PathBuf::from));
         let program = find_agent(home, &name, program.as_deref())?;
+        if name == "sim" && self.flags().agent_bin.is_none() && home.var("WINDLASS_SIM_SCRIPT").is_none() {
+            return Err(Problem::new(Class::Usage, "driver `sim` plays a script, and none is named")
+                .hint("set WINDLASS_SIM_SCRIPT to a script file; `windlass demo` brings its own"));
+        }
         let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
         args.extend(self.request.agent_args.clone());
         let model = self.flags().model.clone().or_else(|| self.file.model.clone());
@@ -322,20 +326,24 @@ impl Orders<'_> {
         self.catalog.plugins.iter().map(plugin).collect()
     }
 
-    /// The settings' checks, the workflow's, then the flags'; a later one of the same name wins.
-    fn checks(&self) -> Vec<Check> {
+    /// The settings' checks, the workflow's, then the flags'; a later source of the same name
+    /// wins, but two flags of one name are a mistake.
+    fn checks(&self) -> Result<Vec<Check>, Problem> {
         let mut checks = self.settings().checks.clone();
-        let flags = self.flags().checks.iter().map(|text| match text.split_once('=') {
-            Some((name, command)) if is_name(name) => {
-                Check { name: name.to_owned(), command: command.to_owned() }
+        let mut flags: Vec<Check> = Vec::new();
+        for text in &self.flags().checks {
+            let check = named_check(text)?;
+            if flags.iter().any(|other| other.name == check.name) {
+                return Err(Problem::new(Class::Usage, format!("two checks are named `{}`", check.name))
+                    .hint("name each differently: --check NAME=COMMAND"));
             }
-            _ => Check { name: text.clone(), command: text.clone() },
-        });
+            flags.push(check);
+        }
         for check in self.file.checks.iter().cloned().chain(flags) {
             checks.retain(|other| other.name != check.name);
             checks.push(check);
         }
-        checks
+        Ok(checks)
     }
 
     /// A person at the terminal is asked; otherwise the settings' policy answers.
@@ -370,6 +378,21 @@ impl Orders<'_> {
     }
 }
 
+/// `NAME=COMMAND` or a command. A name is in small letters, so that the variable of
+/// `RUST_BACKTRACE=1 cargo test` is not taken for one.
+fn named_check(text: &str) -> Result<Check, Problem> {
+    let (name, command) = match text.split_once('=') {
+        Some((name, command)) if is_name(name) => (name, command),
+        _ => (text, text),
+    };
+    if command.trim().is_empty() {
+        return Err(Problem::new(Class::Usage, "a check without a command is always green")
+            .hint("give one: --check \"cargo test\", or leave --check out"));
+    }
+    Ok(Check { name: name.to_owned(), command: command.to_owned() })
+}
+
 fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+    !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
 }

@@ -120,7 +120,8 @@ fn count_tool_hook(state: &mut State) {
 }
 
 fn wait_for_person(state: &mut State, step: &mut Step, hook: &HookId, tool: Option<&str>, input: &Value) {
-    let ask = Ask { hook: hook.clone(), tool: tool.map(str::to_owned), input: input.clone() };
+    let ask =
+        Ask { hook: hook.clone(), tool: tool.map(str::to_owned), input: input.clone(), answers: Vec::new() };
     step.news.push(News::Waiting(Waiting::Person(ask.clone())));
     state.asks.push(ask);
 }
@@ -133,13 +134,21 @@ pub(super) fn person_answered(
     reply: &PersonReply,
 ) {
     let found = state.asks.iter().position(|ask| hook.is_none_or(|hook| ask.hook == *hook));
+    let Some(ask) = found.and_then(|at| state.asks.get_mut(at)) else { return };
+    if let (PersonReply::Answers { answers }, None) = (reply, &ask.tool) {
+        ask.answers.extend(spread(&ask.input, answers));
+        let is_answered = |text: &String| ask.answers.iter().any(|(question, _)| question == text);
+        if !question_texts(&ask.input).iter().all(is_answered) {
+            return;
+        }
+    }
     let Some(ask) = found.map(|at| state.asks.remove(at)) else { return };
     let told = match (reply, &ask.tool) {
         (PersonReply::Reject { reason }, _) => Answer::Deny { reason: reason.clone() },
         (PersonReply::Approve, _) => Answer::Allow { input: None },
         (PersonReply::Answers { .. }, Some(_)) => Answer::Allow { input: None },
-        (PersonReply::Answers { answers }, None) => {
-            Answer::Allow { input: Some(answer_question(&ask.input, &spread(&ask.input, answers))) }
+        (PersonReply::Answers { .. }, None) => {
+            Answer::Allow { input: Some(answer_question(&ask.input, &ask.answers)) }
         }
     };
     let asked = if ask.tool.is_some() { "tool" } else { "question" };

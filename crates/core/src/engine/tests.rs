@@ -360,6 +360,26 @@ fn a_question_waits_for_a_person_and_the_answer_goes_back_inside_its_input() {
 }
 
 #[test]
+fn questions_asked_together_wait_until_each_is_answered() {
+    let mut orders = spec(NodeKind::Loop(rules(Mode::Fresh, 5)));
+    orders.policy.on_question = OnQuestion::Wait;
+    let mut story = Story::begin(orders);
+    let input = json!({"questions": [{"question": "which db?"}, {"question": "colour?"}]});
+    story.asks("q", HookKind::Question { input });
+    let answer = |question: &str, text: &str| Event::PersonAnswered {
+        inbox: InboxId::new(question),
+        hook: None,
+        reply: PersonReply::Answers { answers: vec![(question.into(), text.into())] },
+    };
+    story.tell(answer("which db?", "pg"));
+    assert!(story.step.effects.is_empty());
+    assert_eq!(story.state.standing().word(), "waiting");
+    story.tell(answer("colour?", "blue"));
+    let Answer::Allow { input: Some(input) } = story.answer() else { panic!("allowed with answers") };
+    assert_eq!(input["answers"], json!({"which db?": "pg", "colour?": "blue"}));
+}
+
+#[test]
 fn cancelling_puts_away_with_grace_and_again_without() {
     let mut story = Story::looping(Mode::Fresh, 5);
     story.tell(Event::CancelAsked { inbox: None });

@@ -53,6 +53,9 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         let report = Report::usage(format!("run {} asks for a permission, not a question", view.run));
         return Err(report.hint(format!("windlass approve {}", view.run)));
     }
+    if args.text.trim().is_empty() {
+        return Err(Report::usage("an empty text is no answer"));
+    }
     let question = args.question.unwrap_or_default();
     let known = question_texts(&ask.input);
     if !question.is_empty() && !known.contains(&question) {

@@ -5,14 +5,19 @@
 //! own; a run is never ended by it.
 
 use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use super::report::Report;
 use crate::exit::Exit;
 
-/// Where data goes.
+/// Where data goes. A thread of its own writes it: a reader that stalls (`| less`, Ctrl-S) must
+/// not keep the owner of a run from answering hooks and signals.
 pub(crate) struct Out {
-    to: Box<dyn Write>,
-    state: Reader,
+    texts: Option<Sender<String>>,
+    writer: Option<JoinHandle<()>>,
+    state: Arc<Mutex<Reader>>,
 }
 
 /// Whether somebody still reads.
@@ -29,8 +34,12 @@ impl Out {
     }
 
     /// Any other place.
-    pub(crate) fn to(to: Box<dyn Write>) -> Out {
-        Out { to, state: Reader::There }
+    pub(crate) fn to(to: Box<dyn Write + Send>) -> Out {
+        let (texts, received) = channel();
+        let state = Arc::new(Mutex::new(Reader::There));
+        let shared = Arc::clone(&state);
+        let writer = std::thread::spawn(move || write_all(to, &received, &shared));
+        Out { texts: Some(texts), writer: Some(writer), state }
     }
 
     /// Writes a line.
@@ -40,31 +49,56 @@ impl Out {
 
     /// Writes text as it is.
     pub(crate) fn text(&mut self, text: &str) {
-        if !matches!(self.state, Reader::There) {
-            return;
+        if let Some(texts) = &self.texts {
+            // A writer that has ended has said why.
+            let _ = texts.send(text.to_owned());
         }
-        let written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
-        let Err(error) = written else { return };
-        self.state = match error.kind() {
-            io::ErrorKind::BrokenPipe => Reader::Gone,
-            _ => Reader::Failed(error),
-        };
     }
 
     /// Whether anything written still arrives.
     pub(crate) fn is_read(&self) -> bool {
-        matches!(self.state, Reader::There)
+        matches!(*lock(&self.state), Reader::There)
+    }
+
+    /// Waits until everything is written, or cannot be.
+    fn settle(&mut self) {
+        self.texts = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
     }
 
     /// How the command ends, given how it would have ended.
-    pub(crate) fn end(self, exit: Exit) -> Result<Exit, Report> {
-        match self.state {
+    pub(crate) fn end(mut self, exit: Exit) -> Result<Exit, Report> {
+        self.settle();
+        match &*lock(&self.state) {
             Reader::There | Reader::Gone => Ok(exit),
             Reader::Failed(error) => {
-                Err(Report::new(Exit::Output, "the output could not be written").caused_by(&error))
+                Err(Report::new(Exit::Output, "the output could not be written").caused_by(error))
             }
         }
     }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        self.settle();
+    }
+}
+
+fn write_all(mut to: Box<dyn Write + Send>, texts: &Receiver<String>, state: &Mutex<Reader>) {
+    for text in texts {
+        let Err(error) = to.write_all(text.as_bytes()).and_then(|()| to.flush()) else { continue };
+        *lock(state) = match error.kind() {
+            io::ErrorKind::BrokenPipe => Reader::Gone,
+            _ => Reader::Failed(error),
+        };
+        return;
+    }
+}
+
+fn lock(state: &Mutex<Reader>) -> MutexGuard<'_, Reader> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -87,6 +121,7 @@ mod tests {
     fn a_reader_that_went_away_is_no_error() {
         let mut out = Out::to(Box::new(Broken(io::ErrorKind::BrokenPipe)));
         out.line("hello");
+        out.settle();
         assert!(!out.is_read());
         assert_eq!(out.end(Exit::Exhausted).unwrap(), Exit::Exhausted);
     }

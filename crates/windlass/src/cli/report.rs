@@ -121,6 +121,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::NoSuchRun(_)
         | RunError::Ambiguous { .. }
         | RunError::Over(_)
+        | RunError::AlreadyAnswered(_)
         | RunError::NothingAsked(_) => Exit::Usage,
         RunError::Detach(_) => Exit::Agent,
         RunError::BadLog { .. } | RunError::Encode(_) | RunError::Crashed | RunError::Abandoned => {
@@ -141,7 +142,9 @@ fn hint_of(error: &RunError) -> Option<String> {
         RunError::NoSuchRun(_) => "`windlass ps` lists the runs".to_owned(),
         RunError::Ambiguous { .. } => "type more of the id".to_owned(),
         RunError::Over(run) => format!("`windlass show {run}` says how it ended"),
-        RunError::NothingAsked(run) => format!("`windlass show {run}` says what it is doing"),
+        RunError::AlreadyAnswered(run) | RunError::NothingAsked(run) => {
+            format!("`windlass show {run}` says what it is doing")
+        }
         RunError::BadLog { .. } => "a newer windlass may have written it".to_owned(),
         RunError::Abandoned => "`windlass resume` goes on with it".to_owned(),
         RunError::Create(_)

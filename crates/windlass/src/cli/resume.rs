@@ -1,5 +1,7 @@
 //! `windlass resume`: goes on with a run whose owner is gone.
 
+use std::time::{Duration, Instant};
+
 use windlass_core::id::RunId;
 use windlass_runtime::handle::{Handle, Listed};
 
@@ -49,14 +51,31 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     })
 }
 
+/// How long a killed owner may take to be gone.
+const DYING: Duration = Duration::from_millis(300);
+
 /// The newest run of this folder, or of one above it, that has crashed.
 fn newest(here: &Here, handle: &Handle) -> Result<RunId, Report> {
     let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
-    let crashed: Vec<Listed> = handle.runs()?.into_iter().filter(|run| run.status == "crashed").collect();
-    let of_here = crashed.iter().find(|run| cwd.starts_with(&run.row.projection.workspace));
-    match of_here {
-        Some(found) => Ok(found.row.id.clone()),
-        None => Err(nothing(&crashed)),
+    let is_here = |run: &&Listed| cwd.starts_with(&run.row.projection.workspace);
+    let until = Instant::now() + DYING;
+    loop {
+        let runs = handle.runs()?;
+        let crashed: Vec<Listed> = runs.iter().filter(|run| run.status == "crashed").cloned().collect();
+        if let Some(found) = crashed.iter().find(is_here) {
+            return Ok(found.row.id.clone());
+        }
+        let alive =
+            runs.iter().filter(is_here).find(|run| matches!(run.status.as_str(), "running" | "waiting"));
+        match alive {
+            // An owner that was just killed holds its lock for a moment longer.
+            Some(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
+            Some(run) => {
+                return Err(Report::usage(format!("run {} of this folder goes on elsewhere", run.row.id))
+                    .hint(format!("`windlass logs -f {}` follows it", run.row.id)));
+            }
+            None => return Err(nothing(&crashed)),
+        }
     }
 }
 

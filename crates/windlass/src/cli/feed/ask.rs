@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     fn ask(tool: Option<&str>, input: Value) -> Vec<String> {
-        let ask = Ask { hook: HookId::new("h1"), tool: tool.map(str::to_owned), input };
+        let ask = Ask { hook: HookId::new("h1"), tool: tool.map(str::to_owned), input, answers: Vec::new() };
         describe(&RunId::new("k3f9"), &ask)
     }
 

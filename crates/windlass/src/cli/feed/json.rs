@@ -217,7 +217,12 @@ mod tests {
     #[test]
     fn a_wait_for_a_person_carries_the_question() {
         let input = json!({"questions": [{"question": "Which port?"}]});
-        let line = one(News::Waiting(Waiting::Person(Ask { hook: HookId::new("h"), tool: None, input })));
+        let line = one(News::Waiting(Waiting::Person(Ask {
+            hook: HookId::new("h"),
+            tool: None,
+            input,
+            answers: Vec::new(),
+        })));
         assert_eq!(line["data"]["on"], "question");
         assert_eq!(line["data"]["question"], "Which port?");
     }

@@ -53,7 +53,7 @@ fn changes(changes: Option<&[String]>) -> Vec<String> {
     if changes.is_empty() {
         return vec!["  no files changed".to_owned()];
     }
-    let mut lines = vec!["  changed:".to_owned()];
+    let mut lines = vec!["  changed since it began, as the folder is now:".to_owned()];
     lines.extend(changes.iter().take(FILES).map(|line| format!("    {}", plain(line.trim()))));
     let hidden = changes.len().saturating_sub(FILES);
     if hidden > 0 {
@@ -84,7 +84,7 @@ mod tests {
         let expected = "
 completed: the completion marker stands in the tracker
   2 iterations, 14 s, 11,300 tokens in, 950 out, $0.08
-  changed:
+  changed since it began, as the folder is now:
     greet.sh | 4 ++++
     1 file changed, 4 insertions(+)";
         assert_eq!(summary(Screen::plain(), &ending).join("\n"), expected);
