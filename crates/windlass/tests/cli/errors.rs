@@ -134,3 +134,40 @@ fn a_last_message_without_a_place_is_found_out_before_the_run() {
     assert_fails(&stage, &args, 7, &["/nowhere/last.txt"]);
     assert!(stage.json(&["ps", "--json"]).is_empty());
 }
+
+#[test]
+fn a_check_that_could_not_mean_anything_is_refused() {
+    let stage = Stage::new();
+    stage.place.write("script.json", r#"{"turns":[{"steps":[]}]}"#);
+    let looped = |checks: &[&'static str]| [&["loop", "x", "--driver", "sim", "--dry-run"], checks].concat();
+    assert_fails(&stage, &looped(&["--check", ""]), 2, &["always green"]);
+    assert_fails(
+        &stage,
+        &looped(&["--check", "a=false", "--check", "a=true"]),
+        2,
+        &["two checks are named `a`"],
+    );
+    let variable = stage.run(&[&looped(&["--check", "LEVEL=1 true"])[..], &["--json"]].concat());
+    assert_exit(&variable, 0);
+    assert!(text(&variable.stdout).contains("LEVEL=1 true"), "{}", story(&variable));
+}
+
+#[test]
+fn sim_without_a_script_is_said_before_a_run() {
+    let stage = Stage::new();
+    let mut command = stage.command(&["loop", "x", "--driver", "sim"]);
+    let output = command.env_remove("WINDLASS_SIM_SCRIPT").output().unwrap();
+    assert_exit(&output, 2);
+    assert!(text(&output.stderr).contains("WINDLASS_SIM_SCRIPT"), "{}", story(&output));
+}
+
+#[test]
+fn a_projects_workflows_are_found_from_a_folder_below() {
+    let stage = Stage::new();
+    let workflow = r#"{"name":"deep","promptTemplate":"{input}"}"#;
+    stage.place.write("repo/.windlass/workflows/deep.json", workflow);
+    std::fs::create_dir_all(stage.place.repo().join("below")).unwrap();
+    let mut command = stage.command(&["workflow", "list"]);
+    let output = command.current_dir(stage.place.repo().join("below")).output().unwrap();
+    assert!(text(&output.stdout).contains("deep"), "{}", story(&output));
+}

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::json;
 use windlass_testkit::env::{story, text};
 use windlass_testkit::require_program;
+use windlass_testkit::wait::{soon, until};
 
 use crate::stage::{Stage, assert_exit, done, lines};
 
@@ -207,4 +208,26 @@ fn other_verbs_speak_json_too() {
         );
     }
     assert!(stage.json(&["plugin", "list", "--json"]).is_empty());
+}
+
+#[test]
+fn a_reader_that_stalls_does_not_hold_up_the_agent() {
+    let stage = Stage::playing(json!([
+        { "say": "x".repeat(300_000) },
+        { "bash": "touch went-on" },
+        done(),
+    ]));
+    let child = stage.spawn(&[LOOP, &["--json"]].concat());
+    // Nobody reads its pipe, which holds far less than what was said.
+    until(soon(), || stage.place.repo().join("went-on").exists());
+    stage.newest("completed");
+    assert_exit(&child.wait_with_output().unwrap(), 0);
+}
+
+#[test]
+fn a_line_of_five_megabytes_is_shown_in_a_moment() {
+    let stage = Stage::playing(json!([{ "say": "x".repeat(5_000_000) }, done()]));
+    let output = stage.run(LOOP);
+    assert_exit(&output, 0);
+    assert!(text(&output.stdout).contains("more lines"), "{}", story(&output));
 }

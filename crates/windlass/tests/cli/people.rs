@@ -40,6 +40,17 @@ fn a_question_is_shown_answered_from_elsewhere_and_reaches_the_agent() {
 }
 
 #[test]
+fn whoever_answers_second_is_told_so() {
+    let stage = asking();
+    let child = stage.spawn(&["loop", "x", "--driver", "sim", "--on-question", "wait"]);
+    let run = stage.newest("waiting");
+    assert_exit(&stage.run(&["answer", &run, " "]), 2);
+    assert_exit(&stage.run(&["answer", &run, "80"]), 0);
+    assert_exit(&stage.run(&["answer", &run, "8080"]), 2);
+    assert_exit(&child.wait_with_output().unwrap(), 0);
+}
+
+#[test]
 fn without_anybody_to_ask_the_run_is_blocked_at_once() {
     let output = asking().run(&["loop", "x", "--driver", "sim", "--on-question", "fail", "--json"]);
     assert_exit(&output, 8);
