@@ -40,8 +40,7 @@ impl Screen {
         let is_terminal = rustix::termios::isatty(stdout.as_fd());
         let is_dumb = home.var("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         let no_colour = home.var("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let columns = rustix::termios::tcgetwinsize(stdout.as_fd()).map(|size| usize::from(size.ws_col));
-        let width = columns.ok().filter(|_| is_terminal).filter(|width| *width > 0).unwrap_or(PLAIN_WIDTH);
+        let width = columns().filter(|_| is_terminal).unwrap_or(PLAIN_WIDTH);
         Screen {
             redraws: is_terminal && !is_dumb,
             colours: is_terminal && !is_dumb && !no_colour,
@@ -50,6 +49,13 @@ impl Screen {
                 .find_map(|name| non_empty(home, name))
                 .is_some_and(is_utf8),
             width: width.clamp(NARROWEST, WIDEST),
+        }
+    }
+
+    /// Looks again how wide the terminal is: people change that while a run goes on.
+    pub(crate) fn measure(&mut self) {
+        if let Some(width) = columns().filter(|_| self.redraws) {
+            self.width = width.clamp(NARROWEST, WIDEST);
         }
     }
 
@@ -89,6 +95,12 @@ impl Screen {
     pub(crate) fn dot(self) -> &'static str {
         if self.unicode { " · " } else { ", " }
     }
+}
+
+/// The columns of the terminal that standard output is.
+fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout().as_fd()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|width| *width > 0)
 }
 
 fn non_empty<'a>(home: &'a Home, name: &str) -> Option<&'a str> {

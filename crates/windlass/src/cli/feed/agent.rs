@@ -38,6 +38,8 @@ pub(super) fn lines(screen: Screen, style: Style, workspace: &str, event: &Agent
                 &format!("  {what}: the CLI tries again in {wait} ({number} of {most})"),
             )]
         }
+        // A Stop that is held is the loop at work, and not the error the CLI takes it for.
+        AgentEvent::Notice { about, .. } if about == "stop-hook-error" => Vec::new(),
         AgentEvent::Notice { text, .. } if !text.is_empty() => {
             vec![screen.paint(Tone::Faint, &format!("  note: {}", plain_short(text, 200)))]
         }

@@ -236,6 +236,7 @@ impl Human {
         if !self.screen.redraws {
             return None;
         }
+        self.screen.measure();
         let elapsed = self.started.map_or(0, |started| now.since(started));
         let mut facts = vec![self.phase.to_owned(), span(elapsed / 1000 * 1000)];
         if self.iteration > 0 {
