@@ -169,7 +169,7 @@ impl Handle {
         let socket = hook_socket::path_for(&self.home.state, &run, &self.home.temp)?;
         let server = hook_socket::bind(&socket)?;
         let (requests, hooks) = hook_socket::Server::channel();
-        tokio::spawn(server.serve(requests));
+        tokio::spawn(server.serve(requests.clone()));
         let ground = Arc::new(Ground {
             home: Arc::clone(&self.home),
             run: run.clone(),
@@ -198,6 +198,7 @@ impl Handle {
             feed,
             inlet,
             hooks,
+            requests,
         });
         let owner = tokio::spawn(owner.run(first, taken_over));
         Ok(Running { run, items, owner, inlet: outbox })

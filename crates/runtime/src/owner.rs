@@ -17,7 +17,7 @@ use windlass_core::id::{HookId, InboxId};
 use windlass_core::run::{Phase, State};
 use windlass_core::spec::Spec;
 use windlass_peers::agent::claude::hook::{read_hook, write_answer};
-use windlass_peers::hook_socket::{HookRequest, Request};
+use windlass_peers::hook_socket::{self, HookRequest, Request};
 use windlass_store::{Append, Cadence, Durability, Lease, Projection, Store};
 
 use crate::clock::{now, until};
@@ -53,6 +53,7 @@ pub(crate) struct Owner {
     /// Hook calls with a forwarder waiting at the other end.
     waiting: HashMap<HookId, HookRequest>,
     hooks: mpsc::Receiver<Request>,
+    requests: mpsc::Sender<Request>,
 }
 
 /// What an owner needs to begin.
@@ -68,6 +69,7 @@ pub(crate) struct Parts {
     pub(crate) feed: Feed,
     pub(crate) inlet: mpsc::Receiver<Inbound>,
     pub(crate) hooks: mpsc::Receiver<Request>,
+    pub(crate) requests: mpsc::Sender<Request>,
 }
 
 impl Owner {
@@ -85,6 +87,7 @@ impl Owner {
             inlet: parts.inlet,
             waiting: HashMap::new(),
             hooks: parts.hooks,
+            requests: parts.requests,
         }
     }
 
@@ -119,13 +122,29 @@ impl Owner {
                     Request::Hook(request) => self.hook(request).await?,
                     Request::Poke => self.read_inbox().await?,
                 },
-                _ = inbox.tick() => self.read_inbox().await?,
+                _ = inbox.tick() => {
+                    self.mend_socket();
+                    self.read_inbox().await?;
+                }
                 () = timeout, if !matches!(self.state.phase, Phase::Ending { .. }) => {
                     self.tell(Event::RunTimedOut, Vec::new()).await?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Somebody who tidies up may delete the socket of a living run. Hooks try again for half a
+    /// minute, so a new one in its place loses none of them.
+    fn mend_socket(&self) {
+        let ground = &self.ground;
+        if ground.socket.exists() {
+            return;
+        }
+        let path = hook_socket::path_for(&ground.home.state, &ground.run, &ground.home.temp);
+        if let Some(server) = path.ok().and_then(|path| hook_socket::bind(&path).ok()) {
+            tokio::spawn(server.serve(self.requests.clone()));
+        }
     }
 
     async fn take(&mut self, inbound: Inbound) -> Result<(), RunError> {

@@ -249,3 +249,12 @@ fn a_second_cancel_from_outside_kills_at_once() {
     assert_eq!(first.end().code, 0);
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
+
+#[test]
+fn a_socket_that_is_deleted_is_mended_and_no_hook_is_lost() {
+    let delete = json!({"bash": "rm -r \"$(dirname \"$WINDLASS_SOCKET\")\""});
+    let place = Place::playing(json!([{"steps": [delete, {"bash": "touch later"}, done()]}]));
+    let ran = place.go(&["loop", "work", "--json"]);
+    ran.assert_ended(0, "completed", "marker", 1);
+    assert!(place.repo().join("later").exists());
+}

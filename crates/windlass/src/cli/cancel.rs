@@ -42,11 +42,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
     let handle = here.open(here.durability())?;
     let run = handle.find(&args.run)?;
-    let is_crashed = handle.view(&run)?.status == "crashed";
     handle.cancel(&run)?;
-    if is_crashed {
-        put_away(&handle, &run)?;
-    }
     let status = wait(&handle, &run)?;
     if args.json {
         return print(&[envelope("run.cancelled", words::now(), Some(&run), json!({"status": status}))]);
@@ -72,6 +68,10 @@ fn wait(handle: &Handle, run: &RunId) -> Result<String, Report> {
         let view = handle.view(run)?;
         if view.state.is_done() || begun.elapsed() > PATIENCE {
             return Ok(view.status);
+        }
+        // Nobody owns it, or its owner dies at this very moment: then it is ours to put away.
+        if view.status == "crashed" {
+            put_away(handle, run)?;
         }
         std::thread::sleep(POLL);
     }
