@@ -7,8 +7,6 @@ use windlass_core::id::RunId;
 use windlass_peers::hook_socket::SocketError;
 use windlass_store::{AppendError, CreateError, Fault, InboxError, LeaseError, OpenError, ReadError};
 
-use crate::crash::Crashed;
-
 /// Why a run could not be started, taken over, asked or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -88,9 +86,6 @@ pub enum RunError {
     /// A background owner could not be started.
     #[error("a background process cannot be started: {0}")]
     Detach(String),
-    /// A test asked this process to die.
-    #[error("stopped at a crash point")]
-    Crashed,
     /// Every sender of the owner is gone.
     #[error("the run was abandoned by its own tasks")]
     Abandoned,
@@ -132,12 +127,6 @@ impl RunError {
                 "the state folder must be on a local disk with room, and writable".to_owned()
             }
         })
-    }
-}
-
-impl From<Crashed> for RunError {
-    fn from(_: Crashed) -> RunError {
-        RunError::Crashed
     }
 }
 

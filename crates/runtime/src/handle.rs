@@ -15,7 +15,7 @@ use windlass_core::run::{Standing, State};
 use windlass_core::spec::Spec;
 use windlass_peers::agent::claude::parse;
 use windlass_peers::tail::Watcher;
-use windlass_peers::{child, files, git, hook_socket, process};
+use windlass_peers::{files, git, hook_socket, process};
 use windlass_store::{Cadence, Durability, Found, Lease, NewRun, Put, RunRow, Store};
 
 use crate::clock::now;
@@ -24,7 +24,7 @@ use crate::error::{RunError, chain};
 use crate::feed::{Feed, Item};
 use crate::home::Home;
 use crate::inbox::Message;
-use crate::owner::{Inbound, Owner, Parts, project};
+use crate::owner::{Owner, Parts, project};
 use crate::recover;
 
 /// How many inbound things may wait for an owner before their senders do.
@@ -47,7 +47,7 @@ pub struct Running {
     pub run: RunId,
     items: mpsc::UnboundedReceiver<Item>,
     owner: JoinHandle<Result<State, RunError>>,
-    inlet: mpsc::Sender<Inbound>,
+    inlet: mpsc::Sender<Event>,
 }
 
 impl Running {
@@ -58,7 +58,7 @@ impl Running {
 
     /// Asks the run to end; a second time, to end at once.
     pub async fn cancel(&self) {
-        let _ = self.inlet.send(Inbound::Fact(Event::CancelAsked { inbox: None })).await;
+        let _ = self.inlet.send(Event::CancelAsked { inbox: None }).await;
     }
 
     /// The state at the end, once there is nothing more to show.
@@ -134,9 +134,9 @@ impl Handle {
         let (state, step) = engine::start(run.clone(), spec, at);
         let body = serde_json::to_vec(&step.record(at, event)).map_err(RunError::Encode)?;
         let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
-        self.home.crash.point(|| {})?;
+        self.home.crash.point(|| {});
         let lease = self.store.create_run(new)?;
-        self.home.crash.point(|| {})?;
+        self.home.crash.point(|| {});
         Ok((state, step.effects, lease))
     }
 
@@ -315,14 +315,6 @@ impl Handle {
     /// Changes when anybody wrote to the store.
     pub fn data_version(&self) -> Result<u64, RunError> {
         Ok(self.store.data_version()?)
-    }
-
-    /// Ends the children of a run that nobody owns.
-    pub fn end_children(&self, run: &RunId) {
-        let dir = self.store.run_dir(run);
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            child::terminate_host(&entry.path(), child::Terminate::Now);
-        }
     }
 
     fn exe(&self) -> Result<PathBuf, RunError> {

@@ -10,6 +10,8 @@ pub mod config;
 pub mod crash;
 pub mod demo;
 pub mod doctor;
+#[cfg(test)]
+mod drop_sweep;
 mod effect;
 pub mod error;
 pub mod feed;

@@ -30,14 +30,6 @@ use crate::inbox::{Message, event_of};
 /// How often the inbox is looked into when nobody pokes.
 const INBOX_EVERY: Duration = Duration::from_secs(2);
 
-/// What reaches the owner.
-pub(crate) enum Inbound {
-    /// A fact, mostly the outcome of an effect.
-    Fact(Event),
-    /// A crash point was passed while an effect was performed.
-    Died,
-}
-
 /// The owner of a run.
 pub(crate) struct Owner {
     store: Store,
@@ -49,7 +41,7 @@ pub(crate) struct Owner {
     crash: Crash,
     ground: Arc<Ground>,
     feed: Feed,
-    inlet: mpsc::Receiver<Inbound>,
+    inlet: mpsc::Receiver<Event>,
     /// Hook calls with a forwarder waiting at the other end.
     waiting: HashMap<HookId, HookRequest>,
     hooks: mpsc::Receiver<Request>,
@@ -67,7 +59,7 @@ pub(crate) struct Parts {
     pub(crate) crash: Crash,
     pub(crate) ground: Arc<Ground>,
     pub(crate) feed: Feed,
-    pub(crate) inlet: mpsc::Receiver<Inbound>,
+    pub(crate) inlet: mpsc::Receiver<Event>,
     pub(crate) hooks: mpsc::Receiver<Request>,
     pub(crate) requests: mpsc::Sender<Request>,
 }
@@ -102,7 +94,7 @@ impl Owner {
         if taken_over {
             self.tell(Event::OwnerChanged, Vec::new()).await?;
         }
-        self.perform(first)?;
+        self.perform(first);
         let mut inbox = tokio::time::interval(INBOX_EVERY);
         inbox.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let deadline = self.state.deadline();
@@ -114,8 +106,8 @@ impl Owner {
                 }
             };
             tokio::select! {
-                inbound = self.inlet.recv() => match inbound {
-                    Some(inbound) => self.take(inbound).await?,
+                fact = self.inlet.recv() => match fact {
+                    Some(event) => self.tell(event, Vec::new()).await?,
                     None => return Err(RunError::Abandoned),
                 },
                 Some(request) = self.hooks.recv() => match request {
@@ -144,13 +136,6 @@ impl Owner {
         let path = hook_socket::path_for(&ground.home.state, &ground.run, &ground.home.temp);
         if let Some(server) = path.ok().and_then(|path| hook_socket::bind(&path).ok()) {
             tokio::spawn(server.serve(self.requests.clone()));
-        }
-    }
-
-    async fn take(&mut self, inbound: Inbound) -> Result<(), RunError> {
-        match inbound {
-            Inbound::Fact(event) => self.tell(event, Vec::new()).await,
-            Inbound::Died => Err(RunError::Crashed),
         }
     }
 
@@ -183,7 +168,8 @@ impl Owner {
         let record = step.record(at, event);
         self.commit(&step, &record, taken).await?;
         self.feed.send(Item::Record { seq: self.seq, record: Box::new(record) });
-        self.perform(step.effects)
+        self.perform(step.effects);
+        Ok(())
     }
 
     async fn commit(
@@ -200,7 +186,7 @@ impl Owner {
         };
         let snapshot = snapshot.filter(|bytes| self.cadence.offer(bytes.len()));
         let durability = if step.needs_disk() { self.durability } else { Durability::Normal };
-        self.crash.point(|| self.ground.kill_everything())?;
+        self.crash.point(|| self.ground.kill_everything());
         let projection = (!step.news.is_empty()).then(|| project(&self.state, record.at.0));
         let append = Append {
             run: self.state.run.clone(),
@@ -213,11 +199,11 @@ impl Owner {
             snapshot,
         };
         self.seq = self.store.append(append).await?;
-        self.crash.point(|| self.ground.kill_everything())?;
+        self.crash.point(|| self.ground.kill_everything());
         Ok(())
     }
 
-    fn perform(&mut self, effects: Vec<Planned>) -> Result<(), RunError> {
+    fn perform(&mut self, effects: Vec<Planned>) {
         for planned in effects {
             match &planned.effect {
                 Effect::AnswerHook { hook, answer } => self.answer(hook, answer),
@@ -226,9 +212,8 @@ impl Owner {
                     Outcome::Done => {}
                 },
             }
-            self.crash.point(|| self.ground.kill_everything())?;
+            self.crash.point(|| self.ground.kill_everything());
         }
-        Ok(())
     }
 
     /// Without a forwarder waiting there is nothing to do: it will send its call again.

@@ -106,6 +106,19 @@ fn a_crashed_run_can_be_cancelled_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_run_is_resumed_in_the_very_moment_its_owner_was_killed() {
+    let place = Place::playing(waiting_turns());
+    let mut going = place.start(&["loop", "work", "--json"]);
+    going.run();
+    place.file("sign");
+    // Not waited for: the dying owner may still hold its lock.
+    place.sealed.kill9(going.pid());
+    let resumed = place.start(&["resume", "--json"]);
+    release(&place);
+    resumed.end().assert_ended(0, "completed", "marker", 2);
+}
+
+#[test]
 fn a_run_has_one_owner() {
     let place = Place::playing(waiting_turns());
     let mut going = place.start(&["loop", "work", "--json"]);

@@ -24,7 +24,6 @@ use crate::clock::until;
 use crate::crash::Crash;
 use crate::feed::Feed;
 use crate::home::Home;
-use crate::owner::Inbound;
 
 /// What the effects of one run stand on.
 pub(crate) struct Ground {
@@ -39,7 +38,7 @@ pub(crate) struct Ground {
     pub(crate) exe: PathBuf,
     pub(crate) socket: PathBuf,
     pub(crate) watcher: Arc<Watcher>,
-    pub(crate) outbox: mpsc::Sender<Inbound>,
+    pub(crate) outbox: mpsc::Sender<Event>,
     pub(crate) feed: Feed,
     pub(crate) crash: Crash,
     pub(crate) tasks: Mutex<Vec<AbortHandle>>,
@@ -104,12 +103,9 @@ impl Ground {
 
     /// Tells the owner what came of an effect.
     async fn report(&self, event: Event) {
-        let inbound = match self.crash.point(|| self.kill_everything()) {
-            Ok(()) => Inbound::Fact(event),
-            Err(_) => Inbound::Died,
-        };
+        self.crash.point(|| self.kill_everything());
         // An owner that is gone reads the outcome from the world when it comes back.
-        let _ = self.outbox.send(inbound).await;
+        let _ = self.outbox.send(event).await;
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {

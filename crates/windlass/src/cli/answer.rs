@@ -45,10 +45,7 @@ pub(crate) struct Args {
 
 /// Leaves the answer for the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let handle = Here::look()?.open_to_answer()?;
-    let view = handle.view(&handle.find(&args.run)?)?;
-    let hook = args.to.map(HookId::new);
-    let ask = open_ask(&view, hook.as_ref())?;
+    let (handle, view, ask) = waiting(&args.run, args.to)?;
     if ask.tool.is_some() {
         let report = Report::usage(format!("run {} asks for a permission, not a question", view.run));
         return Err(report.hint(format!("windlass approve {}", view.run)));
@@ -63,21 +60,21 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         return Err(Report::usage("that was not asked").hint(format!("it asks: {}", names.join(", "))));
     }
     let reply = PersonReply::Answers { answers: vec![(question, args.text)] };
-    handle.answer(&view.run, Some(ask.hook.clone()), reply)?;
+    handle.answer(&view.run, Some(ask.hook), reply)?;
     tell(&handle, &view.run, args.json)
 }
 
-/// What waits for a person: the named one, or the oldest.
-pub(super) fn open_ask<'a>(view: &'a View, hook: Option<&HookId>) -> Result<&'a Ask, Report> {
+/// What of a run waits for a person: the named call, or the oldest.
+pub(super) fn waiting(prefix: &str, to: Option<String>) -> Result<(Handle, View, Ask), Report> {
+    let handle = Here::look()?.open_to_answer()?;
+    let view = handle.view(&handle.find(prefix)?)?;
+    let hook = to.map(HookId::new);
     let mut asks = view.state.asks.iter();
-    let found = match hook {
-        Some(hook) => asks.find(|ask| ask.hook == *hook),
-        None => asks.next(),
+    let Some(ask) = asks.find(|ask| hook.as_ref().is_none_or(|hook| ask.hook == *hook)).cloned() else {
+        return Err(Report::usage(format!("run {} waits for no such answer", view.run))
+            .hint(format!("`windlass show {}` says what it is doing", view.run)));
     };
-    found.ok_or_else(|| {
-        Report::usage(format!("run {} waits for no such answer", view.run))
-            .hint(format!("`windlass show {}` says what it is doing", view.run))
-    })
+    Ok((handle, view, ask))
 }
 
 /// Says that the answer is on its way, or who must fetch it.

@@ -1,10 +1,8 @@
 //! `windlass approve`: a person's word on a tool the agent wants to use.
 
 use windlass_core::event::PersonReply;
-use windlass_core::id::HookId;
 
-use super::answer::{open_ask, tell};
-use super::here::Here;
+use super::answer::{tell, waiting};
 use super::report::Report;
 use crate::exit::Exit;
 
@@ -36,10 +34,7 @@ pub(crate) struct Args {
 
 /// Leaves the word for the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let handle = Here::look()?.open_to_answer()?;
-    let view = handle.view(&handle.find(&args.run)?)?;
-    let hook = args.to.map(HookId::new);
-    let ask = open_ask(&view, hook.as_ref())?;
+    let (handle, view, ask) = waiting(&args.run, args.to)?;
     if ask.tool.is_none() {
         let report = Report::usage(format!("run {} asks a question, not for a permission", view.run));
         return Err(report.hint(format!("windlass answer {} \"TEXT\"", view.run)));
@@ -48,6 +43,6 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         Some(reason) => PersonReply::Reject { reason },
         None => PersonReply::Approve,
     };
-    handle.answer(&view.run, Some(ask.hook.clone()), reply)?;
+    handle.answer(&view.run, Some(ask.hook), reply)?;
     tell(&handle, &view.run, args.json)
 }

@@ -124,9 +124,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::AlreadyAnswered(_)
         | RunError::NothingAsked(_) => Exit::Usage,
         RunError::Detach(_) => Exit::Agent,
-        RunError::BadLog { .. } | RunError::Encode(_) | RunError::Crashed | RunError::Abandoned => {
-            Exit::Unexpected
-        }
+        RunError::BadLog { .. } | RunError::Encode(_) | RunError::Abandoned => Exit::Unexpected,
     }
 }
 
@@ -153,8 +151,7 @@ fn hint_of(error: &RunError) -> Option<String> {
         | RunError::Encode(_)
         | RunError::Socket { .. }
         | RunError::Watch(_)
-        | RunError::Detach(_)
-        | RunError::Crashed => return None,
+        | RunError::Detach(_) => return None,
     })
 }
 

@@ -89,4 +89,13 @@ completed: the completion marker stands in the tracker
     1 file changed, 4 insertions(+)";
         assert_eq!(summary(Screen::plain(), &ending).join("\n"), expected);
     }
+
+    #[test]
+    fn outside_a_repository_it_does_not_claim_to_know_what_changed() {
+        let outcome = Outcome::new(Status::Completed, Reason::Marker);
+        let usage = Usage::default();
+        let ending = Ending { outcome: &outcome, iterations: 1, elapsed_ms: 1, usage: &usage, changes: None };
+        let shown = summary(Screen::plain(), &ending).join("\n");
+        assert!(shown.contains("not a git repository") && !shown.contains("no files changed"), "{shown}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Thousands of crashes within one process: an executor is dropped at point k, the store is
 //! opened again, the log folded, and what was open is settled by looking at the world.
 //!
-//! The store and the engine are the real ones; the world is a small one whose children always
+//! Store, engine and recovery are the real ones; executor and world are small ones, whose children always
 //! answer alike, so that every run of a story can be compared with the uncrashed one. Real
 //! processes are killed in `crates/windlass/tests/crash_sweep.rs`.
 
@@ -19,7 +19,7 @@ use std::path::Path;
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine::{self, Step};
-use windlass_core::event::{Event, Record, SessionEnd, SessionVerdict};
+use windlass_core::event::{Event, SessionEnd, SessionVerdict};
 use windlass_core::graph::{Node, NodeKind};
 use windlass_core::hook::permission::{Isolation, Rules as PermissionRules};
 use windlass_core::hook::{HookCall, HookKind};
@@ -31,6 +31,8 @@ use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Polic
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 use windlass_store::{Append, Durability, Lease, NewRun, Projection, Store};
+
+use crate::recover;
 
 /// A story, made from a number: modes, faults and the turn on which it is done differ.
 #[derive(Debug, Clone, Copy)]
@@ -299,18 +301,7 @@ fn recover(story: Story, run: &RunId, dir: &Path, world: &mut World, passed: &mu
     let store = Store::open(dir).unwrap();
     let lease = store.acquire(run).unwrap();
     let loaded = store.load(run).unwrap();
-    let records: Vec<Record> =
-        loaded.tail.iter().map(|entry| serde_json::from_slice(&entry.body).unwrap()).collect();
-    let state = match &loaded.snapshot {
-        None => engine::fold(run.clone(), &records).unwrap(),
-        Some(snapshot) => {
-            let mut state: State = serde_json::from_slice(&snapshot.body).unwrap();
-            for record in &records {
-                engine::apply(&mut state, record.at, &record.event);
-            }
-            state
-        }
-    };
+    let state = recover::fold(run, &loaded).unwrap();
     if state.is_done() {
         return state;
     }
