@@ -8,10 +8,14 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where it stands")]
 
+#[path = "bench_log/records.rs"]
+mod records;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use records::{Content, Pool};
 use rusqlite::{Connection, params};
 use windlass_core::id::RunId;
 use windlass_store::{Append, Cadence, Durability, Lease, NewRun, Projection, Store};
@@ -26,18 +30,22 @@ fn main() {
     if first.as_deref() == Some("--full-steps") {
         let dir = PathBuf::from(args.next().unwrap());
         let steps = args.next().unwrap().parse().unwrap();
-        Run::new(&Store::open(&dir).unwrap(), "a").steps(steps, 4 * KB, Durability::Full);
+        let mut run = Run::new(&Store::open(&dir).unwrap(), "a");
+        run.steps(steps, &Pool::new(Content::Records, 4 * KB), Durability::Full);
         return;
     }
     let base = first.map_or_else(std::env::temp_dir, PathBuf::from);
     let dir = tempfile::tempdir_in(base).unwrap();
     println!("{:<58} {:>10}  goal", "", "measured");
-    normal_against_bare(dir.path());
+    for content in [Content::Records, Content::Noise] {
+        normal_against_bare(dir.path(), content);
+    }
     full_and_shared(dir.path());
     syncs(dir.path());
     for delta in [KB, 4 * KB] {
-        growth(dir.path(), delta, State::Grows);
-        growth(dir.path(), delta, State::Stays);
+        growth(dir.path(), delta, Content::Records, State::Grows);
+        growth(dir.path(), delta, Content::Records, State::Stays);
+        growth(dir.path(), delta, Content::Noise, State::Grows);
     }
 }
 
@@ -74,23 +82,25 @@ impl Run {
         }
     }
 
-    fn steps(&mut self, steps: usize, size: usize, durability: Durability) -> f64 {
+    fn steps(&mut self, steps: usize, bodies: &Pool, durability: Durability) -> f64 {
         let start = Instant::now();
         for _ in 0..steps {
-            self.seq = self.store.append_blocking(self.append(vec![7; size], durability)).unwrap();
+            let body = bodies.at(self.seq).to_vec();
+            self.seq = self.store.append_blocking(self.append(body, durability)).unwrap();
         }
         per_second(steps, start.elapsed())
     }
 
-    async fn steps_awaited(&mut self, steps: usize, size: usize, durability: Durability) {
+    async fn steps_awaited(&mut self, steps: usize, bodies: &Pool, durability: Durability) {
         for _ in 0..steps {
-            self.seq = self.store.append(self.append(vec![7; size], durability)).await.unwrap();
+            let body = bodies.at(self.seq).to_vec();
+            self.seq = self.store.append(self.append(body, durability)).await.unwrap();
         }
     }
 }
 
 /// Lets every run take so many steps at once, as tasks of one thread.
-fn together(runs: Vec<Run>, steps: usize, durability: Durability) -> (Vec<Run>, f64) {
+fn together(runs: Vec<Run>, steps: usize, bodies: &Pool, durability: Durability) -> (Vec<Run>, f64) {
     let waits = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let all = runs.len() * steps;
     let start = Instant::now();
@@ -98,8 +108,9 @@ fn together(runs: Vec<Run>, steps: usize, durability: Durability) -> (Vec<Run>, 
         let tasks: Vec<_> = runs
             .into_iter()
             .map(|mut run| {
+                let bodies = bodies.clone();
                 tokio::spawn(async move {
-                    run.steps_awaited(steps, 4 * KB, durability).await;
+                    run.steps_awaited(steps, &bodies, durability).await;
                     run
                 })
             })
@@ -116,7 +127,7 @@ fn together(runs: Vec<Run>, steps: usize, durability: Durability) -> (Vec<Run>, 
 /// The least that SQLite needs: one insert, one commit.
 struct Bare {
     conn: Connection,
-    pos: i64,
+    pos: u64,
 }
 
 impl Bare {
@@ -136,12 +147,12 @@ impl Bare {
         Bare { conn, pos: 0 }
     }
 
-    fn steps(&mut self, steps: usize, size: usize) -> f64 {
+    fn steps(&mut self, steps: usize, bodies: &Pool) -> f64 {
         let mut insert = self.conn.prepare("INSERT INTO event VALUES (?1, ?2)").unwrap();
         let start = Instant::now();
         for _ in 0..steps {
             self.pos += 1;
-            insert.execute(params![self.pos, vec![7_u8; size]]).unwrap();
+            insert.execute(params![self.pos as i64, bodies.at(self.pos).to_vec()]).unwrap();
         }
         per_second(steps, start.elapsed())
     }
@@ -161,42 +172,46 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn normal_against_bare(dir: &Path) {
-    let mut bare = Bare::new(&dir.join("bare-normal.db"), "NORMAL", None);
-    let store = Store::open(&dir.join("normal")).unwrap();
+fn normal_against_bare(dir: &Path, content: Content) {
+    let dir = dir.join(format!("normal-{content:?}"));
+    let bodies = Pool::new(content, 4 * KB);
+    let store = Store::open(&dir).unwrap();
+    let mut bare = Bare::new(&dir.join("bare.db"), "NORMAL", None);
     let mut bare_alike = Bare::new(&dir.join("bare-alike.db"), "NORMAL", Some(store.dir()));
     let mut blocking_run = Run::new(&store, "a");
     let mut awaited_run = vec![Run::new(&store, "b")];
     let (mut floor, mut alike, mut blocking, mut awaited) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        floor.push(bare.steps(200, 4 * KB));
-        alike.push(bare_alike.steps(200, 4 * KB));
-        blocking.push(blocking_run.steps(200, 4 * KB, Durability::Normal));
-        let (back, speed) = together(awaited_run, 200, Durability::Normal);
+        floor.push(bare.steps(200, &bodies));
+        alike.push(bare_alike.steps(200, &bodies));
+        blocking.push(blocking_run.steps(200, &bodies, Durability::Normal));
+        let (back, speed) = together(awaited_run, 200, &bodies, Durability::Normal);
         awaited_run = back;
         awaited.push(speed);
     }
     let (floor, alike) = (mean_speed(&floor), mean_speed(&alike));
     let (blocking, awaited) = (mean_speed(&blocking), mean_speed(&awaited));
-    line("bare SQLite, NORMAL, 4 KB, steps/s", format!("{floor:.0}"), "");
-    line("store, NORMAL, 4 KB, steps/s", format!("{awaited:.0}"), "");
+    println!("steps of 4 KB that survive a killed process, {content:?}");
+    line("  bare SQLite, NORMAL, steps/s", format!("{floor:.0}"), "");
+    line("  store, NORMAL, steps/s", format!("{awaited:.0}"), "");
     line("  x bare", format!("{:.2}", awaited / floor), ">= 0.7");
     line("  x bare with the store's page size and checkpoints", format!("{:.2}", awaited / alike), ">= 0.7");
     line("  x bare, waiting in place", format!("{:.2}", blocking / floor), ">= 0.7");
 }
 
 fn full_and_shared(dir: &Path) {
+    let bodies = Pool::new(Content::Records, 4 * KB);
     let mut bare = Bare::new(&dir.join("bare-full.db"), "FULL", None);
     let store = Store::open(&dir.join("full")).unwrap();
     let mut alone = vec![Run::new(&store, "alone")];
     let mut eight: Vec<Run> = (0..8).map(|n| Run::new(&store, &format!("run-{n}"))).collect();
     let (mut floor, mut one, mut shared) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        floor.push(bare.steps(40, 4 * KB));
-        let (back, speed) = together(alone, 40, Durability::Full);
+        floor.push(bare.steps(40, &bodies));
+        let (back, speed) = together(alone, 40, &bodies, Durability::Full);
         alone = back;
         one.push(speed);
-        let (back, speed) = together(eight, 40, Durability::Full);
+        let (back, speed) = together(eight, 40, &bodies, Durability::Full);
         eight = back;
         shared.push(speed);
     }
@@ -238,22 +253,25 @@ enum State {
 }
 
 /// Ten thousand steps of one run, then what it takes to load it.
-fn growth(dir: &Path, delta: usize, state: State) {
+fn growth(dir: &Path, delta: usize, content: Content, state: State) {
     const STEPS: usize = 10_000;
-    let dir = dir.join(format!("growth-{delta}-{state:?}"));
+    let dir = dir.join(format!("growth-{delta}-{content:?}-{state:?}"));
+    let bodies = Pool::new(content, delta);
     let store = Store::open(&dir).unwrap();
     let mut run = Run::new(&store, "a");
     let mut cadence = Cadence::new();
     let before = written();
     let mut costs = Vec::with_capacity(STEPS);
+    let mut deltas = 0;
     for step in 1..=STEPS {
         let start = Instant::now();
-        let mut append = run.append(vec![7; delta], Durability::Normal);
-        cadence.wrote(delta);
+        let body = bodies.at(step as u64).to_vec();
+        deltas += body.len();
+        cadence.wrote(body.len());
+        let mut append = run.append(body, Durability::Normal);
         if cadence.is_due() {
-            let size = if state == State::Grows { step * delta } else { 4 * delta };
-            let snapshot = vec![8; size];
-            append.snapshot = cadence.offer(size).then_some(snapshot);
+            let snapshot = bodies.many(if state == State::Grows { step } else { 4 });
+            append.snapshot = cadence.offer(snapshot.len()).then_some(snapshot);
         }
         run.seq = store.append_blocking(append).unwrap();
         costs.push(start.elapsed().as_secs_f64() * 1e6);
@@ -261,7 +279,7 @@ fn growth(dir: &Path, delta: usize, state: State) {
     // Closing moves the rest into the database: that is written too.
     drop((run, store));
     let bytes = written() - before;
-    println!("10,000 steps of {delta} bytes, state {state:?}");
+    println!("10,000 steps of {} bytes, {content:?}, state {state:?}", deltas / STEPS);
     let middle = |range: std::ops::Range<usize>| median(costs[range].to_vec());
     let mean = |range: std::ops::Range<usize>| costs[range.clone()].iter().sum::<f64>() / range.len() as f64;
     let (early, late) = (middle(50..250), middle(STEPS - 200..STEPS));
@@ -273,7 +291,7 @@ fn growth(dir: &Path, delta: usize, state: State) {
     // A checkpoint takes milliseconds, any other step far less than one.
     let slow = |range: std::ops::Range<usize>| costs[range].iter().filter(|cost| **cost > 3000.0).count();
     line("    steps over 3 ms in them, last and first", format!("{}, {}", slow(last), slow(first)), "");
-    let amplified = bytes as f64 / (STEPS * delta) as f64;
+    let amplified = bytes as f64 / deltas as f64;
     line("  bytes written x delta (all writes, checkpoints too)", format!("{amplified:.2}"), "<= 3");
 
     let store = Store::open(&dir).unwrap();

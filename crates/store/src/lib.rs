@@ -17,6 +17,7 @@ mod lease;
 mod log;
 mod migrate;
 mod open;
+mod pack;
 mod presence;
 mod projection;
 mod store;

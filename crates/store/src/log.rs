@@ -1,7 +1,8 @@
 //! The log of a run: append, compare, read back.
 //!
 //! A record is one blob at `run_no << 32 | seq`, so one step is one row in one B-tree. What is
-//! in the blob is left to the engine; which run has which number to `projection.rs`.
+//! in the blob is left to the engine; which run has which number to `projection.rs`; making it
+//! smaller to `pack.rs`.
 
 use std::future::Future;
 
@@ -9,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::id::{InboxId, RunId};
 
 use crate::fault::{Fault, ReadError};
+use crate::pack::{self, Packed, pack_records, pack_state};
 use crate::projection::{self, Projection};
 use crate::store::Store;
 use crate::writer::{Durability, refusal};
@@ -120,28 +122,30 @@ impl Store {
     ///
     /// Queued by the call itself, in the order of calls; the future only waits for the commit.
     pub fn append(&self, append: Append) -> impl Future<Output = Result<u64, AppendError>> + Send + use<> {
-        self.writer().ask(append.durability, move |conn| write(conn, &append))
+        let step = Step::of(append);
+        self.writer().ask(step.append.durability, move |conn| write(conn, &step))
     }
 
     /// Like [`append`](Self::append), waiting in place.
     pub fn append_blocking(&self, append: Append) -> Result<u64, AppendError> {
-        self.writer().wait(append.durability, move |conn| write(conn, &append))
+        let step = Step::of(append);
+        self.writer().wait(step.append.durability, move |conn| write(conn, &step))
     }
 
     /// The last snapshot of a run and every record after it, as of one moment.
     pub fn load(&self, run: &RunId) -> Result<Loaded, ReadError> {
         self.read(|conn| {
             let run_no = known(conn, run)?;
-            let snapshot = snapshot(conn, run_no)?;
+            let snapshot = snapshot(conn, run, run_no)?;
             let after = snapshot.as_ref().map_or(0, |record| record.seq);
-            let tail = records(conn, run_no, after + 1, usize::MAX)?;
+            let tail = records(conn, run, after + 1, usize::MAX)?;
             Ok(Loaded { snapshot, tail, epoch: lease::epoch(conn, run_no)? })
         })
     }
 
     /// The records of a run from number `seq` on, `limit` at most.
     pub fn read_from(&self, run: &RunId, seq: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
-        self.read(|conn| Ok(records(conn, known(conn, run)?, seq, limit)?))
+        self.read(|conn| records(conn, run, seq, limit))
     }
 }
 
@@ -149,9 +153,25 @@ fn known(conn: &Connection, run: &RunId) -> Result<i64, ReadError> {
     projection::number(conn, run)?.ok_or_else(|| ReadError::UnknownRun { run: run.clone() })
 }
 
+/// An append whose bodies are packed, which is done before it stands in the writer's queue.
+struct Step {
+    /// Without its bodies and its snapshot.
+    append: Append,
+    bodies: Vec<Packed>,
+    snapshot: Option<Packed>,
+}
+
+impl Step {
+    fn of(mut append: Append) -> Step {
+        let bodies = pack_records(std::mem::take(&mut append.bodies));
+        let snapshot = append.snapshot.take().map(pack_state);
+        Step { append, bodies, snapshot }
+    }
+}
+
 /// Appends inside the writer's transaction.
-fn write(conn: &Connection, append: &Append) -> Result<u64, AppendError> {
-    let run = &append.run;
+fn write(conn: &Connection, step: &Step) -> Result<u64, AppendError> {
+    let (append, run) = (&step.append, &step.append.run);
     let Some(Standing { run_no, current, found }) = standing(conn, run)? else {
         return Err(AppendError::UnknownRun { run: run.clone() });
     };
@@ -162,26 +182,26 @@ fn write(conn: &Connection, append: &Append) -> Result<u64, AppendError> {
         let expected = append.expected_seq;
         return Err(AppendError::Stale { run: run.clone(), expected, found });
     }
-    let last = found + append.bodies.len() as u64;
+    let last = found + step.bodies.len() as u64;
     if last > LAST_SEQ {
         return Err(AppendError::LogFull { run: run.clone() });
     }
-    insert(conn, run_no, found, &append.bodies)?;
+    insert(conn, run_no, found, &step.bodies)?;
     take(conn, run_no, append, last)?;
     if let Some(projection) = &append.projection {
         projection::update(conn, run_no, projection)?;
     }
-    if let Some(body) = &append.snapshot {
+    if let Some(body) = &step.snapshot {
         keep_snapshot(conn, run_no, last, body)?;
     }
     Ok(last)
 }
 
 /// Inserts records after number `after`. A number that is taken collides on the key.
-pub(crate) fn insert(conn: &Connection, run_no: i64, after: u64, bodies: &[Vec<u8>]) -> rusqlite::Result<()> {
-    let mut insert = conn.prepare_cached("INSERT INTO event (pos, body) VALUES (?1, ?2)")?;
+pub(crate) fn insert(conn: &Connection, run_no: i64, after: u64, bodies: &[Packed]) -> rusqlite::Result<()> {
+    let mut insert = conn.prepare_cached("INSERT INTO event (pos, body, packed) VALUES (?1, ?2, ?3)")?;
     for (seq, body) in (after + 1..).zip(bodies) {
-        insert.execute(params![position(run_no, seq), body])?;
+        insert.execute(params![position(run_no, seq), body.bytes, body.how])?;
     }
     Ok(())
 }
@@ -195,16 +215,19 @@ fn take(conn: &Connection, run_no: i64, append: &Append, seq: u64) -> Result<(),
     Ok(())
 }
 
-fn keep_snapshot(conn: &Connection, run_no: i64, seq: u64, body: &[u8]) -> rusqlite::Result<()> {
-    conn.prepare_cached("REPLACE INTO snapshot (run_no, seq, body) VALUES (?1, ?2, ?3)")?
-        .execute(params![run_no, signed(seq), body])?;
+fn keep_snapshot(conn: &Connection, run_no: i64, seq: u64, body: &Packed) -> rusqlite::Result<()> {
+    conn.prepare_cached("REPLACE INTO snapshot (run_no, seq, body, packed) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![run_no, signed(seq), body.bytes, body.how])?;
     Ok(())
 }
 
-fn snapshot(conn: &Connection, run_no: i64) -> rusqlite::Result<Option<Record>> {
-    conn.prepare_cached("SELECT seq, body FROM snapshot WHERE run_no = ?1")?
-        .query_row([run_no], |row| Ok(Record { seq: unsigned(row.get(0)?), body: row.get(1)? }))
-        .optional()
+fn snapshot(conn: &Connection, run: &RunId, run_no: i64) -> Result<Option<Record>, ReadError> {
+    let mut query = conn.prepare_cached("SELECT seq, body, packed FROM snapshot WHERE run_no = ?1")?;
+    let mut rows = query.query([run_no])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let seq = unsigned(row.get(0)?);
+    let body = pack::read(row)?.map_err(|damage| damaged(format!("the snapshot of run `{run}` {damage}")))?;
+    Ok(Some(Record { seq, body }))
 }
 
 /// Where a run stands before an append.
@@ -233,14 +256,26 @@ fn standing(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<Standing>
     .optional()
 }
 
-fn records(conn: &Connection, run_no: i64, from: u64, limit: usize) -> rusqlite::Result<Vec<Record>> {
+fn records(conn: &Connection, run: &RunId, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+    let run_no = known(conn, run)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let first = position(run_no, from.min(LAST_SEQ));
-    conn.prepare_cached("SELECT pos, body FROM event WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos LIMIT ?3")?
-        .query_map([first, position(run_no, LAST_SEQ), limit], |row| {
-            Ok(Record { seq: seq_of(row.get(0)?), body: row.get(1)? })
-        })?
-        .collect()
+    let mut query = conn.prepare_cached(
+        "SELECT pos, body, packed FROM event WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos LIMIT ?3",
+    )?;
+    let mut rows = query.query([first, position(run_no, LAST_SEQ), limit])?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        let seq = seq_of(row.get(0)?);
+        let body = pack::read(row)?;
+        let body = body.map_err(|damage| damaged(format!("record {seq} of run `{run}` {damage}")))?;
+        records.push(Record { seq, body });
+    }
+    Ok(records)
+}
+
+fn damaged(detail: String) -> ReadError {
+    ReadError::Fault(Fault::Corrupt { detail })
 }
 
 fn position(run_no: i64, seq: u64) -> i64 {

@@ -13,8 +13,11 @@ use rusqlite::Connection;
 use crate::fault::Fault;
 
 /// The steps, the first of which makes version 1.
-const STEPS: &[&str] =
-    &[include_str!("../migrations/0001_log.sql"), include_str!("../migrations/0002_input_and_machine.sql")];
+const STEPS: &[&str] = &[
+    include_str!("../migrations/0001_log.sql"),
+    include_str!("../migrations/0002_input_and_machine.sql"),
+    include_str!("../migrations/0003_packed.sql"),
+];
 
 /// The schema this build reads and writes.
 pub(crate) const LATEST: u32 = STEPS.len() as u32;

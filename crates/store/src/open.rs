@@ -17,15 +17,20 @@ use crate::filesystem;
 use crate::migrate::{self, LATEST, MigrateError};
 use crate::presence::Presence;
 
+/// How much of the file the reader maps: a run has many small pages, and a call for each would
+/// be most of what resuming it costs.
+const MAPPED: u32 = 256 * 1024 * 1024;
+
 /// How long a statement waits for another process that writes.
 const BUSY: Duration = Duration::from_secs(10);
 /// How long opening waits for another process that migrates, or that has to end first.
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A commit writes whole pages to the write-ahead log, so small pages keep what is written near
-/// what was changed (see `examples/bench_log.rs`).
-const PAGE_SIZE: u32 = 1024;
+/// A commit writes whole pages to the write-ahead log, so the smallest pages there are keep what is
+/// written near what was changed (see `examples/bench_log.rs`). A database keeps the pages it was
+/// made with.
+const PAGE_SIZE: u32 = 512;
 /// Pages in the write-ahead log before they are moved into the database: 8 MB.
 const CHECKPOINT_PAGES: u32 = 8 * 1024 * 1024 / PAGE_SIZE;
 
@@ -280,5 +285,6 @@ fn as_writer(conn: Connection) -> rusqlite::Result<Connection> {
 
 fn as_reader(conn: Connection) -> rusqlite::Result<Connection> {
     conn.pragma_update(None, "query_only", true)?;
+    conn.pragma_update_and_check(None, "mmap_size", MAPPED, |_| Ok(()))?;
     Ok(conn)
 }

@@ -9,6 +9,7 @@ use windlass_core::id::RunId;
 use crate::fault::{Fault, ReadError};
 use crate::lease::{self, Lease, LeaseError};
 use crate::log;
+use crate::pack::{Packed, pack_records};
 use crate::store::{Store, is_plain};
 use crate::writer::{Durability, refusal};
 
@@ -101,7 +102,7 @@ pub enum Found {
 
 impl Store {
     /// Makes a run with its first records and owns it, in one commit that survives power loss.
-    pub fn create_run(&self, new: NewRun) -> Result<Lease, CreateError> {
+    pub fn create_run(&self, mut new: NewRun) -> Result<Lease, CreateError> {
         if !is_plain(&new.id) {
             return Err(CreateError::BadName { run: new.id });
         }
@@ -109,7 +110,8 @@ impl Store {
             LeaseError::Held { run, .. } => CreateError::Exists { run },
             other => other.into(),
         })?;
-        let epoch = self.writer().wait(Durability::Full, move |conn| insert(conn, &new))?;
+        let bodies = pack_records(std::mem::take(&mut new.bodies));
+        let epoch = self.writer().wait(Durability::Full, move |conn| insert(conn, &new, &bodies))?;
         Ok(Lease::new(lock, epoch))
     }
 
@@ -169,7 +171,7 @@ pub(crate) fn update(conn: &Connection, run_no: i64, to: &Projection) -> rusqlit
     Ok(())
 }
 
-fn insert(conn: &Connection, new: &NewRun) -> Result<u64, CreateError> {
+fn insert(conn: &Connection, new: &NewRun, bodies: &[Packed]) -> Result<u64, CreateError> {
     if number(conn, &new.id)?.is_some() {
         return Err(CreateError::Exists { run: new.id.clone() });
     }
@@ -186,7 +188,7 @@ fn insert(conn: &Connection, new: &NewRun) -> Result<u64, CreateError> {
     )?
     .execute(params![run_no, new.id.as_str()])?;
     update(conn, run_no, &new.projection)?;
-    log::insert(conn, run_no, 0, &new.bodies)?;
+    log::insert(conn, run_no, 0, bodies)?;
     Ok(lease::claim(conn, run_no)?)
 }
 

@@ -58,6 +58,38 @@ fn loading_gives_the_last_snapshot_and_only_what_came_after_it() {
 }
 
 #[test]
+fn a_damaged_record_or_snapshot_is_named_and_the_rest_is_still_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let lease = store.create_run(new_run("a")).unwrap();
+    let text = b"{\"type\":\"hook_asked\",\"tool\":\"Bash\"},".repeat(25);
+    store.append_blocking(step("a", 1, &lease, &text)).unwrap();
+    store.append_blocking(step("a", 2, &lease, &text)).unwrap();
+    let db = raw(&dir.path().join("windlass.db"));
+    let stored = "SELECT length(body) FROM event WHERE pos = 1 << 32 | 2";
+    let stored: u32 = db.query_row(stored, [], |row| row.get(0)).unwrap();
+    assert!(stored < text.len() as u32 / 2, "{stored} bytes are stored for {}", text.len());
+    assert_eq!(bodies(&store, "a"), [b"first".to_vec(), text.clone(), text.clone()]);
+
+    for wrong in ["x'FFFFFFFF00'", "x'00'", "x''", "substr(body, 1, 40)", "'text'"] {
+        let whole: Vec<u8> =
+            db.query_row("SELECT body FROM event WHERE pos = 1 << 32 | 2", [], |row| row.get(0)).unwrap();
+        db.execute_batch(&format!("UPDATE event SET body = {wrong} WHERE pos = 1 << 32 | 2")).unwrap();
+        let refused = store.load(&run("a")).unwrap_err().to_string();
+        assert!(refused.contains("damaged: record 2 of run `a` "), "{wrong}: {refused}");
+        assert_eq!(store.read_from(&run("a"), 3, 1).unwrap(), [Record { seq: 3, body: text.clone() }]);
+        db.execute("UPDATE event SET body = ?1 WHERE pos = 1 << 32 | 2", [whole]).unwrap();
+    }
+
+    let with_state = Append { snapshot: Some(text.clone()), ..step("a", 3, &lease, b"4") };
+    store.append_blocking(with_state).unwrap();
+    assert_eq!(store.load(&run("a")).unwrap().snapshot, Some(Record { seq: 4, body: text }));
+    db.execute_batch("UPDATE snapshot SET packed = 7").unwrap();
+    let refused = store.load(&run("a")).unwrap_err().to_string();
+    assert!(refused.contains("the snapshot of run `a` is packed in a way"), "{refused}");
+}
+
+#[test]
 fn runs_do_not_see_each_others_records() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
