@@ -1,6 +1,6 @@
 //! Supervising 200 children that each print fifty 1 KB lines a second: our watcher and parser
 //! against a bare epoll reader over pipes, in one run. Prints CPU per 100,000 events, the ratio,
-//! what was dropped, and the peak memory of the supervisor.
+//! what was dropped, how often the supervisor was woken, and its peak memory.
 //!
 //! `cargo run --release -p windlass-peers --example bench_supervise [CHILDREN] [SECONDS]`
 #![allow(
@@ -16,7 +16,7 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::epoll;
 use rustix::fs::{FlockOperation, flock};
@@ -27,11 +27,14 @@ use windlass_peers::child::ChildState;
 use windlass_peers::tail::{TailEvent, Watcher};
 
 const A_SECOND: u64 = 50;
+const BETWEEN_LINES: Duration = Duration::from_millis(1000 / A_SECOND);
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
-        Some("child") => child(args[1].parse().unwrap(), args.get(2).map(Path::new)),
+        Some("child") => {
+            child(args[1].parse().unwrap(), args[2].parse().unwrap(), args.get(3).map(Path::new))
+        }
         Some("epoll") => epoll_reader(args[1].parse().unwrap(), args[2].parse().unwrap()),
         Some("watcher") => watcher(args[1].parse().unwrap(), args[2].parse().unwrap()),
         _ => compare(&args),
@@ -61,12 +64,29 @@ fn line(n: u64) -> String {
     ) + "\n"
 }
 
+/// A child's own moment within the 20 ms between its lines, by its number alone: real children
+/// know nothing of each other, so their lines must not come in step, nor neatly one after another.
+fn phase(number: u64) -> Duration {
+    let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    Duration::from_nanos((x ^ (x >> 31)) % BETWEEN_LINES.as_nanos() as u64)
+}
+
+/// How long until the clock is at this phase again.
+fn until(phase: Duration) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let gone = now.as_nanos() % BETWEEN_LINES.as_nanos();
+    let wait = BETWEEN_LINES + phase - Duration::from_nanos(gone as u64);
+    Duration::from_nanos((wait.as_nanos() % BETWEEN_LINES.as_nanos()) as u64)
+}
+
 /// Prints its lines on time, then says that it has ended.
-fn child(seconds: u64, dir: Option<&Path>) {
-    let start = Instant::now();
+fn child(number: u64, seconds: u64, dir: Option<&Path>) {
+    let start = Instant::now() + until(phase(number));
     let mut out = std::io::stdout();
     for n in 0..seconds * A_SECOND {
-        let due = start + Duration::from_millis(1000 / A_SECOND) * u32::try_from(n).unwrap();
+        let due = start + BETWEEN_LINES * u32::try_from(n).unwrap();
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         out.write_all(line(n).as_bytes()).unwrap();
     }
@@ -77,19 +97,47 @@ fn child(seconds: u64, dir: Option<&Path>) {
     }
 }
 
-fn start(seconds: u64, dir: Option<&Path>, out: Stdio) -> Child {
+fn start(number: usize, seconds: u64, dir: Option<&Path>, out: Stdio) -> Child {
     let mut command = Command::new(own());
-    command.args(["child", &seconds.to_string()]).args(dir).stdout(out).stdin(Stdio::null());
+    command
+        .args(["child", &number.to_string(), &seconds.to_string()])
+        .args(dir)
+        .stdout(out)
+        .stdin(Stdio::null());
     command.spawn().unwrap()
 }
 
-fn report(name: &str, cpu: Duration, events: u64, expected: u64) {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let peak = status.lines().find(|l| l.starts_with("VmHWM")).unwrap().split_whitespace().nth(1).unwrap();
-    let per = cpu.as_secs_f64() * 100_000.0 / events as f64;
+fn report(name: &str, since: &Spent, events: u64, expected: u64) {
+    let now = Spent::so_far();
+    let per = (now.cpu - since.cpu).as_secs_f64() * 100_000.0 / events as f64;
     let dropped = expected - events;
-    let peak = peak.parse::<f64>().unwrap() / 1024.0;
-    println!("{name} {per:.3} CPU s/100k events, {events} events, {dropped} dropped, peak {peak:.1} MB");
+    let wakeups = now.wakeups - since.wakeups;
+    let lines = events as f64 / wakeups as f64;
+    let peak = status("VmHWM") as f64 / 1024.0;
+    println!(
+        "{name} {per:.3} CPU s/100k events, {events} events, {dropped} dropped, \
+         {wakeups} wake-ups ({lines:.1} lines each), peak {peak:.1} MB"
+    );
+}
+
+/// A number from what the kernel says of this process.
+fn status(name: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// What this process, which has one thread, used.
+struct Spent {
+    cpu: Duration,
+    /// It slept and was woken.
+    wakeups: u64,
+}
+
+impl Spent {
+    fn so_far() -> Spent {
+        Spent { cpu: cpu(), wakeups: status("voluntary_ctxt_switches") }
+    }
 }
 
 fn cpu() -> Duration {
@@ -102,13 +150,13 @@ fn cpu() -> Duration {
 }
 
 fn epoll_reader(count: usize, seconds: u64) {
-    let mut children: Vec<Child> = (0..count).map(|_| start(seconds, None, Stdio::piped())).collect();
+    let mut children: Vec<Child> = (0..count).map(|n| start(n, seconds, None, Stdio::piped())).collect();
     let pipes: Vec<_> = children.iter_mut().map(|c| c.stdout.take().unwrap()).collect();
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
     for (n, pipe) in pipes.iter().enumerate() {
         epoll::add(&poll, pipe, epoll::EventData::new_u64(n as u64), epoll::EventFlags::IN).unwrap();
     }
-    let before = cpu();
+    let before = Spent::so_far();
     let (mut open, mut lines) = (count, 0);
     let mut ready = Vec::with_capacity(256);
     let mut buffer = vec![0_u8; 65536];
@@ -125,7 +173,7 @@ fn epoll_reader(count: usize, seconds: u64) {
             lines += memchr::memchr_iter(b'\n', &buffer[..got]).count() as u64;
         }
     }
-    report("epoll", cpu() - before, lines, count as u64 * seconds * A_SECOND);
+    report("epoll", &before, lines, count as u64 * seconds * A_SECOND);
     children.iter_mut().for_each(|c| drop(c.wait()));
 }
 
@@ -139,11 +187,11 @@ fn watcher(count: usize, seconds: u64) {
         let lock = File::create(dir.join(files::LOCK)).unwrap();
         flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
         let out = OpenOptions::new().create(true).append(true).open(dir.join(files::STDOUT)).unwrap();
-        children.push(start(seconds, Some(&dir), out.into()));
+        children.push(start(n, seconds, Some(&dir), out.into()));
         dirs.push(dir);
         locks.push(lock);
     }
-    let before = cpu();
+    let before = Spent::so_far();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let events = runtime.block_on(async {
         let watcher = Watcher::start().unwrap();
@@ -157,7 +205,7 @@ fn watcher(count: usize, seconds: u64) {
         }
         sum
     });
-    report("watcher", cpu() - before, events, count as u64 * seconds * A_SECOND);
+    report("watcher", &before, events, count as u64 * seconds * A_SECOND);
     children.iter_mut().for_each(|c| drop(c.wait()));
 }
 

@@ -1,7 +1,7 @@
 //! The output of children, read from append-only files as it grows.
 //!
 //! [`Tail`] reads one file from an offset, whole lines at a time. [`Watcher`] does it for many
-//! children: inotify marks folders dirty, dirty ones are read every 20 ms, and the end of a
+//! children: inotify marks folders dirty, dirty ones are read together every 20 ms, and the end of a
 //! child is noticed by its exit file or its freed lock. What a line means is
 //! [`crate::agent`]'s.
 

@@ -9,11 +9,11 @@ use windlass_peers::agent::claude::parse::parse_lines;
 use windlass_peers::agent::{AgentEvent, Over, Transcript};
 
 fn exit(code: i32) -> Exit {
-    Exit { v: 1, code: Some(code), signal: None, ended_by: None, spawn_error: None }
+    Exit { v: 1, code: Some(code), signal: None, ended_by: None, spawn_error: None, too_much_output: false }
 }
 
 fn killed(signal: i32) -> Exit {
-    Exit { v: 1, code: None, signal: Some(signal), ended_by: None, spawn_error: None }
+    Exit { v: 1, code: None, signal: Some(signal), ended_by: None, spawn_error: None, too_much_output: false }
 }
 
 fn events(stream: &str) -> Vec<AgentEvent> {

@@ -92,7 +92,9 @@ impl Transcript {
                 last.push('\n');
                 last.push_str(text);
             }
-            _ => self.last_text = Some(text.to_owned()),
+            // Its memory serves again.
+            Some(last) => text.clone_into(last),
+            None => self.last_text = Some(text.to_owned()),
         }
         message_id.clone_into(&mut self.last_message_id);
     }

@@ -1,0 +1,119 @@
+//! What the agent says, thinks and asks its tools to do.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use windlass_core::agent::AgentEvent;
+
+use super::content::{Blocks, Tokens, shorten};
+
+/// How much of a tool's input is kept for people.
+const SHOWN: usize = 200;
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    /// Known already; here so that a second one is an error.
+    #[serde(rename = "type")]
+    _kind: IgnoredAny,
+    #[serde(borrow, default)]
+    message: Option<Message<'a>>,
+    #[serde(default)]
+    parent_tool_use_id: Option<IgnoredAny>,
+    #[serde(default)]
+    is_api_error_message: bool,
+    #[serde(default)]
+    api_error_status: Option<u16>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    content: Blocks<Block<'a>>,
+    #[serde(default)]
+    usage: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    thinking: Option<String>,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+}
+
+pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
+    let line: Line<'_> = serde_json::from_str(line)?;
+    let Some(message) = line.message else { return Ok(()) };
+    let side = line.parent_tool_use_id.is_some();
+    let error = match line.error.filter(|_| line.is_api_error_message) {
+        Some(word) => serde_json::from_str::<Option<String>>(word.get())?.unwrap_or_default(),
+        None => String::new(),
+    };
+    for block in message.content.0 {
+        out.push(match line.is_api_error_message {
+            true => AgentEvent::ApiError {
+                status: line.api_error_status,
+                error: error.clone(),
+                text: block.text.unwrap_or_default(),
+            },
+            false => block.event(&message.id, side),
+        });
+    }
+    if let Some(tokens) = message.usage {
+        out.push(AgentEvent::Spent { message_id: message.id.into_owned(), usage: tokens.usage() });
+    }
+    Ok(())
+}
+
+impl Block<'_> {
+    fn event(self, message_id: &str, side: bool) -> AgentEvent {
+        match self.kind.as_ref() {
+            "text" => AgentEvent::Text {
+                text: self.text.unwrap_or_default(),
+                message_id: message_id.to_owned(),
+                side,
+            },
+            "thinking" => AgentEvent::Thinking { text: self.thinking.unwrap_or_default(), side },
+            "tool_use" => AgentEvent::ToolUse {
+                id: self.id.unwrap_or_default(),
+                name: self.name.unwrap_or_default(),
+                summary: self.input.map(summarise).unwrap_or_default(),
+                side,
+            },
+            other => AgentEvent::Unknown { what: format!("assistant/{other}") },
+        }
+    }
+}
+
+/// The one field of a tool's input that tells most, else its whole text, shortened.
+fn summarise(input: &RawValue) -> String {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Telling {
+        command: Option<String>,
+        file_path: Option<String>,
+        path: Option<String>,
+        url: Option<String>,
+        query: Option<String>,
+        pattern: Option<String>,
+        skill: Option<String>,
+    }
+    let told: Telling = serde_json::from_str(input.get()).unwrap_or_default();
+    let told = [told.command, told.file_path, told.path, told.url, told.query, told.pattern, told.skill];
+    let text = told.into_iter().flatten().next();
+    shorten(text.as_deref().unwrap_or(input.get()), SHOWN)
+}

@@ -1,0 +1,99 @@
+//! What messages of several kinds are made of: blocks, token counts, shortened text.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use windlass_core::usage::Usage;
+
+/// A list of blocks. The content of a message may also be a text, or what we do not know: then
+/// there are none.
+pub(super) struct Blocks<T>(pub(super) Vec<T>);
+
+impl<T> Default for Blocks<T> {
+    fn default() -> Self {
+        Blocks(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Blocks<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(BlocksVisitor(PhantomData))
+    }
+}
+
+struct BlocksVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for BlocksVisitor<T> {
+    type Value = Blocks<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a content")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut blocks = Vec::new();
+        while let Some(block) = list.next_element()? {
+            blocks.push(block);
+        }
+        Ok(Blocks(blocks))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_map(map).map(|_| Blocks::default())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(Blocks::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Blocks::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Blocks::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Blocks::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Blocks::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Blocks::default())
+    }
+}
+
+#[derive(serde::Deserialize, Default, Clone, Copy)]
+#[serde(default)]
+pub(super) struct Tokens {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+}
+
+impl Tokens {
+    pub(super) fn usage(self) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.unwrap_or_default(),
+            output_tokens: self.output_tokens.unwrap_or_default(),
+            cache_read_tokens: self.cache_read_input_tokens.unwrap_or_default(),
+            cache_write_tokens: self.cache_creation_input_tokens.unwrap_or_default(),
+            cost_usd: None,
+        }
+    }
+}
+
+/// At most `max` bytes, cut at a character.
+pub(crate) fn shorten(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let end = (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    format!("{}…", text.get(..end).unwrap_or_default())
+}

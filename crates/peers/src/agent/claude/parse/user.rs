@@ -1,0 +1,92 @@
+//! What the agent's tools gave. The rest of what comes in the user's name says nothing to us.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use windlass_core::agent::AgentEvent;
+
+use super::content::{Blocks, shorten};
+
+/// How much of a tool's result is kept for people.
+const SHOWN: usize = 4 * 1024;
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    /// Known already; here so that a second one is an error.
+    #[serde(rename = "type")]
+    _kind: IgnoredAny,
+    #[serde(borrow, default)]
+    message: Option<Message<'a>>,
+    #[serde(default)]
+    parent_tool_use_id: Option<IgnoredAny>,
+    #[serde(borrow, default)]
+    tool_result_meta: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    content: Blocks<Block<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    tool_use_id: Option<String>,
+    /// Read apart: a result of a form we do not know has no text, but the call was made.
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(default)]
+    is_error: Option<bool>,
+}
+
+pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
+    let line: Line<'_> = serde_json::from_str(line)?;
+    let Some(message) = line.message else { return Ok(()) };
+    let decided = decided_calls(line.tool_result_meta);
+    for block in message.content.0.into_iter().filter(|block| block.kind == "tool_result") {
+        let id = block.tool_use_id.unwrap_or_default();
+        let is_error = block.is_error.unwrap_or_default();
+        out.push(AgentEvent::ToolResult {
+            was_decided: !is_error || decided.contains(&id),
+            id,
+            is_error,
+            text: block.content.map(result_text).unwrap_or_default(),
+            side: line.parent_tool_use_id.is_some(),
+        });
+    }
+    Ok(())
+}
+
+/// The calls for which the CLI says that a permission decision was made.
+fn decided_calls(meta: Option<&RawValue>) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Meta {
+        id: String,
+        #[serde(default)]
+        permission_decision: Option<IgnoredAny>,
+    }
+    let list: Vec<Meta> = meta.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default();
+    list.into_iter().filter(|m| m.permission_decision.is_some()).map(|m| m.id).collect()
+}
+
+/// A text, or a list of parts of which some are text.
+fn result_text(content: &RawValue) -> String {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    #[derive(Deserialize)]
+    struct Part<'a> {
+        #[serde(borrow, default)]
+        text: Option<Text<'a>>,
+    }
+    if let Ok(Text(text)) = serde_json::from_str(content.get()) {
+        return shorten(&text, SHOWN);
+    }
+    let parts: Blocks<Part<'_>> = serde_json::from_str(content.get()).unwrap_or_default();
+    let texts: Vec<_> = parts.0.into_iter().filter_map(|part| part.text).map(|Text(text)| text).collect();
+    shorten(&texts.join("\n"), SHOWN)
+}
