@@ -45,6 +45,9 @@ pub struct Rules {
     pub deny: Vec<String>,
     /// A person, or the policy, decides.
     pub ask: Vec<String>,
+    /// Where it is said, nothing else may be used: the tools of an agent entity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only: Option<Vec<String>>,
 }
 
 /// What the rules say of one call.
@@ -96,10 +99,16 @@ pub fn decide(isolation: Isolation, rules: &Rules, tool: &str, input: &Value) ->
             ),
         };
     }
+    if let Some(only) = &rules.only
+        && !only.iter().any(|rule| grants(rule, tool, input))
+    {
+        let reason = format!("{tool} is not among the tools this agent may use; do without it");
+        return Ruling::Deny { reason };
+    }
     if rules.ask.iter().any(|rule| matches(rule, tool, input)) {
         return Ruling::Ask;
     }
-    if rules.allow.is_empty() || rules.allow.iter().any(|rule| matches(rule, tool, input)) {
+    if rules.allow.is_empty() || rules.allow.iter().any(|rule| grants(rule, tool, input)) {
         return Ruling::Allow;
     }
     Ruling::Ask
@@ -118,20 +127,47 @@ fn in_preset(isolation: Isolation, tool: &str) -> bool {
     }
 }
 
-/// Whether a rule speaks of this call: `Name`, `prefix*`, `mcp__server__*`, `Bash(git *)`.
+/// Whether a rule speaks of this call: `Name`, `prefix*`, `mcp__server__*`, `Bash(git *)`. It
+/// speaks of a command line when it speaks of any command in it.
 fn matches(rule: &str, tool: &str, input: &Value) -> bool {
-    let Some((name, pattern)) = rule.strip_suffix(')').and_then(|r| r.split_once('(')) else {
-        return glob(canonical(rule), tool);
-    };
-    if !glob(canonical(name), tool) {
-        return false;
+    let Some((name, pattern)) = pattern_of(rule) else { return glob(canonical(rule), tool) };
+    let Some(subject) = subject(input).filter(|_| glob(canonical(name), tool)) else { return false };
+    fits(pattern, subject) || (tool == "Bash" && commands(subject).any(|command| fits(pattern, command)))
+}
+
+/// Whether a rule lets this call pass: a command line only when it lets every command in it
+/// pass, so that `git log; rm -rf .` is not a `git` command.
+fn grants(rule: &str, tool: &str, input: &Value) -> bool {
+    let Some((name, pattern)) = pattern_of(rule) else { return glob(canonical(rule), tool) };
+    let Some(subject) = subject(input).filter(|_| glob(canonical(name), tool)) else { return false };
+    match tool {
+        "Bash" => !writes(subject) && commands(subject).all(|command| fits(pattern, command)),
+        _ => fits(pattern, subject),
     }
-    let Some(subject) = subject(input) else { return false };
+}
+
+/// The name and the pattern of `Name(pattern)`.
+fn pattern_of(rule: &str) -> Option<(&str, &str)> {
+    rule.strip_suffix(')').and_then(|rule| rule.split_once('('))
+}
+
+fn fits(pattern: &str, subject: &str) -> bool {
     // `Bash(git:*)` is how Claude Code writes a prefix.
     match pattern.strip_suffix(":*") {
         Some(prefix) => subject == prefix || subject.starts_with(&format!("{prefix} ")),
         None => glob(pattern, subject),
     }
+}
+
+/// The commands of a command line, cut wherever a shell could begin another one: too often
+/// (within quotes too) rather than too seldom.
+fn commands(line: &str) -> impl Iterator<Item = &str> {
+    line.split([';', '&', '|', '\n', '`', '(', ')', '{', '}']).map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// Whether a command line sends its output into a file.
+fn writes(line: &str) -> bool {
+    line.contains('>')
 }
 
 /// The part of an input a pattern in brackets speaks of.
@@ -203,7 +239,7 @@ mod tests {
         let rules = Rules {
             allow: vec!["Bash".into(), "WebFetch".into()],
             deny: vec!["Bash(git push*)".into()],
-            ask: vec![],
+            ..Rules::default()
         };
         let push = json!({"command": "git push origin"});
         assert!(matches!(decide(Isolation::Strict, &rules, "Bash", &push), Ruling::Deny { .. }));
@@ -229,6 +265,36 @@ mod tests {
         assert!(matches("Bash(git:*)", "Bash", &git));
         assert!(!matches("Bash(git:*)", "Bash", &json!({"command": "gitk"})));
         assert!(!matches("Bash(npm *)", "Bash", &git));
+    }
+
+    #[test]
+    fn only_the_tools_of_an_agent_may_be_used() {
+        let only = Some(vec!["Read".to_owned(), "Bash(git log:*)".to_owned()]);
+        let rules = Rules { only, ..Rules::default() };
+        let ruling = |tool, input| decide(Isolation::Minimal, &rules, tool, &input);
+        assert_eq!(ruling("Read", json!({})), Ruling::Allow);
+        assert_eq!(ruling("TodoWrite", json!({})), Ruling::Allow);
+        assert_eq!(ruling("Bash", json!({"command": "git log -3"})), Ruling::Allow);
+        assert!(matches!(ruling("Bash", json!({"command": "git push"})), Ruling::Deny { .. }));
+        assert!(matches!(ruling("Edit", json!({})), Ruling::Deny { .. }));
+    }
+
+    #[test]
+    fn a_command_line_is_as_good_as_its_worst_command() {
+        let rules = Rules {
+            allow: vec!["Bash(git:*)".into()],
+            deny: vec!["Bash(git push*)".into()],
+            ..Rules::default()
+        };
+        let ruling = |line: &str| decide(Isolation::Minimal, &rules, "Bash", &json!({"command": line}));
+        assert_eq!(ruling("git log && git status"), Ruling::Allow);
+        for line in ["git log; rm -rf .", "git log | sh", "git log $(evil)", "git log `evil`", "git log > x"]
+        {
+            assert_eq!(ruling(line), Ruling::Ask, "{line}");
+        }
+        for line in ["git push", "cd x && git push", "true\ngit push origin"] {
+            assert!(matches!(ruling(line), Ruling::Deny { .. }), "{line}");
+        }
     }
 
     #[test]

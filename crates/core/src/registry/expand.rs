@@ -1,0 +1,231 @@
+//! Puts arguments into an entity's text.
+//!
+//! One pass: what arguments contain is never looked at again, and all else stays byte for byte.
+//! Running the commands and reading the files that a text asks for is the runtime's.
+//!
+//! `$ARGUMENTS` is the arguments as they were given, `$1` (Claude: `$0`) a word of them; Gemini
+//! writes `{{args}}`. A backslash or another `$` before a mark protects it, and both stay. A longer
+//! word (`$ARGUMENTSX`, `$HOME`) and a price (`$1.50`, `$100`) are just text. Where a text has no
+//! place for arguments they follow at its end.
+
+use super::dialect::Dialect;
+use super::shell::Quotes;
+use super::template::{Marks, Part, Slot, parse};
+use super::words::split;
+use crate::entity::{Entity, Kind, Provider};
+
+/// An entity's text with the arguments in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expanded {
+    /// Its pieces, in order.
+    pub pieces: Vec<Piece>,
+}
+
+/// A piece of a text.
+///
+/// Commands and files are those that the entity's own text asks for, never those that its arguments
+/// speak of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Plain text.
+    Text(String),
+    /// A shell command whose output belongs here.
+    Shell {
+        /// The command, for a shell; arguments in it are quoted.
+        command: String,
+        /// How it stands in the text.
+        written: String,
+    },
+    /// A file whose content belongs here, if there is such a file.
+    File {
+        /// Its path as it was written; nothing is known about where it leads.
+        path: String,
+        /// How it stands in the text.
+        written: String,
+    },
+}
+
+impl Piece {
+    /// How it stands in the text.
+    pub fn written(&self) -> &str {
+        match self {
+            Piece::Text(text) => text,
+            Piece::Shell { written, .. } | Piece::File { written, .. } => written,
+        }
+    }
+}
+
+impl Expanded {
+    /// The whole text, with commands and files as they are written. It must not be read for them
+    /// again: the arguments in it may look like some.
+    pub fn text(&self) -> String {
+        self.pieces.iter().map(Piece::written).collect()
+    }
+
+    fn push_text(&mut self, text: &str) {
+        match self.pieces.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Piece::Text(last)) => last.push_str(text),
+            _ => self.pieces.push(Piece::Text(text.to_owned())),
+        }
+    }
+}
+
+/// Puts arguments into an entity's text.
+///
+/// An agent's text is a system prompt and the arguments are the user's message: only the plugin's
+/// folder is put into it.
+pub fn expand(entity: &Entity, args: &str) -> Expanded {
+    let dialect = Dialect::of(entity);
+    let parts = parse(&entity.prompt, dialect);
+    let mut filling = Filling {
+        args,
+        words: split(args),
+        rest_from: dialect.last_takes_rest.then(|| highest(&parts)).flatten(),
+        root: entity.source.plugin.as_ref().map_or("", |plugin| &plugin.root),
+        nothing: if entity.kind == Kind::Skill { "[no arguments]" } else { "" },
+        shell_takes_one: entity.source.provider == Provider::Gemini,
+        is_used: false,
+    };
+    let mut expanded = Expanded { pieces: Vec::new() };
+    for part in &parts {
+        filling.put(part, &mut expanded);
+    }
+    if entity.kind != Kind::Agent && !filling.is_used && !args.trim().is_empty() {
+        append(args, &mut expanded);
+    }
+    expanded
+}
+
+/// The highest number of a word in a text.
+fn highest(parts: &[Part<'_>]) -> Option<usize> {
+    let number = |part: &Part<'_>| match part {
+        Part::Slot(Slot::Word(number), _) => Some(*number),
+        Part::Slot(Slot::All | Slot::Root, _) | Part::Text(_) => None,
+        Part::Shell(_, inner) | Part::File(_, inner) => highest(inner),
+    };
+    parts.iter().filter_map(number).max()
+}
+
+/// Arguments that a text has no place for follow it after a blank line.
+fn append(args: &str, expanded: &mut Expanded) {
+    let last = expanded.pieces.last().map(Piece::written);
+    let gap = match last {
+        None => "",
+        Some(text) if text.ends_with("\n\n") => "",
+        Some(text) if text.ends_with('\n') => "\n",
+        Some(_) => "\n\n",
+    };
+    expanded.push_text(&format!("{gap}ARGUMENTS: {args}"));
+}
+
+/// What goes into a text.
+struct Filling<'a> {
+    args: &'a str,
+    words: Vec<String>,
+    /// The word that takes all that remain, too.
+    rest_from: Option<usize>,
+    root: &'a str,
+    /// What stands for no arguments.
+    nothing: &'static str,
+    /// Whether all arguments are one word of a command.
+    shell_takes_one: bool,
+    /// Whether the text had a place for arguments.
+    is_used: bool,
+}
+
+impl Filling<'_> {
+    fn put(&mut self, part: &Part<'_>, expanded: &mut Expanded) {
+        match part {
+            Part::Text(text) => expanded.push_text(text),
+            Part::Slot(Slot::All, _) if self.args.trim().is_empty() => {
+                self.is_used = true;
+                expanded.push_text(self.nothing);
+            }
+            Part::Slot(slot, _) => expanded.push_text(&self.plain(*slot)),
+            Part::Shell((open, close), inner) => {
+                let command = self.command(inner);
+                let written = format!("{open}{command}{close}");
+                expanded.pieces.push(Piece::Shell { command, written });
+            }
+            Part::File(marks, inner) => self.put_file(*marks, inner, expanded),
+        }
+    }
+
+    fn put_file(&mut self, (open, close): Marks, inner: &[Part<'_>], expanded: &mut Expanded) {
+        let mut path = String::new();
+        for part in inner {
+            match part {
+                Part::Slot(slot, _) => path.push_str(&self.plain(*slot)),
+                Part::Text(text) => path.push_str(text),
+                Part::Shell(..) | Part::File(..) => {}
+            }
+        }
+        let written = format!("{open}{path}{close}");
+        let path = path.trim().to_owned();
+        if path.is_empty() {
+            return expanded.push_text(&written);
+        }
+        expanded.pieces.push(Piece::File { path, written });
+    }
+
+    /// What goes into a slot, as text.
+    fn plain(&mut self, slot: Slot) -> String {
+        if slot == Slot::Root {
+            return self.root.to_owned();
+        }
+        self.is_used = true;
+        match slot {
+            Slot::All => self.args.to_owned(),
+            _ => self.words_of(slot).join(" "),
+        }
+    }
+
+    /// What goes into a slot, word by word.
+    fn words_of(&self, slot: Slot) -> Vec<&str> {
+        let all = || self.words.iter().map(String::as_str);
+        match slot {
+            Slot::Root => vec![self.root],
+            Slot::All if self.args.trim().is_empty() => Vec::new(),
+            Slot::All if self.shell_takes_one => vec![self.args],
+            Slot::All => all().collect(),
+            Slot::Word(number) if self.rest_from == Some(number) => all().skip(number).collect(),
+            Slot::Word(number) => all().skip(number).take(1).collect(),
+        }
+    }
+
+    /// A command with what goes into it in quotes.
+    fn command(&mut self, inner: &[Part<'_>]) -> String {
+        let mut quotes = Quotes::new();
+        let mut command = String::new();
+        for part in inner {
+            match part {
+                Part::Slot(slot, written) => match self.quoted(*slot, &mut quotes) {
+                    Some(quoted) => command.push_str(&quoted),
+                    None => command.push_str(written),
+                },
+                Part::Text(text) => {
+                    quotes.read(text);
+                    command.push_str(text);
+                }
+                Part::Shell(..) | Part::File(..) => {}
+            }
+        }
+        command
+    }
+
+    fn quoted(&mut self, slot: Slot, quotes: &mut Quotes) -> Option<String> {
+        // `awk '{print $1}'` means awk's own word, and would otherwise take an argument for a program.
+        if matches!(slot, Slot::Word(_)) && quotes.is_verbatim() {
+            return None;
+        }
+        let words = self.words_of(slot);
+        let within = if slot == Slot::All { self.args.to_owned() } else { words.join(" ") };
+        let quoted = quotes.put(&words, &within)?;
+        self.is_used |= slot != Slot::Root;
+        Some(quoted)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! What to type after a name, and what was typed so far.
+//!
+//! Pure text; showing it is left to the interfaces.
+
+use std::borrow::Cow;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::Registry;
+use super::known::fold;
+use crate::entity::Kind;
+
+/// How many columns a row of suggestions has for a hint.
+pub const SUGGESTION_COLUMNS: usize = 23;
+
+/// What to type after a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hint<'r> {
+    /// The hint; empty where nothing is to be typed.
+    pub text: &'r str,
+    /// What the entity is that says so; `None` where only Windlass knows.
+    pub kind: Option<Kind>,
+}
+
+/// Names and what follows them, where no entity says so itself.
+const BUILTIN: &[(&str, &str)] = &[
+    ("commit", "[message] | --amend"),
+    ("research-codebase", "<question or topic>"),
+    ("create-spec", "<research-doc-path>"),
+    ("create-tasks", "<spec-path>"),
+    ("implement-task", "[task-id]"),
+    ("create-pr", "[title]"),
+    ("explain-code", "<file-path> [function-name]"),
+    ("review-code", "[file-path | commit | branch]"),
+    ("debug", "<what goes wrong>"),
+    ("run", "<input> | --skill <name> [args] | --command <name> [args] | --agent <name> <prompt>"),
+    ("loop", "<prompt> [--check <command>] [--max-iterations <n>]"),
+    ("resume", "[run]"),
+    ("ps", "[--here]"),
+    ("show", "<run>"),
+    ("logs", "<run> [-f]"),
+    ("answer", "<run> <text>"),
+    ("approve", "<run> [--deny <reason>]"),
+    ("cancel", "<run>"),
+    ("workflow", "list | show <name> | check [name | file]"),
+    ("plugin", "list"),
+    ("config", "show"),
+    ("entities", "[list] | show <name> | check"),
+    ("hint", "<name>"),
+    ("doctor", ""),
+    ("demo", "[--keep] [--fast]"),
+    ("completions", "<shell>"),
+];
+
+/// What to type after a name (a slash before it is ignored): as its command, skill or agent says,
+/// else as Windlass knows.
+pub fn hint<'r>(registry: &'r Registry, name: &str) -> Option<Hint<'r>> {
+    let name = name.strip_prefix('/').unwrap_or(name);
+    let own = Kind::ALL.into_iter().find_map(|kind| {
+        let text = registry.get(kind, name)?.argument_hint.as_deref()?.trim();
+        (!text.is_empty()).then_some(Hint { text, kind: Some(kind) })
+    });
+    own.or_else(|| builtin(&fold(name)).map(|text| Hint { text, kind: None }))
+}
+
+fn builtin(name: &str) -> Option<&'static str> {
+    BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, hint)| *hint)
+}
+
+/// A text in at most so many columns of a terminal; what is cut off is an `…` in the last of them.
+pub fn truncate(text: &str, columns: usize) -> Cow<'_, str> {
+    if text.width() <= columns {
+        return Cow::Borrowed(text);
+    }
+    if columns == 0 {
+        return Cow::Borrowed("");
+    }
+    let fits = |cut: &usize| text.get(..*cut).is_some_and(|head| head.width() < columns);
+    let cut = cuts(text).take_while(fits).last().unwrap_or(0);
+    Cow::Owned(format!("{}…", text.get(..cut).unwrap_or_default()))
+}
+
+/// Where a text can be cut without tearing apart what is seen as one character.
+fn cuts(text: &str) -> impl Iterator<Item = usize> {
+    let mut before = None;
+    let mut flags = 0;
+    text.char_indices().filter_map(move |(at, c)| {
+        flags = if is_flag_letter(c) { flags + 1 } else { 0 };
+        let joins = before == Some(JOINER)
+            || c.width() == Some(0)
+            || is_skin_tone(c)
+            || (flags > 0 && flags % 2 == 0);
+        before = Some(c);
+        (!joins).then_some(at)
+    })
+}
+
+const JOINER: char = '\u{200d}';
+
+fn is_skin_tone(c: char) -> bool {
+    ('\u{1f3fb}'..='\u{1f3ff}').contains(&c)
+}
+
+/// Two of them are a flag.
+fn is_flag_letter(c: char) -> bool {
+    ('\u{1f1e6}'..='\u{1f1ff}').contains(&c)
+}
+
+/// What was typed so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Input<'i> {
+    /// The name after the slash; empty where there is no slash.
+    pub name: &'i str,
+    /// Whether the name has ended, and arguments have begun.
+    pub has_args: bool,
+    /// The arguments as they were typed.
+    pub args: &'i str,
+}
+
+/// Takes `/name args` apart; a name ends at any white space, a line break included.
+pub fn parse_input(input: &str) -> Input<'_> {
+    let Some(rest) = input.strip_prefix('/') else {
+        return Input { name: "", has_args: false, args: "" };
+    };
+    match rest.split_once(char::is_whitespace) {
+        None => Input { name: rest, has_args: false, args: "" },
+        // A line break of two characters is one break.
+        Some((name, args)) if rest.get(name.len()..).is_some_and(|rest| rest.starts_with("\r\n")) => {
+            Input { name, has_args: true, args: args.strip_prefix('\n').unwrap_or(args) }
+        }
+        Some((name, args)) => Input { name, has_args: true, args },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::known::tests::found;
+    use super::*;
+    use crate::entity::Entity;
+
+    fn hinted(kind: Kind, name: &str, hint: &str) -> Entity {
+        Entity { argument_hint: Some(hint.into()), ..found(kind, name) }
+    }
+
+    fn shown(registry: &Registry, name: &str) -> Option<(String, Option<Kind>)> {
+        hint(registry, name).map(|hint| (hint.text.to_owned(), hint.kind))
+    }
+
+    #[test]
+    fn an_entity_speaks_for_itself_and_a_command_first() {
+        let registry = Registry::new(vec![
+            hinted(Kind::Agent, "commit", "<as agent>"),
+            hinted(Kind::Skill, "commit", "<as skill>"),
+            hinted(Kind::Command, "Commit", "<as command>"),
+            hinted(Kind::Skill, "show", "  "),
+            found(Kind::Command, "debug"),
+            hinted(Kind::Skill, "debug", "<as skill>"),
+            found(Kind::Skill, "mine"),
+        ]);
+        assert_eq!(shown(&registry, "/COMMIT"), Some(("<as command>".into(), Some(Kind::Command))));
+        assert_eq!(shown(&registry, "debug"), Some(("<as skill>".into(), Some(Kind::Skill))));
+        assert_eq!(shown(&registry, "show"), Some(("<run>".into(), None)));
+        assert_eq!(shown(&registry, "mine"), None);
+    }
+
+    #[test]
+    fn what_nobody_says_the_table_knows() {
+        let registry = Registry::default();
+        assert_eq!(shown(&registry, "Commit"), Some(("[message] | --amend".into(), None)));
+        assert_eq!(shown(&registry, "explain-code"), Some(("<file-path> [function-name]".into(), None)));
+        assert_eq!(shown(&registry, "doctor"), Some((String::new(), None)));
+        assert_eq!(shown(&registry, "unheard-of"), None);
+        for (at, (name, _)) in BUILTIN.iter().enumerate() {
+            assert!(BUILTIN.iter().skip(at + 1).all(|(other, _)| other != name), "{name} twice");
+        }
+    }
+
+    #[test]
+    fn a_text_is_cut_by_the_columns_it_takes() {
+        let rows = [
+            ("<question or topic>", 23, "<question or topic>"),
+            ("<file-path> [function-name]", SUGGESTION_COLUMNS, "<file-path> [function-…"),
+            ("12345", 5, "12345"),
+            ("123456", 5, "1234…"),
+            ("日本語の説明", 7, "日本語…"),
+            ("日本語の説明", 8, "日本語…"),
+            ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"),
+            ("ab👩‍👩‍👧cd", 5, "ab👩‍👩‍👧…"),
+            ("ab👩‍👩‍👧cd", 4, "ab…"),
+            ("👍🏽👍🏽", 3, "👍🏽…"),
+            ("🇩🇪🇫🇷x", 4, "🇩🇪…"),
+            ("한국어", 3, "한…"),
+            ("abc", 1, "…"),
+            ("abc", 0, ""),
+            ("", 0, ""),
+        ];
+        for (text, columns, expected) in rows {
+            assert_eq!(truncate(text, columns), expected, "{text} in {columns}");
+        }
+    }
+
+    #[test]
+    fn a_typed_line_is_a_name_and_its_arguments() {
+        let rows = [
+            ("/commit", ("commit", false, "")),
+            ("/commit ", ("commit", true, "")),
+            ("/commit fix the bug", ("commit", true, "fix the bug")),
+            ("/commit  two", ("commit", true, " two")),
+            ("/commit\nfix\nit", ("commit", true, "fix\nit")),
+            ("/commit\r\nfix", ("commit", true, "fix")),
+            ("/commit\r\n\nfix", ("commit", true, "\nfix")),
+            ("/demo:greet you", ("demo:greet", true, "you")),
+            ("/", ("", false, "")),
+            ("commit x", ("", false, "")),
+            (" /commit", ("", false, "")),
+            ("", ("", false, "")),
+        ];
+        for (typed, (name, has_args, args)) in rows {
+            assert_eq!(parse_input(typed), Input { name, has_args, args }, "{typed:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_cut_fits_and_is_a_beginning(text in any::<String>(), columns in 0usize..30) {
+            let cut = truncate(&text, columns);
+            prop_assert!(cut.width() <= columns || cut == "…" && columns > 0);
+            prop_assert!(text.starts_with(cut.strip_suffix('…').unwrap_or(&cut)));
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Every entity that was found, by name: which of two wins, what a name means, what to type
+//! after it, and what its text says once the arguments are in it.
+//!
+//! Pure: entities come in as values, in any order, and the answers do not depend on it.
+
+mod counts;
+mod dialect;
+mod expand;
+mod hint;
+mod known;
+mod miss;
+pub mod places;
+mod search;
+mod shell;
+mod template;
+pub mod tools;
+mod words;
+
+pub use counts::Counts;
+pub use expand::{Expanded, Piece, expand};
+pub use hint::{Hint, Input, SUGGESTION_COLUMNS, hint, parse_input, truncate};
+pub use known::Registry;
+pub use miss::Miss;
+pub use words::split;

@@ -1,0 +1,167 @@
+//! Puts words into a shell command so that the shell reads each as that word and nothing else.
+//!
+//! Follows the quotes of the command just as far as it can be sure of them. Where it is not (a
+//! here-document, a comment, arithmetic, a substitution within quotes) nothing is put in.
+//! Several words stay several only where all of them can but be arguments: in `x=$ARGUMENTS` the
+//! second would be a program.
+
+/// Where in a command we are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Bare,
+    SingleQuotes,
+    DoubleQuotes,
+    /// After `>&`, before and then within the number that must follow.
+    Descriptor,
+    DescriptorNumber,
+    Unsure,
+}
+
+/// A command as it is read from its beginning.
+#[derive(Debug)]
+pub(super) struct Quotes {
+    place: Place,
+    is_escaped: bool,
+    before: Option<char>,
+    program: Program,
+}
+
+/// The program of the simple command we are in, as far as it was read.
+#[derive(Debug, PartialEq, Eq)]
+enum Program {
+    /// Its name, which has not ended.
+    Name(String),
+    /// A plain name that has ended: words that follow are its arguments.
+    Named,
+    /// Something else, such as an assignment, a keyword or a redirection: a further word could be a
+    /// program.
+    Other,
+}
+
+/// Words that a command may follow, or that are no program at all.
+const KEYWORDS: [&str; 17] = [
+    "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
+    "then", "time", "until", "while",
+];
+
+impl Program {
+    fn step(&mut self, c: char, before: Option<char>) {
+        *self = match (std::mem::replace(self, Program::Other), c) {
+            // What follows may still be part of an assignment: `x=$(date)y`.
+            (_, '<' | '>' | ')') => Program::Other,
+            (_, '|') if before == Some('>') => Program::Other,
+            (_, ';' | '|' | '&' | '(' | '\n') => Program::Name(String::new()),
+            (Program::Name(name), ' ' | '\t') if name.is_empty() => Program::Name(name),
+            (Program::Name(name), ' ' | '\t') if KEYWORDS.contains(&name.as_str()) => Program::Other,
+            (Program::Name(_), ' ' | '\t') => Program::Named,
+            (Program::Name(mut name), c) if c.is_ascii_alphanumeric() || "_./-".contains(c) => {
+                name.push(c);
+                Program::Name(name)
+            }
+            (Program::Name(_), _) => Program::Other,
+            (program @ (Program::Named | Program::Other), _) => program,
+        };
+    }
+}
+
+impl Quotes {
+    pub(super) fn new() -> Quotes {
+        Quotes { place: Place::Bare, is_escaped: false, before: None, program: Program::Name(String::new()) }
+    }
+
+    /// Reads on.
+    pub(super) fn read(&mut self, text: &str) {
+        for c in text.chars() {
+            self.step(c);
+            if self.place == Place::Bare {
+                self.program.step(c, self.before);
+            }
+            self.before = Some(c);
+        }
+    }
+
+    fn step(&mut self, c: char) {
+        use Place::{Bare, Descriptor, DescriptorNumber, DoubleQuotes, SingleQuotes, Unsure};
+        if self.is_escaped {
+            self.is_escaped = false;
+            // The shell joins the lines before it looks at anything else.
+            if c == '\n' {
+                self.place = Unsure;
+            }
+            return;
+        }
+        let after = |c: char| self.before == Some(c);
+        self.place = match (self.place, c) {
+            (Unsure, _) => Unsure,
+            (SingleQuotes, '\'') => Bare,
+            (SingleQuotes, _) => SingleQuotes,
+            (_, '`') => Unsure,
+            (_, '{' | '[') if after('$') => Unsure,
+            (DoubleQuotes, '(') if after('$') => Unsure,
+            (DoubleQuotes, '"') => Bare,
+            (Bare, '\'' | '"') if after('$') => Unsure,
+            (Bare, '\'') => SingleQuotes,
+            (Bare, '"') => DoubleQuotes,
+            (Bare, '#') => Unsure,
+            (Bare, '<') if after('<') => Unsure,
+            // An index or a condition, which some shells evaluate as arithmetic; `[ -f x ]` is neither.
+            (Bare, '[') if !self.before.is_none_or(|c| c.is_whitespace() || ";|&".contains(c)) => Unsure,
+            (Bare, c) if after('[') && !c.is_whitespace() => Unsure,
+            // Some shells expand a file's name after `>&` twice, quotes or not.
+            (Bare, '&') if after('>') || after('<') => Descriptor,
+            (Descriptor, ' ' | '\t') => Descriptor,
+            (Descriptor | DescriptorNumber, '-' | '0'..='9') => DescriptorNumber,
+            (DescriptorNumber, c) if c.is_ascii_whitespace() || ";|)".contains(c) => Bare,
+            (Descriptor | DescriptorNumber, _) => Unsure,
+            (Bare, '(') if after('(') => Unsure,
+            (place, '\\') => {
+                self.is_escaped = true;
+                place
+            }
+            (place, _) => place,
+        };
+    }
+
+    /// Whether a command's own quotes keep the shell from expanding anything here.
+    pub(super) fn is_verbatim(&self) -> bool {
+        self.place == Place::SingleQuotes
+    }
+
+    /// The words as they must be written here: each by itself among the arguments of a program, else
+    /// all as `one`. `None` where nothing can be put safely.
+    pub(super) fn put(&mut self, words: &[&str], one: &str) -> Option<String> {
+        let is_odd = self.place == Place::Bare && matches!(self.before, Some('$' | '['));
+        if self.is_escaped || is_odd {
+            self.place = Place::Unsure;
+        }
+        let put = match self.place {
+            Place::Unsure | Place::Descriptor | Place::DescriptorNumber => {
+                self.place = Place::Unsure;
+                return None;
+            }
+            _ if words.is_empty() => String::new(),
+            Place::Bare if self.is_argument() => {
+                words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+            }
+            Place::Bare => quote(one),
+            Place::SingleQuotes => format!("'{}'", quote(one)),
+            Place::DoubleQuotes => format!("\"{}\"", quote(one)),
+        };
+        if !put.is_empty() {
+            self.before = None;
+            if matches!(self.program, Program::Name(_)) {
+                self.program = Program::Other;
+            }
+        }
+        Some(put)
+    }
+
+    /// Whether an argument of a program begins here.
+    fn is_argument(&self) -> bool {
+        self.program == Program::Named && matches!(self.before, Some(' ' | '\t'))
+    }
+}
+
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

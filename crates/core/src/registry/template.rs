@@ -1,0 +1,223 @@
+//! Reads an entity's text: where arguments go, which commands and files it asks for.
+//!
+//! Knows nothing of the arguments themselves, so nothing in them can be read as one of these.
+//! Putting them in is [`expand`](super::expand)'s.
+
+use std::collections::HashMap;
+
+use super::dialect::{Dialect, Files, Shell, Slots};
+
+/// A part of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part<'t> {
+    /// As it stands.
+    Text(&'t str),
+    /// Where something goes, and how that is written.
+    Slot(Slot, &'t str),
+    /// A shell command, between its marks.
+    Shell(Marks, Vec<Part<'t>>),
+    /// The path of a file, between its marks.
+    File(Marks, Vec<Part<'t>>),
+}
+
+/// What goes into a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// The arguments as they were given.
+    All,
+    /// One word of them, from 0.
+    Word(usize),
+    /// The folder of the plugin.
+    Root,
+}
+
+/// What stands before and after a command or a path.
+pub(super) type Marks = (&'static str, &'static str);
+
+const ARGUMENTS: &str = "$ARGUMENTS";
+const ARGS: &str = "{{args}}";
+const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
+
+/// Reads a text.
+pub(super) fn parse(text: &str, dialect: Dialect) -> Vec<Part<'_>> {
+    let closing = if dialect.shell == Shell::Braces { closing_braces(text) } else { HashMap::new() };
+    let reader = Reader { text, dialect, closing };
+    let (mut parts, mut done, mut at) = (Vec::new(), 0, 0);
+    while let Some(offset) = tail(text, at).find(['$', '{', '!', '@', '\\']) {
+        let here = at + offset;
+        let (part, length) = reader.read(here);
+        at = here + length;
+        if let Some(part) = part {
+            parts.extend(text.get(done..here).filter(|text| !text.is_empty()).map(Part::Text));
+            parts.push(part);
+            done = at;
+        }
+    }
+    parts.extend(Some(tail(text, done)).filter(|text| !text.is_empty()).map(Part::Text));
+    parts
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    dialect: Dialect,
+    /// Where each brace is closed, where braces enclose commands.
+    closing: HashMap<usize, usize>,
+}
+
+impl<'t> Reader<'t> {
+    /// What begins at a mark, if anything, and how far to go on.
+    fn read(&self, here: usize) -> (Option<Part<'t>>, usize) {
+        let rest = tail(self.text, here);
+        if let Some((slot, written)) = slot(rest, self.dialect) {
+            return (Some(Part::Slot(slot, written)), written.len());
+        }
+        let dollars = matches!(self.dialect.slots, Slots::FromOne | Slots::FromZero);
+        let found = match rest.chars().next() {
+            // Both stand for themselves, and what follows is no longer a mark.
+            Some('\\') if dollars => return (None, 1 + rest.chars().nth(1).map_or(0, char::len_utf8)),
+            Some('$') if dollars && rest.starts_with("$$") => return (None, 2),
+            Some('!') => self.shell(here, rest),
+            Some('@') => self.file(here, rest),
+            _ => None,
+        };
+        found.map_or((None, 1), |(part, length)| (Some(part), length))
+    }
+
+    fn shell(&self, here: usize, rest: &'t str) -> Option<(Part<'t>, usize)> {
+        let (inner, marks) = match self.dialect.shell {
+            Shell::None => return None,
+            Shell::Braces => (self.braced(here, rest)?, ("!{", "}")),
+            Shell::Backticks if !self.may_begin(here) => return None,
+            // `` `!` `` speaks of the character.
+            Shell::BackticksAnywhere if self.before(here) == Some('`') => return None,
+            Shell::Backticks | Shell::BackticksAnywhere => {
+                (rest.strip_prefix("!`")?.split_once('`')?.0, ("!`", "`"))
+            }
+        };
+        let length = marks.0.len() + inner.len() + marks.1.len();
+        let has_command = !inner.trim().is_empty();
+        has_command.then(|| (Part::Shell(marks, parse(inner, self.dialect.within())), length))
+    }
+
+    fn file(&self, here: usize, rest: &'t str) -> Option<(Part<'t>, usize)> {
+        let (inner, marks) = match self.dialect.files {
+            Files::None => return None,
+            Files::Braces => (self.braced(here, rest)?, ("@{", "}")),
+            Files::Bare if !self.may_begin(here) => return None,
+            Files::Bare => (path(tail(rest, 1), self.dialect)?, ("@", "")),
+        };
+        let length = marks.0.len() + inner.len() + marks.1.len();
+        let has_path = !inner.trim().is_empty();
+        has_path.then(|| (Part::File(marks, parse(inner, self.dialect.within())), length))
+    }
+
+    /// What stands between the brace after a mark and the one that closes it.
+    fn braced(&self, here: usize, rest: &str) -> Option<&'t str> {
+        if rest.as_bytes().get(1) != Some(&b'{') {
+            return None;
+        }
+        self.text.get(here + 2..*self.closing.get(&(here + 1))?)
+    }
+
+    fn may_begin(&self, here: usize) -> bool {
+        self.before(here).is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '[' | '{' | '<'))
+    }
+
+    fn before(&self, here: usize) -> Option<char> {
+        self.text.get(..here)?.chars().next_back()
+    }
+}
+
+fn slot(rest: &str, dialect: Dialect) -> Option<(Slot, &str)> {
+    if dialect.has_root && rest.starts_with(ROOT) {
+        return Some((Slot::Root, rest.get(..ROOT.len())?));
+    }
+    let (slot, length) = match dialect.slots {
+        Slots::None => return None,
+        Slots::Braces => (Slot::All, rest.starts_with(ARGS).then_some(ARGS.len())?),
+        Slots::FromOne => all(rest).or_else(|| numbered(rest, 1))?,
+        Slots::FromZero => indexed(rest).or_else(|| all(rest)).or_else(|| numbered(rest, 0))?,
+    };
+    Some((slot, rest.get(..length)?))
+}
+
+/// `$ARGUMENTS`, where no longer word begins.
+fn all(rest: &str) -> Option<(Slot, usize)> {
+    let after = rest.strip_prefix(ARGUMENTS)?;
+    (!after.starts_with(is_word)).then_some((Slot::All, ARGUMENTS.len()))
+}
+
+/// `$ARGUMENTS[0]`.
+fn indexed(rest: &str) -> Option<(Slot, usize)> {
+    let index = rest.strip_prefix(ARGUMENTS)?.strip_prefix('[')?;
+    let (digits, after) = index.split_at_checked(digits(index))?;
+    after.starts_with(']').then_some(())?;
+    Some((Slot::Word(number(digits)?), ARGUMENTS.len() + digits.len() + 2))
+}
+
+/// `$1`, with all its digits. Not a price: `$1.50`, `$1,000`, `$100`, `$05` and `$5M` stand as they are.
+fn numbered(rest: &str, first: usize) -> Option<(Slot, usize)> {
+    let after = rest.strip_prefix('$')?;
+    let (digits, after) = after.split_at_checked(digits(after))?;
+    let is_price =
+        after.strip_prefix(['.', ',']).is_some_and(|after| after.starts_with(|c: char| c.is_ascii_digit()));
+    if is_price || after.starts_with(is_word) {
+        return None;
+    }
+    Some((Slot::Word(number(digits)?.checked_sub(first)?), 1 + digits.len()))
+}
+
+/// How many digits a text begins with.
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+/// A number of at most two digits.
+fn number(digits: &str) -> Option<usize> {
+    let is_plain = matches!(digits.as_bytes(), [b'0'..=b'9'] | [b'1'..=b'9', b'0'..=b'9']);
+    is_plain.then(|| digits.parse().ok()).flatten()
+}
+
+/// Whether a character makes a name longer. In scripts without spaces the next word follows at once.
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// The path at the beginning of a text, if what is there can be one: a word with a slash or a dot in
+/// it, or with an argument.
+fn path(text: &str, dialect: Dialect) -> Option<&str> {
+    let (mut end, mut has_slot) = (0, false);
+    loop {
+        let rest = tail(text, end);
+        if let Some((_, written)) = slot(rest, dialect) {
+            (end, has_slot) = (end + written.len(), true);
+        } else if let Some(c) =
+            rest.chars().next().filter(|c| c.is_alphanumeric() || "_./-~+%=#:".contains(*c))
+        {
+            end += c.len_utf8();
+        } else {
+            break;
+        }
+    }
+    let ends = tail(text, end).chars().next().is_none_or(|c| c.is_whitespace() || ",;!?)]}>'\"".contains(c));
+    let path = text.get(..end)?.trim_end_matches(['.', ':']);
+    let is_path = has_slot || (path.contains(['/', '.']) && path.contains(char::is_alphanumeric));
+    (ends && is_path && !path.is_empty()).then_some(path)
+}
+
+/// Where each brace of a text is closed.
+fn closing_braces(text: &str) -> HashMap<usize, usize> {
+    let (mut open, mut closing) = (Vec::new(), HashMap::new());
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => open.push(at),
+            b'}' => closing.extend(open.pop().map(|opened| (opened, at))),
+            _ => {}
+        }
+    }
+    closing
+}
+
+fn tail(text: &str, from: usize) -> &str {
+    text.get(from..).unwrap_or_default()
+}

@@ -1,0 +1,73 @@
+//! Splits arguments into words as a shell would.
+
+/// Splits at white space. Quotes group what stands between them, a backslash takes the next
+/// character for what it is (within single quotes it is one itself). Nothing fails: a quote that is
+/// never closed takes the rest.
+pub fn split(args: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    // Not empty text but nothing yet: `""` is a word, a space is none.
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = args.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), c) if c == open => quote = None,
+            (None, '\\') => word.get_or_insert_default().push(chars.next().unwrap_or('\\')),
+            (Some('"'), '\\') => {
+                let next = chars.next_if(|next| matches!(next, '"' | '\\'));
+                word.get_or_insert_default().push(next.unwrap_or('\\'));
+            }
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_a_shell_would() {
+        let rows: &[(&str, &[&str])] = &[
+            ("", &[]),
+            (" \t\n", &[]),
+            ("one two\nthree", &["one", "two", "three"]),
+            (r#"a "b c" 'd e'"#, &["a", "b c", "d e"]),
+            (r#"--title="a b"c"#, &["--title=a bc"]),
+            (r#""" ''"#, &["", ""]),
+            (r#""say \"hi\" \n""#, &[r#"say "hi" \n"#]),
+            (r"'a\b' a\ b c\\", &[r"a\b", "a b", r"c\"]),
+            ("\"it's\"", &["it's"]),
+            ("don't stop now", &["dont stop now"]),
+            ("a \"b c", &["a", "b c"]),
+            ("end\\", &["end\\"]),
+            ("$1 `x` $ARGUMENTS", &["$1", "`x`", "$ARGUMENTS"]),
+            ("ünï\u{3000}日本", &["ünï", "日本"]),
+        ];
+        for (args, words) in rows {
+            assert_eq!(split(args), *words, "{args}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_split(args in any::<String>()) {
+            split(&args);
+        }
+
+        #[test]
+        fn what_was_quoted_comes_back(words in prop::collection::vec("[^']*", 0..5)) {
+            let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+            prop_assert_eq!(split(&quoted.join(" ")), words);
+        }
+    }
+}
