@@ -2,8 +2,8 @@
 //!
 //! Written by hand because every value needs its position: a wrong type deep in a document is
 //! reported where it is, and all such mistakes in one go, which serde_json cannot do. Strict
-//! JSON only: comments, trailing commas and single quotes are refused by name. What the fields
-//! mean is left to the readers of each document.
+//! JSON: comments, trailing commas and single quotes are refused by name, the first two unless
+//! the format has them. What the fields mean is left to the readers of each document.
 
 /// A value and the byte it starts at.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,19 @@ const DEEPEST: usize = 64;
 
 /// Reads a whole document. The byte order mark, if any, is to be removed before.
 pub(crate) fn read(text: &str) -> Result<Node, Broken> {
-    let mut reader = Reader { text, at: 0, depth: 0 };
+    document(Reader { text, at: 0, depth: 0, allows_comments: false })
+}
+
+/// Reads a whole document that may have comments and a comma after the last value (JSONC), and
+/// begin with a byte order mark.
+pub(crate) fn read_commented(text: &str) -> Result<Node, Broken> {
+    let at = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
+    document(Reader { text, at, depth: 0, allows_comments: true })
+}
+
+const BOM: char = '\u{feff}';
+
+fn document(mut reader: Reader<'_>) -> Result<Node, Broken> {
     reader.skip_space()?;
     if reader.peek().is_none() {
         return Err(broken(reader.at, "the file is empty", None));
@@ -78,6 +90,7 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    allows_comments: bool,
 }
 
 impl Reader<'_> {
@@ -102,13 +115,31 @@ impl Reader<'_> {
     }
 
     fn skip_space(&mut self) -> Result<(), Broken> {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
-            self.at += 1;
+        loop {
+            while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+                self.at += 1;
+            }
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let is_comment = rest.starts_with("//") || rest.starts_with("/*");
+            if is_comment && self.allows_comments {
+                self.skip_comment(rest)?;
+                continue;
+            }
+            if is_comment || rest.starts_with('#') {
+                return Err(broken(self.at, "comments are not allowed in JSON", Some("remove the comment")));
+            }
+            return Ok(());
         }
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        if rest.starts_with("//") || rest.starts_with("/*") || rest.starts_with('#') {
-            return Err(broken(self.at, "comments are not allowed in JSON", Some("remove the comment")));
-        }
+    }
+
+    fn skip_comment(&mut self, rest: &str) -> Result<(), Broken> {
+        let length = match rest.strip_prefix("/*") {
+            Some(inner) => inner.find("*/").map(|end| end + 4),
+            None => Some(rest.find('\n').unwrap_or(rest.len())),
+        };
+        let length =
+            length.ok_or_else(|| broken(self.at, "this comment is never closed", Some("add `*/`")))?;
+        self.at += length;
         Ok(())
     }
 
@@ -157,6 +188,9 @@ impl Reader<'_> {
                 return Ok(Value::Object(members));
             }
             self.comma("`,` or `}`", b'}')?;
+            if self.eat(b'}') {
+                return Ok(Value::Object(members));
+            }
         }
     }
 
@@ -187,6 +221,9 @@ impl Reader<'_> {
                 return Ok(Value::List(items));
             }
             self.comma("`,` or `]`", b']')?;
+            if self.eat(b']') {
+                return Ok(Value::List(items));
+            }
         }
     }
 
@@ -197,7 +234,7 @@ impl Reader<'_> {
             return Err(self.unexpected(wanted));
         }
         self.skip_space()?;
-        if self.peek() == Some(closing) {
+        if self.peek() == Some(closing) && !self.allows_comments {
             return Err(broken(at, "a comma with nothing after it", Some("remove the comma")));
         }
         Ok(())

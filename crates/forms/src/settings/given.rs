@@ -77,6 +77,26 @@ impl Given {
         })
     }
 
+    /// A list of words, each once.
+    pub(super) fn words<T: Copy + PartialEq>(&self, words: &Words<T>) -> Result<Vec<T>, Wrong> {
+        let items: Vec<(Option<usize>, Given)> = match self {
+            Given::List(items) => items.iter().map(|(at, item)| (Some(*at), item.clone())).collect(),
+            // A variable was split before; a flag is split here.
+            Given::Typed(text) => {
+                text.split(',').map(|item| (None, Given::Typed(item.trim().to_owned()))).collect()
+            }
+            other => other.texts()?.into_iter().map(|item| (None, Given::Typed(item))).collect(),
+        };
+        let mut found = Vec::new();
+        for (at, item) in items {
+            let meaning = item.word(words).map_err(|wrong| Wrong { at, ..wrong })?;
+            if !found.contains(&meaning) {
+                found.push(meaning);
+            }
+        }
+        Ok(found)
+    }
+
     pub(super) fn count(&self) -> Result<u32, Wrong> {
         let written = match self {
             Given::Integer(written) | Given::Typed(written) => written.trim(),

@@ -1,11 +1,12 @@
 //! The keys there are: how each takes a value and how it is shown.
 
+use windlass_core::entity::Provider;
 use windlass_core::spec::Check;
 
 use super::given::{Given, Wrong, written};
 use super::layer::Source;
-use super::value::{PluginDir, Settings};
-use super::words::{DRIVERS, DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION};
+use super::value::{Entities, PluginDir, Settings};
+use super::words::{DRIVERS, DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION, PROVIDERS};
 use crate::tracker::yaml::quote;
 use crate::words::{did_you_mean, is_label};
 
@@ -18,7 +19,7 @@ pub(super) struct Key {
 }
 
 /// The tables there are beside the keys.
-pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents"];
+pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents", "entities"];
 
 macro_rules! key {
     ($field:ident, $read:expr, $show:expr) => {
@@ -88,6 +89,7 @@ pub(super) fn take(settings: &mut Settings, path: &[&str], given: &Given, source
     match path {
         ["checks", name] => take_check(settings, name, given).into(),
         ["permissions", list] => take_rules(settings, list, given),
+        ["entities", field] => take_entities(settings, field, given),
         ["agents", driver, field] => take_agent(settings, driver, field, given),
         [name] => match KEYS.iter().find(|key| key.name == *name) {
             Some(key) => (key.take)(settings, given, source).into(),
@@ -113,6 +115,7 @@ pub(super) fn show(settings: &Settings) -> Vec<(String, String)> {
     for (name, list) in [("allow", &rules.allow), ("deny", &rules.deny), ("ask", &rules.ask)] {
         shown.push((format!("permissions.{name}"), shown_list(list.iter().map(String::as_str))));
     }
+    show_entities(&settings.entities, &mut shown);
     for (driver, agent) in &settings.agents {
         if let Some(program) = &agent.program {
             shown.push((format!("agents.{driver}.program"), quote(program)));
@@ -122,6 +125,14 @@ pub(super) fn show(settings: &Settings) -> Vec<(String, String)> {
         }
     }
     shown
+}
+
+fn show_entities(entities: &Entities, shown: &mut Vec<(String, String)>) {
+    let words = entities.providers.iter().map(|provider| provider.word());
+    shown.push(("entities.providers".to_owned(), shown_list(words)));
+    for (name, path) in [("project_path", &entities.project_path), ("user_path", &entities.user_path)] {
+        shown.extend(path.as_deref().map(|path| (format!("entities.{name}"), quote(path))));
+    }
 }
 
 fn take_plugins(settings: &mut Settings, given: &Given, source: &Source) -> Result<(), Wrong> {
@@ -158,6 +169,18 @@ fn take_rules(settings: &mut Settings, list: &str, given: &Given) -> Taken {
         }
     });
     added.into()
+}
+
+fn take_entities(settings: &mut Settings, field: &str, given: &Given) -> Taken {
+    let entities = &mut settings.entities;
+    match field {
+        "providers" => {
+            given.words(&PROVIDERS).map(|providers: Vec<Provider>| entities.providers = providers).into()
+        }
+        "project_path" => given.text().map(|path| entities.project_path = Some(path)).into(),
+        "user_path" => given.text().map(|path| entities.user_path = Some(path)).into(),
+        _ => Taken::Unknown(did_you_mean(field, ["providers", "project_path", "user_path"])),
+    }
 }
 
 fn take_agent(settings: &mut Settings, driver: &str, field: &str, given: &Given) -> Taken {

@@ -6,7 +6,8 @@
 //! loosen safety is not taken from it (`[checks]` are, as a project's tests are its own).
 //!
 //! Most keys are replaced by a higher layer. Lists (`plugins`, `[permissions]`) grow instead,
-//! so that no layer can drop a rule of a lower one, and tables are merged by name.
+//! so that no layer can drop a rule of a lower one, and tables are merged by name. The list of
+//! providers is one value.
 
 mod given;
 mod key;
@@ -21,7 +22,7 @@ pub(crate) mod words;
 pub use given::{DurationError, parse_duration};
 pub use layer::{Layer, LayerKind, Source};
 pub use resolve::{DEFAULT_SETTINGS, Resolved, Shown, resolve};
-pub use value::{Agent, Durability, PluginDir, Settings};
+pub use value::{Agent, Durability, Entities, PluginDir, Settings};
 
 #[cfg(test)]
 mod tests;

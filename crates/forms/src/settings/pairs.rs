@@ -21,7 +21,7 @@ pub(super) enum Variable {
 }
 
 /// Reads a variable: `WINDLASS_MAX_ITERATIONS`, `WINDLASS_CHECKS_TEST`,
-/// `WINDLASS_PERMISSIONS_DENY`, `WINDLASS_AGENTS_CLAUDE_PROGRAM`.
+/// `WINDLASS_PERMISSIONS_DENY`, `WINDLASS_ENTITIES_PROVIDERS`, `WINDLASS_AGENTS_CLAUDE_PROGRAM`.
 pub(super) fn variable(name: &str, value: &str) -> Variable {
     let Some(key) = name.strip_prefix(PREFIX).map(str::to_lowercase) else { return Variable::Foreign };
     // An empty variable is one that is not set.
@@ -36,7 +36,7 @@ pub(super) fn variable(name: &str, value: &str) -> Variable {
     };
     let given = match path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["plugins"] => items(value, ':'),
-        ["permissions", _] => items(value, ','),
+        ["permissions", _] | ["entities", "providers"] => items(value, ','),
         ["agents", _, "args"] => items(value, ' '),
         _ => Given::Typed(value.to_owned()),
     };
@@ -49,7 +49,7 @@ fn path_of(key: &str) -> Option<Vec<String>> {
     }
     let (table, rest) = key.split_once('_').filter(|(_, rest)| !rest.is_empty())?;
     match table {
-        "checks" | "permissions" => Some(vec![table.to_owned(), rest.to_owned()]),
+        "checks" | "permissions" | "entities" => Some(vec![table.to_owned(), rest.to_owned()]),
         "agents" => {
             let (driver, field) = rest.split_once('_')?;
             Some(vec![table.to_owned(), driver.to_owned(), field.to_owned()])

@@ -15,6 +15,7 @@ pub(super) fn refusal(path: &[&str], given: &Given, settings: &Settings) -> Opti
     match path {
         ["agents", ..] => Some("it would choose the program that is run"),
         ["permissions", "allow"] => Some("it would loosen what an agent may do"),
+        ["entities", "user_path"] => Some("it would put its own prompts in the place of yours"),
         ["on_permission"] => is_allow(given).then_some("it would loosen what an agent may do"),
         ["max_isolation"] => {
             raises(given, settings.max_isolation).then_some("it would raise what a workflow may ask for")

@@ -27,10 +27,11 @@ pub(super) fn read(text: &str, findings: &mut Findings<'_>) -> Vec<Entry> {
     entries
 }
 
-/// How deep a table is a table and not a value: `[checks]`, `[permissions]`, `[agents.<driver>]`.
+/// How deep a table is a table and not a value: `[checks]`, `[permissions]`,
+/// `[entities]`, `[agents.<driver>]`.
 fn is_table(path: &[String]) -> bool {
     match path {
-        [first] => matches!(first.as_str(), "checks" | "permissions" | "agents"),
+        [first] => matches!(first.as_str(), "checks" | "permissions" | "agents" | "entities"),
         [first, _] => first == "agents",
         _ => false,
     }

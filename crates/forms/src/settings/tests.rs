@@ -69,11 +69,13 @@ fn what_is_commented_out_in_the_built_in_file_would_be_valid() {
         .filter_map(|line| line.strip_prefix("# "))
         .filter(|line| line.starts_with("[agents") || line.contains(" = \"") || line.contains(" = ["))
         .collect();
-    // The checks would land in no table here, so they get theirs.
+    // The checks and paths would land in no table here, so they get theirs.
     let (checks, rest): (Vec<&str>, Vec<&str>) =
         examples.into_iter().partition(|line| line.starts_with("lint") || line.starts_with("test"));
-    assert_eq!((checks.len(), rest.len()), (2, 5));
-    assert_eq!(complaints(vec![user(&rest.join("\n"))]), Vec::<String>::new());
+    let (paths, rest): (Vec<&str>, Vec<&str>) = rest.into_iter().partition(|line| line.contains("_path"));
+    assert_eq!((checks.len(), paths.len(), rest.len()), (2, 2, 5));
+    let text = format!("{}\n[entities]\n{}\n", rest.join("\n"), paths.join("\n"));
+    assert_eq!(complaints(vec![user(&text)]), Vec::<String>::new());
 }
 
 #[test]
@@ -301,7 +303,59 @@ fn every_value_is_shown_with_its_source() {
         "permissions.allow = []  # built-in",
         "permissions.deny = []  # built-in",
         "permissions.ask = []  # built-in",
+        "entities.providers = [\"windlass\", \"claude\", \"opencode\", \"copilot\", \"codex\", \"gemini\", \"shared\", \"atomic\"]  # built-in",
         "agents.sim.args = [\"-x\"]  # user.toml:6",
     ];
     assert_eq!(shown, expected);
+}
+
+#[test]
+fn where_entities_are_looked_for_is_set_by_layers_and_not_led_astray_by_a_project() {
+    use windlass_core::entity::Provider;
+    assert_eq!(resolve(vec![]).settings.entities.providers, Provider::ALL);
+    let theirs = "[entities]\nproviders = [\"gemini\"]\nproject_path = \"..\"\nuser_path = \"evil\"\n";
+    let mine = "[entities]\nuser_path = \"/mine\"\nproviders = [\"claude\", \"codex\", \"claude\"]\n";
+    let layers = vec![user(mine), project(theirs)];
+    assert_eq!(
+        complaints(layers.clone()),
+        [
+            "project.toml:4:1 warning: `entities.user_path` is not taken from a project's file: it would put its own prompts in the place of yours (set it in user.toml if you want it)"
+        ]
+    );
+    let resolved = resolve(layers);
+    let entities = &resolved.settings.entities;
+    assert_eq!(entities.providers, [Provider::Gemini]);
+    assert_eq!(entities.project_path.as_deref(), Some(".."));
+    assert_eq!(entities.user_path.as_deref(), Some("/mine"));
+    assert_eq!(resolved.sources["entities.project_path"].to_string(), "project.toml:3");
+
+    let environment = Layer::Environment(pairs(&[
+        ("WINDLASS_ENTITIES_PROVIDERS", "claude, codex"),
+        ("WINDLASS_ENTITIES_USER_PATH", "/x"),
+    ]));
+    let flags = Layer::Flags(pairs(&[("entities.providers", "atomic,shared")]));
+    let resolved = resolve(vec![user(mine), environment.clone()]);
+    assert_eq!(resolved.settings.entities.providers, [Provider::Claude, Provider::Codex]);
+    assert_eq!(resolved.settings.entities.user_path.as_deref(), Some("/x"));
+    let resolved = resolve(vec![environment, flags]);
+    assert_eq!(resolved.settings.entities.providers, [Provider::Atomic, Provider::Shared]);
+}
+
+#[test]
+fn mistakes_about_entities_are_answered_where_they_are() {
+    let text = "[entities]\nproviders = [\"claude\", \"claud\"]\nuser_path = 3\nproject_pth = \"x\"\n";
+    let known = "`windlass`, `claude`, `opencode`, `copilot`, `codex`, `gemini`, `shared`, `atomic`";
+    let expected = [
+        format!(
+            "user.toml:2:24 error: `entities.providers` must be one of {known}, found `claud` (did you mean `claude`?)"
+        ),
+        "user.toml:3:13 error: `entities.user_path` must be a string, found a number".to_owned(),
+        "user.toml:4:1 warning: unknown key `entities.project_pth` is ignored (did you mean `project_path`?)"
+            .to_owned(),
+    ];
+    assert_eq!(complaints(vec![user(text)]), expected);
+    assert_eq!(
+        complaints(vec![user("entities = 3\n")]),
+        ["user.toml:1:12 error: `entities` must be a table"]
+    );
 }

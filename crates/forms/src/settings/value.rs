@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use windlass_core::entity::Provider;
 use windlass_core::hook::permission::{Isolation, Rules};
 use windlass_core::looping::Mode;
 use windlass_core::spec::{Check, OnPermission, OnQuestion};
@@ -50,6 +51,20 @@ pub struct Settings {
     pub permissions: Rules,
     /// How agent CLIs are started, by driver.
     pub agents: BTreeMap<String, Agent>,
+    /// Where entities are looked for.
+    pub entities: Entities,
+}
+
+/// Where commands, skills and agents are looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Entities {
+    /// Whose folders are read, as it was written.
+    pub providers: Vec<Provider>,
+    /// The project, instead of the one around the working directory; as written, relative to
+    /// the folder of its file.
+    pub project_path: Option<String>,
+    /// The user's home, for entities alone; as written.
+    pub user_path: Option<String>,
 }
 
 /// A plugin folder.
@@ -104,6 +119,7 @@ impl Settings {
             checks: Vec::new(),
             permissions: Rules::default(),
             agents: BTreeMap::new(),
+            entities: Entities::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The words of settings and workflows, and what they mean.
 
+use windlass_core::entity::Provider;
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::Mode;
 use windlass_core::spec::{OnPermission, OnQuestion};
@@ -33,6 +34,17 @@ pub(super) const ON_QUESTION: Words<OnQuestion> =
 pub(super) const DURABILITIES: Words<Durability> =
     Words(&[("full", Durability::Full), ("normal", Durability::Normal)]);
 
+pub(super) const PROVIDERS: Words<Provider> = Words(&[
+    ("windlass", Provider::Windlass),
+    ("claude", Provider::Claude),
+    ("opencode", Provider::Opencode),
+    ("copilot", Provider::Copilot),
+    ("codex", Provider::Codex),
+    ("gemini", Provider::Gemini),
+    ("shared", Provider::Shared),
+    ("atomic", Provider::Atomic),
+]);
+
 /// The drivers there are, each meaning itself.
 pub(super) const DRIVERS: Words<&str> = Words(&[
     ("claude", "claude"),
@@ -53,6 +65,7 @@ mod tests {
         for (word, isolation) in ISOLATIONS.0 {
             assert_eq!(*word, isolation.word());
         }
+        assert_eq!(PROVIDERS.0, Provider::ALL.map(|provider| (provider.word(), provider)));
         for (word, mode) in MODES.0 {
             assert_eq!(*word, mode.word());
         }

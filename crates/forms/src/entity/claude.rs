@@ -1,0 +1,24 @@
+//! Claude Code: commands and skills name their tools in `allowed-tools`, agents in `tools`.
+
+use windlass_core::entity::Kind;
+
+use super::draft::Meaning;
+use super::markdown;
+use super::read::{Origin, Read};
+
+pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
+    markdown::read(origin, kind, meaning, text)
+}
+
+/// Each key for tools is taken in every kind: people mix them up, and a limit is not to be lost.
+fn meaning(_kind: Kind, key: &str) -> Meaning {
+    match key {
+        "name" => Meaning::Name,
+        "description" => Meaning::Description,
+        "aliases" => Meaning::Aliases,
+        "tools" | "allowed-tools" => Meaning::Tools,
+        "model" => Meaning::Model,
+        "argument-hint" => Meaning::Hint,
+        _ => Meaning::Other,
+    }
+}

@@ -1,0 +1,25 @@
+//! GitHub Copilot: prompts of its editor (`.prompt.md`), agents and skills. Tools are a list or a
+//! string, a model may be a list of which the first is wanted.
+
+use windlass_core::entity::Kind;
+
+use super::draft::Meaning;
+use super::read::{Origin, Read};
+use super::{markdown, shared};
+
+pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
+    markdown::read(origin, kind, meaning, text)
+}
+
+/// `mode`, `agent`, `target`, `handoffs` and `mcp-servers` are kept as they are.
+fn meaning(kind: Kind, key: &str) -> Meaning {
+    match (kind, key) {
+        (Kind::Skill, key) => shared::meaning(kind, key),
+        (Kind::Command | Kind::Agent, "tools") => Meaning::Tools,
+        (Kind::Command | Kind::Agent, "model") => Meaning::Model,
+        (Kind::Command | Kind::Agent, "name") => Meaning::Name,
+        (Kind::Command | Kind::Agent, "description") => Meaning::Description,
+        (Kind::Command | Kind::Agent, "argument-hint") => Meaning::Hint,
+        (Kind::Command | Kind::Agent, _) => Meaning::Other,
+    }
+}

@@ -1,0 +1,139 @@
+//! Reads a JSON document that holds several entities: a section a kind, in it a key a name.
+
+use std::collections::BTreeMap;
+
+use windlass_core::entity::{Entity, Kind};
+
+use super::draft::{Dialect, Draft};
+use super::read::{Origin, Read};
+use crate::diagnostic::Diagnostic;
+use crate::findings::Findings;
+use crate::json::{self, Member, Value, kind as kind_of};
+use crate::words::quoted;
+
+/// The most entities one document may hold.
+const MOST: usize = 1000;
+
+/// Reads a document.
+pub(super) fn read(origin: &Origin<'_>, sections: &[(&str, Kind)], dialect: Dialect, text: &str) -> Read {
+    let mut findings = Findings::in_text(text, Some(origin.path));
+    let mut all = Read::default();
+    let mut lines = Lines { text, at: 0, line: 1 };
+    for entry in entries(text, sections, &mut findings) {
+        if all.entities.len() + all.diagnostics.len() >= MOST {
+            let message = format!("more than {MOST} entities and mistakes; the rest is left out");
+            findings.warn(entry.member.key_at, &message, Some("write them as files of their own".to_owned()));
+            break;
+        }
+        let line = lines.of(entry.member.key_at);
+        let (entity, diagnostics) = entity(origin, dialect, text, line, entry);
+        all.entities.extend(entity);
+        all.diagnostics.extend(diagnostics);
+    }
+    all.diagnostics.splice(0..0, findings.finish());
+    all
+}
+
+/// An entity of the document, not yet looked at.
+struct Entry {
+    kind: Kind,
+    member: Member,
+}
+
+/// The entities of all sections in the order of the text; of two with one name the last.
+fn entries(text: &str, sections: &[(&str, Kind)], findings: &mut Findings<'_>) -> Vec<Entry> {
+    let mut named = BTreeMap::new();
+    for section in root(text, findings) {
+        let Some((_, kind)) = sections.iter().find(|(name, _)| *name == section.key) else { continue };
+        let members = match section.node.value {
+            Value::Object(members) => members,
+            Value::Null => continue,
+            other => {
+                let message = format!("`{}` must be an object, found {}", section.key, kind_of(&other));
+                findings.error(section.node.at, &message, None);
+                continue;
+            }
+        };
+        for member in members {
+            let at = member.key_at;
+            let before = named.insert((*kind, member.key.clone()), Entry { kind: *kind, member });
+            if let Some(Entry { member, .. }) = before {
+                let message = format!("{} is already there above; this one is used", quoted(&member.key));
+                findings.warn(at, &message, Some("remove one of the two".to_owned()));
+            }
+        }
+    }
+    let mut entries: Vec<Entry> = named.into_values().collect();
+    entries.sort_by_key(|entry| entry.member.key_at);
+    entries
+}
+
+fn root(text: &str, findings: &mut Findings<'_>) -> Vec<Member> {
+    match json::read_commented(text) {
+        Ok(json::Node { value: Value::Object(members), .. }) => members,
+        Ok(root) => {
+            findings.error(root.at, &format!("expected an object, found {}", kind_of(&root.value)), None);
+            Vec::new()
+        }
+        Err(broken) => {
+            findings.error(broken.at, &broken.message, broken.hint.map(str::to_owned));
+            Vec::new()
+        }
+    }
+}
+
+fn entity(
+    origin: &Origin<'_>,
+    dialect: Dialect,
+    text: &str,
+    line: u32,
+    entry: Entry,
+) -> (Option<Entity>, Vec<Diagnostic>) {
+    let mut findings = Findings::in_text(text, Some(origin.path));
+    let Entry { kind, member: Member { key: name, key_at: at, node } } = entry;
+    let Value::Object(members) = node.value else {
+        let message =
+            format!("the {kind} {} must be an object, found {}", quoted(&name), kind_of(&node.value));
+        findings.error(node.at, &message, None);
+        return (None, findings.finish());
+    };
+    if kind == Kind::Agent && is_adjustment(&members) {
+        return (None, Vec::new());
+    }
+    warn_of_files(&members, &mut findings);
+    let draft = Draft { origin, kind, name: &name, at, line, dialect, written: None };
+    (draft.entity(members, None, &mut findings), findings.finish())
+}
+
+/// Whether an agent says nothing of its own: it only changes one that comes with OpenCode.
+fn is_adjustment(members: &[Member]) -> bool {
+    !members.iter().any(|member| matches!(member.key.as_str(), "prompt" | "description"))
+}
+
+/// OpenCode puts files in the place of `{file:…}`; here it stays as it is.
+fn warn_of_files(members: &[Member], findings: &mut Findings<'_>) {
+    for member in members {
+        let Value::Text(text) = &member.node.value else { continue };
+        if matches!(member.key.as_str(), "prompt" | "template") && text.contains("{file:") {
+            let message = format!("the file in `{}` is only read by OpenCode itself", member.key);
+            let hint = "write the text here, or as a Markdown file in .opencode";
+            findings.warn(member.node.at, &message, Some(hint.to_owned()));
+        }
+    }
+}
+
+/// Counts lines, going forward.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    line: u32,
+}
+
+impl Lines<'_> {
+    fn of(&mut self, at: usize) -> u32 {
+        let passed = self.text.get(self.at..at).unwrap_or_default().matches('\n').count();
+        self.line = self.line.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
+        self.at = self.at.max(at);
+        self.line
+    }
+}

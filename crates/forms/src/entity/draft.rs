@@ -1,0 +1,353 @@
+//! Makes an entity of what a file says, whatever its format: keys with their values, and a text.
+//!
+//! The formats say what each key means; here is decided what happens with a value of the wrong
+//! type, a key that is there twice, a name that is none.
+
+use std::collections::BTreeMap;
+
+use windlass_core::entity::{Entity, Kind, Model, Source, Tool};
+
+use super::read::Origin;
+use super::tools::{Limit, harmless};
+use super::{name, scalar, sentence, tools};
+use crate::findings::Findings;
+use crate::json::{Member, Node, Value, kind};
+use crate::words::quoted;
+
+/// What a key of a format means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Name,
+    Description,
+    Aliases,
+    Tools,
+    Permissions,
+    Model,
+    Hint,
+    Prompt,
+    /// True where the entity is not to be used.
+    Disabled,
+    /// Nothing here: it is kept as it is.
+    Other,
+}
+
+/// Which key means what, in one format.
+pub(super) type Dialect = fn(Kind, &str) -> Meaning;
+
+/// What a file says of one entity.
+pub(super) struct Draft<'a> {
+    pub(super) origin: &'a Origin<'a>,
+    pub(super) kind: Kind,
+    /// The name that the file, the folder or the document gives it.
+    pub(super) name: &'a str,
+    /// The byte and the line where it begins.
+    pub(super) at: usize,
+    pub(super) line: u32,
+    pub(super) dialect: Dialect,
+    /// The text of the file where values may stand without quotes, to show one as it was written.
+    pub(super) written: Option<&'a str>,
+}
+
+/// The keys that mean something, with their values.
+#[derive(Default)]
+struct Slots {
+    name: Option<Member>,
+    description: Option<Member>,
+    aliases: Option<Member>,
+    tools: Option<Member>,
+    permissions: Option<Member>,
+    model: Option<Member>,
+    hint: Option<Member>,
+    prompt: Option<Member>,
+    disabled: Option<Member>,
+}
+
+impl Slots {
+    fn slot(&mut self, meaning: Meaning) -> Option<&mut Option<Member>> {
+        match meaning {
+            Meaning::Name => Some(&mut self.name),
+            Meaning::Description => Some(&mut self.description),
+            Meaning::Aliases => Some(&mut self.aliases),
+            Meaning::Tools => Some(&mut self.tools),
+            Meaning::Permissions => Some(&mut self.permissions),
+            Meaning::Model => Some(&mut self.model),
+            Meaning::Hint => Some(&mut self.hint),
+            Meaning::Prompt => Some(&mut self.prompt),
+            Meaning::Disabled => Some(&mut self.disabled),
+            Meaning::Other => None,
+        }
+    }
+}
+
+impl Draft<'_> {
+    /// The entity; `None` where something is wrong with it, which is then among the findings, or
+    /// where it is switched off.
+    pub(super) fn entity(
+        &self,
+        members: Vec<Member>,
+        body: Option<String>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Entity> {
+        let mut extra = BTreeMap::new();
+        let mut slots = self.sort(members, &mut extra, findings);
+        if matches!(&slots.disabled, Some(Member { node: Node { value: Value::Boolean(true), .. }, .. })) {
+            return None;
+        }
+        let name = self.named(slots.name.take(), findings);
+        let prompt = self.prompt(body, slots.prompt.take(), findings);
+        let description = self.description(slots.description.take(), &prompt, findings);
+        let aliases = self.aliases(slots.aliases.take(), name.as_deref(), findings);
+        let tools = tools(slots.tools.take(), slots.permissions.take(), &mut extra, findings);
+        let model = self.model(slots.model.take(), &mut extra, findings);
+        let argument_hint = slots.hint.take().and_then(|member| self.hint(member, findings));
+        if findings.has_errors() {
+            return None;
+        }
+        let name = name::full(&name?, self.origin.plugin);
+        let source = self.source();
+        let kind = self.kind;
+        Some(Entity { kind, name, description, aliases, prompt, tools, model, argument_hint, source, extra })
+    }
+
+    fn source(&self) -> Source {
+        Source {
+            provider: self.origin.provider,
+            level: self.origin.level,
+            distance: self.origin.distance,
+            path: self.origin.path.to_owned(),
+            line: self.line,
+            plugin: self.origin.plugin.cloned(),
+        }
+    }
+
+    /// Puts every key where it belongs; of two that mean the same the last wins.
+    fn sort(
+        &self,
+        members: Vec<Member>,
+        extra: &mut BTreeMap<String, serde_json::Value>,
+        findings: &mut Findings<'_>,
+    ) -> Slots {
+        let mut slots = Slots::default();
+        for member in members {
+            let key_at = member.key_at;
+            let twice = match slots.slot((self.dialect)(self.kind, &member.key)) {
+                Some(slot) => slot.replace(member).map(|before| before.key),
+                None if extra.contains_key(&member.key) => {
+                    let key = member.key.clone();
+                    extra.insert(member.key, scalar::to_json(member.node));
+                    Some(key)
+                }
+                None => extra.insert(member.key, scalar::to_json(member.node)).map(|_| String::new()),
+            };
+            if let Some(before) = twice {
+                let message =
+                    format!("this says again what {} says above; this one is used", quoted(&before));
+                findings.warn(key_at, &message, Some("remove one of the two".to_owned()));
+            }
+        }
+        slots
+    }
+
+    fn named(&self, member: Option<Member>, findings: &mut Findings<'_>) -> Option<String> {
+        let Some(member) = member.filter(|member| member.node.value != Value::Null) else {
+            return self.file_name(findings);
+        };
+        let at = member.node.at;
+        let Some(said) = plain_text(&member.node) else {
+            let message = format!("`{}` must be text, found {}", member.key, kind(&member.node.value));
+            findings.error(at, &message, Some("write it in quotes".to_owned()));
+            return None;
+        };
+        let said = said.trim();
+        let fault = if said == self.name { name::nested_fault(said) } else { name::fault(said) };
+        if let Some(fault) = fault {
+            let message = format!("the name {} {fault}", quoted(said));
+            findings.error(at, &message, Some("use letters, digits, `-`, `_`, `.` and `:`".to_owned()));
+            return None;
+        }
+        Some(said.to_owned())
+    }
+
+    fn file_name(&self, findings: &mut Findings<'_>) -> Option<String> {
+        let Some(fault) = name::nested_fault(self.name) else { return Some(self.name.to_owned()) };
+        let message = format!("the name {} {fault}", quoted(self.name));
+        findings.error(self.at, &message, Some("rename the file, or give it a `name`".to_owned()));
+        None
+    }
+
+    fn prompt(&self, body: Option<String>, member: Option<Member>, findings: &mut Findings<'_>) -> String {
+        let said = member.and_then(|member| self.text(&member, findings));
+        let prompt = body.filter(|body| !body.is_empty()).or(said).unwrap_or_default();
+        if prompt.trim().is_empty() {
+            let message = format!("this {} has no text", self.kind);
+            match self.kind {
+                // An agent without a text of its own still has its tools and its model.
+                Kind::Agent => findings.warn(self.at, &message, Some("say what it is to do".to_owned())),
+                Kind::Command | Kind::Skill => {
+                    findings.error(self.at, &message, Some("say what is to be done".to_owned()));
+                }
+            }
+        }
+        prompt
+    }
+
+    fn description(&self, member: Option<Member>, prompt: &str, findings: &mut Findings<'_>) -> String {
+        let is_said = member.as_ref().is_some_and(|member| member.node.value != Value::Null);
+        let said = member.and_then(|member| self.text_or_written(&member, findings)).unwrap_or_default();
+        let said = said.trim();
+        if !said.is_empty() {
+            return harmless(said).into_owned();
+        }
+        if self.kind == Kind::Command {
+            return harmless(&sentence::first(prompt)).into_owned();
+        }
+        if is_said {
+            return String::new();
+        }
+        let message = format!("this {} has no description", self.kind);
+        let hint = "add a line `description: what it is for, and when to use it`";
+        findings.warn(self.at, &message, Some(hint.to_owned()));
+        String::new()
+    }
+
+    fn aliases(
+        &self,
+        member: Option<Member>,
+        name: Option<&str>,
+        findings: &mut Findings<'_>,
+    ) -> Vec<String> {
+        let mut aliases: Vec<String> = Vec::new();
+        let mut add = |alias: &str, fault: Option<&'static str>| {
+            let alias = alias.trim();
+            let is_known = name.is_some_and(|name| is_same(name, alias));
+            if fault.is_none() && !is_known {
+                let alias = name::full(alias, self.origin.plugin);
+                if aliases.len() < MOST_ALIASES && !aliases.iter().any(|known| is_same(known, &alias)) {
+                    aliases.push(alias);
+                }
+            }
+        };
+        for (at, alias) in member.map(|member| self.names(&member, findings)).unwrap_or_default() {
+            let fault = name::fault(alias.trim());
+            if let Some(fault) = fault {
+                let message = format!("the alias {} {fault}; it is left out", quoted(&alias));
+                findings.warn(at, &message, Some("use letters, digits, `-`, `_`, `.` and `:`".to_owned()));
+            }
+            add(&alias, fault);
+        }
+        add(self.name, name::nested_fault(self.name));
+        aliases
+    }
+
+    /// A list of names, or names in one string.
+    fn names(&self, member: &Member, findings: &mut Findings<'_>) -> Vec<(usize, String)> {
+        match &member.node.value {
+            Value::Null => Vec::new(),
+            Value::List(items) => {
+                items.iter().filter_map(|item| plain_text(item).map(|text| (item.at, text))).collect()
+            }
+            _ => {
+                let Some(text) = self.text(member, findings) else { return Vec::new() };
+                tools::words(&text).0.into_iter().map(|word| (member.node.at, word.to_owned())).collect()
+            }
+        }
+    }
+
+    /// The model; of a list of them the first, and the list is kept.
+    fn model(
+        &self,
+        member: Option<Member>,
+        extra: &mut BTreeMap<String, serde_json::Value>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Model> {
+        let member = member?;
+        let text = match &member.node.value {
+            Value::List(items) => items.iter().find_map(plain_text),
+            _ => self.text(&member, findings),
+        };
+        let is_list = matches!(member.node.value, Value::List(_));
+        if is_list {
+            extra.insert(member.key, scalar::to_json(member.node));
+        }
+        let text = text?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| Model::named(&harmless(text)))
+    }
+
+    /// What to type after the name. `[message]` is a list in YAML, and yet means itself.
+    fn hint(&self, member: Member, findings: &mut Findings<'_>) -> Option<String> {
+        let written = self.as_written(&member.node);
+        let text = written.map(str::to_owned).or_else(|| self.text(&member, findings))?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| harmless(text).into_owned())
+    }
+
+    /// A text; anything else is passed over with a warning.
+    fn text(&self, member: &Member, findings: &mut Findings<'_>) -> Option<String> {
+        let text = plain_text(&member.node);
+        if text.is_none() && member.node.value != Value::Null {
+            let found = kind(&member.node.value);
+            let message = format!("`{}` must be text, found {found}; it is passed over", member.key);
+            findings.warn(member.node.at, &message, Some("write it in quotes".to_owned()));
+        }
+        text
+    }
+
+    /// A text, or what is one but for its quotes.
+    fn text_or_written(&self, member: &Member, findings: &mut Findings<'_>) -> Option<String> {
+        let Some(written) = self.as_written(&member.node) else { return self.text(member, findings) };
+        let found = kind(&member.node.value);
+        let message = format!("`{}` is {found} as it stands; it is read as text", member.key);
+        findings.warn(member.node.at, &message, Some("put it in quotes".to_owned()));
+        Some(written.to_owned())
+    }
+
+    /// A list or map in brackets on one line, as it was written.
+    fn as_written(&self, node: &Node) -> Option<&str> {
+        if !matches!(node.value, Value::List(_) | Value::Object(_)) {
+            return None;
+        }
+        let line = self.written?.get(node.at..)?.lines().next()?;
+        let line = line.split(" #").next().unwrap_or(line).trim();
+        (line.starts_with('[') && line.ends_with(']') || line.starts_with('{') && line.ends_with('}'))
+            .then_some(line)
+    }
+}
+
+/// The most other names of one entity.
+const MOST_ALIASES: usize = 50;
+
+fn is_same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// A text, or a number or switch as text.
+fn plain_text(node: &Node) -> Option<String> {
+    match &node.value {
+        Value::Text(text) | Value::Number(text) => Some(text.clone()),
+        Value::Boolean(flag) => Some(flag.to_string()),
+        Value::Null | Value::List(_) | Value::Object(_) => None,
+    }
+}
+
+fn tools(
+    tools: Option<Member>,
+    permissions: Option<Member>,
+    extra: &mut BTreeMap<String, serde_json::Value>,
+    findings: &mut Findings<'_>,
+) -> Option<Vec<Tool>> {
+    let permitted = permissions.and_then(|member| {
+        let permitted = tools::permitted(&member.node);
+        extra.insert(member.key, scalar::to_json(member.node));
+        permitted
+    });
+    let Some(member) = tools else { return permitted };
+    match tools::named(&member.key, &member.node, findings) {
+        Limit::Open | Limit::Unclear => permitted,
+        Limit::Only(tools) => Some(tools),
+        Limit::Switches(tools) => {
+            extra.insert(member.key, scalar::to_json(member.node));
+            tools.or(permitted)
+        }
+    }
+}

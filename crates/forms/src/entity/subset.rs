@@ -1,0 +1,254 @@
+//! Reads the YAML that most frontmatter is made of, many times faster than the whole language.
+//!
+//! Keys at even margins, unquoted words, plain quoted text, lists of them, blocks of text without
+//! blank lines, comments on their own lines. Whatever is not plainly that is declined, and the
+//! whole reader takes over: this one may decline anything, and what it does read is the very same
+//! tree, positions included (a property test holds the two against each other).
+
+use super::scalar;
+use crate::json::{Member, Node, Value};
+
+/// Longer texts are rare, and are left to the reader that counts what they mean.
+const LONGEST: usize = 8 * 1024;
+const DEEPEST: usize = 8;
+
+/// Reads a text, or declines.
+pub(super) fn read(text: &str, base: usize) -> Option<Node> {
+    if text.len() > LONGEST || text.bytes().any(|b| b < b' ' && b != b'\n' || b == 0x7f) {
+        return None;
+    }
+    let mut reader = Reader { text, base, at: 0, ahead: None };
+    let first = reader.peek()?;
+    let value = reader.members(first.indent, 0)?;
+    let is_over = reader.peek().is_none();
+    (first.indent == 0 && is_over).then_some(Node { at: base + first.at, value })
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    base: usize,
+    /// Where the next line begins.
+    at: usize,
+    /// The next line, once looked at.
+    ahead: Option<Line<'a>>,
+}
+
+/// A line with something on it.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    /// How many spaces it begins with; for what follows a dash, its column.
+    indent: usize,
+    /// The byte of its first letter.
+    at: usize,
+    content: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    /// The next line that is not empty.
+    fn peek(&mut self) -> Option<Line<'a>> {
+        if self.ahead.is_none() {
+            self.ahead = self.line();
+        }
+        self.ahead
+    }
+
+    fn take(&mut self) {
+        self.ahead = None;
+    }
+
+    fn line(&mut self) -> Option<Line<'a>> {
+        loop {
+            let rest = self.text.get(self.at..)?;
+            let end = rest.find('\n').unwrap_or(rest.len());
+            let line = rest.get(..end)?;
+            let start = self.at;
+            if rest.is_empty() {
+                return None;
+            }
+            self.at += (end + 1).min(rest.len());
+            let content = line.trim_start_matches(' ');
+            let is_comment = content.starts_with('#') && content.chars().all(is_plain_char);
+            if line.is_empty() || is_comment {
+                continue;
+            }
+            let indent = line.len() - content.len();
+            return Some(Line { indent, at: start + indent, content });
+        }
+    }
+
+    /// Keys at one margin, up to a line further left.
+    fn members(&mut self, margin: usize, depth: usize) -> Option<Value> {
+        let mut members = Vec::new();
+        while let Some(line) = self.peek().filter(|line| line.indent >= margin) {
+            if line.indent > margin || depth == DEEPEST {
+                return None;
+            }
+            self.take();
+            members.push(self.member(line, depth)?);
+        }
+        Some(Value::Object(members))
+    }
+
+    fn member(&mut self, line: Line<'a>, depth: usize) -> Option<Member> {
+        let length = line.content.bytes().take_while(|b| is_key_byte(*b)).count();
+        let (key, rest) = line.content.split_at_checked(length)?;
+        let is_key = length <= 64 && key.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
+        let written = rest.strip_prefix(':').filter(|_| is_key)?;
+        let node = match written.strip_prefix(' ') {
+            Some(written) => self.value(written, line.at + length + 2, line.indent)?,
+            None if written.is_empty() => self.below(line.indent, depth)?,
+            None => return None,
+        };
+        Some(Member { key: key.to_owned(), key_at: self.base + line.at, node })
+    }
+
+    /// What stands below a key: a list (perhaps at the key's own margin), or keys further right.
+    fn below(&mut self, margin: usize, depth: usize) -> Option<Node> {
+        let first = self.peek()?;
+        let is_list = first.content.starts_with("- ");
+        let belongs = first.indent > margin || is_list && first.indent == margin;
+        if !belongs || depth == DEEPEST {
+            return None;
+        }
+        let value = match is_list {
+            true => self.items(first.indent, depth + 1)?,
+            false => self.members(first.indent, depth + 1)?,
+        };
+        // The whole reader places a list at its key's margin behind the first dash.
+        let at = if first.indent == margin { first.at + 2 } else { first.at };
+        Some(Node { at: self.base + at, value })
+    }
+
+    fn items(&mut self, margin: usize, depth: usize) -> Option<Value> {
+        let mut items = Vec::new();
+        while let Some(line) = self.peek().filter(|line| line.indent >= margin) {
+            let Some(content) = line.content.strip_prefix("- ") else {
+                // At the list's margin the next key of the map around it may follow.
+                return (line.indent == margin).then_some(Value::List(items));
+            };
+            if line.indent > margin || depth == DEEPEST {
+                return None;
+            }
+            self.take();
+            let inner = Line { indent: margin + 2, at: line.at + 2, content };
+            items.push(self.item(inner, margin, depth)?);
+        }
+        Some(Value::List(items))
+    }
+
+    fn item(&mut self, inner: Line<'a>, margin: usize, depth: usize) -> Option<Node> {
+        let length = inner.content.bytes().take_while(|b| is_key_byte(*b)).count();
+        let after = inner.content.get(length..)?;
+        if !(after == ":" || after.starts_with(": ")) {
+            return self.value(inner.content, inner.at, margin);
+        }
+        self.ahead = Some(inner);
+        let value = self.members(inner.indent, depth + 1)?;
+        Some(Node { at: self.base + inner.at, value })
+    }
+
+    /// A value on the line of its key or dash, which stands at `margin`.
+    fn value(&mut self, written: &str, at: usize, margin: usize) -> Option<Node> {
+        let value = match written {
+            "|" => return self.block(margin, "\n", "\n"),
+            "|-" => return self.block(margin, "\n", ""),
+            ">" => return self.block(margin, " ", "\n"),
+            ">-" => return self.block(margin, " ", ""),
+            _ if written.starts_with('[') => Value::List(words(written, self.base + at)?),
+            _ => inline(written)?,
+        };
+        // A line further right would go on with this value.
+        if self.peek().is_some_and(|next| next.indent > margin) {
+            return None;
+        }
+        Some(Node { at: self.base + at, value })
+    }
+
+    /// The lines of a block of text, which begin at the margin of the first; those that are kept
+    /// apart (`|`) or further right.
+    fn block(&mut self, margin: usize, between: &str, end: &str) -> Option<Node> {
+        // Nothing is looked at ahead here, so this is the end of the key's line.
+        let mut first = None;
+        let mut text = String::new();
+        while let Some((line, _)) = self.text.get(self.at..)?.split_once('\n') {
+            let content = line.trim_start_matches(' ');
+            let indent = line.len() - content.len();
+            if content.is_empty() {
+                return None;
+            }
+            if indent <= margin {
+                break;
+            }
+            let (left, _) = *first.get_or_insert((indent, self.at + indent));
+            if indent < left || (indent > left && between == " ") || !content.chars().all(is_plain_char) {
+                return None;
+            }
+            if !text.is_empty() {
+                text.push_str(between);
+            }
+            text.push_str(line.get(left..)?);
+            self.at += line.len() + 1;
+        }
+        // A last line without a line break would mean a text without one.
+        let rest = self.text.get(self.at..)?;
+        if !rest.contains('\n') && !rest.is_empty() {
+            return None;
+        }
+        text.push_str(end);
+        let (_, at) = first?;
+        Some(Node { at: self.base + at, value: Value::Text(text) })
+    }
+}
+
+fn is_key_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')
+}
+
+/// A value that is all on one line.
+fn inline(written: &str) -> Option<Value> {
+    if written.ends_with(' ') || !written.chars().all(is_plain_char) {
+        return None;
+    }
+    match written.as_bytes().first()? {
+        b'"' => quoted(written, '"'),
+        b'\'' => quoted(written, '\''),
+        _ => plain(written),
+    }
+}
+
+/// A character that is only itself, in any text.
+fn is_plain_char(c: char) -> bool {
+    matches!(c, ' '..='~' | '\u{a0}'..='\u{d7ff}') && !matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// Text in quotes, without quotes or escapes inside.
+fn quoted(written: &str, quote: char) -> Option<Value> {
+    let inner = written.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!inner.contains([quote, '\\'])).then(|| Value::Text(inner.to_owned()))
+}
+
+/// A list of single words in brackets.
+fn words(written: &str, at: usize) -> Option<Vec<Node>> {
+    let inner = written.strip_prefix('[')?.strip_suffix(']')?;
+    let mut items = Vec::new();
+    let mut at = at + 1;
+    for word in inner.split(", ") {
+        let is_word = word.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
+        if !is_word || !word.bytes().all(|b| is_key_byte(b) || b == b'.') {
+            return None;
+        }
+        items.push(Node { at, value: scalar::plain(word.to_owned()) });
+        at += word.len() + 2;
+    }
+    Some(items)
+}
+
+fn plain(written: &str) -> Option<Value> {
+    let first = written.chars().next()?;
+    let is_safe = first.is_alphanumeric() || matches!(first, '.' | '/' | '_' | '(' | '<' | '$' | '~' | '+');
+    let ends = written.contains(": ") || written.contains(" #") || written.ends_with(':');
+    (is_safe && !ends).then(|| scalar::plain(written.to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,400 @@
+//! Each provider's files as its own CLI documents them, and the tables of models and tools.
+
+use serde_json::json;
+use windlass_core::entity::{Entity, Kind, Level, Provider, Tier, Tool};
+use windlass_forms::entity::{Origin, Read, builtin, parse, print};
+
+fn origin(provider: Provider, kind: Option<Kind>, path: &'static str, name: &'static str) -> Origin<'static> {
+    Origin { provider, kind, level: Level::Project, distance: 0, path, name, plugin: None }
+}
+
+fn read(provider: Provider, kind: Kind, name: &'static str, text: &str) -> Entity {
+    let read = parse(&origin(provider, Some(kind), "file", name), text);
+    assert_eq!(said(&read), "");
+    assert_eq!(read.entities.len(), 1);
+    read.entities.into_iter().next().unwrap_or_else(|| unreachable!("there is one"))
+}
+
+fn said(read: &Read) -> String {
+    read.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn tools(entity: &Entity) -> Option<Vec<&str>> {
+    entity.tools.as_ref().map(|tools| tools.iter().map(|tool| tool.name.as_str()).collect())
+}
+
+fn tool(name: &str, pattern: Option<&str>) -> Tool {
+    Tool { name: name.into(), pattern: pattern.map(str::to_owned) }
+}
+
+/// The providers whose agents are Markdown with `model` and `tools`.
+const MARKDOWN: [Provider; 6] = [
+    Provider::Windlass,
+    Provider::Claude,
+    Provider::Opencode,
+    Provider::Copilot,
+    Provider::Gemini,
+    Provider::Atomic,
+];
+
+#[test]
+fn models_are_normalised_row_by_row() {
+    let rows = [
+        ("opus", Tier::Opus),
+        ("sonnet", Tier::Sonnet),
+        ("haiku", Tier::Haiku),
+        ("anthropic/claude-opus-4-5", Tier::Opus),
+        ("anthropic/claude-3-sonnet", Tier::Sonnet),
+        ("anthropic/claude-3-5-haiku", Tier::Haiku),
+        ("claude-opus-4-5", Tier::Opus),
+        ("gpt-4o", Tier::Inherit),
+        ("gemini-1.5-pro", Tier::Inherit),
+        ("inherit", Tier::Inherit),
+    ];
+    for (written, tier) in rows {
+        for provider in MARKDOWN {
+            let text = format!("---\ndescription: d\nmodel: {written}\n---\nDo it.\n");
+            let model = read(provider, Kind::Agent, "a", &text).model.unwrap();
+            assert_eq!((model.tier, model.original.as_str()), (tier, written), "{provider}");
+        }
+        let text =
+            format!("description = \"d\"\nmodel = \"{written}\"\ndeveloper_instructions = \"Do it.\"\n");
+        assert_eq!(read(Provider::Codex, Kind::Agent, "a", &text).model.unwrap().tier, tier);
+    }
+}
+
+#[test]
+fn tools_are_normalised_row_by_row() {
+    let rows = [
+        ("[\"bash\", \"edit\"]", Some(vec!["bash", "edit"])),
+        ("\n  - bash\n  - edit", Some(vec!["bash", "edit"])),
+        ("{ bash: true, edit: true, write: false }", Some(vec!["bash", "edit"])),
+        ("\n  bash: true\n  edit: true\n  write: false", Some(vec!["bash", "edit"])),
+        ("\"Bash(git:*), Edit\"", Some(vec!["bash", "edit"])),
+        ("Bash(git:*), Edit", Some(vec!["bash", "edit"])),
+        ("Bash(git add:*, git rm:*) Edit", Some(vec!["bash", "edit"])),
+        ("Read,Edit", Some(vec!["read", "edit"])),
+        ("\"*\"", None),
+        ("[\"*\"]", None),
+        ("", None),
+        ("[]", Some(vec![])),
+        ("{ write: false }", None),
+        ("{ \"*\": false }", Some(vec![])),
+        ("{ \"*\": false, read: true }", Some(vec!["read"])),
+    ];
+    for (written, expected) in rows {
+        for provider in MARKDOWN {
+            let text = format!("---\ndescription: d\ntools: {written}\n---\nDo it.\n");
+            let entity = read(provider, Kind::Agent, "a", &text);
+            assert_eq!(tools(&entity), expected, "{provider}: {written}");
+        }
+    }
+}
+
+#[test]
+fn patterns_and_switches_are_kept_for_those_who_enforce_them() {
+    let text = "---\nallowed-tools: Bash(git add:*), Bash(git status:*), mcp__github__get\n---\nDo it.\n";
+    let entity = read(Provider::Claude, Kind::Command, "a", text);
+    let expected = [
+        tool("bash", Some("Bash(git add:*)")),
+        tool("bash", Some("Bash(git status:*)")),
+        tool("mcp__github__get", None),
+    ];
+    assert_eq!(entity.tools.unwrap(), expected);
+    let text = "---\ndescription: d\ntools:\n  bash: true\n  write: false\n---\nDo it.\n";
+    let entity = read(Provider::Opencode, Kind::Agent, "a", text);
+    assert_eq!(entity.extra["tools"], json!({"bash": true, "write": false}));
+}
+
+#[test]
+fn claude_code() {
+    let text = "---\nallowed-tools: Bash(git add:*), Bash(git commit:*)\nargument-hint: [message]\ndescription: Create a git commit\nmodel: claude-3-5-haiku-20241022\ndisable-model-invocation: true\n---\n\n## Context\n\n- Status: !`git status`\n\nCommit with $ARGUMENTS, see @README.md\n";
+    let command = read(Provider::Claude, Kind::Command, "git:commit", text);
+    assert_eq!(command.name, "git:commit");
+    assert_eq!(command.description, "Create a git commit");
+    assert_eq!(command.argument_hint.as_deref(), Some("[message]"));
+    assert_eq!(command.model.as_ref().unwrap().tier, Tier::Haiku);
+    assert_eq!(tools(&command), Some(vec!["bash", "bash"]));
+    assert_eq!(command.extra["disable-model-invocation"], json!(true));
+    assert!(command.prompt.starts_with("## Context\n\n- Status: !`git status`"));
+    assert_eq!((command.source.provider, command.source.line), (Provider::Claude, 1));
+
+    let text = "---\nname: code-reviewer\ndescription: \"Use this agent when code was written. <example>\\nuser: 'x'\\n</example>\"\ntools: Read, Grep, Glob, Bash\nmodel: inherit\ncolor: blue\n---\n\nYou are a reviewer.\n";
+    let agent = read(Provider::Claude, Kind::Agent, "reviewer", text);
+    assert_eq!(
+        (agent.name.as_str(), agent.aliases.as_slice()),
+        ("code-reviewer", ["reviewer".to_owned()].as_slice())
+    );
+    assert_eq!(tools(&agent), Some(vec!["read", "grep", "glob", "bash"]));
+    assert_eq!(agent.prompt, "You are a reviewer.");
+    assert!(agent.description.contains("\n"));
+}
+
+#[test]
+fn opencode_files() {
+    let text = "---\ndescription: Run tests with coverage\nagent: build\nmodel: anthropic/claude-3-5-sonnet-20241022\nsubtask: true\n---\nRun the tests for $ARGUMENTS.\n";
+    let command = read(Provider::Opencode, Kind::Command, "test/all", text);
+    assert_eq!((command.name.as_str(), command.extra["agent"].as_str()), ("test/all", Some("build")));
+    assert_eq!(command.model.unwrap().tier, Tier::Sonnet);
+
+    let text = "---\ndescription: Reviews code\nmode: subagent\ntemperature: 0.1\npermission:\n  edit: deny\n  bash:\n    \"*\": ask\n    \"git diff\": allow\n---\nYou review.\n";
+    let agent = read(Provider::Opencode, Kind::Agent, "review", text);
+    assert_eq!(agent.tools, None, "what a permission does not name is allowed");
+    assert_eq!(agent.extra["permission"], json!({"edit": "deny", "bash": {"*": "ask", "git diff": "allow"}}));
+    let text = "---\ndescription: d\npermission:\n  \"*\": deny\n  read: allow\n  bash: ask\n  edit: deny\n---\nYou review.\n";
+    assert_eq!(tools(&read(Provider::Opencode, Kind::Agent, "review", text)), Some(vec!["read", "bash"]));
+    let off = parse(&origin(Provider::Opencode, Some(Kind::Agent), "f", "a"), "---\ndisable: true\n---\nx\n");
+    assert_eq!(off, Read::default());
+}
+
+const OPENCODE: &str = r#"{
+  // Settings of the project.
+  "$schema": "https://opencode.ai/config.json",
+  "model": "anthropic/claude-sonnet-4-5",
+  "command": {
+    "test": {
+      "template": "Run the tests.\nThen $ARGUMENTS.",
+      "description": "Run tests",
+      "agent": "build",
+      "model": "anthropic/claude-haiku-4-5", /* the small one */
+    },
+    "bare": { "template": "Say hello. Twice." },
+  },
+  "agent": {
+    "build": { "model": "openai/gpt-5" },
+    "code-reviewer": {
+      "description": "Reviews code",
+      "mode": "subagent",
+      "prompt": "You are a reviewer.",
+      "tools": { "write": false, "edit": false, "bash": true },
+    },
+    "gone": { "description": "d", "prompt": "p", "disable": true },
+  },
+}
+"#;
+
+#[test]
+fn opencode_documents() {
+    let read = parse(&origin(Provider::Opencode, None, "opencode.jsonc", "opencode"), OPENCODE);
+    assert_eq!(said(&read), "");
+    let [test, bare, reviewer] = read.entities.as_slice() else { panic!("{:?}", read.entities) };
+    assert_eq!((test.kind, test.name.as_str(), test.source.line), (Kind::Command, "test", 6));
+    assert_eq!(test.prompt, "Run the tests.\nThen $ARGUMENTS.");
+    assert_eq!(test.model.as_ref().unwrap().tier, Tier::Haiku);
+    assert_eq!(test.extra["agent"], "build");
+    assert_eq!((bare.description.as_str(), bare.source.line), ("Say hello.", 12));
+    assert_eq!(
+        (reviewer.kind, reviewer.name.as_str(), reviewer.source.line),
+        (Kind::Agent, "code-reviewer", 16)
+    );
+    assert_eq!(tools(reviewer), Some(vec!["bash"]));
+    assert_eq!(reviewer.extra["mode"], "subagent");
+    let marked =
+        parse(&origin(Provider::Opencode, None, "opencode.jsonc", ""), &format!("\u{feff}{OPENCODE}"));
+    assert_eq!(marked, read);
+}
+
+#[test]
+fn one_broken_entity_of_a_document_costs_only_itself() {
+    let text = r#"{"command": {
+  "empty": {"description": "d"},
+  "wrong": "text",
+  "good": {"template": "Do it."},
+  "good": {"template": "Do it twice."}
+}, "agent": {"a/b/../c": {"prompt": "p", "description": "d"}, "f": {"prompt": "{file:./p.txt}", "description": "d"}}}"#;
+    let read = parse(&origin(Provider::Opencode, None, "opencode.json", ""), text);
+    let names: Vec<&str> = read.entities.iter().map(|entity| entity.name.as_str()).collect();
+    assert_eq!(names, ["good", "f"]);
+    assert_eq!(read.entities[0].prompt, "Do it twice.");
+    insta::assert_snapshot!(said(&read), @r#"
+    warning: `good` is already there above; this one is used
+      at opencode.json:5:3
+         5 |   "good": {"template": "Do it twice."}
+           |   ^
+      hint: remove one of the two
+    error: this command has no text
+      at opencode.json:2:3
+         2 |   "empty": {"description": "d"},
+           |   ^
+      hint: say what is to be done
+    error: the command `wrong` must be an object, found a string
+      at opencode.json:3:12
+         3 |   "wrong": "text",
+           |            ^
+    error: the name `a/b/../c` is a path
+      at opencode.json:6:14
+         6 | }, "agent": {"a/b/../c": {"prompt": "p", "description": "d"}, "f": {"prompt": "{file:./p.txt}", "description": "d"}}}
+           |              ^
+      hint: rename the file, or give it a `name`
+    warning: the file in `prompt` is only read by OpenCode itself
+      at opencode.json:6:79
+         6 | }, "agent": {"a/b/../c": {"prompt": "p", "description": "d"}, "f": {"prompt": "{file:./p.txt}", "description": "d"}}}
+           |                                                                               ^
+      hint: write the text here, or as a Markdown file in .opencode
+    "#);
+}
+
+#[test]
+fn a_document_that_is_not_json_says_where() {
+    let document = |text: &str| parse(&origin(Provider::Opencode, None, "opencode.json", ""), text);
+    insta::assert_snapshot!(said(&document("{\n  /* never closed\n")), @"
+    error: this comment is never closed
+      at opencode.json:2:3
+         2 |   /* never closed
+           |   ^
+      hint: add `*/`
+    ");
+    insta::assert_snapshot!(said(&document("{\"command\": []}")), @r#"
+    error: `command` must be an object, found a list
+      at opencode.json:1:13
+         1 | {"command": []}
+           |             ^
+    "#);
+    assert_eq!(document("{}"), Read::default());
+    assert_eq!(document("{\"mcp\": {}, \"command\": null}"), Read::default());
+}
+
+#[test]
+fn copilot() {
+    let text = "---\nmode: agent\nmodel: Claude Sonnet 4\ntools: ['codebase', 'search/usages', 'githubRepo']\ndescription: 'Generate a form'\n---\nYour goal is a form for ${input:formName}.\n";
+    let command = read(Provider::Copilot, Kind::Command, "form", text);
+    assert_eq!(tools(&command), Some(vec!["codebase", "search/usages", "githubrepo"]));
+    assert_eq!(command.model.unwrap().tier, Tier::Sonnet);
+    assert_eq!(command.extra["mode"], "agent");
+
+    let text = "---\nname: Test Specialist\ndescription: Writes tests\ntools: [\"read\", \"edit\"]\ntarget: vscode\nmodel: ['Claude Opus 4.5', 'GPT-5']\nmcp-servers:\n  x:\n    type: local\n---\n\nYou write tests.\n";
+    let agent = read(Provider::Copilot, Kind::Agent, "test-specialist", text);
+    assert_eq!(
+        (agent.name.as_str(), agent.aliases.as_slice()),
+        ("Test Specialist", ["test-specialist".to_owned()].as_slice())
+    );
+    assert_eq!(agent.model.unwrap().original, "Claude Opus 4.5");
+    assert_eq!(agent.extra["model"], json!(["Claude Opus 4.5", "GPT-5"]));
+    assert_eq!(agent.extra["mcp-servers"], json!({"x": {"type": "local"}}));
+}
+
+#[test]
+fn codex() {
+    let text = "name = \"pr_explorer\"\ndescription = \"Read-only explorer\"\nmodel = \"gpt-5.3-codex\"\nmodel_reasoning_effort = \"medium\"\nsandbox_mode = \"read-only\"\nnickname_candidates = [\"Atlas\", \"Delta\"]\ndeveloper_instructions = \"\"\"\nStay in exploration mode.\nDo not edit.\n\"\"\"\n\n[mcp_servers.docs]\nurl = \"https://example.com/mcp\"\n";
+    let agent = read(Provider::Codex, Kind::Agent, "explorer", text);
+    assert_eq!(
+        (agent.name.as_str(), agent.prompt.as_str()),
+        ("pr_explorer", "Stay in exploration mode.\nDo not edit.\n")
+    );
+    assert_eq!(agent.aliases, ["Atlas", "Delta", "explorer"]);
+    assert_eq!(agent.extra["sandbox_mode"], "read-only");
+    assert_eq!(agent.extra["mcp_servers"], json!({"docs": {"url": "https://example.com/mcp"}}));
+    let text = "---\ndescription: Prep a branch\nargument-hint: FILES=<paths> [PR_TITLE=\"<title>\"]\n---\n\nCreate a branch for $FILES.\n";
+    let prompt = read(Provider::Codex, Kind::Command, "draftpr", text);
+    assert_eq!(prompt.argument_hint.as_deref(), Some("FILES=<paths> [PR_TITLE=\"<title>\"]"));
+    let text = "---\nname: s\ndescription: A skill\nmetadata:\n  short-description: s\n---\nDo it.\n";
+    assert_eq!(read(Provider::Codex, Kind::Skill, "s", text).description, "A skill");
+}
+
+#[test]
+fn gemini() {
+    let text = "# In: .gemini/commands/git/commit.toml\ndescription = \"Generates a commit message\"\nprompt = \"\"\"\nLook at !{git diff --staged} and {{args}}\n\"\"\"\n";
+    let command = read(Provider::Gemini, Kind::Command, "git:commit", text);
+    assert_eq!(
+        (command.name.as_str(), command.description.as_str()),
+        ("git:commit", "Generates a commit message")
+    );
+    assert_eq!(command.prompt, "Look at !{git diff --staged} and {{args}}\n");
+    assert_eq!(read(Provider::Gemini, Kind::Command, "x", "prompt = 'Fix it. Now'").description, "Fix it.");
+    let text = "---\nname: auditor\ndescription: Finds holes\nkind: local\ntools:\n  - read_file\n  - grep_search\nmodel: gemini-3-flash-preview\ntemperature: 0.2\nmax_turns: 10\n---\nYou audit.\n";
+    let agent = read(Provider::Gemini, Kind::Agent, "auditor", text);
+    assert_eq!(tools(&agent), Some(vec!["read_file", "grep_search"]));
+    assert_eq!(agent.extra["max_turns"], json!(10));
+}
+
+#[test]
+fn toml_that_is_none_says_where() {
+    let command = |text: &str| parse(&origin(Provider::Gemini, Some(Kind::Command), "c.toml", "c"), text);
+    let read = command("description = Fix it\nprompt = \"x\"\n");
+    assert_eq!(read.entities, []);
+    insta::assert_snapshot!(said(&read), @r#"
+    error: not TOML: string values must be quoted, expected literal string
+      at c.toml:1:15
+         1 | description = Fix it
+           |               ^
+      hint: text goes into quotes: `"…"` on one line, `"""…"""` on several
+    "#);
+    insta::assert_snapshot!(said(&command("description = 'd'\n")), @"
+    error: this command has no text
+      at c.toml:1:1
+         1 | description = 'd'
+           | ^
+      hint: say what is to be done
+    ");
+    insta::assert_snapshot!(said(&command("prompt = ['x']\n")), @"
+    error: this command has no text
+      at c.toml:1:1
+         1 | prompt = ['x']
+           | ^
+      hint: say what is to be done
+    warning: `prompt` must be text, found a list; it is passed over
+      at c.toml:1:10
+         1 | prompt = ['x']
+           |          ^
+      hint: write it in quotes
+    ");
+    assert!(said(&command("\u{feff}\n")).starts_with("error: the file is empty"));
+    assert!(said(&command("\u{feff}prompt = 'x'\ndescription = 3\n")).is_empty());
+}
+
+#[test]
+fn shared_skills_and_atomic() {
+    let text = "---\nname: pdf\ndescription: Works with PDF files\nlicense: Apache-2.0\ncompatibility: needs python\nallowed-tools: Bash(python:*) Read\nmetadata:\n  author: a\n  version: \"1.0\"\n---\nDo it.\n";
+    let skill = read(Provider::Shared, Kind::Skill, "pdf", text);
+    assert_eq!(tools(&skill), Some(vec!["bash", "read"]));
+    assert_eq!(skill.extra["metadata"], json!({"author": "a", "version": "1.0"}));
+    let text = "---\ndescription: d\nargumentHint: <x>\nallowedTools: [bash]\n---\nDo it.\n";
+    let command = read(Provider::Atomic, Kind::Command, "c", text);
+    assert_eq!((command.argument_hint.as_deref(), tools(&command)), (Some("<x>"), Some(vec!["bash"])));
+}
+
+#[test]
+fn a_document_of_a_provider_that_has_none_is_refused() {
+    let read = parse(&origin(Provider::Claude, None, "settings.json", "settings"), "{}");
+    assert_eq!(said(&read), "error: claude keeps no entities in a document\n  at settings.json");
+}
+
+#[test]
+fn what_comes_with_windlass_is_named_and_printed_like_everything_else() {
+    let all = builtin();
+    let mut names: Vec<&str> = all.iter().map(|entity| entity.name.as_str()).collect();
+    names.sort_unstable();
+    let expected = [
+        "commit",
+        "create-pr",
+        "create-spec",
+        "create-tasks",
+        "debug",
+        "debugger",
+        "explain-code",
+        "implement-task",
+        "research-codebase",
+        "review-code",
+        "reviewer",
+    ];
+    assert_eq!(names, expected);
+    let commit = all.iter().find(|entity| entity.name == "commit").unwrap();
+    assert_eq!(commit.source.path, "builtin/skills/commit/SKILL.md");
+    assert_eq!((commit.source.level, commit.source.provider), (Level::Builtin, Provider::Windlass));
+    for entity in &all {
+        assert_eq!(entity.prompt.contains("$ARGUMENTS"), entity.kind != Kind::Agent, "{}", entity.name);
+        let origin = Origin {
+            provider: Provider::Windlass,
+            kind: Some(entity.kind),
+            level: Level::Builtin,
+            distance: 0,
+            path: &entity.source.path,
+            name: &entity.name,
+            plugin: None,
+        };
+        assert_eq!(
+            parse(&origin, &print(entity)),
+            Read { entities: vec![entity.clone()], diagnostics: vec![] }
+        );
+    }
+}

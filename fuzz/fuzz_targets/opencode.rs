@@ -1,0 +1,10 @@
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use windlass_core::entity::Provider;
+use windlass_fuzz::{document, files};
+
+fuzz_target!(|text: &str| {
+    files(Provider::Opencode, text);
+    document(Provider::Opencode, text);
+});
