@@ -1,0 +1,165 @@
+//! What is wrong with a list of tasks, before any of it is run.
+//!
+//! Everything at once. Where it stands in the file, and which id was meant, is `forms`' to say.
+
+use super::cycles::cycles;
+use super::deadlock::told;
+use super::select::Index;
+use super::task::{Task, TaskId};
+
+/// One thing that is wrong. Tasks and dependencies are named by their place in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Flaw {
+    /// A task has the id of an earlier one.
+    DuplicateId {
+        /// The later one.
+        task: usize,
+        /// The earlier one.
+        first: usize,
+    },
+    /// A task has no name.
+    EmptyName {
+        /// Which.
+        task: usize,
+    },
+    /// A task waits for one that is not there.
+    UnknownDependency {
+        /// Who waits.
+        task: usize,
+        /// For which of its dependencies.
+        dependency: usize,
+    },
+    /// A task waits for itself.
+    SelfDependency {
+        /// Who waits.
+        task: usize,
+        /// By which of its dependencies.
+        dependency: usize,
+    },
+    /// Several tasks wait for each other, each for the one after it.
+    Cycle {
+        /// The first of them.
+        task: usize,
+        /// All of them.
+        ids: Vec<TaskId>,
+    },
+}
+
+impl Flaw {
+    /// What it is, in words.
+    pub fn describe(&self, tasks: &[Task]) -> String {
+        let id = |place: &usize| tasks.get(*place).map(|task| task.id.as_str()).unwrap_or_default();
+        match self {
+            Flaw::DuplicateId { task, .. } => format!("two tasks have the id `{}`", id(task)),
+            Flaw::EmptyName { task } => format!("task `{}` has no name", id(task)),
+            Flaw::UnknownDependency { task, dependency } => {
+                let waits = tasks.get(*task).and_then(|task| task.dependencies.get(*dependency));
+                let waits = waits.map(TaskId::as_str).unwrap_or_default();
+                format!("task `{}` waits for `{waits}`, which is not in the file", id(task))
+            }
+            Flaw::SelfDependency { task, .. } => format!("task `{}` waits for itself", id(task)),
+            Flaw::Cycle { ids, .. } => told(ids),
+        }
+    }
+}
+
+/// Everything that is wrong with these tasks.
+pub fn flaws(tasks: &[Task]) -> Vec<Flaw> {
+    let index = Index::of(tasks);
+    let mut found = Vec::new();
+    for (place, task) in tasks.iter().enumerate() {
+        if let Some(first) = index.places(&task.id).first().copied().filter(|first| *first < place) {
+            found.push(Flaw::DuplicateId { task: place, first });
+        }
+        if task.name.trim().is_empty() {
+            found.push(Flaw::EmptyName { task: place });
+        }
+        found.extend(dependency_flaws(&index, place, task));
+    }
+    found.extend(rings(&index));
+    found
+}
+
+fn dependency_flaws(index: &Index<'_>, place: usize, task: &Task) -> Vec<Flaw> {
+    let flaw = |(dependency, id): (usize, &TaskId)| {
+        if *id == task.id {
+            return Some(Flaw::SelfDependency { task: place, dependency });
+        }
+        index.places(id).is_empty().then_some(Flaw::UnknownDependency { task: place, dependency })
+    };
+    task.dependencies.iter().enumerate().filter_map(flaw).collect()
+}
+
+/// Whatever their status: a ring that is done today is a trap when a task is opened again.
+fn rings(index: &Index<'_>) -> Vec<Flaw> {
+    let waits = |task: &Task| -> Vec<usize> {
+        task.dependencies.iter().flat_map(|id| index.places(id).first().copied()).collect()
+    };
+    let waits_for: Vec<Vec<usize>> = index.tasks.iter().map(waits).collect();
+    let ring = |ring: Vec<usize>| {
+        let ids =
+            ring.iter().filter_map(|place| index.tasks.get(*place)).map(|task| task.id.clone()).collect();
+        Some(Flaw::Cycle { task: ring.first().copied()?, ids })
+    };
+    // A ring of one is a self dependency, and said as such.
+    cycles(&waits_for).into_iter().filter(|ring| ring.len() > 1).filter_map(ring).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> TaskId {
+        text.parse().unwrap()
+    }
+
+    fn task(name: &str, dependencies: &[&str]) -> Task {
+        Task {
+            dependencies: dependencies.iter().map(|text| id(text)).collect(),
+            ..Task::named(id(name), name)
+        }
+    }
+
+    #[test]
+    fn a_list_without_flaws_has_none() {
+        assert_eq!(flaws(&[task("1", &[]), task("2", &["#1"])]), []);
+        assert_eq!(flaws(&[]), []);
+    }
+
+    #[test]
+    fn everything_is_found_at_once() {
+        let nameless = Task { name: " ".to_owned(), ..task("5", &[]) };
+        let tasks = [task("1", &["2"]), task("2", &["1", "9"]), task("3", &["3"]), task("#1", &[]), nameless];
+        let found = flaws(&tasks);
+        let expected = [
+            Flaw::UnknownDependency { task: 1, dependency: 1 },
+            Flaw::SelfDependency { task: 2, dependency: 0 },
+            Flaw::DuplicateId { task: 3, first: 0 },
+            Flaw::EmptyName { task: 4 },
+            Flaw::Cycle { task: 0, ids: vec![id("1"), id("2")] },
+        ];
+        assert_eq!(found, expected);
+        let told: Vec<String> = found.iter().map(|flaw| flaw.describe(&tasks)).collect();
+        assert_eq!(
+            told,
+            [
+                "task `2` waits for `9`, which is not in the file",
+                "task `3` waits for itself",
+                "two tasks have the id `1`",
+                "task `5` has no name",
+                "tasks wait for each other: 1 -> 2 -> 1",
+            ]
+        );
+    }
+
+    #[test]
+    fn every_ring_is_named() {
+        let tasks =
+            [task("a", &["b"]), task("b", &["a"]), task("c", &["d"]), task("d", &["e"]), task("e", &["c"])];
+        let rings: Vec<usize> = flaws(&tasks)
+            .into_iter()
+            .filter_map(|flaw| if let Flaw::Cycle { ids, .. } = flaw { Some(ids.len()) } else { None })
+            .collect();
+        assert_eq!(rings, [2, 3]);
+    }
+}

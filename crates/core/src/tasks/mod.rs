@@ -1,0 +1,19 @@
+//! Tasks: what there is to do, in which order, and when all of it is done.
+//!
+//! - [`task`]: a [`Task`], its [`Status`] and [`TaskId`], a file of them ([`Tasks`]).
+//! - [`select`]: which task is [`next`], all that are [`ready`], what a crash left behind.
+//! - [`deadlock`]: why nothing can go on. [`flaw`]: what is wrong with a list before it is run.
+//!
+//! Pure. Reading and writing `tasks.json` is `forms`', its place on the disk the runtime's; who
+//! counts attempts, and who may call a task passing, is the engine's.
+
+mod cycles;
+pub mod deadlock;
+pub mod flaw;
+pub mod select;
+pub mod task;
+
+pub use deadlock::Deadlock;
+pub use flaw::{Flaw, flaws};
+pub use select::{Attempts, Next, Tally, is_done, next, ready, recover, tally, waits};
+pub use task::{BadId, Priority, Status, Task, TaskId, Tasks, VERSION};

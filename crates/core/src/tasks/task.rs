@@ -1,0 +1,359 @@
+//! A task, and a file of them, as values.
+//!
+//! An id or a status is one thing however it is written: `#3` is `3`, `done` is `passing`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The version of the schema.
+pub const VERSION: &str = "1.0";
+
+/// Longer ids do not fit in a table or a branch name.
+const LONGEST_ID: usize = 60;
+
+/// Names a task in its file: never empty, on one line, without the `#` and the blanks around it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TaskId(String);
+
+/// Why a text is no id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadId {
+    /// Nothing is left of it.
+    #[error("an id must not be empty")]
+    Empty,
+    /// Line breaks and the like.
+    #[error("an id must not have control characters in it")]
+    Control,
+    /// Too many characters.
+    #[error("an id must have at most {LONGEST_ID} characters")]
+    Long,
+}
+
+impl TaskId {
+    /// The text of the id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The id after all numbers that are ids of these tasks.
+    pub fn following(tasks: &[Task]) -> TaskId {
+        let numbers = tasks.iter().filter_map(|task| task.id.0.parse::<u64>().ok());
+        TaskId(numbers.max().unwrap_or(0).saturating_add(1).to_string())
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = BadId;
+
+    fn from_str(written: &str) -> Result<TaskId, BadId> {
+        let id = written.trim().trim_start_matches('#').trim();
+        if id.is_empty() {
+            return Err(BadId::Empty);
+        }
+        if id.contains(char::is_control) {
+            return Err(BadId::Control);
+        }
+        if id.chars().nth(LONGEST_ID).is_some() {
+            return Err(BadId::Long);
+        }
+        Ok(TaskId(id.to_owned()))
+    }
+}
+
+impl TryFrom<String> for TaskId {
+    type Error = BadId;
+
+    fn try_from(written: String) -> Result<TaskId, BadId> {
+        written.parse()
+    }
+}
+
+impl From<TaskId> for String {
+    fn from(id: TaskId) -> String {
+        id.0
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How far a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Nobody has begun.
+    #[default]
+    Pending,
+    /// Somebody is at it.
+    InProgress,
+    /// Proven done.
+    Passing,
+    /// Tried, and not done.
+    Failing,
+    /// Not to be done; who waits for it need not.
+    Skipped,
+}
+
+/// What people and agents write instead.
+const ALIASES: &[(Status, &[&str])] = &[
+    (Status::Pending, &["todo", "to_do", "open", "not_started", "notstarted"]),
+    (Status::InProgress, &["inprogress", "doing", "wip", "started"]),
+    (Status::Passing, &["done", "complete", "completed", "passed", "pass", "ok"]),
+    (Status::Failing, &["fail", "failed", "broken"]),
+    (Status::Skipped, &["skip", "wontfix", "wont_fix", "won't_fix", "cancelled", "canceled"]),
+];
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Status; 5] =
+        [Status::Pending, Status::InProgress, Status::Passing, Status::Failing, Status::Skipped];
+
+    /// The word in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::InProgress => "in_progress",
+            Status::Passing => "passing",
+            Status::Failing => "failing",
+            Status::Skipped => "skipped",
+        }
+    }
+
+    /// Reads the word, or one that means the same.
+    pub fn parse(written: &str) -> Option<Status> {
+        let word = written.trim().to_lowercase().replace(['-', ' '], "_");
+        let means = |status: &Status| {
+            status.word() == word
+                || ALIASES.iter().any(|(known, words)| known == status && words.contains(&word.as_str()))
+        };
+        Status::ALL.into_iter().find(means)
+    }
+
+    /// Whether nobody needs to wait for a task that is this far.
+    pub fn is_met(self) -> bool {
+        match self {
+            Status::Passing | Status::Skipped => true,
+            Status::Pending | Status::InProgress | Status::Failing => false,
+        }
+    }
+}
+
+/// When it is a task's turn: lower comes first. Any number, so that one fits between two.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "Value")]
+pub struct Priority(f64);
+
+/// A number that no priority can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a priority must be a finite number")]
+pub struct BadPriority;
+
+impl Priority {
+    /// The number.
+    pub fn number(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Priority {
+    type Error = BadPriority;
+
+    fn try_from(number: f64) -> Result<Priority, BadPriority> {
+        // Adding zero makes the negative zero an ordinary one.
+        if number.is_finite() { Ok(Priority(number + 0.0)) } else { Err(BadPriority) }
+    }
+}
+
+impl FromStr for Priority {
+    type Err = BadPriority;
+
+    fn from_str(written: &str) -> Result<Priority, BadPriority> {
+        written.trim().parse::<f64>().map_err(|_| BadPriority)?.try_into()
+    }
+}
+
+impl From<Priority> for Value {
+    /// A whole number is written as one.
+    fn from(priority: Priority) -> Value {
+        match priority.to_string().parse::<i64>() {
+            Ok(whole) => whole.into(),
+            Err(_) => priority.0.into(),
+        }
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Ord for Priority {
+    fn cmp(&self, other: &Priority) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Priority {
+    fn partial_cmp(&self, other: &Priority) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Priority {
+    fn eq(&self, other: &Priority) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Priority {}
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Names it in its file.
+    pub id: TaskId,
+    /// What it is, on one line.
+    pub name: String,
+    /// What it is, at length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How far it is.
+    #[serde(default)]
+    pub status: Status,
+    /// When it is its turn; a task without one comes after those that have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// What must be done before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<TaskId>,
+    /// Whatever its author wants to remember.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// Fields that mean nothing to us.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Task {
+    /// A pending task with nothing else said about it.
+    pub fn named(id: TaskId, name: impl Into<String>) -> Task {
+        Task {
+            id,
+            name: name.into(),
+            description: None,
+            status: Status::Pending,
+            priority: None,
+            dependencies: Vec::new(),
+            metadata: Map::new(),
+            other: Map::new(),
+        }
+    }
+}
+
+/// A file of tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tasks {
+    /// In the order of the file.
+    pub tasks: Vec<Task>,
+    /// When it was made and changed, and from what.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// Fields that mean nothing to us.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Tasks {
+    /// The task of this id.
+    pub fn get(&self, id: &TaskId) -> Option<&Task> {
+        self.tasks.iter().find(|task| task.id == *id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(written: &str) -> TaskId {
+        written.parse().unwrap()
+    }
+
+    #[test]
+    fn an_id_is_one_thing_however_it_is_written() {
+        for written in ["3", "#3", " 3 ", "# 3", " #3\n"] {
+            assert_eq!(id(written).as_str(), "3", "{written:?}");
+        }
+        assert_ne!(id("3"), id("03"));
+        assert_eq!(id("setup db").as_str(), "setup db");
+    }
+
+    #[test]
+    fn what_cannot_be_an_id_says_why() {
+        assert_eq!("".parse::<TaskId>(), Err(BadId::Empty));
+        assert_eq!(" # ".parse::<TaskId>(), Err(BadId::Empty));
+        assert_eq!("a\nb".parse::<TaskId>(), Err(BadId::Control));
+        assert_eq!("x".repeat(61).parse::<TaskId>(), Err(BadId::Long));
+        assert!("x".repeat(60).parse::<TaskId>().is_ok());
+        assert!(serde_json::from_str::<TaskId>("\"#\"").is_err());
+    }
+
+    #[test]
+    fn a_status_is_one_thing_however_it_is_written() {
+        let cases = [
+            (Status::Pending, "pending Pending todo TODO to-do open not_started not-started"),
+            (Status::InProgress, "in_progress in-progress inProgress doing WIP started"),
+            (Status::Passing, "passing done Done complete completed passed pass OK"),
+            (Status::Failing, "failing fail failed FAILED broken"),
+            (Status::Skipped, "skipped skip wontfix won't-fix cancelled canceled"),
+        ];
+        for (status, words) in cases {
+            for word in words.split(' ') {
+                assert_eq!(Status::parse(word), Some(status), "{word}");
+            }
+        }
+        assert_eq!(Status::parse(" In Progress "), Some(Status::InProgress));
+        assert_eq!(["", "maybe", "1", "not done"].map(Status::parse), [None; 4]);
+    }
+
+    #[test]
+    fn only_passing_and_skipped_are_met() {
+        assert_eq!(Status::ALL.map(Status::is_met), [false, false, true, false, true]);
+    }
+
+    #[test]
+    fn priorities_are_ordered_as_numbers_and_written_as_they_were_meant() {
+        let priority = |text: &str| text.parse::<Priority>().unwrap();
+        assert!(priority("2") < priority("10") && priority("-1") < priority("0"));
+        assert!(priority("1") < priority("1.5") && priority("1.5") < priority("2"));
+        assert_eq!(priority("-0"), priority("0"));
+        let written = |text: &str| serde_json::to_string(&priority(text)).unwrap();
+        assert_eq!([written("2"), written("2.0"), written("1.5"), written("-3")], ["2", "2", "1.5", "-3"]);
+        for text in ["", "high", "inf", "NaN", "1e999"] {
+            assert!(text.parse::<Priority>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_new_id_follows_the_numbers_there_are() {
+        let tasks = ["7", "setup", "#12", "3"].map(|text| Task::named(id(text), "x"));
+        assert_eq!(TaskId::following(&tasks), id("13"));
+        assert_eq!(TaskId::following(&[]), id("1"));
+    }
+
+    #[test]
+    fn a_task_keeps_the_fields_it_does_not_know() {
+        let text = r##"{"id":"#1","name":"x","status":"failing","priority":2,"owner":"me","steps":[1]}"##;
+        let task: Task = serde_json::from_str(text).unwrap();
+        assert_eq!((task.id.as_str(), task.other.len()), ("1", 2));
+        let again: Task = serde_json::from_str(&serde_json::to_string(&task).unwrap()).unwrap();
+        assert_eq!(again, task);
+    }
+}

@@ -1,0 +1,160 @@
+//! A `tasks.json` that can be changed. Each change touches the bytes it must and no other, so
+//! that fields we do not know, their order, comments and layout stay what their author made them.
+
+use windlass_core::tasks::{Status, Task, TaskId, Tasks};
+use windlass_core::time::Moment;
+
+use super::print::{stamp, task_text};
+use super::read::read;
+use super::span;
+use crate::json::{self, Node, Value};
+
+/// A text, and what it says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    text: String,
+    tasks: Tasks,
+}
+
+/// Why a change cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// There is no such task.
+    #[error("there is no task `{0}`")]
+    NoSuchTask(TaskId),
+    /// There is one already.
+    #[error("there is a task `{0}` already")]
+    Taken(TaskId),
+    /// The text as it would be cannot be read. No text we know of leads here.
+    #[error("the text cannot be changed without breaking it")]
+    Unreadable,
+}
+
+impl Document {
+    pub(super) fn new(text: String, tasks: Tasks) -> Document {
+        Document { text, tasks }
+    }
+
+    /// What is written to the file.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What it says.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// The document with another status of one task.
+    pub fn set_status(&self, id: &TaskId, status: Status) -> Result<Document, EditError> {
+        let task = self.tasks.get(id).ok_or_else(|| EditError::NoSuchTask(id.clone()))?;
+        if task.status == status {
+            return Ok(self.clone());
+        }
+        let root = self.root()?;
+        let node = task_node(&root, id).ok_or(EditError::Unreadable)?;
+        reread(set_member(&self.text, node, "status", &format!("\"{}\"", status.word())))
+    }
+
+    /// The document with one more task at its end.
+    pub fn add(&self, task: &Task) -> Result<Document, EditError> {
+        if self.tasks.get(&task.id).is_some() {
+            return Err(EditError::Taken(task.id.clone()));
+        }
+        let root = self.root()?;
+        let list = member(&root, "tasks").ok_or(EditError::Unreadable)?;
+        reread(append(&self.text, list, &task_text(task)))
+    }
+
+    /// The document with the time it was changed.
+    pub fn touch(&self, at: Moment) -> Result<Document, EditError> {
+        let root = self.root()?;
+        let time = format!("\"{}\"", stamp(at));
+        let metadata = member(&root, "metadata").filter(|node| matches!(node.value, Value::Object(_)));
+        reread(match metadata {
+            Some(metadata) => set_member(&self.text, metadata, "updatedAt", &time),
+            None => set_member(&self.text, &root, "metadata", &format!("{{ \"updatedAt\": {time} }}")),
+        })
+    }
+
+    fn root(&self) -> Result<Node, EditError> {
+        json::read_commented(&self.text).map_err(|_| EditError::Unreadable)
+    }
+}
+
+fn reread(text: Option<String>) -> Result<Document, EditError> {
+    text.and_then(|text| read(&text, "").document).ok_or(EditError::Unreadable)
+}
+
+fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    let Value::Object(members) = &node.value else { return None };
+    members.iter().find(|member| member.key == key).map(|member| &member.node)
+}
+
+fn task_node<'n>(root: &'n Node, id: &TaskId) -> Option<&'n Node> {
+    let Value::List(items) = &member(root, "tasks")?.value else { return None };
+    let is_it = |item: &&Node| match member(item, "id").map(|node| &node.value) {
+        Some(Value::Text(written) | Value::Number(written)) => written.parse::<TaskId>().as_ref() == Ok(id),
+        _ => false,
+    };
+    items.iter().find(is_it)
+}
+
+/// The text with one field of an object set.
+fn set_member(text: &str, object: &Node, key: &str, value: &str) -> Option<String> {
+    if let Some(old) = member(object, key) {
+        return Some(splice(text, old.at, span::end(text, old.at)?, value));
+    }
+    let Value::Object(members) = &object.value else { return None };
+    let last = members.last().map(|member| (member.key_at, member.node.at));
+    insert(text, object, last, &format!("\"{key}\": {value}"))
+}
+
+/// The text with one more value in a list.
+fn append(text: &str, list: &Node, value: &str) -> Option<String> {
+    let Value::List(items) = &list.value else { return None };
+    insert(text, list, items.last().map(|item| (item.at, item.at)), value)
+}
+
+/// The text with one more entry in an object or list: after the last one, whose beginning and
+/// value are given, and laid out as that is.
+fn insert(text: &str, holder: &Node, last: Option<(usize, usize)>, entry: &str) -> Option<String> {
+    let Some((begins, value)) = last else { return insert_first(text, holder, entry) };
+    let end = span::end(text, value)?;
+    let added = match indent_before(text, begins) {
+        Some(indent) => format!(",\n{indent}{}", entry.replace('\n', &format!("\n{indent}"))),
+        None => format!(", {}", on_one_line(entry)),
+    };
+    Some(splice(text, end, end, &added))
+}
+
+fn insert_first(text: &str, holder: &Node, entry: &str) -> Option<String> {
+    let (open, end) = (holder.at + 1, span::end(text, holder.at)?);
+    let line = text.get(..holder.at)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let indent: String = text.get(line..)?.chars().take_while(|c| *c == ' ' || *c == '\t').collect();
+    let inner = format!("{indent}  ");
+    let entry = format!("\n{inner}{}", entry.replace('\n', &format!("\n{inner}")));
+    let close = end.checked_sub(1)?;
+    if text.get(open..close)?.trim().is_empty() {
+        return Some(splice(text, open, close, &format!("{entry}\n{indent}")));
+    }
+    // Comments are in there: they stay after it.
+    Some(splice(text, open, open, &format!("{entry}\n{inner}")))
+}
+
+/// The blanks before a value, when it is the first on its line.
+fn indent_before(text: &str, at: usize) -> Option<&str> {
+    let before = text.get(..at)?;
+    let line = before.get(before.rfind('\n')? + 1..)?;
+    line.bytes().all(|byte| byte == b' ' || byte == b'\t').then_some(line)
+}
+
+/// The same JSON without line breaks: they never stand in a string.
+fn on_one_line(json: &str) -> String {
+    json.lines().map(str::trim_start).collect::<Vec<_>>().join(" ")
+}
+
+fn splice(text: &str, from: usize, to: usize, new: &str) -> String {
+    let (before, after) = (text.get(..from).unwrap_or_default(), text.get(to..).unwrap_or_default());
+    format!("{before}{new}{after}")
+}

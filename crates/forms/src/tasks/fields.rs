@@ -1,0 +1,190 @@
+//! Takes what it can use out of JSON, and notes what is wrong and which liberty was taken.
+//!
+//! A liberty is noted once, where it is taken first: a file of a hundred numbers as ids is one
+//! habit of its author, not a hundred warnings.
+
+use std::collections::BTreeMap;
+
+use serde_json::Map;
+use windlass_core::tasks::{Priority, Status, TaskId};
+
+use crate::diagnostic::Diagnostic;
+use crate::findings::Findings;
+use crate::json::{self, Member, Node, Value};
+use crate::words::{did_you_mean, quoted};
+
+/// A text being taken apart.
+pub(super) struct Fields<'a> {
+    findings: Findings<'a>,
+    liberties: BTreeMap<&'static str, Liberty>,
+}
+
+struct Liberty {
+    at: usize,
+    message: String,
+    hint: Option<String>,
+    more: usize,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn of(text: &'a str, file: &'a str) -> Fields<'a> {
+        Fields { findings: Findings::in_text(text, Some(file)), liberties: BTreeMap::new() }
+    }
+
+    pub(super) fn error(&mut self, at: usize, message: &str, hint: Option<String>) {
+        self.findings.error(at, message, hint);
+    }
+
+    pub(super) fn warn(&mut self, at: usize, message: &str, hint: Option<String>) {
+        self.findings.warn(at, message, hint);
+    }
+
+    pub(super) fn has_errors(&self) -> bool {
+        self.findings.has_errors()
+    }
+
+    /// Notes that something was read as it was probably meant.
+    pub(super) fn liberty(&mut self, kind: &'static str, at: usize, message: String, hint: Option<&str>) {
+        let liberty = Liberty { at, message, hint: hint.map(str::to_owned), more: 0 };
+        self.liberties.entry(kind).and_modify(|known| known.more += 1).or_insert(liberty);
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
+        for Liberty { at, mut message, hint, more } in self.liberties.into_values() {
+            if more > 0 {
+                message.push_str(&format!(" (and {more} more like it)"));
+            }
+            self.findings.warn(at, &message, hint);
+        }
+        self.findings.finish()
+    }
+
+    pub(super) fn wrong(&mut self, what: &str, wanted: &str, node: &Node) {
+        let message = format!("{what} must be {wanted}, found {}", json::kind(&node.value));
+        self.error(node.at, &message, None);
+    }
+
+    /// The fields of an object, each key once; those that are null are as good as not there.
+    pub(super) fn members<'n>(&mut self, what: &str, node: &'n Node) -> Option<Vec<&'n Member>> {
+        let Value::Object(members) = &node.value else {
+            self.wrong(what, "an object", node);
+            return None;
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        let mut unique = Vec::new();
+        for member in members {
+            if !seen.insert(member.key.as_str()) {
+                let message = format!("{} is given twice", quoted(&member.key));
+                self.error(member.key_at, &message, Some("remove one of them".to_owned()));
+                continue;
+            }
+            unique.push(member);
+        }
+        Some(unique)
+    }
+
+    /// Whether a field of ours is null, which is noted.
+    pub(super) fn is_null(&mut self, member: &Member) -> bool {
+        let is_null = member.node.value == Value::Null;
+        if is_null {
+            let message = format!("{} is null, which is read as not given", quoted(&member.key));
+            self.liberty("null", member.node.at, message, Some("leave the field out instead"));
+        }
+        is_null
+    }
+
+    /// A field that means nothing to us is kept; perhaps another was meant.
+    pub(super) fn unknown(&mut self, member: &Member, known: &[&str]) {
+        if let Some(hint) = did_you_mean(&member.key, known.iter().copied()) {
+            let message = format!("unknown field {} is kept, and means nothing", quoted(&member.key));
+            self.warn(member.key_at, &message, Some(hint));
+        }
+    }
+
+    pub(super) fn text(&mut self, what: &str, node: &Node) -> Option<String> {
+        if let Value::Text(text) = &node.value {
+            return Some(text.clone());
+        }
+        self.wrong(what, "a string", node);
+        None
+    }
+
+    pub(super) fn list<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n [Node]> {
+        if let Value::List(items) = &node.value {
+            return Some(items);
+        }
+        self.wrong(what, "a list", node);
+        None
+    }
+
+    pub(super) fn map(&mut self, what: &str, node: &Node) -> Option<Map<String, serde_json::Value>> {
+        let members = self.members(what, node)?;
+        Some(members.into_iter().map(|member| (member.key.clone(), value_of(&member.node))).collect())
+    }
+
+    pub(super) fn id(&mut self, what: &str, node: &Node) -> Option<TaskId> {
+        let written = match &node.value {
+            Value::Text(text) => text,
+            Value::Number(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                let message = format!("{what} is the number {number}, which is read as \"{number}\"");
+                self.liberty("number", node.at, message, Some("an id is a string"));
+                number
+            }
+            _ => {
+                self.wrong(what, "a string", node);
+                return None;
+            }
+        };
+        match written.parse() {
+            Ok(id) => Some(id),
+            Err(bad) => {
+                self.error(node.at, &bad.to_string(), None);
+                None
+            }
+        }
+    }
+
+    pub(super) fn status(&mut self, node: &Node) -> Option<Status> {
+        let word = self.text("`status`", node)?;
+        let Some(status) = Status::parse(&word) else {
+            let known: Vec<String> =
+                Status::ALL.iter().map(|status| format!("`{}`", status.word())).collect();
+            let message = format!("`status` must be one of {}, found {}", known.join(", "), quoted(&word));
+            self.error(node.at, &message, did_you_mean(&word, Status::ALL.map(Status::word)));
+            return None;
+        };
+        if word != status.word() {
+            let message = format!("status {} is read as `{}`", quoted(&word), status.word());
+            self.liberty("status", node.at, message, None);
+        }
+        Some(status)
+    }
+
+    pub(super) fn priority(&mut self, node: &Node) -> Option<Priority> {
+        let Value::Number(written) = &node.value else {
+            self.wrong("`priority`", "a number", node);
+            return None;
+        };
+        match written.parse() {
+            Ok(priority) => Some(priority),
+            Err(_) => {
+                let message = format!("`priority` is too large a number: {}", quoted(written));
+                self.error(node.at, &message, None);
+                None
+            }
+        }
+    }
+}
+
+/// The value without its places, for templates. A number that does not fit becomes text: the
+/// file itself keeps it as it was written.
+pub(super) fn value_of(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Null => serde_json::Value::Null,
+        Value::Boolean(flag) => (*flag).into(),
+        Value::Number(written) => serde_json::from_str(written).unwrap_or_else(|_| written.clone().into()),
+        Value::Text(text) => text.clone().into(),
+        Value::List(items) => items.iter().map(value_of).collect(),
+        Value::Object(members) => members.iter().map(|m| (m.key.clone(), value_of(&m.node))).collect(),
+    }
+}

@@ -1,0 +1,305 @@
+//! Reads a `tasks.json`, strictly in what it means and leniently in how it is written.
+
+use windlass_core::tasks::{Flaw, Status, Task, TaskId, Tasks, VERSION, flaws};
+
+use super::edit::Document;
+use super::fields::{Fields, value_of};
+use super::find::{Found, find};
+use crate::diagnostic::Diagnostic;
+use crate::json::{Member, Node, Value};
+use crate::words::{did_you_mean, quoted};
+
+/// What a text says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The tasks, unless one of the problems is an error.
+    pub document: Option<Document>,
+    /// What is wrong with how it is written, and what was read as it was probably meant.
+    pub problems: Vec<Diagnostic>,
+    /// What is wrong with the tasks themselves: who waits for nobody, or for themselves. They can
+    /// be read and shown, and some of them perhaps done.
+    pub flaws: Vec<Diagnostic>,
+}
+
+const FIELDS: &[&str] = &["version", "tasks", "metadata"];
+const TASK_FIELDS: &[&str] = &["id", "name", "description", "status", "priority", "dependencies", "metadata"];
+
+/// More flaws are not shown, and so need no hints.
+const FLAWS: usize = 60;
+
+/// Where the parts of a task stand.
+#[derive(Default)]
+struct Places {
+    task: usize,
+    id: usize,
+    name: usize,
+    dependencies: Vec<usize>,
+}
+
+#[derive(Default)]
+struct Draft {
+    tasks: Tasks,
+    places: Vec<Places>,
+}
+
+/// Reads it.
+pub fn read(text: &str, file: &str) -> Reading {
+    let mut fields = Fields::of(text, file);
+    let found = match find(text) {
+        Ok(found) => found,
+        Err(broken) => {
+            fields.error(broken.at, &broken.message, broken.hint.map(str::to_owned));
+            return Reading { document: None, problems: fields.finish(), flaws: Vec::new() };
+        }
+    };
+    note_form(&mut fields, &found);
+    let mut draft = Draft::default();
+    draft.file(&mut fields, &found.node);
+    let flaws = note_flaws(&mut fields, &draft, text, file);
+    let is_usable = !fields.has_errors();
+    let document = is_usable.then(|| Document::new(tidied(text, &found), draft.tasks));
+    Reading { document, problems: fields.finish(), flaws }
+}
+
+/// Says in which form the document was found.
+fn note_form(fields: &mut Fields<'_>, found: &Found) {
+    if found.is_wrapped {
+        let message = "the tasks stand in other text, which is dropped when this file is written";
+        fields.liberty("wrapped", found.node.at, message.to_owned(), Some("leave only the JSON in the file"));
+    }
+    if let Some(at) = found.lax_at {
+        let message = "comments and commas after the last value are no JSON: other programs may refuse them";
+        fields.liberty("lax", at, message.to_owned(), None);
+    }
+}
+
+/// The text that is written back: as it is, or the document alone in the form of version 1.0.
+fn tidied(text: &str, found: &Found) -> String {
+    let document = text.get(found.node.at..found.end).unwrap_or_default();
+    if matches!(found.node.value, Value::List(_)) {
+        let indented = document.replace('\n', "\n  ");
+        return format!("{{\n  \"version\": \"{VERSION}\",\n  \"tasks\": {indented}\n}}\n");
+    }
+    if found.is_wrapped {
+        return format!("{document}\n");
+    }
+    text.trim_start_matches('\u{feff}').to_owned()
+}
+
+impl Draft {
+    fn file(&mut self, fields: &mut Fields<'_>, root: &Node) {
+        if let Value::List(items) = &root.value {
+            let message = "a list where `{\"version\": \"1.0\", \"tasks\": […]}` is expected".to_owned();
+            fields.liberty("list", root.at, message, Some("it becomes that when this file is written"));
+            return self.list(fields, items);
+        }
+        let Some(members) = fields.members("the file", root) else { return };
+        for member in &members {
+            self.field(fields, member);
+        }
+        let has = |key: &str| members.iter().any(|member| member.key == key);
+        if !has("tasks") {
+            fields.error(root.at, "`tasks` is missing", Some("add `\"tasks\": []`".to_owned()));
+        }
+        if !has("version") {
+            let message = format!("`version` is missing, which is read as \"{VERSION}\"");
+            fields.liberty("version", root.at, message, Some("add `\"version\": \"1.0\"`"));
+        }
+    }
+
+    fn field(&mut self, fields: &mut Fields<'_>, member: &Member) {
+        match member.key.as_str() {
+            "version" => version(fields, &member.node),
+            "tasks" => {
+                if let Some(items) = fields.list("`tasks`", &member.node) {
+                    self.list(fields, items);
+                }
+            }
+            "metadata" if fields.is_null(member) => {}
+            "metadata" => self.tasks.metadata = fields.map("`metadata`", &member.node).unwrap_or_default(),
+            _ => {
+                fields.unknown(member, FIELDS);
+                self.tasks.other.insert(member.key.clone(), value_of(&member.node));
+            }
+        }
+    }
+
+    fn list(&mut self, fields: &mut Fields<'_>, items: &[Node]) {
+        for item in items {
+            if let Some((task, places)) = task(fields, item) {
+                self.tasks.tasks.push(task);
+                self.places.push(places);
+            }
+        }
+    }
+}
+
+fn version(fields: &mut Fields<'_>, node: &Node) {
+    match &node.value {
+        Value::Text(version) if version == VERSION => {}
+        Value::Text(version) | Value::Number(version) if ["1", "1.0"].contains(&version.as_str()) => {
+            let message = format!("version {version} is read as \"{VERSION}\"");
+            fields.liberty("version", node.at, message, None);
+        }
+        Value::Text(version) | Value::Number(version) => {
+            let message = format!("version {} of `tasks.json` is not known", quoted(version));
+            fields.error(node.at, &message, Some(format!("this windlass reads version {VERSION}")));
+        }
+        _ => fields.wrong("`version`", "a string", node),
+    }
+}
+
+/// What is known of a task so far.
+#[derive(Default)]
+struct TaskDraft {
+    places: Places,
+    id: Option<TaskId>,
+    name: Option<String>,
+    status: Option<Status>,
+    is_broken: bool,
+}
+
+fn task(fields: &mut Fields<'_>, node: &Node) -> Option<(Task, Places)> {
+    let members = fields.members("a task", node)?;
+    let places = Places { task: node.at, name: node.at, ..Places::default() };
+    let mut draft = TaskDraft { places, ..TaskDraft::default() };
+    // What need not be there. Its id and name are those of the draft in the end.
+    let mut rest = Task::named(TaskId::following(&[]), "");
+    for member in members {
+        draft.is_broken |= draft.field(fields, member, &mut rest).is_none();
+    }
+    draft.settle(fields, rest)
+}
+
+impl TaskDraft {
+    /// Takes one field; nothing when it is wrong, which was noted.
+    fn field(&mut self, fields: &mut Fields<'_>, member: &Member, rest: &mut Task) -> Option<()> {
+        let node = &member.node;
+        let key = known_as(fields, member);
+        if TASK_FIELDS.contains(&key) && key != "id" && fields.is_null(member) {
+            return Some(());
+        }
+        match key {
+            "id" => {
+                self.places.id = node.at;
+                self.id = Some(fields.id("an id", node)?);
+            }
+            "name" => {
+                self.places.name = node.at;
+                self.name = Some(fields.text("`name`", node)?);
+            }
+            "description" => rest.description = Some(fields.text("`description`", node)?),
+            "status" => self.status = Some(fields.status(node)?),
+            "priority" => rest.priority = Some(fields.priority(node)?),
+            "dependencies" => {
+                let (ids, places) = dependencies(fields, node)?;
+                rest.dependencies.extend(ids);
+                self.places.dependencies.extend(places);
+            }
+            "metadata" => rest.metadata = fields.map("`metadata`", node)?,
+            _ => {
+                fields.unknown(member, TASK_FIELDS);
+                rest.other.insert(member.key.clone(), value_of(node));
+            }
+        }
+        Some(())
+    }
+
+    /// Looks at what is missing.
+    fn settle(self, fields: &mut Fields<'_>, rest: Task) -> Option<(Task, Places)> {
+        let TaskDraft { places, id, mut name, status, is_broken } = self;
+        if is_broken {
+            return None;
+        }
+        let Some(id) = id else {
+            let hint = "give it an id of its own: `\"id\": \"1\"`".to_owned();
+            fields.error(places.task, "this task has no `id`", Some(hint));
+            return None;
+        };
+        let told = rest.description.as_deref().and_then(|text| text.trim().lines().next());
+        if let (None, Some(told)) = (&name, told) {
+            let message = format!("task {} has no `name`: its description is taken", quoted(id.as_str()));
+            fields.liberty("nameless", places.task, message, None);
+            name = Some(told.to_owned());
+        }
+        let Some(name) = name else {
+            let message = format!("task {} has no `name`", quoted(id.as_str()));
+            fields.error(places.task, &message, Some("say in a few words what is to be done".to_owned()));
+            return None;
+        };
+        if status.is_none() {
+            let message = format!("task {} has no `status`, which is read as `pending`", quoted(id.as_str()));
+            fields.liberty("statusless", places.task, message, None);
+        }
+        Some((Task { id, name, status: status.unwrap_or_default(), ..rest }, places))
+    }
+}
+
+/// The field that was meant: order would be lost if a dependency of another spelling were
+/// only kept.
+fn known_as<'m>(fields: &mut Fields<'_>, member: &'m Member) -> &'m str {
+    let meant = match member.key.as_str() {
+        "title" => "name",
+        "depends_on" | "dependsOn" | "depends" | "deps" | "blocked_by" | "blockedBy" => "dependencies",
+        key => return key,
+    };
+    let message = format!("`{}` is read as `{meant}`", member.key);
+    fields.liberty(meant, member.key_at, message, None);
+    meant
+}
+
+fn dependencies(fields: &mut Fields<'_>, node: &Node) -> Option<(Vec<TaskId>, Vec<usize>)> {
+    let items = match &node.value {
+        Value::Text(_) | Value::Number(_) => {
+            let message = "one id where a list of ids is expected".to_owned();
+            fields.liberty("single", node.at, message, Some("put it in brackets"));
+            std::slice::from_ref(node)
+        }
+        _ => fields.list("`dependencies`", node)?,
+    };
+    let ids: Option<Vec<TaskId>> = items.iter().map(|item| fields.id("a dependency", item)).collect();
+    Some((ids?, items.iter().map(|item| item.at).collect()))
+}
+
+/// Says what is wrong with the tasks. Two of one id cannot be told apart: that is an error of
+/// the file.
+fn note_flaws(fields: &mut Fields<'_>, draft: &Draft, text: &str, file: &str) -> Vec<Diagnostic> {
+    let tasks = &draft.tasks.tasks;
+    let place = |task: &usize| draft.places.get(*task);
+    // A part of the tasks would only look as if others were missing.
+    if fields.has_errors() {
+        return Vec::new();
+    }
+    let mut apart = Fields::of(text, file);
+    for flaw in flaws(tasks).iter().take(FLAWS) {
+        let message = flaw.describe(tasks);
+        let dependency_at =
+            |task, dependency: &usize| place(task).and_then(|p| p.dependencies.get(*dependency)).copied();
+        match flaw {
+            Flaw::DuplicateId { task, first } => {
+                let at = |task| place(task).map(|place| place.id).unwrap_or_default();
+                let line = text.get(..at(first)).unwrap_or_default().matches('\n').count() + 1;
+                fields.error(at(task), &message, Some(format!("the other is in line {line}")));
+            }
+            Flaw::EmptyName { task } => {
+                apart.error(place(task).map(|place| place.name).unwrap_or_default(), &message, None);
+            }
+            Flaw::UnknownDependency { task, dependency } => {
+                let wanted = tasks.get(*task).and_then(|task| task.dependencies.get(*dependency));
+                // It did not mean itself.
+                let others = tasks.iter().enumerate().filter(|(place, _)| place != task);
+                let known = others.map(|(_, task)| task.id.as_str());
+                let hint = wanted.and_then(|wanted| did_you_mean(wanted.as_str(), known));
+                apart.error(dependency_at(task, dependency).unwrap_or_default(), &message, hint);
+            }
+            Flaw::SelfDependency { task, dependency } => {
+                apart.error(dependency_at(task, dependency).unwrap_or_default(), &message, None);
+            }
+            Flaw::Cycle { task, .. } => {
+                let hint = Some("remove one of these dependencies".to_owned());
+                apart.error(place(task).map(|place| place.id).unwrap_or_default(), &message, hint);
+            }
+        }
+    }
+    apart.finish()
+}

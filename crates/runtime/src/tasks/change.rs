@@ -1,0 +1,252 @@
+//! Reads and changes a file of tasks.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use windlass_core::tasks::{self, Priority, Status, Task, TaskId, Tasks};
+use windlass_core::time::Moment;
+use windlass_forms::diagnostic::Diagnostic;
+use windlass_forms::tasks::{self as forms, Document, EditError, Reading};
+use windlass_peers::files::{self, Mode};
+
+use super::error::TasksError;
+use super::lock::Lock;
+use super::place::{Place, io_error};
+
+/// The largest file of tasks.
+const MAX: u64 = 4 << 20;
+
+/// So often a change begins anew because somebody wrote in between.
+const ROUNDS: usize = 20;
+
+/// A file of tasks as it was read.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Where.
+    pub place: Place,
+    /// What it says, and how.
+    pub document: Document,
+    /// What was read as it was probably meant.
+    pub warnings: Vec<Diagnostic>,
+    /// What is wrong with the tasks, though they can be read.
+    pub flaws: Vec<Diagnostic>,
+    text: String,
+}
+
+/// What is to be changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// How far one task is.
+    Status {
+        /// Which.
+        id: TaskId,
+        /// How far it must still be on the disk, if that matters.
+        from: Option<Status>,
+        /// How far it is now.
+        to: Status,
+    },
+    /// One more task.
+    Add(NewTask),
+    /// What is in progress and held by none of these is pending again: its worker died.
+    Recover {
+        /// Who is still at work.
+        held: Vec<TaskId>,
+    },
+}
+
+/// A task that has no id yet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NewTask {
+    /// What it is, on one line.
+    pub name: String,
+    /// What it is, at length.
+    pub description: Option<String>,
+    /// When it is its turn.
+    pub priority: Option<Priority>,
+    /// What must be done before.
+    pub dependencies: Vec<TaskId>,
+}
+
+/// What came of a change.
+#[derive(Debug, Clone)]
+pub struct Changed {
+    /// The file as it is now.
+    pub document: Document,
+    /// The tasks that were changed or added.
+    pub ids: Vec<TaskId>,
+    /// How far the task was, when its status was to be changed.
+    pub before: Option<Status>,
+    /// Whether somebody else had changed the file since it was read; their change is in there.
+    pub picked_up: bool,
+}
+
+/// Reads the tasks. Flaws are no error here: what is fine can still be done.
+pub fn load(place: &Place) -> Result<Loaded, TasksError> {
+    let text = text_of(place)?;
+    let Reading { document, problems, flaws } = forms::read(&text, &place.shown);
+    match document {
+        Some(document) => Ok(Loaded { place: place.clone(), document, warnings: problems, flaws, text }),
+        None => Err(TasksError::Broken { file: place.shown.clone(), problems }),
+    }
+}
+
+/// Everything that is to be said about a file, whether it can be used or not.
+pub fn inspect(place: &Place) -> Result<Reading, TasksError> {
+    Ok(forms::read(&text_of(place)?, &place.shown))
+}
+
+/// Writes a new file; one that is there is left as it is.
+pub fn create(place: &Place, tasks: &Tasks) -> Result<(), TasksError> {
+    let made = files::create_new(&place.path, forms::print(tasks).as_bytes(), Mode::Shared);
+    match made.map_err(|source| file_error(place, source))? {
+        true => Ok(()),
+        false => Err(TasksError::Exists { file: place.shown.clone() }),
+    }
+}
+
+/// Reads a `feature-list.json` as tasks; warnings may come with them.
+pub fn migrate(place: &Place, now: Moment) -> Result<(Tasks, Vec<Diagnostic>), TasksError> {
+    let (tasks, problems) = forms::migrate(&text_of(place)?, &place.shown, now);
+    match tasks {
+        Some(tasks) => Ok((tasks, problems)),
+        None => Err(TasksError::Broken { file: place.shown.clone(), problems }),
+    }
+}
+
+/// Changes a file that was read before. What somebody else wrote since is kept, or the change
+/// is refused and nothing written.
+pub fn change(seen: &Loaded, change: &Change, now: Moment) -> Result<Changed, TasksError> {
+    let place = &seen.place;
+    let _lock = Lock::take(place)?;
+    for _ in 0..ROUNDS {
+        let text = match text_of(place) {
+            Err(TasksError::Missing { file }) => return Err(TasksError::Gone { file }),
+            read => read?,
+        };
+        let document = document_now(seen, &text)?;
+        let (after, ids, before) = apply(seen, &document, change)?;
+        let picked_up = text != seen.text;
+        if after.tasks() == document.tasks() {
+            return Ok(Changed { document, ids, before, picked_up });
+        }
+        let after = after.touch(now).map_err(|source| edit_error(place, source))?;
+        if replace(place, &text, after.text())? {
+            return Ok(Changed { document: after, ids, before, picked_up });
+        }
+    }
+    Err(TasksError::Busy { file: place.shown.clone() })
+}
+
+fn document_now(seen: &Loaded, text: &str) -> Result<Document, TasksError> {
+    if text == seen.text {
+        return Ok(seen.document.clone());
+    }
+    let Reading { document, problems, .. } = forms::read(text, &seen.place.shown);
+    document.ok_or_else(|| TasksError::BrokenMeanwhile { file: seen.place.shown.clone(), problems })
+}
+
+type Applied = (Document, Vec<TaskId>, Option<Status>);
+
+fn apply(seen: &Loaded, document: &Document, change: &Change) -> Result<Applied, TasksError> {
+    match change {
+        Change::Status { id, from, to } => set(seen, document, id, *from, *to),
+        Change::Add(new) => add(seen, document, new),
+        Change::Recover { held } => recover(seen, document, held),
+    }
+}
+
+fn set(
+    seen: &Loaded,
+    document: &Document,
+    id: &TaskId,
+    from: Option<Status>,
+    to: Status,
+) -> Result<Applied, TasksError> {
+    let Some(task) = document.tasks().get(id) else { return Err(no_such_task(seen, document, id)) };
+    let found = task.status;
+    if let Some(expected) = from.filter(|expected| *expected != found) {
+        let (file, id) = (seen.place.shown.clone(), id.clone());
+        return Err(TasksError::StatusChanged { file, id, expected, found });
+    }
+    let after = document.set_status(id, to).map_err(|source| edit_error(&seen.place, source))?;
+    Ok((after, vec![id.clone()], Some(found)))
+}
+
+fn add(seen: &Loaded, document: &Document, new: &NewTask) -> Result<Applied, TasksError> {
+    let tasks = document.tasks();
+    if let Some(unknown) = new.dependencies.iter().find(|id| tasks.get(id).is_none()) {
+        return Err(no_such_task(seen, document, unknown));
+    }
+    let NewTask { name, description, priority, dependencies } = new.clone();
+    let id = TaskId::following(&tasks.tasks);
+    let task = Task { description, priority, dependencies, ..Task::named(id.clone(), name) };
+    let after = document.add(&task).map_err(|source| edit_error(&seen.place, source))?;
+    Ok((after, vec![id], None))
+}
+
+fn recover(seen: &Loaded, document: &Document, held: &[TaskId]) -> Result<Applied, TasksError> {
+    let ids = tasks::recover(&mut document.tasks().tasks.clone(), |id| held.contains(id));
+    let mut after = document.clone();
+    for id in &ids {
+        after = after.set_status(id, Status::Pending).map_err(|source| edit_error(&seen.place, source))?;
+    }
+    Ok((after, ids, None))
+}
+
+fn no_such_task(seen: &Loaded, document: &Document, id: &TaskId) -> TasksError {
+    let (file, id) = (seen.place.shown.clone(), id.clone());
+    if seen.document.tasks().get(&id).is_some() {
+        return TasksError::TaskGone { file, id };
+    }
+    let known = document.tasks().tasks.iter().map(|task| task.id.clone()).collect();
+    TasksError::NoSuchTask { file, id, known }
+}
+
+fn text_of(place: &Place) -> Result<String, TasksError> {
+    let bytes = files::read_bounded(&place.path, MAX).map_err(|source| file_error(place, source))?;
+    String::from_utf8(bytes).map_err(|_| TasksError::NotText { file: place.shown.clone() })
+}
+
+/// Puts a new text in the place of an old one; `false` when the old one is no longer there.
+///
+/// Not `write_atomic`: the new file is made and synced first, and the old one is looked at last,
+/// so that an editor that knows no lock has next to no time to be overwritten unseen.
+fn replace(place: &Place, old: &str, new: &str) -> Result<bool, TasksError> {
+    let path = &place.path;
+    let temp = path.with_file_name(format!(
+        ".{}.{}.new",
+        path.file_name().unwrap_or_default().to_string_lossy(),
+        std::process::id()
+    ));
+    let replaced = stage_and_swap(place, &temp, old, new);
+    if !matches!(replaced, Ok(true)) {
+        // Of no use any more; that it may not be there is fine.
+        let _ = fs::remove_file(&temp);
+    }
+    replaced
+}
+
+fn stage_and_swap(place: &Place, temp: &Path, old: &str, new: &str) -> Result<bool, TasksError> {
+    let path = &place.path;
+    let io = |error| io_error(&place.shown, error);
+    let mode = fs::metadata(path).map_err(io)?.permissions().mode() & 0o777;
+    files::write_atomic(temp, new.as_bytes(), Mode::Private).map_err(|source| file_error(place, source))?;
+    fs::set_permissions(temp, fs::Permissions::from_mode(mode)).map_err(io)?;
+    if text_of(place)? != old {
+        return Ok(false);
+    }
+    fs::rename(temp, path).map_err(io)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
+    Ok(true)
+}
+
+fn file_error(place: &Place, source: files::FileError) -> TasksError {
+    let file = place.shown.clone();
+    if source.is_missing() { TasksError::Missing { file } } else { TasksError::File { file, source } }
+}
+
+fn edit_error(place: &Place, source: EditError) -> TasksError {
+    TasksError::Edit { file: place.shown.clone(), source }
+}

@@ -1,0 +1,190 @@
+//! Why tasks cannot be read or changed, each with what to do about it.
+
+use std::io;
+
+use windlass_core::tasks::{Status, TaskId};
+use windlass_forms::diagnostic::Diagnostic;
+use windlass_forms::tasks::EditError;
+use windlass_peers::files::FileError;
+
+use crate::error::chain;
+use crate::problem::{Class, Problem};
+
+/// What went wrong with a file of tasks. `file` is its path as people know it.
+#[derive(Debug, thiserror::Error)]
+pub enum TasksError {
+    /// There is none.
+    #[error("there is no {file}")]
+    Missing {
+        /// Which.
+        file: String,
+    },
+    /// There is one, and it was to be new.
+    #[error("{file} is there already")]
+    Exists {
+        /// Which.
+        file: String,
+    },
+    /// A link leads out of the project, or the path does.
+    #[error("{file} leads out of the project {project}")]
+    Outside {
+        /// Which.
+        file: String,
+        /// The folder it must stay in.
+        project: String,
+    },
+    /// A link to nothing.
+    #[error("{file} is a link to a file that is not there")]
+    Dangling {
+        /// Which.
+        file: String,
+    },
+    /// The system said no.
+    #[error("{file} cannot be used")]
+    Io {
+        /// Which.
+        file: String,
+        /// What it said.
+        #[source]
+        source: io::Error,
+    },
+    /// It cannot be read or written as a file.
+    #[error("{file} cannot be used")]
+    File {
+        /// Which.
+        file: String,
+        /// Why.
+        #[source]
+        source: FileError,
+    },
+    /// It is not text.
+    #[error("{file} is not UTF-8 text")]
+    NotText {
+        /// Which.
+        file: String,
+    },
+    /// It is text, and not tasks.
+    #[error("{file} cannot be read as tasks")]
+    Broken {
+        /// Which.
+        file: String,
+        /// What is wrong, at least one error.
+        problems: Vec<Diagnostic>,
+    },
+    /// Somebody broke it since it was read.
+    #[error("{file} was changed meanwhile and cannot be read as tasks now: nothing was written")]
+    BrokenMeanwhile {
+        /// Which.
+        file: String,
+        /// What is wrong, at least one error.
+        problems: Vec<Diagnostic>,
+    },
+    /// Somebody removed it since it was read.
+    #[error("{file} was removed meanwhile: nothing was written")]
+    Gone {
+        /// Which.
+        file: String,
+    },
+    /// There is no such task.
+    #[error("there is no task `{id}` in {file}")]
+    NoSuchTask {
+        /// In which file.
+        file: String,
+        /// Which.
+        id: TaskId,
+        /// Those there are.
+        known: Vec<TaskId>,
+    },
+    /// Somebody removed the task since the file was read.
+    #[error("task `{id}` was removed from {file} meanwhile: nothing was written")]
+    TaskGone {
+        /// In which file.
+        file: String,
+        /// Which.
+        id: TaskId,
+    },
+    /// Somebody changed the task since the file was read.
+    #[error("task `{id}` in {file} is {} now, no longer {}: nothing was written", found.word(), expected.word())]
+    StatusChanged {
+        /// In which file.
+        file: String,
+        /// Which.
+        id: TaskId,
+        /// How far it was to be.
+        expected: Status,
+        /// How far it is.
+        found: Status,
+    },
+    /// Another process is writing it, and does not come to an end.
+    #[error("somebody else is writing {file}")]
+    Busy {
+        /// Which.
+        file: String,
+    },
+    /// The text cannot be changed.
+    #[error("{file} cannot be changed")]
+    Edit {
+        /// Which.
+        file: String,
+        /// Why.
+        #[source]
+        source: EditError,
+    },
+}
+
+/// So many ids are listed in a hint.
+const LISTED: usize = 12;
+
+impl TasksError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            TasksError::Missing { .. } => "`windlass tasks init` begins one".to_owned(),
+            TasksError::Exists { .. } => {
+                "it was left as it is; choose another with --file or --out".to_owned()
+            }
+            TasksError::Outside { .. } => "put the file into the project, or go to its own".to_owned(),
+            TasksError::Dangling { .. } => "remove the link, or make the file it names".to_owned(),
+            TasksError::Broken { .. } | TasksError::Io { .. } | TasksError::NotText { .. } => return None,
+            TasksError::File { .. } | TasksError::Edit { .. } => return None,
+            TasksError::BrokenMeanwhile { .. } => "put it right, then try again".to_owned(),
+            TasksError::Gone { .. } | TasksError::TaskGone { .. } | TasksError::StatusChanged { .. } => {
+                "`windlass tasks list` shows how things are now".to_owned()
+            }
+            TasksError::NoSuchTask { known, .. } => listed(known),
+            TasksError::Busy { .. } => "try again when it has ended".to_owned(),
+        })
+    }
+}
+
+fn listed(known: &[TaskId]) -> String {
+    if known.is_empty() {
+        return "there are none yet: `windlass tasks add NAME` adds one".to_owned();
+    }
+    let ids: Vec<&str> = known.iter().take(LISTED).map(TaskId::as_str).collect();
+    let more = known.len().saturating_sub(LISTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("there are: {}{more}", ids.join(", "))
+}
+
+impl From<TasksError> for Problem {
+    fn from(error: TasksError) -> Problem {
+        let class = match &error {
+            TasksError::NoSuchTask { .. } => Class::Usage,
+            TasksError::Outside { .. } => Class::Refused,
+            _ => Class::Configuration,
+        };
+        let hint = error.hint();
+        let text = match &error {
+            TasksError::Broken { problems, .. } => {
+                return Problem::of(problems).unwrap_or_else(|| Problem::new(class, error.to_string()));
+            }
+            TasksError::BrokenMeanwhile { problems, .. } => match Problem::of(problems) {
+                Some(problem) => format!("{error}\n\nerror: {}\n", problem.text),
+                None => error.to_string(),
+            },
+            _ => chain(&error),
+        };
+        Problem { class, text, hint }
+    }
+}

@@ -1,0 +1,82 @@
+//! One writer at a time, by a lock beside the file.
+//!
+//! The lock is taken away again, so that nothing lies about in the repository. Whoever was waiting
+//! for the one that was taken away notices, and waits for the next.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+use super::error::TasksError;
+use super::place::{Place, io_error};
+
+/// Writing takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The right to write, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    path: PathBuf,
+    /// Closing it gives the lock back.
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the right to write a file of tasks.
+    pub(super) fn take(place: &Place) -> Result<Lock, TasksError> {
+        Lock::take_within(place, PATIENCE)
+    }
+
+    pub(super) fn take_within(place: &Place, patience: Duration) -> Result<Lock, TasksError> {
+        let path = beside(&place.path);
+        let begun = Instant::now();
+        loop {
+            if let Some(lock) = try_take(&path).map_err(|error| io_error(&place.shown, error))? {
+                return Ok(lock);
+            }
+            if begun.elapsed() >= patience {
+                return Err(TasksError::Busy { file: place.shown.clone() });
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Still held here: nobody else can have it under this name. Left behind it does no harm.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+pub(super) fn beside(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".lock");
+    path.with_file_name(name)
+}
+
+fn try_take(path: &Path) -> io::Result<Option<Lock>> {
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::CLOEXEC).bits()).unwrap_or_default();
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags)
+        .open(path)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    let held = file.metadata()?;
+    let is_it =
+        fs::symlink_metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (held.dev(), held.ino()));
+    Ok(is_it.then(|| Lock { path: path.to_owned(), _file: file }))
+}

@@ -1,0 +1,20 @@
+//! `tasks.json` on the disk: where it lies, and how it is read and changed while people and
+//! agents edit it, too.
+//!
+//! One writer at a time, whole files only. What somebody else wrote meanwhile is picked up, or
+//! the change is refused with a text that says why; it is never overwritten unseen.
+//!
+//! Which task is next is `core::tasks`', what the text means `forms::tasks`'.
+
+mod change;
+mod error;
+mod lock;
+mod place;
+
+pub use change::{Change, Changed, Loaded, NewTask, change, create, inspect, load, migrate};
+pub use error::TasksError;
+pub use place::{Place, locate, locate_inside};
+pub use windlass_forms::tasks::{Document, Reading, draw, print, starter};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! What is wrong with the file, and how its tasks hang together.
+
+use serde_json::json;
+use windlass_runtime::catalog::Diagnostic;
+use windlass_runtime::tasks::{draw, inspect};
+
+use super::{Format, Of, loaded, place, report, tell};
+use crate::cli::feed::{envelope, words};
+use crate::cli::here::{Here, print};
+use crate::cli::plain::{plain, plain_line};
+use crate::cli::report::Report;
+use crate::exit::Exit;
+
+/// `windlass tasks check`.
+pub(super) fn check(here: &Here, of: &Of) -> Result<Exit, Report> {
+    let place = place(here, of)?;
+    let reading = inspect(&place).map_err(report)?;
+    let problems: Vec<Diagnostic> = reading.problems.into_iter().chain(reading.flaws).collect();
+    let is_fine = !problems.iter().any(Diagnostic::is_error);
+    let count = reading.document.map(|document| document.tasks().tasks.len());
+    if of.json {
+        let line = |problem: &Diagnostic| {
+            envelope("diagnostic", words::now(), None, serde_json::to_value(problem).unwrap_or_default())
+        };
+        let mut lines: Vec<String> = problems.iter().map(line).collect();
+        let data = json!({"file": place.path(), "tasks": count, "ok": is_fine});
+        lines.push(envelope("checked", words::now(), None, data));
+        print(&lines)?;
+    } else {
+        tell(&problems);
+        let count = words::count(count.unwrap_or_default() as u64, "task");
+        let fine = [format!("{}: ok, {count}", plain_line(place.shown()))];
+        print(if is_fine { &fine } else { &[] })?;
+    }
+    Ok(if is_fine { Exit::Completed } else { Exit::Configuration })
+}
+
+/// `windlass tasks graph`.
+pub(super) fn graph(here: &Here, of: &Of, format: Format) -> Result<Exit, Report> {
+    let loaded = loaded(here, of)?;
+    let tasks = &loaded.document.tasks().tasks;
+    let (name, drawn) = match format {
+        Format::Mermaid => ("mermaid", draw::mermaid(tasks)),
+        Format::Dot => ("dot", draw::dot(tasks)),
+    };
+    if of.json {
+        return print(&[envelope("tasks.graph", words::now(), None, json!({"format": name, "text": drawn}))]);
+    }
+    print(&plain(&drawn).lines().map(str::to_owned).collect::<Vec<_>>())
+}

@@ -1,0 +1,103 @@
+//! What changes the file, or makes a new one.
+
+use std::path::Path;
+
+use serde_json::json;
+use windlass_core::tasks::{Priority, Status, TaskId, Tasks};
+use windlass_runtime::tasks::{self, Change, Changed, NewTask, Place, change, create, locate, starter};
+
+use super::show::object;
+use super::{Of, loaded, place, report, tell};
+use crate::cli::feed::{envelope, words};
+use crate::cli::here::{Here, print};
+use crate::cli::plain::plain_line;
+use crate::cli::report::{Report, note};
+use crate::exit::Exit;
+
+/// `windlass tasks init`.
+pub(super) fn init(here: &Here, of: &Of) -> Result<Exit, Report> {
+    let place = place(here, of)?;
+    begin(&place, &starter(words::now(), "manual"), of.json)
+}
+
+fn begin(place: &Place, tasks: &Tasks, is_json: bool) -> Result<Exit, Report> {
+    create(place, tasks).map_err(report)?;
+    let count = tasks.tasks.len();
+    let line = match is_json {
+        true => {
+            let data = json!({"file": place.path(), "tasks": count});
+            envelope("tasks.created", words::now(), None, data)
+        }
+        false => format!("{}: {}", plain_line(place.shown()), words::count(count as u64, "task")),
+    };
+    print(&[line])
+}
+
+/// What is to be added, if it is something.
+pub(super) fn new_task(
+    name: String,
+    description: Option<String>,
+    priority: Option<Priority>,
+    dependencies: Vec<TaskId>,
+) -> Result<NewTask, Report> {
+    if name.trim().is_empty() {
+        return Err(Report::usage("a task needs a name").hint("say in a few words what is to be done"));
+    }
+    Ok(NewTask { name: name.trim().to_owned(), description, priority, dependencies })
+}
+
+/// `windlass tasks add`.
+pub(super) fn add(here: &Here, of: &Of, new: NewTask) -> Result<Exit, Report> {
+    let loaded = loaded(here, of)?;
+    let changed = change(&loaded, &Change::Add(new), words::now()).map_err(report)?;
+    told(&changed, of, "task.added", |task| format!("{}  {}", task.id, plain_line(&task.name)))
+}
+
+/// `windlass tasks set`.
+pub(super) fn set(here: &Here, of: &Of, id: TaskId, to: Status) -> Result<Exit, Report> {
+    if to == Status::Passing {
+        here.refuse_agents("say that a task is passing")?;
+    }
+    let loaded = loaded(here, of)?;
+    let changed = change(&loaded, &Change::Status { id, from: None, to }, words::now()).map_err(report)?;
+    let before = changed.before.filter(|before| *before != to);
+    told(&changed, of, "task.set", |task| match before {
+        Some(before) => format!("{}  {} (was {})", plain_line(task.id.as_str()), to.word(), before.word()),
+        None => format!("{}  {} already", plain_line(task.id.as_str()), to.word()),
+    })
+}
+
+fn told(
+    changed: &Changed,
+    of: &Of,
+    kind: &str,
+    line: impl Fn(&windlass_core::tasks::Task) -> String,
+) -> Result<Exit, Report> {
+    if changed.picked_up {
+        note("somebody else changed the file meanwhile; their change is kept");
+    }
+    let tasks = changed.ids.iter().filter_map(|id| changed.document.tasks().get(id));
+    let lines: Vec<String> = match of.json {
+        true => tasks
+            .map(|task| {
+                let data = object(task, changed.before.map(|before| ("before", json!(before))));
+                envelope(kind, words::now(), None, data)
+            })
+            .collect(),
+        false => tasks.map(line).collect(),
+    };
+    print(&lines)
+}
+
+/// `windlass tasks migrate`.
+pub(super) fn migrate(here: &Here, from: &Path, out: Option<&Path>, is_json: bool) -> Result<Exit, Report> {
+    let from_place = locate(&here.cwd, Some(from)).map_err(report)?;
+    if !from_place.path().exists() {
+        return Err(Report::new(Exit::Configuration, format!("there is no {}", from.display())));
+    }
+    let (tasks, problems) = tasks::migrate(&from_place, words::now()).map_err(report)?;
+    tell(&problems);
+    let beside = from.with_file_name("tasks.json");
+    let place = locate(&here.cwd, Some(out.unwrap_or(&beside))).map_err(report)?;
+    begin(&place, &tasks, is_json)
+}

@@ -1,0 +1,201 @@
+//! `windlass tasks`: the list of things to do, in `tasks.json`.
+//!
+//! One file for looking ([`show`]), one for changing ([`edit`]), one for what is wrong and how it
+//! hangs together ([`check`]). Running the tasks is a workflow's.
+
+mod check;
+mod edit;
+mod show;
+
+use std::path::PathBuf;
+
+use windlass_core::tasks::{Priority, Status, TaskId};
+use windlass_runtime::catalog::Diagnostic;
+use windlass_runtime::problem::Problem;
+use windlass_runtime::tasks::{Loaded, Place, TasksError, load, locate};
+
+use super::here::Here;
+use super::report::{Report, note};
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass tasks init
+  windlass tasks add \"Write the parser\" --priority 1
+  windlass tasks add \"Write the printer\" --after 1
+  windlass tasks list
+  windlass tasks next                            which one, and why
+  windlass tasks set 1 done
+  windlass tasks check                           cycles, unknown ids, what cannot be read
+  windlass tasks graph | tee tasks.mmd";
+
+/// Keep a list of tasks with an order: add, list, choose, check and draw them
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Begin a new tasks.json; one that is there is left as it is
+    #[command(
+        after_help = "Examples:\n  windlass tasks init\n  windlass tasks init --file research/tasks.json"
+    )]
+    Init {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// The tasks, how far each is, and what it waits for
+    #[command(after_help = "Examples:\n  windlass tasks list\n  windlass tasks list --json | jq -r .data.id")]
+    List {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Add a task at the end of the file
+    #[command(after_help = "Examples:\n  windlass tasks add \"Write the parser\"\n  \
+        windlass tasks add \"Write the printer\" --after 1 --after 2 --priority 3")]
+    Add {
+        /// What is to be done, in a few words
+        #[arg(value_name = "NAME", allow_hyphen_values = true)]
+        name: String,
+
+        /// What is to be done, at length
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        description: Option<String>,
+
+        /// When it is its turn: lower comes first, none at all last
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        priority: Option<Priority>,
+
+        /// The task that must be done before (may be repeated)
+        #[arg(long, value_name = "ID")]
+        after: Vec<TaskId>,
+
+        #[command(flatten)]
+        of: Of,
+    },
+    /// The task that would be chosen now, and why; or why none can be
+    #[command(
+        after_help = "Examples:\n  windlass tasks next\n  windlass tasks next --json\n\nA deadlock ends with 8."
+    )]
+    Next {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Say how far a task is: pending, in_progress, passing, failing or skipped
+    #[command(
+        after_help = "Examples:\n  windlass tasks set 3 passing\n  windlass tasks set '#3' done       the same\n  \
+        windlass tasks set 4 skip          nobody waits for it any more"
+    )]
+    Set {
+        /// The task
+        #[arg(value_name = "ID")]
+        id: TaskId,
+
+        /// How far it is
+        #[arg(value_name = "STATUS", value_parser = status)]
+        status: Status,
+
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Everything that is wrong with the file
+    #[command(
+        after_help = "Examples:\n  windlass tasks check\n  windlass tasks check --file plan.json --json"
+    )]
+    Check {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Draw which task waits for which
+    #[command(
+        after_help = "Examples:\n  windlass tasks graph\n  windlass tasks graph --format dot | dot -Tsvg -o tasks.svg"
+    )]
+    Graph {
+        /// The language it is drawn in
+        #[arg(long, value_name = "FORMAT", default_value = "mermaid")]
+        format: Format,
+
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Make a tasks.json out of a feature-list.json
+    #[command(after_help = "Examples:\n  windlass tasks migrate research/feature-list.json\n  \
+        windlass tasks migrate features.json --out tasks.json")]
+    Migrate {
+        /// The list of features
+        #[arg(value_name = "FILE")]
+        from: PathBuf,
+
+        /// Where the tasks go; without it, tasks.json beside FILE
+        #[arg(long, value_name = "PATH")]
+        out: Option<PathBuf>,
+
+        /// Print JSON, one object a line
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Which file, and how it is shown.
+#[derive(Debug, clap::Args)]
+struct Of {
+    /// The file; without it, tasks.json or research/tasks.json of this folder or of one above it
+    #[arg(long, value_name = "PATH")]
+    file: Option<PathBuf>,
+
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Mermaid,
+    Dot,
+}
+
+/// Does it.
+pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    match args.what {
+        What::Init { of } => edit::init(&here, &of),
+        What::List { of } => show::list(&here, &of),
+        What::Add { name, description, priority, after, of } => {
+            edit::add(&here, &of, edit::new_task(name, description, priority, after)?)
+        }
+        What::Next { of } => show::next(&here, &of),
+        What::Set { id, status, of } => edit::set(&here, &of, id, status),
+        What::Check { of } => check::check(&here, &of),
+        What::Graph { format, of } => check::graph(&here, &of, format),
+        What::Migrate { from, out, json } => edit::migrate(&here, &from, out.as_deref(), json),
+    }
+}
+
+fn status(written: &str) -> Result<Status, String> {
+    let known = Status::ALL.map(Status::word).join(", ");
+    Status::parse(written).ok_or_else(|| format!("it must be one of {known}"))
+}
+
+fn place(here: &Here, of: &Of) -> Result<Place, Report> {
+    locate(&here.cwd, of.file.as_deref()).map_err(report)
+}
+
+/// The tasks; what is odd about how they are written is said.
+fn loaded(here: &Here, of: &Of) -> Result<Loaded, Report> {
+    let loaded = load(&place(here, of)?).map_err(report)?;
+    tell(&loaded.warnings);
+    Ok(loaded)
+}
+
+fn report(error: TasksError) -> Report {
+    Problem::from(error).into()
+}
+
+fn tell(problems: &[Diagnostic]) {
+    for problem in problems {
+        note(&problem.to_string());
+    }
+}

@@ -1,0 +1,240 @@
+//! The tasks as they are, and the one that is next.
+
+use serde_json::{Value, json};
+use windlass_core::tasks::{self, Attempts, Deadlock, Next, Status, Task, TaskId};
+use windlass_runtime::tasks::Loaded;
+
+use super::{Of, loaded};
+use crate::cli::feed::{envelope, words};
+use crate::cli::here::{Here, print};
+use crate::cli::plain::{columns, padded, plain_line, plain_short};
+use crate::cli::report::{Report, note};
+use crate::cli::screen::{Screen, Tone};
+use crate::exit::Exit;
+
+/// The widest name in a table.
+const NAME: usize = 60;
+
+const TITLES: [&str; 5] = ["ID", "STATUS", "PRIO", "NAME", "WAITS FOR"];
+
+/// `windlass tasks list`.
+pub(super) fn list(here: &Here, of: &Of) -> Result<Exit, Report> {
+    let loaded = loaded(here, of)?;
+    let tasks = &loaded.document.tasks().tasks;
+    let waits = tasks::waits(tasks);
+    if of.json {
+        let lines = tasks.iter().zip(&waits).map(|(task, waits)| {
+            let more = [("waits_for", json!(waits))];
+            envelope("task", words::now(), None, object(task, more))
+        });
+        return print(&lines.collect::<Vec<_>>());
+    }
+    mention_flaws(&loaded);
+    if tasks.is_empty() {
+        note("no tasks yet: `windlass tasks add NAME` adds one");
+        return Ok(Exit::Completed);
+    }
+    let shown = print(&table(here.screen, tasks, &waits))?;
+    note(&summary(tasks));
+    Ok(shown)
+}
+
+/// A task as scripts see it, with what else there is to say of it.
+pub(super) fn object(task: &Task, more: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    let Ok(Value::Object(mut data)) = serde_json::to_value(task) else { return Value::Null };
+    // Scripts need not ask whether it is there.
+    data.insert("dependencies".to_owned(), json!(task.dependencies));
+    data.extend(more.into_iter().map(|(key, value)| (key.to_owned(), value)));
+    Value::Object(data)
+}
+
+fn mention_flaws(loaded: &Loaded) {
+    if !loaded.flaws.is_empty() {
+        let count = words::count(loaded.flaws.len() as u64, "problem");
+        note(&format!("{count} in {}: see `windlass tasks check`", loaded.place.shown()));
+    }
+}
+
+fn table(screen: Screen, tasks: &[Task], waits: &[Vec<&TaskId>]) -> Vec<String> {
+    let rows: Vec<[String; 5]> =
+        tasks.iter().zip(waits).map(|(task, waits)| row(screen, task, waits)).collect();
+    let mut widths = TITLES.map(str::len);
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(columns(cell));
+        }
+    }
+    let line = |cells: Vec<String>| {
+        let padded: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| padded(cell, width)).collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    let title = screen.paint(Tone::Faint, &line(TITLES.map(str::to_owned).to_vec()));
+    let tones = tasks.iter().map(|task| tone(task.status));
+    let painted = rows.into_iter().zip(tones).map(|(row, tone)| match tone {
+        Some(tone) => screen.paint(tone, &line(row.to_vec())),
+        None => line(row.to_vec()),
+    });
+    std::iter::once(title).chain(painted).collect()
+}
+
+fn row(screen: Screen, task: &Task, waits: &[&TaskId]) -> [String; 5] {
+    let waits = if task.status.is_met() { String::new() } else { join(waits) };
+    [
+        plain_line(task.id.as_str()),
+        format!("{} {}", sign(screen, task.status), task.status.word()),
+        task.priority.map(|priority| priority.to_string()).unwrap_or_default(),
+        plain_short(&task.name, NAME),
+        plain_line(&waits),
+    ]
+}
+
+fn sign(screen: Screen, status: Status) -> &'static str {
+    match (status, screen.unicode) {
+        (Status::Pending, true) => "○",
+        (Status::InProgress, true) => "◐",
+        (Status::Passing, true) => "✓",
+        (Status::Failing, true) => "✗",
+        (Status::Skipped, true) => "–",
+        (Status::Pending, false) => "[ ]",
+        (Status::InProgress, false) => "[>]",
+        (Status::Passing, false) => "[x]",
+        (Status::Failing, false) => "[!]",
+        (Status::Skipped, false) => "[-]",
+    }
+}
+
+fn tone(status: Status) -> Option<Tone> {
+    match status {
+        Status::Pending => None,
+        Status::InProgress => Some(Tone::Careful),
+        Status::Passing => Some(Tone::Good),
+        Status::Failing => Some(Tone::Bad),
+        Status::Skipped => Some(Tone::Faint),
+    }
+}
+
+fn summary(tasks: &[Task]) -> String {
+    let tally = tasks::tally(tasks);
+    let counts = [
+        (tally.passing, Status::Passing),
+        (tally.in_progress, Status::InProgress),
+        (tally.failing, Status::Failing),
+        (tally.pending, Status::Pending),
+        (tally.skipped, Status::Skipped),
+    ];
+    let counts: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, status)| format!("{count} {}", status.word().replace('_', " ")))
+        .collect();
+    format!("{}: {}", words::count(tasks.len() as u64, "task"), counts.join(", "))
+}
+
+/// `windlass tasks next`.
+pub(super) fn next(here: &Here, of: &Of) -> Result<Exit, Report> {
+    let loaded = loaded(here, of)?;
+    let tasks = &loaded.document.tasks().tasks;
+    // Nobody counts tries here: a failing task is one that would be tried again.
+    let attempts = Attempts::default();
+    let next = tasks::next(tasks, &attempts);
+    let ready = tasks::ready(tasks, &attempts);
+    if of.json {
+        print(&[envelope("task.next", words::now(), None, next_object(&next, tasks, &ready))])?;
+        return Ok(exit_of(&next));
+    }
+    mention_flaws(&loaded);
+    match &next {
+        Next::Task(_) => print(&chosen(&ready)),
+        Next::Working => print(&[format!("nothing is ready: {} in progress", join(&working(tasks)))]),
+        Next::AllDone if tasks.is_empty() => print(&["there are no tasks".to_owned()]),
+        Next::AllDone => print(&[format!("all is done: {}", summary(tasks))]),
+        Next::Failed { ids } => {
+            let ids: Vec<&TaskId> = ids.iter().collect();
+            Err(Report::new(exit_of(&next), format!("failed for good: {}", join(&ids))))
+        }
+        Next::Deadlock(deadlock) => {
+            Err(Report::new(exit_of(&next), format!("deadlock: {deadlock}")).hint(way_out(deadlock)))
+        }
+    }
+}
+
+fn exit_of(next: &Next) -> Exit {
+    match next {
+        Next::Task(_) | Next::Working | Next::AllDone => Exit::Completed,
+        Next::Failed { .. } => Exit::Agent,
+        Next::Deadlock(_) => Exit::Blocked,
+    }
+}
+
+fn next_object(next: &Next, tasks: &[Task], ready: &[&Task]) -> Value {
+    match next {
+        Next::Task(_) => {
+            let ids: Vec<&TaskId> = ready.iter().map(|task| &task.id).collect();
+            json!({"next": "task", "task": ready.first().map(|task| object(task, [])), "why": why(ready), "ready": ids})
+        }
+        Next::Working => json!({"next": "working", "in_progress": working(tasks)}),
+        Next::AllDone => json!({"next": "all_done"}),
+        Next::Failed { ids } => json!({"next": "failed", "ids": ids}),
+        Next::Deadlock(deadlock) => {
+            json!({"next": "deadlock", "deadlock": deadlock, "why": deadlock.to_string(), "hint": way_out(deadlock)})
+        }
+    }
+}
+
+fn chosen(ready: &[&Task]) -> Vec<String> {
+    let Some(task) = ready.first() else { return Vec::new() };
+    let mut lines = vec![format!("{}  {}", plain_line(task.id.as_str()), plain_line(&task.name))];
+    lines.push(format!("why: {}", plain_line(&why(ready))));
+    let others: Vec<&TaskId> = ready.iter().skip(1).map(|task| &task.id).collect();
+    if !others.is_empty() {
+        lines.push(format!("ready too: {}", plain_line(&join(&others))));
+    }
+    lines
+}
+
+/// Why the first of the tasks that are ready is chosen.
+fn why(ready: &[&Task]) -> String {
+    let Some((task, others)) = ready.split_first() else { return String::new() };
+    let turn = match (others.first(), task.priority) {
+        (None, _) => "the only one that is ready".to_owned(),
+        (Some(second), Some(priority)) if second.priority != Some(priority) => {
+            format!("the lowest priority, {priority}, of {} that are ready", ready.len())
+        }
+        (Some(_), Some(priority)) => {
+            format!("the first in the file with priority {priority}, of {} that are ready", ready.len())
+        }
+        (Some(_), None) => format!("the first in the file, of {} that are ready", ready.len()),
+    };
+    let mut reasons = vec![turn];
+    if !task.dependencies.is_empty() {
+        let before: Vec<&TaskId> = task.dependencies.iter().collect();
+        reasons.push(format!("what it waits for is done: {}", join(&before)));
+    }
+    if task.status == Status::Failing {
+        reasons.push("it is failing and is tried again".to_owned());
+    }
+    reasons.join("; ")
+}
+
+fn way_out(deadlock: &Deadlock) -> String {
+    match deadlock {
+        Deadlock::Cycle(ring) => {
+            let first = ring.first().map(TaskId::as_str).unwrap_or_default();
+            format!("remove one of these dependencies, or give one up: `windlass tasks set {first} skip`")
+        }
+        Deadlock::Missing { dependency, .. } => {
+            format!("add a task with the id `{dependency}`, or remove that dependency")
+        }
+        Deadlock::Failed { dependency, .. } => {
+            format!("try it again: `windlass tasks set {dependency} pending`; or give it up: `… skip`")
+        }
+    }
+}
+
+fn working(tasks: &[Task]) -> Vec<&TaskId> {
+    tasks.iter().filter(|task| task.status == Status::InProgress).map(|task| &task.id).collect()
+}
+
+fn join(ids: &[&TaskId]) -> String {
+    ids.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", ")
+}
