@@ -12,6 +12,9 @@ pub struct Node {
     pub id: NodeId,
     /// What it does.
     pub kind: NodeKind,
+    /// Who the agent is to be: added to the system prompt of its sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
 }
 
 /// What a node does.

@@ -1,0 +1,250 @@
+//! Single nodes that are being written, and what all of them may have.
+//!
+//! What only some may have is [`own`](super::own)'s.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use super::steps::bare;
+use crate::graph::workflow::{
+    Act, Budget, Expression, OnFailure, Retry, Session, Source, Step, Template, Turns, Until,
+};
+use crate::hook::permission::Isolation;
+use crate::id::NodeId;
+use crate::looping::{MarkerMatch, Mode};
+
+/// A node of some kind, with what is common to all of them.
+#[derive(Debug, Clone)]
+pub struct Node<K> {
+    step: Step,
+    kind: PhantomData<K>,
+}
+
+/// Kinds of nodes, as far as they have something of their own.
+pub mod kind {
+    /// A skill or a command: it has arguments.
+    #[derive(Debug, Clone)]
+    pub struct Called;
+    /// An agent: it has a prompt.
+    #[derive(Debug, Clone)]
+    pub struct Agent;
+    /// A prompt.
+    #[derive(Debug, Clone)]
+    pub struct Prompt;
+    /// A command line.
+    #[derive(Debug, Clone)]
+    pub struct Shell;
+    /// A task loop.
+    #[derive(Debug, Clone)]
+    pub struct TaskLoop;
+    /// A criteria loop.
+    #[derive(Debug, Clone)]
+    pub struct CriteriaLoop;
+    /// A sub-workflow.
+    #[derive(Debug, Clone)]
+    pub struct Workflow;
+    /// A question.
+    #[derive(Debug, Clone)]
+    pub struct Ask;
+    /// Any other.
+    #[derive(Debug, Clone)]
+    pub struct Plain;
+
+    /// What is a session.
+    pub trait Talks {}
+    impl Talks for Called {}
+    impl Talks for Agent {}
+    impl Talks for Prompt {}
+}
+
+use kind::{Agent, Ask, Called, CriteriaLoop, Plain, Prompt, Shell, TaskLoop, Workflow};
+
+fn node<K>(act: Act) -> Node<K> {
+    Node { step: bare(act), kind: PhantomData }
+}
+
+fn session<K>(source: Source) -> Node<K> {
+    node(Act::Session(Session { source, turns: None, schema: None }))
+}
+
+/// A skill, by name.
+pub fn skill(name: impl Into<String>) -> Node<Called> {
+    session(Source::Skill { name: name.into(), args: None })
+}
+
+/// A command, by name.
+pub fn command(name: impl Into<String>) -> Node<Called> {
+    session(Source::Command { name: name.into(), args: None })
+}
+
+/// An agent, by name; it is asked what the run was asked, where nothing is said.
+pub fn agent(name: impl Into<String>) -> Node<Agent> {
+    session(Source::Agent { name: name.into(), prompt: Template("{{ input }}".into()) })
+}
+
+/// A prompt.
+pub fn prompt(text: impl Into<String>) -> Node<Prompt> {
+    session(Source::Prompt { prompt: Template(text.into()) })
+}
+
+/// A command line.
+pub fn shell(line: impl Into<String>) -> Node<Shell> {
+    node(Act::Shell { command: Template(line.into()), idempotent: false })
+}
+
+/// Checks that must be green, by name.
+pub fn check<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Node<Plain> {
+    node(Act::Check { names: names.into_iter().map(Into::into).collect() })
+}
+
+/// All checks.
+pub fn check_all() -> Node<Plain> {
+    node(Act::Check { names: Vec::new() })
+}
+
+/// Once for each task of the file in the usual place, a hundred rounds at most.
+pub fn task_loop() -> Node<TaskLoop> {
+    node(Act::TaskLoop {
+        path: None,
+        until: None,
+        select: None,
+        max: 100,
+        before_each: Vec::new(),
+        body: Vec::new(),
+    })
+}
+
+/// The same again until the last words of a session hold a signal.
+pub fn criteria_loop(signal: impl Into<String>) -> Node<CriteriaLoop> {
+    node(Act::CriteriaLoop { signal: signal.into(), max: 0, body: Vec::new() })
+}
+
+/// A run of another workflow.
+pub fn workflow(name: impl Into<String>) -> Node<Workflow> {
+    node(Act::Workflow { name: name.into(), inputs: Default::default() })
+}
+
+/// A question to a person.
+pub fn ask(question: impl Into<String>) -> Node<Ask> {
+    node(Act::Ask { question: Template(question.into()), choices: Vec::new(), default: None })
+}
+
+/// A wait for time to pass.
+pub fn wait(time: Duration) -> Node<Plain> {
+    node(Act::Wait(Until::Elapsed { ms: in_ms(time) }))
+}
+
+/// A wait for something that is told to the run.
+pub fn wait_for(event: impl Into<String>, timeout: Option<Duration>) -> Node<Plain> {
+    node(Act::Wait(Until::Event { name: event.into(), timeout_ms: timeout.map(in_ms) }))
+}
+
+/// A review of what was done so far.
+pub fn review(agent: Option<&str>, max_cycles: u32) -> Node<Plain> {
+    node(Act::Review { agent: agent.map(str::to_owned), max_cycles, threshold: None })
+}
+
+/// The commits of the worktree onto the target branch; the one the run began on where none is said.
+pub fn land(target: Option<&str>) -> Node<Plain> {
+    node(Act::Land { target: target.map(|target| Template(target.to_owned())) })
+}
+
+/// A pull request for the branch of the run.
+pub fn pull_request(title: impl Into<String>, body: Option<&str>) -> Node<Plain> {
+    node(Act::PullRequest { title: Template(title.into()), body: body.map(|body| Template(body.to_owned())) })
+}
+
+/// The next session begins anew.
+pub fn clear_context() -> Node<Plain> {
+    node(Act::ClearContext)
+}
+
+/// So many turns in fresh sessions, with a tracker.
+pub fn turns(max: u32) -> Turns {
+    Turns {
+        max,
+        mode: Mode::default(),
+        marker: None,
+        marker_match: MarkerMatch::default(),
+        promise: None,
+        continue_message: None,
+        tracker: None,
+        stuck_after: None,
+    }
+}
+
+fn in_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl<K> From<Node<K>> for Step {
+    fn from(node: Node<K>) -> Step {
+        node.step
+    }
+}
+
+impl<K> Node<K> {
+    fn with(mut self, change: impl FnOnce(&mut Step)) -> Self {
+        change(&mut self.step);
+        self
+    }
+
+    pub(super) fn with_act(mut self, change: impl FnOnce(&mut Act)) -> Self {
+        change(&mut self.step.act);
+        self
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn id(self, id: impl Into<String>) -> Self {
+        self.with(|step| step.id = NodeId::new(id))
+    }
+
+    /// It is left out where this does not hold.
+    #[must_use]
+    pub fn when(self, condition: impl Into<String>) -> Self {
+        self.with(|step| step.when = Some(Expression(condition.into())))
+    }
+
+    /// Which agent CLI.
+    #[must_use]
+    pub fn driver(self, name: impl Into<String>) -> Self {
+        self.with(|step| step.settings.driver = Some(name.into()))
+    }
+
+    /// Which model.
+    #[must_use]
+    pub fn model(self, name: impl Into<String>) -> Self {
+        self.with(|step| step.settings.model = Some(name.into()))
+    }
+
+    /// What it may use and load.
+    #[must_use]
+    pub fn isolation(self, isolation: Isolation) -> Self {
+        self.with(|step| step.settings.isolation = Some(isolation))
+    }
+
+    /// How long it may take.
+    #[must_use]
+    pub fn timeout(self, time: Duration) -> Self {
+        self.with(|step| step.settings.timeout_ms = Some(in_ms(time)))
+    }
+
+    /// How often it is tried again, after a pause that doubles.
+    #[must_use]
+    pub fn retry(self, times: u32, delay: Duration) -> Self {
+        self.with(|step| step.retry = Retry { times, delay_ms: in_ms(delay) })
+    }
+
+    /// What it may spend.
+    #[must_use]
+    pub fn budget(self, budget: Budget) -> Self {
+        self.with(|step| step.budget = budget)
+    }
+
+    /// The run goes on when it fails; `outputs.ID.failed` tells.
+    #[must_use]
+    pub fn continue_on_failure(self) -> Self {
+        self.with(|step| step.on_failure = OnFailure::Continue)
+    }
+}

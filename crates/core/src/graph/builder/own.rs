@@ -1,0 +1,184 @@
+//! What only some kinds of nodes may have. What a node cannot have cannot be written.
+
+use serde_json::Value;
+
+use super::node::Node;
+use super::node::kind::{Agent, Ask, Called, CriteriaLoop, Shell, Talks, TaskLoop, Workflow};
+use super::steps::Steps;
+use crate::graph::workflow::{Act, Expression, Session, Source, Template, Turns};
+
+impl<K: Talks> Node<K> {
+    fn with_session(self, change: impl FnOnce(&mut Session)) -> Self {
+        self.with_act(|act| {
+            if let Act::Session(session) = act {
+                change(session);
+            }
+        })
+    }
+
+    /// Turns until it is done.
+    #[must_use]
+    pub fn turns(self, turns: Turns) -> Self {
+        self.with_session(|session| session.turns = Some(turns))
+    }
+
+    /// The JSON Schema of what it must answer.
+    #[must_use]
+    pub fn schema(self, schema: Value) -> Self {
+        self.with_session(|session| session.schema = Some(schema))
+    }
+}
+
+impl Node<Called> {
+    /// Its arguments, a template.
+    #[must_use]
+    pub fn args(self, text: impl Into<String>) -> Self {
+        self.with_session(|session| {
+            if let Source::Skill { args, .. } | Source::Command { args, .. } = &mut session.source {
+                *args = Some(Template(text.into()));
+            }
+        })
+    }
+}
+
+impl Node<Agent> {
+    /// What it is asked, a template.
+    #[must_use]
+    pub fn prompt(self, text: impl Into<String>) -> Self {
+        self.with_session(|session| {
+            if let Source::Agent { prompt, .. } = &mut session.source {
+                *prompt = Template(text.into());
+            }
+        })
+    }
+}
+
+impl Node<Shell> {
+    /// It may be run again when nobody knows whether it was.
+    #[must_use]
+    pub fn idempotent(self) -> Self {
+        self.with_act(|act| {
+            if let Act::Shell { idempotent, .. } = act {
+                *idempotent = true;
+            }
+        })
+    }
+}
+
+impl Node<TaskLoop> {
+    /// The file, a template.
+    #[must_use]
+    pub fn path(self, file: impl Into<String>) -> Self {
+        self.with_act(|act| {
+            if let Act::TaskLoop { path, .. } = act {
+                *path = Some(Template(file.into()));
+            }
+        })
+    }
+
+    /// The loop is over when it holds, whatever tasks are left.
+    #[must_use]
+    pub fn until(self, condition: impl Into<String>) -> Self {
+        self.with_act(|act| {
+            if let Act::TaskLoop { until, .. } = act {
+                *until = Some(Expression(condition.into()));
+            }
+        })
+    }
+
+    /// Which of the ready tasks may be taken.
+    #[must_use]
+    pub fn select(self, condition: impl Into<String>) -> Self {
+        self.with_act(|act| {
+            if let Act::TaskLoop { select, .. } = act {
+                *select = Some(Expression(condition.into()));
+            }
+        })
+    }
+
+    /// Rounds at most.
+    #[must_use]
+    pub fn max(self, rounds: u32) -> Self {
+        self.with_act(|act| {
+            if let Act::TaskLoop { max, .. } = act {
+                *max = rounds;
+            }
+        })
+    }
+
+    /// Done before each task.
+    #[must_use]
+    pub fn before_each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
+        self.with_act(|act| {
+            if let Act::TaskLoop { before_each, .. } = act {
+                *before_each = steps(Steps::default()).body;
+            }
+        })
+    }
+
+    /// Done for each task.
+    #[must_use]
+    pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
+        self.with_act(|act| {
+            if let Act::TaskLoop { body, .. } = act {
+                *body = steps(Steps::default()).body;
+            }
+        })
+    }
+}
+
+impl Node<CriteriaLoop> {
+    /// Rounds at most.
+    #[must_use]
+    pub fn max(self, rounds: u32) -> Self {
+        self.with_act(|act| {
+            if let Act::CriteriaLoop { max, .. } = act {
+                *max = rounds;
+            }
+        })
+    }
+
+    /// Done in each round.
+    #[must_use]
+    pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
+        self.with_act(|act| {
+            if let Act::CriteriaLoop { body, .. } = act {
+                *body = steps(Steps::default()).body;
+            }
+        })
+    }
+}
+
+impl Node<Workflow> {
+    /// What it is told, a template.
+    #[must_use]
+    pub fn with_input(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.with_act(|act| {
+            if let Act::Workflow { inputs, .. } = act {
+                inputs.insert(name.into(), Template(value.into()));
+            }
+        })
+    }
+}
+
+impl Node<Ask> {
+    /// The only answers.
+    #[must_use]
+    pub fn choices<C: Into<String>>(self, answers: impl IntoIterator<Item = C>) -> Self {
+        self.with_act(|act| {
+            if let Act::Ask { choices, .. } = act {
+                *choices = answers.into_iter().map(Into::into).collect();
+            }
+        })
+    }
+
+    /// The answer where nobody is asked.
+    #[must_use]
+    pub fn default(self, answer: impl Into<String>) -> Self {
+        self.with_act(|act| {
+            if let Act::Ask { default, .. } = act {
+                *default = Some(answer.into());
+            }
+        })
+    }
+}

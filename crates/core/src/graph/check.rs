@@ -1,0 +1,62 @@
+//! Everything that can be wrong with a workflow before it runs, in one pass.
+//!
+//! Pure: what there is to know of the world comes in as [`Known`]. A finding names the node and
+//! the key of the document; where that stands in a file is `forms`' to say.
+//!
+//! | rule | asks |
+//! |---|---|
+//! | [`structure`] | is it a workflow at all: ids, depth, empty blocks |
+//! | `texts` | are templates well formed, and do their names exist |
+//! | `order` | has the node whose output is used run by then |
+//! | `inputs` | do inputs agree with themselves |
+//! | `entities`, `calls` | do entities, checks, drivers and workflows exist, and can they |
+//! | `reach`, `bounds` | is every node reached, does every loop end, is the budget enough |
+//! | `gates`, `lanes` | does a gate hold on every way to a landing, do branches collide |
+
+mod bounds;
+mod calls;
+mod entities;
+mod finding;
+mod gates;
+mod inputs;
+mod known;
+mod lanes;
+mod least;
+mod near;
+mod order;
+mod outline;
+mod reach;
+pub mod structure;
+#[cfg(test)]
+mod tests;
+mod texts;
+
+pub use calls::MAX_CALLS;
+pub use finding::{Finding, Severity};
+pub use known::{Ability, Known};
+
+use super::workflow::Workflow;
+use finding::Found;
+use outline::Outline;
+
+/// All that is wrong with a workflow: first what concerns all of it, then node by node in the
+/// order of the text.
+pub fn check(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
+    let too_deep = structure::too_deep(workflow);
+    if !too_deep.is_empty() {
+        return too_deep;
+    }
+    let outline = Outline::of(workflow);
+    let mut found = Found::default();
+    structure::look(&outline, &mut found);
+    inputs::look(&outline, &mut found);
+    texts::look(&outline, &mut found);
+    order::look(&outline, &mut found);
+    entities::look(&outline, known, &mut found);
+    calls::look(&outline, known, &mut found);
+    reach::look(&outline, &mut found);
+    bounds::look(&outline, known, &mut found);
+    gates::look(&outline, &mut found);
+    lanes::look(&outline, known, &mut found);
+    found.in_order()
+}

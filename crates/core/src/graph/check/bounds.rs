@@ -1,0 +1,135 @@
+//! Whether every loop ends, every question is answered, and the budget is enough.
+//!
+//! A loop needs a bound of its own or a budget around it. Where only a condition ends it, that is
+//! said; where nothing does, it is an error.
+
+use super::finding::{Finding, Found};
+use super::known::Known;
+use super::least::{Least, least, sequence};
+use super::near::shown;
+use super::outline::{Node, Outline};
+use super::reach::never_ends;
+use crate::graph::workflow::{Act, Budget, Session};
+
+pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
+    let all = least(outline);
+    let whole = sequence(outline, 0..outline.nodes.len(), &all);
+    for text in too_small(&outline.workflow.budget, whole) {
+        found.whole(Finding::error(None, "budget", text));
+    }
+    if outline.workflow.settings.timeout_ms == Some(0) {
+        found.whole(Finding::error(None, "settings.timeout", "no node can run in no time"));
+    }
+    for node in &outline.nodes {
+        for text in too_small(&node.step.budget, all.get(node.at).copied().unwrap_or_default()) {
+            found.error(node, "budget", text);
+        }
+        if node.step.settings.timeout_ms == Some(0) {
+            found.error(node, "timeout", "it cannot run in no time");
+        }
+        act(node, known, found);
+    }
+}
+
+fn too_small(budget: &Budget, least: Least) -> Vec<String> {
+    let mut texts = Vec::new();
+    match budget.turns {
+        Some(turns) if u64::from(turns) < least.turns => {
+            texts.push(format!("{turns} turns, where it takes {} at least", least.turns));
+        }
+        _ => {}
+    }
+    match budget.time_ms {
+        Some(0) => texts.push("no time at all".to_owned()),
+        Some(ms) if ms < least.ms => {
+            texts.push(format!("{} s, where it waits for {} s at least", ms / 1000, least.ms / 1000));
+        }
+        _ => {}
+    }
+    if budget.tokens == Some(0) && least.turns > 0 {
+        texts.push("no tokens at all".to_owned());
+    }
+    match budget.cost_usd {
+        Some(cost) if (cost.is_nan() || cost <= 0.0) && least.turns > 0 => {
+            texts.push("no money at all".to_owned())
+        }
+        _ => {}
+    }
+    texts
+}
+
+fn act(node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
+    let is_budgeted = node.around.is_budgeted;
+    match &node.step.act {
+        Act::Loop { max: 0, .. } => {
+            let finding = match (never_ends(node), is_budgeted) {
+                (true, false) => Finding::error(None, "loop.max", "nothing ends this loop"),
+                (true, true) => Finding::warning(None, "loop.max", "only the budget ends this loop"),
+                (false, false) => Finding::warning(None, "loop.max", "only its condition ends this loop"),
+                (false, true) => return,
+            };
+            found.node(node, finding.hint("max: 10"));
+        }
+        Act::CriteriaLoop { max: 0, .. } if !is_budgeted => {
+            let text = "only the signal ends this loop, and an agent may never give it";
+            found.node(node, Finding::error(None, "criteria_loop.max", text).hint("max: 20"));
+        }
+        Act::TaskLoop { max: 0, .. } if !is_budgeted => {
+            let text = "only the tasks end this loop";
+            found.node(node, Finding::warning(None, "task_loop.max", text).hint("max: 100"));
+        }
+        Act::Session(session) => turns(node, session, found),
+        Act::Ask { choices, default, .. } => ask(node, choices, default.as_deref(), known, found),
+        Act::Review { max_cycles, threshold, .. } => {
+            if *max_cycles == 0 {
+                found.warning(node, "review.max_cycles", "a person is asked at the first rejection");
+            }
+            if threshold.is_some_and(|threshold| !(0.0..=1.0).contains(&threshold)) {
+                found.error(node, "review.threshold", "a threshold is from 0 to 1");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn turns(node: &Node<'_>, session: &Session, found: &mut Found) {
+    if session.schema.as_ref().is_some_and(|schema| !schema.is_object() && !schema.is_boolean()) {
+        found.error(node, "schema", "a schema is a mapping");
+    }
+    let Some(turns) = &session.turns else { return };
+    let says_when = turns.marker.is_some() || turns.promise.is_some();
+    let gives_up = turns.stuck_after.is_some_and(|turns| turns > 0);
+    if turns.max == 0 && !says_when && !node.around.is_budgeted {
+        let finding = match gives_up {
+            false => Finding::error(None, "turns.max", "nothing ends these turns"),
+            true => Finding::warning(None, "turns.max", "these turns only end when the agent is stuck"),
+        };
+        found.node(node, finding.hint("max: 10, or a `marker`"));
+    }
+    let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
+    if is_blank(&turns.marker) {
+        found.error(node, "turns.marker", "the marker is empty");
+    }
+    if is_blank(&turns.promise) {
+        found.error(node, "turns.promise", "the promise is empty");
+    }
+}
+
+fn ask(node: &Node<'_>, choices: &[String], default: Option<&str>, known: &Known<'_>, found: &mut Found) {
+    match default {
+        Some(default) if !choices.is_empty() && choices.iter().all(|choice| choice != default) => {
+            let text = format!("the default {} is not among the choices", shown(default));
+            let hint = format!("choices are {}", choices.join(", "));
+            found.node(node, Finding::error(None, "default", text).hint(hint));
+        }
+        None if known.is_headless => {
+            let finding =
+                Finding::error(None, "default", "nobody is there to answer, and there is no default");
+            found.node(node, finding.hint("say what is to be done then: `default: …`"));
+        }
+        _ => {}
+    }
+    if choices.len() == 1 {
+        found.warning(node, "choices", "there is only one answer");
+    }
+}

@@ -1,0 +1,130 @@
+//! Workflows that run workflows: whether they exist, are told what they need, and come to an end.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::finding::{Finding, Found};
+use super::known::Known;
+use super::near::{did_you_mean, shown};
+use super::outline::{Node, Outline};
+use crate::graph::workflow::{Act, Step, Workflow};
+
+/// How many workflows may run inside each other.
+pub const MAX_CALLS: usize = 8;
+
+pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
+    let mut ways = Ways { known, of: HashMap::new() };
+    for node in &outline.nodes {
+        let Act::Workflow { name, inputs } = &node.step.act else { continue };
+        if *name == outline.workflow.name {
+            found.error(node, "workflow", format!("{} runs itself", shown(name)));
+            continue;
+        }
+        let Some(called) = known.workflows.get(name) else {
+            let names = known.workflows.keys().map(String::as_str);
+            let finding = Finding::error(None, "workflow", format!("there is no workflow {}", shown(name)));
+            let near = found.guess(|| did_you_mean(name, names));
+            found.node(node, finding.maybe_hint(near));
+            continue;
+        };
+        if let Some(called) = called {
+            told(node, called, inputs.keys().map(String::as_str).collect(), found);
+        }
+        depth(outline, node, name, &mut ways, found);
+    }
+}
+
+fn told(node: &Node<'_>, called: &Workflow, given: BTreeSet<&str>, found: &mut Found) {
+    let names: BTreeSet<&str> = called.inputs.iter().map(|input| input.name.as_str()).collect();
+    for name in given.difference(&names) {
+        let text = format!("workflow {} has no input {}", shown(&called.name), shown(name));
+        let finding = Finding::error(None, "with", text).key(Some((*name).to_owned()));
+        let near = found.guess(|| did_you_mean(name, names.iter().copied()));
+        found.node(node, finding.maybe_hint(near));
+    }
+    let required =
+        called.inputs.iter().filter(|input| input.required && !given.contains(input.name.as_str()));
+    for input in required {
+        let text = format!("workflow {} needs input {}", shown(&called.name), shown(&input.name));
+        found.node(node, Finding::error(None, "with", text).hint(format!("with: {{ {}: … }}", input.name)));
+    }
+}
+
+fn depth(outline: &Outline<'_>, node: &Node<'_>, name: &str, ways: &mut Ways<'_>, found: &mut Found) {
+    match ways.below(name, &mut vec![outline.workflow.name.clone()]) {
+        Way::Ring(ring) => {
+            let text = format!("workflows run each other without end: {}", ring.join(" → "));
+            found.error(node, "workflow", text);
+        }
+        Way::Deep(deep) if deep >= MAX_CALLS => {
+            let text = format!("{} workflows run inside each other, where {MAX_CALLS} may", deep + 1);
+            found.error(node, "workflow", text);
+        }
+        Way::Deep(_) => {}
+    }
+}
+
+/// What a workflow leads to.
+#[derive(Clone)]
+enum Way {
+    /// So many inside each other, itself included.
+    Deep(usize),
+    /// Back to one that was already running.
+    Ring(Vec<String>),
+}
+
+/// Each workflow is followed once.
+struct Ways<'k> {
+    known: &'k Known<'k>,
+    of: HashMap<String, Way>,
+}
+
+impl Ways<'_> {
+    fn below(&mut self, name: &str, running: &mut Vec<String>) -> Way {
+        if let Some(start) = running.iter().position(|other| other == name) {
+            let ring = running.iter().skip(start).cloned().chain([name.to_owned()]);
+            return Way::Ring(ring.collect());
+        }
+        if let Some(way) = self.of.get(name) {
+            return way.clone();
+        }
+        if running.len() > MAX_CALLS {
+            return Way::Deep(1);
+        }
+        running.push(name.to_owned());
+        let mut way = Way::Deep(1);
+        let graph = self.known.workflows.get(name).and_then(Option::as_ref);
+        for callee in graph.map(|graph| callees(&graph.body)).unwrap_or_default() {
+            way = match (way, self.below(&callee, running)) {
+                (ring @ Way::Ring(_), _) | (_, ring @ Way::Ring(_)) => ring,
+                (Way::Deep(one), Way::Deep(below)) => Way::Deep(one.max(below + 1)),
+            };
+        }
+        running.pop();
+        // A ring through the workflow that is checked is another one for another.
+        if let Way::Deep(_) = way {
+            self.of.insert(name.to_owned(), way.clone());
+        }
+        way
+    }
+}
+
+/// The workflows that are run, each once.
+fn callees(body: &[Step]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    gather(body, 0, &mut names);
+    names
+}
+
+fn gather(body: &[Step], depth: usize, names: &mut BTreeSet<String>) {
+    if depth > crate::graph::walk::MAX_DEPTH {
+        return;
+    }
+    for step in body {
+        if let Act::Workflow { name, .. } = &step.act {
+            names.insert(name.clone());
+        }
+        for block in step.act.blocks() {
+            gather(block.body, depth + 1, names);
+        }
+    }
+}

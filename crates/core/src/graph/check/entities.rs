@@ -1,0 +1,128 @@
+//! Whether what nodes name exists and can do what is asked: entities, drivers, checks.
+
+use super::finding::{Finding, Found};
+use super::known::{Ability, Known};
+use super::near::{did_you_mean, shown};
+use super::outline::{Node, Outline};
+use crate::entity::Kind;
+use crate::graph::workflow::{Act, Session, Source};
+use crate::looping::Mode;
+
+pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
+    if let Some(driver) = &outline.workflow.settings.driver {
+        unknown_driver(driver, known).into_iter().for_each(|finding| {
+            found.whole(Finding { field: "settings.driver", ..finding });
+        });
+    }
+    for node in &outline.nodes {
+        let word = node.step.act.word();
+        if !known.runs.is_empty() && !known.runs.contains(word) {
+            found.warning(node, word, format!("`{word}` does not run yet"));
+        }
+        if let Some(driver) = &node.step.settings.driver {
+            unknown_driver(driver, known).into_iter().for_each(|finding| found.node(node, finding));
+        }
+        act(outline, node, known, found);
+    }
+}
+
+fn act(outline: &Outline<'_>, node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
+    match &node.step.act {
+        Act::Session(session) => {
+            let (kind, field, name) = match &session.source {
+                Source::Prompt { .. } => return abilities(node, session, outline, known, found),
+                Source::Skill { name, .. } => (Kind::Skill, "skill", name),
+                Source::Command { name, .. } => (Kind::Command, "command", name),
+                Source::Agent { name, .. } => (Kind::Agent, "agent", name),
+            };
+            entity(node, kind, field, name, known, found);
+            abilities(node, session, outline, known, found);
+        }
+        Act::Review { agent: Some(name), .. } => {
+            entity(node, Kind::Agent, "review.agent", name, known, found)
+        }
+        Act::Check { names } => checks(outline, node, names, known, found),
+        _ => {}
+    }
+}
+
+fn entity(
+    node: &Node<'_>,
+    kind: Kind,
+    field: &'static str,
+    name: &str,
+    known: &Known<'_>,
+    found: &mut Found,
+) {
+    if known.registry.get(kind, name).is_some() {
+        return;
+    }
+    let text = format!("there is no {kind} {}", shown(name));
+    let miss = found.guess(|| known.registry.lookup(kind, name).err());
+    let hint = miss.and_then(|miss| match (miss.near, miss.elsewhere) {
+        (Some(near), _) => Some(format!("did you mean {}?", shown(&near))),
+        (None, Some(other)) => Some(format!("there is a node for it: `{other}`, not `{kind}`")),
+        (None, None) => None,
+    });
+    found.node(node, Finding::error(None, field, text).maybe_hint(hint));
+}
+
+fn unknown_driver(driver: &str, known: &Known<'_>) -> Option<Finding> {
+    if known.drivers.is_empty() || known.drivers.contains_key(driver) {
+        return None;
+    }
+    let names = || known.drivers.keys().map(String::as_str);
+    let hint = did_you_mean(driver, names())
+        .unwrap_or_else(|| format!("there are {}", names().collect::<Vec<_>>().join(", ")));
+    Some(Finding::error(None, "driver", format!("there is no driver {}", shown(driver))).hint(hint))
+}
+
+fn abilities(
+    node: &Node<'_>,
+    session: &Session,
+    outline: &Outline<'_>,
+    known: &Known<'_>,
+    found: &mut Found,
+) {
+    let Some(driver) = node.around.driver.or(known.driver.as_deref()) else { return };
+    let Some(can) = known.drivers.get(driver) else { return };
+    let mut need = |ability: Ability, field: &'static str, what: &str| {
+        if can.contains(&ability) {
+            return;
+        }
+        let able = known.drivers.iter().filter(|(_, can)| can.contains(&ability));
+        let able: Vec<&str> = able.map(|(name, _)| name.as_str()).collect();
+        let hint = (!able.is_empty()).then(|| format!("it works with {}", able.join(", ")));
+        let text = format!("driver {} cannot do what {what} needs", shown(driver));
+        found.node(node, Finding::error(None, field, text).maybe_hint(hint));
+    };
+    match session.turns.as_ref().map(|turns| turns.mode) {
+        Some(Mode::InSession) => need(Ability::StopBlock, "turns.mode", "`mode: in_session`"),
+        Some(Mode::Resume) => need(Ability::Resume, "turns.mode", "`mode: resume`"),
+        Some(Mode::Plugin) => need(Ability::Plugins, "turns.mode", "`mode: plugin`"),
+        Some(Mode::Fresh) | None => {}
+    }
+    if session.schema.is_some() {
+        need(Ability::Schema, "schema", "`schema`");
+    }
+    if !outline.workflow.plugins.is_empty() {
+        need(Ability::Plugins, "driver", "`plugins`");
+    }
+}
+
+fn checks(outline: &Outline<'_>, node: &Node<'_>, names: &[String], known: &Known<'_>, found: &mut Found) {
+    let all = || known.checks.iter().chain(outline.workflow.checks.keys()).map(String::as_str);
+    if names.is_empty() && all().next().is_none() {
+        let finding = Finding::warning(None, "check", "there are no checks, so this one is always green");
+        found.node(node, finding.hint("name some under `checks`"));
+    }
+    for name in names {
+        if all().any(|known| known == name) {
+            continue;
+        }
+        let finding = Finding::error(None, "check", format!("there is no check {}", shown(name)));
+        let hint =
+            found.guess(|| did_you_mean(name, all())).unwrap_or_else(|| "name it under `checks`".to_owned());
+        found.node(node, finding.key(Some(name.clone())).hint(hint));
+    }
+}

@@ -1,0 +1,156 @@
+//! Something that is wrong with a workflow.
+
+use std::fmt;
+
+use super::outline::Node;
+use crate::graph::template::At;
+use crate::id::NodeId;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The workflow is not run.
+    Error,
+    /// It is said.
+    Warning,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The node; none where it is about all of the workflow.
+    pub node: Option<NodeId>,
+    /// The key of the document it is about: `prompt`, `loop.until`.
+    pub field: &'static str,
+    /// The entry below that key: an input, a key of `with`, a branch.
+    pub key: Option<String>,
+    /// The place inside the text of that field.
+    pub at: Option<At>,
+    /// What is wrong.
+    pub text: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    /// An error.
+    pub fn error(node: Option<&NodeId>, field: &'static str, text: impl Into<String>) -> Finding {
+        Finding {
+            severity: Severity::Error,
+            node: node.cloned(),
+            field,
+            key: None,
+            at: None,
+            text: text.into(),
+            hint: None,
+        }
+    }
+
+    /// A warning.
+    pub fn warning(node: Option<&NodeId>, field: &'static str, text: impl Into<String>) -> Finding {
+        Finding { severity: Severity::Warning, ..Finding::error(node, field, text) }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Finding {
+        self.maybe_hint(Some(hint.into()))
+    }
+
+    /// What to do about it, if anyone knows.
+    #[must_use]
+    pub fn maybe_hint(self, hint: Option<String>) -> Finding {
+        Finding { hint, ..self }
+    }
+
+    /// The entry below its key.
+    #[must_use]
+    pub fn key(self, key: Option<String>) -> Finding {
+        Finding { key, ..self }
+    }
+
+    /// The place inside the text.
+    #[must_use]
+    pub fn at(self, at: Option<At>) -> Finding {
+        Finding { at, ..self }
+    }
+
+    /// Whether the workflow is not run because of it.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        })
+    }
+}
+
+/// Without its place in a file: `error: what → node.field`.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} → ", self.severity, self.text)?;
+        if let Some(node) = &self.node {
+            write!(f, "{node}.")?;
+        }
+        f.write_str(self.field)?;
+        if let Some(key) = &self.key {
+            write!(f, "[{key}]")?;
+        }
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// With the place of the node; what is about the whole comes first.
+    findings: Vec<(usize, Finding)>,
+    guesses: usize,
+}
+
+/// Guessing what was meant takes time, and nobody reads more of it.
+const MAX_GUESSES: usize = 50;
+
+impl Found {
+    /// What was probably meant, the first few times somebody asks.
+    pub(super) fn guess<T>(&mut self, guess: impl FnOnce() -> Option<T>) -> Option<T> {
+        self.guesses += 1;
+        if self.guesses > MAX_GUESSES { None } else { guess() }
+    }
+
+    /// Something about the whole workflow.
+    pub(super) fn whole(&mut self, finding: Finding) {
+        self.findings.push((0, finding));
+    }
+
+    /// Something about a node.
+    pub(super) fn node(&mut self, node: &Node<'_>, finding: Finding) {
+        self.findings.push((node.at + 1, Finding { node: Some(node.step.id.clone()), ..finding }));
+    }
+
+    /// An error about a node.
+    pub(super) fn error(&mut self, node: &Node<'_>, field: &'static str, text: impl Into<String>) {
+        self.node(node, Finding::error(None, field, text));
+    }
+
+    /// A warning about a node.
+    pub(super) fn warning(&mut self, node: &Node<'_>, field: &'static str, text: impl Into<String>) {
+        self.node(node, Finding::warning(None, field, text));
+    }
+
+    /// In the order of the text.
+    pub(super) fn in_order(mut self) -> Vec<Finding> {
+        self.findings.sort_by_key(|(place, _)| *place);
+        self.findings.into_iter().map(|(_, finding)| finding).collect()
+    }
+}

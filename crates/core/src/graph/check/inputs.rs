@@ -1,0 +1,95 @@
+//! Whether inputs agree with themselves.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::finding::{Finding, Found};
+use super::near::shown;
+use super::outline::Outline;
+use crate::graph::workflow::{Input, InputKind};
+
+pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
+    let mut names = HashSet::new();
+    for input in &outline.workflow.inputs {
+        if !names.insert(&input.name) {
+            found.whole(about(
+                input,
+                Finding::error,
+                format!("two inputs are called {}", shown(&input.name)),
+            ));
+        }
+        values(input, found);
+    }
+    unused(outline, found);
+}
+
+fn values(input: &Input, found: &mut Found) {
+    for choice in &input.choices {
+        if !input.kind.admits(choice) {
+            let text = format!("the choice {choice} of {} is no {}", shown(&input.name), input.kind.word());
+            found.whole(about(input, Finding::error, text));
+        }
+    }
+    let Some(default) = &input.default else { return };
+    if !input.kind.admits(default) {
+        let text = format!("the default {default} of {} is no {}", shown(&input.name), input.kind.word());
+        found.whole(about(input, Finding::error, text));
+    } else if !input.choices.is_empty() && !input.choices.contains(default) {
+        let text = format!("the default {default} of {} is not among its choices", shown(&input.name));
+        let choices: Vec<String> = input.choices.iter().map(Value::to_string).collect();
+        found.whole(about(input, Finding::error, text).hint(format!("choices are {}", choices.join(", "))));
+    }
+    if input.required {
+        let text = format!("{} is required, so its default is never used", shown(&input.name));
+        found.whole(about(input, Finding::warning, text));
+    }
+}
+
+fn unused(outline: &Outline<'_>, found: &mut Found) {
+    let uses = outline.nodes.iter().flat_map(|node| &node.texts).flat_map(|text| text.uses());
+    let used: HashSet<Option<&str>> =
+        uses.filter(|used| used.root() == "inputs").map(|used| used.name()).collect();
+    // All of them at once, or one that is chosen when it runs.
+    if used.contains(&None) {
+        return;
+    }
+    for input in &outline.workflow.inputs {
+        if !used.contains(&Some(input.name.as_str())) {
+            let text = format!("input {} is never used", shown(&input.name));
+            found.whole(about(input, Finding::warning, text));
+        }
+    }
+}
+
+fn about(
+    input: &Input,
+    kind: fn(Option<&crate::id::NodeId>, &'static str, String) -> Finding,
+    text: String,
+) -> Finding {
+    kind(None, "inputs", text).key(Some(input.name.clone()))
+}
+
+impl InputKind {
+    /// The word used in documents.
+    pub fn word(self) -> &'static str {
+        match self {
+            InputKind::Text => "text",
+            InputKind::Number => "number",
+            InputKind::Integer => "integer",
+            InputKind::Boolean => "boolean",
+            InputKind::List => "list",
+        }
+    }
+
+    /// Whether a value can be an input of this kind.
+    pub fn admits(self, value: &Value) -> bool {
+        match self {
+            InputKind::Text => value.is_string(),
+            InputKind::Number => value.is_number(),
+            InputKind::Integer => value.is_i64() || value.is_u64(),
+            InputKind::Boolean => value.is_boolean(),
+            InputKind::List => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a check knows of the world: plain data, gathered by whoever asks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::graph::workflow::Workflow;
+use crate::registry::Registry;
+
+/// What a driver can do beyond one turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ability {
+    /// A Stop hook that can be answered with block: `mode: in_session`.
+    StopBlock,
+    /// A session can be resumed: `mode: resume`.
+    Resume,
+    /// Claude Code plugins are loaded: `mode: plugin`, `plugins`.
+    Plugins,
+    /// An answer can be held to a schema: `schema`.
+    Schema,
+    /// The agent can ask a person in the middle of a turn.
+    Questions,
+}
+
+/// What a check knows of the world.
+#[derive(Debug, Clone)]
+pub struct Known<'k> {
+    /// Commands, skills and agents.
+    pub registry: &'k Registry,
+    /// Other workflows by name, with their graphs where these are known.
+    pub workflows: BTreeMap<String, Option<Workflow>>,
+    /// Checks of the settings, by name.
+    pub checks: BTreeSet<String>,
+    /// Drivers and what they can do.
+    pub drivers: BTreeMap<String, BTreeSet<Ability>>,
+    /// The driver where nobody names one.
+    pub driver: Option<String>,
+    /// The nodes that runs can carry out, by [`Act::word`](crate::graph::workflow::Act::word);
+    /// empty is all.
+    pub runs: BTreeSet<&'static str>,
+    /// Nobody is there to answer.
+    pub is_headless: bool,
+}
+
+impl<'k> Known<'k> {
+    /// Entities, and nothing else.
+    pub fn new(registry: &'k Registry) -> Known<'k> {
+        Known {
+            registry,
+            workflows: BTreeMap::new(),
+            checks: BTreeSet::new(),
+            drivers: BTreeMap::new(),
+            driver: None,
+            runs: BTreeSet::new(),
+            is_headless: false,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Whether the branches of a parallel block make sense beside each other.
+
+use std::ops::Range;
+
+use super::finding::{Finding, Found};
+use super::known::Known;
+use super::outline::{Node, Outline};
+use crate::entity::{Kind, Tool};
+use crate::graph::workflow::{Act, Branch, Source};
+
+/// Tools that change files, in lower case and in the words of all providers.
+const WRITING: [&str; 12] = [
+    "bash",
+    "shell",
+    "edit",
+    "multiedit",
+    "write",
+    "notebookedit",
+    "patch",
+    "apply_patch",
+    "execute",
+    "run_shell_command",
+    "replace",
+    "write_file",
+];
+
+pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
+    for node in &outline.nodes {
+        if let Act::Parallel { limit, branches, .. } = &node.step.act {
+            form(node, *limit, branches, found);
+            if *limit != 1 {
+                writers(outline, node, branches, known, found);
+            }
+        }
+    }
+}
+
+fn form(node: &Node<'_>, limit: u32, branches: &[Branch], found: &mut Found) {
+    if branches.len() == 1 {
+        let finding = Finding::warning(None, "branches", "there is only one branch");
+        found.node(node, finding.hint("take its nodes out of `parallel`"));
+    } else if limit == 1 {
+        let finding = Finding::warning(None, "parallel.limit", "the branches run one after the other");
+        found.node(node, finding.hint("leave `limit` out to run all of them at once"));
+    } else if usize::try_from(limit).is_ok_and(|limit| limit > branches.len()) && !branches.is_empty() {
+        found.warning(node, "parallel.limit", format!("there are only {} branches", branches.len()));
+    }
+}
+
+fn writers(
+    outline: &Outline<'_>,
+    node: &Node<'_>,
+    branches: &[Branch],
+    known: &Known<'_>,
+    found: &mut Found,
+) {
+    let ranges = outline.blocks(node).into_iter().zip(branches);
+    let writing = ranges.filter(|(range, _)| writes(outline, range.clone(), known));
+    let names: Vec<&str> = writing.map(|(_, branch)| branch.name.as_str()).take(3).collect();
+    if let [one, other, ..] = names.as_slice() {
+        let text =
+            format!("`{one}` and `{other}` both have sessions that may change files, in one workspace");
+        let finding = Finding::warning(None, "branches", text).key(Some((*other).to_owned()));
+        found.node(node, finding.hint("use agents that only read, or `limit: 1`"));
+    }
+}
+
+fn writes(outline: &Outline<'_>, range: Range<usize>, known: &Known<'_>) -> bool {
+    let nodes = outline.nodes.get(range).unwrap_or_default();
+    nodes.iter().any(|node| match &node.step.act {
+        Act::Session(session) => source_writes(&session.source, known),
+        _ => false,
+    })
+}
+
+/// An entity whose tools are named and change nothing only reads.
+fn source_writes(source: &Source, known: &Known<'_>) -> bool {
+    let (kind, name) = match source {
+        Source::Prompt { .. } => return true,
+        Source::Skill { name, .. } => (Kind::Skill, name),
+        Source::Command { name, .. } => (Kind::Command, name),
+        Source::Agent { name, .. } => (Kind::Agent, name),
+    };
+    let tools = known.registry.get(kind, name).and_then(|entity| entity.tools.as_ref());
+    tools.is_none_or(|tools| tools.iter().any(|Tool { name, .. }| WRITING.contains(&name.as_str())))
+}

@@ -1,0 +1,210 @@
+//! Whether the node whose output is used has run by then.
+//!
+//! A node that did not run has no output, and what uses it fails. So: an output that can never
+//! be there is an error; one that is there only sometimes (the other way of an `if`, a `when`, an
+//! earlier round of a loop) is a warning, unless the text asks first: `outputs.x is defined`.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::finding::{Finding, Found};
+use super::near::shown;
+use super::outline::{Moment, Node, Outline, Text};
+use crate::graph::workflow::{Act, Join};
+
+/// Whether the output of a node is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum There {
+    Always,
+    /// Only where the node was not left out.
+    Sometimes,
+    /// From an earlier round, not in the first one.
+    EarlierRound,
+    /// The node comes later.
+    Later,
+    /// We are inside of it.
+    Inside,
+    /// It is on the other way.
+    OtherWay,
+    /// It runs at the same time.
+    Beside,
+}
+
+pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
+    let there = vec![There::Later; outline.nodes.len()];
+    let mut walk = Walk { outline, there, said: HashSet::new(), found };
+    walk.sequence(0..outline.nodes.len());
+}
+
+struct Walk<'o, 'w, 'f> {
+    outline: &'o Outline<'w>,
+    there: Vec<There>,
+    /// Node, field and source that were complained about: once is enough.
+    said: HashSet<(usize, &'static str, usize)>,
+    found: &'f mut Found,
+}
+
+impl<'o, 'w> Walk<'o, 'w, '_> {
+    fn sequence(&mut self, range: Range<usize>) {
+        let mut at = range.start;
+        while let Some(node) = self.outline.nodes.get(at).filter(|_| at < range.end) {
+            self.step(node);
+            at = node.end;
+        }
+    }
+
+    fn step(&mut self, node: &'o Node<'w>) {
+        self.texts(node, Moment::Begin);
+        let before = self.get(node.at);
+        if before == There::Later {
+            self.set(node.at..node.at + 1, There::Inside);
+        }
+        self.blocks(node);
+        let after = if node.is_optional() { There::Sometimes } else { There::Always };
+        self.set(node.at..node.at + 1, after);
+        if node.is_optional() {
+            self.demote(node.at..node.end);
+        }
+    }
+
+    fn blocks(&mut self, node: &'o Node<'w>) {
+        let ranges = self.outline.blocks(node);
+        match &node.step.act {
+            Act::If { .. } => self.either(node, &ranges),
+            Act::Loop { .. } | Act::CriteriaLoop { .. } => {
+                self.round(node, &ranges);
+                self.texts(node, Moment::RoundOver);
+            }
+            Act::TaskLoop { .. } => {
+                self.set_later(node.at + 1..node.end, There::EarlierRound);
+                self.texts(node, Moment::Round);
+                self.round(node, &ranges);
+                self.demote(node.at + 1..node.end);
+            }
+            Act::Parallel { join, .. } => {
+                self.beside(node, &ranges);
+                if *join != Join::All {
+                    self.demote(node.at + 1..node.end);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn round(&mut self, node: &Node<'_>, ranges: &[Range<usize>]) {
+        self.set_later(node.at + 1..node.end, There::EarlierRound);
+        ranges.iter().for_each(|range| self.sequence(range.clone()));
+    }
+
+    fn either(&mut self, node: &'o Node<'w>, ranges: &[Range<usize>]) {
+        let [then, otherwise] = ranges else { return };
+        self.set_later(otherwise.clone(), There::OtherWay);
+        self.sequence(then.clone());
+        let after_then = self.copy(then.clone());
+        let hidden = if node.around.is_in_loop { There::EarlierRound } else { There::OtherWay };
+        self.set(then.clone(), hidden);
+        self.set(otherwise.clone(), if node.around.is_in_loop { There::EarlierRound } else { There::Later });
+        self.sequence(otherwise.clone());
+        self.restore(then.clone(), &after_then);
+        if node.condition != Some(true) {
+            self.demote(then.clone());
+        }
+        if node.condition != Some(false) {
+            self.demote(otherwise.clone());
+        }
+    }
+
+    /// Each branch sees what was there before, and nothing of the others.
+    fn beside(&mut self, node: &Node<'_>, ranges: &[Range<usize>]) {
+        let inside = node.at + 1..node.end;
+        let at_first = self.copy(inside.clone());
+        self.set(inside.clone(), There::Beside);
+        let mut after = Vec::with_capacity(at_first.len());
+        for range in ranges {
+            let mine = range.start - inside.start..range.end - inside.start;
+            self.restore(range.clone(), at_first.get(mine).unwrap_or_default());
+            self.sequence(range.clone());
+            after.extend(self.copy(range.clone()));
+            self.set(range.clone(), There::Beside);
+        }
+        self.restore(inside, &after);
+    }
+
+    fn texts(&mut self, node: &'o Node<'w>, moment: Moment) {
+        for text in node.texts.iter().filter(|text| text.moment == moment) {
+            self.text(node, text);
+        }
+    }
+
+    fn text(&mut self, node: &'o Node<'w>, text: &'o Text) {
+        for used in text.uses().filter(|used| used.root() == "outputs") {
+            let Some(source) = used.name().and_then(|id| self.outline.find(id)) else { continue };
+            let is_self = source.at == node.at;
+            let Some(finding) = complaint(self.get(source.at), source, is_self, used.is_guarded(2)) else {
+                continue;
+            };
+            if self.said.insert((node.at, text.field, source.at)) {
+                let finding = Finding { field: text.field, ..finding };
+                self.found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
+            }
+        }
+    }
+
+    fn get(&self, at: usize) -> There {
+        self.there.get(at).copied().unwrap_or(There::Later)
+    }
+
+    fn slice(&mut self, range: Range<usize>) -> &mut [There] {
+        self.there.get_mut(range).unwrap_or_default()
+    }
+
+    fn set(&mut self, range: Range<usize>, there: There) {
+        self.slice(range).fill(there);
+    }
+
+    fn set_later(&mut self, range: Range<usize>, there: There) {
+        self.slice(range).iter_mut().filter(|state| **state == There::Later).for_each(|state| *state = there);
+    }
+
+    fn demote(&mut self, range: Range<usize>) {
+        let always = |state: &&mut There| **state == There::Always;
+        self.slice(range).iter_mut().filter(always).for_each(|state| *state = There::Sometimes);
+    }
+
+    fn copy(&mut self, range: Range<usize>) -> Vec<There> {
+        self.slice(range).to_vec()
+    }
+
+    fn restore(&mut self, range: Range<usize>, states: &[There]) {
+        self.slice(range).iter_mut().zip(states).for_each(|(state, old)| *state = *old);
+    }
+}
+
+fn complaint(there: There, source: &Node<'_>, is_self: bool, asks: bool) -> Option<Finding> {
+    let id = shown(source.step.id.as_str());
+    let error = |text: String| Some(Finding::error(None, "", text));
+    let warning = |text: String| {
+        let hint = format!("ask first: `{} is defined`", reference(source));
+        Some(Finding::warning(None, "", text).hint(hint))
+    };
+    match there {
+        There::Always => None,
+        There::Sometimes | There::EarlierRound if asks => None,
+        There::Sometimes => warning(format!("{id} may have been left out, and then has no output")),
+        There::EarlierRound => warning(format!("{id} has no output in the first round")),
+        There::Later if is_self => error(format!("{id} uses its own output")),
+        There::Later => error(format!("{id} comes later")),
+        There::Inside => error(format!("{id} is not over yet")),
+        There::OtherWay => error(format!("{id} is on the other way of the `if`")),
+        There::Beside => error(format!("{id} runs at the same time, in another branch")),
+    }
+}
+
+/// The output as a template writes it.
+fn reference(source: &Node<'_>) -> String {
+    let id = source.step.id.as_str();
+    match id.starts_with(|first: char| first.is_ascii_digit()) {
+        true => format!("outputs[\"{id}\"]"),
+        false => format!("outputs.{}", crate::graph::ids::folded(id)),
+    }
+}

@@ -1,0 +1,215 @@
+//! A workflow laid out for the rules: its nodes in the order of the text, each with what stands
+//! around it and with its texts parsed, once.
+
+use std::collections::HashMap;
+
+use crate::graph::ids::folded;
+use crate::graph::template::{Names, TemplateError, constant, names_in, names_used};
+use crate::graph::workflow::{Act, Budget, Expression, Source, Step, Template, Workflow};
+
+/// A workflow laid out.
+pub(super) struct Outline<'w> {
+    pub(super) workflow: &'w Workflow,
+    /// A node stands before what is in it.
+    pub(super) nodes: Vec<Node<'w>>,
+    /// By id, with dashes as underscores; the first of its name.
+    pub(super) by_id: HashMap<String, usize>,
+}
+
+/// A node and what stands around it.
+pub(super) struct Node<'w> {
+    pub(super) step: &'w Step,
+    /// Where it stands in the outline; what is in it follows up to `end`.
+    pub(super) at: usize,
+    pub(super) end: usize,
+    /// What its templates and conditions use.
+    pub(super) texts: Vec<Text>,
+    /// What `when` always is; true where there is none.
+    pub(super) when: Option<bool>,
+    /// What its own condition always is.
+    pub(super) condition: Option<bool>,
+    pub(super) around: Around<'w>,
+}
+
+/// What stands around a node.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Around<'w> {
+    pub(super) driver: Option<&'w str>,
+    pub(super) is_budgeted: bool,
+    pub(super) is_in_loop: bool,
+    pub(super) is_in_task_loop: bool,
+}
+
+/// A template or a condition.
+pub(super) struct Text {
+    pub(super) field: &'static str,
+    pub(super) key: Option<String>,
+    pub(super) moment: Moment,
+    pub(super) names: Result<Names, TemplateError>,
+}
+
+/// When a text is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// Before the node begins.
+    Begin,
+    /// Before each round of a task loop.
+    Round,
+    /// After each round of a loop.
+    RoundOver,
+}
+
+impl<'w> Outline<'w> {
+    /// Lays a workflow out. It must not be too deep.
+    pub(super) fn of(workflow: &'w Workflow) -> Outline<'w> {
+        let mut outline = Outline { workflow, nodes: Vec::new(), by_id: HashMap::new() };
+        let around = Around {
+            driver: workflow.settings.driver.as_deref(),
+            is_budgeted: is_bound(&workflow.budget),
+            ..Around::default()
+        };
+        outline.add(&workflow.body, around);
+        outline
+    }
+
+    fn add(&mut self, body: &'w [Step], around: Around<'w>) {
+        for step in body {
+            let at = self.nodes.len();
+            let around = Around {
+                driver: step.settings.driver.as_deref().or(around.driver),
+                is_budgeted: around.is_budgeted || is_bound(&step.budget),
+                ..around
+            };
+            self.by_id.entry(folded(step.id.as_str())).or_insert(at);
+            self.nodes.push(Node::new(step, at, around));
+            let inside = inside(&step.act, around);
+            for block in step.act.blocks() {
+                self.add(block.body, inside);
+            }
+            let end = self.nodes.len();
+            if let Some(node) = self.nodes.get_mut(at) {
+                node.end = end;
+            }
+        }
+    }
+
+    /// The node of that name.
+    pub(super) fn find(&self, id: &str) -> Option<&Node<'w>> {
+        self.by_id.get(&folded(id)).and_then(|at| self.nodes.get(*at))
+    }
+
+    /// The nodes of each block of a node.
+    pub(super) fn blocks(&self, node: &Node<'w>) -> Vec<std::ops::Range<usize>> {
+        let mut begin = node.at + 1;
+        let mut ranges = Vec::new();
+        for block in node.step.act.blocks() {
+            let end = self.after(begin, block.body.len());
+            ranges.push(begin..end);
+            begin = end;
+        }
+        ranges
+    }
+
+    /// The place after so many nodes of one block.
+    fn after(&self, begin: usize, count: usize) -> usize {
+        (0..count).fold(begin, |at, _| self.nodes.get(at).map_or(at, |node| node.end))
+    }
+}
+
+fn inside<'w>(act: &Act, around: Around<'w>) -> Around<'w> {
+    let is_task_loop = matches!(act, Act::TaskLoop { .. });
+    let is_loop = is_task_loop || matches!(act, Act::Loop { .. } | Act::CriteriaLoop { .. });
+    Around {
+        is_in_loop: around.is_in_loop || is_loop,
+        is_in_task_loop: around.is_in_task_loop || is_task_loop,
+        ..around
+    }
+}
+
+/// Whether a budget ends anything.
+pub(super) fn is_bound(budget: &Budget) -> bool {
+    let Budget { turns, tokens, cost_usd, time_ms } = budget;
+    turns.is_some() || tokens.is_some() || cost_usd.is_some() || time_ms.is_some()
+}
+
+impl<'w> Node<'w> {
+    fn new(step: &'w Step, at: usize, around: Around<'w>) -> Node<'w> {
+        let mut texts = Vec::new();
+        if let Some(when) = &step.when {
+            texts.push(Text::condition("when", when, Moment::Begin));
+        }
+        texts.extend(texts_of(&step.act));
+        let condition = match &step.act {
+            Act::If { condition, .. } => constant(condition),
+            _ => None,
+        };
+        let when = step.when.as_ref().map_or(Some(true), constant);
+        Node { step, at, end: at + 1, texts, when, condition, around }
+    }
+
+    /// Whether it may be left out.
+    pub(super) fn is_optional(&self) -> bool {
+        self.when != Some(true)
+    }
+
+    /// Whether a text of it asks about the output of a node for which that holds.
+    pub(super) fn asks_about(&self, field: &str, is_meant: impl Fn(&str) -> bool) -> bool {
+        let uses = self.texts.iter().filter(|text| text.field == field).flat_map(Text::uses);
+        uses.filter(|used| used.root() == "outputs").filter_map(|used| used.name()).any(is_meant)
+    }
+}
+
+impl Text {
+    fn template(field: &'static str, template: &Template) -> Text {
+        Text { field, key: None, moment: Moment::Begin, names: names_used(template) }
+    }
+
+    fn condition(field: &'static str, expression: &Expression, moment: Moment) -> Text {
+        Text { field, key: None, moment, names: names_in(expression) }
+    }
+
+    /// What it uses; nothing where it is not well formed.
+    pub(super) fn uses(&self) -> impl Iterator<Item = &crate::graph::template::Use> {
+        self.names.iter().flat_map(|names| &names.uses)
+    }
+}
+
+fn texts_of(act: &Act) -> Vec<Text> {
+    let template = Text::template;
+    match act {
+        Act::Session(session) => match &session.source {
+            Source::Prompt { prompt } | Source::Agent { prompt, .. } => vec![template("prompt", prompt)],
+            Source::Skill { args, .. } | Source::Command { args, .. } => {
+                args.iter().map(|args| template("args", args)).collect()
+            }
+        },
+        Act::Shell { command, .. } => vec![template("shell", command)],
+        Act::If { condition, .. } => vec![Text::condition("if", condition, Moment::Begin)],
+        Act::Loop { until, .. } => {
+            until.iter().map(|until| Text::condition("loop.until", until, Moment::RoundOver)).collect()
+        }
+        Act::TaskLoop { path, until, select, .. } => {
+            let path = path.iter().map(|path| template("task_loop.path", path));
+            let round = |field, condition| Text::condition(field, condition, Moment::Round);
+            path.chain(until.iter().map(|until| round("task_loop.until", until)))
+                .chain(select.iter().map(|select| round("task_loop.select", select)))
+                .collect()
+        }
+        Act::Workflow { inputs, .. } => inputs
+            .iter()
+            .map(|(name, value)| Text { key: Some(name.clone()), ..template("with", value) })
+            .collect(),
+        Act::Ask { question, .. } => vec![template("ask", question)],
+        Act::Land { target } => target.iter().map(|target| template("land.target", target)).collect(),
+        Act::PullRequest { title, body } => {
+            let body = body.iter().map(|body| template("pull_request.body", body));
+            std::iter::once(template("pull_request.title", title)).chain(body).collect()
+        }
+        Act::Check { .. }
+        | Act::CriteriaLoop { .. }
+        | Act::Parallel { .. }
+        | Act::Wait(_)
+        | Act::Review { .. }
+        | Act::ClearContext => Vec::new(),
+    }
+}

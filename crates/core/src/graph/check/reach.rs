@@ -1,0 +1,91 @@
+//! Whether every node can be reached, and every condition decides something.
+
+use super::finding::{Finding, Found};
+use super::outline::{Node, Outline};
+use crate::graph::template::constant;
+use crate::graph::workflow::{Act, Expression};
+
+pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
+    for node in &outline.nodes {
+        when(node, found);
+        act(outline, node, found);
+    }
+    behind_endless(outline, 0..outline.nodes.len(), found);
+}
+
+fn when(node: &Node<'_>, found: &mut Found) {
+    match node.when {
+        Some(false) => found.warning(node, "when", "never runs: `when` never holds"),
+        Some(true) if node.step.when.is_some() => found.warning(node, "when", "`when` always holds"),
+        _ => {}
+    }
+}
+
+fn act(outline: &Outline<'_>, node: &Node<'_>, found: &mut Found) {
+    match &node.step.act {
+        Act::If { then, otherwise, .. } => {
+            let (never, field, holds) = match node.condition {
+                Some(true) => (otherwise, "else", "always"),
+                Some(false) => (then, "then", "never"),
+                None => return,
+            };
+            found.warning(node, "if", format!("the condition {holds} holds"));
+            let ranges = outline.blocks(node);
+            let range = if field == "then" { ranges.first() } else { ranges.last() };
+            if let (false, Some(first)) =
+                (never.is_empty(), range.and_then(|range| outline.nodes.get(range.start)))
+            {
+                found.warning(
+                    first,
+                    first.step.act.word(),
+                    format!("is never reached: `{field}` of an `if` that {holds} holds"),
+                );
+            }
+        }
+        Act::Loop { until, .. } => until.iter().filter_map(constant).for_each(|holds| {
+            let text = if holds { "always holds: there is one round" } else { "never holds" };
+            found.warning(node, "loop.until", text);
+        }),
+        Act::TaskLoop { until, select, .. } => {
+            decided(node, "task_loop.until", until.as_ref(), found);
+            decided(node, "task_loop.select", select.as_ref(), found);
+        }
+        _ => {}
+    }
+}
+
+fn decided(node: &Node<'_>, field: &'static str, condition: Option<&Expression>, found: &mut Found) {
+    if let Some(holds) = condition.and_then(constant) {
+        let text = if holds { "always holds" } else { "never holds" };
+        found.warning(node, field, text);
+    }
+}
+
+/// What comes after a loop that nothing ends.
+fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &mut Found) {
+    let mut endless: Option<&Node<'_>> = None;
+    let mut at = range.start;
+    while let Some(node) = outline.nodes.get(at).filter(|_| at < range.end) {
+        if let Some(before) = endless.take() {
+            let text = format!("is never reached: the loop `{}` never ends", before.step.id);
+            found.node(node, Finding::error(None, node.step.act.word(), text));
+        }
+        for block in outline.blocks(node) {
+            behind_endless(outline, block, found);
+        }
+        if never_ends(node) {
+            endless = Some(node);
+        }
+        at = node.end;
+    }
+}
+
+/// A loop without a bound and without a condition that can hold.
+pub(super) fn never_ends(node: &Node<'_>) -> bool {
+    match &node.step.act {
+        Act::Loop { until, max: 0, .. } => {
+            !node.is_optional() && until.iter().all(|until| constant(until) == Some(false))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,89 @@
+//! One of each thing that can be wrong, and what is said about it.
+
+mod many;
+mod names;
+mod ways;
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::entity::{Entity, Kind, Level, Provider, Source, Tool};
+use crate::graph::builder::{Builder, prompt};
+use crate::registry::Registry;
+
+fn entity(kind: Kind, name: &str, tools: Option<&[&str]>) -> Entity {
+    Entity {
+        kind,
+        name: name.into(),
+        description: String::new(),
+        aliases: Vec::new(),
+        prompt: String::new(),
+        tools: tools.map(|tools| tools.iter().map(|tool| Tool::named(tool)).collect()),
+        model: None,
+        argument_hint: None,
+        source: Source {
+            provider: Provider::Claude,
+            level: Level::Project,
+            distance: 0,
+            path: format!("{name}.md"),
+            line: 1,
+            plugin: None,
+        },
+        extra: Default::default(),
+    }
+}
+
+fn registry() -> Registry {
+    Registry::new(vec![
+        entity(Kind::Skill, "commit", None),
+        entity(Kind::Agent, "debugger", None),
+        entity(Kind::Agent, "reader", Some(&["read", "grep"])),
+        entity(Kind::Command, "research", None),
+    ])
+}
+
+fn known(registry: &Registry) -> Known<'_> {
+    let mut known = Known::new(registry);
+    known.checks = ["test".to_owned(), "lint".to_owned()].into();
+    let all = [Ability::StopBlock, Ability::Resume, Ability::Plugins, Ability::Schema, Ability::Questions];
+    known.drivers.insert("claude".into(), all.into());
+    known.drivers.insert("codex".into(), BTreeSet::from([Ability::Resume]));
+    known.driver = Some("claude".into());
+    known
+}
+
+/// What is said of a workflow, a line for each finding.
+fn said_by(builder: Builder, known: &Known<'_>) -> Vec<String> {
+    let workflow = builder.end().expect("a workflow in form");
+    check(&workflow, known).iter().map(ToString::to_string).collect()
+}
+
+fn said(builder: Builder) -> Vec<String> {
+    said_by(builder, &known(&registry()))
+}
+
+fn work() -> Builder {
+    Builder::new("w").start(prompt("{{ input }}").id("work"))
+}
+
+#[test]
+fn a_sound_workflow_is_left_alone() {
+    assert_eq!(said(work()), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_about_the_whole_comes_first_and_then_node_by_node() {
+    let builder = Builder::new("w")
+        .required("area", crate::graph::workflow::InputKind::Text)
+        .start(prompt("{{ outputs.later.text }} {{ nobody }}").id("first"))
+        .then(prompt("{{ oops( }}").id("later"));
+    assert_eq!(
+        said(builder),
+        [
+            "warning: input `area` is never used → inputs[area]",
+            "error: `nobody` is undefined → first.prompt (there are input, inputs, outputs, run, task, iteration, feedback)",
+            "error: `later` comes later → first.prompt",
+            "error: unexpected `}` (line 1, column 10) → later.prompt",
+        ]
+    );
+}

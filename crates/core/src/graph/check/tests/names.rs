@@ -1,0 +1,239 @@
+//! Names: of inputs, nodes, entities, drivers, checks, workflows and words.
+
+use super::*;
+use crate::graph::builder::{agent, ask, check, command, review, shell, skill, task_loop, turns, workflow};
+use crate::graph::workflow::{Input, InputKind, Settings};
+use crate::looping::Mode;
+use serde_json::json;
+
+#[test]
+fn an_unknown_name_in_a_template_is_found_with_what_was_meant() {
+    let builder = || Builder::new("w").required("area", InputKind::Text);
+    let first = |text: &str| said(builder().start(prompt(format!("{{{{ inputs.area }}}}{text}")).id("a")));
+    assert_eq!(
+        first("{{ inputs.aera }}"),
+        ["error: there is no input `aera` → a.prompt (did you mean `area`?)"]
+    );
+    assert_eq!(first("{{ area }}"), ["error: `area` is undefined → a.prompt (did you mean `inputs.area`?)"]);
+    assert_eq!(first("{{ inpt }}"), ["error: `inpt` is undefined → a.prompt (did you mean `input`?)"]);
+    assert_eq!(first("{{ outputs.b.text }}"), ["error: there is no node `b` → a.prompt"]);
+    assert_eq!(
+        first("{{ input | uper }}"),
+        ["error: there is no filter `uper` → a.prompt (did you mean `upper`?)"]
+    );
+    assert_eq!(
+        first("{{ input is strin }}"),
+        ["error: there is no test `strin` → a.prompt (did you mean `string`?)"]
+    );
+    assert_eq!(
+        first("{{ input() }}"),
+        ["error: there is no function `input` → a.prompt (a value is used without brackets)"]
+    );
+    assert_eq!(
+        first("{{ task.name }}{{ iteration }}"),
+        [
+            "error: there is no `task` outside of a `task_loop` → a.prompt",
+            "error: there is no `iteration` outside of a loop → a.prompt",
+        ]
+    );
+}
+
+#[test]
+fn task_and_iteration_are_known_in_a_task_loop() {
+    let task_loop = task_loop()
+        .select("task.priority < 3")
+        .until("iteration > 4")
+        .each(|task| task.then(prompt("{{ task.name }} {{ iteration }}")));
+    assert_eq!(said(Builder::new("w").start(task_loop)), Vec::<String>::new());
+}
+
+#[test]
+fn only_what_an_output_has_may_be_used_of_it() {
+    let schema = json!({ "type": "object", "properties": { "steps": { "type": "array" } } });
+    let builder = |text: &str| {
+        Builder::new("w")
+            .start(prompt("a").id("plan").schema(schema.clone()))
+            .then(prompt("b").id("plain"))
+            .then(shell("ls").id("ls"))
+            .then(prompt(text).id("use"))
+    };
+    assert_eq!(
+        said(builder("{{ outputs.plan.value.steps }}{{ outputs['plan'].status }}")),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        said(builder("{{ outputs.plan.txt }}")),
+        ["error: the output of `plan` has no `txt` → use.prompt (did you mean `text`?)"]
+    );
+    assert_eq!(
+        said(builder("{{ outputs.plan.value.step }}")),
+        ["warning: the schema of `plan` does not speak of `step` → use.prompt (did you mean `steps`?)"]
+    );
+    assert_eq!(
+        said(builder("{{ outputs.plain.value.x }}")),
+        [
+            "error: `plain` gives no value: it has no `schema` → use.prompt (say in `schema` what it must answer)"
+        ]
+    );
+    assert_eq!(
+        said(builder("{{ outputs.ls.value.x }}")),
+        ["error: `ls` gives no value, only text → use.prompt"]
+    );
+}
+
+#[test]
+fn entities_are_looked_up_before_a_run() {
+    let builder = Builder::new("w")
+        .start(skill("comit").id("a"))
+        .then(agent("commit").id("b"))
+        .then(command("Research").id("c"))
+        .then(review(Some("debuger"), 3).id("d"));
+    assert_eq!(
+        said(builder),
+        [
+            "error: there is no skill `comit` → a.skill (did you mean `commit`?)",
+            "error: there is no agent `commit` → b.agent (there is a node for it: `skill`, not `agent`)",
+            "error: there is no agent `debuger` → d.review.agent (did you mean `debugger`?)",
+        ]
+    );
+}
+
+#[test]
+fn a_driver_must_exist_and_be_able() {
+    let in_session = crate::graph::workflow::Turns { mode: Mode::InSession, ..turns(3) };
+    let resume = crate::graph::workflow::Turns { mode: Mode::Resume, ..turns(3) };
+    let builder = Builder::new("w")
+        .settings(Settings { driver: Some("codx".into()), ..Settings::default() })
+        .start(prompt("a").id("a").driver("nobody"))
+        .then(prompt("b").id("b").driver("codex").turns(in_session))
+        .then(prompt("c").id("c").driver("codex").turns(resume))
+        .then(prompt("d").id("d").driver("codex").schema(json!({})));
+    assert_eq!(
+        said(builder),
+        [
+            "error: there is no driver `codx` → settings.driver (did you mean `codex`?)",
+            "error: there is no driver `nobody` → a.driver (there are claude, codex)",
+            "error: driver `codex` cannot do what `mode: in_session` needs → b.turns.mode (it works with claude)",
+            "error: driver `codex` cannot do what `schema` needs → d.schema (it works with claude)",
+        ]
+    );
+}
+
+#[test]
+fn the_driver_of_a_block_holds_in_it() {
+    let builder = Builder::new("w").start(
+        task_loop().id("t").driver("codex").each(|task| task.then(prompt("a").id("a").schema(json!({})))),
+    );
+    assert_eq!(said(builder).len(), 1);
+}
+
+#[test]
+fn checks_are_those_of_the_settings_and_of_the_workflow() {
+    let builder = work().check("e2e", "./e2e").then(check(["test", "e2e"])).then(check(["tset"]).id("c"));
+    assert_eq!(said(builder), ["error: there is no check `tset` → c.check[tset] (did you mean `test`?)"]);
+    let registry = registry();
+    let none = Known::new(&registry);
+    assert_eq!(
+        said_by(work().then(crate::graph::builder::check_all()), &none),
+        [
+            "warning: there are no checks, so this one is always green → check.check (name some under `checks`)"
+        ]
+    );
+}
+
+#[test]
+fn nodes_that_do_not_run_yet_are_said() {
+    let registry = registry();
+    let mut known = known(&registry);
+    known.runs = ["prompt", "check"].into();
+    let builder = work().then(ask("?").id("q"));
+    assert_eq!(said_by(builder, &known), ["warning: `ask` does not run yet → q.ask"]);
+}
+
+#[test]
+fn a_sub_workflow_must_exist_and_be_told_what_it_needs() {
+    let registry = registry();
+    let mut known = known(&registry);
+    let inner =
+        Builder::new("inner").required("branch", InputKind::Text).start(prompt("{{ inputs.branch }}"));
+    known.workflows.insert("inner".into(), Some(inner.end().unwrap()));
+    known.workflows.insert("opaque".into(), None);
+    let builder = Builder::new("w")
+        .start(workflow("iner").id("a"))
+        .then(workflow("inner").id("b").with_input("brnch", "x"))
+        .then(workflow("opaque").id("c").with_input("any", "x"))
+        .then(workflow("w").id("d"));
+    assert_eq!(
+        said_by(builder, &known),
+        [
+            "error: there is no workflow `iner` → a.workflow (did you mean `inner`?)",
+            "error: workflow `inner` has no input `brnch` → b.with[brnch] (did you mean `branch`?)",
+            "error: workflow `inner` needs input `branch` → b.with (with: { branch: … })",
+            "error: `w` runs itself → d.workflow",
+        ]
+    );
+}
+
+#[test]
+fn workflows_that_run_each_other_are_found() {
+    let registry = registry();
+    let mut known = known(&registry);
+    let run = |name: &str, other: &str| Some(Builder::new(name).start(workflow(other)).end().unwrap());
+    known.workflows.insert("a".into(), run("a", "b"));
+    known.workflows.insert("b".into(), run("b", "w"));
+    known.workflows.insert("c".into(), run("c", "d"));
+    known.workflows.insert("d".into(), run("d", "c"));
+    let builder = Builder::new("w").start(workflow("a").id("x")).then(workflow("c").id("y"));
+    assert_eq!(
+        said_by(builder, &known),
+        [
+            "error: workflows run each other without end: w → a → b → w → x.workflow",
+            "error: workflows run each other without end: c → d → c → y.workflow",
+        ]
+    );
+}
+
+#[test]
+fn workflows_may_not_run_too_deep_inside_each_other() {
+    let registry = registry();
+    let mut known = known(&registry);
+    for deep in 0..12 {
+        let inner = Builder::new(format!("d{deep}")).start(workflow(format!("d{}", deep + 1)));
+        known.workflows.insert(format!("d{deep}"), Some(inner.end().unwrap()));
+    }
+    known.workflows.insert("d12".into(), None);
+    let at = |name: &str| said_by(Builder::new("w").start(workflow(name).id("x")), &known);
+    assert_eq!(at("d6"), Vec::<String>::new());
+    assert_eq!(at("d5"), ["error: 9 workflows run inside each other, where 8 may → x.workflow"]);
+    assert_eq!(at("d0").len(), 1);
+}
+
+#[test]
+fn inputs_agree_with_themselves() {
+    let input = |name: &str, kind, default, choices: &[serde_json::Value]| Input {
+        name: name.into(),
+        description: None,
+        kind,
+        required: false,
+        default: Some(default),
+        choices: choices.to_vec(),
+    };
+    let builder = Builder::new("w")
+        .input(input("a", InputKind::Text, json!("fast"), &[json!("slow"), json!("full")]))
+        .input(input("b", InputKind::Integer, json!(1.5), &[]))
+        .input(input("c", InputKind::Boolean, json!(true), &[json!("yes")]))
+        .input(input("c", InputKind::List, json!(["x"]), &[]))
+        .input(Input { required: true, ..input("d", InputKind::Number, json!(2), &[]) })
+        .start(prompt("{{ inputs | tojson }}"));
+    assert_eq!(
+        said(builder),
+        [
+            "error: the default \"fast\" of `a` is not among its choices → inputs[a] (choices are \"slow\", \"full\")",
+            "error: the default 1.5 of `b` is no integer → inputs[b]",
+            "error: the choice \"yes\" of `c` is no boolean → inputs[c]",
+            "error: the default true of `c` is not among its choices → inputs[c] (choices are \"yes\")",
+            "error: two inputs are called `c` → inputs[c]",
+            "warning: `d` is required, so its default is never used → inputs[d]",
+        ]
+    );
+}

@@ -1,0 +1,304 @@
+//! Ways through a workflow: what has run by then, what is never reached, what never ends, and
+//! which gates hold.
+
+use std::time::Duration;
+
+use super::*;
+use crate::graph::builder::{
+    Lanes, Rounds, Steps, agent, ask, check_all, criteria_loop, land, pull_request, shell, task_loop, turns,
+    wait,
+};
+use crate::graph::workflow::{Budget, Join};
+
+fn use_of(id: &str) -> crate::graph::builder::Node<crate::graph::builder::kind::Prompt> {
+    prompt(format!("{{{{ outputs.{id}.text }}}}")).id("use")
+}
+
+fn nothing() -> Vec<String> {
+    Vec::new()
+}
+
+const LEFT_OUT: &str = "warning: `a` may have been left out, and then has no output → use.prompt (ask first: `outputs.a is defined`)";
+
+#[test]
+fn an_output_of_the_way_that_was_taken_is_there_sometimes() {
+    let builder =
+        |text: &str| work().if_("input", |b| b.then(prompt("x").id("a")), |b| b).then(prompt(text).id("use"));
+    assert_eq!(said(builder("{{ outputs.a.text }}")), [LEFT_OUT]);
+    assert_eq!(said(builder("{% if outputs.a is defined %}{{ outputs.a.text }}{% endif %}")), nothing());
+    assert_eq!(said(builder("{{ outputs.a | default('none') }}")), nothing());
+    // Too late: `outputs.a` itself is undefined.
+    assert_eq!(said(builder("{{ outputs.a.text | default('none') }}")), [LEFT_OUT]);
+}
+
+#[test]
+fn an_output_of_a_node_that_may_be_left_out_is_there_sometimes() {
+    assert_eq!(said(work().then(prompt("x").id("a").when("input")).then(use_of("a"))), [LEFT_OUT]);
+    let tasks = task_loop().each(|task| task.then(prompt("x").id("a")));
+    assert_eq!(said(work().then(tasks).then(use_of("a"))), [LEFT_OUT]);
+    let lanes = |join| {
+        move |lanes: Lanes| {
+            lanes
+                .join(join)
+                .branch("x", |b| b.then(agent("reader").id("a")))
+                .branch("y", |b| b.then(agent("reader")))
+        }
+    };
+    assert_eq!(said(work().parallel(lanes(Join::Any)).then(use_of("a"))), [LEFT_OUT]);
+    assert_eq!(said(work().parallel(lanes(Join::All)).then(use_of("a"))), nothing());
+}
+
+#[test]
+fn an_output_of_the_other_way_is_never_there() {
+    let builder = work().if_("input", |b| b.then(prompt("x").id("a")), |b| b.then(use_of("a")));
+    assert_eq!(said(builder), ["error: `a` is on the other way of the `if` → use.prompt"]);
+    let builder = work().if_("input", |b| b.then(use_of("a")), |b| b.then(prompt("x").id("a")));
+    assert_eq!(said(builder), ["error: `a` is on the other way of the `if` → use.prompt"]);
+}
+
+#[test]
+fn an_output_of_a_branch_beside_is_never_sure() {
+    let builder = work().parallel(|lanes| {
+        lanes
+            .branch("x", |b| b.then(agent("reader").id("a")))
+            .branch("y", |b| b.then(agent("reader").prompt("{{ outputs.a }}").id("use")))
+    });
+    assert_eq!(said(builder), ["error: `a` runs at the same time, in another branch → use.prompt"]);
+}
+
+#[test]
+fn in_a_loop_a_later_output_is_that_of_the_round_before() {
+    let builder = |text: &str| {
+        work().loop_(Rounds::times(3), |round| round.then(prompt(text).id("use")).then(prompt("x").id("a")))
+    };
+    assert_eq!(
+        said(builder("{{ outputs.a.text }}")),
+        ["warning: `a` has no output in the first round → use.prompt (ask first: `outputs.a is defined`)"]
+    );
+    assert_eq!(said(builder("{{ outputs.a.text if outputs.a is defined else '' }}")), nothing());
+}
+
+#[test]
+fn a_loop_sees_its_round_and_not_itself() {
+    let builder = |until: &str| {
+        work().loop_(Rounds::until(until).max(3), |round| round.then(prompt("x").id("a"))).id("l")
+    };
+    assert_eq!(said(builder("outputs.a.failed")), nothing());
+    assert_eq!(said(builder("outputs.l.failed")), ["error: `l` is not over yet → l.loop.until"]);
+    assert_eq!(
+        said(Builder::new("w").start(use_of("use"))),
+        ["error: `use` uses its own output → use.prompt"]
+    );
+}
+
+#[test]
+fn conditions_that_decide_nothing_are_said() {
+    let builder = work()
+        .then(prompt("x").id("a").when("false"))
+        .then(prompt("x").id("b").when("1 < 2"))
+        .if_("false", |b| b.then(prompt("x").id("c")), |b| b.then(prompt("y")))
+        .loop_(Rounds::until("true").or("false").max(2), |b| b.then(prompt("z")));
+    assert_eq!(
+        said(builder),
+        [
+            "warning: never runs: `when` never holds → a.when",
+            "warning: `when` always holds → b.when",
+            "warning: the condition never holds → if.if",
+            "warning: is never reached: `then` of an `if` that never holds → c.prompt",
+            "warning: always holds: there is one round → loop.loop.until",
+            "warning: never holds → loop.loop.until",
+        ]
+    );
+}
+
+fn one(steps: Steps) -> Steps {
+    steps.then(prompt("x"))
+}
+
+#[test]
+fn a_loop_needs_an_end() {
+    assert_eq!(
+        said(Builder::new("w").start(prompt("a")).loop_(Rounds::default(), one).then(prompt("b").id("b"))),
+        [
+            "error: nothing ends this loop → loop.loop.max (max: 10)",
+            "error: is never reached: the loop `loop` never ends → b.prompt",
+        ]
+    );
+    let money = Budget { cost_usd: Some(5.0), ..Budget::default() };
+    assert_eq!(
+        said(work().loop_(Rounds::default(), one).budget(money)),
+        ["warning: only the budget ends this loop → loop.loop.max (max: 10)"]
+    );
+    assert_eq!(
+        said(work().loop_(Rounds::until("input"), one)),
+        ["warning: only its condition ends this loop → loop.loop.max (max: 10)"]
+    );
+    assert_eq!(
+        said(work().then(criteria_loop("DONE").each(one))),
+        [
+            "error: only the signal ends this loop, and an agent may never give it → criteria_loop.criteria_loop.max (max: 20)"
+        ]
+    );
+    assert_eq!(said(work().then(criteria_loop("DONE").max(3).each(one))), nothing());
+    assert_eq!(
+        said(work().then(task_loop().max(0).each(one))),
+        ["warning: only the tasks end this loop → task_loop.task_loop.max (max: 100)"]
+    );
+    assert_eq!(
+        said(Builder::new("w").start(prompt("x").turns(turns(0)).id("t"))),
+        ["error: nothing ends these turns → t.turns.max (max: 10, or a `marker`)"]
+    );
+    let marked = crate::graph::workflow::Turns { marker: Some("DONE".into()), ..turns(0) };
+    assert_eq!(said(Builder::new("w").start(prompt("x").turns(marked))), nothing());
+}
+
+#[test]
+fn a_budget_is_enough_for_the_least_it_takes() {
+    let budget = Budget { turns: Some(2), time_ms: Some(60_000), ..Budget::default() };
+    let builder = work()
+        .budget(budget)
+        .if_("input", |b| b.then(prompt("x")).then(prompt("y")), one)
+        .loop_(Rounds::times(4), one)
+        .then(prompt("z").when("input"))
+        .then(wait(Duration::from_secs(90)));
+    assert_eq!(
+        said(builder),
+        [
+            "error: 2 turns, where it takes 3 at least → budget",
+            "error: 60 s, where it waits for 90 s at least → budget",
+        ]
+    );
+    let none = Budget { turns: Some(0), ..Budget::default() };
+    assert_eq!(
+        said(Builder::new("w").start(prompt("x").id("a").budget(none))),
+        ["error: 0 turns, where it takes 1 at least → a.budget"]
+    );
+}
+
+#[test]
+fn a_question_needs_an_answer_where_nobody_is() {
+    let registry = registry();
+    let mut known = known(&registry);
+    known.is_headless = true;
+    let builder =
+        work().then(ask("Ship?").choices(["yes", "no"]).id("a")).then(ask("?").default("x").id("b"));
+    assert_eq!(
+        said_by(builder, &known),
+        [
+            "error: nobody is there to answer, and there is no default → a.default (say what is to be done then: `default: …`)"
+        ]
+    );
+    assert_eq!(
+        said(work().then(ask("Ship?").choices(["yes", "no"]).default("nope").id("a"))),
+        ["error: the default `nope` is not among the choices → a.default (choices are yes, no)"]
+    );
+}
+
+const UNGATED: &str = "error: can be reached without passing a check, a review or a person → land.land (put `check: all` before it)";
+
+#[test]
+fn a_landing_needs_a_gate_on_every_way() {
+    assert_eq!(said(work().then(check_all()).then(land(None))), nothing());
+    assert_eq!(said(work().then(land(None))), [UNGATED]);
+    assert_eq!(said(work().then(pull_request("t", None).id("pr"))).len(), 1);
+    let one_way = work().if_("input", |b| b.then(check_all()), |b| b).then(land(None));
+    assert_eq!(said(one_way), [UNGATED]);
+    let both = work().if_("input", |b| b.then(check_all()), |b| b.then(check_all())).then(land(None));
+    assert_eq!(said(both), nothing());
+    let in_a_loop =
+        work().loop_(Rounds::until("input").max(3), |b| one(b).then(check_all())).then(land(None));
+    assert_eq!(said(in_a_loop), nothing());
+    let perhaps = work().then(task_loop().each(|b| one(b).then(check_all()))).then(land(None));
+    assert_eq!(said(perhaps), [UNGATED]);
+    let beside = work()
+        .parallel(|lanes| {
+            lanes.branch("x", |b| b.then(check_all())).branch("y", |b| b.then(wait(Duration::ZERO)))
+        })
+        .then(land(None));
+    assert_eq!(said(beside), nothing());
+}
+
+#[test]
+fn a_gate_that_can_be_bypassed_is_no_gate_unless_one_asks_for_it() {
+    let weak = |land| work().then(check_all().id("tests").continue_on_failure()).then(land);
+    assert_eq!(
+        said(weak(land(None))),
+        [
+            "warning: this gate can be bypassed on the way to `land`: the run goes on although it failed → tests.on_failure (ask for `outputs.tests` before `land`)",
+            UNGATED,
+        ]
+    );
+    assert_eq!(said(weak(land(None).when("not outputs.tests.failed"))), nothing());
+    let asked = work().then(check_all().id("tests").continue_on_failure()).if_(
+        "not outputs.tests.failed",
+        |b| b.then(land(None)),
+        |b| b,
+    );
+    assert_eq!(said(asked), nothing());
+    let left_out = work().then(check_all().id("tests").when("input")).then(land(None));
+    assert_eq!(said(left_out).len(), 2);
+}
+
+#[test]
+fn an_answer_is_a_gate_where_it_is_asked_for() {
+    let question = || ask("Ship it?").choices(["yes", "no"]).id("ship");
+    assert_eq!(
+        said(work().then(question()).then(land(None))),
+        [
+            "warning: this gate can be bypassed on the way to `land`: its answer decides nothing → ship.ask (ask for `outputs.ship` before `land`)",
+            UNGATED,
+        ]
+    );
+    assert_eq!(said(work().then(question()).then(land(None).when("outputs.ship.text == 'yes'"))), nothing());
+}
+
+#[test]
+fn what_changes_after_the_gate_was_not_seen() {
+    let builder = work().then(check_all()).then(shell("sed -i s/a/b/ x")).then(land(None));
+    assert_eq!(
+        said(builder),
+        ["warning: the work is changed after the last gate → land.land (check once more before it)"]
+    );
+    // The second round begins with what the first one left.
+    let rounds = work().then(check_all()).loop_(Rounds::times(2), |b| b.then(land(None)).then(prompt("x")));
+    assert_eq!(said(rounds).len(), 1);
+}
+
+#[test]
+fn branches_that_make_no_sense_are_said() {
+    let builder = |limit| {
+        work().parallel(move |lanes| {
+            lanes.limit(limit).branch("a", |b| b.then(prompt("a"))).branch("b", |b| b.then(agent("debugger")))
+        })
+    };
+    assert_eq!(
+        said(builder(0)),
+        [
+            "warning: `a` and `b` both have sessions that may change files, in one workspace → parallel.branches[b] (use agents that only read, or `limit: 1`)"
+        ]
+    );
+    assert_eq!(
+        said(builder(1)),
+        [
+            "warning: the branches run one after the other → parallel.parallel.limit (leave `limit` out to run all of them at once)"
+        ]
+    );
+    assert_eq!(
+        said(work().parallel(|lanes| lanes.branch("a", one))),
+        ["warning: there is only one branch → parallel.branches (take its nodes out of `parallel`)"]
+    );
+    let readers = work().parallel(|lanes| lanes.branch("a", one).branch("b", |b| b.then(agent("reader"))));
+    assert_eq!(said(readers), nothing());
+}
+
+#[test]
+fn blocks_without_anything_in_them_are_said() {
+    let builder = work().if_("input", |b| b, |b| b).if_("input", |b| b, one);
+    assert_eq!(
+        said(builder),
+        [
+            "warning: both ways of the `if` are empty → if.then",
+            "warning: `then` is empty → if-2.then (turn the condition round and use `then`)",
+        ]
+    );
+}

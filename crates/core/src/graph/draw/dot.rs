@@ -1,0 +1,61 @@
+//! A workflow in the language of Graphviz.
+
+use std::fmt::Write;
+
+use super::flow::{Flow, Form, Part};
+use super::label::title;
+use super::{Look, States};
+use crate::graph::workflow::Workflow;
+
+/// A workflow as a DOT digraph.
+pub fn dot(workflow: &Workflow, states: &States) -> String {
+    let flow = Flow::of(workflow, states);
+    let mut text = format!("digraph \"{}\" {{\n", escaped(&title(workflow)));
+    text.push_str("  node [fontname=\"monospace\", fontsize=10];\n");
+    text.push_str("  edge [fontname=\"monospace\", fontsize=9];\n");
+    let mut margin = 1;
+    for part in &flow.parts {
+        margin -= usize::from(matches!(part, Part::Close));
+        text.push_str(&"  ".repeat(margin));
+        let _ = match part {
+            Part::Shape { number, form, lines, look } => {
+                let label: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
+                let (label, shape) = (label.join("\\n"), form.shape());
+                let colour = match look {
+                    Look::Plain => String::new(),
+                    look => format!(", color=\"{}\", penwidth=2", look.colour()),
+                };
+                writeln!(text, "n{number} [label=\"{label}\", {shape}{colour}];")
+            }
+            Part::Open { number, title } => {
+                writeln!(text, "subgraph cluster_{number} {{ label=\"{}\"; style=dashed;", escaped(title))
+            }
+            Part::Close => writeln!(text, "}}"),
+        };
+        margin += usize::from(matches!(part, Part::Open { .. }));
+    }
+    for arrow in &flow.arrows {
+        let label =
+            if arrow.label.is_empty() { String::new() } else { format!(" [label=\"{}\"]", arrow.label) };
+        let _ = writeln!(text, "  n{} -> n{}{label};", arrow.from, arrow.to);
+    }
+    text.push_str("}\n");
+    text
+}
+
+impl Form {
+    fn shape(self) -> &'static str {
+        match self {
+            Form::Round => "shape=oval",
+            Form::Box => "shape=box, style=rounded",
+            Form::Diamond => "shape=diamond",
+            Form::Hexagon => "shape=hexagon",
+            Form::Bar => "shape=box",
+        }
+    }
+}
+
+/// Inside quotes only the quote and what escapes it mean something.
+fn escaped(line: &str) -> String {
+    line.replace('\\', "\\\\").replace('"', "\\\"")
+}

@@ -1,0 +1,66 @@
+//! A workflow in Mermaid, for Markdown pages and pull requests.
+
+use std::fmt::Write;
+
+use super::flow::{Flow, Form, Part};
+use super::{Look, States};
+use crate::graph::workflow::Workflow;
+
+/// A workflow as a Mermaid flowchart.
+pub fn mermaid(workflow: &Workflow, states: &States) -> String {
+    let flow = Flow::of(workflow, states);
+    let mut text = String::from("flowchart TD\n");
+    let mut margin = 1;
+    for part in &flow.parts {
+        margin -= usize::from(matches!(part, Part::Close));
+        text.push_str(&"  ".repeat(margin));
+        let _ = match part {
+            Part::Shape { number, form, lines, look } => {
+                let (open, close) = form.signs();
+                let label: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
+                let class = if *look == Look::Plain { String::new() } else { format!(":::{}", look.word()) };
+                writeln!(text, "n{number}{open}\"{}\"{close}{class}", label.join("<br/>"))
+            }
+            Part::Open { number, title } => writeln!(text, "subgraph c{number}[\"{}\"]", escaped(title)),
+            Part::Close => writeln!(text, "end"),
+        };
+        margin += usize::from(matches!(part, Part::Open { .. }));
+    }
+    for arrow in &flow.arrows {
+        let label = if arrow.label.is_empty() { String::new() } else { format!("|{}|", arrow.label) };
+        let _ = writeln!(text, "  n{} -->{label} n{}", arrow.from, arrow.to);
+    }
+    if !states.is_empty() {
+        for look in Look::ALL {
+            let _ = writeln!(text, "  classDef {} stroke:{},stroke-width:2px", look.word(), look.colour());
+        }
+    }
+    text
+}
+
+impl Form {
+    fn signs(self) -> (&'static str, &'static str) {
+        match self {
+            Form::Round => ("([", "])"),
+            Form::Box => ("[", "]"),
+            Form::Diamond => ("{", "}"),
+            Form::Hexagon => ("{{", "}}"),
+            Form::Bar => ("[/", "/]"),
+        }
+    }
+}
+
+/// All signs that mean something, or might one day, as their numbers.
+fn escaped(line: &str) -> String {
+    let mut text = String::new();
+    for letter in line.chars() {
+        let is_harmless =
+            letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_' | '.' | ',' | '…' | '·');
+        if is_harmless {
+            text.push(letter);
+        } else {
+            let _ = write!(text, "#{};", u32::from(letter));
+        }
+    }
+    text
+}

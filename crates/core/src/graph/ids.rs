@@ -1,0 +1,167 @@
+//! Ids of nodes: which texts are ids, and what a node is called when nobody says.
+//!
+//! A node that runs an entity or a workflow is called after it (`skill-commit`), any other after
+//! its kind; further ones get `-2`, `-3`. In templates a dash may be written as an underscore, so
+//! two ids that differ only there are the same.
+
+use std::collections::{HashMap, HashSet};
+
+use super::workflow::{Act, Source, Step};
+use crate::id::NodeId;
+
+/// The longest id.
+pub const MAX_ID: usize = 100;
+
+/// Whether a text can be an id: small letters, digits, `-` and `_`, the first one no sign.
+pub fn is_id(text: &str) -> bool {
+    let is_first = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() <= MAX_ID
+        && text.as_bytes().first().is_some_and(is_first)
+        && text.bytes().all(|byte| is_first(&byte) || matches!(byte, b'-' | b'_'))
+}
+
+/// The id as templates may write it.
+pub fn folded(id: &str) -> String {
+    id.replace('-', "_")
+}
+
+/// What a node is called when nobody says, if it is the first of that name.
+pub fn default_id(act: &Act) -> String {
+    let named = |kind: &str, name: &str| match plain(name) {
+        name if name.is_empty() => kind.to_owned(),
+        name => format!("{kind}-{name}"),
+    };
+    match act {
+        Act::Session(session) => match &session.source {
+            Source::Prompt { .. } => "prompt".to_owned(),
+            Source::Skill { name, .. } => named("skill", name),
+            Source::Command { name, .. } => named("command", name),
+            Source::Agent { name, .. } => named("agent", name),
+        },
+        Act::Workflow { name, .. } => named("workflow", name),
+        other => other.word().to_owned(),
+    }
+}
+
+/// A name with only what an id may have: `Demo:greet` is `demo-greet`.
+fn plain(name: &str) -> String {
+    let mut plain = String::new();
+    for letter in name.chars().take(MAX_ID / 2).flat_map(char::to_lowercase) {
+        match letter {
+            'a'..='z' | '0'..='9' | '_' => plain.push(letter),
+            _ if plain.ends_with('-') || plain.is_empty() => {}
+            _ => plain.push('-'),
+        }
+    }
+    plain.truncate(plain.trim_end_matches('-').len());
+    plain
+}
+
+/// The ids of one workflow.
+#[derive(Debug, Default)]
+pub struct Ids {
+    taken: HashSet<String>,
+    counts: HashMap<String, u32>,
+}
+
+impl Ids {
+    /// Takes an id, unless it or one that is the same in templates is taken.
+    pub fn claim(&mut self, id: &str) -> bool {
+        self.taken.insert(folded(id))
+    }
+
+    /// Takes the default id of a node, numbered where that is taken. Ids that somebody wrote are
+    /// to be claimed before, later ones too.
+    pub fn fresh(&mut self, act: &Act) -> NodeId {
+        let name = default_id(act);
+        let count = self.counts.entry(name.clone()).or_insert(0);
+        loop {
+            *count += 1;
+            let id = if *count == 1 { name.clone() } else { format!("{name}-{count}") };
+            if self.taken.insert(folded(&id)) {
+                return NodeId::new(id);
+            }
+        }
+    }
+}
+
+/// Gives every node with an empty id its default, in the order of the text.
+pub fn name_nodes(body: &mut [Step]) {
+    let mut ids = Ids::default();
+    claim_given(body, &mut ids);
+    name_rest(body, &mut ids);
+}
+
+fn claim_given(body: &[Step], ids: &mut Ids) {
+    for step in body {
+        if !step.id.as_str().is_empty() {
+            ids.claim(step.id.as_str());
+        }
+        for block in step.act.blocks() {
+            claim_given(block.body, ids);
+        }
+    }
+}
+
+fn name_rest(body: &mut [Step], ids: &mut Ids) {
+    for step in body {
+        if step.id.as_str().is_empty() {
+            step.id = ids.fresh(&step.act);
+        }
+        for block in step.act.blocks_mut() {
+            name_rest(block, ids);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::builder::{agent, command, prompt, shell, skill, workflow};
+
+    fn id_of(step: impl Into<Step>) -> String {
+        default_id(&step.into().act)
+    }
+
+    #[test]
+    fn a_node_is_called_after_what_it_runs() {
+        assert_eq!(id_of(skill("commit")), "skill-commit");
+        assert_eq!(id_of(agent("Demo:Debug Er!")), "agent-demo-debug-er");
+        assert_eq!(id_of(command("a/b")), "command-a-b");
+        assert_eq!(id_of(workflow("review")), "workflow-review");
+        assert_eq!(id_of(skill("日本")), "skill");
+        assert_eq!(id_of(prompt("x")), "prompt");
+        assert_eq!(id_of(shell("x")), "shell");
+    }
+
+    #[test]
+    fn further_ones_are_numbered_and_written_ids_are_left_alone() {
+        let mut body: Vec<Step> = vec![
+            prompt("a").into(),
+            prompt("b").into(),
+            prompt("c").id("prompt-2").into(),
+            prompt("d").into(),
+        ];
+        name_nodes(&mut body);
+        let ids: Vec<&str> = body.iter().map(|step| step.id.as_str()).collect();
+        assert_eq!(ids, ["prompt", "prompt-3", "prompt-2", "prompt-4"]);
+    }
+
+    #[test]
+    fn a_dash_and_an_underscore_are_the_same() {
+        let mut ids = Ids::default();
+        assert!(ids.claim("skill_commit"));
+        assert!(!ids.claim("skill-commit"));
+        assert_eq!(ids.fresh(&Step::from(skill("commit")).act).as_str(), "skill-commit-2");
+    }
+
+    #[test]
+    fn an_id_is_small_letters_digits_and_two_signs() {
+        for id in ["a", "0", "skill-commit", "a_b-2"] {
+            assert!(is_id(id), "{id}");
+        }
+        for id in ["", "-a", "_a", "A", "a b", "a.b", "é", &"a".repeat(101)] {
+            assert!(!is_id(id), "{id}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Workflows as graphs: what every way to write one becomes.
+//!
+//! - [`workflow`]: the graph itself, in structured blocks without gotos.
+//! - [`builder`]: writes one in Rust; [`ids`]: what a node is called when nobody says.
+//! - [`template`]: templates and conditions with the values of a run.
+//! - [`mod@check`]: all that is wrong with it; [`mod@worst`]: the most it can take.
+//! - [`draw`]: pictures of it.
+//! - [`node`]: the one node that a run carries out so far, a prompt or a loop of turns.
+//!
+//! Reading documents is `forms::workflow`'s; carrying a graph out is [`engine`](crate::engine)'s.
+
+pub mod builder;
+pub mod check;
+pub mod draw;
+pub mod ids;
+mod node;
+#[cfg(test)]
+mod random;
+pub mod template;
+pub mod walk;
+pub mod workflow;
+pub mod worst;
+
+pub use node::{Node, NodeKind};

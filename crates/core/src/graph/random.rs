@@ -1,0 +1,145 @@
+//! Workflows made at random, for tests of properties.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::builder::{
+    Node, agent, ask, check, check_all, clear_context, criteria_loop, kind::Plain, land, prompt,
+    pull_request, review, shell, skill, task_loop, turns, wait, workflow,
+};
+use super::ids::name_nodes;
+use super::workflow::{Act, Branch, Budget, Expression, Input, InputKind, Join, OnFailure, Step, Workflow};
+
+/// A workflow in form: it may be wrong, but its ids are good.
+pub(crate) fn any_workflow() -> impl Strategy<Value = Workflow> {
+    let condition = prop::sample::select(vec![
+        "input",
+        "true",
+        "false",
+        "outputs.prompt.failed",
+        "outputs.check.failed",
+        "outputs['skill-commit'] is defined",
+        "iteration > 2",
+    ]);
+    let text = prop::sample::select(vec!["go", "{{ input }}", "{{ outputs.prompt.text }}", "{{ inputs.a }}"]);
+    let body = body(condition.prop_map(str::to_owned).boxed(), text.prop_map(str::to_owned).boxed());
+    whole(body, "w".to_owned(), true)
+}
+
+/// A workflow with any text in it.
+pub(crate) fn any_text_workflow() -> impl Strategy<Value = Workflow> {
+    let text = || prop_oneof![any::<String>(), Just("{{ outputs.prompt }}".to_owned())].boxed();
+    let body = body(text(), text());
+    any::<String>().prop_flat_map(move |name| whole(body.clone(), name, false))
+}
+
+fn whole(
+    body: impl Strategy<Value = Vec<Step>>,
+    name: String,
+    is_named: bool,
+) -> impl Strategy<Value = Workflow> {
+    (body, prop::option::of(0..20_u32), any::<String>()).prop_map(move |(mut body, turns, odd)| {
+        if is_named {
+            name_nodes(&mut body);
+        }
+        let input = |name: &str| Input {
+            name: name.to_owned(),
+            description: None,
+            kind: InputKind::Text,
+            required: false,
+            default: Some(json!("x")),
+            choices: Vec::new(),
+        };
+        Workflow {
+            name: name.clone(),
+            description: None,
+            inputs: vec![input("a"), input(&odd)],
+            settings: Default::default(),
+            budget: Budget { turns, ..Budget::default() },
+            plugins: Vec::new(),
+            checks: Default::default(),
+            body,
+        }
+    })
+}
+
+fn body(condition: BoxedStrategy<String>, text: BoxedStrategy<String>) -> BoxedStrategy<Vec<Step>> {
+    let blocks_condition = condition.clone();
+    let leaf = leaf(text).prop_flat_map(move |step| around(step, condition.clone()));
+    let step = leaf.prop_recursive(4, 40, 4, move |inner| {
+        let condition = blocks_condition.clone();
+        let block = prop::collection::vec(inner, 0..4).boxed();
+        let blocks = blocks(block, condition.clone());
+        blocks.prop_flat_map(move |act| around(bare(act), condition.clone())).boxed()
+    });
+    prop::collection::vec(step, 0..6).boxed()
+}
+
+fn bare(act: Act) -> Step {
+    Step { act, ..Step::from(clear_context()) }
+}
+
+fn around(step: Step, condition: BoxedStrategy<String>) -> BoxedStrategy<Step> {
+    (prop::option::weighted(0.2, condition), 0..3_u32, any::<bool>(), prop::option::weighted(0.1, 0..9_u32))
+        .prop_map(move |(when, retries, goes_on, turns)| {
+            let mut step = step.clone();
+            step.when = when.map(Expression);
+            step.retry.times = retries.saturating_sub(1);
+            step.budget.turns = turns;
+            if goes_on {
+                step.on_failure = OnFailure::Continue;
+            }
+            step
+        })
+        .boxed()
+}
+
+fn leaf(text: BoxedStrategy<String>) -> BoxedStrategy<Step> {
+    let plain = |node: Node<Plain>| Step::from(node);
+    (text, 0..13_usize, 0..4_u32)
+        .prop_map(move |(text, which, max)| match which {
+            0 => prompt(text).into(),
+            1 => skill("commit").args(text).into(),
+            2 => agent("reader").prompt(text).into(),
+            3 => prompt(text).turns(turns(max)).into(),
+            4 => shell(text).into(),
+            5 => plain(check([text])),
+            6 => plain(check_all()),
+            7 => ask(text).choices(["yes"]).into(),
+            8 => plain(wait(std::time::Duration::from_secs(max.into()))),
+            9 => plain(review(None, max)),
+            10 => plain(land(Some(&text))),
+            11 => plain(pull_request(text, None)),
+            _ => workflow("other").with_input("a", text).into(),
+        })
+        .boxed()
+}
+
+fn blocks(block: BoxedStrategy<Vec<Step>>, condition: BoxedStrategy<String>) -> BoxedStrategy<Act> {
+    let join = prop::sample::select(vec![Join::All, Join::Any, Join::FirstSuccess]);
+    (block.clone(), block, condition, 0..4_u32, 0..5_usize, join)
+        .prop_map(|(one, other, condition, max, which, join)| match which {
+            0 => Act::If { condition: Expression(condition), then: one, otherwise: other },
+            1 => Act::Loop { until: vec![Expression(condition)], max, body: one },
+            2 => Step::from(task_loop().max(max).until(condition)).act.with_blocks(vec![one, other]),
+            3 => Step::from(criteria_loop(condition).max(max)).act.with_blocks(vec![one]),
+            _ => {
+                let branch = |name: &str, body| Branch { name: name.to_owned(), body };
+                Act::Parallel {
+                    limit: max,
+                    join,
+                    branches: vec![branch("x", one), branch(&condition, other)],
+                }
+            }
+        })
+        .boxed()
+}
+
+impl Act {
+    fn with_blocks(mut self, bodies: Vec<Vec<Step>>) -> Act {
+        for (block, body) in self.blocks_mut().into_iter().zip(bodies) {
+            *block = body;
+        }
+        self
+    }
+}

@@ -1,0 +1,239 @@
+//! Templates and expressions: what they say with the values of a run in them, and which names
+//! they use.
+//!
+//! One pass: what a value holds is never read as a template. Undefined is an error, nothing is
+//! escaped, nothing is loaded. Work and output are bounded; so is the form of the text, before
+//! it is parsed (`limits`). The values themselves are `scope`'s, the names [`names`]'.
+//!
+//! Block tags that stand alone on a line leave no line behind, and the last newline is kept.
+
+mod limits;
+pub mod names;
+mod scope;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::OnceLock;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value};
+
+use super::workflow::{Expression, Template};
+pub use limits::{MAX_ELIFS, MAX_SOURCE, MAX_TOKENS};
+pub use names::{Names, Use, constant, names_in, names_used};
+pub use scope::{Output, Scope};
+
+/// The most a template may become, in bytes.
+pub const MAX_OUTPUT: usize = 1 << 20;
+/// The most steps a template or an expression may take.
+const FUEL: u64 = 500_000;
+/// The deepest that `indent` goes.
+const MAX_INDENT: usize = 100;
+
+/// A place in a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// In bytes, from 0.
+    pub offset: usize,
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: u32,
+}
+
+/// Why a template or an expression has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// It is no template.
+    #[error("{what} (line {}, column {})", at.line, at.column)]
+    Syntax {
+        /// What is wrong.
+        what: String,
+        /// Where.
+        at: At,
+    },
+    /// It is larger than anyone writes.
+    #[error("{bytes} bytes, where {limit} are allowed")]
+    TooLong {
+        /// What it has.
+        bytes: usize,
+        /// What is allowed.
+        limit: usize,
+    },
+    /// A name has no value.
+    #[error("{what} (line {}, column {})", at.line, at.column)]
+    Undefined {
+        /// Which.
+        what: String,
+        /// Where.
+        at: At,
+    },
+    /// It could not be computed.
+    #[error("{what} (line {}, column {})", at.line, at.column)]
+    Failed {
+        /// Why.
+        what: String,
+        /// Where.
+        at: At,
+    },
+    /// It becomes more than is allowed.
+    #[error("more than {limit} bytes of text")]
+    TooMuchText {
+        /// What is allowed.
+        limit: usize,
+    },
+    /// It takes too many steps.
+    #[error("it takes too many steps")]
+    TooMuchWork,
+}
+
+impl TemplateError {
+    /// Where it went wrong.
+    pub fn at(&self) -> Option<At> {
+        match self {
+            TemplateError::Syntax { at, .. }
+            | TemplateError::Undefined { at, .. }
+            | TemplateError::Failed { at, .. } => Some(*at),
+            TemplateError::TooLong { .. }
+            | TemplateError::TooMuchText { .. }
+            | TemplateError::TooMuchWork => None,
+        }
+    }
+}
+
+/// What a template says.
+pub fn render(template: &Template, scope: &Scope) -> Result<String, TemplateError> {
+    let source = template.0.as_str();
+    if source.len() <= MAX_OUTPUT && is_plain(source) {
+        return Ok(source.to_owned());
+    }
+    limits::template(source)?;
+    let mut text = Bounded(Vec::new());
+    let rendered = environment()
+        .template_from_str(source)
+        .and_then(|template| template.render_captured_to(scope.value(), &mut text).map(drop));
+    rendered.map_err(|error| translate(&error, source))?;
+    Ok(String::from_utf8(text.0).unwrap_or_default())
+}
+
+/// What an expression is worth.
+pub fn evaluate(expression: &Expression, scope: &Scope) -> Result<serde_json::Value, TemplateError> {
+    let value = value_of(expression, scope)?;
+    serde_json::to_value(&value)
+        .map_err(|error| TemplateError::Failed { what: error.to_string(), at: at("", 0) })
+}
+
+/// Whether a condition holds.
+pub fn holds(condition: &Expression, scope: &Scope) -> Result<bool, TemplateError> {
+    value_of(condition, scope).map(|value| value.is_true())
+}
+
+fn value_of(expression: &Expression, scope: &Scope) -> Result<Value, TemplateError> {
+    let source = expression.0.as_str();
+    limits::expression(source)?;
+    let value = environment().compile_expression(source).and_then(|compiled| compiled.eval(scope.value()));
+    let value = value.map_err(|error| translate(&error, source))?;
+    if value.is_undefined() {
+        return Err(TemplateError::Undefined {
+            what: format!("`{}` is undefined", source.trim()),
+            at: at(source, 0),
+        });
+    }
+    Ok(value)
+}
+
+/// Nothing in it is replaced.
+fn is_plain(source: &str) -> bool {
+    !source.contains("{{") && !source.contains("{%") && !source.contains("{#")
+}
+
+/// One for all; it holds no values.
+fn environment<'a>() -> &'a Environment<'a> {
+    static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
+    ENVIRONMENT.get_or_init(make_environment)
+}
+
+fn make_environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment.set_fuel(Some(FUEL));
+    // Only then an error says where.
+    environment.set_debug(true);
+    environment.set_syntax(syntax());
+    for name in ["debug", "namespace"] {
+        environment.remove_global(name);
+    }
+    // What makes much out of little, or is about HTML.
+    for name in ["batch", "slice", "format", "pprint", "safe", "escape", "e"] {
+        environment.remove_filter(name);
+    }
+    for name in ["safe", "escaped"] {
+        environment.remove_test(name);
+    }
+    environment.add_filter("indent", indent);
+    environment
+}
+
+/// How tags are read, wherever they are.
+fn syntax() -> SyntaxConfig {
+    let mut builder = SyntaxConfig::builder();
+    builder.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
+    builder.build().unwrap_or_default()
+}
+
+/// Every line but the first moved to the right.
+fn indent(text: &str, width: usize) -> String {
+    let margin = " ".repeat(width.min(MAX_INDENT));
+    let mut lines = text.split('\n');
+    let mut moved = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        moved.push('\n');
+        if !line.is_empty() {
+            moved.push_str(&margin);
+        }
+        moved.push_str(line);
+    }
+    moved
+}
+
+fn translate(error: &minijinja::Error, source: &str) -> TemplateError {
+    let at = at(source, error.range().map_or(0, |range| range.start));
+    let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    match error.kind() {
+        ErrorKind::SyntaxError | ErrorKind::BadEscape => TemplateError::Syntax { what, at },
+        ErrorKind::UndefinedError => TemplateError::Undefined { what, at },
+        ErrorKind::OutOfFuel => TemplateError::TooMuchWork,
+        ErrorKind::WriteFailure => TemplateError::TooMuchText { limit: MAX_OUTPUT },
+        _ => TemplateError::Failed { what, at },
+    }
+}
+
+/// The place of a byte; any offset will do.
+fn at(source: &str, offset: usize) -> At {
+    let offset = source.floor_char_boundary(offset);
+    let before = source.get(..offset).unwrap_or_default();
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let column = before.get(line_start..).unwrap_or_default().chars().count();
+    let lines = before.bytes().filter(|byte| *byte == b'\n').count();
+    let small = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
+    At { offset, line: small(lines), column: small(column) }
+}
+
+/// Memory that takes no more than [`MAX_OUTPUT`].
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_OUTPUT {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! Refuses templates that no parser should be given: their form alone would exhaust the stack.
+//!
+//! The parser nests one call, and later one drop, for each link of a chain (`a.b.c`, `not not`,
+//! `elif`), and bounds only some of them.
+
+use minijinja::machinery::{Token, tokenize};
+
+use super::{TemplateError, at, syntax, translate};
+
+/// The longest template, in bytes.
+pub const MAX_SOURCE: usize = 256 * 1024;
+/// The most words and signs in one tag, or in an expression.
+pub const MAX_TOKENS: usize = 250;
+/// The most `elif` in a template.
+pub const MAX_ELIFS: usize = 50;
+
+/// A template that is too much is refused.
+pub(super) fn template(source: &str) -> Result<(), TemplateError> {
+    bounded(source, Form::Template)
+}
+
+/// An expression that is too much is refused.
+pub(super) fn expression(source: &str) -> Result<(), TemplateError> {
+    bounded(source, Form::Expression)
+}
+
+#[derive(PartialEq)]
+enum Form {
+    Template,
+    Expression,
+}
+
+fn bounded(source: &str, form: Form) -> Result<(), TemplateError> {
+    if source.len() > MAX_SOURCE {
+        return Err(TemplateError::TooLong { bytes: source.len(), limit: MAX_SOURCE });
+    }
+    let mut in_tag = 0;
+    let mut elifs = 0;
+    for token in tokenize(source, form == Form::Expression, syntax()) {
+        let (token, span) = token.map_err(|error| translate(&error, source))?;
+        let too_much =
+            |what: String| Err(TemplateError::Syntax { what, at: at(source, span.start_offset as usize) });
+        in_tag = match token {
+            Token::VariableStart | Token::BlockStart | Token::TemplateData(_) => 0,
+            _ => in_tag + 1,
+        };
+        elifs += usize::from(matches!(token, Token::Ident("elif")));
+        if in_tag > MAX_TOKENS {
+            return too_much(format!("more than {MAX_TOKENS} words and signs in one tag"));
+        }
+        if elifs > MAX_ELIFS {
+            return too_much(format!("more than {MAX_ELIFS} times `elif`"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! Which names a template or an expression uses, without running it.
+//!
+//! A use knows whether something around it asks first whether the name is defined: `is defined`
+//! in the condition it stands under, or a `default` right behind it. Names that the template
+//! makes itself (`for`, `set`, `with`) are no uses.
+
+mod facts;
+mod tree;
+
+use minijinja::machinery::{ast, parse, parse_expr};
+
+use super::{At, TemplateError, at, limits, syntax, translate};
+use crate::graph::workflow::{Expression, Template};
+
+/// What a template or an expression refers to, in the order of the text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Names {
+    /// Values.
+    pub uses: Vec<Use>,
+    /// Filters, tests and functions.
+    pub words: Vec<Word>,
+}
+
+/// A value that is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    /// `outputs.plan.value` in its parts, as far as they are written out.
+    pub path: Vec<String>,
+    /// Where it begins.
+    pub at: At,
+    /// How many parts of the path are known to be defined by what stands around it; 0 is none.
+    pub guarded: usize,
+}
+
+/// A filter, a test or a function that is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// What it is.
+    pub kind: WordKind,
+    /// Its name.
+    pub name: String,
+    /// Where.
+    pub at: At,
+}
+
+/// What kind of word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WordKind {
+    /// `value | NAME`.
+    Filter,
+    /// `value is NAME`.
+    Test,
+    /// `NAME()`.
+    Function,
+}
+
+impl Use {
+    /// The first part.
+    pub fn root(&self) -> &str {
+        self.path.first().map_or("", String::as_str)
+    }
+
+    /// The second part, where it is written out.
+    pub fn name(&self) -> Option<&str> {
+        self.path.get(1).map(String::as_str)
+    }
+
+    /// Whether it is only used where its first `parts` are defined.
+    pub fn is_guarded(&self, parts: usize) -> bool {
+        self.guarded > 0 && self.guarded <= parts
+    }
+}
+
+impl WordKind {
+    /// All words of the kind that there are.
+    pub fn known(self) -> &'static [&'static str] {
+        match self {
+            WordKind::Filter => FILTERS,
+            WordKind::Test => TESTS,
+            WordKind::Function => FUNCTIONS,
+        }
+    }
+
+    /// What it is called.
+    pub fn word(self) -> &'static str {
+        match self {
+            WordKind::Filter => "filter",
+            WordKind::Test => "test",
+            WordKind::Function => "function",
+        }
+    }
+}
+
+const FILTERS: &[&str] = &[
+    "abs",
+    "attr",
+    "bool",
+    "capitalize",
+    "chain",
+    "count",
+    "d",
+    "default",
+    "dictsort",
+    "first",
+    "float",
+    "groupby",
+    "indent",
+    "int",
+    "items",
+    "join",
+    "last",
+    "length",
+    "lines",
+    "list",
+    "lower",
+    "map",
+    "max",
+    "min",
+    "reject",
+    "rejectattr",
+    "replace",
+    "reverse",
+    "round",
+    "select",
+    "selectattr",
+    "sort",
+    "split",
+    "string",
+    "sum",
+    "title",
+    "tojson",
+    "trim",
+    "unique",
+    "upper",
+    "zip",
+];
+
+const TESTS: &[&str] = &[
+    "!=",
+    "<",
+    "<=",
+    "==",
+    ">",
+    ">=",
+    "boolean",
+    "defined",
+    "divisibleby",
+    "endingwith",
+    "eq",
+    "equalto",
+    "even",
+    "false",
+    "filter",
+    "float",
+    "ge",
+    "greaterthan",
+    "gt",
+    "in",
+    "int",
+    "integer",
+    "iterable",
+    "le",
+    "lessthan",
+    "lower",
+    "lt",
+    "mapping",
+    "ne",
+    "none",
+    "number",
+    "odd",
+    "sameas",
+    "sequence",
+    "startingwith",
+    "string",
+    "test",
+    "true",
+    "undefined",
+    "upper",
+];
+
+const FUNCTIONS: &[&str] = &["dict", "range"];
+
+/// What a template refers to.
+pub fn names_used(template: &Template) -> Result<Names, TemplateError> {
+    let source = template.0.as_str();
+    limits::template(source)?;
+    let parsed = parse(source, "template", syntax()).map_err(|error| translate(&error, source))?;
+    Ok(tree::Walk::over(source, |walk| walk.statement(&parsed)))
+}
+
+/// What an expression refers to.
+pub fn names_in(expression: &Expression) -> Result<Names, TemplateError> {
+    let source = expression.0.as_str();
+    let parsed = parsed(source)?;
+    Ok(tree::Walk::over(source, |walk| walk.expression(&parsed)))
+}
+
+/// What a condition always is, where that can be told from its text alone.
+pub fn constant(expression: &Expression) -> Option<bool> {
+    parsed(&expression.0).ok().and_then(|parsed| facts::constant(&parsed))
+}
+
+fn parsed(source: &str) -> Result<ast::Expr<'_>, TemplateError> {
+    limits::expression(source)?;
+    parse_expr(source).map_err(|error| translate(&error, source))
+}
+
+fn place(source: &str, span: minijinja::machinery::Span) -> At {
+    at(source, span.start_offset as usize)
+}

@@ -1,0 +1,88 @@
+//! What a condition says about names, and what it always is.
+
+use minijinja::machinery::ast::{BinOpKind, Expr, UnaryOpKind};
+
+/// The parts of `a.b["c"]`, if it is nothing but that.
+pub(super) fn path(expression: &Expr<'_>) -> Option<Vec<String>> {
+    match expression {
+        Expr::Var(var) => Some(vec![var.id.to_owned()]),
+        Expr::GetAttr(attr) => {
+            let mut parts = path(&attr.expr)?;
+            parts.push(attr.name.to_owned());
+            Some(parts)
+        }
+        Expr::GetItem(item) => {
+            let mut parts = path(&item.expr)?;
+            let Expr::Const(key) = &item.subscript_expr else { return None };
+            parts.push(key.value.as_str()?.to_owned());
+            Some(parts)
+        }
+        _ => None,
+    }
+}
+
+/// The names that are defined wherever a condition is `holds`.
+pub(super) fn defined(condition: &Expr<'_>, holds: bool) -> Vec<Vec<String>> {
+    match condition {
+        Expr::UnaryOp(not) if matches!(not.op, UnaryOpKind::Not) => defined(&not.expr, !holds),
+        Expr::BinOp(both) if joins(both.op, holds) => {
+            let mut names = defined(&both.left, holds);
+            names.extend(defined(&both.right, holds));
+            names
+        }
+        Expr::Test(test) => {
+            let says_defined = (test.name == "defined" && holds) || (test.name == "undefined" && !holds);
+            path(&test.expr).filter(|_| says_defined).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether both sides are as the whole is.
+fn joins(op: BinOpKind, holds: bool) -> bool {
+    match op {
+        BinOpKind::ScAnd => holds,
+        BinOpKind::ScOr => !holds,
+        _ => false,
+    }
+}
+
+/// What a condition always is.
+pub(super) fn constant(condition: &Expr<'_>) -> Option<bool> {
+    match condition {
+        Expr::Const(value) => Some(value.value.is_true()),
+        Expr::UnaryOp(not) if matches!(not.op, UnaryOpKind::Not) => constant(&not.expr).map(|value| !value),
+        Expr::BinOp(both) => {
+            let (left, right) = (&both.left, &both.right);
+            match both.op {
+                BinOpKind::ScAnd => either(left, right, false),
+                BinOpKind::ScOr => either(left, right, true),
+                op => compared(op, left, right),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// One side decides if it is `deciding`; else both must be known.
+fn either(left: &Expr<'_>, right: &Expr<'_>, deciding: bool) -> Option<bool> {
+    let (left, right) = (constant(left), constant(right));
+    if left == Some(deciding) || right == Some(deciding) {
+        return Some(deciding);
+    }
+    left.and(right)
+}
+
+fn compared(op: BinOpKind, left: &Expr<'_>, right: &Expr<'_>) -> Option<bool> {
+    let (Expr::Const(left), Expr::Const(right)) = (left, right) else { return None };
+    let (left, right) = (&left.value, &right.value);
+    match op {
+        BinOpKind::Eq => Some(left == right),
+        BinOpKind::Ne => Some(left != right),
+        BinOpKind::Lt => Some(left < right),
+        BinOpKind::Lte => Some(left <= right),
+        BinOpKind::Gt => Some(left > right),
+        BinOpKind::Gte => Some(left >= right),
+        _ => None,
+    }
+}

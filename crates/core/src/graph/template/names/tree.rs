@@ -1,0 +1,243 @@
+//! Walks the syntax tree of a template and notes what it uses.
+
+use minijinja::machinery::Span;
+use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt};
+
+use super::facts::{defined, path};
+use super::{Names, Use, Word, WordKind, place};
+use crate::graph::ids::folded;
+
+/// Where the walk is.
+pub(super) struct Walk<'s> {
+    source: &'s str,
+    names: Names,
+    /// Names that the template made, innermost block last.
+    own: Vec<Vec<String>>,
+    /// Names that are defined here, by what stands around.
+    guards: Vec<Vec<String>>,
+}
+
+impl<'s> Walk<'s> {
+    /// What a walk finds.
+    pub(super) fn over(source: &'s str, walk: impl FnOnce(&mut Walk<'s>)) -> Names {
+        let mut state = Walk { source, names: Names::default(), own: vec![Vec::new()], guards: Vec::new() };
+        walk(&mut state);
+        state.names
+    }
+
+    /// A statement and all in it.
+    pub(super) fn statement(&mut self, statement: &Stmt<'_>) {
+        match statement {
+            Stmt::Template(template) => self.statements(&template.children),
+            Stmt::EmitExpr(emit) => self.expression(&emit.expr),
+            Stmt::EmitRaw(_) => {}
+            Stmt::ForLoop(each) => {
+                self.expression(&each.iter);
+                self.block(|walk| {
+                    walk.make("loop");
+                    walk.assign(&each.target);
+                    walk.maybe(each.filter_expr.as_ref());
+                    walk.statements(&each.body);
+                });
+                self.block(|walk| walk.statements(&each.else_body));
+            }
+            Stmt::IfCond(branch) => {
+                self.expression(&branch.expr);
+                self.under(defined(&branch.expr, true), |walk| {
+                    walk.block(|walk| walk.statements(&branch.true_body));
+                });
+                self.under(defined(&branch.expr, false), |walk| {
+                    walk.block(|walk| walk.statements(&branch.false_body));
+                });
+            }
+            Stmt::WithBlock(with) => self.block(|walk| {
+                for (target, value) in &with.assignments {
+                    walk.expression(value);
+                    walk.assign(target);
+                }
+                walk.statements(&with.body);
+            }),
+            Stmt::Set(set) => {
+                self.expression(&set.expr);
+                self.assign(&set.target);
+            }
+            Stmt::SetBlock(set) => {
+                self.maybe(set.filter.as_ref());
+                self.block(|walk| walk.statements(&set.body));
+                self.assign(&set.target);
+            }
+            Stmt::AutoEscape(escape) => self.block(|walk| walk.statements(&escape.body)),
+            Stmt::FilterBlock(block) => {
+                self.expression(&block.filter);
+                self.block(|walk| walk.statements(&block.body));
+            }
+            Stmt::Do(call) => self.call(&call.call.expr, &call.call.args, call.span()),
+        }
+    }
+
+    fn statements(&mut self, statements: &[Stmt<'_>]) {
+        for statement in statements {
+            self.statement(statement);
+        }
+    }
+
+    /// An expression and all in it.
+    pub(super) fn expression(&mut self, expression: &Expr<'_>) {
+        if let Some(parts) = path(expression) {
+            return self.note(parts, start(expression), 0);
+        }
+        match expression {
+            Expr::Var(_) | Expr::Const(_) => {}
+            Expr::UnaryOp(one) => self.expression(&one.expr),
+            Expr::BinOp(two) => {
+                self.expression(&two.left);
+                let known = match two.op {
+                    BinOpKind::ScAnd => defined(&two.left, true),
+                    BinOpKind::ScOr => defined(&two.left, false),
+                    _ => Vec::new(),
+                };
+                self.under(known, |walk| walk.expression(&two.right));
+            }
+            Expr::Compare(compare) => {
+                self.expression(&compare.expr);
+                compare.ops.iter().for_each(|op| self.expression(&op.expr));
+            }
+            Expr::IfExpr(choice) => {
+                self.expression(&choice.test_expr);
+                self.under(defined(&choice.test_expr, true), |walk| walk.expression(&choice.true_expr));
+                self.under(defined(&choice.test_expr, false), |walk| walk.maybe(choice.false_expr.as_ref()));
+            }
+            Expr::Filter(filter) => {
+                self.word(WordKind::Filter, filter.name, filter.span());
+                let asks = matches!(filter.name, "default" | "d");
+                filter.expr.iter().for_each(|operand| self.operand(operand, asks));
+                self.args(&filter.args);
+            }
+            Expr::Test(test) => {
+                self.word(WordKind::Test, test.name, test.span());
+                self.operand(&test.expr, matches!(test.name, "defined" | "undefined"));
+                self.args(&test.args);
+            }
+            Expr::GetAttr(attr) => self.expression(&attr.expr),
+            Expr::GetItem(item) => {
+                self.expression(&item.expr);
+                self.expression(&item.subscript_expr);
+            }
+            Expr::Slice(slice) => {
+                self.expression(&slice.expr);
+                [&slice.start, &slice.stop, &slice.step]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|part| self.expression(part));
+            }
+            Expr::Call(call) => self.call(&call.expr, &call.args, call.span()),
+            Expr::List(list) => list.items.iter().for_each(|item| self.expression(item)),
+            Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.expression(item)),
+            Expr::Map(map) => map.keys.iter().chain(&map.values).for_each(|item| self.expression(item)),
+        }
+    }
+
+    fn maybe(&mut self, expression: Option<&Expr<'_>>) {
+        if let Some(expression) = expression {
+            self.expression(expression);
+        }
+    }
+
+    /// What a filter or a test is applied to; one that asks may be given what is undefined.
+    fn operand(&mut self, operand: &Expr<'_>, asks: bool) {
+        match path(operand) {
+            Some(parts) if asks => {
+                let guarded = parts.len();
+                self.note(parts, start(operand), guarded);
+            }
+            _ => self.expression(operand),
+        }
+    }
+
+    fn call(&mut self, called: &Expr<'_>, args: &[CallArg<'_>], span: Span) {
+        match called {
+            Expr::Var(function) if !self.is_own(function.id) => {
+                self.word(WordKind::Function, function.id, span);
+            }
+            Expr::GetAttr(method) => self.expression(&method.expr),
+            other => self.expression(other),
+        }
+        self.args(args);
+    }
+
+    fn args(&mut self, args: &[CallArg<'_>]) {
+        for arg in args {
+            match arg {
+                CallArg::Pos(value)
+                | CallArg::Kwarg(_, value)
+                | CallArg::PosSplat(value)
+                | CallArg::KwargSplat(value) => self.expression(value),
+            }
+        }
+    }
+
+    fn block(&mut self, inside: impl FnOnce(&mut Self)) {
+        self.own.push(Vec::new());
+        inside(self);
+        self.own.pop();
+    }
+
+    fn under(&mut self, known: Vec<Vec<String>>, inside: impl FnOnce(&mut Self)) {
+        let before = self.guards.len();
+        self.guards.extend(known.into_iter().map(as_compared));
+        inside(self);
+        self.guards.truncate(before);
+    }
+
+    fn make(&mut self, name: &str) {
+        if let Some(block) = self.own.last_mut() {
+            block.push(name.to_owned());
+        }
+    }
+
+    fn assign(&mut self, target: &Expr<'_>) {
+        match target {
+            Expr::Var(var) => self.make(var.id),
+            Expr::List(list) => list.items.iter().for_each(|item| self.assign(item)),
+            Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.assign(item)),
+            other => self.expression(other),
+        }
+    }
+
+    fn is_own(&self, name: &str) -> bool {
+        self.own.iter().flatten().any(|own| own == name)
+    }
+
+    fn note(&mut self, parts: Vec<String>, span: Span, asked: usize) {
+        if parts.first().is_some_and(|root| self.is_own(root)) {
+            return;
+        }
+        let compared = as_compared(parts.clone());
+        let known = self.guards.iter().filter(|guard| compared.starts_with(guard)).map(Vec::len).min();
+        let guarded = known.into_iter().chain((asked > 0).then_some(asked)).min().unwrap_or(0);
+        self.names.uses.push(Use { path: parts, at: place(self.source, span), guarded });
+    }
+
+    fn word(&mut self, kind: WordKind, name: &str, span: Span) {
+        self.names.words.push(Word { kind, name: name.to_owned(), at: place(self.source, span) });
+    }
+}
+
+/// Ids are compared with their dashes as underscores.
+fn as_compared(mut parts: Vec<String>) -> Vec<String> {
+    if parts.first().is_some_and(|root| root == "outputs")
+        && let Some(id) = parts.get_mut(1)
+    {
+        *id = folded(id);
+    }
+    parts
+}
+
+/// Where a path begins: the spans of its later parts begin behind that.
+fn start(expression: &Expr<'_>) -> Span {
+    match expression {
+        Expr::GetAttr(attr) => start(&attr.expr),
+        Expr::GetItem(item) => start(&item.expr),
+        other => other.span(),
+    }
+}

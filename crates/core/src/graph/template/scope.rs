@@ -1,0 +1,167 @@
+//! The values that templates and expressions see: `input`, `inputs`, `outputs`, `run`, `task`,
+//! `iteration` and `feedback`.
+//!
+//! A scope is kept and added to; using it costs the same however much is in it. A node that has
+//! not run has no output: `outputs.ID` is undefined, and `outputs.ID is defined` asks. The id is
+//! also found with its dashes as underscores. An output that is written out is its text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::Value;
+use minijinja::value::{Enumerator, Object, Serde};
+use serde_json::Value as Json;
+
+use crate::graph::ids::folded;
+use crate::id::NodeId;
+
+/// What a node gave.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Output {
+    /// The last words of its session, or what it printed.
+    pub text: String,
+    /// What it answered, where it has a schema.
+    pub value: Option<Json>,
+    /// Whether it failed; only seen where the run goes on all the same.
+    pub failed: bool,
+    /// How it ended, in a word.
+    pub status: String,
+}
+
+/// The values that templates and expressions see.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    input: Value,
+    inputs: Value,
+    outputs: Arc<Outputs>,
+    run: Value,
+    task: Option<Value>,
+    iteration: Option<u32>,
+    feedback: Value,
+}
+
+impl Scope {
+    /// What a run was told. An input that was not given, and has no default, is null.
+    pub fn new(input: &str, inputs: &BTreeMap<String, Json>) -> Scope {
+        Scope {
+            input: Value::from(input),
+            inputs: value_of(inputs),
+            outputs: Arc::default(),
+            run: value_of(&BTreeMap::<String, Json>::new()),
+            task: None,
+            iteration: None,
+            feedback: Value::from(""),
+        }
+    }
+
+    /// Facts about the run itself.
+    pub fn set_run(&mut self, run: &Json) {
+        self.run = value_of(run);
+    }
+
+    /// What a node gave; what it gave in an earlier round is forgotten.
+    pub fn set_output(&mut self, node: &NodeId, output: Output) {
+        let output = Value::from_object(Given::from(output));
+        Arc::make_mut(&mut self.outputs).0.insert(folded(node.as_str()), (node.clone(), output));
+    }
+
+    /// A node has no output any more.
+    pub fn forget_output(&mut self, node: &NodeId) {
+        Arc::make_mut(&mut self.outputs).0.remove(&folded(node.as_str()));
+    }
+
+    /// The task of this round; undefined outside of a task loop.
+    pub fn set_task(&mut self, task: Option<&Json>) {
+        self.task = task.map(value_of);
+    }
+
+    /// The round, from 1; undefined outside of loops.
+    pub fn set_iteration(&mut self, iteration: Option<u32>) {
+        self.iteration = iteration;
+    }
+
+    /// What was wrong with the last try; empty where nothing was.
+    pub fn set_feedback(&mut self, feedback: &str) {
+        self.feedback = Value::from(feedback);
+    }
+
+    pub(super) fn value(&self) -> Value {
+        Value::from_object(self.clone())
+    }
+}
+
+impl Object for Scope {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        match key.as_str()? {
+            "input" => Some(self.input.clone()),
+            "inputs" => Some(self.inputs.clone()),
+            "outputs" => Some(Value::from_dyn_object(Arc::clone(&self.outputs))),
+            "run" => Some(self.run.clone()),
+            "task" => self.task.clone(),
+            "iteration" => self.iteration.map(Value::from),
+            "feedback" => Some(self.feedback.clone()),
+            _ => None,
+        }
+    }
+}
+
+fn value_of<T: serde::Serialize>(json: &T) -> Value {
+    Value::from(Serde(json))
+}
+
+/// By the id with its dashes as underscores.
+#[derive(Debug, Clone, Default)]
+struct Outputs(BTreeMap<String, (NodeId, Value)>);
+
+impl Object for Outputs {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let (id, output) = self.0.get(&folded(key.as_str()?))?;
+        let is_its_name = |name: &str| name == id.as_str() || name == folded(id.as_str());
+        key.as_str().is_some_and(is_its_name).then(|| output.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.values().map(|(id, _)| Value::from(id.as_str())).collect())
+    }
+}
+
+#[derive(Debug)]
+struct Given {
+    text: Value,
+    value: Value,
+    failed: bool,
+    status: Value,
+}
+
+impl From<Output> for Given {
+    fn from(output: Output) -> Given {
+        let value = output.value.as_ref().map_or(Value::from(()), value_of);
+        Given {
+            text: Value::from(output.text),
+            value,
+            failed: output.failed,
+            status: Value::from(output.status),
+        }
+    }
+}
+
+impl Object for Given {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        match key.as_str()? {
+            "text" => Some(self.text.clone()),
+            "value" => Some(self.value.clone()),
+            "failed" => Some(Value::from(self.failed)),
+            "status" => Some(self.status.clone()),
+            _ => None,
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(&["text", "value", "failed", "status"])
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.text, f)
+    }
+}

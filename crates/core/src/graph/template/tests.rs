@@ -1,0 +1,297 @@
+//! What templates say, where they go wrong, and which names they use.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::names::{Word, WordKind};
+use super::*;
+use crate::id::NodeId;
+
+fn scope() -> Scope {
+    let inputs = [("area".to_owned(), json!("core")), ("level".to_owned(), json!(3))].into();
+    let mut scope = Scope::new("fix {{ it }}", &inputs);
+    scope.set_run(&json!({ "id": "r1", "branch": "work" }));
+    let plan = Output {
+        text: "a plan".into(),
+        value: Some(json!({ "steps": ["one", "two"] })),
+        failed: false,
+        status: "completed".into(),
+    };
+    scope.set_output(&NodeId::new("plan"), plan);
+    let commit = Output { text: "done".into(), ..Output::default() };
+    scope.set_output(&NodeId::new("skill-commit"), commit);
+    scope
+}
+
+fn rendered(template: &str) -> Result<String, TemplateError> {
+    render(&Template(template.into()), &scope())
+}
+
+fn value(expression: &str) -> Result<serde_json::Value, TemplateError> {
+    evaluate(&Expression(expression.into()), &scope())
+}
+
+fn text_of(template: &str) -> String {
+    rendered(template).unwrap_or_else(|error| panic!("{template}: {error}"))
+}
+
+fn complaint(template: &str) -> String {
+    rendered(template).unwrap_err().to_string()
+}
+
+#[test]
+fn values_are_put_in_once_and_never_read_as_templates() {
+    assert_eq!(text_of("Do: {{ input }}"), "Do: fix {{ it }}");
+    assert_eq!(text_of("{{ inputs.area }}/{{ run.branch }}"), "core/work");
+    assert_eq!(text_of("<{{ '&' }}>"), "<&>");
+    assert_eq!(text_of("plain {braces} stay\n"), "plain {braces} stay\n");
+}
+
+#[test]
+fn an_output_is_its_text_and_has_parts() {
+    assert_eq!(text_of("{{ outputs.plan }}"), "a plan");
+    assert_eq!(text_of("{{ outputs.plan.text }} {{ outputs.plan.status }}"), "a plan completed");
+    assert_eq!(text_of("{{ outputs.plan.value.steps | join(', ') }}"), "one, two");
+    assert_eq!(value("outputs.plan.value.steps | length > 1"), Ok(json!(true)));
+    assert_eq!(value("outputs.plan.failed"), Ok(json!(false)));
+    assert_eq!(value("outputs.plan.value"), Ok(json!({ "steps": ["one", "two"] })));
+}
+
+#[test]
+fn an_id_with_dashes_is_found_both_ways() {
+    assert_eq!(text_of("{{ outputs['skill-commit'].text }}"), "done");
+    assert_eq!(text_of("{{ outputs.skill_commit.text }}"), "done");
+    assert_eq!(text_of("{% for id in outputs %}{{ id }} {% endfor %}"), "plan skill-commit ");
+}
+
+#[test]
+fn what_is_undefined_is_an_error_unless_one_asks() {
+    assert_eq!(complaint("a\n{{ nobody }}"), "`nobody` is undefined (line 2, column 4)");
+    assert_eq!(complaint("{{ outputs.x.text }}"), "`outputs.x` is undefined (line 1, column 11)");
+    assert_eq!(value("nobody").unwrap_err().to_string(), "`nobody` is undefined (line 1, column 1)");
+    assert_eq!(value("outputs.x is defined"), Ok(json!(false)));
+    assert_eq!(text_of("{{ outputs.x | default('none') }}"), "none");
+    assert!(complaint("{{ task.name }}").contains("`task` is undefined"));
+    assert_eq!(text_of("{% if feedback %}no{% endif %}"), "");
+}
+
+#[test]
+fn the_round_and_the_task_are_there_in_loops() {
+    let mut scope = scope();
+    scope.set_iteration(Some(2));
+    scope.set_task(Some(&json!({ "name": "t", "priority": 1 })));
+    scope.set_feedback("red");
+    let text = render(&Template("{{ iteration }} {{ task.name }} {{ feedback }}".into()), &scope);
+    assert_eq!(text, Ok("2 t red".into()));
+    assert_eq!(holds(&Expression("task.priority < 3".into()), &scope), Ok(true));
+}
+
+#[test]
+fn a_mistake_in_a_template_says_where() {
+    let error = rendered("one\ntwo {{ 1 + }}").unwrap_err();
+    assert_eq!(error.at(), Some(At { offset: 15, line: 2, column: 12 }));
+    assert_eq!(error.to_string(), "unexpected end of variable block (line 2, column 12)");
+    assert!(complaint("{% include 'x' %}").contains("unknown statement include"));
+    assert!(complaint("{{ 1 | nope }}").contains("filter nope is unknown"));
+    assert!(complaint("{{ debug() }}").contains("unknown"));
+}
+
+#[test]
+fn tags_alone_on_a_line_leave_no_line_behind() {
+    assert_eq!(text_of("a\n  {% if true %}\nb\n  {% endif %}\nc\n"), "a\nb\nc\n");
+}
+
+#[test]
+fn work_and_text_are_bounded() {
+    let endless = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
+    assert_eq!(rendered(endless), Err(TemplateError::TooMuchWork));
+    let long = "{% for a in range(9999) %}{{ 'x' * 1000 }}{% endfor %}";
+    assert_eq!(rendered(long), Err(TemplateError::TooMuchText { limit: MAX_OUTPUT }));
+    let source = "x{{ 1 }}".repeat(MAX_SOURCE);
+    assert!(matches!(rendered(&source), Err(TemplateError::TooLong { .. })));
+    assert_eq!(text_of("{{ 'a\nb' | indent(99999999999) }}").len(), MAX_INDENT + 3);
+}
+
+#[test]
+fn a_chain_without_end_is_refused_and_not_followed() {
+    let chains = [
+        format!("{{{{ a{} }}}}", ".b".repeat(60_000)),
+        format!("{{{{ {} 1 }}}}", "not ".repeat(50_000)),
+        format!("{{{{ {}1 }}}}", "-".repeat(100_000)),
+        format!("{{{{ 1{} }}}}", "+1".repeat(60_000)),
+        format!("{{{{ {}1{} }}}}", "(".repeat(60_000), ")".repeat(60_000)),
+        format!("{{% if a %}}{}{{% endif %}}", "{% elif a %}".repeat(20_000)),
+        "{% if a %}".repeat(20_000),
+        "{% for a in b %}".repeat(10_000),
+        format!("{{{{ 1{} }}}}", " if 1 else 1".repeat(10_000)),
+    ];
+    for chain in &chains {
+        assert!(rendered(chain).is_err());
+        assert!(names_used(&Template(chain.clone())).is_err());
+    }
+    let just_allowed = format!("{{{{ a{} }}}}", ".b".repeat(MAX_TOKENS / 2 - 2));
+    assert!(names_used(&Template(just_allowed)).is_ok());
+}
+
+fn paths(template: &str) -> Vec<(String, usize)> {
+    let names = names_used(&Template(template.into())).unwrap();
+    names.uses.into_iter().map(|used| (used.path.join("."), used.guarded)).collect()
+}
+
+fn one(path: &str, guarded: usize) -> (String, usize) {
+    (path.to_owned(), guarded)
+}
+
+#[test]
+fn the_names_of_a_template_are_known_without_running_it() {
+    assert_eq!(paths("{{ input }} {{ inputs.area|upper }}"), [one("input", 0), one("inputs.area", 0)]);
+    assert_eq!(paths("{{ outputs['a-b'].value.x[0].y }}"), [one("outputs.a-b.value.x", 0)]);
+    assert_eq!(paths("{{ outputs[input].text }}"), [one("outputs", 0), one("input", 0)]);
+    assert_eq!(
+        paths("{% for t in outputs.a.value %}{{ t.x }}{{ loop.index }}{% endfor %}"),
+        [one("outputs.a.value", 0)]
+    );
+    assert_eq!(
+        paths("{% set x = input %}{{ x }}{% raw %}{{ y }}{% endraw %}{# {{ z }} #}"),
+        [one("input", 0)]
+    );
+}
+
+#[test]
+fn what_asks_first_guards_what_follows() {
+    assert_eq!(
+        paths("{% if outputs.a is defined %}{{ outputs.a.text }}{% endif %}"),
+        [one("outputs.a", 2), one("outputs.a.text", 2)]
+    );
+    assert_eq!(
+        paths("{% if outputs.a is undefined %}{% else %}{{ outputs.a.text }}{% endif %}"),
+        [one("outputs.a", 2), one("outputs.a.text", 2)]
+    );
+    assert_eq!(
+        paths("{{ outputs.a is defined and outputs['a'].failed }}"),
+        [one("outputs.a", 2), one("outputs.a.failed", 2)]
+    );
+    assert_eq!(
+        paths("{{ outputs.a is not defined or outputs.a.failed }}").last(),
+        Some(&one("outputs.a.failed", 2))
+    );
+    assert_eq!(
+        paths("{{ outputs.a is defined or outputs.a.failed }}").last(),
+        Some(&one("outputs.a.failed", 0))
+    );
+    assert_eq!(paths("{{ outputs.a.text | default('') }}"), [one("outputs.a.text", 3)]);
+    assert_eq!(
+        paths("{{ outputs.a.text if outputs.a is defined else input }}"),
+        [one("outputs.a", 2), one("outputs.a.text", 2), one("input", 0)]
+    );
+}
+
+#[test]
+fn the_words_of_a_template_are_known_too() {
+    let names = names_in(&Expression("x | nope is odd and range(3)".into())).unwrap();
+    let words: Vec<(WordKind, &str, usize)> =
+        names.words.iter().map(|Word { kind, name, at }| (*kind, name.as_str(), at.offset)).collect();
+    assert_eq!(
+        words,
+        [(WordKind::Test, "odd", 12), (WordKind::Filter, "nope", 4), (WordKind::Function, "range", 20)]
+    );
+}
+
+#[test]
+fn every_word_in_the_lists_exists_and_no_other() {
+    let asks = |name: &str, kind: &str| value(&format!("'{name}' is {kind}"));
+    for name in WordKind::Filter.known() {
+        assert_eq!(asks(name, "filter"), Ok(json!(true)), "{name}");
+    }
+    for name in WordKind::Test.known() {
+        assert_eq!(asks(name, "test"), Ok(json!(true)), "{name}");
+    }
+    for name in ["safe", "batch", "slice", "format", "pprint", "e"] {
+        assert_eq!(asks(name, "filter"), Ok(json!(false)), "{name}");
+    }
+}
+
+#[test]
+fn what_a_condition_always_is_can_be_told() {
+    let always = |text: &str| constant(&Expression(text.into()));
+    for text in ["true", "1", "not false", "1 < 2", "'a' == 'a'", "input or true"] {
+        assert_eq!(always(text), Some(true), "{text}");
+    }
+    for text in ["false", "0", "''", "false and input", "2 < 1", "none"] {
+        assert_eq!(always(text), Some(false), "{text}");
+    }
+    for text in ["input", "input and true", "outputs.a.failed", "(("] {
+        assert_eq!(always(text), None, "{text}");
+    }
+}
+
+fn any_template() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("{{ ".to_owned()),
+        Just(" }}".to_owned()),
+        Just("{% if ".to_owned()),
+        Just(" %}".to_owned()),
+        Just("{% endif %}".to_owned()),
+        Just("{% for x in ".to_owned()),
+        Just("{% endfor %}".to_owned()),
+        Just("{% set x = ".to_owned()),
+        Just("{% raw %}".to_owned()),
+        Just("outputs.plan".to_owned()),
+        Just("inputs".to_owned()),
+        Just("[1, 'é', {}]".to_owned()),
+        Just("'\\u00".to_owned()),
+        Just(" | ".to_owned()),
+        Just(" ** 9999".to_owned()),
+        Just("[-5:99:-1]".to_owned()),
+        prop::sample::select([FILTERS_AND_SIGNS, &["tojson"]].concat()).prop_map(str::to_owned),
+        any::<String>(),
+    ];
+    prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
+}
+
+const FILTERS_AND_SIGNS: &[&str] = &[
+    "|join",
+    "|indent(99)",
+    "|replace('a','b')",
+    "|map",
+    "|sort",
+    "|round(400)",
+    "|zip(1)",
+    "|sum",
+    "(",
+    ")",
+    ".",
+    "~",
+    "*",
+    "//0",
+    "%0",
+    " is ",
+    " not ",
+    " in ",
+    ",",
+    "=",
+];
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_template_panic(text in any_template()) {
+        let _ = rendered(&text);
+        let _ = value(&text);
+        let _ = names_used(&Template(text.clone()));
+        let _ = names_in(&Expression(text.clone()));
+        let _ = constant(&Expression(text));
+    }
+
+    #[test]
+    fn a_value_comes_out_as_it_went_in(text in any::<String>()) {
+        let scope = Scope::new(&text, &Default::default());
+        prop_assert_eq!(render(&Template("{{ input }}".into()), &scope), Ok(text));
+    }
+
+    #[test]
+    fn what_is_rendered_was_found_to_be_well_formed(text in any_template()) {
+        if rendered(&text).is_ok() {
+            prop_assert!(names_used(&Template(text)).is_ok());
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The most that a run of a workflow can take: turns of agents, and what the budget lets it spend.
+//!
+//! Sessions × loops × retries × branches; of two ways the longer. A loop without a bound has no
+//! worst case, unless a budget of turns ends it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::template::constant;
+use super::walk::MAX_DEPTH;
+use super::workflow::{Act, Budget, Step, Workflow};
+use crate::id::NodeId;
+
+/// Other workflows by name, with their graphs where these are known.
+pub type Others = BTreeMap<String, Option<Workflow>>;
+
+/// The most that a run can take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Worst {
+    /// Turns of agents.
+    pub turns: Bound,
+    /// What else ends it.
+    pub budget: Budget,
+}
+
+/// How many at most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bound {
+    /// So many.
+    AtMost(u64),
+    /// Any number.
+    Without {
+        /// The node that has no bound.
+        node: NodeId,
+        /// Why.
+        why: Unbounded,
+    },
+}
+
+/// Why a node has no bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unbounded {
+    /// A loop has no `max`.
+    Loop,
+    /// Turns have no `max`.
+    Turns,
+    /// What this workflow does is not known.
+    Workflow(String),
+}
+
+/// The most that a run of a workflow can take.
+pub fn worst(workflow: &Workflow, others: &Others) -> Worst {
+    Worst { turns: whole(workflow, others, 0), budget: workflow.budget }
+}
+
+/// How deep workflows are followed into each other; the check refuses as much.
+const FOLLOWED: usize = super::check::MAX_CALLS + 1;
+
+fn whole(workflow: &Workflow, others: &Others, calls: usize) -> Bound {
+    let turns = Walk { others, calls }.sequence(&workflow.body, 0);
+    turns.capped(workflow.budget.turns)
+}
+
+struct Walk<'o> {
+    others: &'o Others,
+    calls: usize,
+}
+
+impl Walk<'_> {
+    fn sequence(&self, body: &[Step], depth: usize) -> Bound {
+        body.iter().fold(Bound::AtMost(0), |sum, step| sum.and(self.step(step, depth)))
+    }
+
+    fn step(&self, step: &Step, depth: usize) -> Bound {
+        if depth > MAX_DEPTH || step.when.as_ref().and_then(constant) == Some(false) {
+            return Bound::AtMost(0);
+        }
+        let tries = 1 + u64::from(step.retry.times);
+        self.act(step, depth).times(tries).capped(step.budget.turns)
+    }
+
+    fn act(&self, step: &Step, depth: usize) -> Bound {
+        let inside = |body: &[Step]| self.sequence(body, depth + 1);
+        match &step.act {
+            Act::Session(session) => match session.turns.as_ref().map(|turns| turns.max) {
+                None => Bound::AtMost(1),
+                Some(0) => Bound::without(step, Unbounded::Turns),
+                Some(max) => Bound::AtMost(max.into()),
+            },
+            // A review and what mends it, each time, and a last review.
+            Act::Review { max_cycles, .. } => Bound::AtMost(2 * u64::from(*max_cycles) + 1),
+            Act::If { condition, then, otherwise } => match constant(condition) {
+                Some(true) => inside(then),
+                Some(false) => inside(otherwise),
+                None => inside(then).or(inside(otherwise)),
+            },
+            Act::Loop { until, max, body } => {
+                let ends_at_once = until.iter().any(|until| constant(until) == Some(true));
+                rounds(step, if ends_at_once { 1 } else { *max }, inside(body))
+            }
+            Act::CriteriaLoop { max, body, .. } => rounds(step, *max, inside(body)),
+            Act::TaskLoop { max, before_each, body, .. } => {
+                rounds(step, *max, inside(before_each).and(inside(body)))
+            }
+            Act::Parallel { branches, .. } => {
+                let branches = branches.iter().map(|branch| inside(&branch.body));
+                branches.fold(Bound::AtMost(0), Bound::and)
+            }
+            Act::Workflow { name, .. } => self.call(step, name),
+            Act::Shell { .. }
+            | Act::Check { .. }
+            | Act::Ask { .. }
+            | Act::Wait(_)
+            | Act::Land { .. }
+            | Act::PullRequest { .. }
+            | Act::ClearContext => Bound::AtMost(0),
+        }
+    }
+
+    fn call(&self, step: &Step, name: &str) -> Bound {
+        let unknown = || Bound::without(step, Unbounded::Workflow(name.to_owned()));
+        match self.others.get(name) {
+            Some(Some(workflow)) if self.calls < FOLLOWED => {
+                match whole(workflow, self.others, self.calls + 1) {
+                    // The node of another workflow means nothing here.
+                    Bound::Without { .. } => unknown(),
+                    bound => bound,
+                }
+            }
+            _ => unknown(),
+        }
+    }
+}
+
+fn rounds(step: &Step, max: u32, round: Bound) -> Bound {
+    match (max, round) {
+        (_, Bound::AtMost(0)) => Bound::AtMost(0),
+        (_, without @ Bound::Without { .. }) => without,
+        (0, Bound::AtMost(_)) => Bound::without(step, Unbounded::Loop),
+        (max, round) => round.times(max.into()),
+    }
+}
+
+impl Bound {
+    fn without(step: &Step, why: Unbounded) -> Bound {
+        Bound::Without { node: step.id.clone(), why }
+    }
+
+    fn and(self, other: Bound) -> Bound {
+        match (self, other) {
+            (Bound::AtMost(one), Bound::AtMost(other)) => Bound::AtMost(one.saturating_add(other)),
+            (without @ Bound::Without { .. }, _) | (_, without) => without,
+        }
+    }
+
+    fn or(self, other: Bound) -> Bound {
+        match (self, other) {
+            (Bound::AtMost(one), Bound::AtMost(other)) => Bound::AtMost(one.max(other)),
+            (without @ Bound::Without { .. }, _) | (_, without) => without,
+        }
+    }
+
+    fn times(self, times: u64) -> Bound {
+        match self {
+            Bound::AtMost(turns) => Bound::AtMost(turns.saturating_mul(times)),
+            without @ Bound::Without { .. } => without,
+        }
+    }
+
+    fn capped(self, budget: Option<u32>) -> Bound {
+        match (self, budget) {
+            (bound, None) => bound,
+            (Bound::AtMost(turns), Some(budget)) => Bound::AtMost(turns.min(budget.into())),
+            (Bound::Without { .. }, Some(budget)) => Bound::AtMost(budget.into()),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::AtMost(0) => f.write_str("no turns"),
+            Bound::AtMost(1) => f.write_str("at most 1 turn"),
+            Bound::AtMost(turns) => write!(f, "at most {turns} turns"),
+            Bound::Without { node, why } => match why {
+                Unbounded::Loop => write!(f, "without bound: loop \"{node}\" has no max"),
+                Unbounded::Turns => write!(f, "without bound: the turns of \"{node}\" have no max"),
+                Unbounded::Workflow(name) => {
+                    write!(f, "without bound: workflow {name:?} of \"{node}\" has none that is known")
+                }
+            },
+        }
+    }
+}
+
+/// `at most 47 turns, $5.00 and 4 h`.
+impl fmt::Display for Worst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.turns)?;
+        let Budget { tokens, cost_usd, time_ms, .. } = self.budget;
+        let limits = [
+            cost_usd.map(|cost| format!("${cost:.2}")),
+            tokens.map(|tokens| format!("{tokens} tokens")),
+            time_ms.map(|ms| format!("{} min", ms.div_ceil(60_000))),
+        ];
+        let limits: Vec<String> = limits.into_iter().flatten().collect();
+        if limits.is_empty() { Ok(()) } else { write!(f, "; the budget ends it at {}", limits.join(" or ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::builder::{
+        Builder, Rounds, check_all, criteria_loop, prompt, review, task_loop, turns, workflow,
+    };
+    use std::time::Duration;
+
+    fn said(builder: Builder) -> String {
+        worst(&builder.end().unwrap(), &Others::new()).to_string()
+    }
+
+    #[test]
+    fn sessions_loops_retries_and_branches_multiply() {
+        let builder = Builder::new("w")
+            .start(prompt("a").turns(turns(15)))
+            .loop_(Rounds::until("input").max(5), |round| {
+                round.then(prompt("b").retry(1, Duration::ZERO)).then(check_all())
+            })
+            .parallel(|lanes| {
+                lanes
+                    .branch("x", |b| b.then(prompt("x")))
+                    .branch("y", |b| b.then(prompt("y")).then(prompt("z")))
+            })
+            .if_("input", |b| b.then(prompt("1")).then(prompt("2")), |b| b.then(prompt("3")))
+            .then(review(None, 3))
+            .then(task_loop().max(10).each(|task| task.then(prompt("t"))));
+        assert_eq!(said(builder), "at most 47 turns");
+    }
+
+    #[test]
+    fn a_loop_without_max_has_no_worst_case() {
+        let endless = || criteria_loop("DONE").each(|round| round.then(prompt("a"))).id("yolo");
+        assert_eq!(said(Builder::new("w").start(endless())), "without bound: loop \"yolo\" has no max");
+        let turns = prompt("a").turns(turns(0)).id("build");
+        assert_eq!(said(Builder::new("w").start(turns)), "without bound: the turns of \"build\" have no max");
+        let capped = endless().budget(Budget { turns: Some(9), ..Budget::default() });
+        assert_eq!(said(Builder::new("w").start(capped)), "at most 9 turns");
+        let silent = criteria_loop("DONE").each(|round| round.then(check_all()));
+        assert_eq!(said(Builder::new("w").start(silent)), "no turns");
+    }
+
+    #[test]
+    fn another_workflow_counts_as_what_it_is() {
+        let inner = Builder::new("inner").start(prompt("a").turns(turns(4))).end().unwrap();
+        let outer = Builder::new("outer").start(workflow("inner").retry(1, Duration::ZERO)).end().unwrap();
+        let others = Others::from([("inner".to_owned(), Some(inner))]);
+        assert_eq!(worst(&outer, &others).to_string(), "at most 8 turns");
+        assert!(worst(&outer, &Others::new()).to_string().starts_with("without bound: workflow"));
+    }
+
+    #[test]
+    fn workflows_that_run_each_other_come_to_an_end_here() {
+        let run = |name: &str, other: &str| Builder::new(name).start(workflow(other)).end().unwrap();
+        let others =
+            Others::from([("a".to_owned(), Some(run("a", "b"))), ("b".to_owned(), Some(run("b", "a")))]);
+        assert!(matches!(worst(&run("a", "b"), &others).turns, Bound::Without { .. }));
+    }
+
+    #[test]
+    fn the_budget_is_told() {
+        let budget = Budget { cost_usd: Some(5.0), time_ms: Some(7_200_000), turns: Some(40), tokens: None };
+        let builder = Builder::new("w").start(prompt("a").turns(turns(0))).budget(budget);
+        assert_eq!(said(builder), "at most 40 turns; the budget ends it at $5.00 or 120 min");
+    }
+
+    #[test]
+    fn what_cannot_happen_does_not_count() {
+        let builder = Builder::new("w").start(prompt("a").when("false")).if_(
+            "false",
+            |b| b.then(prompt("b").turns(turns(9))),
+            |b| b.then(prompt("c")),
+        );
+        assert_eq!(said(builder), "at most 1 turn");
+    }
+
+    /// Choices of a run, one after the other; then always the first.
+    struct Luck(std::vec::IntoIter<u8>);
+
+    impl Luck {
+        fn up_to(&mut self, most: u32) -> u32 {
+            u32::from(self.0.next().unwrap_or(0)) % (most + 1)
+        }
+    }
+
+    /// Turns of one way through a sequence. What has no bound goes round seven times.
+    fn turns_of(body: &[Step], luck: &mut Luck) -> u64 {
+        body.iter().map(|step| turns_of_step(step, luck)).sum()
+    }
+
+    fn turns_of_step(step: &Step, luck: &mut Luck) -> u64 {
+        let runs = step.when.as_ref().is_none_or(|when| constant(when).unwrap_or(luck.up_to(1) == 1));
+        if !runs {
+            return 0;
+        }
+        let tries = 1 + luck.up_to(step.retry.times);
+        let turns: u64 = (0..tries).map(|_| turns_of_act(&step.act, luck)).sum();
+        turns.min(step.budget.turns.map_or(u64::MAX, u64::from))
+    }
+
+    fn turns_of_act(act: &Act, luck: &mut Luck) -> u64 {
+        let rounds = |max: u32, luck: &mut Luck| 1 + luck.up_to(if max == 0 { 6 } else { max - 1 });
+        match act {
+            Act::Session(session) => match &session.turns {
+                None => 1,
+                Some(turns) => rounds(turns.max, luck).into(),
+            },
+            Act::Review { max_cycles, .. } => 1 + 2 * u64::from(luck.up_to(*max_cycles)),
+            Act::If { condition, then, otherwise } => {
+                let holds = constant(condition).unwrap_or(luck.up_to(1) == 1);
+                turns_of(if holds { then } else { otherwise }, luck)
+            }
+            Act::Loop { until, max, body } => {
+                let is_once = until.iter().any(|until| constant(until) == Some(true));
+                let rounds = if is_once { 1 } else { rounds(*max, luck) };
+                (0..rounds).map(|_| turns_of(body, luck)).sum()
+            }
+            Act::CriteriaLoop { max, .. } | Act::TaskLoop { max, .. } => {
+                let rounds = rounds(*max, luck);
+                let once = |luck: &mut Luck| {
+                    act.blocks().iter().map(|block| turns_of(block.body, luck)).sum::<u64>()
+                };
+                (0..rounds).map(|_| once(luck)).sum()
+            }
+            Act::Parallel { .. } => act.blocks().iter().map(|block| turns_of(block.body, luck)).sum(),
+            _ => 0,
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_way_through_takes_more_turns_than_the_worst(
+            workflow in crate::graph::random::any_workflow(),
+            luck in proptest::collection::vec(proptest::num::u8::ANY, 0..300),
+        ) {
+            let others = Others::from([("other".to_owned(), Some(Workflow { body: Vec::new(), ..workflow.clone() }))]);
+            let taken = turns_of(&workflow.body, &mut Luck(luck.into_iter()));
+            let taken = taken.min(workflow.budget.turns.map_or(u64::MAX, u64::from));
+            match worst(&workflow, &others).turns {
+                Bound::AtMost(most) => proptest::prop_assert!(taken <= most, "{taken} > {most}"),
+                Bound::Without { .. } => {}
+            }
+        }
+    }
+}
