@@ -33,6 +33,10 @@ pub struct Launch {
     /// Standard error into the same file as standard output (checks), or its own.
     #[serde(default)]
     pub merge_stderr: bool,
+    /// Bytes on standard output after which the child is killed; without one it may print for
+    /// ever.
+    #[serde(default)]
+    pub output_max: Option<u64>,
 }
 
 /// `exit.json`: renamed into place once nothing is left below the host.
@@ -49,6 +53,9 @@ pub struct Exit {
     /// Why the child could not be started, if so.
     #[serde(default)]
     pub spawn_error: Option<String>,
+    /// The child printed more than it may and was killed; what is kept of it is cut there.
+    #[serde(default)]
+    pub too_much_output: bool,
 }
 
 /// Why a host ended its child.

@@ -15,7 +15,14 @@ use rustix::process::Signal;
 use windlass_core::launch::{EndedBy, Exit, LAUNCH_VERSION, files};
 
 fn exited(code: i32) -> Exit {
-    Exit { v: LAUNCH_VERSION, code: Some(code), signal: None, ended_by: None, spawn_error: None }
+    Exit {
+        v: LAUNCH_VERSION,
+        code: Some(code),
+        signal: None,
+        ended_by: None,
+        spawn_error: None,
+        too_much_output: false,
+    }
 }
 
 fn killed(signal: i32) -> Exit {
@@ -159,6 +166,22 @@ fn a_stopped_child_past_its_deadline_ends_without_the_grace() {
     let mut folder = shell("kill -STOP $$");
     folder.launch.deadline_ms = Some(100);
     assert_eq!(folder.run_host(), Exit { ended_by: Some(EndedBy::Deadline), ..killed(15) });
+}
+
+#[test]
+fn a_child_that_prints_more_than_it_may_is_killed_and_what_it_printed_is_cut() {
+    let mut folder = shell("trap '' TERM; (exec setsid yes) & exec yes");
+    folder.launch.output_max = Some(100_000);
+    assert_eq!(folder.run_host(), Exit { too_much_output: true, ..killed(9) });
+    assert_eq!(folder.read(files::STDOUT).len(), 100_000);
+}
+
+#[test]
+fn a_child_that_prints_as_much_as_it_may_ends_by_itself() {
+    let mut folder = shell("head -c 100000 /dev/zero; sleep 0.2; echo >&2");
+    folder.launch.output_max = Some(100_000);
+    assert_eq!(folder.run_host(), exited(0));
+    assert_eq!(folder.read(files::STDOUT).len(), 100_000);
 }
 
 #[test]

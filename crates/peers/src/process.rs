@@ -392,6 +392,7 @@ mod tests {
             deadline_ms: None,
             grace_ms: 1,
             merge_stderr: false,
+            output_max: None,
         };
         let crash = [
             ("WINDLASS_CRASH_AT".to_owned(), "host:1".to_owned()),

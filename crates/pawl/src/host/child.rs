@@ -18,10 +18,14 @@ use windlass_core::launch::{EndedBy, Launch};
 use super::folder::Streams;
 use super::signals::{Signals, Wake, unblock_all};
 
+/// How often the output of a child that may not print for ever is looked at.
+const OUTPUT_EVERY: Duration = Duration::from_millis(50);
+
 /// How a child ended.
 pub(super) struct Ending {
     pub(super) status: WaitStatus,
     pub(super) ended_by: Option<EndedBy>,
+    pub(super) too_much_output: bool,
 }
 
 /// Starts the child in a session of its own, with the environment of the launch and nothing else.
@@ -60,24 +64,36 @@ fn be_born(host: Pid) -> io::Result<()> {
     unblock_all()
 }
 
-/// Waits for the child's end and brings it about when asked to or when its time is over.
-pub(super) fn watch(child: Pid, launch: &Launch, born: Instant, signals: &Signals) -> io::Result<Ending> {
+/// Waits for the child's end and brings it about when asked to, when its time is over or when it
+/// has `printed` too much.
+pub(super) fn watch(
+    child: Pid,
+    launch: &Launch,
+    born: Instant,
+    signals: &Signals,
+    printed: &dyn Fn() -> u64,
+) -> io::Result<Ending> {
     let mut watch = Watch {
         child,
         grace: Duration::from_millis(launch.grace_ms),
         timer: launch.deadline_ms.and_then(|ms| born.checked_add(Duration::from_millis(ms))),
         ended_by: None,
         requests: 0,
+        output_max: launch.output_max,
+        too_much_output: false,
     };
     loop {
         if let Some(status) = reap(child)? {
-            return Ok(Ending { status, ended_by: watch.ended_by });
+            let Watch { ended_by, too_much_output, .. } = watch;
+            return Ok(Ending { status, ended_by, too_much_output });
         }
-        let left = watch.timer.map(|timer| timer.saturating_duration_since(Instant::now()));
-        match signals.wait(left)? {
+        if watch.output_max.is_some_and(|max| printed() > max) {
+            watch.printed_too_much();
+        }
+        match signals.wait(watch.patience())? {
             Wake::Terminate => watch.asked(),
-            Wake::Timeout => watch.time_is_over(),
-            Wake::Look => {}
+            Wake::Timeout if watch.is_due() => watch.time_is_over(),
+            Wake::Timeout | Wake::Look => {}
         }
     }
 }
@@ -100,9 +116,32 @@ struct Watch {
     timer: Option<Instant>,
     ended_by: Option<EndedBy>,
     requests: u32,
+    /// What it may print; nothing once it was killed for it.
+    output_max: Option<u64>,
+    too_much_output: bool,
 }
 
 impl Watch {
+    /// How long nothing needs to be looked at.
+    fn patience(&self) -> Option<Duration> {
+        let left = self.timer.map(|timer| timer.saturating_duration_since(Instant::now()));
+        match self.output_max {
+            Some(_) => Some(left.map_or(OUTPUT_EVERY, |left| left.min(OUTPUT_EVERY))),
+            None => left,
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.timer.is_some_and(|timer| timer <= Instant::now())
+    }
+
+    /// Without grace: whoever fills the disk would use it to go on.
+    fn printed_too_much(&mut self) {
+        self.too_much_output = true;
+        self.output_max = None;
+        self.kill();
+    }
+
     fn asked(&mut self) {
         self.requests += 1;
         if self.requests > 1 {

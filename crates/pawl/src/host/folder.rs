@@ -103,6 +103,16 @@ impl Folder {
             .map_err(|error| format!("{name} could not be opened: {error}"))
     }
 
+    /// Bytes the child has printed.
+    pub(super) fn printed(&self) -> u64 {
+        std::fs::metadata(self.file(files::STDOUT)).map_or(0, |meta| meta.len())
+    }
+
+    /// Keeps that many bytes of what the child printed, and gives the disk back the rest.
+    pub(super) fn cut_output(&self, max: u64) -> io::Result<()> {
+        private().write(true).open(self.file(files::STDOUT))?.set_len(max)
+    }
+
     /// Leaves the mark that the child may have done something. It is on disk before the child is.
     pub(super) fn mark_started(&self) -> io::Result<()> {
         private().create_new(true).write(true).open(self.file(files::STARTED))?;

@@ -88,10 +88,16 @@ fn keep_child(folder: &Folder, signals: &Signals, crash: &CrashPoints) -> io::Re
         Err(why) => return Ok(not_started(why)),
     };
     crash.pass(Point::Spawned);
-    let ending = child::watch(child, &launch, Instant::now(), signals)?;
+    let printed = || folder.printed();
+    let ending = child::watch(child, &launch, Instant::now(), signals, &printed)?;
     crash.pass(Point::Ended);
     if !sweep::sweep(&launch.cookie, signals)? {
         complain("something below the child could not be killed");
+    }
+    if ending.too_much_output
+        && let Some(max) = launch.output_max
+    {
+        folder.cut_output(max)?;
     }
     Ok(ended(&ending))
 }
@@ -107,7 +113,14 @@ fn start(folder: &Folder, launch: &Launch, crash: &CrashPoints) -> io::Result<Re
 }
 
 fn not_started(why: String) -> Exit {
-    Exit { v: LAUNCH_VERSION, code: None, signal: None, ended_by: None, spawn_error: Some(why) }
+    Exit {
+        v: LAUNCH_VERSION,
+        code: None,
+        signal: None,
+        ended_by: None,
+        spawn_error: Some(why),
+        too_much_output: false,
+    }
 }
 
 fn ended(ending: &Ending) -> Exit {
@@ -117,6 +130,7 @@ fn ended(ending: &Ending) -> Exit {
         signal: ending.status.terminating_signal(),
         ended_by: ending.ended_by,
         spawn_error: None,
+        too_much_output: ending.too_much_output,
     }
 }
 

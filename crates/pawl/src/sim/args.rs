@@ -14,6 +14,8 @@ pub(super) struct Flags {
     pub(super) permission_mode: Option<String>,
     pub(super) mcp_config: Vec<String>,
     pub(super) plugin_dirs: Vec<String>,
+    /// The file of what is added to the system prompt.
+    pub(super) system_file: Option<String>,
     /// Report hook calls in the stream.
     pub(super) hook_events: bool,
     /// No hooks at all.
@@ -36,6 +38,7 @@ const ONE: &[&str] = &[
     "--permission-prompt-tool",
     "--system-prompt",
     "--append-system-prompt",
+    "--append-system-prompt-file",
     "--agent",
     "--agents",
     "--json-schema",
@@ -134,6 +137,7 @@ impl Flags {
             "--model" => self.model = Some(value),
             "--permission-mode" => self.permission_mode = Some(value),
             "--mcp-config" => self.mcp_config.push(value),
+            "--append-system-prompt-file" => self.system_file = Some(value),
             "--plugin-dir" => self.plugin_dirs.push(value),
             _ => {}
         }

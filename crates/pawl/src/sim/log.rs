@@ -20,6 +20,9 @@ pub(super) struct Request {
     pub(super) turn: u32,
     /// Byte for byte.
     pub(super) prompt: String,
+    /// What was added to the system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) system: Option<String>,
 }
 
 /// The log, if one is kept.
@@ -67,6 +70,7 @@ mod tests {
             resumed: false,
             turn: 1,
             prompt: prompt.clone(),
+            system: None,
         };
         log.append(&request).unwrap();
         log.append(&Request { session: "other".into(), ..request.clone() }).unwrap();

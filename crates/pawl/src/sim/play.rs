@@ -195,6 +195,7 @@ impl<'a> Player<'a> {
             resumed: self.flags.resume.is_some(),
             turn: self.turn,
             prompt: self.words.prompt.clone(),
+            system: self.flags.system_file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()),
         };
         self.log
             .append(&request)

@@ -42,8 +42,15 @@ fn the_log_holds_the_prompt_byte_for_byte() {
     let rehearsal = rehearsal.env("WINDLASS_ITERATION", "3").env("WINDLASS_ATTEMPT", "2");
     rehearsal.play();
     let session = "s-1".to_owned();
-    let expected =
-        Request { iteration: 3, attempt: 2, session, resumed: false, turn: 1, prompt: prompt.to_owned() };
+    let expected = Request {
+        iteration: 3,
+        attempt: 2,
+        session,
+        resumed: false,
+        turn: 1,
+        prompt: prompt.to_owned(),
+        system: None,
+    };
     assert_eq!(rehearsal.requests(), [expected]);
 }
 

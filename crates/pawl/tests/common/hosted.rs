@@ -40,6 +40,7 @@ pub(crate) fn program(argv: &[&str]) -> Folder {
         deadline_ms: None,
         grace_ms: 60_000,
         merge_stderr: false,
+        output_max: None,
     };
     Folder { dir, launch }
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::chain;
+use crate::error::RunError;
 use windlass_core::event::Event;
 use windlass_core::id::EffectId;
 use windlass_core::launch::{EndedBy, Exit, LAUNCH_VERSION, Launch, files as names};
@@ -18,10 +18,12 @@ use windlass_peers::files;
 use windlass_peers::process::start_host;
 use windlass_peers::tail::TailEvent;
 
-use super::Ground;
+use super::{Ground, Unstarted};
 
 /// How much of a check's output goes into the next prompt.
 const OUTPUT_TAIL: u64 = 6_000;
+/// What a check may print before it is taken for one that never ends.
+const OUTPUT_MAX_MB: u64 = 64;
 /// How often a check that was cut off is begun anew.
 const TRIES: u32 = 5;
 
@@ -29,12 +31,20 @@ const TRIES: u32 = 5;
 pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId) {
     let mut results = Vec::new();
     for (place, check) in ground.spec.checks.iter().enumerate() {
-        results.push(run(&ground, &effect, place, check).await);
+        match run(&ground, &effect, place, check).await {
+            Ok(result) => results.push(result),
+            Err(error) => return ground.give_up(error).await,
+        }
     }
     ground.report(Event::ChecksFinished { effect, results }).await;
 }
 
-async fn run(ground: &Ground, effect: &EffectId, place: usize, check: &Check) -> CheckResult {
+async fn run(
+    ground: &Ground,
+    effect: &EffectId,
+    place: usize,
+    check: &Check,
+) -> Result<CheckResult, RunError> {
     for attempt in 1..=TRIES {
         let dir = ground.child_dir(effect).join(format!("{}-{attempt}", place + 1));
         let exit = match child_state(&dir) {
@@ -42,26 +52,27 @@ async fn run(ground: &Ground, effect: &EffectId, place: usize, check: &Check) ->
             ChildState::Lost => None,
             ChildState::NotStarted | ChildState::Running { .. } => match one_try(ground, &dir, check).await {
                 Ok(exit) => exit,
-                Err(what) => return result(check, false, what, String::new()),
+                Err(Unstarted::NoRoom(error)) => return Err(error),
+                Err(Unstarted::Failed(what)) => return Ok(result(check, false, what, String::new())),
             },
         };
         if let Some(exit) = exit {
             // It held the environment, and with it perhaps keys.
             let _ = std::fs::remove_file(dir.join(names::LAUNCH));
             let output = files::read_tail(&dir.join(names::STDOUT), OUTPUT_TAIL);
-            return result(check, exit.code == Some(0), how(&exit), output);
+            return Ok(result(check, exit.code == Some(0), how(&exit), output));
         }
     }
-    result(check, false, format!("cut off {TRIES} times"), String::new())
+    Ok(result(check, false, format!("cut off {TRIES} times"), String::new()))
 }
 
 /// One try: its exit, or nothing when its host died.
-async fn one_try(ground: &Ground, dir: &Path, check: &Check) -> Result<Option<Exit>, String> {
+async fn one_try(ground: &Ground, dir: &Path, check: &Check) -> Result<Option<Exit>, Unstarted> {
     let cookie = ground.cookie(&ground.child_name(dir).unwrap_or_default());
     let host = match child_state(dir) {
         ChildState::NotStarted => Some(
             start_host(&ground.exe, dir, &launch(ground, cookie.clone(), check), &ground.home.crash_env())
-                .map_err(|error| chain(&error))?,
+                .map_err(|error| Unstarted::of(&error, dir))?,
         ),
         _ => None,
     };
@@ -86,10 +97,14 @@ fn launch(ground: &Ground, cookie: String, check: &Check) -> Launch {
         deadline_ms: Some(ground.spec.limits.check_ms),
         grace_ms: ground.spec.limits.grace_ms,
         merge_stderr: true,
+        output_max: Some(OUTPUT_MAX_MB << 20),
     }
 }
 
 fn how(exit: &Exit) -> String {
+    if exit.too_much_output {
+        return format!("printed more than {OUTPUT_MAX_MB} MB and was ended");
+    }
     match (exit.ended_by, exit.code, exit.signal) {
         (Some(EndedBy::Deadline), ..) => "timed out".to_owned(),
         (Some(EndedBy::Request), ..) => "stopped".to_owned(),
