@@ -5,17 +5,21 @@
 //! - [`plugin`]: `.claude-plugin/plugin.json` and the names of MCP servers.
 //! - [`tracker`]: the Markdown file of a loop, and the marks an agent leaves in it.
 //! - [`loop_state`]: the state file of the ralph-loop plugin.
+//! - [`entity`]: commands, skills and agents, in the formats of every provider.
+//! - [`tasks`]: `tasks.json`, read as agents write it and changed without touching the rest.
 //! - [`settings`]: layers of TOML, environment and flags, with the source of each value.
 //!
 //! Nothing here reads a file, an environment or a clock: text comes in, values and
 //! diagnostics go out. All of it is hostile input, so no text makes a function here panic.
 
 pub mod diagnostic;
+pub mod entity;
 mod findings;
 mod json;
 pub mod loop_state;
 pub mod plugin;
 pub mod settings;
+pub mod tasks;
 pub mod tracker;
 mod words;
 pub mod workflow;

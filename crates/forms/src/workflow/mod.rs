@@ -1,8 +1,11 @@
 //! Workflows as people write them.
 //!
-//! So far the `workflow.json` of a plugin ([`parse_workflow_json`]) and its prompt template
-//! ([`apply_template`]). Compiling one into a node is the runtime's.
+//! - [`document`]: a workflow document, in YAML or JSON.
+//! - [`parse_workflow_json`]: the `workflow.json` of a plugin, and [`apply_template`] its prompt.
+//!
+//! Compiling the latter into a node is the runtime's.
 
+pub mod document;
 mod fields;
 mod json;
 mod plugin_ref;

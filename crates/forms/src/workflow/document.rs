@@ -1,0 +1,150 @@
+//! Workflow documents: a graph as people write it, in YAML or JSON.
+//!
+//! [`read`] finds every mistake of form in one pass, each with its place; [`read_for_check`] also
+//! gives the graph of a document whose mistakes leave it known, so that `core`'s checks find the
+//! others at the same time, and [`Document::report`] puts both together. [`print()`] writes a graph that
+//! no person wrote, [`schema`] is for editors, [`starter`] for a first document.
+//!
+//! Templates and conditions are kept as they stand: what they mean is `core::graph`'s.
+
+mod act;
+mod form;
+mod ids;
+mod inner;
+mod keys;
+mod places;
+mod print;
+mod scalar;
+mod slip;
+mod starter;
+mod step;
+#[cfg(test)]
+mod tests;
+mod top;
+mod tree;
+mod value;
+mod yaml;
+
+use std::borrow::Cow;
+
+use windlass_core::graph::check::{self, Finding};
+use windlass_core::graph::ids::name_nodes;
+use windlass_core::graph::workflow::Workflow;
+use windlass_core::id::NodeId;
+
+use crate::diagnostic::{Diagnostic, Severity};
+use form::Form;
+use places::Places;
+pub use print::print;
+pub use starter::starter;
+
+/// The most bytes of a document.
+pub const MOST_BYTES: usize = 1024 * 1024;
+
+/// A workflow with the places of all that is in it.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// What it says.
+    pub workflow: Workflow,
+    text: String,
+    file: String,
+    places: Places,
+}
+
+/// Reads a document. There is one unless there is an error.
+pub fn read(text: &str, file_name: &str) -> (Option<Document>, Vec<Diagnostic>) {
+    let (document, diagnostics) = read_for_check(text, file_name);
+    let has_errors = diagnostics.iter().any(Diagnostic::is_error);
+    (document.filter(|_| !has_errors), diagnostics)
+}
+
+/// Reads a document, and gives it even with mistakes in it where they leave no doubt about the
+/// graph. To look for further mistakes, never to be run.
+pub fn read_for_check(text: &str, file_name: &str) -> (Option<Document>, Vec<Diagnostic>) {
+    if text.len() > MOST_BYTES {
+        let message = format!("the document has {} bytes, where {MOST_BYTES} are allowed", text.len());
+        let hint = Some("split it into several workflows".to_owned());
+        let refused = Diagnostic::new(Severity::Error, &message).in_file(Some(file_name)).hint(hint);
+        return (None, vec![refused]);
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let tree = tree::read(text);
+    let mut form = Form::new(text, file_name, tree.open);
+    for broken in tree.broken {
+        form.error(broken.at, &broken.message, broken.hint.map(str::to_owned));
+    }
+    let workflow = top::workflow(&mut form, &tree.root);
+    let workflow = workflow.filter(|_| !form.is_lost);
+    let (top, nodes) = (std::mem::take(&mut form.here), std::mem::take(&mut form.nodes));
+    let document = workflow.map(|mut workflow| {
+        name_nodes(&mut workflow.body);
+        let places = Places::new(top, &workflow.body, nodes);
+        Document { workflow, text: text.to_owned(), file: file_name.to_owned(), places }
+    });
+    (document, form.finish())
+}
+
+/// The JSON Schema of the language, for editors.
+pub fn schema() -> &'static str {
+    include_str!("document/schema.json")
+}
+
+impl Document {
+    /// The text it was read from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The byte at which a field stands: of a node, or of the workflow itself. A field is named by
+    /// its path (`loop.until`) or by the end of it (`until`); without such a field it is the node.
+    pub fn place(&self, node: Option<&NodeId>, field: &str) -> usize {
+        self.places.find(node, field)
+    }
+
+    /// The byte that stands behind a line and a column of a text, both from 1, as that text
+    /// became the value of a field.
+    pub fn place_inside(&self, node: Option<&NodeId>, field: &str, line: usize, column: usize) -> usize {
+        let at = self.place(node, field);
+        inner::find(&self.text, at, line, column).unwrap_or(at)
+    }
+
+    /// What a check found, with its place.
+    pub fn diagnose(&self, finding: &Finding) -> Diagnostic {
+        let severity = match finding.severity {
+            check::Severity::Error => Severity::Error,
+            check::Severity::Warning => Severity::Warning,
+        };
+        Diagnostic::new(severity, &finding.text)
+            .in_file(Some(&self.file))
+            .at(&self.text, self.place_of(finding))
+            .hint(finding.hint.clone())
+    }
+
+    /// Everything that is wrong, in the order of the text: what reading said, and what checks
+    /// found besides. Where reading found a mistake, what follows from it is left out.
+    pub fn report(&self, said: Vec<Diagnostic>, findings: &[Finding]) -> Vec<Diagnostic> {
+        let is_news = |finding: &&Finding| !self.places.is_doubtful(finding.node.as_ref(), finding.field);
+        let found = findings.iter().filter(is_news).map(|finding| self.diagnose(finding));
+        let mut all: Vec<Diagnostic> = said.into_iter().chain(found).collect();
+        // What has no place is about what is not shown.
+        all.sort_by_key(|diagnostic| {
+            diagnostic.place.as_ref().map_or((usize::MAX, 0), |place| (place.line, place.column))
+        });
+        all
+    }
+
+    fn place_of(&self, finding: &Finding) -> usize {
+        let node = finding.node.as_ref();
+        let field = match &finding.key {
+            Some(key) => Cow::Owned(format!("{}.{key}", finding.field)),
+            None => Cow::Borrowed(finding.field),
+        };
+        match finding.at {
+            Some(at) => {
+                let (line, column) = (usize::try_from(at.line), usize::try_from(at.column));
+                self.place_inside(node, &field, line.unwrap_or(1), column.unwrap_or(1))
+            }
+            None => self.place(node, &field),
+        }
+    }
+}

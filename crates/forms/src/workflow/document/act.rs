@@ -1,0 +1,305 @@
+//! Reads what each node does.
+
+use std::collections::BTreeMap;
+
+use windlass_core::graph::ids::is_id;
+use windlass_core::graph::workflow::{
+    Act, Branch, Expression, Join, Session, Source, Template, Turns, Until,
+};
+use windlass_core::looping::MarkerMatch;
+
+use super::form::{Form, Map, join};
+use super::keys::{CRITERIA_LOOP, LAND, LOOP, PARALLEL, PULL_REQUEST, REVIEW, TASK_LOOP, TURNS, WAIT};
+use super::scalar;
+use super::step::{Said, steps};
+use crate::json::{Node, Value};
+use crate::settings::words::MODES;
+use crate::words::{Words, quoted};
+
+/// Turns of a session that has several, where nothing is said.
+const TURNS_MAX: u32 = 15;
+/// Rounds of a task loop, where nothing is said.
+const TASKS_MAX: u32 = 100;
+/// Rejections after which a person is asked, where nothing is said.
+const CYCLES_MAX: u32 = 3;
+
+pub(super) const JOINS: Words<Join> =
+    Words(&[("all", Join::All), ("any", Join::Any), ("first_success", Join::FirstSuccess)]);
+
+pub(super) const MATCHES: Words<MarkerMatch> = Words(&[
+    ("line", MarkerMatch::Line),
+    ("last_line", MarkerMatch::LastLine),
+    ("anywhere", MarkerMatch::Anywhere),
+]);
+
+/// Reads what a node does.
+pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
+    let (path, node) = (said.act, said.node);
+    match path {
+        "prompt" | "agent" | "skill" | "command" => session(form, map, said),
+        "shell" => {
+            let command = form.template(path, node);
+            let idempotent = form.take(map, "idempotent", Form::flag).unwrap_or_default();
+            Some(Act::Shell { command: command?, idempotent })
+        }
+        "check" => check(form, path, node),
+        "if" => {
+            let condition = form.expression(path, node);
+            let then = form.need(map, "then", steps);
+            let otherwise = form.take(map, "else", steps).unwrap_or_default();
+            Some(Act::If { condition: condition?, then: then?, otherwise })
+        }
+        "loop" => looping(form, map, path, node),
+        "task_loop" => task_loop(form, map, path, node),
+        "criteria_loop" => criteria_loop(form, map, path, node),
+        "parallel" => parallel(form, map, path, node),
+        "workflow" => {
+            let name = form.one_line(path, node);
+            let inputs = form.take(map, "with", with).unwrap_or_default();
+            Some(Act::Workflow { name: name?, inputs })
+        }
+        "ask" => ask(form, map, path, node),
+        "wait" => wait(form, path, node).map(Act::Wait),
+        "review" => review(form, path, node),
+        "land" => {
+            let map = options(form, path, node, LAND)?;
+            Some(Act::Land { target: form.take(&map, "target", Form::template) })
+        }
+        "pull_request" => {
+            let map = form.map(path, node, PULL_REQUEST)?;
+            let title = form.need(&map, "title", Form::template);
+            let body = form.take(&map, "body", Form::template);
+            Some(Act::PullRequest { title: title?, body })
+        }
+        _ => clear_context(form, path, node),
+    }
+}
+
+/// A mapping of which nothing must be said; `true` is all of it by default.
+fn options<'n>(
+    form: &mut Form<'_>,
+    path: &str,
+    node: &'n Node,
+    known: &'static [&'static str],
+) -> Option<Map<'n>> {
+    if node.value == Value::Boolean(true) {
+        return Some(Map::empty(node.at, path));
+    }
+    if matches!(node.value, Value::Object(_)) {
+        return form.map(path, node, known);
+    }
+    let known: Vec<String> = known.iter().map(|key| format!("`{key}`")).collect();
+    let hint = Some(format!("a mapping may have {}", known.join(", ")));
+    form.wrong_with(path, "`true` or a mapping", node, hint);
+    None
+}
+
+fn session(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
+    let (path, node) = (said.act, said.node);
+    let turns = form.take(map, "turns", turns);
+    let schema = form.take(map, "schema", |form, path, node| {
+        form.any_map(path, node)?;
+        Some(scalar::to_json(node))
+    });
+    // Whether there is a value decides what other nodes may ask for.
+    form.is_lost |= schema.is_none() && map.get("schema").is_some();
+    let source = match path {
+        "prompt" => Source::Prompt { prompt: form.template(path, node)? },
+        "agent" => {
+            let name = form.one_line(path, node);
+            let prompt = form.need(map, "prompt", Form::template);
+            Source::Agent { name: name?, prompt: prompt? }
+        }
+        _ => {
+            let name = form.one_line(path, node);
+            let args = form.take(map, "args", |form, path, node| form.word_of_any_kind(path, node));
+            let (name, args) = (name?, args.map(Template));
+            if path == "skill" { Source::Skill { name, args } } else { Source::Command { name, args } }
+        }
+    };
+    Some(Act::Session(Session { source, turns, schema }))
+}
+
+fn turns(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Turns> {
+    let map = match &node.value {
+        Value::Number(_) => Map::empty(node.at, path),
+        _ => form.map(path, node, TURNS)?,
+    };
+    let max = match &node.value {
+        Value::Number(_) => form.count(path, node),
+        _ => form.take(&map, "max", Form::count),
+    };
+    Some(Turns {
+        max: max.unwrap_or(TURNS_MAX),
+        mode: form.take(&map, "mode", |form, path, node| form.word(path, node, &MODES)).unwrap_or_default(),
+        marker: form.take(&map, "marker", Form::one_line),
+        marker_match: form
+            .take(&map, "match", |form, path, node| form.word(path, node, &MATCHES))
+            .unwrap_or_default(),
+        promise: form.take(&map, "promise", Form::text),
+        continue_message: form.take(&map, "continue", Form::text),
+        tracker: form.take(&map, "tracker", Form::text),
+        stuck_after: form.take(&map, "stuck_after", Form::count),
+    })
+}
+
+fn check(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
+    if let Value::Text(name) = &node.value {
+        let names = if name == "all" { Vec::new() } else { vec![form.one_line(path, node)?] };
+        return Some(Act::Check { names });
+    }
+    let items = form.list(path, "`all` or a list of names", node)?;
+    let mut names = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        form.mark(&format!("{path}.{index}"), item.at, item.at);
+        names.extend(form.one_line(&format!("{path}[{index}]"), item));
+    }
+    // No name would mean all of them.
+    (!names.is_empty()).then_some(Act::Check { names })
+}
+
+fn looping(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
+    let said = form.map(path, node, LOOP);
+    let (until, max) = said.map_or_else(Default::default, |said| {
+        let until = form.take(&said, "until", conditions).unwrap_or_default();
+        (until, form.take(&said, "max", Form::count).unwrap_or_default())
+    });
+    let body = form.need(map, "do", steps);
+    Some(Act::Loop { until, max, body: body? })
+}
+
+/// One condition, or several of which one is enough.
+fn conditions(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Expression>> {
+    if !matches!(node.value, Value::List(_)) {
+        return Some(vec![form.expression(path, node)?]);
+    }
+    let items = form.list(path, "a condition or a list of them", node)?;
+    let mut conditions = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        form.mark(&format!("{path}.{index}"), item.at, item.at);
+        conditions.extend(form.expression(&format!("{path}[{index}]"), item));
+    }
+    Some(conditions)
+}
+
+fn task_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
+    let said = options(form, path, node, TASK_LOOP);
+    let before_each = form.take(map, "before_each", steps).unwrap_or_default();
+    let body = form.need(map, "do", steps);
+    let said = said?;
+    Some(Act::TaskLoop {
+        path: form.take(&said, "path", Form::template),
+        until: form.take(&said, "until", Form::expression),
+        select: form.take(&said, "select", Form::expression),
+        max: form.take(&said, "max", Form::count).unwrap_or(TASKS_MAX),
+        before_each,
+        body: body?,
+    })
+}
+
+fn criteria_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
+    let (signal, max) = match form.map(path, node, CRITERIA_LOOP) {
+        Some(said) => {
+            let signal = form.need(&said, "signal", Form::one_line);
+            (signal, form.take(&said, "max", Form::count).unwrap_or_default())
+        }
+        None => (None, 0),
+    };
+    let body = form.need(map, "do", steps);
+    Some(Act::CriteriaLoop { signal: signal?, max, body: body? })
+}
+
+fn parallel(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
+    let said = options(form, path, node, PARALLEL);
+    let branches = form.need(map, "branches", branches);
+    let said = said?;
+    let join = form.take(&said, "join", |form, path, node| form.word(path, node, &JOINS));
+    Some(Act::Parallel {
+        limit: form.take(&said, "limit", Form::count).unwrap_or_default(),
+        join: join.unwrap_or_default(),
+        branches: branches?,
+    })
+}
+
+fn branches(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Branch>> {
+    if matches!(node.value, Value::List(_)) {
+        let hint = Some("give each branch a name: `docs: [ … ]`".to_owned());
+        form.wrong_with(path, "a mapping", node, hint);
+        return None;
+    }
+    let map = form.any_map(path, node)?;
+    if map.members.is_empty() && !form.is_open(map.at) {
+        form.error(map.at, &format!("`{path}` is empty"), None);
+        return None;
+    }
+    let mut branches = Vec::new();
+    for member in &map.members {
+        let name = member.key.as_str();
+        if !is_id(name) {
+            let hint = Some("letters from a to z, digits, `-` and `_`".to_owned());
+            form.error(member.key_at, &format!("{} cannot be the name of a branch", quoted(name)), hint);
+        }
+        match steps(form, &join(path, name), &member.node) {
+            Some(body) => branches.push(Branch { name: name.to_owned(), body }),
+            None => form.is_lost = true,
+        }
+    }
+    Some(branches)
+}
+
+fn with(form: &mut Form<'_>, path: &str, node: &Node) -> Option<BTreeMap<String, Template>> {
+    let mut inputs = BTreeMap::new();
+    for member in &form.any_map(path, node)?.members {
+        let value = form.word_of_any_kind(&join(path, &member.key), &member.node);
+        inputs.extend(value.map(|value| (member.key.clone(), Template(value))));
+    }
+    Some(inputs)
+}
+
+fn ask(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
+    let question = form.template(path, node);
+    let choices = form.take(map, "choices", choices).unwrap_or_default();
+    let default = form.take(map, "default", |form, path, node| form.word_of_any_kind(path, node));
+    let is_choice = default.as_ref().is_none_or(|default| choices.is_empty() || choices.contains(default));
+    if let (false, Some(member)) = (is_choice, map.get("default")) {
+        let listed: Vec<String> = choices.iter().map(|choice| quoted(choice)).collect();
+        form.error(member.node.at, &format!("`default` must be one of {}", listed.join(", ")), None);
+    }
+    Some(Act::Ask { question: question?, choices, default })
+}
+
+fn choices(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<String>> {
+    let mut choices = Vec::new();
+    for (index, item) in form.list(path, "a list of answers", node)?.iter().enumerate() {
+        choices.extend(form.word_of_any_kind(&format!("{path}[{index}]"), item));
+    }
+    Some(choices)
+}
+
+fn wait(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Until> {
+    if !matches!(node.value, Value::Object(_)) {
+        return Some(Until::Elapsed { ms: form.time(path, node)? });
+    }
+    let map = form.map(path, node, WAIT)?;
+    let name = form.need(&map, "event", Form::one_line);
+    let timeout_ms = form.take(&map, "timeout", Form::time);
+    Some(Until::Event { name: name?, timeout_ms })
+}
+
+fn review(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
+    let map = options(form, path, node, REVIEW)?;
+    Some(Act::Review {
+        agent: form.take(&map, "agent", Form::one_line),
+        max_cycles: form.take(&map, "max_cycles", Form::count).unwrap_or(CYCLES_MAX),
+        threshold: form.take(&map, "threshold", |form, path, node| form.amount(path, node, 1.0)),
+    })
+}
+
+fn clear_context(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
+    if node.value == Value::Boolean(true) {
+        return Some(Act::ClearContext);
+    }
+    let hint = Some("leave the node out where it is not wanted".to_owned());
+    form.wrong_with(path, "`true`", node, hint);
+    None
+}

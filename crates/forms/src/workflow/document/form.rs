@@ -1,0 +1,213 @@
+//! Takes mappings out of a document, notes what is wrong in them, and remembers where each value
+//! stands.
+//!
+//! Each function gives `None` after noting an error, so that reading goes on and finds the next.
+//! Single values are [`value`](super::value)'s.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::ids::Chosen;
+use super::keys::{Keys, called_here, is_note, is_slip_for};
+use super::places::{Field, Spot};
+use crate::diagnostic::Diagnostic;
+use crate::findings::Findings;
+use crate::json::{Member, Node, Value};
+use crate::words::{did_you_mean, quoted};
+
+/// After this many mistakes nothing is looked up for a hint that nobody sees.
+const FLOOD: usize = 100;
+
+/// A document being read.
+pub(super) struct Form<'a> {
+    text: &'a str,
+    findings: Findings<'a>,
+    mistakes: usize,
+    /// Where values begin whose end nobody knows.
+    open: BTreeSet<usize>,
+    /// The ids that somebody chose.
+    pub(super) chosen: Chosen,
+    /// The nodes so far, in the order of the text.
+    pub(super) nodes: Vec<Spot>,
+    /// Whether there are more than there may be.
+    pub(super) is_full: bool,
+    /// How many blocks are around what is read now.
+    pub(super) depth: usize,
+    /// The node that is read now.
+    pub(super) here: Spot,
+    /// Something is missing without which the graph is not the one that was meant.
+    pub(super) is_lost: bool,
+}
+
+/// A mapping, each key once.
+pub(super) struct Map<'n> {
+    /// Where it begins.
+    pub(super) at: usize,
+    path: String,
+    pub(super) members: Vec<&'n Member>,
+}
+
+impl<'n> Map<'n> {
+    pub(super) fn empty(at: usize, path: &str) -> Map<'n> {
+        Map { at, path: path.to_owned(), members: Vec::new() }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&'n Member> {
+        self.members.iter().find(|member| member.key == key).copied()
+    }
+}
+
+impl<'a> Form<'a> {
+    pub(super) fn new(text: &'a str, file: &'a str, open: BTreeSet<usize>) -> Form<'a> {
+        Form {
+            text,
+            findings: Findings::in_text(text, Some(file)),
+            mistakes: 0,
+            open,
+            chosen: Chosen::default(),
+            nodes: Vec::new(),
+            is_full: false,
+            depth: 0,
+            here: Spot::default(),
+            is_lost: false,
+        }
+    }
+
+    pub(super) fn error(&mut self, at: usize, message: &str, hint: Option<String>) {
+        self.mistakes += 1;
+        self.here.mistakes.push(at);
+        self.findings.error(at, message, hint);
+    }
+
+    pub(super) fn finish(self) -> Vec<Diagnostic> {
+        self.findings.finish()
+    }
+
+    pub(super) fn wrong(&mut self, path: &str, wanted: &str, node: &Node) {
+        let hint = matches!(node.value, Value::Null).then(|| "leave the key out instead".to_owned());
+        self.wrong_with(path, wanted, node, hint);
+    }
+
+    pub(super) fn wrong_with(&mut self, path: &str, wanted: &str, node: &Node, hint: Option<String>) {
+        self.error(node.at, &format!("`{path}` must be {wanted}, found {}", kind(&node.value)), hint);
+    }
+
+    /// A mapping with these keys and no others.
+    pub(super) fn map<'n>(&mut self, path: &str, node: &'n Node, known: Keys) -> Option<Map<'n>> {
+        let map = self.any_map(path, node)?;
+        for member in map.members.iter().filter(|member| !known.contains(&member.key.as_str())) {
+            self.unknown(path, member, known);
+        }
+        Some(map)
+    }
+
+    /// A mapping whose keys are somebody's names.
+    pub(super) fn any_map<'n>(&mut self, path: &str, node: &'n Node) -> Option<Map<'n>> {
+        let Value::Object(members) = &node.value else {
+            self.wrong(path, "a mapping", node);
+            return None;
+        };
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        let mut map = Map::empty(node.at, path);
+        for member in members.iter().filter(|member| !is_note(&member.key)) {
+            let key = join(path, &member.key);
+            if let Some(first) = seen.get(member.key.as_str()) {
+                let hint =
+                    self.line(*first).map(|line| format!("the first one is in line {line}: remove one"));
+                self.error(member.key_at, &format!("{} is given twice", quoted(&key)), hint);
+                continue;
+            }
+            seen.insert(&member.key, member.key_at);
+            self.mark(&key, member.key_at, member.node.at);
+            map.members.push(member);
+        }
+        Some(map)
+    }
+
+    /// Whether there are more mistakes than anybody is shown.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.mistakes >= FLOOD
+    }
+
+    /// Remembers where a field stands.
+    pub(super) fn mark(&mut self, path: &str, key_at: usize, at: usize) {
+        self.here.fields.push(Field { path: path.into(), key_at, at });
+    }
+
+    /// The line of a byte, for a hint.
+    pub(super) fn line(&self, at: usize) -> Option<usize> {
+        let before = self.text.get(..at).filter(|_| !self.is_flooded())?;
+        Some(before.matches('\n').count() + 1)
+    }
+
+    pub(super) fn unknown(&mut self, path: &str, member: &Member, known: &[&str]) {
+        let key = quoted(&join(path, &member.key));
+        let hint = if self.is_flooded() { None } else { meant(&member.key, known) };
+        self.error(member.key_at, &format!("unknown key {key}"), hint);
+    }
+
+    /// What a key says, if it is there.
+    pub(super) fn take<'n, T>(
+        &mut self,
+        map: &Map<'n>,
+        key: &str,
+        read: impl FnOnce(&mut Self, &str, &'n Node) -> Option<T>,
+    ) -> Option<T> {
+        let member = map.get(key)?;
+        read(self, &join(&map.path, key), &member.node)
+    }
+
+    /// What a key says that must be there.
+    pub(super) fn need<'n, T>(
+        &mut self,
+        map: &Map<'n>,
+        key: &str,
+        read: impl FnOnce(&mut Self, &str, &'n Node) -> Option<T>,
+    ) -> Option<T> {
+        if map.get(key).is_none() {
+            self.missing(map, key);
+        }
+        self.take(map, key, read)
+    }
+
+    /// Says that a key is missing, unless it may stand in what could not be read, or is there
+    /// with a slip in it.
+    fn missing(&mut self, map: &Map<'_>, key: &str) {
+        let is_there = |member: &&Member| is_slip_for(&member.key, key);
+        if self.is_open(map.at) || !self.is_flooded() && map.members.iter().any(is_there) {
+            return;
+        }
+        let path = join(&map.path, key);
+        self.error(map.at, &format!("the key `{path}` is missing"), None);
+    }
+
+    /// Whether the end of what begins here was never reached.
+    pub(super) fn is_open(&self, at: usize) -> bool {
+        self.open.contains(&at)
+    }
+}
+
+/// What somebody meant who wrote a key that is not there.
+fn meant(key: &str, known: &[&str]) -> Option<String> {
+    match called_here(key, known) {
+        Some(here) => Some(format!("it is called `{here}` here")),
+        None if key == "<<" => Some("write the keys out".to_owned()),
+        None => did_you_mean(key, known.iter().copied()),
+    }
+}
+
+/// What a value is called in a message.
+pub(super) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Boolean(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::Text(_) => "text",
+        Value::List(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+/// The path of a field.
+pub(super) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}

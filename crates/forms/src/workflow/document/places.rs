@@ -1,0 +1,129 @@
+//! Where the nodes of a document and their fields stand.
+
+use std::collections::HashMap;
+
+use windlass_core::graph::workflow::Step;
+use windlass_core::id::NodeId;
+
+/// A field of a node, or a field of one of these.
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    /// `loop`, `loop.until`, `loop.until.1`.
+    pub(super) path: Box<str>,
+    /// Where its key stands.
+    pub(super) key_at: usize,
+    /// Where its value begins.
+    pub(super) at: usize,
+}
+
+/// A node, or what stands around all of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spot {
+    /// Where it begins.
+    pub(super) at: usize,
+    /// Where its fields stand.
+    pub(super) fields: Vec<Field>,
+    /// Where something is wrong in it.
+    pub(super) mistakes: Vec<usize>,
+}
+
+/// Where everything stands.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Places {
+    top: Spot,
+    nodes: HashMap<NodeId, Spot>,
+}
+
+impl Spot {
+    /// Which of its own fields stands at a byte, or before it.
+    fn field_at(&self, at: usize) -> Option<&str> {
+        let own = self.fields.iter().filter(|field| !field.path.contains('.') && field.key_at <= at);
+        own.max_by_key(|field| field.key_at).map(|field| &*field.path)
+    }
+}
+
+impl Places {
+    /// Puts together nodes and places, both in the order of the text.
+    pub(super) fn new(top: Spot, body: &[Step], spots: Vec<Spot>) -> Places {
+        let mut nodes = HashMap::with_capacity(spots.len());
+        name(body, &mut spots.into_iter(), &mut nodes);
+        Places { top, nodes }
+    }
+
+    fn spot(&self, node: Option<&NodeId>) -> &Spot {
+        node.and_then(|id| self.nodes.get(id)).unwrap_or(&self.top)
+    }
+
+    /// Whether something is wrong in a field, so that more would follow from it.
+    pub(super) fn is_doubtful(&self, node: Option<&NodeId>, field: &str) -> bool {
+        let spot = self.spot(node);
+        let own = field.split('.').next();
+        spot.mistakes.iter().any(|at| spot.field_at(*at) == own)
+    }
+
+    /// Where a field stands; its node where there is no such field, the beginning where there is
+    /// no such node. A field is named by its path (`loop.until`) or by the end of it (`until`).
+    pub(super) fn find(&self, node: Option<&NodeId>, field: &str) -> usize {
+        let spot = self.spot(node);
+        let by_path = |path: &str| spot.fields.iter().find(|field| *field.path == *path);
+        let by_end = |path: &str| spot.fields.iter().find(|field| ends_with(&field.path, path));
+        let found = by_path(field).or_else(|| by_end(field)).or_else(|| {
+            let (outer, _) = field.rsplit_once('.')?;
+            by_path(outer).or_else(|| by_end(outer))
+        });
+        found.map_or(spot.at, |field| field.at)
+    }
+}
+
+fn name(body: &[Step], spots: &mut impl Iterator<Item = Spot>, nodes: &mut HashMap<NodeId, Spot>) {
+    for step in body {
+        let Some(spot) = spots.next() else { return };
+        nodes.insert(step.id.clone(), spot);
+        for block in step.act.blocks() {
+            name(block.body, spots, nodes);
+        }
+    }
+}
+
+fn ends_with(path: &str, field: &str) -> bool {
+    path.strip_suffix(field).is_some_and(|before| before.ends_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spot(at: usize, fields: &[(&str, usize)], mistakes: &[usize]) -> Spot {
+        let field = |(path, at): &(&str, usize)| Field { path: (*path).into(), key_at: at - 2, at: *at };
+        Spot { at, fields: fields.iter().map(field).collect(), mistakes: mistakes.into() }
+    }
+
+    fn places() -> (Places, NodeId) {
+        let id = NodeId::new("a");
+        let fields = [("loop", 20), ("loop.max", 28), ("loop.until", 36), ("with", 50), ("skill", 60)];
+        let nodes = HashMap::from([(id.clone(), spot(10, &fields, &[37, 48]))]);
+        (Places { top: spot(0, &[("name", 6)], &[]), nodes }, id)
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_path_by_its_end_and_by_what_it_is_in() {
+        let (places, id) = places();
+        let rows =
+            [("loop", 20), ("loop.until", 36), ("until", 36), ("with.area", 50), ("nil", 10), ("", 10)];
+        for (field, at) in rows {
+            assert_eq!(places.find(Some(&id), field), at, "{field}");
+        }
+        assert_eq!(places.find(None, "name"), 6);
+        assert_eq!(places.find(Some(&NodeId::new("b")), "x"), 0);
+    }
+
+    #[test]
+    fn a_mistake_casts_doubt_on_the_field_it_is_in() {
+        let (places, id) = places();
+        let rows = [("loop", true), ("loop.max", true), ("with.area", true), ("skill", false), ("id", false)];
+        for (field, is_doubtful) in rows {
+            assert_eq!(places.is_doubtful(Some(&id), field), is_doubtful, "{field}");
+        }
+        assert!(!places.is_doubtful(None, "name"));
+    }
+}

@@ -1,0 +1,205 @@
+//! Writes a workflow as a document. What is as it would be anyway is left out.
+
+use windlass_core::graph::workflow::{
+    Act, Budget, Input, Join, OnFailure, Retry, Session, Settings, Source, Step, Turns, Until, Workflow,
+};
+use windlass_core::looping::{MarkerMatch, Mode};
+
+use super::act::{JOINS, MATCHES};
+use super::step::ON_FAILURE;
+use super::top::INPUT_KINDS;
+use super::yaml::{Out, write};
+
+/// The keys of a mapping, as far as there is something to say.
+#[derive(Default)]
+struct Keys(Vec<(String, Out)>);
+
+impl Keys {
+    fn add(mut self, key: &str, out: impl Into<Option<Out>>) -> Keys {
+        self.0.extend(out.into().map(|out| (key.to_owned(), out)));
+        self
+    }
+
+    fn text(self, key: &str, text: Option<&String>) -> Keys {
+        self.add(key, text.map(Out::text))
+    }
+
+    fn plain(self, key: &str, value: Option<impl ToString>) -> Keys {
+        self.add(key, value.map(Out::plain))
+    }
+
+    fn time(self, key: &str, ms: Option<u64>) -> Keys {
+        self.add(key, ms.map(|ms| Out::text(duration(ms))))
+    }
+
+    fn nodes(self, key: &str, body: &[Step]) -> Keys {
+        let nodes = body.iter().map(node).collect();
+        self.add(key, (!body.is_empty()).then_some(Out::List(nodes)))
+    }
+
+    fn map(self) -> Out {
+        Out::Map(self.0)
+    }
+
+    /// Only where there is something to say.
+    fn some(self) -> Option<Out> {
+        (!self.0.is_empty()).then_some(Out::Map(self.0))
+    }
+}
+
+fn keys() -> Keys {
+    Keys::default()
+}
+
+/// Writes a workflow as YAML that is read as the same workflow.
+pub fn print(workflow: &Workflow) -> String {
+    let Workflow { name, description, inputs, settings, budget, plugins, checks, body } = workflow;
+    let inputs = inputs.iter().map(|given| (given.name.clone(), input(given))).collect();
+    let checks = checks.iter().map(|(name, command)| (name.clone(), Out::text(command))).collect();
+    let top = keys()
+        .add("name", Out::text(name))
+        .text("description", description.as_ref())
+        .add("inputs", Keys(inputs).some())
+        .add("settings", how(keys(), settings).some())
+        .add("budget", spend(budget))
+        .add("plugins", (!plugins.is_empty()).then(|| Out::texts(plugins)))
+        .add("checks", Keys(checks).some())
+        .nodes("nodes", body);
+    write(&top.map())
+}
+
+fn input(input: &Input) -> Out {
+    let choices = input.choices.iter().map(Out::json).collect();
+    keys()
+        .add("type", Out::text(INPUT_KINDS.word(input.kind)))
+        .text("description", input.description.as_ref())
+        .plain("required", input.required.then_some(true))
+        .add("default", input.default.as_ref().map(Out::json))
+        .add("choices", (!input.choices.is_empty()).then_some(Out::List(choices)))
+        .map()
+}
+
+fn how(keys: Keys, settings: &Settings) -> Keys {
+    keys.text("driver", settings.driver.as_ref())
+        .text("model", settings.model.as_ref())
+        .add("isolation", settings.isolation.map(|isolation| Out::text(isolation.word())))
+        .time("timeout", settings.timeout_ms)
+}
+
+fn spend(budget: &Budget) -> Option<Out> {
+    keys()
+        .plain("turns", budget.turns)
+        .plain("tokens", budget.tokens)
+        .plain("cost", budget.cost_usd)
+        .time("time", budget.time_ms)
+        .some()
+}
+
+fn node(step: &Step) -> Out {
+    let Step { id, act, when, settings, retry, budget, on_failure } = step;
+    let said = act_of(keys().add("id", Out::text(id.as_str())), act);
+    let said = said.text("when", when.as_ref().map(|when| &when.0));
+    let tries = (*retry != Retry::default())
+        .then(|| keys().plain("times", Some(retry.times)).time("delay", Some(retry.delay_ms)).map());
+    let fails = (*on_failure != OnFailure::default()).then(|| Out::text(ON_FAILURE.word(*on_failure)));
+    how(said, settings).add("retry", tries).add("budget", spend(budget)).add("on_failure", fails).map()
+}
+
+fn act_of(said: Keys, act: &Act) -> Keys {
+    match act {
+        Act::Session(session) => session_of(said, session),
+        Act::Shell { command, idempotent } => {
+            said.text("shell", Some(&command.0)).plain("idempotent", idempotent.then_some(true))
+        }
+        Act::Check { names } if names.is_empty() => said.add("check", Out::text("all")),
+        Act::Check { names } => said.add("check", Out::texts(names)),
+        Act::If { condition, then, otherwise } => {
+            said.text("if", Some(&condition.0)).nodes("then", then).nodes("else", otherwise)
+        }
+        Act::Loop { until, max, body } => {
+            let until = Out::texts(until.iter().map(|until| &until.0)).filled();
+            said.add("loop", keys().add("until", until).plain("max", Some(max)).map()).nodes("do", body)
+        }
+        Act::TaskLoop { path, until, select, max, before_each, body } => {
+            let how = keys()
+                .text("path", path.as_ref().map(|path| &path.0))
+                .text("until", until.as_ref().map(|until| &until.0))
+                .text("select", select.as_ref().map(|select| &select.0))
+                .plain("max", Some(max));
+            said.add("task_loop", how.map()).nodes("before_each", before_each).nodes("do", body)
+        }
+        Act::CriteriaLoop { signal, max, body } => {
+            let how = keys().text("signal", Some(signal)).plain("max", Some(max));
+            said.add("criteria_loop", how.map()).nodes("do", body)
+        }
+        Act::Parallel { limit, join, branches } => {
+            let join = (*join != Join::default()).then(|| Out::text(JOINS.word(*join)));
+            let how = keys().plain("limit", (*limit > 0).then_some(limit)).add("join", join);
+            let bodies = branches.iter().fold(keys(), |all, branch| all.nodes(&branch.name, &branch.body));
+            said.add("parallel", how.map()).add("branches", bodies.map())
+        }
+        Act::Workflow { name, inputs } => {
+            let told = inputs.iter().map(|(name, value)| (name.clone(), Out::text(&value.0))).collect();
+            said.text("workflow", Some(name)).add("with", Keys(told).some())
+        }
+        Act::Ask { question, choices, default } => said
+            .text("ask", Some(&question.0))
+            .add("choices", Out::texts(choices).filled())
+            .text("default", default.as_ref()),
+        Act::Wait(Until::Elapsed { ms }) => said.time("wait", Some(*ms)),
+        Act::Wait(Until::Event { name, timeout_ms }) => {
+            said.add("wait", keys().text("event", Some(name)).time("timeout", *timeout_ms).map())
+        }
+        Act::Review { agent, max_cycles, threshold } => {
+            let how = keys().text("agent", agent.as_ref()).plain("max_cycles", Some(max_cycles));
+            said.add("review", how.plain("threshold", *threshold).map())
+        }
+        Act::Land { target } => {
+            said.add("land", keys().text("target", target.as_ref().map(|target| &target.0)).map())
+        }
+        Act::PullRequest { title, body } => {
+            let how = keys().text("title", Some(&title.0)).text("body", body.as_ref().map(|body| &body.0));
+            said.add("pull_request", how.map())
+        }
+        Act::ClearContext => said.plain("clear_context", Some(true)),
+    }
+}
+
+fn session_of(said: Keys, session: &Session) -> Keys {
+    let said = match &session.source {
+        Source::Prompt { prompt } => said.text("prompt", Some(&prompt.0)),
+        Source::Agent { name, prompt } => said.text("agent", Some(name)).text("prompt", Some(&prompt.0)),
+        Source::Skill { name, args } => {
+            said.text("skill", Some(name)).text("args", args.as_ref().map(|args| &args.0))
+        }
+        Source::Command { name, args } => {
+            said.text("command", Some(name)).text("args", args.as_ref().map(|args| &args.0))
+        }
+    };
+    said.add("turns", session.turns.as_ref().map(turns_of))
+        .add("schema", session.schema.as_ref().map(Out::json))
+}
+
+fn turns_of(turns: &Turns) -> Out {
+    let mode = (turns.mode != Mode::default()).then(|| Out::text(turns.mode.word()));
+    let is_usual = turns.marker_match == MarkerMatch::default();
+    keys()
+        .plain("max", Some(turns.max))
+        .add("mode", mode)
+        .text("marker", turns.marker.as_ref())
+        .add("match", (!is_usual).then(|| Out::text(MATCHES.word(turns.marker_match))))
+        .text("promise", turns.promise.as_ref())
+        .text("continue", turns.continue_message.as_ref())
+        .text("tracker", turns.tracker.as_ref())
+        .plain("stuck_after", turns.stuck_after)
+        .map()
+}
+
+/// A duration in the largest unit that says it whole.
+fn duration(ms: u64) -> String {
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    match units.iter().find(|(size, _)| ms > 0 && ms.is_multiple_of(*size)) {
+        Some((size, unit)) => format!("{}{unit}", ms / size),
+        None => format!("{ms}ms"),
+    }
+}

@@ -1,0 +1,112 @@
+//! What an unquoted word of YAML means (the core schema of YAML 1.2), and values as JSON.
+
+use serde_json::{Map, Number};
+
+use crate::json::{Node, Value};
+
+/// What an unquoted text means. Infinity and not-a-number stay text: JSON has no such numbers.
+pub(super) fn plain(text: String) -> Value {
+    match text.as_str() {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Boolean(true),
+        "false" | "False" | "FALSE" => Value::Boolean(false),
+        number if is_number(number) => Value::Number(text),
+        _ => Value::Text(text),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if let Some(digits) = text.strip_prefix("0x") {
+        return !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    }
+    if let Some(digits) = text.strip_prefix("0o") {
+        return !digits.is_empty() && digits.bytes().all(|b| matches!(b, b'0'..=b'7'));
+    }
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    let is_empty = exponent.is_empty() || whole.is_empty() && fraction.is_empty();
+    !is_empty && is_digits(whole) && is_digits(fraction) && is_digits(exponent)
+}
+
+/// A whole number from zero, in any way YAML writes one.
+pub(super) fn whole(text: &str) -> Option<u64> {
+    if let Some(digits) = text.strip_prefix("0x") {
+        return u64::from_str_radix(digits, 16).ok();
+    }
+    if let Some(digits) = text.strip_prefix("0o") {
+        return u64::from_str_radix(digits, 8).ok();
+    }
+    text.parse().ok()
+}
+
+/// A value as JSON. Of a repeated key the last wins.
+pub(super) fn to_json(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Null => serde_json::Value::Null,
+        Value::Boolean(flag) => serde_json::Value::Bool(*flag),
+        Value::Number(text) => number(text).map_or_else(|| text.as_str().into(), Into::into),
+        Value::Text(text) => text.as_str().into(),
+        Value::List(items) => items.iter().map(to_json).collect(),
+        Value::Object(members) => {
+            let pairs = members.iter().map(|member| (member.key.clone(), to_json(&member.node)));
+            serde_json::Value::Object(pairs.collect::<Map<_, _>>())
+        }
+    }
+}
+
+/// A number that JSON can say without changing it.
+fn number(text: &str) -> Option<Number> {
+    if let Some(whole) = whole(text) {
+        return Some(whole.into());
+    }
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(whole.into());
+    }
+    // A whole number too large for 64 bits would lose digits as a fraction.
+    if text.bytes().all(|b| b.is_ascii_digit() || b == b'-' || b == b'+') {
+        return None;
+    }
+    text.parse::<f64>().ok().and_then(Number::from_f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unquoted_words_mean_what_yaml_1_2_says() {
+        let number = |text: &str| Value::Number(text.to_owned());
+        let text = |text: &str| Value::Text(text.to_owned());
+        let rows = [
+            ("~", Value::Null),
+            ("True", Value::Boolean(true)),
+            ("yes", text("yes")),
+            ("no", text("no")),
+            ("-12", number("-12")),
+            ("0x1F", number("0x1F")),
+            (".5", number(".5")),
+            ("1e3", number("1e3")),
+            ("1e", text("1e")),
+            ("-", text("-")),
+            ("1.2.3", text("1.2.3")),
+            (".inf", text(".inf")),
+            ("30m", text("30m")),
+        ];
+        for (written, meant) in rows {
+            assert_eq!(plain(written.to_owned()), meant, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_number_json_cannot_say_stays_as_it_was_written() {
+        let json = |text: &str| to_json(&Node { at: 0, value: Value::Number(text.to_owned()) });
+        assert_eq!(json("0x1F"), 31);
+        assert_eq!(json("-7"), -7);
+        assert_eq!(json("1.5"), 1.5);
+        assert_eq!(json("18446744073709551616"), "18446744073709551616");
+        assert_eq!(json("1e999"), "1e999");
+    }
+}

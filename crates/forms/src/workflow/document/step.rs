@@ -1,0 +1,239 @@
+//! Reads the nodes of a workflow: their ids, and what is common to all of them.
+//!
+//! What each of them does is [`act`](super::act)'s.
+
+use std::mem;
+
+use windlass_core::graph::ids::is_id;
+use windlass_core::graph::workflow::{Budget, OnFailure, Retry, Settings, Step};
+use windlass_core::id::NodeId;
+
+use super::act;
+use super::form::{Form, Map, kind};
+use super::keys::{ACTS, BUDGET, COMMON, RETRY, is_slip_for, own, owners};
+use super::places::Spot;
+use crate::json::{Member, Node, Value};
+use crate::settings::words::ISOLATIONS;
+use crate::words::{Words, quoted};
+
+/// The most nodes of a workflow.
+const MOST: usize = 20_000;
+/// How deep blocks may stand in blocks.
+const DEEPEST: usize = 32;
+/// The first pause before something is tried again, where nothing is said.
+const DELAY_MS: u64 = 1_000;
+/// No budget is larger, in tokens and in dollars.
+const MOST_TOKENS: u64 = 1_000_000_000_000;
+const MOST_COST: f64 = 1_000_000.0;
+
+pub(super) const ON_FAILURE: Words<OnFailure> =
+    Words(&[("fail", OnFailure::Fail), ("continue", OnFailure::Continue)]);
+
+/// What a node says that it does.
+pub(super) struct Said<'n> {
+    /// The key.
+    pub(super) act: &'static str,
+    /// What stands behind it.
+    pub(super) node: &'n Node,
+}
+
+/// Reads nodes that follow one another.
+pub(super) fn steps(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Step>> {
+    if matches!(node.value, Value::Object(_)) {
+        let hint = Some("begin each node with `- `".to_owned());
+        form.wrong_with(path, "a list of nodes", node, hint);
+        return None;
+    }
+    let items = form.list(path, "a list of nodes", node)?;
+    if form.depth == DEEPEST {
+        let message = format!("blocks stand in blocks more than {DEEPEST} levels deep");
+        form.error(node.at, &message, Some("make a workflow of its own of the inner ones".into()));
+        return None;
+    }
+    form.depth += 1;
+    let mut steps = Vec::with_capacity(items.len());
+    for item in items {
+        if form.nodes.len() == MOST {
+            refuse_more(form, item.at);
+            break;
+        }
+        let outer = mem::replace(&mut form.here, Spot { at: item.at, ..Spot::default() });
+        let place = form.nodes.len();
+        form.nodes.push(Spot::default());
+        let step = step(form, item);
+        form.is_lost |= step.is_none();
+        steps.extend(step);
+        let inner = mem::replace(&mut form.here, outer);
+        if let Some(spot) = form.nodes.get_mut(place) {
+            *spot = inner;
+        }
+    }
+    form.depth -= 1;
+    Some(steps)
+}
+
+/// Said once, however many blocks it ends.
+fn refuse_more(form: &mut Form<'_>, at: usize) {
+    if !mem::replace(&mut form.is_full, true) {
+        let hint = Some("split it into several workflows".to_owned());
+        form.error(at, &format!("a workflow has at most {MOST} nodes"), hint);
+    }
+    form.is_lost = true;
+}
+
+fn step(form: &mut Form<'_>, item: &Node) -> Option<Step> {
+    if !matches!(item.value, Value::Object(_)) {
+        no_node(form, item);
+        return None;
+    }
+    let map = form.any_map("", item)?;
+    let said = what(form, &map);
+    refuse_strangers(form, &map, said.as_ref());
+    let id = id(form, &map);
+    let when = form.take(&map, "when", Form::expression);
+    let settings = settings(form, &map);
+    let retry = form.take(&map, "retry", retry).unwrap_or_default();
+    let budget = form.take(&map, "budget", budget).unwrap_or_default();
+    let on_failure = form.take(&map, "on_failure", |form, path, node| form.word(path, node, &ON_FAILURE));
+    let act = said.and_then(|said| act::read(form, &map, &said));
+    Some(Step { id, act: act?, when, settings, retry, budget, on_failure: on_failure.unwrap_or_default() })
+}
+
+fn no_node(form: &mut Form<'_>, item: &Node) {
+    let hint = match &item.value {
+        Value::Text(word) if is_id(word) => Some(format!("`skill: {word}`, perhaps, or `command: {word}`")),
+        Value::Text(_) => Some("a prompt is written `prompt: …`".to_owned()),
+        _ => None,
+    };
+    form.error(item.at, &format!("a node must be a mapping, found {}", kind(&item.value)), hint);
+}
+
+/// The one key that says what a node does.
+fn what<'n>(form: &mut Form<'_>, map: &Map<'n>) -> Option<Said<'n>> {
+    let has_agent = map.get("agent").is_some();
+    let mut said = map.members.iter().filter_map(|member| {
+        let (act, _) = ACTS.iter().find(|(act, _)| *act == member.key)?;
+        // An agent is asked something by `prompt`.
+        (!has_agent || *act != "prompt").then_some((*act, *member))
+    });
+    let Some((act, member)) = said.next() else { return guess(form, map) };
+    let others: Vec<(&str, &Member)> = said.collect();
+    for (other, second) in others {
+        form.is_lost = true;
+        let hint = match (act, other) {
+            ("skill" | "command", "prompt") | ("prompt", "skill" | "command") => {
+                "what a skill or a command is told stands in `args`"
+            }
+            _ => "make two nodes of it",
+        };
+        let message = format!("`{act}` and `{other}` both say what this node does");
+        form.error(second.key_at, &message, Some(hint.to_owned()));
+    }
+    Some(Said { act, node: &member.node })
+}
+
+/// What a node probably does whose key is misspelled; the key itself is complained about later.
+fn guess<'n>(form: &mut Form<'_>, map: &Map<'n>) -> Option<Said<'n>> {
+    let is_free =
+        |member: &&&Member| !COMMON.contains(&member.key.as_str()) && owners(&member.key).is_empty();
+    for member in map.members.iter().filter(is_free).filter(|_| !form.is_flooded()) {
+        let meant = ACTS.iter().find(|(act, _)| is_slip_for(&member.key, act));
+        if let Some((act, _)) = meant {
+            return Some(Said { act, node: &member.node });
+        }
+    }
+    if !form.is_open(map.at) {
+        let acts: Vec<String> = ACTS.iter().map(|(act, _)| format!("`{act}`")).collect();
+        let hint = Some(format!("add one of {}", acts.join(", ")));
+        form.error(map.at, "this node does not say what it does", hint);
+    }
+    None
+}
+
+/// Complains about keys that are unknown, or belong to other nodes.
+fn refuse_strangers(form: &mut Form<'_>, map: &Map<'_>, said: Option<&Said<'_>>) {
+    let acts = || ACTS.iter().map(|(act, _)| *act);
+    let own = said.map(|said| own(said.act));
+    for member in &map.members {
+        let key = member.key.as_str();
+        let is_known = COMMON.contains(&key) || acts().any(|act| act == key);
+        if is_known || own.is_some_and(|own| own.contains(&key)) {
+            continue;
+        }
+        let owners = owners(key);
+        match said {
+            Some(said) if !owners.is_empty() => {
+                let owners: Vec<String> = owners.iter().map(|act| format!("`{act}`")).collect();
+                let hint = Some(format!("it belongs to {}", owners.join(", ")));
+                form.error(member.key_at, &format!("`{key}` does not belong to `{}`", said.act), hint);
+            }
+            None if !owners.is_empty() => {}
+            Some(_) | None => {
+                let near = COMMON.iter().chain(own.unwrap_or_default()).copied();
+                let known: Vec<&str> = acts().chain(near).collect();
+                form.unknown("", member, &known);
+            }
+        }
+    }
+}
+
+/// The id that was chosen; an empty one, to be filled in later, where none was.
+fn id(form: &mut Form<'_>, map: &Map<'_>) -> NodeId {
+    let Some(member) = map.get("id") else { return NodeId::new("") };
+    let id = chosen_id(form, &member.key, &member.node);
+    form.is_lost |= id.is_none();
+    NodeId::new(id.unwrap_or_default())
+}
+
+fn chosen_id(form: &mut Form<'_>, path: &str, node: &Node) -> Option<String> {
+    let id = match &node.value {
+        Value::Number(number) => number.clone(),
+        _ => form.one_line(path, node)?,
+    };
+    if !is_id(&id) {
+        let hint =
+            "letters from a to z, digits, `-` and `_`, beginning with a letter or a digit, 100 at most";
+        form.error(node.at, &format!("{} is not an id", quoted(&id)), Some(hint.to_owned()));
+        return None;
+    }
+    let Err(first) = form.chosen.take(&id, node.at) else { return Some(id) };
+    let line = form.line(first.at).map(|line| format!("the first one is in line {line}"));
+    let message = if first.id == id {
+        format!("two nodes are called `{id}`")
+    } else {
+        format!("`{id}` and `{}` are the same in templates, where a dash is an underscore", first.id)
+    };
+    form.error(node.at, &message, line);
+    None
+}
+
+/// How sessions are run.
+pub(super) fn settings(form: &mut Form<'_>, map: &Map<'_>) -> Settings {
+    Settings {
+        driver: form.take(map, "driver", Form::one_line),
+        model: form.take(map, "model", Form::one_line),
+        isolation: form.take(map, "isolation", |form, path, node| form.word(path, node, &ISOLATIONS)),
+        timeout_ms: form.take(map, "timeout", Form::time),
+    }
+}
+
+fn retry(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Retry> {
+    if matches!(node.value, Value::Number(_)) {
+        return Some(Retry { times: form.count(path, node)?, delay_ms: DELAY_MS });
+    }
+    let map = form.map(path, node, RETRY)?;
+    let times = form.need(&map, "times", Form::count);
+    let delay_ms = form.take(&map, "delay", Form::duration).unwrap_or(DELAY_MS);
+    Some(Retry { times: times?, delay_ms })
+}
+
+/// What may be spent.
+pub(super) fn budget(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Budget> {
+    let map = form.map(path, node, BUDGET)?;
+    Some(Budget {
+        turns: form.take(&map, "turns", Form::some),
+        tokens: form.take(&map, "tokens", |form, path, node| form.whole(path, node, MOST_TOKENS)),
+        cost_usd: form.take(&map, "cost", |form, path, node| form.amount(path, node, MOST_COST)),
+        time_ms: form.take(&map, "time", Form::time),
+    })
+}

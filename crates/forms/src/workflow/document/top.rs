@@ -1,0 +1,223 @@
+//! Reads what stands around the nodes of a workflow: its name, inputs, settings, plugins, checks.
+
+use std::collections::BTreeMap;
+
+use windlass_core::graph::workflow::{Input, InputKind, Workflow};
+
+use super::form::{Form, Map, join};
+use super::keys::{INPUT, SETTINGS, TOP};
+use super::scalar;
+use super::step::{budget, settings, steps};
+use crate::json::{Member, Node, Value};
+use crate::words::{Words, is_label, quoted};
+use crate::workflow::parse_plugin_ref;
+
+pub(super) const INPUT_KINDS: Words<InputKind> = Words(&[
+    ("text", InputKind::Text),
+    ("number", InputKind::Number),
+    ("integer", InputKind::Integer),
+    ("boolean", InputKind::Boolean),
+    ("list", InputKind::List),
+]);
+
+/// What JSON Schema and other tools call them.
+const KINDS_ELSEWHERE: &[(&str, &str)] = &[
+    ("string", "text"),
+    ("str", "text"),
+    ("int", "integer"),
+    ("float", "number"),
+    ("bool", "boolean"),
+    ("array", "list"),
+];
+
+/// Reads a workflow, as far as it can be; the ids that nobody chose are empty.
+pub(super) fn workflow(form: &mut Form<'_>, root: &Node) -> Option<Workflow> {
+    if matches!(root.value, Value::Null) {
+        if !form.is_open(root.at) {
+            form.error(root.at, "the document is empty", Some("it begins with `name: …`".to_owned()));
+        }
+        return None;
+    }
+    if !matches!(root.value, Value::Object(_)) {
+        let hint = Some("it begins with `name: …` and `nodes:`".to_owned());
+        form.error(root.at, "the document must be a mapping", hint);
+        return None;
+    }
+    let map = form.any_map("", root)?;
+    refuse_strangers(form, &map);
+    let name = form.need(&map, "name", name);
+    let description = form.take(&map, "description", Form::text);
+    let inputs = form.take(&map, "inputs", inputs).unwrap_or_default();
+    let settings = form.take(&map, "settings", |form, path, node| {
+        let map = form.map(path, node, SETTINGS)?;
+        Some(settings(form, &map))
+    });
+    let budget = form.take(&map, "budget", budget).unwrap_or_default();
+    let plugins = form.take(&map, "plugins", plugins).unwrap_or_default();
+    let checks = form.take(&map, "checks", checks).unwrap_or_default();
+    let body = form.need(&map, "nodes", steps);
+    let settings = settings.unwrap_or_default();
+    // A document that breaks off has more nodes than these.
+    form.is_lost |= form.is_open(root.at);
+    // A mistake there leaves the graph known.
+    let name = name.unwrap_or_else(|| "?".to_owned());
+    Some(Workflow { name, description, inputs, settings, budget, plugins, checks, body: body? })
+}
+
+fn refuse_strangers(form: &mut Form<'_>, map: &Map<'_>) {
+    for member in map.members.iter().filter(|member| !TOP.contains(&member.key.as_str())) {
+        let key = member.key.as_str();
+        if matches!(key, "promptTemplate" | "requiredPlugins" | "loop") {
+            let hint = Some("a prompt is a node: `nodes:` with `- prompt: …`".to_owned());
+            form.error(member.key_at, &format!("`{key}` belongs to the `workflow.json` of a plugin"), hint);
+        } else if SETTINGS.contains(&key) {
+            let hint = Some(format!("it stands in `settings`: `settings: {{ {key}: … }}`"));
+            form.error(member.key_at, &format!("unknown key `{key}`"), hint);
+        } else {
+            form.unknown("", member, TOP);
+        }
+    }
+}
+
+/// A name is typed after `--workflow` and shown in lists.
+fn name(form: &mut Form<'_>, path: &str, node: &Node) -> Option<String> {
+    let name = form.one_line(path, node)?;
+    let is_usable = !name.starts_with(['-', '.']) && !name.contains(['/', '\\']);
+    if is_usable && name.chars().count() <= 100 {
+        return Some(name);
+    }
+    let message = "`name` must be at most 100 characters without slashes, and not start with `-` or `.`";
+    form.error(node.at, message, None);
+    None
+}
+
+fn inputs(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Input>> {
+    let map = form.any_map(path, node);
+    form.is_lost |= map.is_none();
+    let mut inputs = Vec::new();
+    for member in &map?.members {
+        let input = input(form, path, member);
+        form.is_lost |= input.is_none();
+        inputs.extend(input);
+    }
+    Some(inputs)
+}
+
+fn input(form: &mut Form<'_>, path: &str, member: &Member) -> Option<Input> {
+    let path = join(path, &member.key);
+    if !is_input_name(&member.key) {
+        let hint = Some("letters, digits and `_`, beginning with a letter".to_owned());
+        form.error(member.key_at, &format!("{} cannot be the name of an input", quoted(&member.key)), hint);
+        return None;
+    }
+    let map = form.map(&path, &member.node, INPUT)?;
+    let kind = form.take(&map, "type", input_kind);
+    let mut input = Input {
+        name: member.key.clone(),
+        description: form.take(&map, "description", Form::text),
+        kind: kind.unwrap_or(InputKind::Text),
+        required: form.take(&map, "required", Form::flag).unwrap_or_default(),
+        default: map.get("default").map(|member| scalar::to_json(&member.node)),
+        choices: Vec::new(),
+    };
+    if kind.is_some() || map.get("type").is_none() {
+        input.choices = form
+            .take(&map, "choices", |form, path, node| choices(form, path, node, input.kind))
+            .unwrap_or_default();
+        default(form, &map, &path, &input);
+    }
+    Some(input)
+}
+
+fn input_kind(form: &mut Form<'_>, path: &str, node: &Node) -> Option<InputKind> {
+    let here = match &node.value {
+        Value::Text(word) => KINDS_ELSEWHERE.iter().find(|(there, _)| there == word),
+        _ => None,
+    };
+    let Some((there, here)) = here else { return form.word(path, node, &INPUT_KINDS) };
+    form.error(
+        node.at,
+        &format!("`{path}` cannot be `{there}`"),
+        Some(format!("it is called `{here}` here")),
+    );
+    None
+}
+
+fn is_input_name(name: &str) -> bool {
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    starts_well && name.len() <= 60 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+fn choices(form: &mut Form<'_>, path: &str, node: &Node, kind: InputKind) -> Option<Vec<serde_json::Value>> {
+    let mut choices = Vec::new();
+    for (index, item) in form.list(path, "a list", node)?.iter().enumerate() {
+        if fits(form, &format!("{path}[{index}]"), item, kind) {
+            choices.push(scalar::to_json(item));
+        }
+    }
+    Some(choices)
+}
+
+/// Looks whether what an input is by default is what it may be.
+fn default(form: &mut Form<'_>, map: &Map<'_>, path: &str, input: &Input) {
+    let Some(member) = map.get("default") else { return };
+    if input.required {
+        let hint = Some("remove `required: true` or the default".to_owned());
+        form.error(member.key_at, &format!("`{path}` is required and has a default"), hint);
+    }
+    let path = join(path, "default");
+    let is_choice = |value| input.choices.is_empty() || input.choices.contains(value);
+    if fits(form, &path, &member.node, input.kind) && !input.default.as_ref().is_none_or(is_choice) {
+        let listed: Vec<String> = input.choices.iter().map(|choice| format!("`{choice}`")).collect();
+        form.error(member.node.at, &format!("`{path}` must be one of {}", listed.join(", ")), None);
+    }
+}
+
+/// Whether a value is what its input is.
+fn fits(form: &mut Form<'_>, path: &str, node: &Node, kind: InputKind) -> bool {
+    if kind.admits(&scalar::to_json(node)) {
+        return true;
+    }
+    let wanted = match kind {
+        InputKind::Text => "text",
+        InputKind::Number => "a number",
+        InputKind::Integer => "a whole number",
+        InputKind::Boolean => "true or false",
+        InputKind::List => "a list of texts",
+    };
+    let can_be_quoted = kind == InputKind::Text && matches!(node.value, Value::Number(_) | Value::Boolean(_));
+    form.wrong_with(path, wanted, node, can_be_quoted.then(|| "put it in quotes".to_owned()));
+    false
+}
+
+fn plugins(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<String>> {
+    let mut plugins = Vec::new();
+    for (index, item) in form.list(path, "a list of plugins", node)?.iter().enumerate() {
+        form.mark(&format!("{path}.{index}"), item.at, item.at);
+        let path = format!("{path}[{index}]");
+        let Some(text) = form.one_line(&path, item) else { continue };
+        match parse_plugin_ref(&text) {
+            Ok(_) => plugins.push(text),
+            Err(error) => {
+                let hint = Some("a plugin is named `name` or `name@owner/repo`".to_owned());
+                form.error(item.at, &format!("`{path}`: {error}"), hint);
+            }
+        }
+    }
+    Some(plugins)
+}
+
+fn checks(form: &mut Form<'_>, path: &str, node: &Node) -> Option<BTreeMap<String, String>> {
+    let map = form.any_map(path, node);
+    form.is_lost |= map.is_none();
+    let mut checks = BTreeMap::new();
+    for member in &map?.members {
+        if !is_label(&member.key) {
+            form.error(member.key_at, "a check needs a name that can be shown on a line", None);
+            continue;
+        }
+        let command = form.text(&join(path, &member.key), &member.node);
+        checks.insert(member.key.clone(), command.unwrap_or_default());
+    }
+    Some(checks)
+}

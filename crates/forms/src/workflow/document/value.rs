@@ -1,0 +1,237 @@
+//! Takes single values out of a document: texts, counts, durations, words, conditions.
+//!
+//! Each function gives `None` after noting an error, so that reading goes on and finds the next.
+
+use std::time::Duration;
+
+use windlass_core::graph::workflow::{Expression, Template};
+
+use super::form::Form;
+use super::scalar;
+use crate::json::{Node, Value};
+use crate::settings::{DurationError, parse_duration};
+use crate::words::{Words, quoted};
+
+/// No count of a workflow is ever larger.
+const MOST: u64 = 1_000_000;
+/// No duration is ever longer: a year.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
+impl Form<'_> {
+    /// Text that says something.
+    pub(super) fn text(&mut self, path: &str, node: &Node) -> Option<String> {
+        let Value::Text(text) = &node.value else {
+            let is_scalar = matches!(node.value, Value::Number(_) | Value::Boolean(_));
+            let hint = is_scalar.then(|| "put it in quotes".to_owned());
+            self.wrong_with(path, "text", node, hint);
+            return None;
+        };
+        if text.trim().is_empty() {
+            self.error(node.at, &format!("`{path}` is empty"), None);
+            return None;
+        }
+        Some(text.clone())
+    }
+
+    /// Text that can stand on one line.
+    pub(super) fn one_line(&mut self, path: &str, node: &Node) -> Option<String> {
+        let text = self.text(path, node)?;
+        if text.trim().contains(char::is_control) {
+            self.error(node.at, &format!("`{path}` must be on one line"), None);
+            return None;
+        }
+        Some(text.trim().to_owned())
+    }
+
+    pub(super) fn template(&mut self, path: &str, node: &Node) -> Option<Template> {
+        self.text(path, node).map(Template)
+    }
+
+    /// A condition, without the braces of a template.
+    pub(super) fn expression(&mut self, path: &str, node: &Node) -> Option<Expression> {
+        if let Value::Boolean(flag) = node.value {
+            return Some(Expression(flag.to_string()));
+        }
+        let text = self.text(path, node)?;
+        let bare = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+        if let Some(bare) = bare {
+            let hint = Some(format!("write {}", quoted(bare.trim())));
+            self.error(node.at, &format!("`{path}` is a condition, which has no braces"), hint);
+            return None;
+        }
+        // What stands before it is kept, so that places inside of it stay what they are.
+        Some(Expression(text.trim_end().to_owned()))
+    }
+
+    /// Text, or a number or a truth value as it would be written.
+    pub(super) fn word_of_any_kind(&mut self, path: &str, node: &Node) -> Option<String> {
+        match &node.value {
+            Value::Number(text) => Some(text.clone()),
+            Value::Boolean(flag) => Some(flag.to_string()),
+            Value::Text(text) => Some(text.clone()),
+            Value::Null | Value::List(_) | Value::Object(_) => {
+                self.wrong_with(path, "text", node, None);
+                None
+            }
+        }
+    }
+
+    pub(super) fn flag(&mut self, path: &str, node: &Node) -> Option<bool> {
+        if let Value::Boolean(flag) = node.value {
+            return Some(flag);
+        }
+        let hint = match &node.value {
+            Value::Text(text) if text == "true" || text == "false" => Some("write it without quotes"),
+            Value::Text(text) if matches!(text.as_str(), "yes" | "on") => Some("write `true`"),
+            Value::Text(text) if matches!(text.as_str(), "no" | "off") => Some("write `false`"),
+            _ => None,
+        };
+        self.wrong_with(path, "true or false", node, hint.map(str::to_owned));
+        None
+    }
+
+    /// A whole number from zero.
+    pub(super) fn count(&mut self, path: &str, node: &Node) -> Option<u32> {
+        self.whole(path, node, MOST).and_then(|count| u32::try_from(count).ok())
+    }
+
+    /// A whole number from one.
+    pub(super) fn some(&mut self, path: &str, node: &Node) -> Option<u32> {
+        let count = self.count(path, node)?;
+        if count == 0 {
+            self.error(node.at, &format!("`{path}` must be at least 1"), None);
+            return None;
+        }
+        Some(count)
+    }
+
+    pub(super) fn whole(&mut self, path: &str, node: &Node, most: u64) -> Option<u64> {
+        let Value::Number(written) = &node.value else {
+            let is_quoted = matches!(&node.value, Value::Text(text) if text.parse::<u64>().is_ok());
+            let hint = is_quoted.then(|| "write it without quotes".to_owned());
+            self.wrong_with(path, "a whole number", node, hint);
+            return None;
+        };
+        let message = match scalar::whole(written) {
+            Some(count) if count <= most => return Some(count),
+            _ if written.starts_with('-') => format!("must not be negative, found {}", quoted(written)),
+            None if written.contains(['.', 'e', 'E']) => {
+                format!("must be a whole number, found {}", quoted(written))
+            }
+            _ => format!("must be at most {most}, found {}", quoted(written)),
+        };
+        self.error(node.at, &format!("`{path}` {message}"), None);
+        None
+    }
+
+    /// A number from zero, with or without a fraction.
+    pub(super) fn amount(&mut self, path: &str, node: &Node, most: f64) -> Option<f64> {
+        let Value::Number(written) = &node.value else {
+            self.wrong(path, "a number", node);
+            return None;
+        };
+        let amount = written.parse::<f64>().ok().filter(|amount| (0.0..=most).contains(amount));
+        if amount.is_none() {
+            self.error(
+                node.at,
+                &format!("`{path}` must be from 0 to {most}, found {}", quoted(written)),
+                None,
+            );
+        }
+        amount
+    }
+
+    /// A duration, in milliseconds.
+    pub(super) fn duration(&mut self, path: &str, node: &Node) -> Option<u64> {
+        let hint = Some("write a number with its unit: 1500ms, 90s, 30m, 2h, 1d".to_owned());
+        let text = match &node.value {
+            Value::Text(text) => text.as_str(),
+            _ => {
+                self.wrong_with(path, "a duration", node, hint);
+                return None;
+            }
+        };
+        match duration(text) {
+            Ok(duration) => u64::try_from(duration.as_millis()).ok(),
+            Err(message) => {
+                self.error(node.at, &format!("`{path}` must be a duration: {message}"), hint);
+                None
+            }
+        }
+    }
+
+    /// A duration in which something can happen.
+    pub(super) fn time(&mut self, path: &str, node: &Node) -> Option<u64> {
+        let ms = self.duration(path, node)?;
+        if ms == 0 {
+            self.error(node.at, &format!("`{path}` must be longer than zero"), None);
+            return None;
+        }
+        Some(ms)
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy + PartialEq>(
+        &mut self,
+        path: &str,
+        node: &Node,
+        words: &Words<T>,
+    ) -> Option<T> {
+        let word = self.text(path, node)?;
+        let meaning = words.meaning(&word);
+        if meaning.is_none() {
+            let (message, hint) = words.unknown(&word);
+            self.error(node.at, &format!("`{path}` {message}"), hint);
+        }
+        meaning
+    }
+
+    /// A list that is not empty.
+    pub(super) fn list<'n>(&mut self, path: &str, wanted: &str, node: &'n Node) -> Option<&'n [Node]> {
+        let Value::List(items) = &node.value else {
+            self.wrong(path, wanted, node);
+            return None;
+        };
+        if items.is_empty() && !self.is_open(node.at) {
+            self.error(node.at, &format!("`{path}` is empty"), None);
+            return None;
+        }
+        Some(items)
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, DurationError> {
+    let text = text.trim();
+    let (days, rest) = match text.split_once('d') {
+        Some((days, rest)) if days.bytes().all(|b| b.is_ascii_digit()) => (days.parse::<u64>().ok(), rest),
+        _ => (None, text),
+    };
+    let rest = if rest.is_empty() && days.is_some() { "0s" } else { rest };
+    // More days than a year has are too long, however many.
+    let days = Duration::from_secs(days.unwrap_or_default().min(1_000) * 24 * 60 * 60);
+    let duration = match parse_duration(rest) {
+        Ok(time) => time + days,
+        Err(DurationError::Unreadable(_)) => return Err(DurationError::Unreadable(text.to_owned())),
+        Err(error) => return Err(error),
+    };
+    if duration > LONGEST {
+        return Err(DurationError::TooLong(text.to_owned()));
+    }
+    Ok(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_days_too() {
+        let rows = [("1d", 86_400_000), ("1d12h", 129_600_000), ("1500ms", 1500), ("90s", 90_000), ("0d", 0)];
+        for (text, ms) in rows {
+            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["d", "1d x", "90", "soon", "-1d", "400d", "99999999999999999999d", ""] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

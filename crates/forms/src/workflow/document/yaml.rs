@@ -1,0 +1,172 @@
+//! Writes YAML that a person would have written: plain words where they are plain, blocks where
+//! there are lines, quotes elsewhere.
+
+use super::scalar;
+use crate::json::Value;
+
+/// Something to be written.
+pub(super) enum Out {
+    /// As it is: a number, a truth value.
+    Plain(String),
+    /// Text.
+    Text(String),
+    /// Values in their order.
+    List(Vec<Out>),
+    /// Keys in their order.
+    Map(Vec<(String, Out)>),
+}
+
+impl Out {
+    pub(super) fn text(text: impl Into<String>) -> Out {
+        Out::Text(text.into())
+    }
+
+    pub(super) fn plain(value: impl ToString) -> Out {
+        Out::Plain(value.to_string())
+    }
+
+    pub(super) fn texts<'t>(texts: impl IntoIterator<Item = &'t String>) -> Out {
+        Out::List(texts.into_iter().map(Out::text).collect())
+    }
+
+    pub(super) fn json(value: &serde_json::Value) -> Out {
+        match value {
+            serde_json::Value::String(text) => Out::text(text),
+            serde_json::Value::Array(items) => Out::List(items.iter().map(Out::json).collect()),
+            serde_json::Value::Object(map) => {
+                Out::Map(map.iter().map(|(key, value)| (key.clone(), Out::json(value))).collect())
+            }
+            other => Out::plain(other),
+        }
+    }
+
+    /// Only where there is something in it.
+    pub(super) fn filled(self) -> Option<Out> {
+        self.is_nested().then_some(self)
+    }
+
+    fn is_nested(&self) -> bool {
+        match self {
+            Out::Plain(_) | Out::Text(_) => false,
+            Out::List(items) => !items.is_empty(),
+            Out::Map(members) => !members.is_empty(),
+        }
+    }
+}
+
+/// Writes a document.
+pub(super) fn write(out: &Out) -> String {
+    let mut text = String::new();
+    value(&mut text, out, 0);
+    text
+}
+
+/// Writes a value from where the line is now; what needs more lines is indented.
+fn value(text: &mut String, out: &Out, indent: usize) {
+    match out {
+        Out::Plain(word) => text.push_str(word),
+        Out::Text(words) => scalar(text, words, indent),
+        Out::List(items) if items.is_empty() => text.push_str("[]"),
+        Out::Map(members) if members.is_empty() => text.push_str("{}"),
+        Out::List(items) => {
+            for (index, item) in items.iter().enumerate() {
+                begin(text, index, indent);
+                text.push_str("- ");
+                value(text, item, indent + 2);
+                end(text);
+            }
+        }
+        Out::Map(members) => {
+            for (index, (key, member)) in members.iter().enumerate() {
+                begin(text, index, indent);
+                scalar(text, key, usize::MAX);
+                text.push(':');
+                if member.is_nested() {
+                    text.push('\n');
+                    text.push_str(&" ".repeat(indent + 2));
+                } else {
+                    text.push(' ');
+                }
+                value(text, member, indent + 2);
+                end(text);
+            }
+        }
+    }
+}
+
+/// The first line of a block stands where its owner left off.
+fn begin(text: &mut String, index: usize, indent: usize) {
+    if index > 0 {
+        text.push_str(&" ".repeat(indent));
+    }
+}
+
+fn end(text: &mut String) {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// Writes text; a block only where an indent is given.
+fn scalar(text: &mut String, words: &str, indent: usize) {
+    if is_plain(words) {
+        text.push_str(words);
+    } else if indent != usize::MAX && is_block(words) {
+        block(text, words, indent);
+    } else {
+        quoted(text, words);
+    }
+}
+
+fn is_plain(words: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || " _-./()|+=<>$;~^\\".contains(c);
+    let starts_well = words.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.' || c == '/');
+    let is_text = matches!(scalar::plain(words.to_owned()), Value::Text(_));
+    starts_well && is_text && !words.ends_with(' ') && words.chars().all(|c| c.is_ascii() && is_word(c))
+}
+
+/// Whether text reads the same as a `|` block.
+fn is_block(words: &str) -> bool {
+    let starts_well = !words.starts_with([' ', '\n', '\t', '\u{feff}']);
+    let is_fine = |line: &str| line.is_empty() || !line.trim().is_empty();
+    let is_shown = |c: char| c == '\n' || !(c.is_control() || is_odd(c));
+    words.contains('\n') && starts_well && words.chars().all(is_shown) && words.split('\n').all(is_fine)
+}
+
+fn block(text: &mut String, words: &str, indent: usize) {
+    let end = match words.strip_suffix('\n') {
+        None => "|-",
+        Some(inner) if inner.ends_with('\n') => "|+",
+        Some(_) => "|",
+    };
+    text.push_str(end);
+    text.push('\n');
+    let body = words.strip_suffix('\n').unwrap_or(words);
+    for line in body.split('\n') {
+        if !line.is_empty() {
+            text.push_str(&" ".repeat(indent));
+            text.push_str(line);
+        }
+        text.push('\n');
+    }
+}
+
+/// Characters that a YAML reader may take for a line break or refuse.
+fn is_odd(c: char) -> bool {
+    matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+fn quoted(text: &mut String, words: &str) {
+    text.push('"');
+    for c in words.chars() {
+        match c {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\t' => text.push_str("\\t"),
+            c if c.is_control() || is_odd(c) => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+}

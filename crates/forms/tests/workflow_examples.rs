@@ -1,0 +1,82 @@
+//! The documents in `examples/workflows` have no mistake, and are written and read back.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use windlass_core::graph::check::{Known, check};
+use windlass_core::registry::Registry;
+use windlass_forms::entity::builtin;
+use windlass_forms::workflow::document::{print, read, starter};
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workflows");
+    let folders = [folder.join("nodes"), folder];
+    let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    files
+}
+
+#[test]
+fn every_example_reads_without_a_diagnostic_and_prints_to_the_same() {
+    let files = examples();
+    assert!(files.len() >= 26, "{}", files.len());
+    for file in files {
+        let (document, said) = read(&fs::read_to_string(&file).unwrap(), &file.display().to_string());
+        let said: String = said.iter().map(|diagnostic| format!("{diagnostic}\n")).collect();
+        assert_eq!(said, "");
+        let workflow = document.unwrap().workflow;
+        let printed = print(&workflow);
+        assert_eq!(read(&printed, "printed").0.unwrap().workflow, workflow, "{printed}");
+    }
+}
+
+#[test]
+fn every_kind_of_node_has_an_example() {
+    let named: Vec<String> =
+        examples().iter().map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    let acts = [
+        "prompt",
+        "agent",
+        "skill",
+        "command",
+        "shell",
+        "check",
+        "if",
+        "loop",
+        "task_loop",
+        "criteria_loop",
+        "parallel",
+        "workflow",
+        "ask",
+        "wait",
+        "review",
+        "land",
+        "pull_request",
+        "clear_context",
+    ];
+    for act in acts {
+        assert!(named.iter().any(|name| name == act), "{act}");
+    }
+}
+
+#[test]
+fn every_example_and_the_starter_pass_the_checks() {
+    let registry = Registry::new(builtin());
+    let mut known = Known::new(&registry);
+    let texts =
+        examples().into_iter().map(|file| (file.display().to_string(), fs::read_to_string(&file).unwrap()));
+    let texts: Vec<_> = texts.chain([("starter".to_owned(), starter("first"))]).collect();
+    let documents: Vec<_> = texts.iter().map(|(name, text)| read(text, name).0.unwrap()).collect();
+    known.checks.insert("test".to_owned());
+    for document in &documents {
+        known.workflows.insert(document.workflow.name.clone(), Some(document.workflow.clone()));
+    }
+    let said: Vec<String> = documents
+        .iter()
+        .flat_map(|document| document.report(Vec::new(), &check(&document.workflow, &known)))
+        .map(|diagnostic| diagnostic.to_string())
+        .collect();
+    assert!(said.is_empty(), "{}", said.join("\n"));
+}

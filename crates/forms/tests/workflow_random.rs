@@ -1,0 +1,373 @@
+//! No text makes the reader of workflow documents panic, and what is printed is read back.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use windlass_core::graph::workflow::{
+    Act, Branch, Budget, Expression, Input, InputKind, Join, OnFailure, Retry, Session, Settings, Source,
+    Step, Template, Turns, Until, Workflow,
+};
+use windlass_core::hook::permission::Isolation;
+use windlass_core::id::NodeId;
+use windlass_core::looping::{MarkerMatch, Mode};
+use windlass_forms::diagnostic::Diagnostic;
+use windlass_forms::workflow::document::{print, read, read_for_check, starter};
+
+const PIECES: &[&str] = &[
+    "name: w\n",
+    "nodes:\n",
+    "  - ",
+    "    ",
+    "\n",
+    "prompt: ",
+    "a b",
+    "id: ",
+    "x",
+    "turns: ",
+    "{ max: 3 }",
+    "loop: ",
+    "do:\n",
+    "if: ",
+    "then:\n",
+    "else: ",
+    "[",
+    "]",
+    "{",
+    "}",
+    ", ",
+    ": ",
+    "- ",
+    "|\n",
+    ">-\n",
+    "\"",
+    "'",
+    "#",
+    "&a ",
+    "*a",
+    "!x ",
+    "? ",
+    "<<: ",
+    "{{ input }}",
+    "parallel: ",
+    "branches: ",
+    "task_loop: true",
+    "wait: ",
+    "5m",
+    "-1",
+    "1.5",
+    "true",
+    "~",
+    "\t",
+    "\r\n",
+    "---\n",
+    "...\n",
+    "%YAML 1.2\n",
+    "é",
+    "\u{feff}",
+    "\u{1b}",
+    "inputs:\n",
+    "with: ",
+    "schema: ",
+    "check: all",
+    "x-a: ",
+    "\"id\"",
+    "\\u",
+    "0x",
+    "@",
+    "`",
+    "retry: ",
+];
+
+fn any_text() -> impl Strategy<Value = String> {
+    let pieces =
+        prop::collection::vec(prop::sample::select(PIECES), 0..60).prop_map(|pieces| pieces.concat());
+    let begun = pieces.clone().prop_map(|text| format!("name: w\nnodes:\n  - prompt: a\n  - {text}"));
+    prop_oneof![any::<String>(), pieces, begun]
+}
+
+/// Text that says something, of every kind that is hard to write.
+fn text() -> impl Strategy<Value = String> {
+    let hard = prop::sample::select(vec![
+        "a",
+        "yes",
+        "null",
+        "12",
+        "1e3",
+        "true",
+        "- a",
+        "a: b",
+        "a #b",
+        "# a",
+        "{{ input }}",
+        "[x]",
+        "\"q\"",
+        "it's",
+        "two\nlines",
+        "two\nlines\n",
+        "three\n\n  of\nthem\n\n",
+        " begins",
+        "ends ",
+        "tab\there",
+        "\ttab\nx",
+        "\n\nx",
+        "a\n \nb",
+        "é😀",
+        "\u{85}x",
+        "\u{2028}\n",
+        "\u{feff}a\nb",
+        "a\\nb",
+        "%x",
+        "@x",
+        "&x",
+        "*x",
+        "!x",
+        "> x\ny",
+        "| x",
+        "\u{7}",
+        "x\r\ny",
+        "...",
+        "---",
+        "--- a\nb",
+        "?",
+        "a\n# b\nc: d",
+        "<<",
+        "=",
+        "~",
+        "\u{7f}",
+        "\u{fffe}",
+    ]);
+    prop_oneof![hard.prop_map(str::to_owned), "[ -~\n]{1,40}", any::<String>()]
+        .prop_filter("says nothing", |text| !text.trim().is_empty())
+}
+
+fn line() -> impl Strategy<Value = String> {
+    "[!-~é][ -~]{0,20}".prop_map(|text| text.trim().to_owned())
+}
+
+fn template() -> impl Strategy<Value = Template> {
+    text().prop_map(Template)
+}
+
+fn condition() -> impl Strategy<Value = Expression> {
+    "[a-z][a-z.]{0,8}( == \"[a-z ]{0,5}\"| > 3| \\| length| and not x)?".prop_map(Expression)
+}
+
+fn schema() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-1.0e6..1.0e6).prop_map(Value::from),
+        text().prop_map(Value::from),
+        Just(json!("")),
+    ];
+    let inner = leaf.prop_recursive(3, 20, 4, |inner| {
+        let list = prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from);
+        prop_oneof![
+            list,
+            prop::collection::btree_map("[a-w]{1,4}|\"|: ", inner, 0..4).prop_map(|map| json!(map))
+        ]
+    });
+    prop::collection::btree_map("[a-w]{1,4}", inner, 0..4).prop_map(|map| json!(map))
+}
+
+fn turns() -> impl Strategy<Value = Turns> {
+    let mode = prop::sample::select(vec![Mode::Fresh, Mode::InSession, Mode::Resume, Mode::Plugin]);
+    let place = prop::sample::select(vec![MarkerMatch::Line, MarkerMatch::LastLine, MarkerMatch::Anywhere]);
+    let maybe = || prop::option::of(text());
+    (
+        0..1000_u32,
+        mode,
+        prop::option::of(line()),
+        place,
+        (maybe(), maybe(), maybe()),
+        prop::option::of(0..9_u32),
+    )
+        .prop_map(
+            |(max, mode, marker, marker_match, (promise, continue_message, tracker), stuck_after)| Turns {
+                max,
+                mode,
+                marker,
+                marker_match,
+                promise,
+                continue_message,
+                tracker,
+                stuck_after,
+            },
+        )
+}
+
+fn session() -> impl Strategy<Value = Act> {
+    let source = prop_oneof![
+        template().prop_map(|prompt| Source::Prompt { prompt }),
+        (line(), template()).prop_map(|(name, prompt)| Source::Agent { name, prompt }),
+        (line(), prop::option::of(template())).prop_map(|(name, args)| Source::Skill { name, args }),
+        (line(), prop::option::of(template())).prop_map(|(name, args)| Source::Command { name, args }),
+    ];
+    (source, prop::option::of(turns()), prop::option::of(schema()))
+        .prop_map(|(source, turns, schema)| Act::Session(Session { source, turns, schema }))
+}
+
+fn leaf() -> impl Strategy<Value = Act> {
+    let ms = || 1..100_000_000_u64;
+    let names = || prop::collection::vec(line(), 0..3);
+    prop_oneof![
+        4 => session(),
+        1 => (template(), any::<bool>()).prop_map(|(command, idempotent)| Act::Shell { command, idempotent }),
+        1 => names().prop_map(|names| Act::Check { names }),
+        1 => (line(), prop::collection::btree_map("[a-w]{1,5}", template(), 0..3)).prop_map(|(name, inputs)| Act::Workflow { name, inputs }),
+        1 => (template(), names(), any::<bool>()).prop_map(|(question, choices, has_default)| {
+            let default = choices.first().cloned().filter(|_| has_default);
+            Act::Ask { question, choices, default }
+        }),
+        1 => ms().prop_map(|ms| Act::Wait(Until::Elapsed { ms })),
+        1 => (line(), prop::option::of(ms())).prop_map(|(name, timeout_ms)| Act::Wait(Until::Event { name, timeout_ms })),
+        1 => (prop::option::of(line()), 0..9_u32, prop::option::of(0.0..=1.0)).prop_map(|(agent, max_cycles, threshold)| Act::Review { agent, max_cycles, threshold }),
+        1 => prop::option::of(template()).prop_map(|target| Act::Land { target }),
+        1 => (template(), prop::option::of(template())).prop_map(|(title, body)| Act::PullRequest { title, body }),
+        1 => Just(Act::ClearContext),
+    ]
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let isolation = prop::sample::select(vec![Isolation::Strict, Isolation::Minimal, Isolation::Permissive]);
+    let maybe = || prop::option::of(line());
+    (maybe(), maybe(), prop::option::of(isolation), prop::option::of(1..10_000_000_u64))
+        .prop_map(|(driver, model, isolation, timeout_ms)| Settings { driver, model, isolation, timeout_ms })
+}
+
+fn budget() -> impl Strategy<Value = Budget> {
+    let cost = prop::option::of(0.0..1000.0);
+    (
+        prop::option::of(1..99_u32),
+        prop::option::of(0..9_999_999_u64),
+        cost,
+        prop::option::of(1..9_999_999_u64),
+    )
+        .prop_map(|(turns, tokens, cost_usd, time_ms)| Budget { turns, tokens, cost_usd, time_ms })
+}
+
+fn step(act: impl Strategy<Value = Act>) -> impl Strategy<Value = Step> {
+    let retry = prop_oneof![
+        Just(Retry::default()),
+        (1..9_u32, 0..99_999_u64).prop_map(|(times, delay_ms)| Retry { times, delay_ms }),
+    ];
+    let on_failure = prop::sample::select(vec![OnFailure::Fail, OnFailure::Continue]);
+    (act, prop::option::of(condition()), settings(), retry, budget(), on_failure).prop_map(
+        |(act, when, settings, retry, budget, on_failure)| Step {
+            id: NodeId::new(""),
+            act,
+            when,
+            settings,
+            retry,
+            budget,
+            on_failure,
+        },
+    )
+}
+
+fn body() -> impl Strategy<Value = Vec<Step>> {
+    let leaves = prop::collection::vec(step(leaf()), 1..4);
+    leaves.prop_recursive(3, 12, 3, |inner| {
+        let some = || inner.clone();
+        let maybe = || prop_oneof![Just(Vec::new()), inner.clone()];
+        let join = prop::sample::select(vec![Join::All, Join::Any, Join::FirstSuccess]);
+        let branches = prop::collection::btree_map("[a-z][a-z0-9_-]{0,5}", some(), 1..3);
+        let block = prop_oneof![
+            (condition(), some(), maybe()).prop_map(|(condition, then, otherwise)| Act::If { condition, then, otherwise }),
+            (prop::collection::vec(condition(), 0..3), 0..99_u32, some()).prop_map(|(until, max, body)| Act::Loop { until, max, body }),
+            (prop::option::of(template()), prop::option::of(condition()), prop::option::of(condition()), 0..99_u32, maybe(), some())
+                .prop_map(|(path, until, select, max, before_each, body)| Act::TaskLoop { path, until, select, max, before_each, body }),
+            (line(), 0..99_u32, some()).prop_map(|(signal, max, body)| Act::CriteriaLoop { signal, max, body }),
+            (0..5_u32, join, branches).prop_map(|(limit, join, branches)| {
+                let branches = branches.into_iter().filter(|(name, _)| !name.starts_with("x-"));
+                let mut branches: Vec<Branch> = branches.map(|(name, body)| Branch { name, body }).collect();
+                if branches.is_empty() {
+                    branches.push(Branch { name: "only".into(), body: Vec::new() });
+                }
+                Act::Parallel { limit, join, branches }
+            }).prop_filter("empty", |act| matches!(act, Act::Parallel { branches, .. } if branches.iter().all(|b| !b.body.is_empty()))),
+        ];
+        prop::collection::vec(step(block), 1..3)
+    })
+}
+
+fn workflow() -> impl Strategy<Value = Workflow> {
+    let input = |(index, (description, required)): (usize, (Option<String>, bool))| {
+        let (kind, value) = match index % 5 {
+            0 => (InputKind::Text, json!("a: b")),
+            1 => (InputKind::Number, json!(1.5)),
+            2 => (InputKind::Integer, json!(-3)),
+            3 => (InputKind::Boolean, json!(true)),
+            _ => (InputKind::List, json!(["a", "2"])),
+        };
+        let default = (!required).then(|| value.clone());
+        Input { name: format!("in{index}"), description, kind, required, default, choices: vec![value] }
+    };
+    let inputs = prop::collection::vec((prop::option::of(text()), any::<bool>()), 0..6)
+        .prop_map(move |list| list.into_iter().enumerate().map(input).collect::<Vec<_>>());
+    let checks = prop::collection::btree_map("[a-w][a-z ]{0,8}[a-z]", text(), 0..3);
+    let plugins = prop::collection::vec("[a-z]{1,5}(@[a-z]{1,5}/[a-z]{1,5})?", 0..3);
+    (
+        "[a-z0-9\"#:{][ -.0-\\[a-~]{0,20}[a-z]",
+        prop::option::of(text()),
+        inputs,
+        settings(),
+        budget(),
+        plugins,
+        checks,
+        body(),
+    )
+        .prop_map(|(name, description, inputs, settings, budget, plugins, checks, body)| {
+            let mut workflow =
+                Workflow { name, description, inputs, settings, budget, plugins, checks, body };
+            number(&mut workflow.body, &mut 0);
+            workflow
+        })
+}
+
+/// Every node gets an id of its own.
+fn number(body: &mut [Step], count: &mut u32) {
+    for step in body {
+        *count += 1;
+        step.id = NodeId::new(format!("n{count}"));
+        match &mut step.act {
+            Act::If { then, otherwise, .. } => {
+                [then, otherwise].into_iter().for_each(|body| number(body, count))
+            }
+            Act::Loop { body, .. } | Act::CriteriaLoop { body, .. } => number(body, count),
+            Act::TaskLoop { before_each, body, .. } => {
+                [before_each, body].into_iter().for_each(|body| number(body, count))
+            }
+            Act::Parallel { branches, .. } => {
+                branches.iter_mut().for_each(|branch| number(&mut branch.body, count))
+            }
+            _ => {}
+        }
+    }
+}
+
+proptest! {
+    // A failure is kept as a test with a name, not as a seed in a file.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_panics_and_a_document_is_there_unless_an_error_is(text in any_text()) {
+        let (document, said) = read(&text, "w.yaml");
+        prop_assert_eq!(document.is_none(), said.iter().any(Diagnostic::is_error));
+        let shown: Vec<String> = said.iter().map(Diagnostic::to_string).collect();
+        prop_assert!(shown.iter().all(|text| text.chars().all(|c| c == '\n' || !c.is_control())));
+        if let (Some(document), _) = read_for_check(&text, "w.yaml") {
+            print(&document.workflow);
+        }
+        starter(&text);
+    }
+
+    #[test]
+    fn what_is_printed_is_read_back(workflow in workflow()) {
+        let printed = print(&workflow);
+        let (document, said) = read(&printed, "printed.yaml");
+        let said: Vec<String> = said.iter().map(Diagnostic::to_string).collect();
+        prop_assert_eq!(said, Vec::<String>::new(), "{}", printed);
+        prop_assert_eq!(document.unwrap().workflow, workflow, "{}", printed);
+    }
+}
