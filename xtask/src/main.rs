@@ -1,7 +1,8 @@
-//! Chores of the project: `cargo xtask test|sweep|bench|ci`.
+//! Chores of the project: `cargo xtask test|install|sweep|bench|ci`.
 //!
 //! Only reads the command line; each chore is a file of its own.
 
+mod agents;
 mod bench;
 mod callgrind;
 mod cargo;
@@ -19,6 +20,7 @@ usage: cargo xtask <chore>
 
   test [--quick] [FILTER]  installs what the tests need, builds, runs all of them, counts
                            --quick: nothing installed, dev profile, no agent CLI, no callgrind
+  install                  installs what the tests need, and no more
   sweep [--full]           kills the process at every crash point, prints a table
   bench [NAME ...]         measures, prints ratios (without a name: all; `list` names them)
   ci                       format, clippy with warnings denied, test
@@ -39,6 +41,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test", rest @ ..] => test::Options::read(rest).and_then(|options| test::run(&options)),
+        ["install"] => {
+            say::timed("what the tests need", test::install_all);
+            Ok(Verdict::Good)
+        }
         ["sweep"] => sweep::run(sweep::Depth::Short),
         ["sweep", "--full"] => sweep::run(sweep::Depth::Full),
         ["bench", names @ ..] => bench::run(names),

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::cargo::{self, Profile, Watch, cargo};
 use crate::tally::Tally;
-use crate::{Outcome, Verdict, callgrind, install, say};
+use crate::{Outcome, Verdict, agents, callgrind, install, say};
 
 /// What was asked for on the command line.
 #[derive(Debug, PartialEq, Eq)]
@@ -185,7 +185,8 @@ fn instructions(options: &Options, world: &World) -> Counted {
 
 /// What the tests are given.
 struct World {
-    claude: Option<PathBuf>,
+    /// A variable for each agent CLI that is there.
+    agents: Vec<(String, PathBuf)>,
     skips: PathBuf,
     extent: Extent,
 }
@@ -193,18 +194,16 @@ struct World {
 impl World {
     fn prepare(options: &Options) -> World {
         let skips = std::env::temp_dir().join(format!("windlass-skips-{}", std::process::id()));
-        let claude = match options.extent {
-            Extent::Quick => None,
+        let agents = match options.extent {
+            Extent::Quick => Vec::new(),
             Extent::Everything => install_all(),
         };
-        World { claude, skips, extent: options.extent }
+        World { agents, skips, extent: options.extent }
     }
 
     fn equip<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("WINDLASS_TEST_SKIPS", &self.skips);
-        if let Some(claude) = &self.claude {
-            command.env("WINDLASS_TEST_CLAUDE", claude);
-        }
+        command.envs(self.agents.iter().map(|(name, path)| (name, path)));
         if self.extent == Extent::Quick {
             command.env("WINDLASS_TEST_QUICK", "1");
         }
@@ -234,11 +233,10 @@ impl Drop for World {
     }
 }
 
-fn install_all() -> Option<PathBuf> {
+/// What the tests need of the machine; a variable for each agent CLI that is there.
+pub(crate) fn install_all() -> Vec<(String, PathBuf)> {
     install::packages();
-    install::claude()
-        .inspect_err(|why| say::note(&format!("no Claude Code ({why}); tests that need it are skipped")))
-        .ok()
+    agents::install()
 }
 
 /// Who runs the tests.

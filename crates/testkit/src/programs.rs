@@ -1,14 +1,11 @@
 //! Where the programs under test are, and what a test says when one is missing.
 //!
-//! Installing them is `cargo xtask test`; here they are only found.
+//! Installing them is `cargo xtask test`; the agent CLIs have a file of their own, `agents`.
 
 use std::env;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-/// The version of Claude Code that the tests are written against.
-pub const CLAUDE_VERSION: &str = include_str!("../claude-code.version").trim_ascii();
 
 /// The `windlass` binary: `WINDLASS_BIN`, or the one built beside the running test.
 pub fn windlass_bin() -> PathBuf {
@@ -19,19 +16,6 @@ pub fn windlass_bin() -> PathBuf {
     let folders = test.ancestors().skip(1).take(3);
     let found = folders.map(|folder| folder.join("windlass")).find(|path| path.is_file());
     found.unwrap_or_else(|| panic!("no windlass binary beside {}: run `cargo build` first", test.display()))
-}
-
-/// The real Claude Code CLI: `WINDLASS_TEST_CLAUDE`, or the one in the cache folder.
-pub fn claude_bin() -> Option<PathBuf> {
-    if is_quick() {
-        return None;
-    }
-    if let Some(path) = env::var_os("WINDLASS_TEST_CLAUDE") {
-        return Some(PathBuf::from(path)).filter(|path| path.is_file());
-    }
-    let folder = cache_folder()?.join(format!("claude-code-{CLAUDE_VERSION}"));
-    let bin = folder.join("node_modules/.bin/claude");
-    (folder.join("complete").is_file() && bin.is_file()).then_some(bin)
 }
 
 /// Whether `cargo xtask test --quick` asked for the fast tests alone.
@@ -70,14 +54,6 @@ fn append(file: &Path, line: &str) {
     file.write_all(line.as_bytes()).expect("the list of skips is written");
 }
 
-/// Why [`claude_bin`] is empty.
-pub fn why_no_claude() -> String {
-    if is_quick() {
-        return "left out by --quick".to_owned();
-    }
-    format!("Claude Code {CLAUDE_VERSION} is not installed; `cargo xtask test` does it")
-}
-
 /// The name of the function it stands in.
 #[doc(hidden)]
 #[macro_export]
@@ -104,10 +80,7 @@ macro_rules! skip {
 #[macro_export]
 macro_rules! require_claude {
     () => {
-        match $crate::programs::claude_bin() {
-            Some(path) => path,
-            None => $crate::skip!("{}", $crate::programs::why_no_claude()),
-        }
+        $crate::require_agent!("claude")
     };
 }
 
@@ -129,11 +102,6 @@ mod tests {
     #[test]
     fn a_skip_names_the_test_it_stands_in() {
         assert!(test_name!().ends_with("programs::tests::a_skip_names_the_test_it_stands_in"));
-    }
-
-    #[test]
-    fn the_pinned_version_is_three_numbers() {
-        assert_eq!(CLAUDE_VERSION.split('.').filter(|part| part.parse::<u32>().is_ok()).count(), 3);
     }
 
     #[test]

@@ -9,21 +9,21 @@ const BODY_LIMIT: usize = 64 << 20;
 const LINE_LIMIT: u64 = 64 << 10;
 
 /// One request off the wire.
-pub(super) struct Incoming {
-    pub(super) method: String,
-    pub(super) path: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Incoming {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Incoming {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// The next request of a connection, or none when the client is gone.
-pub(super) fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Incoming>> {
+pub(crate) fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Incoming>> {
     let Some(first) = read_line(stream)? else { return Ok(None) };
     let mut words = first.split_whitespace();
     let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
@@ -82,7 +82,7 @@ fn read_line(stream: &mut impl BufRead) -> io::Result<Option<String>> {
 }
 
 /// A whole JSON response.
-pub(super) fn write_json(
+pub(crate) fn write_json(
     out: &mut impl Write,
     status: u16,
     headers: &[(String, String)],
@@ -100,12 +100,12 @@ pub(super) fn write_json(
 }
 
 /// A response without a body, for `HEAD`.
-pub(super) fn write_empty(out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write_empty(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
 }
 
 /// The head of an event stream; its events follow as chunks.
-pub(super) fn write_stream_head(out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write_stream_head(out: &mut impl Write) -> io::Result<()> {
     let id = super::server::fresh_id("req");
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n\
@@ -115,7 +115,7 @@ pub(super) fn write_stream_head(out: &mut impl Write) -> io::Result<()> {
 }
 
 /// One chunk of a streamed body; an empty one ends it.
-pub(super) fn write_chunk(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_chunk(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
     chunk.extend_from_slice(bytes);
     chunk.extend_from_slice(b"\r\n");

@@ -15,7 +15,7 @@
 //! The wire is in [`http`] and [`sse`], what a turn is in [`turn`], who gets which in [`script`].
 
 mod gate;
-mod http;
+pub(crate) mod http;
 mod request;
 mod script;
 mod server;
