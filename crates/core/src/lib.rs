@@ -9,6 +9,8 @@
 //! - [`looping`]: when a loop ends, what each turn is told.
 //! - [`hook`]: what an agent may do, and how its hooks are answered.
 //! - [`agent`]: what an agent says, in one form for all of them.
+//! - [`entity`]: commands, skills and agents; [`registry`]: all there are, by name.
+//! - [`tasks`]: a list of things to do, and which is next.
 //! - [`launch`]: what the host is told to run. [`crash`]: where a test asks a process to die.
 //!
 //! Nothing here does I/O, reads a clock or an environment, or knows a text format of people:
@@ -18,13 +20,16 @@ pub mod agent;
 pub mod crash;
 pub mod effect;
 pub mod engine;
+pub mod entity;
 pub mod event;
 pub mod graph;
 pub mod hook;
 pub mod id;
 pub mod launch;
 pub mod looping;
+pub mod registry;
 pub mod run;
 pub mod spec;
+pub mod tasks;
 pub mod time;
 pub mod usage;

@@ -3,14 +3,26 @@
 //! What lies in a workspace may have been put there by an agent: a link as the last part of a
 //! path is never followed, and [`inside`] keeps the rest of the path in the folder. What is in
 //! the files is left to `forms` and the engine.
+//!
+//! Folders of prompts are another matter, as people link them together: [`walk`] finds what is
+//! in them, [`read`] reads it, [`watch`] tells of changes.
+
+pub mod read;
+pub mod stamp;
+pub mod trouble;
+pub mod walk;
+pub mod watch;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::OFlags;
+
+/// Written at once, where what is written is large.
+const SPARE_BUFFER: usize = 256 * 1024;
 
 /// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +122,27 @@ pub fn write_atomic(path: &Path, bytes: &[u8], mode: Mode) -> Result<(), FileErr
     sync_parent(path).map_err(|e| io_error(path, e))
 }
 
+/// Replaces a file's whole content, for what can be made again: other processes see the old or
+/// the new, but a power cut may leave neither whole, so that its reader must notice.
+pub fn write_spare(
+    path: &Path,
+    mode: Mode,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), FileError> {
+    let temp = temp_beside(path);
+    let written = create(&temp, mode).and_then(|file| {
+        let mut file = BufWriter::with_capacity(SPARE_BUFFER, file);
+        fill(&mut file)?;
+        file.flush()?;
+        fs::rename(&temp, path)
+    });
+    if written.is_err() {
+        // The half-written file is of no use; that it may already be gone is fine.
+        let _ = fs::remove_file(&temp);
+    }
+    written.map_err(|e| io_error(path, e))
+}
+
 /// Writes a file that must not exist yet. `false` when it does, and nothing is changed.
 pub fn create_new(path: &Path, bytes: &[u8], mode: Mode) -> Result<bool, FileError> {
     let temp = temp_beside(path);
@@ -125,11 +158,16 @@ pub fn create_new(path: &Path, bytes: &[u8], mode: Mode) -> Result<bool, FileErr
 }
 
 fn write_new(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode.bits()).open(path)?;
+    let mut file = create(path, mode)?;
     file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn create(path: &Path, mode: Mode) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(mode.bits()).open(path)?;
     // Not left to the umask: what is shared is meant to be.
     file.set_permissions(fs::Permissions::from_mode(mode.bits()))?;
-    file.sync_all()
+    Ok(file)
 }
 
 fn temp_beside(path: &Path) -> PathBuf {
@@ -162,7 +200,9 @@ pub fn open_plain(path: &Path) -> Result<File, FileError> {
 /// Reads a plain file of at most `max` bytes.
 pub fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     let file = open_plain(path)?;
-    let mut bytes = Vec::new();
+    let size = file.metadata().map(|meta| meta.len().min(max)).unwrap_or_default();
+    // One more, so that the end is found without growing.
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
     if bytes.len() as u64 > max {
         return Err(FileError::TooLarge { path: path.to_owned(), max });
@@ -242,6 +282,20 @@ mod tests {
         write_atomic(&link, b"new", Mode::Shared).unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"mine");
         assert_eq!(fs::read(&link).unwrap(), b"new");
+    }
+
+    #[test]
+    fn what_is_written_in_parts_is_there_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        write_spare(&path, Mode::Private, |out| out.write_all(b"one")).unwrap();
+        let failed = write_spare(&path, Mode::Private, |out| {
+            out.write_all(b"two")?;
+            Err(io::Error::other("no more"))
+        });
+        assert!(failed.is_err());
+        assert_eq!((fs::read(&path).unwrap(), mode_of(&path)), (b"one".to_vec(), 0o600));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -17,7 +17,7 @@ fn spec() -> Spec {
         workflow: "loop".into(),
         seed: "s".into(),
         input: "x".into(),
-        node: Node { id: NodeId::new("loop"), kind: NodeKind::Prompt { prompt: "x".into() } },
+        node: Node { id: NodeId::new("loop"), kind: NodeKind::Prompt { prompt: "x".into() }, system: None },
         workspace: "/work space".into(),
         machine: "m".into(),
         driver: Driver { name: "claude".into(), program: "/bin/claude".into(), model: None, args: vec![] },

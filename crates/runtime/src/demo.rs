@@ -1,8 +1,21 @@
-//! A throw-away repository, so that a first look needs nothing but git.
+//! The stage of a demonstration: a throw-away repository, so that a first look needs nothing but
+//! git, and what is done about stages whose demo was killed.
 
-use std::path::Path;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
+use windlass_core::launch::files::LOCK;
 use windlass_peers::git::{GitError, git};
+
+/// How the name of a stage begins.
+pub const PREFIX: &str = "windlass-demo-";
+/// Stands in a stage that is to go with its demo, and is locked as long as that plays.
+const MARKER: &str = "playing.lock";
+/// The locks of hosts are no deeper in a stage than this.
+const DEPTH: u32 = 8;
 
 /// Makes a repository with one commit. Its identity is its own and touches no settings.
 pub fn make_repository(dir: &Path) -> Result<(), GitError> {
@@ -17,4 +30,119 @@ pub fn make_repository(dir: &Path) -> Result<(), GitError> {
     git(dir, &["add", "README.md"])?;
     git(dir, &["commit", "--quiet", "--message", "Begin"])?;
     Ok(())
+}
+
+/// Held as long as a demo plays.
+#[derive(Debug)]
+pub struct Playing {
+    _lock: File,
+}
+
+/// Marks a stage as one that is to go with its demo.
+pub fn mark(stage: &Path) -> io::Result<Playing> {
+    let draft = stage.join(format!("{MARKER}.new"));
+    let lock = File::create_new(&draft)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    // Locked before it has its name: nobody ever finds it free while the demo lives.
+    fs::rename(&draft, stage.join(MARKER))?;
+    Ok(Playing { _lock: lock })
+}
+
+/// Removes the stages of our own demos that were killed, and nothing else. What cannot be removed
+/// is left to the next.
+pub fn remove_stale(temp: &Path) {
+    let entries = fs::read_dir(temp).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    for stage in named.map(|entry| entry.path()) {
+        if let Some(_lock) = take_stale(&stage) {
+            let _ = fs::remove_dir_all(&stage);
+        }
+    }
+}
+
+/// The lock of a stage that nobody plays on.
+fn take_stale(stage: &Path) -> Option<File> {
+    let is_ours = |meta: &Metadata| meta.uid() == rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(stage).ok().filter(|meta| meta.is_dir() && is_ours(meta))?;
+    let marker = stage.join(MARKER);
+    fs::symlink_metadata(&marker).ok().filter(|meta| meta.is_file() && is_ours(meta))?;
+    let lock = take(&marker)?;
+    // An agent outlives its demo for a while; the next demo comes after it.
+    let hosts = host_locks(stage, DEPTH);
+    hosts.iter().all(|host| take(host).is_some()).then_some(lock)
+}
+
+/// The lock, when nobody has it.
+fn take(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(file)
+}
+
+fn host_locks(dir: &Path, depth: u32) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() && depth > 0 {
+            found.extend(host_locks(&entry.path(), depth - 1));
+        } else if entry.file_name() == LOCK {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stage with something in it, and whether it is there after a sweep.
+    fn stage(temp: &Path, name: &str) -> PathBuf {
+        let dir = temp.join(name);
+        fs::create_dir_all(dir.join("state/runs/r/e")).unwrap();
+        fs::write(dir.join("state/runs/r/e").join(LOCK), "1").unwrap();
+        dir
+    }
+
+    #[test]
+    fn only_a_stage_whose_demo_is_dead_is_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let dead = stage(temp.path(), "windlass-demo-1-0");
+        drop(mark(&dead).unwrap());
+        let alive = stage(temp.path(), "windlass-demo-2-0");
+        let playing = mark(&alive).unwrap();
+        let kept = stage(temp.path(), "windlass-demo-3-0");
+        let other = stage(temp.path(), "other");
+        drop(mark(&other).unwrap());
+        remove_stale(temp.path());
+        assert_eq!([dead.exists(), alive.exists(), kept.exists(), other.exists()], [false, true, true, true]);
+        drop(playing);
+        remove_stale(temp.path());
+        assert!(!alive.exists());
+    }
+
+    #[test]
+    fn a_stage_on_which_an_agent_still_works_is_left_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = stage(temp.path(), "windlass-demo-1-0");
+        drop(mark(&dir).unwrap());
+        let host = take(&dir.join("state/runs/r/e").join(LOCK)).unwrap();
+        remove_stale(temp.path());
+        assert!(dir.exists());
+        drop(host);
+        remove_stale(temp.path());
+        assert!(!dir.exists());
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = stage(temp.path(), "elsewhere");
+        drop(mark(&target).unwrap());
+        std::os::unix::fs::symlink(&target, temp.path().join("windlass-demo-1-0")).unwrap();
+        let odd = stage(temp.path(), "windlass-demo-2-0");
+        std::os::unix::fs::symlink(target.join(MARKER), odd.join(MARKER)).unwrap();
+        remove_stale(temp.path());
+        assert!(target.exists() && odd.exists());
+    }
 }

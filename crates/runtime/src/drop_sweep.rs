@@ -4,6 +4,8 @@
 //! Store, engine and recovery are the real ones; executor and world are small ones, whose children always
 //! answer alike, so that every run of a story can be compared with the uncrashed one. Real
 //! processes are killed in `crates/windlass/tests/crash_sweep.rs`.
+//!
+//! The sweep runs beside its test, which gives it up when one story takes too long and says where.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +17,12 @@
 )]
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine::{self, Step};
@@ -33,6 +40,34 @@ use windlass_core::usage::Usage;
 use windlass_store::{Append, Durability, Lease, NewRun, Projection, Store};
 
 use crate::recover;
+
+/// How long one story may take; it needs some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// More records than any story has.
+const ENDLESS: u64 = 1_000;
+const RUN: &str = "r";
+/// The executor is not dropped at all.
+const NEVER: u64 = u64::MAX;
+
+/// Where the sweep stands, for the test that waits for it: which point, and what comes next.
+#[derive(Clone, Default)]
+struct Whereabouts(Arc<Mutex<(String, String)>>);
+
+impl Whereabouts {
+    fn begin(&self, seed: u64, die_at: u64) {
+        let point = if die_at == NEVER { "not dropped".into() } else { format!("dropped at point {die_at}") };
+        *self.0.lock().unwrap() = (format!("story {seed}, {point}"), "the first effects".into());
+    }
+
+    fn wait_for(&self, what: String) {
+        self.0.lock().unwrap().1 = what;
+    }
+
+    fn said(&self) -> String {
+        let (point, what) = &*self.0.lock().unwrap();
+        format!("{point}, waited for {what}")
+    }
+}
 
 /// A story, made from a number: modes, faults and the turn on which it is done differ.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +111,7 @@ impl Story {
             workflow: "story".into(),
             seed: "seed".into(),
             input: "do it".into(),
-            node: Node { id: NodeId::new("loop"), kind: NodeKind::Loop(rules) },
+            node: Node { id: NodeId::new("loop"), kind: NodeKind::Loop(rules), system: None },
             workspace: "/w".into(),
             machine: "m".into(),
             driver: Driver { name: "sim".into(), program: "/sim".into(), model: None, args: vec![] },
@@ -124,12 +159,15 @@ struct Executor<'a> {
     store: Store,
     lease: Lease,
     state: State,
+    /// The state as of the last commit: what a fold must give.
+    committed: State,
     seq: u64,
     story: Story,
     world: &'a mut World,
     passed: &'a mut u64,
     die_at: u64,
     queue: Vec<Event>,
+    at: &'a Whereabouts,
 }
 
 impl Executor<'_> {
@@ -162,6 +200,7 @@ impl Executor<'_> {
             snapshot: self.seq.is_multiple_of(5).then(|| serde_json::to_vec(&self.state).unwrap()),
         };
         self.seq = self.store.append_blocking(append).unwrap();
+        self.committed = self.state.clone();
         self.point()
     }
 
@@ -203,10 +242,8 @@ impl Executor<'_> {
     /// How a turn goes on: in session it asks to stop, and ends once it may.
     fn session(&mut self, id: &EffectId) -> Option<Event> {
         let verdict = self.story.verdict(id);
-        let usage = Usage { output_tokens: 10, ..Usage::default() };
-        let end = SessionEnd { verdict, last_message: None, usage, tool_calls: 0, spoke: true, offset: 1 };
-        if self.story.mode() != Mode::InSession || end.verdict != SessionVerdict::Done {
-            return Some(Event::SessionEnded { effect: id.clone(), end });
+        if self.story.mode() != Mode::InSession || verdict != SessionVerdict::Done {
+            return Some(ended(id.clone(), verdict));
         }
         None
     }
@@ -221,25 +258,29 @@ impl Executor<'_> {
         let effect = turn.effect;
         let hook = HookId::new(format!("{effect}/{}", self.state.turns));
         if matches!(self.state.phase, windlass_core::run::Phase::Closing { .. }) {
-            let usage = Usage { output_tokens: 10, ..Usage::default() };
-            let end = SessionEnd {
-                verdict: SessionVerdict::Done,
-                last_message: None,
-                usage,
-                tool_calls: 0,
-                spoke: true,
-                offset: 1,
-            };
-            return Some(Event::SessionEnded { effect, end });
+            return Some(ended(effect, SessionVerdict::Done));
         }
         self.world.stops = self.world.stops.max(self.state.turns + 1);
         let kind = HookKind::Stop { last_message: None, background: false, stop_hook_active: true };
         Some(Event::HookAsked { call: HookCall { id: hook, kind } })
     }
 
+    /// Says what is waited for, and stops what would write forever.
+    fn look_out(&self) {
+        let State { turns, phase, open, .. } = &self.state;
+        let open: Vec<String> = open.iter().map(|planned| planned.id.to_string()).collect();
+        let next = self.queue.first();
+        self.at.wait_for(format!(
+            "the end of the run: step {}, {turns} turns, {phase:?}, open {open:?}, next {next:?}",
+            self.seq
+        ));
+        assert!(self.seq < ENDLESS, "it goes on without end: {}", self.at.said());
+    }
+
     fn run(&mut self) -> Result<(), Dropped> {
         let mut waited_for = None;
         while !self.state.is_done() {
+            self.look_out();
             if self.queue.is_empty() {
                 let next = self.nudge().expect("something happens");
                 assert_ne!(waited_for, Some((self.seq, self.state.turns)), "it goes round: {:?}", self.state);
@@ -260,12 +301,19 @@ impl Executor<'_> {
     }
 }
 
+fn ended(effect: EffectId, verdict: SessionVerdict) -> Event {
+    let usage = Usage { output_tokens: 10, ..Usage::default() };
+    let end = SessionEnd { verdict, last_message: None, usage, tool_calls: 0, spoke: true, offset: 1 };
+    Event::SessionEnded { effect, end }
+}
+
 /// Plays a story, dropping the executor at one point, and gives what is left and the number of
 /// points that were passed.
-fn play(story: Story, die_at: u64, dir: &Path) -> (Left, u64) {
+fn play(story: Story, die_at: u64, dir: &Path, at: &Whereabouts) -> (Left, u64) {
+    at.begin(story.seed, die_at);
     let mut world = World::default();
     let mut passed = 0;
-    let run = RunId::new("r");
+    let run = RunId::new(RUN);
     let (state, step) = engine::start(run.clone(), story.spec(), Moment(0));
     let body =
         serde_json::to_vec(&step.record(Moment(0), Event::RunStarted { spec: Box::new(story.spec()) }))
@@ -276,6 +324,7 @@ fn play(story: Story, die_at: u64, dir: &Path) -> (Left, u64) {
     let mut executor = Executor {
         store,
         lease,
+        committed: state.clone(),
         state,
         seq: 1,
         story,
@@ -283,31 +332,38 @@ fn play(story: Story, die_at: u64, dir: &Path) -> (Left, u64) {
         passed: &mut passed,
         die_at,
         queue: vec![],
+        at,
     };
     let first =
         step.effects.iter().try_for_each(|planned| executor.perform(planned)).and_then(|()| executor.run());
     let state = match first {
         Ok(()) => executor.state.clone(),
         Err(Dropped) => {
+            let committed = executor.committed.clone();
             drop(executor);
-            recover(story, &run, dir, &mut world, &mut passed)
+            recover(story, dir, committed, &mut world, at)
         }
     };
     let Standing::Finished(outcome) = state.standing() else { panic!("not finished: {state:?}") };
     (Left { outcome, turns: state.turns, usage: state.usage, world }, passed)
 }
 
-fn recover(story: Story, run: &RunId, dir: &Path, world: &mut World, passed: &mut u64) -> State {
+fn recover(story: Story, dir: &Path, committed: State, world: &mut World, at: &Whereabouts) -> State {
+    let run = &RunId::new(RUN);
+    at.wait_for("the lease of the run".into());
     let store = Store::open(dir).unwrap();
     let lease = store.acquire(run).unwrap();
     let loaded = store.load(run).unwrap();
+    at.wait_for(format!("the fold of {} records", loaded.last_seq()));
     let state = recover::fold(run, &loaded).unwrap();
+    assert_eq!(state, committed, "the fold is not what was committed: {}", at.said());
     if state.is_done() {
         return state;
     }
     let seq = loaded.last_seq();
+    let (passed, die_at, queue) = (&mut 0, NEVER, vec![]);
     let mut executor =
-        Executor { store, lease, state, seq, story, world, passed, die_at: u64::MAX, queue: vec![] };
+        Executor { store, lease, state, committed, seq, story, world, passed, die_at, queue, at };
     let open = executor.state.open.clone();
     let settled = executor
         .tell(Event::OwnerChanged)
@@ -317,18 +373,23 @@ fn recover(story: Story, run: &RunId, dir: &Path, world: &mut World, passed: &mu
     executor.state.clone()
 }
 
-#[test]
-fn a_dropped_executor_loses_and_repeats_nothing() {
+/// Plays every story with every point, and reports each that is over.
+fn sweep(at: &Whereabouts, over: &Sender<()>) {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let played = |story, point| {
+        let dir = tempfile::tempdir_in(&parent).unwrap();
+        let played = play(story, point, dir.path(), at);
+        let _ = over.send(());
+        played
+    };
     let mut points = 0;
     let mut stories = 0;
     for seed in 0.. {
         let story = Story { seed };
-        let fresh = || tempfile::tempdir_in(&parent).unwrap();
-        let (expected, passed) = play(story, u64::MAX, fresh().path());
+        let (expected, passed) = played(story, NEVER);
         for point in 1..=passed {
-            let (left, _) = play(story, point, fresh().path());
+            let (left, _) = played(story, point);
             assert_eq!(left, expected, "story {seed}, dropped at point {point}");
         }
         points += passed;
@@ -338,4 +399,25 @@ fn a_dropped_executor_loses_and_repeats_nothing() {
         }
     }
     println!("sweep: in process, {stories} stories, {points} points");
+}
+
+#[test]
+fn a_dropped_executor_loses_and_repeats_nothing() {
+    let at = Whereabouts::default();
+    let (over, stories) = channel();
+    let swept = thread::spawn({
+        let at = at.clone();
+        move || sweep(&at, &over)
+    });
+    loop {
+        match stories.recv_timeout(PATIENCE) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => panic!("not over after {PATIENCE:?}: {}", at.said()),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    if let Err(panic) = swept.join() {
+        println!("{}", at.said());
+        resume_unwind(panic);
+    }
 }

@@ -1,7 +1,7 @@
 //! What can go wrong around a run, each with the facts a person needs.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_core::id::RunId;
 use windlass_peers::hook_socket::SocketError;
@@ -80,6 +80,15 @@ pub enum RunError {
         #[source]
         source: io::Error,
     },
+    /// There is no room for what the next step writes. The run is not over.
+    #[error("cannot go on at {}", path.display())]
+    NoRoom {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// Output of children cannot be watched.
     #[error("the output of agents cannot be watched")]
     Watch(#[source] io::Error),
@@ -109,10 +118,13 @@ impl RunError {
                 "make it writable, or choose another with XDG_STATE_HOME".to_owned()
             }
             OpenError::DiskFull { .. } => "free some space; nothing that was recorded is lost".to_owned(),
-            OpenError::Corrupt { path, .. } => format!(
-                "it was left as it is: move {} away to begin anew, or put a copy back (*.bak beside it)",
-                path.display()
-            ),
+            OpenError::Corrupt { path, .. } => {
+                let anew = format!("it was left as it is: move {} away to begin anew", path.display());
+                match newest_copy(path) {
+                    Some(copy) => format!("{anew}, or put {} in its place", copy.display()),
+                    None => anew,
+                }
+            }
             OpenError::Newer { .. } => {
                 "upgrade windlass; an older one never changes a newer database".to_owned()
             }
@@ -130,6 +142,32 @@ impl RunError {
     }
 }
 
+/// The copy of a database that was made last before a migration, if there is one.
+fn newest_copy(database: &Path) -> Option<PathBuf> {
+    let name = database.file_name()?.to_str()?;
+    let is_copy = |path: &PathBuf| {
+        let other = path.file_name().and_then(|name| name.to_str());
+        other.is_some_and(|other| other.starts_with(&format!("{name}.")) && other.ends_with(".bak"))
+    };
+    let files = std::fs::read_dir(database.parent()?).ok()?.flatten().map(|entry| entry.path());
+    files.filter(is_copy).max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
+}
+
+/// A failure that is only a want of room: a person can end it, so the run waits for its resume
+/// rather than fails.
+pub(crate) fn want_of_room(error: &(dyn std::error::Error + 'static), path: &Path) -> Option<RunError> {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        if let Some(kind @ (StorageFull | QuotaExceeded | ReadOnlyFilesystem)) = kind {
+            return Some(RunError::NoRoom { path: path.to_owned(), source: kind.into() });
+        }
+        cause = error.source();
+    }
+    None
+}
+
 /// An error and its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -139,4 +177,23 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_named_only_where_there_is_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("windlass.db");
+        let hint = || {
+            let error = OpenError::Corrupt { path: path.clone(), detail: String::new() };
+            RunError::Open(error).place_hint().unwrap()
+        };
+        std::fs::write(dir.path().join("other.bak"), "").unwrap();
+        assert!(hint().ends_with("windlass.db away to begin anew"), "{}", hint());
+        std::fs::write(dir.path().join("windlass.db.v1.bak"), "").unwrap();
+        assert!(hint().ends_with("windlass.db.v1.bak in its place"), "{}", hint());
+    }
 }

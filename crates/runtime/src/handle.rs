@@ -15,16 +15,18 @@ use windlass_core::run::{Standing, State};
 use windlass_core::spec::Spec;
 use windlass_peers::agent::claude::parse;
 use windlass_peers::tail::Watcher;
-use windlass_peers::{files, git, hook_socket, process};
+use windlass_peers::{files, hook_socket, process};
 use windlass_store::{Cadence, Durability, Found, Lease, NewRun, Put, RunRow, Store};
 
 use crate::clock::now;
-use crate::effect::Ground;
+use crate::effect::{Fact, Ground};
+use crate::entities::{self, Loaded};
 use crate::error::{RunError, chain};
 use crate::feed::{Feed, Item};
 use crate::home::Home;
 use crate::inbox::Message;
 use crate::owner::{Owner, Parts, project};
+use crate::problem::Problem;
 use crate::recover;
 
 /// How many inbound things may wait for an owner before their senders do.
@@ -47,7 +49,7 @@ pub struct Running {
     pub run: RunId,
     items: mpsc::UnboundedReceiver<Item>,
     owner: JoinHandle<Result<State, RunError>>,
-    inlet: mpsc::Sender<Event>,
+    inlet: mpsc::Sender<Fact>,
 }
 
 impl Running {
@@ -58,7 +60,7 @@ impl Running {
 
     /// Asks the run to end; a second time, to end at once.
     pub async fn cancel(&self) {
-        let _ = self.inlet.send(Event::CancelAsked { inbox: None }).await;
+        let _ = self.inlet.send(Ok(Event::CancelAsked { inbox: None })).await;
     }
 
     /// The state at the end, once there is nothing more to show.
@@ -268,10 +270,7 @@ impl Handle {
         let state = self.view(run)?.state;
         let Some(base) = &state.base else { return Ok(None) };
         let workspace = Path::new(&state.spec.workspace);
-        let stat = git::diff_stat(workspace, base).unwrap_or_default();
-        let new = git::untracked(workspace).unwrap_or_default();
-        let new = new.into_iter().map(|name| format!(" {name} (new, not committed)"));
-        Ok(Some(stat.lines().map(str::to_owned).chain(new).collect()))
+        Ok(Some(crate::changes::since(&self.store.run_dir(run), workspace, base)))
     }
 
     /// Asks a run to end: its owner, or whoever resumes it.
@@ -310,6 +309,16 @@ impl Handle {
             hook_socket::poke(&path);
         }
         Ok(put)
+    }
+
+    /// Every entity for work in a folder, now and whenever that changes; until all receivers are
+    /// dropped.
+    pub fn entities(
+        &self,
+        cwd: &Path,
+        plugins: &[PathBuf],
+    ) -> Result<tokio::sync::watch::Receiver<Arc<Loaded>>, Problem> {
+        entities::subscribe(Arc::clone(&self.home), cwd.to_owned(), plugins.to_owned())
     }
 
     /// Changes when anybody wrote to the store.

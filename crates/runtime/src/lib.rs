@@ -5,6 +5,7 @@
 //! touching the world `peers`'.
 
 pub mod catalog;
+mod changes;
 mod clock;
 pub mod config;
 pub mod crash;
@@ -13,6 +14,7 @@ pub mod doctor;
 #[cfg(test)]
 mod drop_sweep;
 mod effect;
+pub mod entities;
 pub mod error;
 pub mod feed;
 pub mod handle;
@@ -23,5 +25,6 @@ pub mod plan;
 pub mod problem;
 mod random;
 mod recover;
+pub mod tasks;
 
 pub use windlass_store::Durability;

@@ -22,7 +22,7 @@ use windlass_store::{Append, Cadence, Durability, Lease, Projection, Store};
 
 use crate::clock::{now, until};
 use crate::crash::Crash;
-use crate::effect::{Ground, Outcome};
+use crate::effect::{Fact, Ground, Outcome};
 use crate::error::RunError;
 use crate::feed::{Feed, Item};
 use crate::inbox::{Message, event_of};
@@ -41,7 +41,7 @@ pub(crate) struct Owner {
     crash: Crash,
     ground: Arc<Ground>,
     feed: Feed,
-    inlet: mpsc::Receiver<Event>,
+    inlet: mpsc::Receiver<Fact>,
     /// Hook calls with a forwarder waiting at the other end.
     waiting: HashMap<HookId, HookRequest>,
     hooks: mpsc::Receiver<Request>,
@@ -59,7 +59,7 @@ pub(crate) struct Parts {
     pub(crate) crash: Crash,
     pub(crate) ground: Arc<Ground>,
     pub(crate) feed: Feed,
-    pub(crate) inlet: mpsc::Receiver<Event>,
+    pub(crate) inlet: mpsc::Receiver<Fact>,
     pub(crate) hooks: mpsc::Receiver<Request>,
     pub(crate) requests: mpsc::Sender<Request>,
 }
@@ -107,7 +107,7 @@ impl Owner {
             };
             tokio::select! {
                 fact = self.inlet.recv() => match fact {
-                    Some(event) => self.tell(event, Vec::new()).await?,
+                    Some(fact) => self.tell(fact?, Vec::new()).await?,
                     None => return Err(RunError::Abandoned),
                 },
                 Some(request) = self.hooks.recv() => match request {

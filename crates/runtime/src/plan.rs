@@ -1,10 +1,14 @@
 //! Turns a request into a run's orders: workflow, settings and flags become one [`Spec`].
 //!
-//! Everything that can be wrong is found here, before an agent runs.
+//! Everything that can be wrong is found here, before an agent runs. What an entity says is
+//! [`entity`]'s.
+
+mod entity;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use windlass_core::entity::{Entity, Kind};
 use windlass_core::graph::{Node, NodeKind};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::NodeId;
@@ -17,6 +21,7 @@ use windlass_store::Durability;
 use crate::catalog::{Catalog, WorkflowEntry, collect};
 use crate::config;
 use crate::doctor::find_agent;
+use crate::entities;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
 
@@ -37,6 +42,8 @@ pub struct Request {
     pub agent_args: Vec<String>,
     /// A person sits at the terminal.
     pub interactive: bool,
+    /// Only the plan is wanted.
+    pub dry_run: bool,
 }
 
 /// Which workflow.
@@ -46,6 +53,13 @@ pub enum Want {
     Workflow(Option<String>),
     /// The built-in loop.
     Loop,
+    /// One session with an entity; the input is its arguments.
+    Entity {
+        /// What it is.
+        kind: Kind,
+        /// What it is called.
+        name: String,
+    },
 }
 
 /// What flags say.
@@ -80,6 +94,8 @@ pub struct Plan {
     pub spec: Spec,
     /// What is odd but possible.
     pub warnings: Vec<String>,
+    /// What was looked at on the way.
+    pub notes: Vec<String>,
     /// How hard commits are.
     pub durability: Durability,
 }
@@ -99,16 +115,33 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
     }
     let mut warnings: Vec<String> =
         resolved.diagnostics.iter().chain(&catalog.problems).map(|d| strip(&d.to_string())).collect();
-    let entry = select(&catalog, &request.want)?;
-    let file = entry.file.clone().unwrap_or_else(builtin);
+    let Chosen { name: workflow, file, entity, notes } = choose(home, &cwd, request, &resolved, &catalog)?;
     let orders = Orders { request, resolved: &resolved, catalog: &catalog, file: &file };
     orders.require_plugins()?;
     let isolation = orders.isolation(&mut warnings)?;
     let driver = orders.driver(home)?;
-    let node = orders.node()?;
     let settings = &resolved.settings;
+    let mut permissions = settings.permissions.clone();
+    let policy = orders.policy();
+    let node = match &entity {
+        None => orders.node()?,
+        Some(entity) => {
+            let stage = entity::Stage {
+                workspace: &cwd,
+                env: &home.env,
+                driver: &driver.name,
+                isolation,
+                rules: &permissions,
+                on_permission: policy.on_permission,
+                dry_run: request.dry_run,
+            };
+            let node = entity::node(entity, &request.input, &stage, &mut warnings)?;
+            entity::narrow(entity, &driver.name, &mut permissions, &mut warnings);
+            node
+        }
+    };
     let spec = Spec {
-        workflow: entry.name.clone(),
+        workflow,
         seed: crate::random::token(),
         input: request.input.clone(),
         node,
@@ -116,13 +149,13 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
         machine: home.machine.clone(),
         driver,
         isolation,
-        permissions: settings.permissions.clone(),
+        permissions,
         plugins: orders.plugins()?,
         checks: orders.checks()?,
-        policy: orders.policy(),
+        policy,
         limits: orders.limits(),
     };
-    Ok(Plan { spec, warnings, durability: config::durability_of(settings) })
+    Ok(Plan { spec, warnings, notes, durability: config::durability_of(settings) })
 }
 
 fn strip(text: &str) -> String {
@@ -135,6 +168,37 @@ fn text_path(path: &Path) -> Result<String, Problem> {
         .ok_or_else(|| Problem::new(Class::Usage, format!("the path {} is not UTF-8 text", path.display())))
 }
 
+/// What is to be run.
+struct Chosen {
+    name: String,
+    file: WorkflowFile,
+    entity: Option<Entity>,
+    notes: Vec<String>,
+}
+
+fn choose(
+    home: &Home,
+    cwd: &Path,
+    request: &Request,
+    resolved: &Resolved,
+    catalog: &Catalog,
+) -> Result<Chosen, Problem> {
+    let Want::Entity { kind, name } = &request.want else {
+        let entry = select(catalog, &request.want)?;
+        let file = entry.file.clone().unwrap_or_else(builtin);
+        return Ok(Chosen { name: entry.name.clone(), file, entity: None, notes: Vec::new() });
+    };
+    let loaded = entities::load(home, cwd, &request.plugins)?;
+    let found = loaded.registry.lookup(*kind, name);
+    let entity = found.map_err(|miss| {
+        Problem::new(Class::Configuration, miss.to_string())
+            .hint(format!("`windlass entities list --type {kind}` names those there are"))
+    })?;
+    let driver = request.flags.driver.as_ref().unwrap_or(&resolved.settings.driver);
+    let file = entity::workflow(entity, driver);
+    Ok(Chosen { name: file.name.clone(), file, entity: Some(entity.clone()), notes: loaded.start_up_lines() })
+}
+
 /// The named workflow; or the only one of the plugins; or the built-in loop.
 fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Problem> {
     let names = |list: &[&WorkflowEntry]| list.iter().map(|w| w.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -142,6 +206,7 @@ fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Pr
     let wanted = match want {
         Want::Loop => Some("loop"),
         Want::Workflow(name) => name.as_deref(),
+        Want::Entity { .. } => None,
     };
     if let Some(wanted) = wanted {
         let builtin_only = *want == Want::Loop;
@@ -288,7 +353,7 @@ impl Orders<'_> {
     fn node(&self) -> Result<Node, Problem> {
         let prompt = apply_template(&self.file.prompt_template, &self.request.input);
         let Some(part) = &self.file.looping else {
-            return Ok(Node { id: NodeId::new("turn"), kind: NodeKind::Prompt { prompt } });
+            return Ok(Node { id: NodeId::new("turn"), kind: NodeKind::Prompt { prompt }, system: None });
         };
         let mode = self.mode();
         let promise = part.completion_promise.clone();
@@ -316,7 +381,7 @@ impl Orders<'_> {
             tracker_path: has_tracker.then(String::new),
             stuck_after: self.pick("stuck_after", None, part.stuck_after, self.settings().stuck_after),
         };
-        Ok(Node { id: NodeId::new("loop"), kind: NodeKind::Loop(rules) })
+        Ok(Node { id: NodeId::new("loop"), kind: NodeKind::Loop(rules), system: None })
     }
 
     fn plugins(&self) -> Result<Vec<Plugin>, Problem> {

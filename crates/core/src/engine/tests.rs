@@ -37,7 +37,7 @@ fn spec(kind: NodeKind) -> Spec {
         workflow: "test".into(),
         seed: "seed".into(),
         input: "do it".into(),
-        node: Node { id: NodeId::new("loop"), kind },
+        node: Node { id: NodeId::new("loop"), kind, system: None },
         workspace: "/w".into(),
         machine: "m".into(),
         driver: Driver { name: "sim".into(), program: "/bin/sim".into(), model: None, args: vec![] },

@@ -36,6 +36,13 @@ pub fn digest(bytes: &[u8]) -> String {
     digest.text()
 }
 
+/// The digest of a file's content, also of one that is not there.
+pub(super) fn file_digest(path: &Path) -> String {
+    let mut digest = Digest::default();
+    add_file(path, &mut digest);
+    digest.text()
+}
+
 fn add_repository(dir: &Path, digest: &mut Digest) -> Option<()> {
     let head = head(dir).ok()?;
     digest.add(head.as_deref().unwrap_or("unborn").as_bytes());

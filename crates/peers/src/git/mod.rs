@@ -4,12 +4,14 @@
 //! is the engine's to say: here it is only whether something changed.
 
 mod fingerprint;
+mod uncommitted;
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
 pub use fingerprint::{digest, fingerprint};
+pub use uncommitted::{changed_again, uncommitted};
 
 use crate::process::{Output, Short, ShortEnv, SpawnError, run_short};
 
@@ -91,23 +93,30 @@ pub fn head(dir: &Path) -> Result<Option<String>, GitError> {
     }
 }
 
-/// What changed since a commit, in git's own summary: files, insertions, deletions.
-pub fn diff_stat(dir: &Path, base: &str) -> Result<String, GitError> {
-    let said = git(
-        dir,
-        &["diff", "--no-color", "--no-ext-diff", "--stat=100", "--end-of-options", base, "--", ".", OURS],
-    )?;
+/// What changed since a commit, in git's own summary: files, insertions, deletions. Files that
+/// are left out are named from the top of the working tree.
+pub fn diff_stat(dir: &Path, base: &str, without: &[&str]) -> Result<String, GitError> {
+    let verb = ["diff", "--no-color", "--no-ext-diff", "--stat=100", "--end-of-options", base];
+    let said = git_without(dir, &verb, without)?;
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 /// What a repository without commits is compared with: git knows this tree everywhere.
 pub const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-/// Files that git does not know and does not ignore.
-pub fn untracked(dir: &Path) -> Result<Vec<String>, GitError> {
-    let said = git(dir, &["ls-files", "--others", "--exclude-standard", "-z", "--", ".", OURS])?;
+/// Files that git does not know and does not ignore, as seen from the folder.
+pub fn untracked(dir: &Path, without: &[&str]) -> Result<Vec<String>, GitError> {
+    let said = git_without(dir, &["ls-files", "--others", "--exclude-standard", "-z"], without)?;
     let names = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+/// Runs git on everything in a folder but these files and our own.
+fn git_without(dir: &Path, verb: &[&str], without: &[&str]) -> Result<Vec<u8>, GitError> {
+    let without: Vec<String> = without.iter().map(|name| format!(":(exclude,top,literal){name}")).collect();
+    let paths = without.iter().map(String::as_str);
+    let args: Vec<&str> = verb.iter().copied().chain(["--", ".", OURS]).chain(paths).collect();
+    git(dir, &args)
 }
 
 /// Windlass's own folder is not the agent's work.
@@ -154,7 +163,7 @@ mod tests {
         fs::write(dir.path().join(".windlass/x"), "x\n").unwrap();
         fs::write(dir.path().join("a"), "two\n").unwrap();
         git(dir.path(), &["add", "--all"]).unwrap();
-        let stat = diff_stat(dir.path(), &base).unwrap();
+        let stat = diff_stat(dir.path(), &base, &[]).unwrap();
         assert!(stat.contains("1 file changed") && !stat.contains(".windlass"), "{stat}");
     }
 

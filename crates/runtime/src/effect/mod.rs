@@ -7,7 +7,7 @@ mod inspect;
 mod prepare;
 mod session;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
@@ -22,8 +22,26 @@ use windlass_peers::tail::Watcher;
 
 use crate::clock::until;
 use crate::crash::Crash;
+use crate::error::{RunError, chain, want_of_room};
 use crate::feed::Feed;
 use crate::home::Home;
+
+/// What the owner of a run is told: what happened, or why nothing can.
+pub(crate) type Fact = Result<Event, RunError>;
+
+/// Why a child was not started.
+pub(crate) enum Unstarted {
+    /// For want of room.
+    NoRoom(RunError),
+    /// For a reason that stays.
+    Failed(String),
+}
+
+impl Unstarted {
+    fn of(error: &(dyn std::error::Error + 'static), dir: &Path) -> Unstarted {
+        want_of_room(error, dir).map_or_else(|| Unstarted::Failed(chain(error)), Unstarted::NoRoom)
+    }
+}
 
 /// What the effects of one run stand on.
 pub(crate) struct Ground {
@@ -38,7 +56,7 @@ pub(crate) struct Ground {
     pub(crate) exe: PathBuf,
     pub(crate) socket: PathBuf,
     pub(crate) watcher: Arc<Watcher>,
-    pub(crate) outbox: mpsc::Sender<Event>,
+    pub(crate) outbox: mpsc::Sender<Fact>,
     pub(crate) feed: Feed,
     pub(crate) crash: Crash,
     pub(crate) tasks: Mutex<Vec<AbortHandle>>,
@@ -105,7 +123,13 @@ impl Ground {
     async fn report(&self, event: Event) {
         self.crash.point(|| self.kill_everything());
         // An owner that is gone reads the outcome from the world when it comes back.
-        let _ = self.outbox.send(event).await;
+        let _ = self.outbox.send(Ok(event)).await;
+    }
+
+    /// Tells the owner that an effect cannot be performed here and now. It stays open, for
+    /// whoever resumes the run.
+    async fn give_up(&self, error: RunError) {
+        let _ = self.outbox.send(Err(error)).await;
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {

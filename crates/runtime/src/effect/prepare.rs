@@ -16,8 +16,12 @@ use super::{Ground, inspect};
 /// The largest tracker that is read.
 pub(crate) const TRACKER_MAX: u64 = 8 * 1024 * 1024;
 
+/// Stands in the run's folder when the folder of the state file was not there before.
+const FOLDER_MADE: &str = "claude-folder-made";
+
 /// Makes what the loop needs. Never over an existing file: on a second try they are there.
 pub(super) fn prepare(ground: &Ground) -> Event {
+    crate::changes::remember(&ground.dir, Path::new(&ground.spec.workspace));
     let error = match ground.spec.node.rules() {
         Some(rules) => arm(ground, rules).err().map(|error| chain(&error)),
         None => None,
@@ -65,6 +69,10 @@ fn ignore_runs(ground: &Ground) -> Result<(), FileError> {
 fn write_loop_state(ground: &Ground, rules: &Rules) -> Result<(), FileError> {
     let path = loop_state_path(ground);
     if let Some(dir) = path.parent() {
+        if !dir.exists() {
+            // Noted before it is made: after a crash it is still known whose it is.
+            files::create_new(&ground.dir.join(FOLDER_MADE), b"", FileMode::Private)?;
+        }
         files::make_dirs_inside(Path::new(&ground.spec.workspace), dir)?;
     }
     let state = loop_state::LoopState {
@@ -96,9 +104,18 @@ pub(super) fn mark_tracker(ground: &Ground, iteration: u32, active: bool) {
     }
 }
 
-/// Removes the state file, so that no later session loops on it.
+/// Removes the state file, so that no later session loops on it, and its folder when that was
+/// made for it.
 pub(super) fn disarm(ground: &Ground) {
-    if ground.spec.node.rules().is_some_and(|rules| rules.mode == Mode::Plugin) {
-        let _ = std::fs::remove_file(loop_state_path(ground));
+    if ground.spec.node.rules().is_none_or(|rules| rules.mode != Mode::Plugin) {
+        return;
+    }
+    let path = loop_state_path(ground);
+    let _ = std::fs::remove_file(&path);
+    if let Some(dir) = path.parent()
+        && ground.dir.join(FOLDER_MADE).exists()
+    {
+        // Refused unless it is empty: what others put there stays.
+        let _ = std::fs::remove_dir(dir);
     }
 }

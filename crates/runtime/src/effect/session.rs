@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::chain;
 use windlass_core::agent::AgentEvent;
 use windlass_core::effect::SessionPlan;
 use windlass_core::event::{Event, SessionEnd, SessionVerdict};
@@ -18,7 +17,7 @@ use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
 use windlass_peers::tail::{Tail, TailEvent};
 
-use super::Ground;
+use super::{Ground, Unstarted};
 use crate::clock::now;
 use crate::feed::Item;
 
@@ -35,7 +34,10 @@ pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, plan: Session
         }
         match launch(&ground, &effect, &plan, &dir) {
             Ok(started) => host = Some(started),
-            Err(what) => return ground.report(Event::SessionEnded { effect, end: failed(what) }).await,
+            Err(Unstarted::NoRoom(error)) => return ground.give_up(error).await,
+            Err(Unstarted::Failed(what)) => {
+                return ground.report(Event::SessionEnded { effect, end: failed(what) }).await;
+            }
         }
     }
     let seen = std::fs::metadata(dir.join(names::STDOUT)).map(|meta| meta.len()).unwrap_or(0);
@@ -47,18 +49,24 @@ pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, plan: Session
     ground.report(Event::SessionEnded { effect, end }).await;
 }
 
-fn launch(ground: &Ground, effect: &EffectId, plan: &SessionPlan, dir: &Path) -> Result<HostStart, String> {
+fn launch(
+    ground: &Ground,
+    effect: &EffectId,
+    plan: &SessionPlan,
+    dir: &Path,
+) -> Result<HostStart, Unstarted> {
     let user_settings = files::read_bounded(&user_settings_path(ground), 1 << 20).ok();
     let user_settings = user_settings.and_then(|bytes| String::from_utf8(bytes).ok());
     let turn = claude::Turn { spec: &ground.spec, plan, run: &ground.run, effect, now: now() };
     let paths = claude::Paths { dir, socket: &ground.socket, windlass_exe: &ground.exe };
     let outside = claude::Outside { env: &ground.home.env, user_settings: user_settings.as_deref() };
     let prepared = claude::prepare(&turn, &paths, &outside);
-    files::make_private_dir(dir).map_err(|error| chain(&error))?;
+    files::make_private_dir(dir).map_err(|error| Unstarted::of(&error, dir))?;
     for (path, bytes) in &prepared.files {
-        files::write_atomic(path, bytes, files::Mode::Private).map_err(|error| chain(&error))?;
+        files::write_atomic(path, bytes, files::Mode::Private).map_err(|error| Unstarted::of(&error, dir))?;
     }
-    start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env()).map_err(|error| chain(&error))
+    start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env())
+        .map_err(|error| Unstarted::of(&error, dir))
 }
 
 /// Where Claude Code keeps the user's own settings.

@@ -76,12 +76,13 @@ pub struct Prepared {
 
 /// Prepares one turn.
 pub fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
-    let [settings, mcp, prompt] = ["settings.json", "mcp.json", "prompt"].map(|name| paths.dir.join(name));
+    let [settings, mcp, prompt, system] =
+        ["settings.json", "mcp.json", "prompt", "system"].map(|name| paths.dir.join(name));
     let cookie = cookie(turn.run, turn.effect);
     let ours = own_env(turn, paths, &cookie);
     let launch = Launch {
         v: LAUNCH_VERSION,
-        argv: arguments(turn, &settings, &mcp),
+        argv: arguments(turn, [&settings, &mcp, &system]),
         env: environment(outside.env, &ours, turn.plan.holds_stop),
         cwd: turn.spec.workspace.clone(),
         // Standard input is byte-exact with the CLI, whatever the prompt begins with.
@@ -89,14 +90,17 @@ pub fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Pre
         deadline_ms: turn.plan.deadline.map(|deadline| deadline.since(turn.now).max(1)),
         grace_ms: turn.spec.limits.grace_ms,
         merge_stderr: false,
+        // What an agent says is the record of its work: it is never cut.
+        output_max: None,
         cookie,
     };
-    let files = vec![
+    let role = turn.spec.node.system.iter().map(|role| (system.clone(), role.clone().into_bytes()));
+    let files = [
         (settings, settings_json(turn.spec, paths, &ours, outside.user_settings).to_string().into_bytes()),
         (mcp, mcp_json(paths, &ours).to_string().into_bytes()),
         (prompt, turn.plan.prompt.clone().into_bytes()),
     ];
-    Prepared { launch, files }
+    Prepared { launch, files: files.into_iter().chain(role).collect() }
 }
 
 /// By which a child's descendants are found.
@@ -108,7 +112,7 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn arguments(turn: &Turn<'_>, settings: &Path, mcp: &Path) -> Vec<String> {
+fn arguments(turn: &Turn<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec<String> {
     let (spec, plan) = (turn.spec, turn.plan);
     let mut argv = vec![spec.driver.program.clone()];
     if Driver::named(&spec.driver.name) == Some(Driver::Sim) {
@@ -123,6 +127,10 @@ fn arguments(turn: &Turn<'_>, settings: &Path, mcp: &Path) -> Vec<String> {
     argv.extend(["--permission-prompt-tool".to_owned(), PROMPT_TOOL.to_owned()]);
     argv.extend(sources(spec.isolation).iter().map(|word| (*word).to_owned()));
     argv.extend(spec.plugins.iter().flat_map(|plugin| ["--plugin-dir".to_owned(), plugin.dir.clone()]));
+    // In a file: an argument may not be longer than 128 KB, and everybody may read it.
+    argv.extend(
+        spec.node.system.iter().flat_map(|_| ["--append-system-prompt-file".to_owned(), text(system)]),
+    );
     argv.extend(spec.driver.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
     argv.extend(spec.driver.args.iter().cloned());
     argv
@@ -140,9 +148,14 @@ fn sources(isolation: Isolation) -> &'static [&'static str] {
 
 /// The environment of a program that is no agent, such as a check.
 pub fn plain_env(inherited: &[(String, String)], run: &RunId) -> Vec<(String, String)> {
-    let mut env: Vec<_> = inherited.iter().filter(|(name, _)| is_passed_on(name)).cloned().collect();
+    let mut env = passed_on(inherited);
     env.push((RUN.to_owned(), run.to_string()));
     env
+}
+
+/// What of an environment a program of a run may see.
+pub fn passed_on(inherited: &[(String, String)]) -> Vec<(String, String)> {
+    inherited.iter().filter(|(name, _)| is_passed_on(name)).cloned().collect()
 }
 
 fn own_env(turn: &Turn<'_>, paths: &Paths<'_>, cookie: &str) -> Vec<(String, String)> {

@@ -1,0 +1,333 @@
+//! Finds the files of a place: a folder of prompts, as one of the agent CLIs reads it.
+//!
+//! Links are followed, as people link their skills; where the folder is a stranger's, not out
+//! of it. A pipe or a device is never opened, a loop of links is left, and there is a bound on
+//! everything. What cannot be looked at is told and hides nothing else. What is in the files is
+//! left to others; [`read`](super::read::read) reads them.
+
+use std::ffi::CString;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, fstat, openat, statat};
+use rustix::io::Errno;
+use windlass_core::registry::places::Shape;
+
+use super::stamp::Stamp;
+use super::trouble::{Finding, Trouble};
+
+/// How many folders deep a place is looked into.
+const DEPTH: usize = 8;
+/// How many names are looked at in one place, and in how many folders.
+const NAMES: usize = 200_000;
+const FOLDERS: usize = 10_000;
+const SKILL: &str = "SKILL.md";
+
+/// A file of a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Absolute, as it was found: a link is not resolved.
+    pub path: String,
+    /// What it is called by its file, or its folder.
+    pub name: String,
+    /// Which state of it was seen.
+    pub stamp: Stamp,
+    /// The file system it is on; with the inode, which file it is.
+    pub device: u64,
+}
+
+/// What there is in a place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// In the order of their paths' names.
+    pub files: Vec<Found>,
+    /// What could not be looked at.
+    pub findings: Vec<Finding>,
+}
+
+/// Looks into a place. A missing one is an empty one. With `inside`, a real path, no link may
+/// lead out of that folder.
+pub fn walk(folder: &Path, shape: Shape, inside: Option<&Path>) -> Walked {
+    Walk::default().all(folder, shape, inside)
+}
+
+/// The same, and what to watch to hear of changes: the folders looked into, and links to files.
+pub fn walk_to_watch(folder: &Path, shape: Shape, inside: Option<&Path>) -> (Walked, Vec<PathBuf>) {
+    let mut watched = Vec::new();
+    let walk = Walk { watched: Some(&mut watched), ..Walk::default() };
+    (walk.all(folder, shape, inside), watched)
+}
+
+#[derive(Default)]
+struct Walk<'a> {
+    inside: Option<&'a Path>,
+    watched: Option<&'a mut Vec<PathBuf>>,
+    names: usize,
+    folders: usize,
+    /// The folders above, by device and inode: one that comes again is a loop.
+    way: Vec<(u64, u64)>,
+    out: Walked,
+}
+
+/// A folder that is open.
+struct Open<'a> {
+    fd: &'a OwnedFd,
+    path: &'a str,
+    /// What its names begin with: the folders above, joined.
+    prefix: &'a str,
+}
+
+struct Entry {
+    name: CString,
+    kind: FileType,
+}
+
+impl<'a> Walk<'a> {
+    fn all(mut self, folder: &Path, shape: Shape, inside: Option<&'a Path>) -> Walked {
+        self.inside = inside;
+        match shape {
+            Shape::Document => self.document(folder),
+            Shape::Files(_) | Shape::Tree(..) | Shape::Skills | Shape::SkillTree => self.place(folder, shape),
+        }
+        self.out
+    }
+
+    fn watch(&mut self, path: &str) {
+        if let Some(watched) = &mut self.watched {
+            watched.push(path.into());
+        }
+    }
+
+    fn tell(&mut self, path: impl Into<PathBuf>, what: Trouble) {
+        self.out.findings.push(Finding { path: path.into(), what });
+    }
+
+    /// Tells why something could not be looked at; that it is not there is nothing to tell.
+    fn tell_errno(&mut self, path: &str, errno: Errno) {
+        match errno {
+            Errno::NOENT | Errno::NOTDIR => {}
+            Errno::ACCESS | Errno::PERM => self.tell(path, Trouble::NoPermission),
+            Errno::LOOP => self.tell(path, Trouble::Loop),
+            errno => self.tell(path, Trouble::Io(errno.kind())),
+        }
+    }
+
+    fn document(&mut self, file: &Path) {
+        let Some(path) = file.to_str() else { return self.odd_place(file) };
+        let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        if self.leads_out(file) {
+            return self.tell(file, Trouble::LeadsOut);
+        }
+        self.file(CWD, path, path.to_owned(), name.to_owned());
+    }
+
+    fn place(&mut self, folder: &Path, shape: Shape) {
+        let Some(path) = folder.to_str() else { return self.odd_place(folder) };
+        match open_folder(CWD, path, OFlags::empty()) {
+            Ok(fd) if self.leads_out(folder) => {
+                drop(fd);
+                self.tell(folder, Trouble::LeadsOut);
+            }
+            Ok(fd) => self.look_into(&Open { fd: &fd, path, prefix: "" }, shape),
+            Err(errno) => self.tell_errno(path, errno),
+        }
+    }
+
+    fn odd_place(&mut self, path: &Path) {
+        if path.exists() {
+            self.tell(path, Trouble::OddName);
+        }
+    }
+
+    fn look_into(&mut self, open: &Open<'_>, shape: Shape) {
+        let Ok(stat) = fstat(open.fd) else { return };
+        let id = (stat.st_dev, stat.st_ino);
+        if self.way.contains(&id) {
+            return self.tell(open.path, Trouble::Loop);
+        }
+        if self.way.len() >= DEPTH {
+            return self.tell(open.path, Trouble::TooDeep(DEPTH));
+        }
+        self.folders += 1;
+        if self.folders > FOLDERS {
+            return self.tell_once(open.path, Trouble::TooMany(FOLDERS));
+        }
+        self.watch(open.path);
+        self.way.push(id);
+        for entry in self.entries(open) {
+            let Ok(name) = entry.name.to_str() else {
+                let odd = String::from_utf8_lossy(entry.name.to_bytes()).into_owned();
+                self.tell(format!("{}/{odd}", open.path), Trouble::OddName);
+                continue;
+            };
+            match shape {
+                Shape::Files(endings) => self.look_for(open, &entry, name, endings),
+                Shape::Tree(endings, _) if ends_with(name, endings) && entry.kind != FileType::Directory => {
+                    self.look_for(open, &entry, name, endings);
+                }
+                Shape::Tree(..) => self.go_below(open, &entry, name, shape),
+                Shape::Skills | Shape::SkillTree => self.skill(open, &entry, name, shape),
+                Shape::Document => {}
+            }
+        }
+        self.way.pop();
+    }
+
+    /// The names in a folder, in order. Hidden ones are editors' and other programs'.
+    fn entries(&mut self, open: &Open<'_>) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        let mut space = [MaybeUninit::uninit(); 32 * 1024];
+        let mut dir = RawDir::new(open.fd, &mut space);
+        while let Some(next) = dir.next() {
+            let next = match next {
+                Ok(next) => next,
+                Err(errno) => {
+                    self.tell_errno(open.path, errno);
+                    break;
+                }
+            };
+            self.names += 1;
+            if self.names > NAMES {
+                self.tell_once(open.path, Trouble::TooMany(NAMES));
+                break;
+            }
+            if next.file_name().to_bytes().first() != Some(&b'.') {
+                entries.push(Entry { name: next.file_name().to_owned(), kind: next.file_type() });
+            }
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        entries
+    }
+
+    fn tell_once(&mut self, path: &str, what: Trouble) {
+        if !self.out.findings.iter().any(|finding| matches!(finding.what, Trouble::TooMany(_))) {
+            self.tell(path, what);
+        }
+    }
+
+    fn look_for(&mut self, open: &Open<'_>, entry: &Entry, name: &str, endings: &[&str]) {
+        let Some(stem) = stem(name, endings) else { return };
+        if entry.kind == FileType::Directory {
+            return;
+        }
+        let called = format!("{}{stem}", open.prefix);
+        self.file(open.fd, entry.name.as_c_str(), format!("{}/{name}", open.path), called);
+    }
+
+    fn go_below(&mut self, open: &Open<'_>, entry: &Entry, name: &str, shape: Shape) {
+        // A folder is not swapped for a link behind our back; only a link is followed.
+        let follow = match entry.kind {
+            FileType::Directory => OFlags::NOFOLLOW,
+            FileType::Symlink | FileType::Unknown => OFlags::empty(),
+            _ => return,
+        };
+        let path = format!("{}/{name}", open.path);
+        let fd = match open_folder(open.fd, entry.name.as_c_str(), follow) {
+            Ok(fd) => fd,
+            // A link to a file that is none of ours.
+            Err(Errno::NOTDIR | Errno::NOENT) => return,
+            Err(errno) => return self.tell_errno(&path, errno),
+        };
+        if follow.is_empty() && self.leads_out(Path::new(&path)) {
+            return self.tell(path, Trouble::LeadsOut);
+        }
+        let prefix = match shape {
+            Shape::Tree(_, joint) => format!("{}{name}{joint}", open.prefix),
+            Shape::Files(_) | Shape::Skills | Shape::SkillTree | Shape::Document => String::new(),
+        };
+        self.look_into(&Open { fd: &fd, path: &path, prefix: &prefix }, shape);
+    }
+
+    fn skill(&mut self, open: &Open<'_>, entry: &Entry, name: &str, shape: Shape) {
+        if !matches!(entry.kind, FileType::Directory | FileType::Symlink | FileType::Unknown) {
+            return;
+        }
+        let folder = format!("{}/{name}", open.path);
+        if entry.kind != FileType::Directory && self.leads_out(Path::new(&folder)) {
+            return self.tell(folder, Trouble::LeadsOut);
+        }
+        let path = format!("{folder}/{SKILL}");
+        // Relative to the folder above: one call, and the folder itself is never opened.
+        let relative = format!("{name}/{SKILL}");
+        match statat(open.fd, relative.as_str(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => self.take(open.fd, relative.as_str(), path, name.to_owned(), &stat),
+            Err(Errno::NOENT) if shape == Shape::SkillTree => {
+                return self.go_below(open, entry, name, shape);
+            }
+            Err(errno) => self.tell_errno(&folder, errno),
+        }
+        self.watch(&folder);
+    }
+
+    fn file(&mut self, dir: impl AsFd, name: impl rustix::path::Arg + Copy, path: String, called: String) {
+        match statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => self.take(dir, name, path, called, &stat),
+            Err(errno) => self.tell_errno(&path, errno),
+        }
+    }
+
+    /// Takes what is there by its name: a plain file, or a link to one.
+    fn take(
+        &mut self,
+        dir: impl AsFd,
+        name: impl rustix::path::Arg,
+        path: String,
+        called: String,
+        stat: &Stat,
+    ) {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => self.keep(path, called, stat),
+            FileType::Directory => {}
+            FileType::Symlink => match statat(dir, name, AtFlags::empty()) {
+                Ok(stat) => self.take_linked(path, called, &stat),
+                Err(Errno::NOENT | Errno::NOTDIR) => self.tell(path, Trouble::LeadsNowhere),
+                Err(errno) => self.tell_errno(&path, errno),
+            },
+            _ => self.tell(path, Trouble::NotPlain),
+        }
+    }
+
+    fn take_linked(&mut self, path: String, called: String, stat: &Stat) {
+        if self.leads_out(Path::new(&path)) {
+            return self.tell(path, Trouble::LeadsOut);
+        }
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                self.watch(&path);
+                self.keep(path, called, stat);
+            }
+            FileType::Directory => {}
+            _ => self.tell(path, Trouble::NotPlain),
+        }
+    }
+
+    fn keep(&mut self, path: String, name: String, stat: &Stat) {
+        self.out.files.push(Found { path, name, stamp: Stamp::of(stat), device: stat.st_dev });
+    }
+
+    /// Whether the real place of a path is not in the folder that it must not leave.
+    fn leads_out(&self, path: &Path) -> bool {
+        let Some(inside) = self.inside else { return false };
+        // What cannot be resolved is told where it is looked at.
+        path.canonicalize().is_ok_and(|real| !real.starts_with(inside))
+    }
+}
+
+fn open_folder(dir: impl AsFd, name: impl rustix::path::Arg, more: OFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK | more;
+    openat(dir, name, flags, Mode::empty())
+}
+
+fn ends_with(name: &str, endings: &[&str]) -> bool {
+    stem(name, endings).is_some()
+}
+
+/// A name without the longest of the endings that fits.
+fn stem<'a>(name: &'a str, endings: &[&str]) -> Option<&'a str> {
+    let stems = endings.iter().filter_map(|ending| name.strip_suffix(ending));
+    stems.min_by_key(|stem| stem.len()).filter(|stem| !stem.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

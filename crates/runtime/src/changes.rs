@@ -1,0 +1,52 @@
+//! What a run changed in its repository: what differs from the commit it began on, without what
+//! differed before it began.
+//!
+//! What was uncommitted at the start is kept in the run's folder. It is for people alone: a run
+//! without it shows the whole difference.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use windlass_peers::files::{self, Mode};
+use windlass_peers::git;
+
+/// The file in the run's folder.
+const FILE: &str = "uncommitted.json";
+const FILE_MAX: u64 = 1024 * 1024;
+/// Of more files than this it is not remembered whether they were uncommitted.
+const FILES: usize = 500;
+
+#[derive(Default, Serialize, Deserialize)]
+struct Before {
+    v: u32,
+    /// Names and digests.
+    files: Vec<(String, String)>,
+}
+
+/// Remembers what is uncommitted now. The first time counts: on a second try the run may have
+/// begun.
+pub(crate) fn remember(run_dir: &Path, workspace: &Path) {
+    let Ok(files) = git::uncommitted(workspace, FILES) else { return };
+    if let Ok(text) = serde_json::to_vec(&Before { v: 1, files }) {
+        let _ = files::create_new(&run_dir.join(FILE), &text, Mode::Private);
+    }
+}
+
+/// What changed since, a line a file.
+pub(crate) fn since(run_dir: &Path, workspace: &Path, base: &str) -> Vec<String> {
+    let before = recall(run_dir);
+    let again = git::changed_again(workspace, &before.files).unwrap_or_default();
+    let all: Vec<&str> = before.files.iter().map(|(name, _)| name.as_str()).collect();
+    let same: Vec<&str> = all.iter().copied().filter(|name| !again.contains(name)).collect();
+    let stat = git::diff_stat(workspace, base, &same).unwrap_or_default();
+    let new = git::untracked(workspace, &all).unwrap_or_default();
+    let new = new.into_iter().map(|name| format!(" {name} (new, not committed)"));
+    let again =
+        again.iter().map(|name| format!(" {name} (was uncommitted when it began, and is changed again)"));
+    stat.lines().map(str::to_owned).chain(new).chain(again).collect()
+}
+
+fn recall(run_dir: &Path) -> Before {
+    let text = files::read_bounded(&run_dir.join(FILE), FILE_MAX).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}

@@ -1,0 +1,246 @@
+//! What was read before, so that a file that did not change is not read again.
+//!
+//! One file a set of roots, below the state folder. It is only ever replaced whole, so that
+//! processes do not see each other's halves; whatever is wrong with it, it is made again.
+//! A file with diagnostics is not in it, and neither is one that changed a moment before it was
+//! read: the next change might leave the same times.
+//!
+//! It is read entry by entry, in the order in which files are found. To have all of it in
+//! memory at once would cost more than reading it.
+
+use std::cmp::Ordering;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use windlass_core::entity::{Entity, Source};
+use windlass_peers::files::stamp::Stamp;
+use windlass_peers::files::{self, Mode};
+
+use super::codec::{Bytes, checksum, put_entity, put_text, put_u16, put_u32, put_u64};
+use super::load::Item;
+
+const MAGIC: &[u8] = b"windlass entities 1\n";
+/// The largest entry that is read or written.
+const ENTRY: usize = 16 << 20;
+/// How many sets of roots are remembered.
+const KEPT: usize = 50;
+const BUFFER: usize = 256 * 1024;
+
+/// The cache for a set of roots.
+#[derive(Debug)]
+pub(super) struct Cache {
+    path: PathBuf,
+    /// Which build wrote it, and for which roots: no other will do.
+    label: String,
+    /// What is left of it.
+    file: Option<BufReader<File>>,
+    /// How many entries it has, and how many of them were of use.
+    count: u32,
+    used: u32,
+    /// The entry that comes next; empty when it is still to be read.
+    entry: Vec<u8>,
+}
+
+/// What is worth remembering: which file, and where among all entities its own are.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) item: usize,
+    pub(super) entities: Range<usize>,
+}
+
+/// The beginning of an entry.
+struct Head<'a> {
+    root: u16,
+    place: u16,
+    path: &'a str,
+    stamp: Stamp,
+}
+
+impl Cache {
+    /// Opens what there is for these roots.
+    pub(super) fn open(state: &Path, roots: &str) -> Cache {
+        let name = format!("entities-{:016x}", checksum(roots.as_bytes()));
+        let path = state.join("cache").join(name);
+        let label = format!("{} {roots}", build());
+        let mut cache = Cache { path, label, file: None, count: 0, used: 0, entry: Vec::new() };
+        if let Some((file, count)) = cache.begin() {
+            cache.file = Some(file);
+            cache.count = count;
+        }
+        cache
+    }
+
+    fn begin(&self) -> Option<(BufReader<File>, u32)> {
+        let mut file = BufReader::with_capacity(BUFFER, files::open_plain(&self.path).ok()?);
+        let wanted = header(&self.label, 0);
+        let mut found = vec![0; wanted.len()];
+        file.read_exact(&mut found).ok()?;
+        let (wanted, _) = wanted.split_last_chunk::<4>()?;
+        let (found, count) = found.split_last_chunk::<4>()?;
+        (found == wanted).then_some((file, u32::from_le_bytes(*count)))
+    }
+
+    /// Adds what a file says to the entities, if it is still the one that was read. Files have
+    /// to be asked for in the order in which they are found.
+    pub(super) fn take(&mut self, item: &Item<'_>, entities: &mut Vec<Entity>) -> bool {
+        while let Some((head, mut bytes)) = self.peek() {
+            match head.compare(item) {
+                Ordering::Less => self.entry.clear(),
+                Ordering::Greater => return false,
+                Ordering::Equal => {
+                    let before = entities.len();
+                    let is_known =
+                        head.stamp == item.found.stamp && add(&mut bytes, item, entities).is_some();
+                    if !is_known {
+                        entities.truncate(before);
+                    }
+                    self.used += u32::from(is_known);
+                    self.entry.clear();
+                    return is_known;
+                }
+            }
+        }
+        false
+    }
+
+    /// The entry that comes next. Nothing at the end, or from the first broken one on.
+    fn peek(&mut self) -> Option<(Head<'_>, Bytes<'_>)> {
+        if self.entry.is_empty() && self.read().is_none() {
+            self.file = None;
+            self.entry.clear();
+        }
+        head(&self.entry)
+    }
+
+    fn read(&mut self) -> Option<()> {
+        let file = self.file.as_mut()?;
+        let mut start = [0; 12];
+        file.read_exact(&mut start).ok()?;
+        let mut bytes = Bytes(&start);
+        let length = usize::try_from(bytes.u32()?).ok().filter(|length| *length <= ENTRY)?;
+        self.entry.resize(length, 0);
+        file.read_exact(&mut self.entry).ok()?;
+        (bytes.u64()? == checksum(&self.entry)).then_some(())
+    }
+
+    /// Writes what is known now, if that is not what is there. That it cannot be written only
+    /// costs the next one's time.
+    pub(super) fn renew(&self, items: &[Item<'_>], known: &[Known], entities: &[Entity]) {
+        if known.len() == self.used as usize && self.used == self.count {
+            return;
+        }
+        let Some(folder) = self.path.parent() else { return };
+        if files::make_private_dir(folder).is_err() {
+            return;
+        }
+        let written = files::write_spare(&self.path, Mode::Private, |out| {
+            write(out, &self.label, items, known, entities)
+        });
+        if written.is_ok() {
+            forget_the_oldest(folder);
+        }
+    }
+}
+
+fn header(label: &str, count: u32) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    put_text(&mut out, label);
+    put_u32(&mut out, count);
+    out
+}
+
+/// The build that wrote it: another one may read the same files otherwise.
+fn build() -> String {
+    let own = fs::metadata("/proc/self/exe");
+    let own = own.map(|own| (own.len(), own.mtime(), own.mtime_nsec())).unwrap_or_default();
+    format!("{} {own:?}", env!("CARGO_PKG_VERSION"))
+}
+
+fn head(entry: &[u8]) -> Option<(Head<'_>, Bytes<'_>)> {
+    let mut bytes = Bytes(entry);
+    let (root, place, path) = (bytes.u16()?, bytes.u16()?, bytes.text()?);
+    let stamp = Stamp { size: bytes.u64()?, mtime: bytes.i64()?, ctime: bytes.i64()?, inode: bytes.u64()? };
+    Some((Head { root, place, path, stamp }, bytes))
+}
+
+impl Head<'_> {
+    /// In the order of the walk: folder by folder, by name.
+    fn compare(&self, item: &Item<'_>) -> Ordering {
+        let place = (self.root, self.place).cmp(&(item.spot.root_number, item.spot.place_number));
+        if place.is_ne() || self.path == item.found.path {
+            return place;
+        }
+        self.path.split('/').cmp(item.found.path.split('/'))
+    }
+}
+
+fn add(bytes: &mut Bytes<'_>, item: &Item<'_>, entities: &mut Vec<Entity>) -> Option<()> {
+    for _ in 0..bytes.count()? {
+        entities.push(bytes.entity(source(item))?);
+    }
+    Some(())
+}
+
+fn write(
+    out: &mut impl Write,
+    label: &str,
+    items: &[Item<'_>],
+    known: &[Known],
+    entities: &[Entity],
+) -> io::Result<()> {
+    let fitting = |known: &Known| Some((items.get(known.item)?, entities.get(known.entities.clone())?));
+    let entries: Vec<_> = known.iter().filter_map(fitting).collect();
+    out.write_all(&header(label, u32::try_from(entries.len()).unwrap_or_default()))?;
+    let mut entry = Vec::new();
+    for (item, entities) in entries {
+        put_entry(&mut entry, item, entities);
+        // One that is too large is read again each time.
+        if entry.len() <= ENTRY {
+            out.write_all(&u32::try_from(entry.len()).unwrap_or_default().to_le_bytes())?;
+            out.write_all(&checksum(&entry).to_le_bytes())?;
+            out.write_all(&entry)?;
+        }
+    }
+    Ok(())
+}
+
+fn put_entry(out: &mut Vec<u8>, item: &Item<'_>, entities: &[Entity]) {
+    let stamp = item.found.stamp;
+    out.clear();
+    put_u16(out, item.spot.root_number);
+    put_u16(out, item.spot.place_number);
+    put_text(out, &item.found.path);
+    for number in [stamp.size, stamp.mtime.cast_unsigned(), stamp.ctime.cast_unsigned(), stamp.inode] {
+        put_u64(out, number);
+    }
+    put_u32(out, u32::try_from(entities.len()).unwrap_or_default());
+    entities.iter().for_each(|entity| put_entity(out, entity));
+}
+
+/// Where the entities of a file come from; only the line is their own.
+pub(super) fn source(item: &Item<'_>) -> Source {
+    Source {
+        provider: item.spot.place.provider,
+        level: item.spot.root.level,
+        distance: item.spot.root.distance,
+        path: item.found.path.clone(),
+        line: 1,
+        plugin: item.spot.root.plugin.clone(),
+    }
+}
+
+/// Removes the caches that were not written for the longest time.
+fn forget_the_oldest(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut all: Vec<_> =
+        entries.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
+    all.sort();
+    let surplus = all.len().saturating_sub(KEPT);
+    for (_, path) in all.into_iter().take(surplus) {
+        // Another process may have been quicker.
+        let _ = fs::remove_file(path);
+    }
+}

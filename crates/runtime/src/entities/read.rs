@@ -1,0 +1,113 @@
+//! Reads one file of a place into entities and diagnostics.
+
+use std::path::Path;
+
+use windlass_core::entity::Kind;
+use windlass_forms::diagnostic::{Diagnostic, Severity};
+use windlass_forms::entity::{Origin, Read, parse};
+use windlass_peers::files::FileError;
+use windlass_peers::files::read::read;
+use windlass_peers::files::stamp::Stamp;
+use windlass_peers::files::trouble::{Finding, Trouble};
+use windlass_peers::files::walk::Found;
+
+use super::roots::Spot;
+use crate::error::chain;
+
+/// The largest file that is read.
+const MAX: u64 = 1 << 20;
+
+/// What a file says, and which state of it was read; without one it could not be.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) read: Read,
+    pub(super) stamp: Option<Stamp>,
+}
+
+/// Reads a file that was found.
+pub(super) fn read_file(spot: &Spot<'_>, found: &Found) -> Outcome {
+    let (bytes, stamp) = match read(found, spot.root.inside.as_deref(), MAX) {
+        Ok(read) => read,
+        // Gone since it was found: as if it had not been.
+        Err(error) if error.is_missing() => return Outcome::default(),
+        Err(error) => return Outcome::only(unreadable(&found.path, &error)),
+    };
+    let text = match std::str::from_utf8(&bytes) {
+        Ok(text) => text,
+        Err(error) => return Outcome::only(not_text(&found.path, &bytes, error.valid_up_to())),
+    };
+    if is_about_the_folder(spot, found, text) {
+        return Outcome { read: Read::default(), stamp: Some(stamp) };
+    }
+    Outcome { read: parse(&origin(spot, found), text), stamp: Some(stamp) }
+}
+
+impl Outcome {
+    fn only(diagnostic: Diagnostic) -> Outcome {
+        Outcome { read: Read { entities: Vec::new(), diagnostics: vec![diagnostic] }, stamp: None }
+    }
+}
+
+fn origin<'a>(spot: &Spot<'a>, found: &'a Found) -> Origin<'a> {
+    Origin {
+        provider: spot.place.provider,
+        kind: spot.place.kind,
+        level: spot.root.level,
+        distance: spot.root.distance,
+        path: &found.path,
+        name: &found.name,
+        plugin: spot.root.plugin.as_ref(),
+    }
+}
+
+/// A README without frontmatter is for the people who look into the folder.
+fn is_about_the_folder(spot: &Spot<'_>, found: &Found, text: &str) -> bool {
+    let is_flat = matches!(spot.place.kind, Some(Kind::Agent | Kind::Command));
+    let stem = Path::new(&found.path).file_stem().unwrap_or_default();
+    is_flat
+        && stem.eq_ignore_ascii_case("readme")
+        && found.path.ends_with(".md")
+        && !text.trim_start_matches('\u{feff}').trim_start().starts_with("---")
+}
+
+fn unreadable(path: &str, error: &FileError) -> Diagnostic {
+    let (severity, text, hint) = match error {
+        FileError::TooLarge { max, .. } => {
+            let text = format!("larger than {} MB, which no prompt is: it is not read", max >> 20);
+            (Severity::Error, text, None)
+        }
+        FileError::Outside { .. } => {
+            let leads_out = Trouble::LeadsOut;
+            (Severity::Warning, leads_out.to_string(), hint(leads_out))
+        }
+        FileError::NotPlain { .. } => (Severity::Warning, Trouble::NotPlain.to_string(), None),
+        FileError::Io { source, .. } => (Severity::Error, format!("cannot be read: {}", chain(source)), None),
+    };
+    Diagnostic::new(severity, &text).in_file(Some(path)).hint(hint)
+}
+
+fn not_text(path: &str, bytes: &[u8], offset: usize) -> Diagnostic {
+    // Up to the offset it is the same text.
+    let text = String::from_utf8_lossy(bytes);
+    Diagnostic::new(Severity::Error, &format!("not UTF-8 text: byte {offset} starts no character"))
+        .in_file(Some(path))
+        .at(&text, offset)
+        .hint(Some("save it as UTF-8".to_owned()))
+}
+
+/// What could not be looked at, for people.
+pub(super) fn told(finding: &Finding) -> Diagnostic {
+    let severity = if finding.what.is_error() { Severity::Error } else { Severity::Warning };
+    Diagnostic::new(severity, &finding.what.to_string())
+        .in_file(Some(&finding.path.to_string_lossy()))
+        .hint(hint(finding.what))
+}
+
+fn hint(trouble: Trouble) -> Option<String> {
+    let text = match trouble {
+        Trouble::LeadsOut => "copy what it leads to, or keep it in your home folder",
+        Trouble::LeadsNowhere => "remove the link, or make what it leads to",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}

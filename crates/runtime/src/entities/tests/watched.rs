@@ -1,0 +1,108 @@
+//! What is told while somebody listens.
+
+use std::sync::Arc;
+
+use tokio::sync::watch::Receiver;
+
+use super::*;
+use crate::entities::subscribe;
+
+fn listen(ground: &Ground) -> Receiver<Arc<Loaded>> {
+    subscribe(Arc::new(ground.home.clone()), ground.repo(), Vec::new()).unwrap()
+}
+
+/// Waits until what is told is as it should be.
+async fn heard(from: &mut Receiver<Arc<Loaded>>, mut is: impl FnMut(&Loaded) -> bool) {
+    let waiting = from.wait_for(|loaded| is(loaded));
+    tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap().unwrap();
+}
+
+fn says(name: &'static str, text: &'static str) -> impl FnMut(&Loaded) -> bool {
+    move |loaded| prompt(loaded, Kind::Command, name).as_deref() == Some(text)
+}
+
+fn lacks(name: &'static str) -> impl FnMut(&Loaded) -> bool {
+    move |loaded| prompt(loaded, Kind::Command, name).is_none()
+}
+
+#[tokio::test]
+async fn files_that_come_change_move_and_go_are_told() {
+    let ground = Ground::new();
+    let path = ground.put("repo/.claude/commands/a.md", "one");
+    let mut told = listen(&ground);
+    assert!(says("a", "one")(&told.borrow()));
+    ground.put("repo/.claude/commands/b.md", "new");
+    heard(&mut told, says("b", "new")).await;
+    fs::write(&path, "two").unwrap();
+    heard(&mut told, says("a", "two")).await;
+    fs::rename(&path, path.with_file_name("c.md")).unwrap();
+    heard(&mut told, says("c", "two")).await;
+    assert!(lacks("a")(&told.borrow()));
+    fs::remove_file(path.with_file_name("c.md")).unwrap();
+    heard(&mut told, lacks("c")).await;
+}
+
+#[tokio::test]
+async fn folders_that_were_not_there_are_noticed() {
+    let ground = Ground::new();
+    let mut told = listen(&ground);
+    ground.put("repo/.claude/commands/deep/er/a.md", "x");
+    heard(&mut told, says("deep:er:a", "x")).await;
+    ground.put("repo/.claude/commands/deep/er/b.md", "x");
+    heard(&mut told, says("deep:er:b", "x")).await;
+    ground.put("home/.codex/prompts/p.md", "x");
+    heard(&mut told, says("p", "x")).await;
+    fs::rename(ground.repo().join(".claude"), ground.repo().join("away")).unwrap();
+    heard(&mut told, lacks("deep:er:a")).await;
+    fs::rename(ground.repo().join("away"), ground.repo().join(".claude")).unwrap();
+    heard(&mut told, says("deep:er:a", "x")).await;
+    ground.put("repo/opencode.json", r#"{"command": {"oc": {"template": "x"}}}"#);
+    heard(&mut told, says("oc", "x")).await;
+}
+
+#[tokio::test]
+async fn a_skill_and_a_linked_file_are_noticed_and_so_are_the_settings() {
+    let ground = Ground::new();
+    fs::create_dir_all(ground.repo().join(".claude/skills/s")).unwrap();
+    let target = ground.put("elsewhere.md", "one");
+    fs::create_dir_all(ground.root().join("home/.claude/commands")).unwrap();
+    std::os::unix::fs::symlink(&target, ground.root().join("home/.claude/commands/l.md")).unwrap();
+    let mut told = listen(&ground);
+    ground.put("repo/.claude/skills/s/SKILL.md", &skill("s"));
+    heard(&mut told, |loaded| loaded.registry.get(Kind::Skill, "s").is_some()).await;
+    fs::write(&target, "two").unwrap();
+    heard(&mut told, says("l", "two")).await;
+    ground.put("config/windlass/config.toml", "[entities]\nproviders = [\"gemini\"]\n");
+    heard(&mut told, lacks("l")).await;
+}
+
+#[tokio::test]
+async fn what_looks_the_same_is_not_told() {
+    let ground = Ground::new();
+    ground.put("repo/.claude/commands/a.md", "one");
+    let mut told = listen(&ground);
+    ground.put("repo/.claude/commands/a.md", "one");
+    ground.put("repo/.claude/commands/note.txt", "nothing to us");
+    ground.put("repo/.claude/commands/b.md", "last");
+    heard(&mut told, says("b", "last")).await;
+    told.mark_unchanged();
+    ground.put("repo/.claude/commands/note.txt", "still nothing");
+    ground.put("repo/.claude/commands/a.md", "one");
+    let quiet = tokio::time::timeout(Duration::from_millis(400), told.changed()).await;
+    assert!(quiet.is_err());
+}
+
+#[tokio::test]
+async fn it_ends_with_the_last_listener() {
+    let ground = Ground::new();
+    let told = listen(&ground);
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    assert!(tasks() >= 1);
+    drop(told);
+    let ended = async {
+        while tasks() > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), ended).await.unwrap();
+}

@@ -1,0 +1,63 @@
+//! Tells everyone who wants to know when the entities change.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::watch::{self, Receiver, Sender};
+use tokio::task::spawn_blocking;
+use windlass_peers::files::watch::{Point, Watch};
+
+use super::load::{Loaded, load_and_points};
+use crate::home::Home;
+use crate::problem::Problem;
+
+/// Loads everything, and again whenever a file in one of the places changes, until nobody
+/// listens any more. What would look the same is not told.
+pub(crate) fn subscribe(
+    home: Arc<Home>,
+    cwd: PathBuf,
+    plugins: Vec<PathBuf>,
+) -> Result<Receiver<Arc<Loaded>>, Problem> {
+    let (loaded, points) = load_and_points(&home, &cwd, &plugins)?;
+    let (sender, receiver) = watch::channel(Arc::new(loaded));
+    let ground = Arc::new(Ground { home, cwd, plugins });
+    tokio::spawn(follow(ground, sender, Watch::start(), points));
+    Ok(receiver)
+}
+
+struct Ground {
+    home: Arc<Home>,
+    cwd: PathBuf,
+    plugins: Vec<PathBuf>,
+}
+
+async fn follow(ground: Arc<Ground>, sender: Sender<Arc<Loaded>>, mut watch: Watch, mut points: Vec<Point>) {
+    watch.follow(&points);
+    loop {
+        // Once more at the start: something may have changed before it was watched.
+        let reloading = Arc::clone(&ground);
+        let reload = move || load_and_points(&reloading.home, &reloading.cwd, &reloading.plugins);
+        // Settings that are broken for the moment leave what there was.
+        if let Ok(Ok((loaded, now))) = spawn_blocking(reload).await {
+            publish(&sender, loaded);
+            watch.follow(&now);
+            if std::mem::replace(&mut points, now) != points {
+                continue;
+            }
+        }
+        tokio::select! {
+            () = watch.changed() => {}
+            () = sender.closed() => return,
+        }
+    }
+}
+
+fn publish(sender: &Sender<Arc<Loaded>>, loaded: Loaded) {
+    sender.send_if_modified(|before| {
+        let is_new = !before.says_the_same(&loaded);
+        if is_new {
+            *before = Arc::new(loaded);
+        }
+        is_new
+    });
+}

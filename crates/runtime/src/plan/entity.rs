@@ -1,0 +1,257 @@
+//! Turns an entity and its arguments into the orders of one session.
+//!
+//! What only one CLI can do is done here for all of them: a command in the text is run under the
+//! run's own permission rules, a mentioned file is read, and what cannot be done is said. It
+//! happens before the run begins, so that its first record holds the text the agent really gets.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use windlass_core::entity::{Entity, Kind, Level, Model, Provider, Tier};
+use windlass_core::graph::{Node, NodeKind};
+use windlass_core::hook::permission::{Isolation, Rules, Ruling, decide};
+use windlass_core::id::NodeId;
+use windlass_core::registry::tools::{self, Mapped};
+use windlass_core::registry::{Piece, expand};
+use windlass_core::spec::OnPermission;
+use windlass_forms::workflow::WorkflowFile;
+use windlass_peers::agent::claude::launch::passed_on;
+use windlass_peers::files;
+use windlass_peers::process::{Output, Short, ShortEnv, run_short};
+
+use crate::error::chain;
+use crate::problem::{Class, Problem};
+
+/// How long a command in a text may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How much of what it prints, or of a mentioned file, goes into the text.
+const MOST: usize = 256 * 1024;
+
+/// What is known of the run while its text is made.
+pub(super) struct Stage<'a> {
+    pub(super) workspace: &'a Path,
+    pub(super) env: &'a [(String, String)],
+    pub(super) driver: &'a str,
+    pub(super) isolation: Isolation,
+    pub(super) rules: &'a Rules,
+    pub(super) on_permission: OnPermission,
+    /// Only the plan is wanted: commands in the text stay as they are written.
+    pub(super) dry_run: bool,
+}
+
+/// One session with an entity, as a workflow file would say it.
+pub(super) fn workflow(entity: &Entity, driver: &str) -> WorkflowFile {
+    WorkflowFile {
+        name: format!("{} {}", entity.kind, entity.name),
+        description: None,
+        prompt_template: "{input}".to_owned(),
+        looping: None,
+        isolation: None,
+        plugins: Vec::new(),
+        model: entity.model.as_ref().and_then(|model| model_for(model, entity.source.provider, driver)),
+        checks: Vec::new(),
+    }
+}
+
+/// The model as the driver names it; nothing where its own choice is as good.
+fn model_for(model: &Model, provider: Provider, driver: &str) -> Option<String> {
+    let speaks_claude = matches!(driver, "claude" | "sim");
+    match model.tier {
+        Tier::Inherit if model.original == "inherit" || speaks_claude => None,
+        Tier::Inherit => Some(model.original.clone()),
+        Tier::Opus | Tier::Sonnet | Tier::Haiku if speaks_claude && provider == Provider::Claude => {
+            Some(model.original.clone())
+        }
+        Tier::Opus | Tier::Sonnet | Tier::Haiku if speaks_claude => Some(model.tier.word().to_owned()),
+        Tier::Opus | Tier::Sonnet | Tier::Haiku => Some(model.original.clone()),
+    }
+}
+
+/// Lets an agent use only the tools it names, and others what they name without asking. Neither
+/// reaches beyond the preset.
+pub(super) fn narrow(entity: &Entity, driver: &str, rules: &mut Rules, warnings: &mut Vec<String>) {
+    let Some(tools) = &entity.tools else { return };
+    let mut mapped = Vec::new();
+    for tool in tools {
+        let written = tool.pattern.as_ref().unwrap_or(&tool.name);
+        let mut say = |what: String| warnings.push(format!("{} `{}` {what}", entity.kind, entity.name));
+        match tools::map(tool, driver) {
+            Mapped::To(name) => mapped.push(name),
+            Mapped::Wider(name) => {
+                say(format!("limits a tool to `{written}`, which `{driver}` cannot: it may use `{name}`"));
+                mapped.push(name);
+            }
+            Mapped::Everything => return,
+            Mapped::Unknown => say(format!("names the tool `{written}`, which `{driver}` does not have")),
+        }
+    }
+    match entity.kind {
+        Kind::Agent => rules.only = Some(mapped),
+        // Without a rule the whole preset is allowed already; a first one would narrow it.
+        Kind::Command | Kind::Skill if rules.allow.is_empty() => {}
+        Kind::Command | Kind::Skill => rules.allow.append(&mut mapped),
+    }
+}
+
+/// The one node of such a run.
+pub(super) fn node(
+    entity: &Entity,
+    args: &str,
+    stage: &Stage<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Node, Problem> {
+    let id = NodeId::new(format!("{}-{}", entity.kind, entity.name));
+    let mut writing = Writing { entity, stage, warnings, text: String::new(), attached: Vec::new() };
+    if entity.kind == Kind::Agent {
+        if args.trim().is_empty() {
+            let text = format!("agent `{}` is asked nothing", entity.name);
+            return Err(Problem::new(Class::Usage, text)
+                .hint(format!("give it a task: windlass run --agent {} \"TASK\"", entity.name)));
+        }
+        let system = Some(writing.whole("")?);
+        return Ok(Node { id, kind: NodeKind::Prompt { prompt: args.to_owned() }, system });
+    }
+    let prompt = writing.whole(args)?;
+    if prompt.trim().is_empty() {
+        let text = format!("{} `{}` says nothing", entity.kind, entity.name);
+        return Err(Problem::new(Class::Configuration, text).hint(format!("see {}", entity.source.path)));
+    }
+    Ok(Node { id, kind: NodeKind::Prompt { prompt }, system: None })
+}
+
+/// The text of an entity in the making.
+struct Writing<'a> {
+    entity: &'a Entity,
+    stage: &'a Stage<'a>,
+    warnings: &'a mut Vec<String>,
+    text: String,
+    attached: Vec<String>,
+}
+
+impl Writing<'_> {
+    fn whole(&mut self, args: &str) -> Result<String, Problem> {
+        if let Some(folder) = base_folder(self.entity) {
+            self.text = format!("Base directory for this skill: {folder}\n\n");
+        }
+        for piece in expand(self.entity, args).pieces {
+            match piece {
+                Piece::Text(text) => self.text.push_str(&text),
+                Piece::Shell { command, written } => self.shell(&command, &written)?,
+                Piece::File { path, written } => self.mention(&path, &written),
+            }
+        }
+        let attached = std::mem::take(&mut self.attached);
+        Ok(attached.into_iter().fold(std::mem::take(&mut self.text), |text, more| text + &more))
+    }
+
+    /// A command in the text becomes what it prints.
+    fn shell(&mut self, command: &str, written: &str) -> Result<(), Problem> {
+        if self.stage.dry_run {
+            self.text.push_str(written);
+            return Ok(());
+        }
+        if let Some(reason) = self.refusal(command) {
+            self.warn(&format!("`{command}` in its text was not run: {reason}"));
+            self.text.push_str(&format!("[`{command}` was not run: {reason}]"));
+            return Ok(());
+        }
+        let output = run(self.stage, command).map_err(|why| {
+            let name = format!("{} `{}`", self.entity.kind, self.entity.name);
+            Problem::new(Class::Agent, format!("`{command}` in the text of {name} could not be run: {why}"))
+        })?;
+        self.text.push_str(printed(&output).trim_end_matches('\n'));
+        if !output.succeeded() {
+            let how = ending(&output);
+            self.warn(&format!("`{command}` in its text {how}"));
+            self.text.push_str(&format!("\n[`{command}` {how}]"));
+        }
+        Ok(())
+    }
+
+    /// Why the rules of the run do not let a command run. Nobody can be asked yet.
+    fn refusal(&self, command: &str) -> Option<String> {
+        let stage = self.stage;
+        match decide(stage.isolation, stage.rules, "Bash", &json!({ "command": command })) {
+            Ruling::Allow => None,
+            Ruling::Deny { reason } => Some(reason),
+            Ruling::Ask if stage.on_permission == OnPermission::Allow => None,
+            Ruling::Ask => Some("the rules of this run ask a person first".to_owned()),
+        }
+    }
+
+    /// Claude Code reads a mentioned file itself; for others it is put at the end.
+    fn mention(&mut self, path: &str, written: &str) {
+        self.text.push_str(written);
+        if self.stage.driver == "claude" {
+            return;
+        }
+        match read_mentioned(self.stage.workspace, path) {
+            // Much that looks like a path is none: a package's scope, a decorator.
+            Ok(None) => {}
+            Ok(Some(content)) => self.attached.push(format!("\n\nContents of {path}:\n\n{content}")),
+            Err(why) => self.warn(&format!("`{written}` in its text stays as it is: {why}")),
+        }
+    }
+
+    fn warn(&mut self, what: &str) {
+        self.warnings.push(format!("{} `{}`: {what}", self.entity.kind, self.entity.name));
+    }
+}
+
+/// The folder of a skill that has more in it than its text.
+fn base_folder(entity: &Entity) -> Option<&str> {
+    if entity.kind != Kind::Skill || entity.source.level == Level::Builtin {
+        return None;
+    }
+    let file = Path::new(&entity.source.path);
+    let folder = file.parent().filter(|_| file.file_name() == Some(OsStr::new("SKILL.md")))?;
+    let has_more = std::fs::read_dir(folder).ok()?.flatten().any(|entry| entry.file_name() != "SKILL.md");
+    folder.to_str().filter(|_| has_more)
+}
+
+/// The text of a file of the workspace; nothing where there is none.
+fn read_mentioned(workspace: &Path, path: &str) -> Result<Option<String>, String> {
+    let path = files::inside(workspace, Path::new(path)).map_err(|error| chain(&error))?;
+    let most = u64::try_from(MOST).unwrap_or(u64::MAX);
+    match files::read_bounded(&path, most) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".to_owned()),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(chain(&error)),
+    }
+}
+
+fn run(stage: &Stage<'_>, command: &str) -> Result<Output, String> {
+    let env = passed_on(stage.env);
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let args = [OsStr::new("-c"), OsStr::new(command)];
+    let short = Short {
+        program: Path::new("/bin/sh"),
+        args: &args,
+        cwd: stage.workspace,
+        env: ShortEnv::Only(&env),
+        deadline: PATIENCE,
+        max_output: MOST,
+    };
+    run_short(&short).map_err(|error| chain(&error))
+}
+
+fn printed(output: &Output) -> String {
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.succeeded() {
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+    }
+    if output.truncated {
+        text.push_str("\n[the rest is left out]");
+    }
+    text
+}
+
+fn ending(output: &Output) -> String {
+    match output.code {
+        _ if output.timed_out => format!("did not end within {} s", PATIENCE.as_secs()),
+        Some(code) => format!("ended with exit code {code}"),
+        None => "was ended by a signal".to_owned(),
+    }
+}

@@ -1,0 +1,322 @@
+//! `windlass entities` and `windlass hint`, and what a shell completes.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
+
+mod common;
+
+use std::os::unix::fs::symlink;
+
+use common::{Place, Ran};
+use serde_json::Value;
+
+fn skill(about: &str) -> String {
+    format!("---\ndescription: {about}\n---\nDo {about}: $ARGUMENTS")
+}
+
+fn place() -> Place {
+    Place::with_settings("")
+}
+
+fn data(ran: &Ran) -> Vec<Value> {
+    ran.lines.iter().map(|line| line["data"].clone()).collect()
+}
+
+fn listed(place: &Place, flags: &[&str]) -> Vec<Value> {
+    let ran = place.go(&[&["entities", "list", "--json"], flags].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    data(&ran)
+}
+
+/// Where each provider keeps what, at both levels: the file, and how it is then called.
+const PLACES: &[(&str, &str, &str, &str, &str)] = &[
+    ("windlass", "command", "project", "repo/.windlass/commands/NAME.md", "NAME"),
+    ("windlass", "skill", "project", "repo/.windlass/skills/NAME/SKILL.md", "NAME"),
+    ("windlass", "agent", "project", "repo/.windlass/agents/NAME.md", "NAME"),
+    ("windlass", "command", "user", "config/windlass/commands/NAME.md", "NAME"),
+    ("windlass", "skill", "user", "config/windlass/skills/NAME/SKILL.md", "NAME"),
+    ("windlass", "agent", "user", "config/windlass/agents/NAME.md", "NAME"),
+    ("claude", "command", "project", "repo/.claude/commands/NAME.md", "NAME"),
+    ("claude", "command", "project", "repo/.claude/commands/front/NAME.md", "front:NAME"),
+    ("claude", "skill", "project", "repo/.claude/skills/NAME/SKILL.md", "NAME"),
+    ("claude", "agent", "project", "repo/.claude/agents/deep/NAME.md", "deep:NAME"),
+    ("claude", "command", "user", "home/.claude/commands/NAME.md", "NAME"),
+    ("claude", "skill", "user", "home/.claude/skills/NAME/SKILL.md", "NAME"),
+    ("claude", "agent", "user", "home/.claude/agents/NAME.md", "NAME"),
+    ("opencode", "command", "project", "repo/.opencode/command/NAME.md", "NAME"),
+    ("opencode", "command", "project", "repo/.opencode/commands/front/NAME.md", "front/NAME"),
+    ("opencode", "skill", "project", "repo/.opencode/skill/NAME/SKILL.md", "NAME"),
+    ("opencode", "skill", "project", "repo/.opencode/skills/NAME/SKILL.md", "NAME"),
+    ("opencode", "agent", "project", "repo/.opencode/agent/NAME.md", "NAME"),
+    ("opencode", "agent", "project", "repo/.opencode/agents/NAME.md", "NAME"),
+    ("opencode", "command", "user", "config/opencode/command/NAME.md", "NAME"),
+    ("opencode", "skill", "user", "config/opencode/skills/NAME/SKILL.md", "NAME"),
+    ("opencode", "agent", "user", "config/opencode/agents/NAME.md", "NAME"),
+    ("opencode", "agent", "user", "home/.opencode/agent/NAME.md", "NAME"),
+    ("copilot", "command", "project", "repo/.github/prompts/NAME.prompt.md", "NAME"),
+    ("copilot", "skill", "project", "repo/.github/skills/NAME/SKILL.md", "NAME"),
+    ("copilot", "agent", "project", "repo/.github/agents/NAME.md", "NAME"),
+    ("copilot", "agent", "project", "repo/.github/agents/NAME.agent.md", "NAME"),
+    ("copilot", "skill", "user", "home/.copilot/skills/NAME/SKILL.md", "NAME"),
+    ("copilot", "agent", "user", "home/.copilot/agents/NAME.agent.md", "NAME"),
+    ("codex", "skill", "project", "repo/.codex/skills/NAME/SKILL.md", "NAME"),
+    ("codex", "agent", "project", "repo/.codex/agents/NAME.toml", "NAME"),
+    ("codex", "command", "user", "home/.codex/prompts/NAME.md", "NAME"),
+    ("codex", "skill", "user", "home/.codex/skills/NAME/SKILL.md", "NAME"),
+    ("codex", "agent", "user", "home/.codex/agents/NAME.toml", "NAME"),
+    ("gemini", "command", "project", "repo/.gemini/commands/NAME.toml", "NAME"),
+    ("gemini", "command", "project", "repo/.gemini/commands/git/NAME.toml", "git:NAME"),
+    ("gemini", "skill", "project", "repo/.gemini/skills/NAME/SKILL.md", "NAME"),
+    ("gemini", "agent", "project", "repo/.gemini/agents/NAME.md", "NAME"),
+    ("gemini", "command", "user", "home/.gemini/commands/NAME.toml", "NAME"),
+    ("gemini", "skill", "user", "home/.gemini/skills/NAME/SKILL.md", "NAME"),
+    ("gemini", "agent", "user", "home/.gemini/agents/NAME.md", "NAME"),
+    ("shared", "skill", "project", "repo/.agents/skills/NAME/SKILL.md", "NAME"),
+    ("shared", "skill", "user", "home/.agents/skills/NAME/SKILL.md", "NAME"),
+    ("atomic", "command", "project", "repo/.atomic/commands/NAME.md", "NAME"),
+    ("atomic", "skill", "project", "repo/.atomic/skills/NAME/SKILL.md", "NAME"),
+    ("atomic", "agent", "project", "repo/.atomic/agents/NAME.md", "NAME"),
+    ("atomic", "command", "user", "home/.atomic/commands/NAME.md", "NAME"),
+    ("atomic", "skill", "user", "home/.atomic/skills/NAME/SKILL.md", "NAME"),
+    ("atomic", "agent", "user", "home/.atomic/agents/NAME.md", "NAME"),
+];
+
+fn text_for(provider: &str, kind: &str) -> &'static str {
+    match (provider, kind) {
+        ("codex", "agent") => "description = \"d\"\ndeveloper_instructions = \"Do it\"\n",
+        ("gemini", "command") => "description = \"d\"\nprompt = \"Do it\"\n",
+        _ => "---\ndescription: d\n---\nDo it",
+    }
+}
+
+#[test]
+fn every_place_of_every_provider_is_read() {
+    let place = place();
+    for (row, (provider, kind, _, file, _)) in PLACES.iter().enumerate() {
+        place.sealed.write(file.replace("NAME", &format!("probe-{row}")), text_for(provider, kind));
+    }
+    let found = listed(&place, &["--all"]);
+    for (row, (provider, kind, level, file, name)) in PLACES.iter().enumerate() {
+        let name = name.replace("NAME", &format!("probe-{row}"));
+        let entity = found.iter().find(|entity| entity["name"] == *name);
+        let entity = entity.unwrap_or_else(|| panic!("{file} is not listed as {name}"));
+        assert_eq!(
+            [&entity["provider"], &entity["kind"], &entity["level"]],
+            [provider, kind, level],
+            "{file}"
+        );
+        assert_eq!(entity["shadowed"], false, "{file}");
+    }
+    assert_eq!(found.iter().filter(|entity| entity["level"] != "builtin").count(), PLACES.len());
+}
+
+#[test]
+fn the_inline_ones_of_opencode_are_read_with_their_lines() {
+    let place = place();
+    let text = r#"{
+  // comments and commas at the end are fine
+  "command": {
+    "ship": {"template": "Ship $ARGUMENTS", "description": "ships it"},
+  },
+  "agent": {
+    "mate": {"prompt": "You help.", "description": "helps", "tools": {"bash": true, "write": false}},
+  },
+}"#;
+    place.sealed.write("repo/opencode.jsonc", text);
+    let found = listed(&place, &["--provider", "opencode"]);
+    let seen: Vec<_> =
+        found.iter().map(|e| (e["kind"].as_str(), e["name"].as_str(), e["line"].as_u64())).collect();
+    assert_eq!(seen, [(Some("command"), Some("ship"), Some(4)), (Some("agent"), Some("mate"), Some(7))],);
+    assert_eq!(found[1]["tools"], serde_json::json!(["bash"]));
+}
+
+#[test]
+fn one_name_in_four_providers_and_two_levels_has_one_winner_and_all_others_listed() {
+    let place = place();
+    let files = [
+        "repo/.claude/skills/same/SKILL.md",
+        "repo/.opencode/skills/same/SKILL.md",
+        "repo/.github/skills/same/SKILL.md",
+        "repo/.agents/skills/same/SKILL.md",
+        "home/.claude/skills/same/SKILL.md",
+        "home/.agents/skills/same/SKILL.md",
+    ];
+    for file in files.iter().rev() {
+        place.sealed.write(file, skill(file));
+    }
+    // A broken one at the very top hides nothing.
+    place.sealed.write("repo/.windlass/skills/same/SKILL.md", b"---\ndescription: d\n---\n\xff\xfe");
+    let winner: Vec<Value> = listed(&place, &[]).into_iter().filter(|e| e["name"] == "same").collect();
+    assert_eq!(winner.len(), 1);
+    assert!(winner[0]["path"].as_str().unwrap().ends_with(files[0]), "{winner:?}");
+    let all: Vec<Value> = listed(&place, &["--all"]).into_iter().filter(|e| e["name"] == "same").collect();
+    assert_eq!(all.len(), files.len());
+    assert_eq!(all.iter().filter(|e| e["shadowed"] == true).count(), files.len() - 1);
+    let shown = place.go(&["entities", "show", "SAME", "--json"]);
+    assert_eq!(data(&shown)[0]["shadows"].as_array().unwrap().len(), files.len() - 1);
+}
+
+#[test]
+fn what_a_plugin_brings_carries_its_name() {
+    let place = place();
+    place.sealed.write("plug/.claude-plugin/plugin.json", r#"{"name": "demo"}"#);
+    place.sealed.write("plug/commands/greet.md", "Hello $0 in ${CLAUDE_PLUGIN_ROOT}");
+    place.sealed.write("plug/skills/hello/SKILL.md", skill("hello"));
+    place.sealed.write("plug/agents/judge.md", "---\nname: judge\ndescription: d\n---\nYou judge.");
+    let dir = place.sealed.root().join("plug");
+    let found = listed(&place, &["--provider", "claude", "--plugin", dir.to_str().unwrap()]);
+    let names: Vec<&str> = found.iter().map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["demo:greet", "demo:hello", "demo:judge"]);
+    let ran = place.go(&[
+        "entities",
+        "show",
+        "demo:greet",
+        "--args",
+        "you",
+        "--plugin",
+        dir.to_str().unwrap(),
+        "--json",
+    ]);
+    assert_eq!(data(&ran)[0]["prompt"], format!("Hello you in {}", dir.canonicalize().unwrap().display()));
+}
+
+#[test]
+fn check_lists_everything_that_is_wrong_and_ends_with_3() {
+    let place = place();
+    place.sealed.write(
+        "repo/.claude/skills/colon/SKILL.md",
+        "---\nname: colon\ndescription: Use this: when foo\n---\nX",
+    );
+    place.sealed.write("repo/.claude/commands/empty.md", "");
+    place.sealed.write("repo/.claude/commands/latin.md", b"caf\xe9");
+    place.sealed.write("repo/.claude/commands/huge.md", vec![b'x'; 10 << 20]);
+    symlink("loop", place.repo().join(".claude/skills/loop")).unwrap();
+    place.sealed.write("secret/SKILL.md", skill("secret"));
+    symlink("../../../secret", place.repo().join(".claude/skills/out")).unwrap();
+    let ran = place.go(&["entities", "check"]);
+    assert_eq!(ran.code, 3);
+    for part in ["colon/SKILL.md:3:", "empty.md", "latin.md", "huge.md", "skills/loop", "skills/out"] {
+        assert!(ran.stdout.contains(part), "{part} in\n{}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("     3 | description: Use this: when foo\n"), "{}", ran.stdout);
+    // What can be used is used, and what is wrong elsewhere does not stand in its way.
+    let found = listed(&place, &["--provider", "claude"]);
+    let names: Vec<&str> = found.iter().map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["colon"]);
+    assert_eq!(found[0]["description"], "Use this: when foo");
+}
+
+#[test]
+fn warnings_alone_are_no_error() {
+    let place = place();
+    place.sealed.write("repo/.claude/skills/colon/SKILL.md", "---\ndescription: Use this: when foo\n---\nX");
+    let ran = place.go(&["entities", "check", "--json"]);
+    assert_eq!(ran.code, 0);
+    assert_eq!(data(&ran).len(), 1);
+    assert_eq!(data(&ran)[0]["severity"], "warning");
+}
+
+#[test]
+fn a_list_is_a_table_without_escape_codes() {
+    let place = place();
+    place.sealed.write("repo/.claude/skills/esc/SKILL.md", "---\ndescription: \"a\\e[31m red\"\n---\nX");
+    let ran = place.go(&["entities", "--type", "skill"]);
+    assert_eq!(ran.code, 0);
+    assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{:?}", ran.stdout);
+    assert!(
+        ran.stdout.lines().any(|line| line.starts_with("commit ") && line.contains(" windlass builtin "))
+    );
+    assert!(ran.stdout.lines().all(|line| line.contains(" skill ")), "{}", ran.stdout);
+}
+
+#[test]
+fn show_says_where_it_comes_from_and_what_it_hides() {
+    let place = place();
+    place.sealed.write("repo/.claude/skills/commit/SKILL.md", skill("mine"));
+    let ran = place.go(&["entities", "show", "commit", "--args", "a b"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.stdout.contains(".claude/skills/commit/SKILL.md:1 (claude, project)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("hides       Windlass itself"), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("\nDo mine: a b\n"), "{}", ran.stdout);
+    let miss = place.go(&["entities", "show", "comit"]);
+    assert_eq!(miss.code, 3);
+    assert!(miss.stderr.contains("(did you mean \"commit\"?)"), "{}", miss.stderr);
+}
+
+#[test]
+fn a_copy_is_made_once_and_never_over_another() {
+    let place = place();
+    let ran = place.go(&["entities", "eject", "commit"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let copy = place.repo().join(".windlass/skills/commit/SKILL.md");
+    let text = std::fs::read_to_string(&copy).unwrap();
+    let show = |place: &Place| data(&place.go(&["entities", "show", "commit", "--json"]))[0].clone();
+    let mine = show(&place);
+    assert_eq!([&mine["level"], &mine["provider"]], ["project", "windlass"]);
+    assert!(
+        mine["aliases"] == show(&self::place())["aliases"]
+            && mine["prompt"] == show(&self::place())["prompt"]
+    );
+    std::fs::write(&copy, text.clone() + "changed").unwrap();
+    let again = place.go(&["entities", "eject", "commit"]);
+    assert_eq!(again.code, 3);
+    assert!(again.stderr.contains("there is one already"), "{}", again.stderr);
+    assert_eq!(std::fs::read_to_string(&copy).unwrap(), text + "changed");
+}
+
+#[test]
+fn a_hint_is_the_entitys_own_or_the_built_in_one() {
+    let place = place();
+    let hint = |name: &str| place.go(&["hint", name]);
+    assert_eq!(hint("commit").stdout, "[message] | --amend\n");
+    assert_eq!(hint("/commit").stdout, "[message] | --amend\n");
+    assert_eq!(hint("doctor").stdout, "\n");
+    place.sealed.write("repo/.claude/commands/commit.md", "---\nargument-hint: <my own>\n---\nX");
+    assert_eq!(hint("COMMIT").stdout, "<my own>\n");
+    let miss = hint("comit");
+    assert_eq!(miss.code, 3);
+    assert!(miss.stderr.contains("(did you mean \"commit\"?)"), "{}", miss.stderr);
+}
+
+#[test]
+fn settings_choose_the_providers() {
+    let place = Place::with_settings("[entities]\nproviders = [\"claude\"]\n");
+    place.sealed.write("repo/.claude/skills/a/SKILL.md", skill("a"));
+    place.sealed.write("repo/.opencode/skills/b/SKILL.md", skill("b"));
+    let found = listed(&place, &[]);
+    let mine: Vec<&str> =
+        found.iter().filter(|e| e["level"] != "builtin").map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(mine, ["a"]);
+    assert!(found.iter().any(|e| e["level"] == "builtin"));
+}
+
+#[test]
+fn a_shell_completes_the_names_of_entities() {
+    let place = place();
+    place.sealed.write("repo/.claude/skills/compose/SKILL.md", skill("compose"));
+    place.sealed.write("repo/.claude/agents/composer.md", "---\ndescription: d\n---\nX");
+    let script = place.go(&["completions", "bash"]);
+    assert_eq!(script.code, 0);
+    let script = place.sealed.write("complete.bash", &script.stdout);
+    let ask = |words: &str| {
+        let typed = format!(
+            "source {}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9; \
+             _clap_complete_windlass windlass \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            script.display()
+        );
+        let mut bash = place.sealed.command("bash");
+        let binary = std::path::Path::new(env!("CARGO_BIN_EXE_windlass")).parent().unwrap();
+        let path = format!("{}:/usr/bin:/bin", binary.display());
+        bash.args(["--norc", "-c", &typed]).env("PATH", path);
+        let ran = place.spawn(bash).end();
+        ran.stdout
+            .lines()
+            .map(|line| line.trim().to_owned())
+            .filter(|line| !line.is_empty())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ask("windlass run --skill com"), ["commit", "compose"]);
+    assert_eq!(ask("windlass run --agent com"), ["composer"]);
+    assert_eq!(ask("windlass entities show compo"), ["compose", "composer"]);
+    assert!(ask("windlass ent").contains(&"entities".to_owned()));
+}

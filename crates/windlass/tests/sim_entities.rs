@@ -1,0 +1,216 @@
+//! One session with a command, a skill or an agent, whichever folder it lives in.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
+
+mod common;
+
+use common::{Place, say};
+use serde_json::{Value, json};
+
+fn place() -> Place {
+    Place::playing(json!([{"steps": [say("Done.")]}]))
+}
+
+/// Arguments that something on the way might take for its own.
+const ARGUMENTS: [&str; 8] = [
+    "$1 $ARGUMENTS $0 ${CLAUDE_PLUGIN_ROOT}",
+    "`id` !`touch pwned` $(touch pwned)",
+    "a \"quoted\" 'word' \\ back",
+    "several\nlines\n\n  indented\n",
+    "{{args}} {input} {{x}}",
+    "--dashes -x",
+    "@repo/secret.txt",
+    "ünïcödé \u{1f600}",
+];
+
+#[test]
+fn arguments_arrive_unexpanded() {
+    let place = place();
+    place.sealed.write("repo/.claude/commands/say.md", "Say [$ARGUMENTS] now");
+    for args in ARGUMENTS {
+        let ran = place.go(&["run", "--command", "say", args, "--json"]);
+        ran.assert_ended(0, "completed", "turn_done", 1);
+    }
+    for (prompt, args) in place.prompts().iter().zip(ARGUMENTS) {
+        assert_eq!(*prompt, format!("Say [{args}] now"));
+    }
+    assert!(!place.repo().join("pwned").exists());
+}
+
+#[test]
+fn single_arguments_follow_the_format_they_are_written_in() {
+    let place = place();
+    place.sealed.write("repo/.claude/commands/zero.md", "0=$0 1=$1 2=$2.");
+    place.sealed.write("repo/.windlass/commands/one.md", "1=$1 2=$2 3=$3.");
+    place.sealed.write("repo/.gemini/commands/g/all.toml", "prompt = \"all={{args}} $1.\"\n");
+    for name in ["zero", "one", "g:all"] {
+        place.go(&["run", "--command", name, "a", "b c", "--json"]);
+    }
+    assert_eq!(place.prompts(), ["0=a 1=b c 2=.", "1=a 2=b c 3=.", "all=a \"b c\" $1."]);
+}
+
+#[test]
+fn a_skill_without_arguments_says_so_and_a_command_says_nothing() {
+    let place = place();
+    place.sealed.write("repo/.agents/skills/tidy/SKILL.md", "---\ndescription: d\n---\nTidy $ARGUMENTS.");
+    place.sealed.write("repo/.windlass/commands/tidy.md", "Tidy $ARGUMENTS.");
+    place.go(&["run", "--skill", "tidy", "--json"]);
+    place.go(&["run", "--command", "/TIDY", "--json"]);
+    assert_eq!(place.prompts(), ["Tidy [no arguments].", "Tidy ."]);
+}
+
+#[test]
+fn a_command_in_the_text_becomes_what_it_prints() {
+    let place = place();
+    place.sealed.write("repo/.claude/commands/look.md", "Head: !`echo one; echo $0`\nEnd");
+    let ran = place.go(&["run", "--command", "look", "x'; touch pwned; '", "--json"]);
+    ran.assert_ended(0, "completed", "turn_done", 1);
+    // One word of the arguments stays one word of the shell, whatever is in it.
+    assert_eq!(place.prompts(), ["Head: one\nx; touch pwned; \nEnd"]);
+    assert!(!place.repo().join("pwned").exists());
+}
+
+#[test]
+fn a_command_in_the_text_that_fails_is_said() {
+    let place = place();
+    place.sealed.write("repo/.claude/commands/look.md", "!`echo out; echo err >&2; exit 3`");
+    let ran = place.go(&["run", "--command", "look", "--json"]);
+    assert_eq!(place.prompts(), ["out\nerr\n[`echo out; echo err >&2; exit 3` ended with exit code 3]"]);
+    assert!(ran.stderr.contains("ended with exit code 3"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_command_in_the_text_keeps_to_the_rules_of_the_run() {
+    let place = Place::with_settings("[permissions]\ndeny = [\"Bash(touch *)\"]\nask = [\"Bash(date*)\"]\n");
+    place.script(json!({"turns": [{"steps": [say("Done.")]}]}));
+    place.sealed.write("repo/.claude/commands/look.md", "A !`true && touch pwned` B !`date` C");
+    let ran = place.go(&["run", "--command", "look", "--json"]);
+    assert!(!place.repo().join("pwned").exists());
+    let prompt = &place.prompts()[0];
+    assert!(prompt.starts_with("A [`true && touch pwned` was not run: "), "{prompt}");
+    assert!(
+        prompt.contains("B [`date` was not run: the rules of this run ask a person first] C"),
+        "{prompt}"
+    );
+    assert!(ran.stderr.contains("was not run"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_plan_runs_no_command_of_a_text() {
+    let place = place();
+    place.sealed.write("repo/.claude/commands/look.md", "A !`touch pwned` B");
+    let ran = place.go(&["run", "--command", "look", "--dry-run", "--json"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.stdout.contains("A !`touch pwned` B"), "{}", ran.stdout);
+    assert!(!place.repo().join("pwned").exists());
+}
+
+#[test]
+fn a_mentioned_file_is_put_at_the_end_and_never_one_from_outside() {
+    let place = place();
+    place.sealed.write("repo/notes/plan.md", "the plan");
+    place.sealed.write("secret.txt", "the secret");
+    place.sealed.write("repo/.claude/commands/look.md", "See @notes/plan.md and @../secret.txt and a@b.c");
+    let ran = place.go(&["run", "--command", "look", "--json"]);
+    let expected =
+        "See @notes/plan.md and @../secret.txt and a@b.c\n\nContents of notes/plan.md:\n\nthe plan";
+    assert_eq!(place.prompts(), [expected]);
+    assert!(ran.stderr.contains("`@../secret.txt` in its text stays as it is"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_agent_is_who_works_and_its_arguments_are_the_task() {
+    let place = place();
+    let text = "---\nname: looker\ndescription: d\ntools: Read, Bash(git log:*), Wormhole\nmodel: opus\n---\nYou look. $ARGUMENTS";
+    place.sealed.write("repo/.claude/agents/looker.md", text);
+    let ran = place.go(&["run", "--agent", "looker", "look at $1", "--json"]);
+    ran.assert_ended(0, "completed", "turn_done", 1);
+    let request = place.requests().remove(0);
+    assert_eq!(request["prompt"], "look at $1");
+    assert_eq!(request["system"], "You look. $ARGUMENTS");
+    assert!(ran.stderr.contains("names the tool `Wormhole`, which `sim` does not have"), "{}", ran.stderr);
+    let plan = place.go(&["run", "--agent", "looker", "x", "--dry-run", "--json"]);
+    let spec: Value = serde_json::from_str(plan.stdout.trim()).unwrap();
+    assert_eq!(spec["data"]["driver"]["model"], "opus");
+    assert_eq!(spec["data"]["permissions"]["only"], json!(["Read", "Bash(git log:*)"]));
+}
+
+#[test]
+fn an_agent_may_use_only_the_tools_it_names() {
+    let place = Place::playing(json!([{"steps": [
+        {"bash": "git log --oneline"},
+        {"bash": "git log; touch pwned"},
+        {"write": {"path": "made.txt", "content": "x"}},
+        say("Done."),
+    ]}]));
+    let text = "---\ndescription: d\ntools: [Bash(git log:*)]\n---\nYou look.";
+    place.sealed.write("repo/.opencode/agents/looker.md", text);
+    let ran = place.go(&["run", "--agent", "looker", "look", "--json"]);
+    ran.assert_ended(0, "completed", "turn_done", 1);
+    assert!(!place.repo().join("pwned").exists());
+    assert!(!place.repo().join("made.txt").exists());
+    let decisions: Vec<String> = ran
+        .lines
+        .iter()
+        .filter(|line| line["type"] == "hook.decision" && line["data"]["tool"].is_string())
+        .map(|line| line["data"].to_string())
+        .collect();
+    assert_eq!(decisions.len(), 3, "{decisions:?}");
+    let denied = decisions.iter().filter(|text| text.contains("not among the tools")).count();
+    assert_eq!(denied, 2, "{decisions:?}");
+}
+
+#[test]
+fn an_agent_that_is_asked_nothing_is_a_mistake() {
+    let place = place();
+    place.sealed.write("repo/.claude/agents/a.md", "---\ndescription: d\n---\nYou look.");
+    let ran = place.go(&["run", "--agent", "a", "  "]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("error: agent `a` is asked nothing"), "{}", ran.stderr);
+    assert_eq!(place.go(&["run", "--agent", "a"]).code, 2);
+}
+
+#[test]
+fn a_name_that_nothing_has_says_what_was_meant() {
+    let place = place();
+    let ran = place.go(&["run", "--skill", "comit", "x"]);
+    assert_eq!(ran.code, 3);
+    let expected = "error: skill not found: \"comit\" (did you mean \"commit\"?)\n";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    assert!(place.requests().is_empty());
+}
+
+#[test]
+fn a_skill_with_scripts_is_told_where_they_are() {
+    let place = place();
+    place.sealed.write("repo/.claude/skills/pack/SKILL.md", "---\ndescription: d\n---\nRun scripts/pack.sh");
+    place.sealed.write("repo/.claude/skills/pack/scripts/pack.sh", "echo");
+    place.go(&["run", "--skill", "pack", "--json"]);
+    let folder = place.repo().join(".claude/skills/pack");
+    let expected = format!(
+        "Base directory for this skill: {}\n\nRun scripts/pack.sh",
+        folder.canonicalize().unwrap().display()
+    );
+    assert_eq!(place.prompts(), [expected]);
+}
+
+#[test]
+fn a_start_says_what_each_provider_brought() {
+    let place = place();
+    for name in ["a", "b"] {
+        place.sealed.write(format!("repo/.claude/skills/{name}/SKILL.md"), "---\ndescription: d\n---\nX");
+    }
+    place.sealed.write("repo/.claude/agents/c.md", "---\ndescription: d\n---\nX");
+    let ran = place.go(&["run", "--skill", "a", "--json"]);
+    assert!(ran.stderr.contains("[entities] 3 from claude (2 skills, 1 agent)\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_run_with_an_entity_survives_like_any_other() {
+    let place = Place::playing(json!([{"attempts": [
+        {"steps": [{"crash": "SIGKILL"}]},
+        {"steps": [say("Done.")]},
+    ]}]));
+    place.sealed.write("repo/.claude/commands/say.md", "Say $ARGUMENTS");
+    place.go(&["run", "--command", "say", "hello", "--json"]).assert_ended(0, "completed", "turn_done", 1);
+}
