@@ -242,7 +242,7 @@ fn plugin_leaves_no_state_file_behind_after_a_kill_and_a_resume() {
     assert!(ralph.state().exists(), "the agent still works");
     fs::write(ralph.place.repo().join("go"), "x").unwrap();
     ralph.place.go(&["resume", &run, "--json"]).assert_ended(0, "completed", "promise", 1);
-    assert!(!ralph.state().exists());
+    assert!(!ralph.place.repo().join(".claude").exists(), "the folder was made for the state file");
 }
 
 #[test]
@@ -270,6 +270,7 @@ fn plugin_replaces_the_state_file_of_an_earlier_prompt() {
     going.signal(rustix::process::Signal::INT);
     assert_eq!(going.end().code, 130);
     until(common::LIMIT, || !ralph.state().exists());
+    assert!(ralph.place.repo().join(".claude").exists(), "the folder was there before");
 }
 
 #[test]

@@ -123,6 +123,17 @@ fn strict_denies_a_tool_before_it_runs_and_tells_the_agent_why() {
 }
 
 #[test]
+fn a_denied_tool_is_told_once() {
+    let place = Place::playing(fetching());
+    let ran = place.go(&["loop", "work", "--isolation", "strict"]);
+    let run = place.ps()[0]["run"].as_str().unwrap().to_owned();
+    for told in [ran.stdout, place.go(&["logs", &run]).stdout] {
+        assert_eq!(told.matches("WebFetch is not allowed").count(), 1, "{told}");
+        assert!(told.contains("  denied WebFetch: ") && !told.contains("error:"), "{told}");
+    }
+}
+
+#[test]
 fn minimal_allows_what_strict_denies() {
     let ran = Place::playing(fetching()).go(&["loop", "work", "--json", "--isolation", "minimal"]);
     ran.assert_ended(0, "completed", "marker", 1);

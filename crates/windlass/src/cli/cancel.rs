@@ -9,7 +9,7 @@ use serde_json::json;
 use windlass_core::id::RunId;
 use windlass_runtime::handle::Handle;
 
-use super::drive::{OnHangup, drive};
+use super::drive::{OnHangup, Viewer, drive};
 use super::feed::{Face, envelope, words};
 use super::here::{Here, block_on, print};
 use super::output::Out;
@@ -58,7 +58,8 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 fn put_away(handle: &Handle, run: &RunId) -> Result<(), Report> {
     block_on(async {
         let running = handle.resume(run)?;
-        drive(running, &mut Face::Quiet, &mut Out::stdout(), OnHangup::Leave).await.map(|_| ())
+        let viewer = Viewer { face: &mut Face::Quiet, out: &mut Out::stdout(), inline: None };
+        drive(running, viewer, OnHangup::Leave).await.map(|_| ())
     })
 }
 

@@ -9,8 +9,8 @@ use super::output::Out;
 use super::plain::plain;
 use super::report::Report;
 use super::{
-    answer, approve, cancel, completions, config, demo, doctor, logs, r#loop, mcp, plugin, ps, quick, resume,
-    run, show, workflow,
+    answer, approve, cancel, complete, completions, config, demo, doctor, entities, hint, logs, r#loop, mcp,
+    plugin, ps, quick, resume, run, show, tasks, workflow,
 };
 use crate::exit::Exit;
 
@@ -47,6 +47,9 @@ enum Verb {
     Approve(approve::Args),
     Cancel(cancel::Args),
     Workflow(workflow::Args),
+    Tasks(tasks::Args),
+    Entities(entities::Args),
+    Hint(hint::Args),
     Plugin(plugin::Args),
     Config(config::Args),
     Doctor(doctor::Args),
@@ -61,6 +64,7 @@ pub(crate) fn main() -> ExitCode {
     if let Some(text) = quick::answer() {
         return show(text).unwrap_or_else(|report| report.print()).into();
     }
+    complete::answer();
     let done = match Windlass::try_parse() {
         Ok(typed) => perform(typed.verb),
         Err(error) => explain(&error),
@@ -85,6 +89,9 @@ fn perform(verb: Verb) -> Result<Exit, Report> {
         Verb::Approve(args) => approve::perform(args),
         Verb::Cancel(args) => cancel::perform(&args),
         Verb::Workflow(args) => workflow::perform(args),
+        Verb::Tasks(args) => tasks::perform(args),
+        Verb::Entities(args) => entities::perform(args),
+        Verb::Hint(args) => hint::perform(&args),
         Verb::Plugin(args) => plugin::perform(args),
         Verb::Config(args) => config::perform(args),
         Verb::Doctor(args) => doctor::perform(&args),
@@ -133,7 +140,7 @@ mod tests {
         let typed =
             Windlass::try_parse_from(["windlass", "run", "-3 is the answer", "--json", "--", "--foo", "x"]);
         let Verb::Run(args) = typed.unwrap().verb else { panic!() };
-        assert_eq!(args.input, "-3 is the answer");
+        assert_eq!(args.input.as_deref(), Some("-3 is the answer"));
         assert_eq!(args.orders.agent_args, ["--foo", "x"]);
     }
 

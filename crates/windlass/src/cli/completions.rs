@@ -1,8 +1,11 @@
 //! `windlass completions`: a script that lets a shell complete the command line.
+//!
+//! The script asks `windlass` itself for each word, so that it knows the entities there are now.
 
-use clap_complete::Shell;
+use clap::builder::PossibleValuesParser;
+use clap_complete::env::Shells;
 
-use super::command::grammar;
+use super::complete::ASKED;
 use super::output::Out;
 use super::report::Report;
 use crate::exit::Exit;
@@ -13,19 +16,27 @@ Examples:
   windlass completions zsh > ~/.zfunc/_windlass
   windlass completions fish > ~/.config/fish/completions/windlass.fish";
 
+const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
+
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The shell
-    #[arg(value_name = "SHELL")]
-    shell: Shell,
+    #[arg(value_name = "SHELL", value_parser = PossibleValuesParser::new(SHELLS))]
+    shell: String,
 }
 
 /// Prints it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut grammar(), "windlass", &mut script);
+    let shells = Shells::builtins();
+    let written = shells
+        .completer(&args.shell)
+        .map(|shell| shell.write_registration(ASKED, "windlass", "windlass", "windlass", &mut script));
+    if !matches!(written, Some(Ok(()))) {
+        return Err(Report::usage("there is no completion for this shell"));
+    }
     let mut out = Out::stdout();
     out.text(&String::from_utf8_lossy(&script));
     out.end(Exit::Completed)

@@ -1,7 +1,8 @@
 //! `windlass demo`: a whole loop in a throw-away repository, with nothing installed.
 //!
 //! The agent is `sim`, which plays a script; everything else is real: sessions, hooks, checks,
-//! the log. Repository and state live in one temporary folder, which is removed at the end.
+//! the log. Repository and state live in one temporary folder, which is removed at the end, or by
+//! the next demo when this one is killed.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_pawl::sim::DEMO_SCRIPT;
-use windlass_runtime::demo::make_repository;
+use windlass_runtime::demo::{PREFIX, Playing, make_repository, mark, remove_stale};
 use windlass_runtime::plan::{Flags, Request, Want, plan};
 
 use super::here::{Here, block_on};
@@ -46,7 +47,7 @@ pub(crate) struct Args {
 /// Plays it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
-    let stage = Stage::build(&here.home.temp)?;
+    let stage = Stage::build(&here.home.temp, args.keep)?;
     let played = stage.play(here, args);
     if args.keep {
         note(&format!("kept in {}", stage.dir.display()));
@@ -62,18 +63,24 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 /// The temporary folder.
 struct Stage {
     dir: PathBuf,
+    _playing: Option<Playing>,
 }
 
 impl Stage {
     /// A folder of its own that nobody else can look into.
-    fn build(temp: &Path) -> Result<Stage, Report> {
+    fn build(temp: &Path, keep: bool) -> Result<Stage, Report> {
         let temp = temp.canonicalize().map_err(|error| unwritable(temp, &error))?;
+        remove_stale(&temp);
         for number in 0..1000 {
-            let dir = temp.join(format!("windlass-demo-{}-{number}", std::process::id()));
-            if !dir.exists() {
-                make_private(&dir)?;
-                return Ok(Stage { dir });
+            let dir = temp.join(format!("{PREFIX}{}-{number}", std::process::id()));
+            if dir.exists() {
+                continue;
             }
+            make_private(&dir)?;
+            // What is to be kept is nobody's to remove.
+            let playing = if keep { None } else { Some(mark(&dir)) };
+            let playing = playing.transpose().map_err(|error| unwritable(&dir, &error))?;
+            return Ok(Stage { dir, _playing: playing });
         }
         Err(Report::new(Exit::Configuration, format!("{} is full of demos", temp.display())))
     }
@@ -128,6 +135,7 @@ fn request(here: &Here) -> Request {
         },
         agent_args: Vec::new(),
         interactive: false,
+        dry_run: false,
     }
 }
 

@@ -12,6 +12,7 @@ use windlass_runtime::feed::Item;
 use windlass_runtime::handle::Running;
 
 use super::feed::{Face, words};
+use super::inline::Inline;
 use super::output::Out;
 use super::report::Report;
 use super::weave::Held;
@@ -37,55 +38,98 @@ pub(crate) enum OnHangup {
     Cancel,
 }
 
+/// Where a run is shown, and who may answer there.
+pub(crate) struct Viewer<'a> {
+    /// How it is shown.
+    pub(crate) face: &'a mut Face,
+    /// Where to.
+    pub(crate) out: &'a mut Out,
+    /// A person at the terminal.
+    pub(crate) inline: Option<Inline>,
+}
+
 /// Shows a run until it is over.
 pub(crate) async fn drive(
     mut running: Running,
-    face: &mut Face,
-    out: &mut Out,
+    mut viewer: Viewer<'_>,
     on_hangup: OnHangup,
 ) -> Result<Ended, Report> {
     let mut signals = Signals::listen()?;
     let mut redraw = tokio::time::interval(REDRAW);
     let mut held = Held::default();
     let mut asked = 0u32;
+    viewer.ask();
     loop {
         tokio::select! {
             item = running.next() => match item {
-                Some(item) => show(face, out, &mut held, item),
+                Some(item) => viewer.show(&mut held, item),
                 None => break,
             },
-            () = held.due() => tell(face, out, &held.release_due()),
+            () = held.due() => viewer.tell(&held.release_due()),
+            line = viewer.line() => viewer.take(&line).await,
             wish = signals.next() => match wish {
                 Wish::Leave if on_hangup == OnHangup::Leave => return Ok(Ended::Left),
                 Wish::Leave | Wish::Cancel => {
                     asked += 1;
                     running.cancel().await;
-                    face.remark(out, remark(asked));
+                    viewer.face.remark(viewer.out, remark(asked));
                 }
             },
-            _ = redraw.tick() => face.tick(out, words::now()),
+            _ = redraw.tick() => viewer.tick(),
         }
     }
-    tell(face, out, &held.release_all());
-    face.settle(out);
+    viewer.tell(&held.release_all());
+    viewer.face.settle(viewer.out);
     Ok(Ended::Over(Box::new(running.finish().await?)))
 }
 
-fn show(face: &mut Face, out: &mut Out, held: &mut Held, item: Item) {
-    let records = match item {
-        Item::Record { record, .. } => held.take(*record),
-        Item::Agent { effect, event } => {
-            face.agent(out, &effect, &event, words::now());
-            held.release_for(&event)
-        }
-    };
-    tell(face, out, &records);
-    face.tick(out, words::now());
-}
+impl Viewer<'_> {
+    fn show(&mut self, held: &mut Held, item: Item) {
+        let records = match item {
+            Item::Record { record, .. } => held.take(*record),
+            Item::Agent { effect, event } => {
+                self.face.agent(self.out, &effect, &event, words::now());
+                held.release_for(&event)
+            }
+        };
+        self.tell(&records);
+        self.tick();
+    }
 
-fn tell(face: &mut Face, out: &mut Out, records: &[Record]) {
-    for record in records {
-        face.record(out, record);
+    fn tell(&mut self, records: &[Record]) {
+        for record in records {
+            if let Some(inline) = &mut self.inline {
+                inline.see(self.face, self.out, record);
+            }
+            self.face.record(self.out, record);
+            self.ask();
+        }
+    }
+
+    fn tick(&mut self) {
+        self.face.tick(self.out, words::now());
+    }
+
+    /// Asks what waits for a person.
+    fn ask(&mut self) {
+        if let Some(inline) = &mut self.inline {
+            inline.ask(self.face, self.out);
+        }
+    }
+
+    /// The next line that a person types as an answer.
+    async fn line(&self) -> String {
+        match &self.inline {
+            Some(inline) => inline.line().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn take(&mut self, line: &str) {
+        if let Some(inline) = &mut self.inline {
+            inline.take(self.face, self.out, line).await;
+        }
+        self.tick();
     }
 }
 

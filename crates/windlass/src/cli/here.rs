@@ -1,6 +1,7 @@
 //! Where a command was typed: the user's places, the folder, the terminal. Read once.
 
 use std::future::Future;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use windlass_runtime::Durability;
@@ -44,11 +45,25 @@ impl Here {
     /// Opens the store for a person's word. An agent that runs `windlass answer` in its shell is
     /// told apart by its environment: it may not approve what it asked for itself.
     pub(crate) fn open_to_answer(&self) -> Result<Handle, Report> {
-        if let Some(run) = self.home.var(windlass_core::hook::wire::env::RUN) {
-            let text = format!("this is the session of run {}: only a person may answer", plain_line(run));
-            return Err(Report::new(Exit::Refused, text).hint("answer from a terminal of your own"));
-        }
+        self.refuse_agents("answer")?;
         self.open_to_ask()
+    }
+
+    /// Refuses what only a person may do inside the session of a run.
+    pub(crate) fn refuse_agents(&self, what: &str) -> Result<(), Report> {
+        let Some(run) = self.home.var(windlass_core::hook::wire::env::RUN) else {
+            return Ok(());
+        };
+        let text = format!("this is the session of run {}: only a person may {what}", plain_line(run));
+        Err(Report::new(Exit::Refused, text).hint("do it from a terminal of your own"))
+    }
+
+    /// Whether a person sits at this terminal. Not behind an agent: it may not answer itself.
+    pub(crate) fn has_person(&self) -> bool {
+        std::io::stdin().is_terminal()
+            && std::io::stderr().is_terminal()
+            && self.home.var("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+            && self.home.var(windlass_core::hook::wire::env::RUN).is_none()
     }
 
     /// How hard commits are by the settings; the safe way where those cannot be read.

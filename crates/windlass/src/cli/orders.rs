@@ -1,6 +1,6 @@
 //! The flags that `run` and `loop` share, and the way from what was typed to what it means.
 
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use windlass_runtime::plan::{Flags, Plan, Request, Want, plan};
 use super::feed::{envelope, words};
 use super::here::{Here, block_on, print};
 use super::plain::{plain, plain_line};
-use super::report::{Report, warn};
+use super::report::{Report, note, warn};
 use super::watch::Watch;
 use crate::exit::Exit;
 
@@ -89,7 +89,7 @@ pub(crate) struct Orders {
 }
 
 /// One of a few words, each with a meaning.
-fn words_of<T: Clone + Send + Sync + 'static, const N: usize>(
+pub(super) fn words_of<T: Clone + Send + Sync + 'static, const N: usize>(
     words: [&'static str; N],
     read: fn(&str) -> Option<T>,
 ) -> impl TypedValueParser<Value = T> {
@@ -156,10 +156,8 @@ impl Orders {
                 on_question: self.on_question,
             },
             agent_args: self.agent_args.clone(),
-            interactive: !self.detach
-                && !self.watch.json
-                && here.screen.redraws
-                && std::io::stdin().is_terminal(),
+            interactive: !self.detach && !self.watch.json && here.has_person(),
+            dry_run: self.dry_run,
         }
     }
 
@@ -167,10 +165,12 @@ impl Orders {
     pub(crate) fn carry_out(&self, want: Want, input: &str) -> Result<Exit, Report> {
         let here = Here::look()?;
         let input = read_input(input)?;
-        if input.trim().is_empty() {
+        // An entity may do without arguments.
+        if input.trim().is_empty() && !matches!(want, Want::Entity { .. }) {
             return Err(Report::usage("there is nothing to work on: the input is empty"));
         }
         let plan = plan(&here.home, &self.request(&here, want, input))?;
+        plan.notes.iter().for_each(|line| note(line));
         for warning in &plan.warnings {
             warn(warning);
         }
@@ -196,7 +196,7 @@ impl Orders {
         if self.watch.json {
             return print(&[envelope("run.detached", words::now(), Some(&run), json!({}))]);
         }
-        super::report::note(&format!("running in the background; `windlass logs -f {run}` follows it"));
+        note(&format!("running in the background; `windlass logs -f {run}` follows it"));
         print(&[run.to_string()])
     }
 

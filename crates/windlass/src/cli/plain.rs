@@ -1,7 +1,10 @@
 //! Foreign text made harmless: whatever an agent, a repository or a file says, it cannot move
 //! the cursor, change a colour or turn the direction of writing.
 //!
-//! The one place for that: everything shown that we did not write ourselves passes here.
+//! The one place for that: everything shown that we did not write ourselves passes here, and is
+//! measured here, in columns of the terminal.
+
+use unicode_width::UnicodeWidthChar;
 
 /// The text with every control character made visible; lines stay lines.
 pub(crate) fn plain(text: &str) -> String {
@@ -24,18 +27,42 @@ pub(crate) fn plain_line(text: &str) -> String {
     plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// On one line and no longer than that.
+/// On one line and no wider than that.
 pub(crate) fn plain_short(text: &str, most: usize) -> String {
     shorten(&plain_line(text), most)
 }
 
-/// The beginning of a text that is too long, with `...` at its end.
+/// The beginning of a text that is too wide, with `...` at its end.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
-    if text.chars().nth(most).is_none() {
+    if fitting(text, most) == text.len() {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(most.saturating_sub(3)).collect();
+    let kept = text.get(..fitting(text, most.saturating_sub(3))).unwrap_or_default();
     format!("{}...", kept.trim_end())
+}
+
+/// How many bytes of a text fit into so many columns.
+pub(crate) fn fitting(text: &str, most: usize) -> usize {
+    let mut used = 0;
+    let too_wide = |(_, c): &(usize, char)| {
+        used += width(*c);
+        used > most
+    };
+    text.char_indices().find(too_wide).map_or(text.len(), |(at, _)| at)
+}
+
+/// The columns a text takes on a terminal: some writing is twice as wide.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().map(width).sum()
+}
+
+/// The text, and blanks up to so many columns.
+pub(crate) fn padded(text: &str, to: usize) -> String {
+    format!("{text}{:1$}", "", to.saturating_sub(columns(text)))
+}
+
+fn width(c: char) -> usize {
+    c.width().unwrap_or(0)
 }
 
 /// JSON in which no such character stands as it is. JSON itself only escapes the oldest of them.
@@ -106,7 +133,7 @@ mod tests {
     fn a_long_text_is_cut_with_dots() {
         assert_eq!(plain_short("abcdef", 6), "abcdef");
         assert_eq!(plain_short("abcdefg", 6), "abc...");
-        assert_eq!(plain_short("世界世界世界世", 6), "世界世...");
+        assert_eq!(plain_short("ääääääg", 6), "äää...");
     }
 
     #[test]
@@ -115,5 +142,13 @@ mod tests {
             let shown = plain(&format!("x{c}y"));
             assert!(shown.chars().all(|c| !c.is_control()), "{shown:?}");
         }
+    }
+
+    #[test]
+    fn wide_writing_takes_two_columns() {
+        assert_eq!([columns("ab"), columns("世界"), columns("🙂"), columns("e\u{301}")], [2, 4, 2, 1]);
+        assert_eq!(plain_short("世界世界", 8), "世界世界");
+        assert_eq!(plain_short("世界世界世", 8), "世界...");
+        assert_eq!(padded("世", 4) + "|", "世  |");
     }
 }

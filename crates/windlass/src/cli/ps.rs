@@ -6,7 +6,7 @@ use windlass_runtime::handle::Listed;
 
 use super::feed::{envelope, rfc3339, words};
 use super::here::{Here, print};
-use super::plain::plain_short;
+use super::plain::{columns, padded, plain_short};
 use super::report::{Report, note};
 use super::screen::{Screen, Tone};
 use crate::exit::Exit;
@@ -71,14 +71,13 @@ fn table(screen: Screen, runs: &[Listed], now: Moment) -> Vec<String> {
     let mut widths = TITLES.map(str::len);
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(columns(cell));
         }
     }
     let join = |cells: &[String; 7], last: &str| {
-        let cells: Vec<String> =
-            cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| padded(cell, width)).collect();
         let line = format!("{}  ", cells.join("  "));
-        let room = screen.width.saturating_sub(line.chars().count()).max(20);
+        let room = screen.width.saturating_sub(columns(&line)).max(20);
         format!("{line}{}", plain_short(last, room)).trim_end().to_owned()
     };
     let title = join(&TITLES.map(str::to_owned), "INPUT");

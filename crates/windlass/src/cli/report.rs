@@ -80,6 +80,11 @@ pub(crate) fn note(text: &str) {
     say(&format!("{}\n", plain(text)));
 }
 
+/// Where a person is to type.
+pub(crate) fn ask_for_line() {
+    say("  > ");
+}
+
 /// Standard error may be closed too: then there is nobody to tell.
 fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
@@ -116,6 +121,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::Inbox(_)
         | RunError::Socket { .. }
         | RunError::Place { .. }
+        | RunError::NoRoom { .. }
         | RunError::Watch(_) => Exit::Configuration,
         RunError::Lease { .. }
         | RunError::NoSuchRun(_)
@@ -131,7 +137,7 @@ fn exit_of(error: &RunError) -> Exit {
 fn hint_of(error: &RunError) -> Option<String> {
     Some(match error {
         RunError::Open(_) | RunError::Place { .. } => return error.place_hint(),
-        RunError::Append(_) | RunError::Store(_) => {
+        RunError::Append(_) | RunError::Store(_) | RunError::NoRoom { .. } => {
             "nothing recorded so far is lost: put it right, then `windlass resume` goes on".to_owned()
         }
         RunError::Lease { run, .. } => {

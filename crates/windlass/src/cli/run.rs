@@ -1,7 +1,9 @@
-//! `windlass run`: a workflow on an input.
+//! `windlass run`: a workflow on an input, or one session with a command, a skill or an agent.
 
+use windlass_core::entity::Kind;
 use windlass_runtime::plan::Want;
 
+use super::complete;
 use super::orders::Orders;
 use super::report::Report;
 use crate::exit::Exit;
@@ -12,28 +14,86 @@ Examples:
   windlass run \"login flow\" --plugin ./e2e --workflow e2e --json
   windlass run - < task.md                        the input from a file
   windlass run \"fix #12\" --check \"test=cargo test\" --timeout 2h
-  windlass run \"login flow\" --plugin ./e2e -- --add-dir ../shared";
+  windlass run \"login flow\" --plugin ./e2e -- --add-dir ../shared
+  windlass run --skill commit \"only the parser\"   one session with a skill
+  windlass run --agent reviewer \"the last three commits\"";
 
 /// Run a workflow on INPUT until it is done
 ///
 /// Without --workflow, the one workflow that the loaded plugins bring is run; without any, the
-/// built-in loop.
+/// built-in loop. With --skill, --command or --agent it is one session with that one, wherever
+/// it was found (see `windlass entities`), and INPUT is its arguments.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// What to work on, taken as it is; `-` reads standard input
-    #[arg(value_name = "INPUT", allow_hyphen_values = true)]
-    pub(crate) input: String,
+    #[arg(value_name = "INPUT", allow_hyphen_values = true, required_unless_present_any = ["skill", "command"])]
+    pub(crate) input: Option<String>,
+
+    /// More words of the arguments, for --skill, --command and --agent
+    #[arg(value_name = "MORE")]
+    more: Vec<String>,
 
     /// The workflow to run
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
 
+    /// One session with this skill
+    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(Kind::Skill)))]
+    skill: Option<String>,
+
+    /// One session with this command
+    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(Kind::Command)))]
+    command: Option<String>,
+
+    /// One session with this agent
+    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(Kind::Agent)))]
+    agent: Option<String>,
+
     #[command(flatten)]
     pub(crate) orders: Orders,
 }
 
+impl Args {
+    /// The entity that is named, without the slash people may type before it.
+    fn entity(&self) -> Option<(Kind, &str)> {
+        let named = [(Kind::Skill, &self.skill), (Kind::Command, &self.command), (Kind::Agent, &self.agent)];
+        let (kind, name) = named.into_iter().find_map(|(kind, name)| Some((kind, name.as_ref()?)))?;
+        Some((kind, name.strip_prefix('/').unwrap_or(name)))
+    }
+}
+
+impl Args {
+    /// One text is taken as it is; several words stay words.
+    fn arguments(&self) -> String {
+        let words: Vec<&String> = self.input.iter().chain(&self.more).collect();
+        match words.as_slice() {
+            [one] => (*one).clone(),
+            several => several.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+        }
+    }
+}
+
+/// A word that stays one when it is split from others.
+fn quoted(word: &str) -> String {
+    let quote = ['"', '\''].into_iter().find(|quote| !word.contains(*quote));
+    match quote {
+        Some(quote) if word.is_empty() || word.contains(char::is_whitespace) => {
+            format!("{quote}{word}{quote}")
+        }
+        _ => word.to_owned(),
+    }
+}
+
 /// Runs it.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    args.orders.carry_out(Want::Workflow(args.workflow), &args.input)
+    if let Some((kind, name)) = args.entity() {
+        let want = Want::Entity { kind, name: name.to_owned() };
+        return args.orders.carry_out(want, &args.arguments());
+    }
+    let (Some(input), []) = (&args.input, args.more.as_slice()) else {
+        return Err(Report::usage("the input is one text, and several words were given")
+            .hint("put it into quotes: windlass run \"fix the login\""));
+    };
+    args.orders.carry_out(Want::Workflow(args.workflow), input)
 }

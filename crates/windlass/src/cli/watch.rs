@@ -9,9 +9,10 @@ use windlass_core::id::RunId;
 use windlass_core::run::{Phase, State};
 use windlass_runtime::handle::{Handle, Running};
 
-use super::drive::{Ended, OnHangup, drive};
+use super::drive::{Ended, OnHangup, Viewer, drive};
 use super::feed::{Ending, Face, Style, summary, words};
 use super::here::Here;
+use super::inline::Inline;
 use super::output::Out;
 use super::report::{Report, note};
 use crate::exit::Exit;
@@ -76,7 +77,8 @@ impl Watch {
         let begun = handle.view(&run)?.state;
         face.record(&mut out, &first_record(&begun));
         let on_hangup = if self.stays { OnHangup::Leave } else { OnHangup::Cancel };
-        let state = match drive(running, face, &mut out, on_hangup).await? {
+        let inline = self.inline(face, here, handle, &begun);
+        let state = match drive(running, Viewer { face, out: &mut out, inline }, on_hangup).await? {
             Ended::Over(state) => state,
             Ended::Left => {
                 note(&format!("run {run} goes on without an owner: `windlass resume {run}`"));
@@ -95,6 +97,17 @@ impl Watch {
         let ended =
             out.end(exit).map_err(|report| report.hint(format!("the run is over: `windlass show {run}`")));
         kept.and(ended)
+    }
+
+    /// A person who can type the answers to what the run asks.
+    fn inline(&self, face: &mut Face, here: &Here, handle: &Handle, begun: &State) -> Option<Inline> {
+        if !matches!(face, Face::Human(_)) || !here.has_person() {
+            return None;
+        }
+        if here.screen.redraws {
+            face.answer_here();
+        }
+        Some(Inline::new(handle, &begun.run, here.screen, &begun.asks))
     }
 
     fn keep_last_message(&self, state: &State) -> Result<(), Report> {

@@ -7,7 +7,7 @@ use windlass_runtime::catalog::{Diagnostic, WorkflowEntry, catalog, check_workfl
 
 use super::feed::{envelope, words};
 use super::here::{Here, print};
-use super::plain::{plain, plain_line};
+use super::plain::{columns, padded, plain, plain_line};
 use super::report::{Report, note};
 use crate::exit::Exit;
 
@@ -103,13 +103,11 @@ fn object(entry: &WorkflowEntry) -> String {
 }
 
 fn row(entry: &WorkflowEntry, all: &[WorkflowEntry]) -> String {
-    let wide =
-        |of: fn(&WorkflowEntry) -> &str| all.iter().map(|entry| plain_line(of(entry)).chars().count()).max();
+    let wide = |of: fn(&WorkflowEntry) -> &str| all.iter().map(|entry| columns(&plain_line(of(entry)))).max();
     let (name, source) = (wide(|entry| &entry.name).unwrap_or(0), wide(|entry| &entry.source).unwrap_or(0));
     let about = entry.description.as_deref().map(plain_line).unwrap_or_default();
-    format!("{:name$}  {:source$}  {about}", plain_line(&entry.name), plain_line(&entry.source))
-        .trim_end()
-        .to_owned()
+    let (name, source) = (padded(&plain_line(&entry.name), name), padded(&plain_line(&entry.source), source));
+    format!("{name}  {source}  {about}").trim_end().to_owned()
 }
 
 fn show(here: &Here, name: &str, of: &Of) -> Result<Exit, Report> {

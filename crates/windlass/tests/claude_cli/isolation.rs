@@ -68,6 +68,10 @@ fn strict_denies_a_fetch_before_it_runs_and_the_model_is_told_why() {
     ended.assert_ended(0, "completed", "turn_done", 1);
     assert!(!door.was_knocked_at(), "the tool ran");
     assert_eq!(ended.decisions("tool"), ["deny"]);
+    // By this the feed knows the result of a refusal, which it told already.
+    let reason = ended.of("hook.decision")[0]["reason"].as_str().unwrap();
+    let mut results = ended.of("session.event").into_iter().filter(|event| event["kind"] == "tool_result");
+    assert!(results.any(|event| event["text"].as_str().unwrap().contains(reason)), "{}", ended.story());
     let requests = model.requests();
     assert_eq!(requests.len(), 2);
     let told = requests[1].last_user_text();

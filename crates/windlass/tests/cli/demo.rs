@@ -1,8 +1,12 @@
 //! The demo: a whole loop with nothing installed, and nothing left behind.
 
 use std::fs;
+use std::process::Stdio;
 
+use rustix::process::{Pid, Signal, kill_process};
 use windlass_testkit::env::{story, text};
+use windlass_testkit::procs;
+use windlass_testkit::wait::{soon, until};
 
 use crate::stage::{Stage, assert_exit};
 
@@ -47,4 +51,25 @@ fn what_is_kept_can_be_looked_at() {
     assert!(kept.join("repository/greet.sh").exists());
     let listed = stage.command(&["ps"]).env("XDG_STATE_HOME", kept.join("state")).output().unwrap();
     assert!(text(&listed.stdout).contains("completed (marker)"), "{}", story(&listed));
+}
+
+#[test]
+fn what_a_killed_demo_left_is_removed_by_the_next() {
+    let stage = Stage::new();
+    let temp = stage.place.root().join("tmp");
+    fs::create_dir_all(temp.join("windlass-demo-of-somebody")).unwrap();
+    let mut killed = stage.command(&["demo"]).env("TMPDIR", &temp).stdout(Stdio::null()).spawn().unwrap();
+    let here = || procs::all().into_iter().filter(|process| process.command.contains(temp.to_str().unwrap()));
+    until(soon(), || here().next().is_some());
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    for process in here() {
+        // Gone already is as good as killed.
+        let _ = kill_process(Pid::from_raw(process.pid).unwrap(), Signal::KILL);
+    }
+    until(soon(), || here().next().is_none());
+    assert_eq!(fs::read_dir(&temp).unwrap().count(), 2);
+    assert_exit(&stage.command(&["demo", "--fast"]).env("TMPDIR", &temp).output().unwrap(), 0);
+    let left: Vec<_> = fs::read_dir(&temp).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["windlass-demo-of-somebody"]);
 }

@@ -15,6 +15,9 @@ const VERBS: &[&str] = &[
     "approve",
     "cancel",
     "workflow",
+    "tasks",
+    "entities",
+    "hint",
     "plugin",
     "config",
     "doctor",
@@ -67,9 +70,11 @@ fn without_a_verb_the_help_is_a_mistake() {
 #[test]
 fn shells_get_completions() {
     let stage = Stage::new();
-    for shell in ["bash", "zsh", "fish"] {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = stage.run(&["completions", shell]);
         assert_exit(&output, 0);
-        assert!(text(&output.stdout).contains("max-iterations"), "{shell}");
+        // The script asks the binary, which answers by this variable.
+        assert!(text(&output.stdout).contains("COMPLETE"), "{shell}");
     }
+    assert_exit(&stage.run(&["completions", "tcsh"]), 2);
 }

@@ -18,3 +18,4 @@ mod output;
 mod people;
 mod signals;
 mod stage;
+mod terminal;

@@ -231,3 +231,45 @@ fn a_line_of_five_megabytes_is_shown_in_a_moment() {
     assert_exit(&output, 0);
     assert!(text(&output.stdout).contains("more lines"), "{}", story(&output));
 }
+
+#[test]
+fn a_check_that_prints_for_ever_is_ended_and_said_so() {
+    let stage = Stage::playing(json!([done()]));
+    let args = ["loop", "x", "--driver", "sim", "--check", "flood=yes flood", "--max-iterations", "1"];
+    let output = stage.run(&args);
+    assert_exit(&output, 9);
+    let shown = text(&output.stdout);
+    assert!(shown.contains("flood: printed more than 64 MB and was ended\n"), "{shown}");
+    let run = stage.newest("exhausted");
+    let folder = stage.place.state().join("windlass/runs").join(run);
+    let sizes = sizes_of(&folder);
+    assert!(sizes.iter().all(|size| *size <= 64 << 20), "{sizes:?}");
+    assert!(sizes.contains(&(64 << 20)), "{sizes:?}");
+}
+
+/// The sizes of all files below a folder.
+fn sizes_of(folder: &std::path::Path) -> Vec<u64> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { sizes_of(&path) } else { vec![path.metadata().unwrap().len()] })
+        .collect()
+}
+
+#[test]
+fn what_was_uncommitted_before_is_not_said_to_be_changed() {
+    let edit = |name: &str| json!({ "write": { "path": name, "content": "by the agent\n" } });
+    let stage = Stage::playing(json!([edit("new"), edit("touched"), edit("mine"), done()]));
+    let repo = stage.place.repo();
+    for name in ["README.md", "mine", "left", "li[s]ted"] {
+        fs::write(repo.join(name), "mine\n").unwrap();
+    }
+    stage.place.git(["add", "li[s]ted"]);
+    let output = stage.run(LOOP);
+    assert_exit(&output, 0);
+    let shown = text(&output.stdout);
+    let (_, changes) = shown.split_once("changed since it began").unwrap();
+    let names =
+        ["new (new, not", "touched (new, not", "mine (was uncommitted when it began, and is changed again)"];
+    assert!(names.iter().all(|name| changes.contains(name)), "{shown}");
+    assert!(["README", "left", "li[s]ted"].iter().all(|name| !changes.contains(name)), "{shown}");
+}

@@ -5,7 +5,7 @@ use windlass_core::agent::AgentEvent;
 use super::face::Style;
 use super::words::span;
 use super::wrap::{first, wrap};
-use crate::cli::plain::{plain, plain_line, plain_short};
+use crate::cli::plain::{columns, padded, plain, plain_line, plain_short};
 use crate::cli::screen::{Screen, Tone};
 
 /// How many lines of one text are shown while a run is watched.
@@ -96,8 +96,8 @@ fn within<'a>(workspace: &str, summary: &'a str) -> &'a str {
 
 fn tool(screen: Screen, name: &str, summary: &str, side: bool) -> String {
     let name = plain_line(name);
-    let room = screen.width.saturating_sub(indent(side).len() + name.len().max(NAME) + 2).max(10);
-    let padded = format!("{name:NAME$}");
+    let padded = padded(&name, NAME);
+    let room = screen.width.saturating_sub(indent(side).len() + columns(&padded) + 2).max(10);
     let summary = plain_short(summary, room);
     format!("{}{}  {summary}", indent(side), screen.paint(Tone::Strong, &padded)).trim_end().to_owned()
 }

@@ -13,16 +13,17 @@ const INPUT: usize = 300;
 pub(crate) fn describe(run: &RunId, ask: &Ask) -> Vec<String> {
     match &ask.tool {
         Some(tool) => vec![
-            format!(
-                "the agent wants to use {}: {}",
-                plain_line(tool),
-                plain_short(&ask.input.to_string(), INPUT)
-            ),
+            wants(tool, &ask.input.to_string()),
             format!("allow it:  windlass approve {run}"),
             format!("refuse it: windlass approve {run} --deny \"why\""),
         ],
         None => question(run, &ask.input),
     }
+}
+
+/// The tool and what it would do.
+pub(super) fn wants(tool: &str, input: &str) -> String {
+    format!("the agent wants to use {}: {}", plain_line(tool), plain_short(input, INPUT))
 }
 
 fn question(run: &RunId, input: &Value) -> Vec<String> {
@@ -40,19 +41,24 @@ fn question(run: &RunId, input: &Value) -> Vec<String> {
 
 /// A question, and below it what may be chosen.
 fn one(question: &Value) -> Vec<String> {
-    let text =
-        |value: &Value, key: &str| plain_line(value.get(key).and_then(Value::as_str).unwrap_or_default());
-    let mut lines = vec![format!("the agent asks: {}", text(question, "question"))];
-    let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
-    lines.extend(options.map(|option| {
-        let (label, description) = (text(option, "label"), text(option, "description"));
-        if description.is_empty() || description == label {
-            format!("  - {label}")
-        } else {
-            format!("  - {label}: {description}")
-        }
-    }));
+    let mut lines = vec![format!("the agent asks: {}", text_of(question, "question"))];
+    lines.extend(options(question).iter().map(|option| format!("  - {option}")));
     lines
+}
+
+/// What may be chosen, each on a line.
+pub(super) fn options(question: &Value) -> Vec<String> {
+    let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
+    let line = |option| {
+        let (label, description) = (text_of(option, "label"), text_of(option, "description"));
+        if description.is_empty() || description == label { label } else { format!("{label}: {description}") }
+    };
+    options.map(line).collect()
+}
+
+/// A text of foreign JSON, on one line.
+pub(super) fn text_of(value: &Value, key: &str) -> String {
+    plain_line(value.get(key).and_then(Value::as_str).unwrap_or_default())
 }
 
 #[cfg(test)]

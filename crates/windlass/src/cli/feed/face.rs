@@ -81,7 +81,36 @@ impl Face {
     /// Takes the progress line away.
     pub(crate) fn settle(&mut self, out: &mut Out) {
         if let Face::Human(human) = self {
-            out.text(human.clear());
+            out.text(human.bottom.clear());
+        }
+    }
+
+    /// Leaves questions to whoever asks them at the terminal.
+    pub(crate) fn answer_here(&mut self) {
+        if let Face::Human(human) = self {
+            human.answer_here();
+        }
+    }
+
+    /// Gives a person a line to type on.
+    pub(crate) fn open_input(&mut self, out: &mut Out) {
+        self.settle(out);
+        if let Face::Human(human) = self {
+            human.bottom.open_input();
+        }
+    }
+
+    /// Takes that line away.
+    pub(crate) fn close_input(&mut self, out: &mut Out) {
+        if let Face::Human(human) = self {
+            out.text(human.bottom.close_input());
+        }
+    }
+
+    /// A line was typed on it to its end.
+    pub(crate) fn input_entered(&mut self) {
+        if let Face::Human(human) = self {
+            human.bottom.input_entered();
         }
     }
 

@@ -14,6 +14,7 @@ use windlass_core::usage::Usage;
 
 use super::agent;
 use super::ask;
+use super::bottom::Bottom;
 use super::face::Style;
 use super::words::{self, span};
 use super::wrap::{first, wrap};
@@ -22,8 +23,10 @@ use crate::cli::screen::{Screen, Tone};
 
 /// How many lines of a failed check are shown.
 const CHECK_LINES: usize = 10;
-/// Goes to the first column and empties the line.
-const CLEAR: &str = "\r\u{1b}[K";
+/// How many refusals are remembered until their results come.
+const REFUSALS: usize = 32;
+/// How much of a reason tells it from others.
+const REASON: usize = 80;
 
 /// A person who looks at a run.
 pub(crate) struct Human {
@@ -38,7 +41,11 @@ pub(crate) struct Human {
     heading: Option<u32>,
     phase: &'static str,
     usage: Usage,
-    drawn: bool,
+    /// Why tools were denied whose results have not been seen yet.
+    denied: Vec<String>,
+    /// Questions are asked where they are answered, and not told here.
+    answers_here: bool,
+    pub(super) bottom: Bottom,
 }
 
 impl Human {
@@ -55,7 +62,9 @@ impl Human {
             heading: None,
             phase: "preparing",
             usage: Usage::default(),
-            drawn: false,
+            denied: Vec::new(),
+            answers_here: false,
+            bottom: Bottom::default(),
         }
     }
 
@@ -98,6 +107,7 @@ impl Human {
     }
 
     fn ended(&mut self, end: &SessionEnd) {
+        self.denied.clear();
         self.usage.add(&end.usage);
         self.phase = "judging";
     }
@@ -180,8 +190,10 @@ impl Human {
     }
 
     /// Only refusals are told: what is allowed is seen being done.
-    fn decision(&self, tool: Option<&str>, answer: &Answer) -> Vec<String> {
+    fn decision(&mut self, tool: Option<&str>, answer: &Answer) -> Vec<String> {
         let Answer::Deny { reason } = answer else { return Vec::new() };
+        self.denied.push(reason.clone());
+        self.denied.drain(..self.denied.len().saturating_sub(REFUSALS));
         let tool = plain_line(tool.unwrap_or("question"));
         vec![self.screen.paint(Tone::Bad, &format!("  denied {tool}: {}", plain_short(reason, 200)))]
     }
@@ -198,7 +210,7 @@ impl Human {
             }
             Waiting::Person(ask) => {
                 self.phase = "waiting for you";
-                ask::describe(&self.run, ask)
+                if self.answers_here { Vec::new() } else { ask::describe(&self.run, ask) }
             }
         };
         text.iter().map(|line| self.screen.paint(Tone::Careful, &format!("  {line}"))).collect()
@@ -220,8 +232,18 @@ impl Human {
         lines
     }
 
+    /// Whether this is a refusal, which was told when it was decided.
+    fn is_told(&mut self, event: &AgentEvent) -> bool {
+        let AgentEvent::ToolResult { is_error: true, text, .. } = event else { return false };
+        let told = self.denied.iter().position(|reason| is_about(text, reason));
+        told.map(|at| self.denied.remove(at)).is_some()
+    }
+
     /// The lines of what the agent said or did.
     pub(crate) fn agent(&mut self, event: &AgentEvent) -> Vec<String> {
+        if self.is_told(event) {
+            return Vec::new();
+        }
         let lines = agent::lines(self.screen, self.style, &self.workspace, event);
         if lines.is_empty() {
             return lines;
@@ -246,14 +268,19 @@ impl Human {
             facts.push(format!("${cost:.2}"));
         }
         let text = shorten(&facts.join(self.screen.dot()), self.screen.width.saturating_sub(1));
-        self.drawn = true;
-        Some(format!("{CLEAR}{}", self.screen.paint(Tone::Faint, &text)))
+        self.bottom.draw(|| self.screen.paint(Tone::Faint, &text))
     }
 
-    /// What takes the progress line away; empty when there is none.
-    pub(crate) fn clear(&mut self) -> &'static str {
-        if std::mem::take(&mut self.drawn) { CLEAR } else { "" }
+    /// Leaves questions to whoever asks them at the terminal.
+    pub(crate) fn answer_here(&mut self) {
+        self.answers_here = true;
     }
+}
+
+/// Whether a tool's result says this reason. The result may be shortened.
+fn is_about(result: &str, reason: &str) -> bool {
+    let reason: String = reason.trim().chars().take(REASON).collect();
+    !reason.is_empty() && result.contains(reason.as_str())
 }
 
 fn bound(most: u32) -> String {
@@ -265,6 +292,7 @@ fn bound(most: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bottom::CLEAR;
     use windlass_core::event::RECORD_VERSION;
     use windlass_core::id::SessionId;
 
@@ -318,6 +346,28 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_is_told_once() {
+        let mut human = feed();
+        let reason = "not in strict".to_owned();
+        let (hook, tool) = (windlass_core::id::HookId::new("h"), Some("WebFetch".to_owned()));
+        let answer = Answer::Deny { reason };
+        assert_eq!(
+            told(&mut human, News::HookDecided { hook, asked: "tool".to_owned(), tool, answer }).len(),
+            1
+        );
+        let result = |text: &str| AgentEvent::ToolResult {
+            id: "t".to_owned(),
+            is_error: true,
+            text: text.to_owned(),
+            was_decided: true,
+            side: false,
+        };
+        assert_eq!(human.agent(&result("no such file")).len(), 1);
+        assert!(human.agent(&result("Hook said: not in strict")).is_empty());
+        assert_eq!(human.agent(&result("Hook said: not in strict")).len(), 1);
+    }
+
+    #[test]
     fn a_wait_says_how_long() {
         let waiting = Waiting::Retry { until: Moment(5_000), what: "overloaded".to_owned() };
         assert_eq!(told(&mut feed(), News::Waiting(waiting)), ["  overloaded: trying again in 4 s"]);
@@ -326,9 +376,9 @@ mod tests {
     #[test]
     fn without_a_terminal_there_is_no_progress_line() {
         let mut human = feed();
-        assert_eq!((human.progress(Moment(0)), human.clear()), (None, ""));
+        assert_eq!((human.progress(Moment(0)), human.bottom.clear()), (None, ""));
         human.screen.redraws = true;
         assert_eq!(human.progress(Moment(0)).as_deref(), Some("\r\u{1b}[Kpreparing, 0 s"));
-        assert_eq!((human.clear(), human.clear()), (CLEAR, ""));
+        assert_eq!((human.bottom.clear(), human.bottom.clear()), (CLEAR, ""));
     }
 }

@@ -24,29 +24,29 @@ const VERSION: u32 = 1;
 pub(crate) struct Lines {
     run: RunId,
     style: Style,
+    /// When the last line was: a line is never older than the one above it, also where what it
+    /// tells was decided a moment before that was read.
+    last: Moment,
 }
 
 impl Lines {
     /// Lines about one run.
     pub(crate) fn new(run: RunId, style: Style) -> Lines {
-        Lines { run, style }
+        Lines { run, style, last: Moment(0) }
     }
 
     /// The lines of a record.
-    pub(crate) fn record(&self, record: &Record) -> Vec<String> {
+    pub(crate) fn record(&mut self, record: &Record) -> Vec<String> {
         let first = match &record.event {
-            Event::RunStarted { spec } => Some(self.line("run.started", record.at, started(spec))),
+            Event::RunStarted { spec } => Some(("run.started", started(spec))),
             _ => None,
         };
-        let news = record.news.iter().map(|news| {
-            let (kind, data) = told(news);
-            self.line(kind, record.at, data)
-        });
-        first.into_iter().chain(news).collect()
+        let all = first.into_iter().chain(record.news.iter().map(told));
+        all.map(|(kind, data)| self.line(kind, record.at, data)).collect()
     }
 
     /// The line of what an agent said or did; none for thoughts nobody asked for.
-    pub(crate) fn agent(&self, effect: &EffectId, event: &AgentEvent, at: Moment) -> Option<String> {
+    pub(crate) fn agent(&mut self, effect: &EffectId, event: &AgentEvent, at: Moment) -> Option<String> {
         if matches!(event, AgentEvent::Thinking { .. }) && !self.style.thinking {
             return None;
         }
@@ -58,8 +58,9 @@ impl Lines {
         Some(self.line("session.event", at, data))
     }
 
-    fn line(&self, kind: &str, at: Moment, data: Value) -> String {
-        envelope(kind, at, Some(&self.run), data)
+    fn line(&mut self, kind: &str, at: Moment, data: Value) -> String {
+        self.last = self.last.max(at);
+        envelope(kind, self.last, Some(&self.run), data)
     }
 }
 
@@ -237,5 +238,21 @@ mod tests {
         let line: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(line["data"]["text"], Value::String(text));
         assert_eq!((&line["data"]["kind"], &line["data"]["iteration"]), (&json!("text"), &json!(2)));
+    }
+
+    #[test]
+    fn no_line_is_older_than_the_one_above_it() {
+        let mut lines = Lines::new(RunId::new("r"), Style::default());
+        let effect = EffectId { node: NodeId::new("loop"), iteration: 1, attempt: 1, verb: Verb::Session };
+        let event = AgentEvent::Text { text: "x".to_owned(), message_id: "m".to_owned(), side: false };
+        let record =
+            |at| Record { v: 1, at, event: Event::CleanedUp, effects: vec![], news: vec![News::WaitOver] };
+        let mut shown = vec![lines.agent(&effect, &event, Moment(7_000)).unwrap()];
+        shown.extend(lines.record(&record(Moment(6_990))));
+        shown.extend(lines.record(&record(Moment(7_001))));
+        let ts = |line: &String| {
+            serde_json::from_str::<Value>(line).unwrap()["ts"].as_str().unwrap()[17..].to_owned()
+        };
+        assert_eq!(shown.iter().map(ts).collect::<Vec<_>>(), ["07.000Z", "07.000Z", "07.001Z"]);
     }
 }

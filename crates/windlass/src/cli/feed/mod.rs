@@ -5,9 +5,11 @@
 
 mod agent;
 mod ask;
+mod bottom;
 mod face;
 mod human;
 mod json;
+mod point;
 mod summary;
 pub(crate) mod words;
 mod wrap;
@@ -15,4 +17,5 @@ mod wrap;
 pub(crate) use ask::describe as describe_ask;
 pub(crate) use face::{Face, Style};
 pub(crate) use json::{envelope, rfc3339};
+pub(crate) use point::{Point, Typed};
 pub(crate) use summary::{Ending, summary};

@@ -1,28 +1,33 @@
 //! Breaks text into lines that fit, at blanks where there are any.
 
-/// The text in lines of at most `width` characters, each begun with `indent`.
+use crate::cli::plain::{columns, fitting};
+
+/// The text in lines of at most `width` columns, each begun with `indent`.
 ///
 /// Line breaks of the text are kept; a word that is too long is cut.
 pub(super) fn wrap(text: &str, indent: &str, width: usize) -> Vec<String> {
-    let room = width.saturating_sub(indent.chars().count()).max(10);
+    let room = width.saturating_sub(columns(indent)).max(10);
     let lines = text.trim_end().split('\n').flat_map(|line| wrap_line(line.trim_end(), room));
     lines.map(|line| format!("{indent}{line}").trim_end().to_owned()).collect()
 }
 
-fn wrap_line(line: &str, room: usize) -> Vec<String> {
-    let chars: Vec<char> = line.chars().collect();
+fn wrap_line(line: &str, room: usize) -> Vec<&str> {
     let mut lines = Vec::new();
-    let mut rest = chars.as_slice();
-    while rest.len() > room {
-        let head = rest.get(..=room).unwrap_or_default();
-        let blank = head.iter().rposition(|c| *c == ' ').filter(|at| *at > 0);
-        let (shown, tail) = rest.split_at(blank.unwrap_or(room));
-        lines.push(shown.iter().collect());
-        let blanks = tail.iter().take_while(|c| **c == ' ').count();
-        rest = tail.get(blanks..).unwrap_or_default();
+    let mut rest = line;
+    loop {
+        let fits = fitting(rest, room);
+        let (head, tail) = rest.split_at_checked(fits).unwrap_or((rest, ""));
+        if tail.is_empty() {
+            lines.push(rest);
+            return lines;
+        }
+        // A blank just behind what fits ends the line as well as one within.
+        let blank = if tail.starts_with(' ') { Some(fits) } else { head.rfind(' ') };
+        let end = blank.filter(|at| *at > 0).unwrap_or(fits);
+        let (shown, next) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        lines.push(shown);
+        rest = next.trim_start_matches(' ');
     }
-    lines.push(rest.iter().collect());
-    lines
 }
 
 /// The first lines, and how many are not shown.
@@ -46,6 +51,13 @@ mod tests {
     #[test]
     fn counts_characters_not_bytes() {
         assert_eq!(wrap("äöüäöüäöüä äöü", "", 10), ["äöüäöüäöüä", "äöü"]);
+    }
+
+    #[test]
+    fn wide_writing_takes_two_columns() {
+        assert_eq!(wrap("世界世界世界世", "", 10), ["世界世界世", "界世"]);
+        assert_eq!(wrap("ab 世界 cd 🙂🙂🙂", "  ", 12), ["  ab 世界 cd", "  🙂🙂🙂"]);
+        assert_eq!(wrap(&format!("x{}", "世".repeat(6)), "", 10), ["x世世世世", "世世"]);
     }
 
     #[test]

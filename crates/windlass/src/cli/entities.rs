@@ -1,0 +1,366 @@
+//! `windlass entities`: which commands, skills and agents there are, what one says, what is
+//! wrong with their files.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
+use windlass_core::entity::{Entity, Kind, Level, Provider};
+use windlass_core::registry::{Registry, expand, truncate};
+use windlass_runtime::catalog::Diagnostic;
+use windlass_runtime::entities::{self, Into, Loaded};
+
+use super::complete;
+use super::feed::{envelope, words};
+use super::here::{Here, print};
+use super::orders::words_of;
+use super::plain::{plain, plain_line};
+use super::report::{Report, note};
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass entities                              everything that can be called by its name
+  windlass entities --type skill --all           skills, with those another one hides
+  windlass entities show commit --args \"fix typo\" what the agent would be told
+  windlass entities check                        what is wrong in all their files
+  windlass entities eject commit                 a copy in .windlass to change";
+
+/// List, show and check commands, skills and agents
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+
+    #[command(flatten)]
+    list: List,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Those that can be called by their name
+    List(List),
+    /// What one says, where it comes from and what it hides
+    Show(Show),
+    /// What is wrong in their files
+    Check(Of),
+    /// Copy one into .windlass, to change it
+    Eject(Eject),
+}
+
+/// Which are listed.
+#[derive(Debug, clap::Args)]
+struct List {
+    /// Only commands, skills or agents
+    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(["command", "skill", "agent"], Kind::parse))]
+    kind: Option<Kind>,
+
+    /// Only those of one provider
+    #[arg(long, value_name = "NAME", value_parser = words_of(PROVIDERS, Provider::parse))]
+    provider: Option<Provider>,
+
+    /// Those that another one hides, too
+    #[arg(long)]
+    all: bool,
+
+    #[command(flatten)]
+    of: Of,
+}
+
+const PROVIDERS: [&str; 8] =
+    ["windlass", "claude", "opencode", "copilot", "codex", "gemini", "shared", "atomic"];
+
+/// Which one is shown.
+#[derive(Debug, clap::Args)]
+struct Show {
+    /// Its name or alias
+    #[arg(value_name = "NAME", add = complete::entities(None))]
+    name: String,
+
+    /// A command, a skill or an agent, where there are several of that name
+    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(["command", "skill", "agent"], Kind::parse))]
+    kind: Option<Kind>,
+
+    /// Show the text with these arguments in it
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
+    args: Option<String>,
+
+    #[command(flatten)]
+    of: Of,
+}
+
+/// Which one is copied.
+#[derive(Debug, clap::Args)]
+struct Eject {
+    /// Its name or alias
+    #[arg(value_name = "NAME", add = complete::entities(None))]
+    name: String,
+
+    /// A command, a skill or an agent, where there are several of that name
+    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(["command", "skill", "agent"], Kind::parse))]
+    kind: Option<Kind>,
+
+    /// For all projects: into the user's own folder
+    #[arg(long)]
+    user: bool,
+
+    #[command(flatten)]
+    of: Of,
+}
+
+/// What is looked at, and how it is shown.
+#[derive(Debug, clap::Args)]
+struct Of {
+    /// Load the plugin in DIR, too (may be repeated)
+    #[arg(long = "plugin", value_name = "DIR")]
+    plugins: Vec<PathBuf>,
+
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Of {
+    fn load(&self, here: &Here) -> Result<Loaded, Report> {
+        let plugins: Vec<PathBuf> = self.plugins.iter().map(|dir| here.cwd.join(dir)).collect();
+        Ok(entities::load(&here.home, &here.cwd, &plugins)?)
+    }
+}
+
+/// Does it.
+pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    match args.what.unwrap_or(What::List(args.list)) {
+        What::List(list) => list.perform(&here),
+        What::Show(show) => show.perform(&here),
+        What::Check(of) => check(&here, &of),
+        What::Eject(eject) => eject.perform(&here),
+    }
+}
+
+impl List {
+    fn perform(&self, here: &Here) -> Result<Exit, Report> {
+        let loaded = self.of.load(here)?;
+        let registry = &loaded.registry;
+        let shown = |entity: &&Entity| {
+            self.kind.is_none_or(|kind| kind == entity.kind)
+                && self.provider.is_none_or(|provider| provider == entity.source.provider)
+        };
+        let found: Vec<&Entity> = match self.all {
+            true => registry.all().filter(shown).collect(),
+            false => registry.winners(self.kind).filter(shown).collect(),
+        };
+        let lines = match self.of.json {
+            true => found.iter().map(|entity| object(registry, entity)).collect(),
+            false => table(registry, &found, here.screen.redraws.then_some(here.screen.width)),
+        };
+        announce(&loaded);
+        complain_briefly(&loaded.diagnostics);
+        print(&lines)
+    }
+}
+
+/// A line a provider: what was found there.
+pub(crate) fn announce(loaded: &Loaded) {
+    loaded.start_up_lines().iter().for_each(|line| note(line));
+}
+
+/// Says that some files are wrong, without all of it.
+fn complain_briefly(diagnostics: &[Diagnostic]) {
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+    let warnings = diagnostics.len() - errors;
+    if !diagnostics.is_empty() {
+        note(&format!("{}; `windlass entities check` says what is wrong", tally(errors, warnings)));
+    }
+}
+
+fn tally(errors: usize, warnings: usize) -> String {
+    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    format!("{}, {}", plural(errors, "error"), plural(warnings, "warning"))
+}
+
+fn object(registry: &Registry, entity: &Entity) -> String {
+    envelope("entity", words::now(), None, facts(registry, entity))
+}
+
+fn facts(registry: &Registry, entity: &Entity) -> Value {
+    let source = &entity.source;
+    let by = registry.shadowed_by(entity);
+    json!({
+        "kind": entity.kind,
+        "name": entity.name,
+        "provider": source.provider,
+        "level": source.level,
+        "path": source.path,
+        "line": source.line,
+        "plugin": source.plugin.as_ref().map(|plugin| &plugin.name),
+        "description": entity.description,
+        "aliases": entity.aliases,
+        "tools": entity.tools.as_ref().map(|tools| tools.iter().map(|tool| &tool.name).collect::<Vec<_>>()),
+        "model": entity.model.as_ref().map(|model| model.tier),
+        "argument_hint": entity.argument_hint,
+        "shadowed": by.is_some(),
+        "shadowed_by": by.map(|winner| &winner.source.path),
+    })
+}
+
+/// Columns as wide as what is in them; the description takes the rest of the terminal.
+fn table(registry: &Registry, found: &[&Entity], columns: Option<usize>) -> Vec<String> {
+    let cells: Vec<[String; 4]> = found.iter().map(|entity| cells(registry, entity)).collect();
+    let wide = |column: usize| {
+        cells.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..3).map(wide).collect();
+    let row = |row: &[String; 4]| {
+        let pad = |(cell, width): (&String, &usize)| {
+            format!("{cell}{}  ", " ".repeat(width.saturating_sub(cell.width())))
+        };
+        let line: String = row.iter().zip(&widths).map(pad).collect();
+        let line = format!("{line}{}", row.last().map_or("", String::as_str));
+        let line = columns.map_or_else(|| line.clone(), |columns| truncate(&line, columns).into_owned());
+        line.trim_end().to_owned()
+    };
+    cells.iter().map(row).collect()
+}
+
+fn cells(registry: &Registry, entity: &Entity) -> [String; 4] {
+    let source = &entity.source;
+    let from = match &source.plugin {
+        Some(plugin) => format!("{} plugin {}", source.provider, plain_line(&plugin.name)),
+        None => format!("{} {}", source.provider, source.level.word()),
+    };
+    let about = plain_line(&entity.description);
+    let about = match registry.shadowed_by(entity) {
+        Some(winner) => format!("hidden by {}", place(winner)),
+        None => about,
+    };
+    [plain_line(&entity.name), entity.kind.to_string(), from, about]
+}
+
+/// Where an entity is, for people.
+fn place(entity: &Entity) -> String {
+    match entity.source.level {
+        Level::Builtin => "Windlass itself".to_owned(),
+        Level::Project | Level::User => format!("{}:{}", plain_line(&entity.source.path), entity.source.line),
+    }
+}
+
+/// The one of this name: a command before a skill before an agent, when it is not said which.
+fn find<'a>(registry: &'a Registry, kind: Option<Kind>, name: &str) -> Result<&'a Entity, Report> {
+    let miss = |text: String| {
+        Report::new(Exit::Configuration, plain_line(&text))
+            .hint("`windlass entities` lists everything that can be called by its name")
+    };
+    if let Some(kind) = kind {
+        return registry.lookup(kind, name).map_err(|missing| miss(missing.to_string()));
+    }
+    let found: Vec<&Entity> = Kind::ALL.into_iter().filter_map(|kind| registry.get(kind, name)).collect();
+    let Some(first) = found.first() else {
+        return Err(miss(unknown(registry, name)));
+    };
+    for other in found.iter().skip(1) {
+        note(&format!("there is also {} {} of that name: --type {0}", other.kind, plain_line(&other.name)));
+    }
+    Ok(first)
+}
+
+/// Whatever is called so.
+pub(super) fn any<'a>(registry: &'a Registry, name: &str) -> Option<&'a Entity> {
+    Kind::ALL.into_iter().find_map(|kind| registry.get(kind, name))
+}
+
+/// That nothing is called so, and what was probably meant.
+pub(super) fn unknown(registry: &Registry, name: &str) -> String {
+    let near = Kind::ALL.into_iter().find_map(|kind| registry.suggest(kind, name));
+    let near = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
+    format!("no command, skill or agent is called {name:?}{near}")
+}
+
+impl Show {
+    fn perform(&self, here: &Here) -> Result<Exit, Report> {
+        let loaded = self.of.load(here)?;
+        let entity = find(&loaded.registry, self.kind, &self.name)?;
+        let text = match &self.args {
+            Some(args) => expand(entity, args).text(),
+            None => entity.prompt.clone(),
+        };
+        let shadows = loaded.registry.shadows(entity);
+        if self.of.json {
+            let mut data = facts(&loaded.registry, entity);
+            if let Value::Object(fields) = &mut data {
+                fields.insert("prompt".to_owned(), text.into());
+                fields.insert("extra".to_owned(), json!(entity.extra));
+                let hidden: Vec<&String> = shadows.iter().map(|other| &other.source.path).collect();
+                fields.insert("shadows".to_owned(), json!(hidden));
+            }
+            return print(&[envelope("entity", words::now(), None, data)]);
+        }
+        let mut lines = about(entity);
+        lines.extend(shadows.iter().map(|other| format!("hides       {}", place(other))));
+        lines.push(String::new());
+        lines.extend(plain(&text).lines().map(str::to_owned));
+        print(&lines)
+    }
+}
+
+/// What is known of an entity besides its text.
+fn about(entity: &Entity) -> Vec<String> {
+    let mut lines = vec![
+        format!("{:<11} {}", entity.kind.word(), plain_line(&entity.name)),
+        format!("from        {} ({}, {})", place(entity), entity.source.provider, entity.source.level.word()),
+    ];
+    let mut add = |word: &str, text: &str| {
+        if !text.is_empty() {
+            lines.push(format!("{word:<11} {}", plain_line(text)));
+        }
+    };
+    add("about", &entity.description);
+    add("aliases", &entity.aliases.join(", "));
+    add("arguments", entity.argument_hint.as_deref().unwrap_or_default());
+    let named =
+        |tool: &windlass_core::entity::Tool| tool.pattern.clone().unwrap_or_else(|| tool.name.clone());
+    if let Some(tools) = &entity.tools {
+        add("tools", &tools.iter().map(named).collect::<Vec<_>>().join(", "));
+    }
+    add("model", entity.model.as_ref().map_or("", |model| &model.original));
+    add("plugin", entity.source.plugin.as_ref().map_or("", |plugin| &plugin.name));
+    lines
+}
+
+fn check(here: &Here, of: &Of) -> Result<Exit, Report> {
+    let loaded = of.load(here)?;
+    let errors = loaded.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+    let warnings = loaded.diagnostics.len() - errors;
+    let mut lines: Vec<String> = match of.json {
+        true => loaded
+            .diagnostics
+            .iter()
+            .map(|diagnostic| {
+                let data = serde_json::to_value(diagnostic).unwrap_or_default();
+                envelope("diagnostic", words::now(), None, data)
+            })
+            .collect(),
+        false => loaded.diagnostics.iter().map(ToString::to_string).collect(),
+    };
+    let count = loaded.registry.all().count();
+    if !of.json {
+        lines.push(format!("{count} commands, skills and agents: {}", tally(errors, warnings)));
+    }
+    announce(&loaded);
+    let printed = print(&lines)?;
+    Ok(if errors > 0 { Exit::Configuration } else { printed })
+}
+
+impl Eject {
+    fn perform(&self, here: &Here) -> Result<Exit, Report> {
+        let loaded = self.of.load(here)?;
+        let entity = find(&loaded.registry, self.kind, &self.name)?;
+        let into = if self.user { Into::User } else { Into::Project };
+        let path = entities::eject(&here.home, &here.cwd, entity, into)?;
+        if self.of.json {
+            return print(&[envelope("entity.ejected", words::now(), None, json!({ "path": path }))]);
+        }
+        print(&[plain_line(&path.display().to_string())])
+    }
+}

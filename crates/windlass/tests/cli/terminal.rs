@@ -1,0 +1,187 @@
+//! A person at a real terminal (tmux): questions are answered where the run is watched.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use windlass_testkit::env::text;
+use windlass_testkit::wait::{eventually, soon};
+use windlass_testkit::{require_program, windlass_bin};
+
+use crate::stage::{Stage, assert_exit, done};
+
+/// A terminal of its own server, which ends with it.
+struct Terminal<'a> {
+    stage: &'a Stage,
+}
+
+impl<'a> Terminal<'a> {
+    /// Runs a shell command in a new terminal; its exit code is in the file `code` at the end.
+    fn open(stage: &'a Stage, command: &str) -> Terminal<'a> {
+        let terminal = Terminal { stage };
+        let script = stage.place.root().join("script.json");
+        let line = format!(
+            "trap : INT; export WINDLASS_SIM_SCRIPT={}; PATH={}:$PATH; {command}; echo $? > {}; sleep 600",
+            script.display(),
+            windlass_bin().parent().unwrap().display(),
+            stage.place.root().join("code").display(),
+        );
+        let args = ["-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "50", "sh", "-c", &line];
+        terminal.tmux(&args);
+        terminal
+    }
+
+    fn tmux(&self, args: &[&str]) -> String {
+        let mut command: Command = self.stage.place.command("tmux");
+        let output = command.arg("-S").arg(self.stage.place.root().join("tmux")).args(args).output().unwrap();
+        text(&output.stdout)
+    }
+
+    fn types(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    /// What is on the screen, once this is.
+    fn shows(&self, wanted: &str) -> String {
+        let begun = std::time::Instant::now();
+        loop {
+            let screen = self.tmux(&["capture-pane", "-p"]);
+            if screen.contains(wanted) {
+                return screen;
+            }
+            assert!(begun.elapsed() < soon(), "no {wanted:?} on the screen:\n{screen}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    fn code(&self) -> String {
+        let file = self.stage.place.root().join("code");
+        let read = || std::fs::read_to_string(&file).ok().filter(|text| text.ends_with('\n'));
+        eventually(soon(), read).trim().to_owned()
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+fn port() -> Value {
+    json!({ "ask": { "question": "Which port?", "options": ["80", "8080"] } })
+}
+
+#[test]
+fn a_question_is_answered_by_its_number_where_the_run_is_watched() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([{ "say": "hello" }, port(), { "say": "on ${ANSWER} then" }, done()]));
+    let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
+    let screen = terminal.shows("  >");
+    assert!(screen.contains("the agent asks: Which port?\n    1. 80\n    2. 8080\n"), "{screen}");
+    terminal.types(&["2", "Enter"]);
+    let screen = terminal.shows("on 8080 then");
+    assert!(screen.contains("  > 2\n  answered: 8080\n"), "{screen}");
+    assert_eq!(terminal.code(), "0");
+    terminal.shows("completed: ");
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer_to_it() {
+    require_program!("tmux");
+    let stage = Stage::playing(
+        json!([{ "say": "hello" }, { "wait_for": "go" }, port(), { "say": "on ${ANSWER} then" }, done()]),
+    );
+    let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
+    terminal.shows("hello");
+    terminal.types(&["1", "Enter"]);
+    terminal.shows("1");
+    std::fs::write(stage.place.repo().join("go"), "").unwrap();
+    terminal.shows("  >");
+    terminal.types(&["my own", "Enter"]);
+    terminal.shows("on my own then");
+    assert_eq!(terminal.code(), "0");
+}
+
+#[test]
+fn a_question_that_somebody_answers_elsewhere_is_withdrawn() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([port(), { "say": "on ${ANSWER} then" }, done()]));
+    let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
+    terminal.shows("  >");
+    terminal.types(&["half an answ"]);
+    terminal.shows("half an answ");
+    let run = stage.newest("waiting");
+    assert_exit(&stage.run(&["answer", &run, "80"]), 0);
+    let screen = terminal.shows("on 80 then");
+    assert!(screen.contains("  answered elsewhere") && !screen.contains("half an answ"), "{screen}");
+    assert_eq!(terminal.code(), "0");
+}
+
+#[test]
+fn an_empty_line_leaves_the_question_to_be_answered_elsewhere() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([port(), { "say": "on ${ANSWER} then" }, done()]));
+    let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
+    terminal.shows("  >");
+    terminal.types(&["Enter"]);
+    terminal.shows("left waiting; answer it: windlass answer ");
+    terminal.shows("waiting for you");
+    let run = stage.newest("waiting");
+    assert_exit(&stage.run(&["answer", &run, "8080"]), 0);
+    terminal.shows("on 8080 then");
+    assert_eq!(terminal.code(), "0");
+}
+
+#[test]
+fn a_question_is_asked_on_the_terminal_also_when_the_feed_goes_to_a_file() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([port(), { "say": "on ${ANSWER} then" }, done()]));
+    let terminal = Terminal::open(&stage, "windlass loop x --driver sim > ../feed");
+    terminal.shows("    2. 8080");
+    terminal.shows("  >");
+    terminal.types(&["1", "Enter"]);
+    assert_eq!(terminal.code(), "0");
+    let feed = std::fs::read_to_string(stage.place.root().join("feed")).unwrap();
+    assert!(feed.contains("on 80 then") && feed.contains("windlass answer"), "{feed}");
+}
+
+#[test]
+fn an_interrupt_at_a_question_cancels_the_run() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([port(), done()]));
+    let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
+    terminal.shows("  >");
+    terminal.types(&["C-c"]);
+    terminal.shows("cancelled: somebody cancelled it");
+}
+
+#[test]
+fn a_question_that_waited_through_a_crash_is_asked_by_the_next_owner() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([port(), { "say": "on ${ANSWER} then" }, done()]));
+    let mut child = stage.spawn(&["loop", "x", "--driver", "sim", "--on-question", "wait"]);
+    stage.newest("waiting");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let terminal = Terminal::open(&stage, "windlass resume");
+    terminal.shows("the agent asks: Which port?");
+    terminal.shows("  >");
+    terminal.types(&["2", "Enter"]);
+    terminal.shows("on 8080 then");
+    assert_eq!(terminal.code(), "0");
+}
+
+#[test]
+fn a_tool_is_refused_where_the_run_is_watched() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([{ "bash": "touch made" }, done()]));
+    stage.place.write("config/windlass/config.toml", "[permissions]\nask = [\"Bash(touch *)\"]\n");
+    let terminal = Terminal::open(&stage, "windlass loop x --driver sim");
+    terminal.shows("the agent wants to use Bash");
+    terminal.shows("  >");
+    terminal.types(&["what", "Enter"]);
+    terminal.shows("that is neither y nor n");
+    terminal.types(&["n not today", "Enter"]);
+    terminal.shows("denied Bash: not today");
+    assert_eq!(terminal.code(), "0");
+    assert!(!stage.place.repo().join("made").exists());
+}
