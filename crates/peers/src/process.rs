@@ -193,11 +193,48 @@ pub fn run_short(short: &Short<'_>) -> Result<Output, SpawnError> {
     apply_env(&mut command, short.env);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
+    let running = Running::note(&child);
     let watched = watch_short(&mut child, short);
+    drop(running);
     // Whatever happened above, nothing of its group is left and the child is reaped.
     signal_group(&child, Signal::KILL);
     let status = child.wait().map_err(failed)?;
     watched.map(|seen| seen.into_output(status)).map_err(failed)
+}
+
+/// The short programs under way, by their process groups.
+static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// This process is ending: what is still started is ended at once.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Ends every short program under way and all of its group, and those that come: for a process that is itself told to
+/// end, and would leave them behind.
+pub fn end_short() {
+    ENDING.store(true, Ordering::SeqCst);
+    for group in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// A short program under way. Noted until its end is seen, so that no other's id is taken for it.
+struct Running(Option<Pid>);
+
+impl Running {
+    fn note(child: &Child) -> Running {
+        let pid = pid_of(child);
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).extend(pid);
+        if ENDING.load(Ordering::SeqCst) {
+            signal_group(child, Signal::KILL);
+        }
+        Running(pid)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|pid| Some(*pid) != self.0);
+    }
 }
 
 fn apply_env(command: &mut Command, env: ShortEnv<'_>) {

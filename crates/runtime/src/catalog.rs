@@ -1,17 +1,27 @@
 //! What there is to run: plugins, the workflows they bring, and those of the project and user.
+//!
+//! A workflow is a `workflow.json` (one agent, perhaps in a loop) or a document (a graph). What
+//! a document's checks know of the machine is [`World`].
+
+mod begin;
+mod world;
 
 use std::path::{Path, PathBuf};
 
+use windlass_core::graph::worst::worst;
 use windlass_core::looping::{DEFAULT_MAX_ITERATIONS, Mode};
 pub use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::diagnostic::Severity;
 use windlass_forms::plugin::{PluginFile, mcp_server_names, parse_plugin_json};
 use windlass_forms::settings::Resolved;
+use windlass_forms::workflow::document::{self, Document};
 use windlass_forms::workflow::{WorkflowFile, parse_workflow_json};
 
 use crate::config::{self, base_of, text_of};
 use crate::home::Home;
 use crate::problem::{Class, Problem};
+pub use begin::{Shelf, begin_document, document_schema};
+pub(crate) use world::World;
 
 /// A loaded plugin.
 #[derive(Debug, Clone)]
@@ -41,14 +51,37 @@ pub struct WorkflowEntry {
     pub source: String,
     /// Its file.
     pub path: Option<PathBuf>,
-    /// How it loops: a mode, or `once`.
+    /// How it loops: a mode, `once`, or `graph` for a document.
     pub mode: String,
-    /// Turns in total; 0 is unlimited.
+    /// Turns in total; 0 is unlimited, or not known.
     pub max_iterations: u32,
+    /// For a document, the most turns it can take, in words.
+    pub worst: Option<String>,
     /// Plugins it needs.
     pub required: Vec<String>,
-    pub(crate) file: Option<WorkflowFile>,
+    pub(crate) body: Body,
     pub(crate) from_plugin: bool,
+}
+
+/// What a workflow says.
+#[derive(Debug, Clone)]
+pub(crate) enum Body {
+    /// The built-in loop.
+    Builtin,
+    /// A `workflow.json`.
+    File(WorkflowFile),
+    /// A document.
+    Document(Box<Document>),
+}
+
+impl WorkflowEntry {
+    /// The graph, where it is a document.
+    pub fn graph(&self) -> Option<&windlass_core::graph::workflow::Workflow> {
+        match &self.body {
+            Body::Document(document) => Some(&document.workflow),
+            Body::Builtin | Body::File(_) => None,
+        }
+    }
 }
 
 /// Everything that was found, and what is wrong with it.
@@ -60,6 +93,8 @@ pub struct Catalog {
     pub workflows: Vec<WorkflowEntry>,
     /// What is wrong.
     pub problems: Vec<Diagnostic>,
+    /// The documents among their files, good or bad.
+    pub(crate) documents: Vec<PathBuf>,
 }
 
 /// Reads everything there is.
@@ -75,16 +110,23 @@ pub fn check_workflow(
     plugins: &[PathBuf],
     wanted: Option<&str>,
 ) -> Result<(Vec<String>, Vec<Diagnostic>), Problem> {
+    let resolved = config::read(home, cwd, Vec::new())?;
+    let mut all = collect(home, cwd, plugins, &resolved)?;
+    let world = World::look(home, cwd, plugins, &resolved, &all)?;
     let file = wanted.map(|name| cwd.join(name)).filter(|path| path.is_file());
     if let Some(path) = file {
         let mut alone = Catalog::default();
         if let Some(text) = text_of(&path)? {
-            add_workflow(&mut alone, &text, &path, "file".to_owned(), false);
+            add(&mut alone, &text, &path, "file".to_owned(), false);
         }
+        check_documents(&mut alone, &world)?;
         let names = alone.workflows.iter().map(|entry| entry.name.clone()).collect();
         return Ok((names, alone.problems));
     }
-    let all = catalog(home, cwd, plugins)?;
+    if let Some(wanted) = wanted {
+        all.documents.retain(|path| path.file_stem().is_some_and(|stem| stem == wanted));
+    }
+    check_documents(&mut all, &world)?;
     let mut names: Vec<String> = all.workflows.iter().map(|entry| entry.name.clone()).collect();
     if let Some(wanted) = wanted {
         if !names.iter().any(|name| name == wanted) && all.problems.iter().all(|problem| !problem.is_error())
@@ -97,6 +139,21 @@ pub fn check_workflow(
         names.retain(|name| name == wanted);
     }
     Ok((names, all.problems))
+}
+
+/// Puts what the checks find besides in place of what reading alone said.
+fn check_documents(catalog: &mut Catalog, world: &World) -> Result<(), Problem> {
+    for path in std::mem::take(&mut catalog.documents) {
+        let Some(text) = text_of(&path)? else { continue };
+        let file = path.display().to_string();
+        let (read, said) = document::read_for_check(&text, &file);
+        catalog.problems.retain(|problem| problem.file.as_deref() != Some(file.as_str()));
+        catalog.problems.extend(match read {
+            Some(read) => world.check(&read, said),
+            None => said,
+        });
+    }
+    Ok(())
 }
 
 pub(crate) fn collect(
@@ -211,14 +268,51 @@ fn collisions(catalog: &mut Catalog) {
 fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str) -> Result<(), Problem> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    let is_workflow = |path: &PathBuf| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        matches!(extension, Some("json" | "yaml" | "yml"))
+    };
+    files.retain(is_workflow);
     files.sort();
     for file in files {
         if let Some(text) = text_of(&file)? {
-            add_workflow(catalog, &text, &file, source.to_owned(), false);
+            add(catalog, &text, &file, source.to_owned(), false);
         }
     }
     Ok(())
+}
+
+fn add(catalog: &mut Catalog, text: &str, path: &Path, source: String, from_plugin: bool) {
+    if is_document(text, path) {
+        return add_document(catalog, text, path, source);
+    }
+    add_workflow(catalog, text, path, source, from_plugin);
+}
+
+/// A document has `nodes`, a `workflow.json` a `promptTemplate`.
+fn is_document(text: &str, path: &Path) -> bool {
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    !is_json || (text.contains("\"nodes\"") && !text.contains("\"promptTemplate\""))
+}
+
+fn add_document(catalog: &mut Catalog, text: &str, path: &Path, source: String) {
+    let (read, mut problems) = document::read(text, &path.display().to_string());
+    catalog.problems.append(&mut problems);
+    catalog.documents.push(path.to_owned());
+    let Some(read) = read else { return };
+    let workflow = &read.workflow;
+    catalog.workflows.push(WorkflowEntry {
+        name: workflow.name.clone(),
+        description: workflow.description.clone(),
+        source,
+        path: Some(path.to_owned()),
+        mode: "graph".to_owned(),
+        max_iterations: 0,
+        worst: Some(worst(workflow, &Default::default()).to_string()),
+        required: workflow.plugins.clone(),
+        body: Body::Document(Box::new(read)),
+        from_plugin: false,
+    });
 }
 
 fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, from_plugin: bool) {
@@ -234,7 +328,8 @@ fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
         mode: looping.map_or("once", |part| part.mode.unwrap_or_default().word()).to_owned(),
         max_iterations: looping.map_or(1, |part| part.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS)),
         required: file.plugins.iter().map(|plugin| plugin.name.clone()).collect(),
-        file: Some(file),
+        worst: None,
+        body: Body::File(file),
         from_plugin,
     });
 }
@@ -247,8 +342,9 @@ fn builtin_loop() -> WorkflowEntry {
         path: None,
         mode: Mode::Fresh.word().to_owned(),
         max_iterations: DEFAULT_MAX_ITERATIONS,
+        worst: None,
         required: Vec::new(),
-        file: None,
+        body: Body::Builtin,
         from_plugin: false,
     }
 }

@@ -1,29 +1,28 @@
 //! Turns a request into a run's orders: workflow, settings and flags become one [`Spec`].
 //!
-//! Everything that can be wrong is found here, before an agent runs. What an entity says is
-//! [`entity`]'s.
+//! Everything that can be wrong is found here, before an agent runs: [`choose`] says what is
+//! run, [`document`] reads a workflow document, [`entity`] makes an entity's text, [`orders`] puts
+//! flags, workflow and settings together.
 
+mod choose;
+mod document;
 mod entity;
+mod orders;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use windlass_core::entity::{Entity, Kind};
-use windlass_core::graph::{Node, NodeKind};
+use windlass_core::entity::Kind;
 use windlass_core::hook::permission::Isolation;
-use windlass_core::id::NodeId;
-use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_MARKER, DEFAULT_TRACKER, MarkerMatch, Mode, Rules};
-use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Plugin, Policy, Spec};
-use windlass_forms::settings::{self, Resolved, Settings};
-use windlass_forms::workflow::{LoopPart, WorkflowFile, apply_template};
+use windlass_core::looping::Mode;
+use windlass_core::spec::{OnPermission, OnQuestion, Spec};
 use windlass_store::Durability;
 
-use crate::catalog::{Catalog, WorkflowEntry, collect};
+use crate::catalog::collect;
 use crate::config;
-use crate::doctor::find_agent;
-use crate::entities;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
+use choose::{Told, choose};
+use orders::Orders;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -34,6 +33,8 @@ pub struct Request {
     pub input: String,
     /// Which workflow.
     pub want: Want,
+    /// What the workflow's own inputs are, by name.
+    pub inputs: Vec<(String, String)>,
     /// Plugin folders from the command line.
     pub plugins: Vec<PathBuf>,
     /// What flags say.
@@ -109,23 +110,26 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
     if let Some(problem) = Problem::of(&resolved.diagnostics) {
         return Err(problem);
     }
-    let catalog = collect(home, &cwd, &request.plugins, &resolved)?;
+    let mut catalog = collect(home, &cwd, &request.plugins, &resolved)?;
+    let unused = choose::set_aside(&mut catalog, &request.want)?;
     if let Some(problem) = Problem::of(&catalog.problems) {
         return Err(problem);
     }
     let mut warnings: Vec<String> =
         resolved.diagnostics.iter().chain(&catalog.problems).map(|d| strip(&d.to_string())).collect();
-    let Chosen { name: workflow, file, entity, notes } = choose(home, &cwd, request, &resolved, &catalog)?;
-    let orders = Orders { request, resolved: &resolved, catalog: &catalog, file: &file };
+    warnings.extend(unused);
+    let chosen = choose(home, &cwd, request, &resolved, &catalog)?;
+    warnings.extend(chosen.warnings.iter().cloned());
+    let orders = Orders { request, resolved: &resolved, catalog: &catalog, chosen: &chosen };
     orders.require_plugins()?;
     let isolation = orders.isolation(&mut warnings)?;
     let driver = orders.driver(home)?;
     let settings = &resolved.settings;
     let mut permissions = settings.permissions.clone();
     let policy = orders.policy();
-    let node = match &entity {
-        None => orders.node()?,
-        Some(entity) => {
+    let (prompt, system) = match &chosen.told {
+        Told::Text(text) => (text.clone(), None),
+        Told::Entity { entity, args } => {
             let stage = entity::Stage {
                 workspace: &cwd,
                 env: &home.env,
@@ -133,15 +137,17 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
                 isolation,
                 rules: &permissions,
                 on_permission: policy.on_permission,
+                timeout_ms: orders.limits().run_ms,
                 dry_run: request.dry_run,
             };
-            let node = entity::node(entity, &request.input, &stage, &mut warnings)?;
+            let texts = entity::texts(entity, args, &stage, &mut warnings)?;
             entity::narrow(entity, &driver.name, &mut permissions, &mut warnings);
-            node
+            texts
         }
     };
+    let node = orders.node(prompt, system);
     let spec = Spec {
-        workflow,
+        workflow: chosen.file.name.clone(),
         seed: crate::random::token(),
         input: request.input.clone(),
         node,
@@ -155,7 +161,12 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
         policy,
         limits: orders.limits(),
     };
-    Ok(Plan { spec, warnings, notes, durability: config::durability_of(settings) })
+    Ok(Plan { spec, warnings, notes: chosen.notes, durability: config::durability_of(settings) })
+}
+
+/// Ends what a plan under way has started: the commands in an entity's text.
+pub fn give_up() {
+    windlass_peers::process::end_short();
 }
 
 fn strip(text: &str) -> String {
@@ -166,298 +177,4 @@ fn text_path(path: &Path) -> Result<String, Problem> {
     path.to_str()
         .map(str::to_owned)
         .ok_or_else(|| Problem::new(Class::Usage, format!("the path {} is not UTF-8 text", path.display())))
-}
-
-/// What is to be run.
-struct Chosen {
-    name: String,
-    file: WorkflowFile,
-    entity: Option<Entity>,
-    notes: Vec<String>,
-}
-
-fn choose(
-    home: &Home,
-    cwd: &Path,
-    request: &Request,
-    resolved: &Resolved,
-    catalog: &Catalog,
-) -> Result<Chosen, Problem> {
-    let Want::Entity { kind, name } = &request.want else {
-        let entry = select(catalog, &request.want)?;
-        let file = entry.file.clone().unwrap_or_else(builtin);
-        return Ok(Chosen { name: entry.name.clone(), file, entity: None, notes: Vec::new() });
-    };
-    let loaded = entities::load(home, cwd, &request.plugins)?;
-    let found = loaded.registry.lookup(*kind, name);
-    let entity = found.map_err(|miss| {
-        Problem::new(Class::Configuration, miss.to_string())
-            .hint(format!("`windlass entities list --type {kind}` names those there are"))
-    })?;
-    let driver = request.flags.driver.as_ref().unwrap_or(&resolved.settings.driver);
-    let file = entity::workflow(entity, driver);
-    Ok(Chosen { name: file.name.clone(), file, entity: Some(entity.clone()), notes: loaded.start_up_lines() })
-}
-
-/// The named workflow; or the only one of the plugins; or the built-in loop.
-fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Problem> {
-    let names = |list: &[&WorkflowEntry]| list.iter().map(|w| w.name.as_str()).collect::<Vec<_>>().join(", ");
-    let all: Vec<&WorkflowEntry> = catalog.workflows.iter().collect();
-    let wanted = match want {
-        Want::Loop => Some("loop"),
-        Want::Workflow(name) => name.as_deref(),
-        Want::Entity { .. } => None,
-    };
-    if let Some(wanted) = wanted {
-        let builtin_only = *want == Want::Loop;
-        let found = all.iter().find(|entry| entry.name == wanted && (!builtin_only || entry.file.is_none()));
-        return found.copied().ok_or_else(|| {
-            Problem::new(Class::Configuration, format!("no workflow `{wanted}`"))
-                .hint(format!("there are: {}", names(&all)))
-        });
-    }
-    let of_plugins: Vec<&WorkflowEntry> = all.iter().copied().filter(|entry| entry.from_plugin).collect();
-    match of_plugins.as_slice() {
-        [] => all.last().copied().ok_or_else(|| Problem::new(Class::Configuration, "no workflow")),
-        [only] => Ok(only),
-        several => Err(Problem::new(
-            Class::Usage,
-            format!("{} plugins bring a workflow, and none is chosen", several.len()),
-        )
-        .hint(format!("choose one with --workflow NAME: {}", names(several)))),
-    }
-}
-
-/// The built-in loop, as a workflow file would say it.
-fn builtin() -> WorkflowFile {
-    WorkflowFile {
-        name: "loop".to_owned(),
-        description: None,
-        prompt_template: "{input}".to_owned(),
-        looping: Some(LoopPart {
-            completion_marker: None,
-            completion_promise: None,
-            max_iterations: None,
-            continue_message: None,
-            tracker_template: None,
-            mode: None,
-            marker_match: MarkerMatch::Line,
-            blocked_marker: None,
-            stuck_after: None,
-        }),
-        isolation: None,
-        plugins: Vec::new(),
-        model: None,
-        checks: Vec::new(),
-    }
-}
-
-/// Everything that is known while the orders are made.
-struct Orders<'a> {
-    request: &'a Request,
-    resolved: &'a Resolved,
-    catalog: &'a Catalog,
-    file: &'a WorkflowFile,
-}
-
-impl Orders<'_> {
-    fn flags(&self) -> &Flags {
-        &self.request.flags
-    }
-
-    fn settings(&self) -> &Settings {
-        &self.resolved.settings
-    }
-
-    /// A flag or variable, else the workflow's own word, else the settings.
-    fn pick<T>(&self, key: &str, flag: Option<T>, workflow: Option<T>, setting: T) -> T {
-        if let Some(flag) = flag {
-            return flag;
-        }
-        if self.resolved.is_asked_for(key) {
-            return setting;
-        }
-        workflow.unwrap_or(setting)
-    }
-
-    fn mode(&self) -> Mode {
-        let own = self.file.looping.as_ref().and_then(|part| part.mode);
-        self.pick("mode", self.flags().mode, own, self.settings().mode)
-    }
-
-    /// `ralph-loop` is needed only where that plugin loops: otherwise Windlass itself is it.
-    fn require_plugins(&self) -> Result<(), Problem> {
-        let plugin_mode = self.file.looping.is_some() && self.mode() == Mode::Plugin;
-        let mut needed: Vec<&str> = self.file.plugins.iter().map(|plugin| plugin.name.as_str()).collect();
-        needed.retain(|name| *name != "ralph-loop");
-        if plugin_mode {
-            needed.push("ralph-loop");
-        }
-        let loaded = |name: &&str| self.catalog.plugins.iter().any(|plugin| plugin.name == **name);
-        let missing: Vec<&str> = needed.into_iter().filter(|name| !loaded(name)).collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let text = format!(
-            "workflow `{}` needs plugins that are not loaded: {}",
-            self.file.name,
-            missing.join(", ")
-        );
-        Err(Problem::new(Class::Configuration, text)
-            .hint("load each with --plugin DIR, or name its folder under `plugins` in the settings"))
-    }
-
-    /// The workflow's isolation wins upward, with a warning, as far as the settings let it.
-    fn isolation(&self, warnings: &mut Vec<String>) -> Result<Isolation, Problem> {
-        let asked = self.flags().isolation.unwrap_or(self.settings().isolation);
-        let most = self.settings().max_isolation;
-        let wanted = self.file.isolation.map_or(asked, |own| own.max(asked));
-        if wanted > most {
-            let who = if asked > most { "this run" } else { "its workflow" };
-            let text = format!(
-                "{who} wants `{}` isolation, and `max_isolation` is `{}`",
-                wanted.word(),
-                most.word()
-            );
-            return Err(Problem::new(Class::Refused, text)
-                .hint("raise `max_isolation` in your own settings if you trust this workflow"));
-        }
-        if wanted > asked {
-            warnings.push(format!(
-                "workflow `{}` needs `{}` isolation; it is used instead of `{}`",
-                self.file.name,
-                wanted.word(),
-                asked.word()
-            ));
-        }
-        Ok(wanted)
-    }
-
-    fn driver(&self, home: &Home) -> Result<Driver, Problem> {
-        let name = self.flags().driver.clone().unwrap_or_else(|| self.settings().driver.clone());
-        let configured = self.settings().agents.get(&name);
-        let bin = self.flags().agent_bin.clone().map(|bin| self.request.cwd.join(bin));
-        let program = bin.or_else(|| configured.and_then(|agent| agent.program.clone()).map(PathBuf::from));
-        let program = find_agent(home, &name, program.as_deref())?;
-        if name == "sim" && self.flags().agent_bin.is_none() && home.var("WINDLASS_SIM_SCRIPT").is_none() {
-            return Err(Problem::new(Class::Usage, "driver `sim` plays a script, and none is named")
-                .hint("set WINDLASS_SIM_SCRIPT to a script file; `windlass demo` brings its own"));
-        }
-        let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
-        args.extend(self.request.agent_args.clone());
-        let model = self.flags().model.clone().or_else(|| self.file.model.clone());
-        let model = model.or_else(|| self.settings().model.clone());
-        Ok(Driver { name, program: text_path(&program)?, model, args })
-    }
-
-    fn node(&self) -> Result<Node, Problem> {
-        let prompt = apply_template(&self.file.prompt_template, &self.request.input);
-        let Some(part) = &self.file.looping else {
-            return Ok(Node { id: NodeId::new("turn"), kind: NodeKind::Prompt { prompt }, system: None });
-        };
-        let mode = self.mode();
-        let promise = part.completion_promise.clone();
-        let marker = match (&part.completion_marker, &promise) {
-            (None, None) => Some(DEFAULT_MARKER.to_owned()),
-            (marker, _) => marker.clone(),
-        };
-        // The plugin keeps its own state file; a tracker only where a marker is looked for.
-        let has_tracker = mode != Mode::Plugin || marker.is_some();
-        let rules = Rules {
-            prompt,
-            mode,
-            marker,
-            marker_match: part.marker_match,
-            promise,
-            blocked_marker: part.blocked_marker.clone(),
-            max_iterations: self.pick(
-                "max_iterations",
-                self.flags().max_iterations,
-                part.max_iterations,
-                self.settings().max_iterations,
-            ),
-            continue_message: part.continue_message.clone().unwrap_or_else(|| DEFAULT_CONTINUE.to_owned()),
-            tracker_body: part.tracker_template.clone().unwrap_or_else(|| DEFAULT_TRACKER.to_owned()),
-            tracker_path: has_tracker.then(String::new),
-            stuck_after: self.pick("stuck_after", None, part.stuck_after, self.settings().stuck_after),
-        };
-        Ok(Node { id: NodeId::new("loop"), kind: NodeKind::Loop(rules), system: None })
-    }
-
-    fn plugins(&self) -> Result<Vec<Plugin>, Problem> {
-        let plugin = |entry: &crate::catalog::PluginEntry| {
-            Ok(Plugin { name: entry.name.clone(), dir: text_path(&entry.dir)? })
-        };
-        self.catalog.plugins.iter().map(plugin).collect()
-    }
-
-    /// The settings' checks, the workflow's, then the flags'; a later source of the same name
-    /// wins, but two flags of one name are a mistake.
-    fn checks(&self) -> Result<Vec<Check>, Problem> {
-        let mut checks = self.settings().checks.clone();
-        let mut flags: Vec<Check> = Vec::new();
-        for text in &self.flags().checks {
-            let check = named_check(text)?;
-            if flags.iter().any(|other| other.name == check.name) {
-                return Err(Problem::new(Class::Usage, format!("two checks are named `{}`", check.name))
-                    .hint("name each differently: --check NAME=COMMAND"));
-            }
-            flags.push(check);
-        }
-        for check in self.file.checks.iter().cloned().chain(flags) {
-            checks.retain(|other| other.name != check.name);
-            checks.push(check);
-        }
-        Ok(checks)
-    }
-
-    /// A person at the terminal is asked; otherwise the settings' policy answers.
-    fn policy(&self) -> Policy {
-        let settings = self.settings();
-        let ask = self.request.interactive;
-        let permission =
-            if ask && !self.is_set("on_permission") { OnPermission::Ask } else { settings.on_permission };
-        let question =
-            if ask && !self.is_set("on_question") { OnQuestion::Wait } else { settings.on_question };
-        Policy {
-            on_permission: self.flags().on_permission.unwrap_or(permission),
-            on_question: self.flags().on_question.unwrap_or(question),
-        }
-    }
-
-    fn is_set(&self, key: &str) -> bool {
-        let source = self.resolved.sources.get(key);
-        source.is_some_and(|source| source.layer != settings::LayerKind::Builtin)
-    }
-
-    fn limits(&self) -> Limits {
-        let settings = self.settings();
-        let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        Limits {
-            run_ms: self.flags().timeout_ms.or(settings.timeout.map(ms)),
-            check_ms: ms(settings.check_timeout),
-            grace_ms: ms(settings.grace),
-            retry_ms: ms(settings.retry_delay),
-            rate_limit_ms: ms(settings.rate_limit_wait),
-        }
-    }
-}
-
-/// `NAME=COMMAND` or a command. A name is in small letters, so that the variable of
-/// `RUST_BACKTRACE=1 cargo test` is not taken for one.
-fn named_check(text: &str) -> Result<Check, Problem> {
-    let (name, command) = match text.split_once('=') {
-        Some((name, command)) if is_name(name) => (name, command),
-        _ => (text, text),
-    };
-    if command.trim().is_empty() {
-        return Err(Problem::new(Class::Usage, "a check without a command is always green")
-            .hint("give one: --check \"cargo test\", or leave --check out"));
-    }
-    Ok(Check { name: name.to_owned(), command: command.to_owned() })
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
 }

@@ -211,7 +211,10 @@ fn warnings_alone_are_no_error() {
     place.sealed.write("repo/.claude/skills/colon/SKILL.md", "---\ndescription: Use this: when foo\n---\nX");
     let ran = place.go(&["entities", "check", "--json"]);
     assert_eq!(ran.code, 0);
-    assert_eq!(data(&ran).len(), 1);
+    assert_eq!(
+        ran.lines.iter().map(|line| line["type"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["diagnostic", "checked"]
+    );
     assert_eq!(data(&ran)[0]["severity"], "warning");
 }
 
@@ -319,4 +322,58 @@ fn a_shell_completes_the_names_of_entities() {
     assert_eq!(ask("windlass run --agent com"), ["composer"]);
     assert_eq!(ask("windlass entities show compo"), ["compose", "composer"]);
     assert!(ask("windlass ent").contains(&"entities".to_owned()));
+    place.sealed.write("repo/.claude/commands/front/component.md", "X");
+    assert_eq!(ask("windlass run --command front:comp"), ["front:component"]);
+    // What a shell would read as more than a name is not offered.
+    for name in ["evil$(touch pwned)", "evil`id`", "evil one", "evil;x", "evil'x", "evil*"] {
+        place.sealed.write(format!("repo/.claude/commands/{name}.md"), "X");
+    }
+    assert!(ask("windlass entities show evil").is_empty());
+}
+
+#[test]
+fn a_name_beats_an_alias_of_another_kind() {
+    let place = place();
+    place.sealed.write("repo/.claude/commands/aa.md", "---\naliases: [bb]\nargument-hint: aa\n---\nX");
+    place.sealed.write("repo/.claude/skills/bb/SKILL.md", "---\ndescription: d\nargument-hint: bb\n---\nX");
+    assert_eq!(data(&place.go(&["entities", "show", "/bb", "--json"]))[0]["kind"], "skill");
+    assert_eq!(place.go(&["hint", "bb"]).stdout, "bb\n");
+}
+
+#[test]
+fn only_our_own_are_copied() {
+    let place = place();
+    place.sealed.write("repo/.claude/commands/zb.md", "zero=$0");
+    let ran = place.go(&["entities", "eject", "zb"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("command `zb` is a file already: "), "{ran}");
+    assert!(!place.repo().join(".windlass/commands").exists());
+    symlink(place.sealed.root(), place.repo().join(".windlass")).unwrap();
+    assert_eq!(place.go(&["entities", "eject", "commit"]).code, 3);
+    assert!(!place.sealed.root().join("skills/commit/SKILL.md").exists());
+}
+
+#[test]
+fn the_project_may_be_named_by_its_own_settings() {
+    let place = place();
+    place.sealed.write("repo/.claude/skills/a/SKILL.md", skill("a"));
+    place.sealed.write("repo/sub/.claude/skills/b/SKILL.md", skill("b"));
+    for (path, expected) in [(".", "a"), ("sub", "b")] {
+        place.sealed.write("repo/.windlass/config.toml", format!("[entities]\nproject_path = \"{path}\"\n"));
+        let found = listed(&place, &["--provider", "claude"]);
+        let names: Vec<&str> = found.iter().map(|e| e["name"].as_str().unwrap()).collect();
+        assert_eq!(names, [expected]);
+    }
+}
+
+#[test]
+fn a_broken_file_is_named_to_whoever_asks_for_it() {
+    let place = place();
+    place.sealed.write("repo/.claude/commands/hollow.md", "");
+    let ran = place.go(&["entities", "show", "hollow"]);
+    assert_eq!(ran.code, 3);
+    assert!(ran.stderr.contains("hollow.md cannot be used: `windlass entities check` says why"), "{ran}");
+    let ran = place.go(&["entities", "--plugin", "nowhere"]);
+    assert_eq!(ran.code, 3);
+    assert!(ran.stderr.contains("nowhere is not a plugin"), "{ran}");
 }

@@ -4,8 +4,10 @@
 
 mod common;
 
-use common::{Place, say};
+use common::{LIMIT, Place, say};
+use rustix::process::Signal;
 use serde_json::{Value, json};
+use windlass_testkit::eventually;
 
 fn place() -> Place {
     Place::playing(json!([{"steps": [say("Done.")]}]))
@@ -46,7 +48,24 @@ fn single_arguments_follow_the_format_they_are_written_in() {
     for name in ["zero", "one", "g:all"] {
         place.go(&["run", "--command", name, "a", "b c", "--json"]);
     }
-    assert_eq!(place.prompts(), ["0=a 1=b c 2=.", "1=a 2=b c 3=.", "all=a \"b c\" $1."]);
+    // Claude Code leaves a place alone that there is no argument for.
+    assert_eq!(place.prompts(), ["0=a 1=b c 2=$2.", "1=a 2=b c 3=.", "all=a \"b c\" $1."]);
+}
+
+#[test]
+fn words_of_the_command_line_stay_words() {
+    let place = place();
+    place.sealed.write("repo/.claude/commands/say.md", "0=[$0] 1=[$1]");
+    for (args, expected) in [
+        (&["it's", "b"][..], "0=[it's] 1=[b]"),
+        (&["it's b"], "0=[it's] 1=[b]"),
+        (&["a b", "c d"], "0=[a b] 1=[c d]"),
+        (&["it's \"q\"", "b"], "0=[it's \"q\"] 1=[b]"),
+        (&["a\\", "b"], "0=[a\\] 1=[b]"),
+    ] {
+        place.go(&[&["run", "--command", "say", "--json"][..], args].concat());
+        assert_eq!(place.prompts().last().unwrap(), expected, "{args:?}");
+    }
 }
 
 #[test]
@@ -156,8 +175,10 @@ fn an_agent_may_use_only_the_tools_it_names() {
         .map(|line| line["data"].to_string())
         .collect();
     assert_eq!(decisions.len(), 3, "{decisions:?}");
-    let denied = decisions.iter().filter(|text| text.contains("not among the tools")).count();
-    assert_eq!(denied, 2, "{decisions:?}");
+    let told = ["may use Bash only as Bash(git log:*)", "Write is not among the tools"];
+    for words in told {
+        assert!(decisions.iter().any(|text| text.contains(words)), "{words} in {decisions:?}");
+    }
 }
 
 #[test]
@@ -213,4 +234,57 @@ fn a_run_with_an_entity_survives_like_any_other() {
     ]}]));
     place.sealed.write("repo/.claude/commands/say.md", "Say $ARGUMENTS");
     place.go(&["run", "--command", "say", "hello", "--json"]).assert_ended(0, "completed", "turn_done", 1);
+}
+
+#[test]
+fn a_signal_while_a_command_of_a_text_runs_ends_both() {
+    let place = place();
+    let text = "A !`echo $$ > began; sleep 4321 & wait` B !`touch second` C";
+    place.sealed.write("repo/.claude/commands/slow.md", text);
+    for (signal, name) in [(Signal::INT, "INT"), (Signal::TERM, "TERM"), (Signal::HUP, "HUP")] {
+        let going = place.start(&["run", "--command", "slow", "--json"]);
+        place.file("began");
+        going.signal(signal);
+        let ran = going.end();
+        assert_eq!(ran.code, 130, "{name}: {ran}");
+        // Killed, and perhaps not yet gone.
+        eventually(LIMIT, || place.sealed.processes().is_empty().then_some(()));
+        std::fs::remove_file(place.repo().join("began")).unwrap();
+    }
+    assert!(!place.repo().join("second").exists());
+    assert!(place.requests().is_empty());
+}
+
+#[test]
+fn a_command_of_a_text_has_no_more_time_than_the_run() {
+    let place = place();
+    place.sealed.write("repo/.claude/commands/slow.md", "A !`sleep 4321` B");
+    let ran = place.go(&["run", "--command", "slow", "--timeout", "300ms", "--json"]);
+    assert!(ran.stderr.contains("`sleep 4321` in its text did not end in time"), "{ran}");
+}
+
+#[test]
+fn a_command_of_a_text_that_needs_a_person_ends_a_run_that_may_not_ask() {
+    let place = Place::with_settings("[permissions]\nask = [\"Bash(date*)\"]\n");
+    place.script(json!({"turns": [{"steps": [say("Done.")]}]}));
+    place.sealed.write("repo/.claude/commands/look.md", "A !`date` B");
+    let ran = place.go(&["run", "--command", "look", "--on-permission", "fail", "--json"]);
+    assert_eq!(ran.code, 5, "{ran}");
+    assert!(place.requests().is_empty());
+}
+
+#[test]
+fn what_an_agent_forbids_itself_is_denied_and_models_are_what_they_mean() {
+    let place = place();
+    let text =
+        "---\ndescription: d\ndisallowedTools: Bash, WebFetch\nmodel: anthropic/claude-opus-4-5\n---\nX";
+    place.sealed.write("repo/.claude/agents/a.md", text);
+    place.sealed.write("repo/.claude/agents/b.md", "---\ndescription: d\nmodel: claude-opus-4-5\n---\nX");
+    let spec = |name: &str| -> Value {
+        let plan = place.go(&["run", "--agent", name, "x", "--dry-run", "--json"]);
+        serde_json::from_str::<Value>(plan.stdout.trim()).unwrap()["data"].clone()
+    };
+    assert_eq!(spec("a")["permissions"]["deny"], json!(["Bash", "WebFetch"]));
+    assert_eq!(spec("a")["driver"]["model"], "opus");
+    assert_eq!(spec("b")["driver"]["model"], "claude-opus-4-5");
 }

@@ -102,8 +102,7 @@ pub fn decide(isolation: Isolation, rules: &Rules, tool: &str, input: &Value) ->
     if let Some(only) = &rules.only
         && !only.iter().any(|rule| grants(rule, tool, input))
     {
-        let reason = format!("{tool} is not among the tools this agent may use; do without it");
-        return Ruling::Deny { reason };
+        return Ruling::Deny { reason: beyond(only, tool) };
     }
     if rules.ask.iter().any(|rule| matches(rule, tool, input)) {
         return Ruling::Ask;
@@ -112,6 +111,19 @@ pub fn decide(isolation: Isolation, rules: &Rules, tool: &str, input: &Value) ->
         return Ruling::Allow;
     }
     Ruling::Ask
+}
+
+/// Why a call is not one of those an agent may make.
+fn beyond(only: &[String], tool: &str) -> String {
+    let ways: Vec<&str> = only
+        .iter()
+        .filter(|rule| pattern_of(rule).is_some_and(|(name, _)| glob(canonical(name), tool)))
+        .map(String::as_str)
+        .collect();
+    if ways.is_empty() {
+        return format!("{tool} is not among the tools this agent may use; do without it");
+    }
+    format!("this agent may use {tool} only as {}, one command at a time", ways.join(", "))
 }
 
 /// `Task` and `Agent` are one tool: the stream says the one, hooks the other.

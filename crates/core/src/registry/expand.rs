@@ -85,6 +85,7 @@ pub fn expand(entity: &Entity, args: &str) -> Expanded {
         root: entity.source.plugin.as_ref().map_or("", |plugin| &plugin.root),
         nothing: if entity.kind == Kind::Skill { "[no arguments]" } else { "" },
         shell_takes_one: entity.source.provider == Provider::Gemini,
+        keeps_empty: entity.source.provider == Provider::Claude,
         is_used: false,
     };
     let mut expanded = Expanded { pieces: Vec::new() };
@@ -128,6 +129,8 @@ struct Filling<'a> {
     root: &'a str,
     /// What stands for no arguments.
     nothing: &'static str,
+    /// Whether a place without an argument stays as it is written.
+    keeps_empty: bool,
     /// Whether all arguments are one word of a command.
     shell_takes_one: bool,
     /// Whether the text had a place for arguments.
@@ -141,6 +144,10 @@ impl Filling<'_> {
             Part::Slot(Slot::All, _) if self.args.trim().is_empty() => {
                 self.is_used = true;
                 expanded.push_text(self.nothing);
+            }
+            // Claude Code leaves a place alone that there is no argument for.
+            Part::Slot(Slot::Word(number), written) if self.keeps_empty && *number >= self.words.len() => {
+                expanded.push_text(written);
             }
             Part::Slot(slot, _) => expanded.push_text(&self.plain(*slot)),
             Part::Shell((open, close), inner) => {

@@ -42,10 +42,10 @@ const BUILTIN: &[(&str, &str)] = &[
     ("answer", "<run> <text>"),
     ("approve", "<run> [--deny <reason>]"),
     ("cancel", "<run>"),
-    ("workflow", "list | show <name> | check [name | file]"),
+    ("workflow", "list | show <name> | check [name | file] | graph <name> | new <name> | schema"),
     ("plugin", "list"),
     ("config", "show"),
-    ("entities", "[list] | show <name> | check"),
+    ("entities", "[list] | show <name> | check | eject <name>"),
     ("hint", "<name>"),
     ("doctor", ""),
     ("demo", "[--keep] [--fast]"),
@@ -56,9 +56,9 @@ const BUILTIN: &[(&str, &str)] = &[
 /// else as Windlass knows.
 pub fn hint<'r>(registry: &'r Registry, name: &str) -> Option<Hint<'r>> {
     let name = name.strip_prefix('/').unwrap_or(name);
-    let own = Kind::ALL.into_iter().find_map(|kind| {
-        let text = registry.get(kind, name)?.argument_hint.as_deref()?.trim();
-        (!text.is_empty()).then_some(Hint { text, kind: Some(kind) })
+    let own = registry.find(name).into_iter().find_map(|entity| {
+        let text = entity.argument_hint.as_deref()?.trim();
+        (!text.is_empty()).then_some(Hint { text, kind: Some(entity.kind) })
     });
     own.or_else(|| builtin(&fold(name)).map(|text| Hint { text, kind: None }))
 }

@@ -104,6 +104,13 @@ impl Registry {
         self.row(at).map(|row| &row.entity)
     }
 
+    /// Everything that is called so, whatever it is: those of that name first, then by alias.
+    pub fn find(&self, name: &str) -> Vec<&Entity> {
+        let mut found: Vec<&Entity> = Kind::ALL.into_iter().filter_map(|kind| self.get(kind, name)).collect();
+        found.sort_by_key(|entity| fold(&entity.name) != fold(name));
+        found
+    }
+
     /// The entities that names mean, by kind and name.
     pub fn winners(&self, kind: Option<Kind>) -> impl Iterator<Item = &Entity> {
         self.winning_rows(kind).map(|row| &row.entity)

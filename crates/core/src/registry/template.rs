@@ -73,6 +73,10 @@ impl<'t> Reader<'t> {
         }
         let dollars = matches!(self.dialect.slots, Slots::FromOne | Slots::FromZero);
         let found = match rest.chars().next() {
+            // Claude Code takes the backslash away.
+            Some('\\') if self.dialect.slots == Slots::FromZero && rest.starts_with("\\$") => {
+                return (rest.get(1..2).map(Part::Text), 2);
+            }
             // Both stand for themselves, and what follows is no longer a mark.
             Some('\\') if dollars => return (None, 1 + rest.chars().nth(1).map_or(0, char::len_utf8)),
             Some('$') if dollars && rest.starts_with("$$") => return (None, 2),

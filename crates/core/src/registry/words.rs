@@ -1,8 +1,8 @@
 //! Splits arguments into words as a shell would.
 
-/// Splits at white space. Quotes group what stands between them, a backslash takes the next
-/// character for what it is (within single quotes it is one itself). Nothing fails: a quote that is
-/// never closed takes the rest.
+/// Splits at white space. Quotes group what stands between them; a backslash before a quote, a
+/// backslash or white space takes that for what it is (within single quotes it is just one).
+/// Nothing fails: a quote that is never closed is a character like others, as in `it's`.
 pub fn split(args: &str) -> Vec<String> {
     let mut words = Vec::new();
     // Not empty text but nothing yet: `""` is a word, a space is none.
@@ -12,12 +12,15 @@ pub fn split(args: &str) -> Vec<String> {
     while let Some(c) = chars.next() {
         match (quote, c) {
             (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (None, '"' | '\'') => {
+            (None, '"' | '\'') if is_closed(c, chars.clone()) => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
             (Some(open), c) if c == open => quote = None,
-            (None, '\\') => word.get_or_insert_default().push(chars.next().unwrap_or('\\')),
+            (None, '\\') => {
+                let next = chars.next_if(|next| matches!(next, '"' | '\'' | '\\') || next.is_whitespace());
+                word.get_or_insert_default().push(next.unwrap_or('\\'));
+            }
             (Some('"'), '\\') => {
                 let next = chars.next_if(|next| matches!(next, '"' | '\\'));
                 word.get_or_insert_default().push(next.unwrap_or('\\'));
@@ -27,6 +30,18 @@ pub fn split(args: &str) -> Vec<String> {
     }
     words.extend(word);
     words
+}
+
+/// Whether a quote that was just opened is closed farther on.
+fn is_closed(quote: char, mut rest: impl Iterator<Item = char>) -> bool {
+    while let Some(c) = rest.next() {
+        match c {
+            c if c == quote => return true,
+            '\\' if quote == '"' => drop(rest.next()),
+            _ => {}
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -47,8 +62,10 @@ mod tests {
             (r#""say \"hi\" \n""#, &[r#"say "hi" \n"#]),
             (r"'a\b' a\ b c\\", &[r"a\b", "a b", r"c\"]),
             ("\"it's\"", &["it's"]),
-            ("don't stop now", &["dont stop now"]),
-            ("a \"b c", &["a", "b c"]),
+            ("don't stop now", &["don't", "stop", "now"]),
+            ("a \"b c", &["a", "\"b", "c"]),
+            ("it's \"q r\"", &["it's", "q r"]),
+            (r"c:\new x", &[r"c:\new", "x"]),
             ("end\\", &["end\\"]),
             ("$1 `x` $ARGUMENTS", &["$1", "`x`", "$ARGUMENTS"]),
             ("ünï\u{3000}日本", &["ünï", "日本"]),

@@ -148,7 +148,12 @@ fn project_path(
 ) -> Option<PathBuf> {
     let written = resolved.settings.entities.project_path.as_deref()?;
     let source = resolved.sources.get("entities.project_path")?;
-    let path = real(&base_of(source, cwd).join(expanded(home, written)));
+    // A repository's own settings speak of the repository, all others of where the work is.
+    let base = match source.layer {
+        LayerKind::Project => base_of(source, cwd).parent().unwrap_or(cwd).to_owned(),
+        LayerKind::Builtin | LayerKind::User | LayerKind::Environment | LayerKind::Flag => cwd.to_owned(),
+    };
+    let path = real(&base.join(expanded(home, written)));
     if source.layer == LayerKind::Project && !path.starts_with(repository) {
         let text = format!("`entities.project_path` leads out of the repository, to {}", path.display());
         diagnostics.push(

@@ -8,11 +8,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::json;
-use windlass_core::entity::{Entity, Kind, Level, Model, Provider, Tier};
-use windlass_core::graph::{Node, NodeKind};
+use serde_json::{Value, json};
+use windlass_core::entity::{Entity, Kind, Level, Model, Provider, Tier, Tool};
 use windlass_core::hook::permission::{Isolation, Rules, Ruling, decide};
-use windlass_core::id::NodeId;
 use windlass_core::registry::tools::{self, Mapped};
 use windlass_core::registry::{Piece, expand};
 use windlass_core::spec::OnPermission;
@@ -24,8 +22,10 @@ use windlass_peers::process::{Output, Short, ShortEnv, run_short};
 use crate::error::chain;
 use crate::problem::{Class, Problem};
 
-/// How long a command in a text may take.
+/// How long a command in a text may take, if the whole run may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How large a text may become by what is put into it.
+const LARGEST: usize = 16 << 20;
 /// How much of what it prints, or of a mentioned file, goes into the text.
 const MOST: usize = 256 * 1024;
 
@@ -37,6 +37,8 @@ pub(super) struct Stage<'a> {
     pub(super) isolation: Isolation,
     pub(super) rules: &'a Rules,
     pub(super) on_permission: OnPermission,
+    /// How long the whole run may take.
+    pub(super) timeout_ms: Option<u64>,
     /// Only the plan is wanted: commands in the text stay as they are written.
     pub(super) dry_run: bool,
 }
@@ -56,12 +58,15 @@ pub(super) fn workflow(entity: &Entity, driver: &str) -> WorkflowFile {
 }
 
 /// The model as the driver names it; nothing where its own choice is as good.
-fn model_for(model: &Model, provider: Provider, driver: &str) -> Option<String> {
+pub(super) fn model_for(model: &Model, provider: Provider, driver: &str) -> Option<String> {
     let speaks_claude = matches!(driver, "claude" | "sim");
     match model.tier {
         Tier::Inherit if model.original == "inherit" || speaks_claude => None,
         Tier::Inherit => Some(model.original.clone()),
-        Tier::Opus | Tier::Sonnet | Tier::Haiku if speaks_claude && provider == Provider::Claude => {
+        // A whole name of Claude Code's own, which says more than the tier.
+        Tier::Opus | Tier::Sonnet | Tier::Haiku
+            if speaks_claude && provider == Provider::Claude && is_plain_name(&model.original) =>
+        {
             Some(model.original.clone())
         }
         Tier::Opus | Tier::Sonnet | Tier::Haiku if speaks_claude => Some(model.tier.word().to_owned()),
@@ -69,9 +74,16 @@ fn model_for(model: &Model, provider: Provider, driver: &str) -> Option<String> 
     }
 }
 
+fn is_plain_name(model: &str) -> bool {
+    let is_plain =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '[' | ']');
+    model.starts_with("claude-") && model.chars().all(is_plain)
+}
+
 /// Lets an agent use only the tools it names, and others what they name without asking. Neither
 /// reaches beyond the preset.
 pub(super) fn narrow(entity: &Entity, driver: &str, rules: &mut Rules, warnings: &mut Vec<String>) {
+    rules.deny.extend(disallowed(entity, driver, warnings));
     let Some(tools) = &entity.tools else { return };
     let mut mapped = Vec::new();
     for tool in tools {
@@ -95,30 +107,65 @@ pub(super) fn narrow(entity: &Entity, driver: &str, rules: &mut Rules, warnings:
     }
 }
 
-/// The one node of such a run.
-pub(super) fn node(
+/// What Claude Code's `disallowedTools` forbids.
+fn disallowed(entity: &Entity, driver: &str, warnings: &mut Vec<String>) -> Vec<String> {
+    let said = ["disallowedTools", "disallowed-tools"].iter().find_map(|key| entity.extra.get(*key));
+    let names: Vec<&str> = match said {
+        Some(Value::String(list)) => list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect(),
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let mut denied = Vec::new();
+    for name in names {
+        match tools::map(&Tool::named(name), driver) {
+            Mapped::To(name) | Mapped::Wider(name) => denied.push(name),
+            Mapped::Everything => denied.push("*".to_owned()),
+            Mapped::Unknown => warnings.push(format!(
+                "{} `{}` forbids the tool `{name}`, which `{driver}` does not have",
+                entity.kind, entity.name
+            )),
+        }
+    }
+    denied
+}
+
+/// What the agent is told, and who it is to be.
+pub(super) fn texts(
     entity: &Entity,
     args: &str,
     stage: &Stage<'_>,
     warnings: &mut Vec<String>,
-) -> Result<Node, Problem> {
-    let id = NodeId::new(format!("{}-{}", entity.kind, entity.name));
-    let mut writing = Writing { entity, stage, warnings, text: String::new(), attached: Vec::new() };
+) -> Result<(String, Option<String>), Problem> {
+    let mut writing =
+        Writing { entity, stage, warnings, text: String::new(), attached: Vec::new(), mentioned: Vec::new() };
     if entity.kind == Kind::Agent {
         if args.trim().is_empty() {
             let text = format!("agent `{}` is asked nothing", entity.name);
             return Err(Problem::new(Class::Usage, text)
                 .hint(format!("give it a task: windlass run --agent {} \"TASK\"", entity.name)));
         }
-        let system = Some(writing.whole("")?);
-        return Ok(Node { id, kind: NodeKind::Prompt { prompt: args.to_owned() }, system });
+        return Ok((plain_for(stage.driver, args.to_owned()), Some(writing.whole("")?)));
     }
-    let prompt = writing.whole(args)?;
+    if entity.prompt.matches("$ARGUMENTS").count().saturating_mul(args.len()) > LARGEST {
+        let text =
+            format!("{} `{}` would be larger than 16 MB with these arguments", entity.kind, entity.name);
+        return Err(Problem::new(Class::Usage, text).hint("put them into a file and name the file"));
+    }
+    let prompt = plain_for(stage.driver, writing.whole(args)?);
     if prompt.trim().is_empty() {
         let text = format!("{} `{}` says nothing", entity.kind, entity.name);
         return Err(Problem::new(Class::Configuration, text).hint(format!("see {}", entity.source.path)));
     }
-    Ok(Node { id, kind: NodeKind::Prompt { prompt }, system: None })
+    Ok((prompt, None))
+}
+
+/// A message that begins with a slash is a command to Claude Code itself; after a line break it is
+/// what it says.
+fn plain_for(driver: &str, message: String) -> String {
+    match driver {
+        "claude" if message.starts_with('/') => format!("\n{message}"),
+        _ => message,
+    }
 }
 
 /// The text of an entity in the making.
@@ -128,6 +175,7 @@ struct Writing<'a> {
     warnings: &'a mut Vec<String>,
     text: String,
     attached: Vec<String>,
+    mentioned: Vec<String>,
 }
 
 impl Writing<'_> {
@@ -153,6 +201,12 @@ impl Writing<'_> {
             return Ok(());
         }
         if let Some(reason) = self.refusal(command) {
+            if self.stage.on_permission == OnPermission::Fail {
+                let text =
+                    format!("{} `{}` wants to run `{command}`: {reason}", self.entity.kind, self.entity.name);
+                return Err(Problem::new(Class::Refused, text)
+                    .hint("allow it in the settings, or choose --on-permission deny"));
+            }
             self.warn(&format!("`{command}` in its text was not run: {reason}"));
             self.text.push_str(&format!("[`{command}` was not run: {reason}]"));
             return Ok(());
@@ -184,9 +238,10 @@ impl Writing<'_> {
     /// Claude Code reads a mentioned file itself; for others it is put at the end.
     fn mention(&mut self, path: &str, written: &str) {
         self.text.push_str(written);
-        if self.stage.driver == "claude" {
+        if self.stage.driver == "claude" || self.mentioned.iter().any(|other| other == path) {
             return;
         }
+        self.mentioned.push(path.to_owned());
         match read_mentioned(self.stage.workspace, path) {
             // Much that looks like a path is none: a package's scope, a decorator.
             Ok(None) => {}
@@ -231,7 +286,7 @@ fn run(stage: &Stage<'_>, command: &str) -> Result<Output, String> {
         args: &args,
         cwd: stage.workspace,
         env: ShortEnv::Only(&env),
-        deadline: PATIENCE,
+        deadline: stage.timeout_ms.map_or(PATIENCE, |ms| PATIENCE.min(Duration::from_millis(ms))),
         max_output: MOST,
     };
     run_short(&short).map_err(|error| chain(&error))
@@ -250,7 +305,7 @@ fn printed(output: &Output) -> String {
 
 fn ending(output: &Output) -> String {
     match output.code {
-        _ if output.timed_out => format!("did not end within {} s", PATIENCE.as_secs()),
+        _ if output.timed_out => "did not end in time".to_owned(),
         Some(code) => format!("ended with exit code {code}"),
         None => "was ended by a signal".to_owned(),
     }

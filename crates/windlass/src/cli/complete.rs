@@ -30,6 +30,8 @@ fn names(kind: Option<Kind>, typed: &OsStr) -> Option<Vec<CompletionCandidate>> 
     let loaded = entities::load(&here.home, &here.cwd, &[]).ok()?;
     let typed = typed.to_str()?;
     let mut found = loaded.registry.search(kind, typed, MOST);
+    // A shell reads what it inserts: a stranger's file may be called `$(…)`.
+    found.retain(|entity| entity.name.chars().all(is_harmless));
     // A shell puts what all answers share in place of what was typed: a guess that does not begin
     // with it would take it away, unless it is the only one.
     if found.len() > 1 {
@@ -42,6 +44,11 @@ fn names(kind: Option<Kind>, typed: &OsStr) -> Option<Vec<CompletionCandidate>> 
             .help((!about.is_empty()).then(|| about.into_owned().into()))
     };
     Some(found.iter().map(offer).collect())
+}
+
+/// Whether a shell takes a character for nothing but itself.
+fn is_harmless(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/')
 }
 
 fn begins(name: &str, typed: &str) -> bool {

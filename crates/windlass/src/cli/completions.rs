@@ -38,6 +38,10 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return Err(Report::usage("there is no completion for this shell"));
     }
     let mut out = Out::stdout();
+    if args.shell == "bash" {
+        // Otherwise bash takes `front:component` for three words.
+        out.text("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n");
+    }
     out.text(&String::from_utf8_lossy(&script));
     out.end(Exit::Completed)
 }

@@ -136,6 +136,7 @@ fn request(here: &Here) -> Request {
         agent_args: Vec::new(),
         interactive: false,
         dry_run: false,
+        inputs: Vec::new(),
     }
 }
 

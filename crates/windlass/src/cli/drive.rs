@@ -138,19 +138,19 @@ fn remark(asked: u32) -> &'static str {
 }
 
 /// What a signal asks for.
-enum Wish {
+pub(super) enum Wish {
     Cancel,
     Leave,
 }
 
-struct Signals {
+pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
 impl Signals {
-    fn listen() -> Result<Signals, Report> {
+    pub(super) fn listen() -> Result<Signals, Report> {
         let on = |kind| {
             signal(kind)
                 .map_err(|error| Report::new(Exit::Unexpected, "cannot listen to signals").caused_by(&error))
@@ -162,7 +162,7 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Wish {
+    pub(super) async fn next(&mut self) -> Wish {
         tokio::select! {
             _ = self.interrupt.recv() => Wish::Cancel,
             _ = self.terminate.recv() => Wish::Cancel,

@@ -45,7 +45,7 @@ enum What {
     Show(Show),
     /// What is wrong in their files
     Check(Of),
-    /// Copy one into .windlass, to change it
+    /// Copy one of Windlass's own into .windlass, to change it
     Eject(Eject),
 }
 
@@ -123,9 +123,19 @@ struct Of {
 
 impl Of {
     fn load(&self, here: &Here) -> Result<Loaded, Report> {
-        let plugins: Vec<PathBuf> = self.plugins.iter().map(|dir| here.cwd.join(dir)).collect();
-        Ok(entities::load(&here.home, &here.cwd, &plugins)?)
+        load(here, &self.plugins)
     }
+}
+
+/// Everything there is; a plugin that was asked for must be there.
+pub(super) fn load(here: &Here, plugins: &[PathBuf]) -> Result<Loaded, Report> {
+    let plugins: Vec<PathBuf> = plugins.iter().map(|dir| here.cwd.join(dir)).collect();
+    if let Some(dir) = plugins.iter().find(|dir| !dir.join(".claude-plugin/plugin.json").is_file()) {
+        let text = format!("{} is not a plugin: it has no .claude-plugin/plugin.json", dir.display());
+        return Err(Report::new(Exit::Configuration, plain_line(&text))
+            .hint("give the folder of a Claude Code plugin: --plugin DIR"));
+    }
+    Ok(entities::load(&here.home, &here.cwd, &plugins)?)
 }
 
 /// Does it.
@@ -232,7 +242,7 @@ fn cells(registry: &Registry, entity: &Entity) -> [String; 4] {
     };
     let about = plain_line(&entity.description);
     let about = match registry.shadowed_by(entity) {
-        Some(winner) => format!("hidden by {}", place(winner)),
+        Some(winner) => format!("{} (hidden by {})", place(entity), place(winner)),
         None => about,
     };
     [plain_line(&entity.name), entity.kind.to_string(), from, about]
@@ -247,17 +257,15 @@ fn place(entity: &Entity) -> String {
 }
 
 /// The one of this name: a command before a skill before an agent, when it is not said which.
-fn find<'a>(registry: &'a Registry, kind: Option<Kind>, name: &str) -> Result<&'a Entity, Report> {
-    let miss = |text: String| {
-        Report::new(Exit::Configuration, plain_line(&text))
-            .hint("`windlass entities` lists everything that can be called by its name")
-    };
+fn find<'a>(loaded: &'a Loaded, kind: Option<Kind>, name: &str) -> Result<&'a Entity, Report> {
+    let name = name.strip_prefix('/').unwrap_or(name);
+    let registry = &loaded.registry;
     if let Some(kind) = kind {
-        return registry.lookup(kind, name).map_err(|missing| miss(missing.to_string()));
+        return registry.lookup(kind, name).map_err(|missing| miss(loaded, name, &missing.to_string()));
     }
-    let found: Vec<&Entity> = Kind::ALL.into_iter().filter_map(|kind| registry.get(kind, name)).collect();
+    let found = registry.find(name);
     let Some(first) = found.first() else {
-        return Err(miss(unknown(registry, name)));
+        return Err(miss(loaded, name, &unknown(registry, name)));
     };
     for other in found.iter().skip(1) {
         note(&format!("there is also {} {} of that name: --type {0}", other.kind, plain_line(&other.name)));
@@ -265,9 +273,22 @@ fn find<'a>(registry: &'a Registry, kind: Option<Kind>, name: &str) -> Result<&'
     Ok(first)
 }
 
-/// Whatever is called so.
-pub(super) fn any<'a>(registry: &'a Registry, name: &str) -> Option<&'a Entity> {
-    Kind::ALL.into_iter().find_map(|kind| registry.get(kind, name))
+/// That nothing is called so; with the file that would be, if it were not broken.
+pub(super) fn miss(loaded: &Loaded, name: &str, text: &str) -> Report {
+    let is_its = |file: &&str| {
+        let path = std::path::Path::new(file);
+        let named = |part: Option<&std::ffi::OsStr>| part.is_some_and(|part| part.eq_ignore_ascii_case(name));
+        named(path.file_stem()) || named(path.parent().and_then(|folder| folder.file_name()))
+    };
+    let files = loaded.diagnostics.iter().filter(|problem| problem.is_error());
+    let broken = files.filter_map(|problem| problem.file.as_deref()).find(is_its);
+    let report = Report::new(Exit::Configuration, plain_line(text));
+    match broken {
+        Some(file) => {
+            report.hint(format!("{} cannot be used: `windlass entities check` says why", plain_line(file)))
+        }
+        None => report.hint("`windlass entities` lists everything that can be called by its name"),
+    }
 }
 
 /// That nothing is called so, and what was probably meant.
@@ -280,7 +301,7 @@ pub(super) fn unknown(registry: &Registry, name: &str) -> String {
 impl Show {
     fn perform(&self, here: &Here) -> Result<Exit, Report> {
         let loaded = self.of.load(here)?;
-        let entity = find(&loaded.registry, self.kind, &self.name)?;
+        let entity = find(&loaded, self.kind, &self.name)?;
         let text = match &self.args {
             Some(args) => expand(entity, args).text(),
             None => entity.prompt.clone(),
@@ -344,9 +365,14 @@ fn check(here: &Here, of: &Of) -> Result<Exit, Report> {
         false => loaded.diagnostics.iter().map(ToString::to_string).collect(),
     };
     let count = loaded.registry.all().count();
-    if !of.json {
-        lines.push(format!("{count} commands, skills and agents: {}", tally(errors, warnings)));
-    }
+    lines.push(match of.json {
+        true => {
+            let data =
+                json!({ "entities": count, "errors": errors, "warnings": warnings, "ok": errors == 0 });
+            envelope("checked", words::now(), None, data)
+        }
+        false => format!("{count} commands, skills and agents: {}", tally(errors, warnings)),
+    });
     announce(&loaded);
     let printed = print(&lines)?;
     Ok(if errors > 0 { Exit::Configuration } else { printed })
@@ -355,7 +381,7 @@ fn check(here: &Here, of: &Of) -> Result<Exit, Report> {
 impl Eject {
     fn perform(&self, here: &Here) -> Result<Exit, Report> {
         let loaded = self.of.load(here)?;
-        let entity = find(&loaded.registry, self.kind, &self.name)?;
+        let entity = find(&loaded, self.kind, &self.name)?;
         let into = if self.user { Into::User } else { Into::Project };
         let path = entities::eject(&here.home, &here.cwd, entity, into)?;
         if self.of.json {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use windlass_core::registry::hint;
-use windlass_runtime::entities;
 
 use super::complete;
+use super::entities::{load, miss, unknown};
 use super::feed::{envelope, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
@@ -20,7 +20,7 @@ Examples:
 
 /// Say what to type after a command, a skill, an agent or a verb of Windlass
 ///
-/// Prints an empty line where it takes no arguments.
+/// Prints an empty line where nothing has to be typed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -40,19 +40,16 @@ pub(crate) struct Args {
 /// Says it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
-    let plugins: Vec<PathBuf> = args.plugins.iter().map(|dir| here.cwd.join(dir)).collect();
-    let loaded = entities::load(&here.home, &here.cwd, &plugins)?;
+    let loaded = load(&here, &args.plugins)?;
     let name = args.name.strip_prefix('/').unwrap_or(&args.name);
-    let Some(hint) = hint(&loaded.registry, name) else {
-        let text = match super::entities::any(&loaded.registry, name) {
-            Some(entity) => format!("{} `{}` does not say what to type after it", entity.kind, entity.name),
-            None => super::entities::unknown(&loaded.registry, name),
-        };
-        return Err(Report::new(Exit::Configuration, plain_line(&text))
-            .hint("`windlass entities` lists everything that can be called by its name"));
+    let hint = match hint(&loaded.registry, name) {
+        Some(hint) => hint.text,
+        // It does not say, so nothing has to be typed.
+        None if !loaded.registry.find(name).is_empty() => "",
+        None => return Err(miss(&loaded, name, &unknown(&loaded.registry, name))),
     };
     if args.json {
-        return print(&[envelope("hint", words::now(), None, json!({ "name": name, "hint": hint.text }))]);
+        return print(&[envelope("hint", words::now(), None, json!({ "name": name, "hint": hint }))]);
     }
-    print(&[plain_line(hint.text)])
+    print(&[plain_line(hint)])
 }

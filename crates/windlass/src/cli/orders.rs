@@ -11,8 +11,9 @@ use windlass_core::id::RunId;
 use windlass_core::looping::Mode;
 use windlass_core::spec::{OnPermission, OnQuestion, Spec};
 use windlass_runtime::handle::Handle;
-use windlass_runtime::plan::{Flags, Plan, Request, Want, plan};
+use windlass_runtime::plan::{Flags, Plan, Request, Want, give_up, plan};
 
+use super::drive::Signals;
 use super::feed::{envelope, words};
 use super::here::{Here, block_on, print};
 use super::plain::{plain, plain_line};
@@ -22,12 +23,18 @@ use crate::exit::Exit;
 
 /// The largest input that is read from standard input.
 const INPUT_MAX: u64 = 16 * 1024 * 1024;
+/// How long a plan may take before a person hears why.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a background process has to become the owner of its run.
 const OWNER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was typed about how a run is done.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Orders {
+    /// An input of a workflow document (may be repeated)
+    #[arg(long = "input", value_name = "NAME=VALUE", value_parser = pair)]
+    inputs: Vec<(String, String)>,
+
     /// Load the plugin in DIR (may be repeated)
     #[arg(long = "plugin", value_name = "DIR")]
     plugins: Vec<PathBuf>,
@@ -115,6 +122,14 @@ fn on_question(word: &str) -> Option<OnQuestion> {
     })
 }
 
+/// `NAME=VALUE`; the value may be empty.
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it like NAME=VALUE".to_owned()),
+    }
+}
+
 /// `90`, `90s`, `1500ms`, `30m`, `2h`, `1d`.
 fn milliseconds(text: &str) -> Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -142,6 +157,7 @@ impl Orders {
             cwd: here.cwd.clone(),
             input,
             want,
+            inputs: self.inputs.clone(),
             plugins: self.plugins.iter().map(|dir| here.cwd.join(dir)).collect(),
             flags: Flags {
                 driver: self.driver.clone(),
@@ -169,7 +185,7 @@ impl Orders {
         if input.trim().is_empty() && !matches!(want, Want::Entity { .. }) {
             return Err(Report::usage("there is nothing to work on: the input is empty"));
         }
-        let plan = plan(&here.home, &self.request(&here, want, input))?;
+        let plan = prepare(&here, self.request(&here, want, input))?;
         plan.notes.iter().for_each(|line| note(line));
         for warning in &plan.warnings {
             warn(warning);
@@ -207,6 +223,34 @@ impl Orders {
         }
         print(&plan_lines(spec))
     }
+}
+
+/// Plans a run. Commands in an entity's text take their time: a person hears of it, and a signal
+/// ends them too.
+fn prepare(here: &Here, request: Request) -> Result<Plan, Report> {
+    let home = here.home.clone();
+    block_on(async {
+        let mut signals = Signals::listen()?;
+        let mut work = tokio::task::spawn_blocking(move || plan(&home, &request));
+        let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
+        let mut has_spoken = false;
+        loop {
+            tokio::select! {
+                done = &mut work => {
+                    let done = done.map_err(|error| Report::new(Exit::Unexpected, "the plan failed").caused_by(&error))?;
+                    return Ok(done?);
+                }
+                _ = signals.next() => {
+                    give_up();
+                    return Err(Report::new(Exit::Interrupted, "interrupted before the run began"));
+                }
+                () = &mut patience, if !has_spoken => {
+                    has_spoken = true;
+                    note("still preparing: a command in the text is running");
+                }
+            }
+        }
+    })
 }
 
 /// Whoever looks at the run next must not take it for a crashed one.
@@ -285,6 +329,13 @@ fn plan_lines(spec: &Spec) -> Vec<String> {
     lines.extend(spec.limits.run_ms.map(|ms| format!("timeout     {}", words::span(ms))));
     if !spec.driver.args.is_empty() {
         lines.push(format!("arguments   {}", plain_line(&spec.driver.args.join(" "))));
+    }
+    if let Some(only) = &spec.permissions.only {
+        lines.push(format!("tools       {}", plain_line(&only.join(", "))));
+    }
+    if let Some(system) = &spec.node.system {
+        lines.push("system prompt".to_owned());
+        lines.extend(plain(system).lines().map(|line| format!("  {line}")));
     }
     lines.push("prompt".to_owned());
     lines.extend(plain(spec.node.prompt()).lines().map(|line| format!("  {line}")));

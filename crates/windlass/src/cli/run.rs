@@ -74,15 +74,17 @@ impl Args {
     }
 }
 
-/// A word that stays one when it is split from others.
+/// A word that stays one, and the same, when it is split from others.
 fn quoted(word: &str) -> String {
-    let quote = ['"', '\''].into_iter().find(|quote| !word.contains(*quote));
-    match quote {
-        Some(quote) if word.is_empty() || word.contains(char::is_whitespace) => {
-            format!("{quote}{word}{quote}")
-        }
-        _ => word.to_owned(),
+    let is_special = |c: char| matches!(c, '"' | '\\');
+    let is_split = word.is_empty() || word.contains(char::is_whitespace) || word.matches('\'').count() > 1;
+    if !is_split && !word.contains(is_special) {
+        return word.to_owned();
     }
+    if word.contains(is_special) && !word.contains('\'') {
+        return format!("'{word}'");
+    }
+    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Runs it.

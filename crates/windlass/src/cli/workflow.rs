@@ -1,9 +1,12 @@
 //! `windlass workflow`: which workflows there are, what one says, what is wrong with it.
 
+mod begin;
+mod draw;
+
 use std::path::PathBuf;
 
 use serde_json::json;
-use windlass_runtime::catalog::{Diagnostic, WorkflowEntry, catalog, check_workflow};
+use windlass_runtime::catalog::{Catalog, Diagnostic, Shelf, WorkflowEntry, catalog, check_workflow};
 
 use super::feed::{envelope, words};
 use super::here::{Here, print};
@@ -19,9 +22,12 @@ Examples:
   windlass workflow list --plugin ./e2e
   windlass workflow show e2e --plugin ./e2e
   windlass workflow check                        everything that is found
-  windlass workflow check ./e2e/workflow.json    one file";
+  windlass workflow check ./e2e/workflow.json    one file
+  windlass workflow new release                  a commented document to begin with
+  windlass workflow graph release --format svg > release.svg
+  windlass workflow schema > workflow.schema.json";
 
-/// List, show and check workflows
+/// List, show, check, draw and begin workflows
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -54,6 +60,35 @@ enum What {
         #[command(flatten)]
         of: Of,
     },
+    /// A document as a picture
+    Graph {
+        /// The workflow
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        /// How it is drawn
+        #[arg(long, value_enum, default_value = "mermaid")]
+        format: draw::Format,
+
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Write a commented document to begin with
+    New {
+        /// What it is called
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        /// For all projects: beside the user's own workflows
+        #[arg(long)]
+        user: bool,
+
+        /// Print JSON, one object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// The JSON Schema of documents, for editors
+    Schema,
 }
 
 /// What is looked at, and how it is shown.
@@ -75,6 +110,12 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         What::List { of } => list(&here, &of),
         What::Show { name, of } => show(&here, &name, &of),
         What::Check { name, of } => check(&here, name.as_deref(), &of),
+        What::Graph { name, format, of } => draw::perform(&here, &name, format, &of),
+        What::New { name, user, json } => {
+            let shelf = if user { Shelf::User } else { Shelf::Project };
+            begin::new(&here, &name, shelf, json)
+        }
+        What::Schema => begin::schema(),
     }
 }
 
@@ -97,6 +138,7 @@ fn object(entry: &WorkflowEntry) -> String {
         "path": entry.path,
         "mode": entry.mode,
         "max_iterations": entry.max_iterations,
+        "worst": entry.worst,
         "required_plugins": entry.required,
     });
     envelope("workflow", words::now(), None, data)
@@ -113,15 +155,20 @@ fn row(entry: &WorkflowEntry, all: &[WorkflowEntry]) -> String {
 fn show(here: &Here, name: &str, of: &Of) -> Result<Exit, Report> {
     let found = catalog(&here.home, &here.cwd, &of.plugins)?;
     tell(&found.problems);
-    let Some(entry) = found.workflows.iter().find(|entry| entry.name == name) else {
-        let names: Vec<String> = found.workflows.iter().map(|entry| plain_line(&entry.name)).collect();
-        let report = Report::new(Exit::Configuration, format!("no workflow `{name}`"));
-        return Err(report.hint(format!("there are: {}", names.join(", "))));
-    };
+    let entry = find(&found, name)?;
     if of.json {
         return print(&[object(entry)]);
     }
     print(&describe(entry))
+}
+
+/// The one of this name, or which there are.
+fn find<'a>(found: &'a Catalog, name: &str) -> Result<&'a WorkflowEntry, Report> {
+    found.workflows.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let names: Vec<String> = found.workflows.iter().map(|entry| plain_line(&entry.name)).collect();
+        let report = Report::new(Exit::Configuration, format!("no workflow `{name}`"));
+        report.hint(format!("there are: {}", names.join(", ")))
+    })
 }
 
 fn describe(entry: &WorkflowEntry) -> Vec<String> {
@@ -131,7 +178,10 @@ fn describe(entry: &WorkflowEntry) -> Vec<String> {
     lines.extend(entry.description.iter().map(|text| format!("about       {}", plain_line(text))));
     lines.push(format!("source      {}", plain_line(&entry.source)));
     lines.push(format!("mode        {}", plain_line(&entry.mode)));
-    lines.push(format!("iterations  {most}"));
+    match &entry.worst {
+        Some(worst) => lines.push(format!("turns       {}", plain_line(worst))),
+        None => lines.push(format!("iterations  {most}")),
+    }
     if !entry.required.is_empty() {
         lines.push(format!("needs       {}", plain_line(&entry.required.join(", "))));
     }

@@ -8,7 +8,7 @@ use windlass_testkit::{Model, Request, require_claude, say};
 use crate::stage::Stage;
 
 /// What some shell or template would like to put something else in place of. Claude Code itself reads
-/// a file that a message mentions as `@file`, and runs a command that one begins with: those are its own.
+/// a file that a message mentions as `@file`: that is its own.
 const HOSTILE: &str = "$1 $0 $ARGUMENTS {{args}} ${HOME} `id` !`id` $(id) \"double\" 'single' \\n \\\n\
     second\tline\r\n  $2 /compact <x>&amp; \u{1F9F6} %s {input}";
 
@@ -77,4 +77,15 @@ fn whatever_stands_in_the_arguments_arrives_byte_for_byte() {
     let agent = format!("{head}You tell.\n");
     let request = asked(&claude, ".claude/agents/tell.md", &agent, ["--agent", "tell"], HOSTILE);
     assert_says(&request, HOSTILE);
+}
+
+#[test]
+fn a_text_that_begins_with_a_slash_is_no_command_of_claude_code() {
+    let claude = require_claude!();
+    let text = "---\ndescription: Says it\n---\n$ARGUMENTS";
+    let request = asked(&claude, ".claude/commands/tell.md", text, ["--command", "tell"], "/cost of it");
+    assert_says(&request, "/cost of it");
+    let agent = "---\ndescription: Tells\n---\nYou tell.\n";
+    let request = asked(&claude, ".claude/agents/tell.md", agent, ["--agent", "tell"], "/tell x");
+    assert_says(&request, "/tell x");
 }

@@ -189,7 +189,7 @@ fn commands_are_found_where_their_format_has_them() {
 #[test]
 fn arguments_in_a_command_are_words_and_never_a_command() {
     let hostile = "; rm -rf / $(reboot) `halt` 'x' \"";
-    let words = r#"';' 'rm' '-rf' '/' '$(reboot)' '`halt`' 'x' '"#;
+    let words = r#"';' 'rm' '-rf' '/' '$(reboot)' '`halt`' 'x' '""#;
     let whole = r#"'; rm -rf / $(reboot) `halt` '\''x'\'' "'"#;
     let rows = [
         ("git diff $ARGUMENTS", format!("git diff {words}'")),

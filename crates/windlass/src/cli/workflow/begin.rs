@@ -1,0 +1,28 @@
+//! `windlass workflow new` and `windlass workflow schema`: a first document, and what editors
+//! need to complete one.
+
+use serde_json::json;
+use windlass_runtime::catalog::{Shelf, begin_document, document_schema};
+
+use super::super::feed::{envelope, words};
+use super::super::here::{Here, print};
+use super::super::plain::plain_line;
+use super::super::report::{Report, note};
+use crate::exit::Exit;
+
+/// Writes a commented document, never over another.
+pub(super) fn new(here: &Here, name: &str, shelf: Shelf, json: bool) -> Result<Exit, Report> {
+    let path = begin_document(&here.home, &here.cwd, name, shelf)?;
+    if json {
+        return print(&[envelope("workflow.new", words::now(), None, json!({ "path": path }))]);
+    }
+    note(&format!(
+        "`windlass workflow check {name}` checks it, `windlass run --workflow {name} INPUT` runs it"
+    ));
+    print(&[plain_line(&path.display().to_string())])
+}
+
+/// Prints the JSON Schema.
+pub(super) fn schema() -> Result<Exit, Report> {
+    print(&document_schema().lines().map(str::to_owned).collect::<Vec<_>>())
+}
