@@ -2,6 +2,7 @@
 //!
 //! - [`diagnostic`]: what is wrong in a text, where, and what to do about it.
 //! - [`workflow`]: `workflow.json` of a plugin, and its prompt template.
+//! - [`workflow::document`]: workflows as people write them, in YAML or JSON; every mistake at once.
 //! - [`plugin`]: `.claude-plugin/plugin.json` and the names of MCP servers.
 //! - [`tracker`]: the Markdown file of a loop, and the marks an agent leaves in it.
 //! - [`loop_state`]: the state file of the ralph-loop plugin.
@@ -23,3 +24,4 @@ pub mod tasks;
 pub mod tracker;
 mod words;
 pub mod workflow;
+mod yaml;

@@ -1,50 +1,10 @@
 //! Files as people really write them: what is made of each, and exactly what is said about it.
 
-use windlass_core::entity::{Entity, Kind, Level, Provider};
-use windlass_forms::entity::{Origin, Read, parse};
+mod common;
 
-fn origin(kind: Kind) -> Origin<'static> {
-    Origin {
-        provider: Provider::Claude,
-        kind: Some(kind),
-        level: Level::Project,
-        distance: 0,
-        path: ".claude/x.md",
-        name: "x",
-        plugin: None,
-    }
-}
-
-fn skill(text: &str) -> Read {
-    parse(&origin(Kind::Skill), text)
-}
-
-/// A skill with this line in its frontmatter.
-fn line(line: &str) -> Read {
-    skill(&format!("---\n{line}\n---\nDo it.\n"))
-}
-
-fn said(read: &Read) -> String {
-    read.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-}
-
-fn only(read: &Read) -> &Entity {
-    let [entity] = read.entities.as_slice() else { unreachable!("not one entity: {}", said(read)) };
-    entity
-}
-
-/// An entity that is used without a complaint.
-fn clean(read: &Read) -> &Entity {
-    assert_eq!(said(read), "");
-    only(read)
-}
-
-/// What is said of a text that is not used.
-fn refused(read: &Read) -> String {
-    assert_eq!(read.entities, [], "{}", said(read));
-    assert!(read.diagnostics.iter().any(|diagnostic| diagnostic.is_error()));
-    said(read)
-}
+use common::{clean, line, only, origin, refused, said, skill};
+use windlass_core::entity::Kind;
+use windlass_forms::entity::parse;
 
 #[test]
 fn a_colon_in_a_description_is_read_as_it_was_meant() {

@@ -69,7 +69,7 @@ pub(crate) enum Body {
     /// The built-in loop.
     Builtin,
     /// A `workflow.json`.
-    File(WorkflowFile),
+    File(Box<WorkflowFile>),
     /// A document.
     Document(Box<Document>),
 }
@@ -329,7 +329,7 @@ fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
         max_iterations: looping.map_or(1, |part| part.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS)),
         required: file.plugins.iter().map(|plugin| plugin.name.clone()).collect(),
         worst: None,
-        body: Body::File(file),
+        body: Body::File(Box::new(file)),
         from_plugin,
     });
 }

@@ -89,6 +89,18 @@ pub enum TemplateError {
 }
 
 impl TemplateError {
+    /// What is wrong, for whoever shows the place.
+    pub fn what(&self) -> String {
+        match self {
+            TemplateError::Syntax { what, .. }
+            | TemplateError::Undefined { what, .. }
+            | TemplateError::Failed { what, .. } => what.clone(),
+            TemplateError::TooLong { .. }
+            | TemplateError::TooMuchText { .. }
+            | TemplateError::TooMuchWork => self.to_string(),
+        }
+    }
+
     /// Where it went wrong.
     pub fn at(&self) -> Option<At> {
         match self {

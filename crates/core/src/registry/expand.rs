@@ -4,7 +4,8 @@
 //! Running the commands and reading the files that a text asks for is the runtime's.
 //!
 //! `$ARGUMENTS` is the arguments as they were given, `$1` (Claude: `$0`) a word of them; Gemini
-//! writes `{{args}}`. A backslash or another `$` before a mark protects it, and both stay. A longer
+//! writes `{{args}}`. A backslash or another `$` before a mark protects it, and both stay (Claude: the
+//! backslash goes; and a place without an argument stays). A longer
 //! word (`$ARGUMENTSX`, `$HOME`) and a price (`$1.50`, `$100`) are just text. Where a text has no
 //! place for arguments they follow at its end.
 

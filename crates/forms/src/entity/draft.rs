@@ -9,10 +9,11 @@ use windlass_core::entity::{Entity, Kind, Model, Source, Tool};
 
 use super::read::Origin;
 use super::tools::{Limit, harmless};
-use super::{name, scalar, sentence, tools};
+use super::{name, sentence, tools};
 use crate::findings::Findings;
 use crate::json::{Member, Node, Value, kind};
 use crate::words::quoted;
+use crate::yaml::to_json;
 
 /// What a key of a format means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,10 +135,10 @@ impl Draft<'_> {
                 Some(slot) => slot.replace(member).map(|before| before.key),
                 None if extra.contains_key(&member.key) => {
                     let key = member.key.clone();
-                    extra.insert(member.key, scalar::to_json(member.node));
+                    extra.insert(member.key, to_json(member.node));
                     Some(key)
                 }
-                None => extra.insert(member.key, scalar::to_json(member.node)).map(|_| String::new()),
+                None => extra.insert(member.key, to_json(member.node)).map(|_| String::new()),
             };
             if let Some(before) = twice {
                 let message =
@@ -267,7 +268,7 @@ impl Draft<'_> {
         };
         let is_list = matches!(member.node.value, Value::List(_));
         if is_list {
-            extra.insert(member.key, scalar::to_json(member.node));
+            extra.insert(member.key, to_json(member.node));
         }
         let text = text?;
         let text = text.trim();
@@ -338,7 +339,7 @@ fn tools(
 ) -> Option<Vec<Tool>> {
     let permitted = permissions.and_then(|member| {
         let permitted = tools::permitted(&member.node);
-        extra.insert(member.key, scalar::to_json(member.node));
+        extra.insert(member.key, to_json(member.node));
         permitted
     });
     let Some(member) = tools else { return permitted };
@@ -346,7 +347,7 @@ fn tools(
         Limit::Open | Limit::Unclear => permitted,
         Limit::Only(tools) => Some(tools),
         Limit::Switches(tools) => {
-            extra.insert(member.key, scalar::to_json(member.node));
+            extra.insert(member.key, to_json(member.node));
             tools.or(permitted)
         }
     }

@@ -25,7 +25,6 @@ mod name;
 mod opencode;
 mod print;
 mod read;
-mod scalar;
 mod sentence;
 mod shared;
 mod subset;

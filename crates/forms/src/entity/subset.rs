@@ -5,8 +5,8 @@
 //! whole reader takes over: this one may decline anything, and what it does read is the very same
 //! tree, positions included (a property test holds the two against each other).
 
-use super::scalar;
 use crate::json::{Member, Node, Value};
+use crate::yaml;
 
 /// Longer texts are rare, and are left to the reader that counts what they mean.
 const LONGEST: usize = 8 * 1024;
@@ -237,7 +237,7 @@ fn words(written: &str, at: usize) -> Option<Vec<Node>> {
         if !is_word || !word.bytes().all(|b| is_key_byte(b) || b == b'.') {
             return None;
         }
-        items.push(Node { at, value: scalar::plain(word.to_owned()) });
+        items.push(Node { at, value: yaml::plain(word.to_owned()) });
         at += word.len() + 2;
     }
     Some(items)
@@ -247,7 +247,7 @@ fn plain(written: &str) -> Option<Value> {
     let first = written.chars().next()?;
     let is_safe = first.is_alphanumeric() || matches!(first, '.' | '/' | '_' | '(' | '<' | '$' | '~' | '+');
     let ends = written.contains(": ") || written.contains(" #") || written.ends_with(':');
-    (is_safe && !ends).then(|| scalar::plain(written.to_owned()))
+    (is_safe && !ends).then(|| yaml::plain(written.to_owned()))
 }
 
 #[cfg(test)]

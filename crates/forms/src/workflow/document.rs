@@ -3,7 +3,7 @@
 //! [`read`] finds every mistake of form in one pass, each with its place; [`read_for_check`] also
 //! gives the graph of a document whose mistakes leave it known, so that `core`'s checks find the
 //! others at the same time, and [`Document::report`] puts both together. [`print()`] writes a graph that
-//! no person wrote, [`schema`] is for editors, [`starter`] for a first document.
+//! no person wrote, [`schema`] is for editors, [`starter()`] for a first document.
 //!
 //! Templates and conditions are kept as they stand: what they mean is `core::graph`'s.
 
@@ -14,7 +14,6 @@ mod inner;
 mod keys;
 mod places;
 mod print;
-mod scalar;
 mod slip;
 mod starter;
 mod step;

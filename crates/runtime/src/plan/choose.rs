@@ -68,7 +68,7 @@ pub(super) fn choose(
         let entry = select(catalog, &request.want)?;
         let file = match &entry.body {
             Body::Document(read) => return document::choose(home, cwd, request, resolved, catalog, read),
-            Body::File(file) => file.clone(),
+            Body::File(file) => (**file).clone(),
             Body::Builtin => builtin(),
         };
         no_inputs(request, &file.name)?;

@@ -116,13 +116,13 @@ fn checks(outline: &Outline<'_>, node: &Node<'_>, names: &[String], known: &Know
         let finding = Finding::warning(None, "check", "there are no checks, so this one is always green");
         found.node(node, finding.hint("name some under `checks`"));
     }
-    for name in names {
+    for (index, name) in names.iter().enumerate() {
         if all().any(|known| known == name) {
             continue;
         }
         let finding = Finding::error(None, "check", format!("there is no check {}", shown(name)));
         let hint =
             found.guess(|| did_you_mean(name, all())).unwrap_or_else(|| "name it under `checks`".to_owned());
-        found.node(node, finding.key(Some(name.clone())).hint(hint));
+        found.node(node, finding.item(index).hint(hint));
     }
 }

@@ -24,7 +24,8 @@ pub struct Finding {
     pub node: Option<NodeId>,
     /// The key of the document it is about: `prompt`, `loop.until`.
     pub field: &'static str,
-    /// The entry below that key: an input, a key of `with`, a branch.
+    /// The entry below that key: an input, a key of `with`, a branch, an item of a list by its
+    /// number from 0.
     pub key: Option<String>,
     /// The place inside the text of that field.
     pub at: Option<At>,
@@ -69,6 +70,12 @@ impl Finding {
     #[must_use]
     pub fn key(self, key: Option<String>) -> Finding {
         Finding { key, ..self }
+    }
+
+    /// The item of the list below its key, from 0.
+    #[must_use]
+    pub fn item(self, index: usize) -> Finding {
+        self.key(Some(index.to_string()))
     }
 
     /// The place inside the text.

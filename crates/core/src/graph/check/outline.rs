@@ -185,9 +185,14 @@ fn texts_of(act: &Act) -> Vec<Text> {
         },
         Act::Shell { command, .. } => vec![template("shell", command)],
         Act::If { condition, .. } => vec![Text::condition("if", condition, Moment::Begin)],
-        Act::Loop { until, .. } => {
-            until.iter().map(|until| Text::condition("loop.until", until, Moment::RoundOver)).collect()
-        }
+        Act::Loop { until, .. } => until
+            .iter()
+            .enumerate()
+            .map(|(index, until)| Text {
+                key: Some(index.to_string()),
+                ..Text::condition("loop.until", until, Moment::RoundOver)
+            })
+            .collect(),
         Act::TaskLoop { path, until, select, .. } => {
             let path = path.iter().map(|path| template("task_loop.path", path));
             let round = |field, condition| Text::condition(field, condition, Moment::Round);

@@ -42,10 +42,13 @@ fn act(outline: &Outline<'_>, node: &Node<'_>, found: &mut Found) {
                 );
             }
         }
-        Act::Loop { until, .. } => until.iter().filter_map(constant).for_each(|holds| {
-            let text = if holds { "always holds: there is one round" } else { "never holds" };
-            found.warning(node, "loop.until", text);
-        }),
+        Act::Loop { until, .. } => {
+            for (index, until) in until.iter().enumerate() {
+                let Some(holds) = constant(until) else { continue };
+                let text = if holds { "always holds: there is one round" } else { "never holds" };
+                found.node(node, Finding::warning(None, "loop.until", text).item(index));
+            }
+        }
         Act::TaskLoop { until, select, .. } => {
             decided(node, "task_loop.until", until.as_ref(), found);
             decided(node, "task_loop.select", select.as_ref(), found);

@@ -83,7 +83,7 @@ fn what_is_about_the_whole_comes_first_and_then_node_by_node() {
             "warning: input `area` is never used → inputs[area]",
             "error: `nobody` is undefined → first.prompt (there are input, inputs, outputs, run, task, iteration, feedback)",
             "error: `later` comes later → first.prompt",
-            "error: unexpected `}` (line 1, column 10) → later.prompt",
+            "error: unexpected `}` → later.prompt",
         ]
     );
 }

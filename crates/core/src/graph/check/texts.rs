@@ -20,7 +20,7 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
             match &text.names {
                 Ok(names) => look_at(outline, node, text, names, found),
                 Err(error) => {
-                    let finding = Finding::error(None, text.field, error.to_string()).at(error.at());
+                    let finding = Finding::error(None, text.field, error.what()).at(error.at());
                     found.node(node, finding.key(text.key.clone()));
                 }
             }

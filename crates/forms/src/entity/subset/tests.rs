@@ -1,3 +1,5 @@
+//! What is read here and what is declined, and that the whole reader says the very same.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -10,11 +10,11 @@ use windlass_core::looping::MarkerMatch;
 
 use super::form::{Form, Map, join};
 use super::keys::{CRITERIA_LOOP, LAND, LOOP, PARALLEL, PULL_REQUEST, REVIEW, TASK_LOOP, TURNS, WAIT};
-use super::scalar;
 use super::step::{Said, steps};
 use crate::json::{Node, Value};
 use crate::settings::words::MODES;
 use crate::words::{Words, quoted};
+use crate::yaml::to_json;
 
 /// Turns of a session that has several, where nothing is said.
 const TURNS_MAX: u32 = 15;
@@ -99,7 +99,7 @@ fn session(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
     let turns = form.take(map, "turns", turns);
     let schema = form.take(map, "schema", |form, path, node| {
         form.any_map(path, node)?;
-        Some(scalar::to_json(node))
+        Some(to_json(node.clone()))
     });
     // Whether there is a value decides what other nodes may ask for.
     form.is_lost |= schema.is_none() && map.get("schema").is_some();

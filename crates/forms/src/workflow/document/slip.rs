@@ -38,6 +38,14 @@ pub(super) fn unquoted(at: usize) -> Broken {
     Broken { at, message, hint: Some("write \"{{ … }}\", or put it on lines of its own below `|`") }
 }
 
+/// A value with a tag nobody knows, whose `!` stands before this byte.
+pub(super) fn tagged(text: &str, at: usize) -> Broken {
+    let before = text.get(..at).unwrap_or_default();
+    let at = before.rfind('!').unwrap_or(at);
+    let message = "a value that begins with `!` must be in quotes".to_owned();
+    Broken { at, message, hint: Some("or write `not` instead of `!`") }
+}
+
 /// Why the scanner stopped at a byte.
 pub(super) fn explain(text: &str, at: usize, info: &str) -> Broken {
     let (start, line) = line_of(text, at);

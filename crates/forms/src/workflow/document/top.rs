@@ -6,11 +6,11 @@ use windlass_core::graph::workflow::{Input, InputKind, Workflow};
 
 use super::form::{Form, Map, join};
 use super::keys::{INPUT, SETTINGS, TOP};
-use super::scalar;
 use super::step::{budget, settings, steps};
 use crate::json::{Member, Node, Value};
 use crate::words::{Words, is_label, quoted};
 use crate::workflow::parse_plugin_ref;
+use crate::yaml::to_json;
 
 pub(super) const INPUT_KINDS: Words<InputKind> = Words(&[
     ("text", InputKind::Text),
@@ -117,7 +117,7 @@ fn input(form: &mut Form<'_>, path: &str, member: &Member) -> Option<Input> {
         description: form.take(&map, "description", Form::text),
         kind: kind.unwrap_or(InputKind::Text),
         required: form.take(&map, "required", Form::flag).unwrap_or_default(),
-        default: map.get("default").map(|member| scalar::to_json(&member.node)),
+        default: map.get("default").map(|member| to_json(member.node.clone())),
         choices: Vec::new(),
     };
     if kind.is_some() || map.get("type").is_none() {
@@ -152,7 +152,7 @@ fn choices(form: &mut Form<'_>, path: &str, node: &Node, kind: InputKind) -> Opt
     let mut choices = Vec::new();
     for (index, item) in form.list(path, "a list", node)?.iter().enumerate() {
         if fits(form, &format!("{path}[{index}]"), item, kind) {
-            choices.push(scalar::to_json(item));
+            choices.push(to_json(item.clone()));
         }
     }
     Some(choices)
@@ -175,7 +175,7 @@ fn default(form: &mut Form<'_>, map: &Map<'_>, path: &str, input: &Input) {
 
 /// Whether a value is what its input is.
 fn fits(form: &mut Form<'_>, path: &str, node: &Node, kind: InputKind) -> bool {
-    if kind.admits(&scalar::to_json(node)) {
+    if kind.admits(&to_json(node.clone())) {
         return true;
     }
     let wanted = match kind {

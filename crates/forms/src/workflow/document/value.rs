@@ -7,10 +7,10 @@ use std::time::Duration;
 use windlass_core::graph::workflow::{Expression, Template};
 
 use super::form::Form;
-use super::scalar;
 use crate::json::{Node, Value};
 use crate::settings::{DurationError, parse_duration};
 use crate::words::{Words, quoted};
+use crate::yaml;
 
 /// No count of a workflow is ever larger.
 const MOST: u64 = 1_000_000;
@@ -112,7 +112,7 @@ impl Form<'_> {
             self.wrong_with(path, "a whole number", node, hint);
             return None;
         };
-        let message = match scalar::whole(written) {
+        let message = match yaml::whole(written) {
             Some(count) if count <= most => return Some(count),
             _ if written.starts_with('-') => format!("must not be negative, found {}", quoted(written)),
             None if written.contains(['.', 'e', 'E']) => {

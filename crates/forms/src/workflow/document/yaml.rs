@@ -1,8 +1,8 @@
 //! Writes YAML that a person would have written: plain words where they are plain, blocks where
 //! there are lines, quotes elsewhere.
 
-use super::scalar;
 use crate::json::Value;
+use crate::yaml::plain;
 
 /// Something to be written.
 pub(super) enum Out {
@@ -121,7 +121,7 @@ fn scalar(text: &mut String, words: &str, indent: usize) {
 fn is_plain(words: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || " _-./()|+=<>$;~^\\".contains(c);
     let starts_well = words.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.' || c == '/');
-    let is_text = matches!(scalar::plain(words.to_owned()), Value::Text(_));
+    let is_text = matches!(plain(words.to_owned()), Value::Text(_));
     starts_well && is_text && !words.ends_with(' ') && words.chars().all(|c| c.is_ascii() && is_word(c))
 }
 

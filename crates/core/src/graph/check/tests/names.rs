@@ -129,8 +129,9 @@ fn the_driver_of_a_block_holds_in_it() {
 
 #[test]
 fn checks_are_those_of_the_settings_and_of_the_workflow() {
-    let builder = work().check("e2e", "./e2e").then(check(["test", "e2e"])).then(check(["tset"]).id("c"));
-    assert_eq!(said(builder), ["error: there is no check `tset` → c.check[tset] (did you mean `test`?)"]);
+    let builder =
+        work().check("e2e", "./e2e").then(check(["test", "e2e"])).then(check(["test", "tset"]).id("c"));
+    assert_eq!(said(builder), ["error: there is no check `tset` → c.check[1] (did you mean `test`?)"]);
     let registry = registry();
     let none = Known::new(&registry);
     assert_eq!(

@@ -84,7 +84,7 @@ fn a_loop_sees_its_round_and_not_itself() {
         work().loop_(Rounds::until(until).max(3), |round| round.then(prompt("x").id("a"))).id("l")
     };
     assert_eq!(said(builder("outputs.a.failed")), nothing());
-    assert_eq!(said(builder("outputs.l.failed")), ["error: `l` is not over yet → l.loop.until"]);
+    assert_eq!(said(builder("outputs.l.failed")), ["error: `l` is not over yet → l.loop.until[0]"]);
     assert_eq!(
         said(Builder::new("w").start(use_of("use"))),
         ["error: `use` uses its own output → use.prompt"]
@@ -105,8 +105,8 @@ fn conditions_that_decide_nothing_are_said() {
             "warning: `when` always holds → b.when",
             "warning: the condition never holds → if.if",
             "warning: is never reached: `then` of an `if` that never holds → c.prompt",
-            "warning: always holds: there is one round → loop.loop.until",
-            "warning: never holds → loop.loop.until",
+            "warning: always holds: there is one round → loop.loop.until[0]",
+            "warning: never holds → loop.loop.until[1]",
         ]
     );
 }

@@ -5,7 +5,15 @@ use serde_json::{Map, Number};
 use crate::json::{Node, Value};
 
 /// What an unquoted text means. Infinity and not-a-number stay text: JSON has no such numbers.
-pub(super) fn plain(text: String) -> Value {
+pub(crate) fn plain(text: String) -> Value {
+    // Most values are words and sentences, which the first byte tells.
+    let may_be_more = matches!(
+        text.bytes().next(),
+        None | Some(b'0'..=b'9' | b'+' | b'-' | b'.' | b'~' | b'n' | b'N' | b't' | b'T' | b'f' | b'F')
+    );
+    if !may_be_more {
+        return Value::Text(text);
+    }
     match text.as_str() {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Boolean(true),
@@ -16,7 +24,6 @@ pub(super) fn plain(text: String) -> Value {
 }
 
 fn is_number(text: &str) -> bool {
-    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     if let Some(digits) = text.strip_prefix("0x") {
         return !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
     }
@@ -24,15 +31,23 @@ fn is_number(text: &str) -> bool {
         return !digits.is_empty() && digits.bytes().all(|b| matches!(b, b'0'..=b'7'));
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-    let is_empty = exponent.is_empty() || whole.is_empty() && fraction.is_empty();
-    !is_empty && is_digits(whole) && is_digits(fraction) && is_digits(exponent)
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let has_digits = !(whole.is_empty() && fraction.is_empty());
+    has_digits && is_digits(whole) && is_digits(fraction) && exponent.is_none_or(is_exponent)
+}
+
+fn is_exponent(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// A whole number from zero, in any way YAML writes one.
-pub(super) fn whole(text: &str) -> Option<u64> {
+pub(crate) fn whole(text: &str) -> Option<u64> {
     if let Some(digits) = text.strip_prefix("0x") {
         return u64::from_str_radix(digits, 16).ok();
     }
@@ -42,16 +57,16 @@ pub(super) fn whole(text: &str) -> Option<u64> {
     text.parse().ok()
 }
 
-/// A value as JSON. Of a repeated key the last wins.
-pub(super) fn to_json(node: &Node) -> serde_json::Value {
-    match &node.value {
+/// A value as JSON. Of a repeated key the last wins, as it does everywhere here.
+pub(crate) fn to_json(node: Node) -> serde_json::Value {
+    match node.value {
         Value::Null => serde_json::Value::Null,
-        Value::Boolean(flag) => serde_json::Value::Bool(*flag),
-        Value::Number(text) => number(text).map_or_else(|| text.as_str().into(), Into::into),
-        Value::Text(text) => text.as_str().into(),
-        Value::List(items) => items.iter().map(to_json).collect(),
+        Value::Boolean(flag) => serde_json::Value::Bool(flag),
+        Value::Number(text) => number(&text).map_or(serde_json::Value::String(text), Into::into),
+        Value::Text(text) => serde_json::Value::String(text),
+        Value::List(items) => items.into_iter().map(to_json).collect(),
         Value::Object(members) => {
-            let pairs = members.iter().map(|member| (member.key.clone(), to_json(&member.node)));
+            let pairs = members.into_iter().map(|member| (member.key, to_json(member.node)));
             serde_json::Value::Object(pairs.collect::<Map<_, _>>())
         }
     }
@@ -81,18 +96,28 @@ mod tests {
         let number = |text: &str| Value::Number(text.to_owned());
         let text = |text: &str| Value::Text(text.to_owned());
         let rows = [
+            ("", Value::Null),
             ("~", Value::Null),
+            ("null", Value::Null),
             ("True", Value::Boolean(true)),
+            ("false", Value::Boolean(false)),
             ("yes", text("yes")),
-            ("no", text("no")),
+            ("off", text("off")),
+            ("0", number("0")),
             ("-12", number("-12")),
             ("0x1F", number("0x1F")),
+            ("0o17", number("0o17")),
+            ("1.10", number("1.10")),
             (".5", number(".5")),
             ("1e3", number("1e3")),
-            ("1e", text("1e")),
+            ("1.", number("1.")),
             ("-", text("-")),
+            (".", text(".")),
+            ("1e", text("1e")),
             ("1.2.3", text("1.2.3")),
+            ("2026-02-05", text("2026-02-05")),
             (".inf", text(".inf")),
+            ("nothing", text("nothing")),
             ("30m", text("30m")),
         ];
         for (written, meant) in rows {
@@ -102,10 +127,12 @@ mod tests {
 
     #[test]
     fn a_number_json_cannot_say_stays_as_it_was_written() {
-        let json = |text: &str| to_json(&Node { at: 0, value: Value::Number(text.to_owned()) });
+        let json = |text: &str| to_json(Node { at: 0, value: Value::Number(text.to_owned()) });
         assert_eq!(json("0x1F"), 31);
+        assert_eq!(json("007"), 7);
         assert_eq!(json("-7"), -7);
         assert_eq!(json("1.5"), 1.5);
+        assert_eq!(json("18446744073709551615"), u64::MAX);
         assert_eq!(json("18446744073709551616"), "18446744073709551616");
         assert_eq!(json("1e999"), "1e999");
     }

@@ -1,0 +1,51 @@
+//! A file of one entity, and what is made of it.
+
+use windlass_core::entity::{Entity, Kind, Level, Provider};
+use windlass_forms::entity::{Origin, Read, parse};
+
+/// A file of Claude Code's that is called `x`.
+pub(crate) fn origin(kind: Kind) -> Origin<'static> {
+    Origin {
+        provider: Provider::Claude,
+        kind: Some(kind),
+        level: Level::Project,
+        distance: 0,
+        path: ".claude/x.md",
+        name: "x",
+        plugin: None,
+    }
+}
+
+/// A skill that is this text.
+pub(crate) fn skill(text: &str) -> Read {
+    parse(&origin(Kind::Skill), text)
+}
+
+/// A skill with this line in its frontmatter.
+pub(crate) fn line(line: &str) -> Read {
+    skill(&format!("---\n{line}\n---\nDo it.\n"))
+}
+
+/// Everything that is said about a file.
+pub(crate) fn said(read: &Read) -> String {
+    read.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// The one entity of a file.
+pub(crate) fn only(read: &Read) -> &Entity {
+    let [entity] = read.entities.as_slice() else { unreachable!("not one entity: {}", said(read)) };
+    entity
+}
+
+/// An entity that is used without a complaint.
+pub(crate) fn clean(read: &Read) -> &Entity {
+    assert_eq!(said(read), "");
+    only(read)
+}
+
+/// What is said of a text that is not used.
+pub(crate) fn refused(read: &Read) -> String {
+    assert_eq!(read.entities, [], "{}", said(read));
+    assert!(read.diagnostics.iter().any(|diagnostic| diagnostic.is_error()));
+    said(read)
+}
