@@ -4,22 +4,20 @@
 //! child is read from the child's folder ([`crate::child`]). A short program has a deadline,
 //! bounded output, and is ended by terminate, grace, kill. Never a shell.
 
-use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+mod short;
+
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use windlass_core::launch::{Launch, files};
 
 use crate::files::{FileError, Mode, create_new, make_private_dir};
+pub use short::{Output, Short, ShortEnv, end_short, run_short};
 
 /// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -128,288 +126,13 @@ pub fn reap() {
     });
 }
 
-/// What a short program sees of the environment.
-#[derive(Debug, Clone, Copy)]
-pub enum ShortEnv<'a> {
-    /// These and nothing else.
-    Only(&'a [(&'a str, &'a str)]),
-    /// Ours without the variables that begin with one of `without`, and with these.
-    Inherit {
-        /// Beginnings of names.
-        without: &'a [&'a str],
-        /// Names and values set on top.
-        with: &'a [(&'a str, &'a str)],
-    },
-}
-
-/// A short program.
-#[derive(Debug, Clone, Copy)]
-pub struct Short<'a> {
-    /// The program, absolute or found on `PATH`.
-    pub program: &'a Path,
-    /// Its arguments.
-    pub args: &'a [&'a OsStr],
-    /// Where it works.
-    pub cwd: &'a Path,
-    /// Its environment.
-    pub env: ShortEnv<'a>,
-    /// How long it may take.
-    pub deadline: Duration,
-    /// How much of each output stream is kept.
-    pub max_output: usize,
-}
-
-/// What a short program said.
-#[derive(Debug)]
-pub struct Output {
-    /// Its exit code; none when a signal ended it.
-    pub code: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// Its standard output.
-    pub stdout: Vec<u8>,
-    /// Its standard error.
-    pub stderr: Vec<u8>,
-    /// There was more output than was kept.
-    pub truncated: bool,
-    /// It had to be ended at its deadline.
-    pub timed_out: bool,
-}
-
-impl Output {
-    /// Whether it ended by itself with exit code 0.
-    pub fn succeeded(&self) -> bool {
-        self.code == Some(0) && !self.timed_out
-    }
-}
-
-const GRACE: Duration = Duration::from_millis(500);
-
-/// Runs a short program to its end or its deadline.
-pub fn run_short(short: &Short<'_>) -> Result<Output, SpawnError> {
-    let failed = |source| SpawnError::Start { program: short.program.to_owned(), source };
-    let mut command = command(short.program);
-    command.args(short.args).current_dir(short.cwd).process_group(0);
-    apply_env(&mut command, short.env);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(failed)?;
-    let running = Running::note(&child);
-    let watched = watch_short(&mut child, short);
-    drop(running);
-    // Whatever happened above, nothing of its group is left and the child is reaped.
-    signal_group(&child, Signal::KILL);
-    let status = child.wait().map_err(failed)?;
-    watched.map(|seen| seen.into_output(status)).map_err(failed)
-}
-
-/// The short programs under way, by their process groups.
-static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
-
-/// This process is ending: what is still started is ended at once.
-static ENDING: AtomicBool = AtomicBool::new(false);
-
-/// Ends every short program under way and all of its group, and those that come: for a process that is itself told to
-/// end, and would leave them behind.
-pub fn end_short() {
-    ENDING.store(true, Ordering::SeqCst);
-    for group in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-}
-
-/// A short program under way. Noted until its end is seen, so that no other's id is taken for it.
-struct Running(Option<Pid>);
-
-impl Running {
-    fn note(child: &Child) -> Running {
-        let pid = pid_of(child);
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).extend(pid);
-        if ENDING.load(Ordering::SeqCst) {
-            signal_group(child, Signal::KILL);
-        }
-        Running(pid)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|pid| Some(*pid) != self.0);
-    }
-}
-
-fn apply_env(command: &mut Command, env: ShortEnv<'_>) {
-    match env {
-        ShortEnv::Only(pairs) => {
-            command.env_clear().envs(pairs.iter().copied());
-        }
-        ShortEnv::Inherit { without, with } => {
-            let dropped = |name: &OsString| {
-                name.to_str().is_some_and(|n| without.iter().any(|prefix| n.starts_with(prefix)))
-            };
-            for name in std::env::vars_os().map(|(name, _)| name).filter(dropped) {
-                command.env_remove(name);
-            }
-            command.envs(with.iter().copied());
-        }
-    }
-}
-
-#[derive(Default)]
-struct Seen {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    truncated: bool,
-    timed_out: bool,
-}
-
-impl Seen {
-    fn into_output(self, status: ExitStatus) -> Output {
-        Output {
-            code: status.code(),
-            signal: status.signal(),
-            stdout: self.stdout,
-            stderr: self.stderr,
-            truncated: self.truncated,
-            timed_out: self.timed_out,
-        }
-    }
-}
-
-/// Reads until the program has ended and its output is drained. A grandchild that keeps the
-/// pipes open does not keep us.
-fn watch_short(child: &mut Child, short: &Short<'_>) -> io::Result<Seen> {
-    let mut seen = Seen::default();
-    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-    let pid = pid_of(child).ok_or(io::ErrorKind::NotFound)?;
-    let ended = pidfd_open(pid, PidfdFlags::empty())?;
-    let mut until = Instant::now() + short.deadline;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let [has_ended, out_ready, err_ready] = wait_for(
-            [Some(ended.as_fd()), out.as_ref().map(AsFd::as_fd), err.as_ref().map(AsFd::as_fd)],
-            left,
-        )?;
-        if out_ready {
-            out = read_some(out, &mut seen.stdout, short.max_output, &mut seen.truncated)?;
-        }
-        if err_ready {
-            err = read_some(err, &mut seen.stderr, short.max_output, &mut seen.truncated)?;
-        }
-        if has_ended && !out_ready && !err_ready {
-            return Ok(seen);
-        }
-        if Instant::now() < until {
-            continue;
-        }
-        if seen.timed_out {
-            return Ok(seen);
-        }
-        seen.timed_out = true;
-        until = Instant::now() + GRACE;
-        signal_group(child, Signal::TERM);
-    }
-}
-
-/// Waits until one of these is ready or the time is over; says which are. A closed one is left
-/// out: the system would call it ready for ever.
-fn wait_for(fds: [Option<BorrowedFd<'_>>; 3], left: Duration) -> io::Result<[bool; 3]> {
-    let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
-    let timeout = Timespec { tv_sec: seconds, tv_nsec: left.subsec_nanos().into() };
-    let open = fds.iter().flatten();
-    let mut polled: Vec<PollFd<'_>> = open.map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-    match poll(&mut polled, Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
-        Err(e) => return Err(e.into()),
-    }
-    let mut ready = polled.iter().map(|fd| !fd.revents().is_empty());
-    Ok(fds.map(|fd| fd.is_some() && ready.next().unwrap_or_default()))
-}
-
-/// Reads once and keeps what fits. Gives the pipe back unless it is at its end.
-fn read_some<P: Read>(
-    pipe: Option<P>,
-    kept: &mut Vec<u8>,
-    max: usize,
-    truncated: &mut bool,
-) -> io::Result<Option<P>> {
-    let Some(mut pipe) = pipe else { return Ok(None) };
-    let mut buffer = [0_u8; 16 * 1024];
-    let count = pipe.read(&mut buffer)?;
-    let fits = count.min(max.saturating_sub(kept.len()));
-    kept.extend_from_slice(buffer.get(..fits).unwrap_or_default());
-    *truncated |= fits < count;
-    Ok((count > 0).then_some(pipe))
-}
-
-fn pid_of(child: &Child) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(child.id()).ok()?)
-}
-
-fn signal_group(child: &Child, signal: Signal) {
-    // Not reaped yet, so the id is still its own; a group already gone is what we want.
-    if let Some(pid) = pid_of(child) {
-        let _ = kill_process_group(pid, signal);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
-    fn sh<'a>(args: &'a [&'a OsStr], deadline: Duration, max_output: usize) -> Short<'a> {
-        Short {
-            program: Path::new("/bin/sh"),
-            args,
-            cwd: Path::new("/"),
-            env: ShortEnv::Only(&[("PATH", "/usr/bin:/bin")]),
-            deadline,
-            max_output,
-        }
-    }
-
-    fn run(script: &str, deadline: Duration, max: usize) -> Output {
-        run_short(&sh(&[OsStr::new("-c"), OsStr::new(script)], deadline, max)).unwrap()
-    }
-
     const LONG: Duration = Duration::from_secs(20);
-
-    #[test]
-    fn a_short_program_gives_both_streams_and_its_code() {
-        let output = run("echo out; echo err >&2; exit 3", LONG, 100);
-        assert_eq!((output.code, output.stdout, output.stderr), (Some(3), b"out\n".into(), b"err\n".into()));
-        assert!(!output.truncated);
-    }
-
-    #[test]
-    fn output_is_bounded_and_the_rest_drained() {
-        let output = run("head -c 1000000 /dev/zero; echo done >&2", LONG, 10);
-        assert_eq!((output.code, output.stdout.len(), output.truncated), (Some(0), 10, true));
-        assert_eq!(output.stderr, b"done\n");
-    }
-
-    #[test]
-    fn a_program_that_ignores_terminate_is_killed_at_its_deadline() {
-        let began = Instant::now();
-        let output = run("trap '' TERM; while :; do sleep 0.05; done", Duration::from_millis(100), 10);
-        assert!(output.timed_out && !output.succeeded());
-        assert!(began.elapsed() < Duration::from_secs(10));
-    }
-
-    #[test]
-    fn a_grandchild_that_keeps_the_pipe_does_not_keep_us() {
-        let began = Instant::now();
-        let output = run("sleep 300 & echo hi", LONG, 10);
-        assert_eq!(output.stdout, b"hi\n");
-        assert!(began.elapsed() < Duration::from_secs(10));
-    }
-
-    #[test]
-    fn a_missing_program_is_named() {
-        let mut short = sh(&[], LONG, 1);
-        short.program = Path::new("/no/such/program");
-        let error = run_short(&short).unwrap_err();
-        assert_eq!(error.to_string(), "could not start /no/such/program");
-    }
 
     #[test]
     fn a_host_gets_a_clean_environment_its_own_group_and_is_reaped() {
