@@ -52,6 +52,8 @@ pub enum Reason {
     Marker,
     /// The promise stood in the final message.
     Promise,
+    /// The signal stood in the final message.
+    Signal,
     /// The one turn was done.
     TurnDone,
     /// The agent wrote the blocked marker.
@@ -92,6 +94,7 @@ impl Reason {
         match self {
             Reason::Marker => "marker",
             Reason::Promise => "promise",
+            Reason::Signal => "signal",
             Reason::TurnDone => "turn_done",
             Reason::BlockedMarker => "blocked_marker",
             Reason::Stuck => "stuck",

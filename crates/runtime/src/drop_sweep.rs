@@ -99,6 +99,7 @@ impl Story {
             marker: Some("DONE".into()),
             marker_match: MarkerMatch::Line,
             promise: None,
+            signal: None,
             blocked_marker: None,
             max_iterations: 4,
             continue_message: "go on".into(),
@@ -216,7 +217,12 @@ impl Executor<'_> {
             Effect::Inspect { .. } => {
                 let complete = id.iteration >= self.story.done_on();
                 let tracker = TrackerSight::Read { complete, blocked: None };
-                let sight = Sight { tracker, promised: false, fingerprint: id.iteration.to_string() };
+                let sight = Sight {
+                    tracker,
+                    promised: false,
+                    signalled: false,
+                    fingerprint: id.iteration.to_string(),
+                };
                 Some(Event::Inspected { effect: id, sight })
             }
             Effect::RunChecks => {

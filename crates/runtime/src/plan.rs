@@ -80,6 +80,8 @@ pub struct Flags {
     pub mode: Option<Mode>,
     /// `--check`
     pub checks: Vec<String>,
+    /// `--until-signal`
+    pub until_signal: Option<String>,
     /// `--timeout`
     pub timeout_ms: Option<u64>,
     /// `--on-permission`

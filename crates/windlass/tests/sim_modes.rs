@@ -280,3 +280,40 @@ fn plugin_needs_the_plugin() {
     ran.assert_refused(3, &["ralph-loop", "--plugin"]);
     assert!(!place.repo().join(".claude").exists());
 }
+
+#[test]
+fn a_loop_without_a_tracker_ends_by_its_signal() {
+    let work = |words: &str| json!({"steps": [{"bash": "echo x >> log"}, say(words)]});
+    let place = Place::playing(json!([
+        work("Not COMPLETE yet."),
+        work("```\nCOMPLETE\n```\nThat would be it."),
+        work("All is done.\n\nCOMPLETE\n"),
+    ]));
+    let ran = place.go(&["loop", "tidy up", "--until-signal", "COMPLETE", "--json"]);
+    ran.assert_ended(0, "completed", "signal", 3);
+    assert!(!place.repo().join(".windlass").exists(), "it needs no file");
+    let prompts = place.prompts();
+    assert!(
+        prompts[0].starts_with("tidy up\n\n---\n") && prompts[0].contains("\nCOMPLETE\n"),
+        "{}",
+        prompts[0]
+    );
+    assert!(prompts[1].starts_with("tidy up\n\nGo on with the task"), "{}", prompts[1]);
+}
+
+#[test]
+fn a_signal_does_not_hold_against_a_red_check_and_a_blocked_mark_ends_it() {
+    let place = Place::playing(
+        json!([{"steps": [say("COMPLETE")]}, {"steps": [{"bash": "touch ok"}, say("COMPLETE")]}]),
+    );
+    let flags = ["loop", "x", "--until-signal", "COMPLETE", "--check", "test -e ok", "--json"];
+    place.go(&flags).assert_ended(0, "completed", "signal", 2);
+    let place = Place::playing(json!([{"steps": [say("No key.\n<!-- WORKFLOW_BLOCKED: needs a key -->")]}]));
+    place.go(&["loop", "x", "--until-signal", "COMPLETE", "--json"]).assert_ended(
+        8,
+        "blocked",
+        "blocked_marker",
+        1,
+    );
+    assert_eq!(place.go(&["loop", "x", "--until-signal", " "]).code, 2);
+}

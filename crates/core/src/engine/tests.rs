@@ -23,6 +23,7 @@ fn rules(mode: Mode, max_iterations: u32) -> Rules {
         marker: Some("DONE".into()),
         marker_match: MarkerMatch::Line,
         promise: None,
+        signal: None,
         blocked_marker: None,
         max_iterations,
         continue_message: "go on".into(),
@@ -95,6 +96,7 @@ impl Story {
         let sight = Sight {
             tracker: TrackerSight::Read { complete, blocked: None },
             promised: false,
+            signalled: false,
             fingerprint: self.state.turns.to_string(),
         };
         let effect = self.open(Verb::Inspect);
@@ -427,7 +429,8 @@ fn plugin_mode_counts_the_stops_the_plugin_held() {
     }
     story.session_ends(SessionVerdict::Done);
     let effect = story.open(Verb::Inspect);
-    let sight = Sight { tracker: TrackerSight::None, promised: true, fingerprint: "x".into() };
+    let sight =
+        Sight { tracker: TrackerSight::None, promised: true, signalled: false, fingerprint: "x".into() };
     assert_eq!(story.tell(Event::Inspected { effect, sight }).ends(), (Status::Completed, Reason::Promise));
     assert_eq!(story.state.turns, 4);
 }
@@ -438,6 +441,7 @@ fn a_single_prompt_is_one_turn() {
     assert_eq!(story.plan().prompt, "hello");
     story.session_ends(SessionVerdict::Done);
     let effect = story.open(Verb::Inspect);
-    let sight = Sight { tracker: TrackerSight::None, promised: false, fingerprint: "x".into() };
+    let sight =
+        Sight { tracker: TrackerSight::None, promised: false, signalled: false, fingerprint: "x".into() };
     assert_eq!(story.tell(Event::Inspected { effect, sight }).ends(), (Status::Completed, Reason::TurnDone));
 }

@@ -14,6 +14,8 @@ pub const DEFAULT_TRACKER: &str = "# Loop Progress\n\n_In progress_";
 /// What a turn after the first is told when a workflow says nothing else.
 pub const DEFAULT_CONTINUE: &str =
     "Continue the task. Read the tracker at {tracker_path} for what is done and what is next.";
+/// The same in a loop without a tracker.
+pub const DEFAULT_GO_ON: &str = "Go on with the task: look at what is already done, then do what is left.";
 /// Turns in total, when a workflow says nothing else.
 pub const DEFAULT_MAX_ITERATIONS: u32 = 15;
 /// Turns without a change after which an agent counts as stuck.
@@ -78,6 +80,9 @@ pub struct Rules {
     pub marker_match: MarkerMatch,
     /// Text in `<promise>` tags of the final message that completes it.
     pub promise: Option<String>,
+    /// Text alone on a line of the final message that completes it, in a loop without a tracker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
     /// How the agent says that it is blocked, where a workflow changes it.
     #[serde(default)]
     pub blocked_marker: Option<String>,

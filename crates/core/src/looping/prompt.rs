@@ -38,6 +38,14 @@ fn continue_text(rules: &Rules) -> String {
 
 /// The few lines about the loop that stand in every turn's prompt.
 fn note(rules: &Rules) -> Option<String> {
+    if let Some(signal) = &rules.signal {
+        let blocked = rules.blocked_marker.as_deref().unwrap_or(BLOCKED_MARKER);
+        return Some(format!(
+            "---\nYou work in a loop: after this turn you are asked again, until you end a turn with a signal. Only when \
+             everything is done and verified, end your last message with this alone on a line:\n{signal}\n\
+             If you cannot go on without a person, end it instead with:\n{blocked}"
+        ));
+    }
     let path = rules.tracker_path.as_deref()?;
     let mut text = format!(
         "---\nYou work in a loop. Keep your progress in the tracker {path}: its body below the frontmatter is yours, \
@@ -70,6 +78,7 @@ mod tests {
             marker: Some("DONE".into()),
             marker_match: MarkerMatch::Line,
             promise: None,
+            signal: None,
             blocked_marker: None,
             max_iterations: 3,
             continue_message: DEFAULT_CONTINUE.into(),

@@ -16,6 +16,9 @@ pub struct Sight {
     /// The promise stood in the final message.
     #[serde(default)]
     pub promised: bool,
+    /// The signal stood in the final message.
+    #[serde(default)]
+    pub signalled: bool,
     /// A digest of everything that counts as progress: tracker body, HEAD, changed files.
     pub fingerprint: String,
 }
@@ -79,7 +82,7 @@ pub fn ends_before_checks(sight: &Sight) -> Option<Outcome> {
             Outcome::new(Status::Failed, Reason::MissingTracker)
                 .because(format!("the tracker cannot be read: {why}")),
         ),
-        TrackerSight::Read { complete: false, blocked: Some(reason) } if !sight.promised => {
+        TrackerSight::Read { complete: false, blocked: Some(reason) } if claim(sight).is_none() => {
             Some(blocked(reason))
         }
         TrackerSight::None | TrackerSight::Read { .. } => None,
@@ -91,7 +94,8 @@ pub fn claim(sight: &Sight) -> Option<Reason> {
     if matches!(sight.tracker, TrackerSight::Read { complete: true, .. }) {
         return Some(Reason::Marker);
     }
-    sight.promised.then_some(Reason::Promise)
+    let promised = sight.promised.then_some(Reason::Promise);
+    promised.or(sight.signalled.then_some(Reason::Signal))
 }
 
 /// Judges a finished turn: tracker → complete → blocked → checks → stuck → exhausted → next.
@@ -160,6 +164,7 @@ mod tests {
             marker: Some("DONE".into()),
             marker_match: Default::default(),
             promise: None,
+            signal: None,
             blocked_marker: None,
             max_iterations: 3,
             continue_message: DEFAULT_CONTINUE.into(),
@@ -173,6 +178,7 @@ mod tests {
         Sight {
             tracker: TrackerSight::Read { complete, blocked: blocked.map(str::to_owned) },
             promised: false,
+            signalled: false,
             fingerprint: "f".into(),
         }
     }
@@ -201,7 +207,12 @@ mod tests {
 
     #[test]
     fn a_missing_tracker_is_asked_first() {
-        let sight = Sight { tracker: TrackerSight::Missing, promised: true, fingerprint: String::new() };
+        let sight = Sight {
+            tracker: TrackerSight::Missing,
+            promised: true,
+            signalled: false,
+            fingerprint: String::new(),
+        };
         assert_eq!(end(judge(&rules(), 1, 0, &sight, &[])), (Status::Failed, Reason::MissingTracker));
     }
 

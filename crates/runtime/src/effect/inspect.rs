@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::error::chain;
 use windlass_core::event::Event;
 use windlass_core::id::EffectId;
-use windlass_core::looping::Rules;
 use windlass_core::looping::verdict::{Sight, TrackerSight};
+use windlass_core::looping::{MarkerMatch, Rules};
 use windlass_forms::tracker::{self, Markers};
 use windlass_peers::{files, git};
 
@@ -22,7 +22,22 @@ pub(super) fn inspect(ground: &Ground, effect: EffectId, last_message: Option<&s
         _ => false,
     };
     let tracker = rules.map_or(TrackerSight::None, read_tracker);
-    Event::Inspected { effect, sight: Sight { tracker, promised, fingerprint: fingerprint(ground) } }
+    let (tracker, signalled) = match rules.and_then(|rules| Some((rules, rules.signal.as_deref()?))) {
+        Some((rules, signal)) => read_message(rules, signal, last_message.unwrap_or_default()),
+        None => (tracker, false),
+    };
+    Event::Inspected {
+        effect,
+        sight: Sight { tracker, promised, signalled, fingerprint: fingerprint(ground) },
+    }
+}
+
+/// The last words in place of a tracker: whether the signal stands in them, or that it cannot go on.
+fn read_message(rules: &Rules, signal: &str, message: &str) -> (TrackerSight, bool) {
+    let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
+    let scan =
+        tracker::scan(message, "", Markers { complete: Some(signal), blocked, how: MarkerMatch::Line });
+    (TrackerSight::Read { complete: false, blocked: scan.blocked }, scan.complete)
 }
 
 fn read_tracker(rules: &Rules) -> TrackerSight {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass_core::graph::{Node, NodeKind};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::NodeId;
-use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_MARKER, DEFAULT_TRACKER, Mode, Rules};
+use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_GO_ON, DEFAULT_MARKER, DEFAULT_TRACKER, Mode, Rules};
 use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Plugin, Policy};
 use windlass_forms::settings::{self, Resolved, Settings};
 use windlass_forms::workflow::WorkflowFile;
@@ -134,13 +134,17 @@ impl Orders<'_> {
             (marker, _) => marker.clone(),
         };
         // The plugin keeps its own state file; a tracker only where a marker is looked for.
-        let has_tracker = mode != Mode::Plugin || marker.is_some();
+        let signal = self.flags().until_signal.clone();
+        let marker = marker.filter(|_| signal.is_none());
+        let has_tracker = signal.is_none() && (mode != Mode::Plugin || marker.is_some());
+        let go_on = if signal.is_some() { DEFAULT_GO_ON } else { DEFAULT_CONTINUE };
         let rules = Rules {
             prompt,
             mode,
             marker,
             marker_match: part.marker_match,
             promise,
+            signal,
             blocked_marker: part.blocked_marker.clone(),
             max_iterations: self.pick(
                 "max_iterations",
@@ -148,7 +152,7 @@ impl Orders<'_> {
                 part.max_iterations,
                 self.settings().max_iterations,
             ),
-            continue_message: part.continue_message.clone().unwrap_or_else(|| DEFAULT_CONTINUE.to_owned()),
+            continue_message: part.continue_message.clone().unwrap_or_else(|| go_on.to_owned()),
             tracker_body: part.tracker_template.clone().unwrap_or_else(|| DEFAULT_TRACKER.to_owned()),
             tracker_path: has_tracker.then(String::new),
             stuck_after: self.pick("stuck_after", None, part.stuck_after, self.settings().stuck_after),

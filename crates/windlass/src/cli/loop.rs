@@ -11,6 +11,7 @@ Examples:
   windlass loop \"make the tests pass\" --check \"cargo test\"
   windlass loop \"port the parser\" --max-iterations 30 --mode in_session
   windlass loop - < prompt.md
+  windlass loop \"fix what you find\" --until-signal COMPLETE
   windlass loop \"try it\" --driver sim             rehearse with a script, without a model";
 
 /// Loop an agent on PROMPT until the work is done
@@ -23,11 +24,25 @@ pub(crate) struct Args {
     #[arg(value_name = "PROMPT", allow_hyphen_values = true)]
     prompt: String,
 
+    /// Without a tracker: done when the agent ends a turn with TEXT alone on a line
+    #[arg(long, value_name = "TEXT", value_parser = signal)]
+    until_signal: Option<String>,
+
     #[command(flatten)]
     orders: Orders,
 }
 
+/// One line that is not empty.
+fn signal(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("it is empty".to_owned()),
+        line if line.contains(['\n', '\r']) => Err("it must be one line".to_owned()),
+        line => Ok(line.to_owned()),
+    }
+}
+
 /// Runs it.
-pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
+    args.orders.until_signal = args.until_signal;
     args.orders.carry_out(Want::Loop, &args.prompt)
 }

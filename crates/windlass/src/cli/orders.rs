@@ -87,6 +87,9 @@ pub(crate) struct Orders {
     #[arg(long)]
     dry_run: bool,
 
+    #[arg(skip)]
+    pub(super) until_signal: Option<String>,
+
     #[command(flatten)]
     watch: Watch,
 
@@ -167,6 +170,7 @@ impl Orders {
                 max_iterations: self.max_iterations,
                 mode: self.mode,
                 checks: self.checks.clone(),
+                until_signal: self.until_signal.clone(),
                 timeout_ms: self.timeout,
                 on_permission: self.on_permission,
                 on_question: self.on_question,
@@ -307,6 +311,8 @@ fn plan_lines(spec: &Spec) -> Vec<String> {
             if rules.max_iterations == 0 { "no limit".to_owned() } else { rules.max_iterations.to_string() };
         lines.push(format!("mode        {}", rules.mode.word()));
         lines.push(format!("iterations  {most}"));
+        let signal = |text: &String| format!("done when   the agent ends a turn with {}", plain_line(text));
+        lines.extend(rules.signal.iter().map(signal));
         lines.extend(
             rules.marker.iter().map(|marker| format!("done when   the tracker says {}", plain_line(marker))),
         );

@@ -13,6 +13,7 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Marker => "the completion marker stands in the tracker",
         Reason::Promise => "the agent kept its completion promise",
+        Reason::Signal => "the agent gave the signal that it is done",
         Reason::TurnDone => "the turn is done",
         Reason::BlockedMarker => "the agent says it cannot go on",
         Reason::Stuck => "nothing changed for several iterations",
