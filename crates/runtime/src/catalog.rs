@@ -95,6 +95,8 @@ pub struct Catalog {
     pub problems: Vec<Diagnostic>,
     /// The documents among their files, good or bad.
     pub(crate) documents: Vec<PathBuf>,
+    /// All files of the project's and the user's workflows.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// Reads everything there is.
@@ -124,7 +126,19 @@ pub fn check_workflow(
         return Ok((names, alone.problems));
     }
     if let Some(wanted) = wanted {
-        all.documents.retain(|path| path.file_stem().is_some_and(|stem| stem == wanted));
+        let of_wanted: Vec<PathBuf> = all
+            .workflows
+            .iter()
+            .filter(|entry| entry.name == wanted)
+            .filter_map(|entry| entry.path.clone())
+            .collect();
+        let is_its = |path: &Path| {
+            of_wanted.iter().any(|own| own == path) || path.file_stem().is_some_and(|stem| stem == wanted)
+        };
+        all.documents.retain(|path| is_its(path));
+        all.files.retain(|path| !is_its(path));
+        let others: Vec<String> = all.files.iter().map(|path| path.display().to_string()).collect();
+        all.problems.retain(|problem| !problem.file.as_ref().is_some_and(|file| others.contains(file)));
     }
     check_documents(&mut all, &world)?;
     let mut names: Vec<String> = all.workflows.iter().map(|entry| entry.name.clone()).collect();
@@ -147,7 +161,11 @@ fn check_documents(catalog: &mut Catalog, world: &World) -> Result<(), Problem> 
         let Some(text) = text_of(&path)? else { continue };
         let file = path.display().to_string();
         let (read, said) = document::read_for_check(&text, &file);
-        catalog.problems.retain(|problem| problem.file.as_deref() != Some(file.as_str()));
+        // What is about the file as a whole was not said by reading it.
+        let is_other = |problem: &Diagnostic| {
+            problem.file.as_deref() != Some(file.as_str()) || (problem.place.is_none() && !problem.is_error())
+        };
+        catalog.problems.retain(is_other);
         catalog.problems.extend(match read {
             Some(read) => world.check(&read, said),
             None => said,
@@ -176,6 +194,7 @@ pub(crate) fn collect(
         load_folder(&mut catalog, &project.join("workflows"), "project")?;
     }
     load_folder(&mut catalog, &home.config.join("workflows"), "user")?;
+    namesakes(&mut catalog);
     catalog.workflows.push(builtin_loop());
     Ok(catalog)
 }
@@ -265,6 +284,25 @@ fn collisions(catalog: &mut Catalog) {
     catalog.problems.append(&mut found);
 }
 
+/// Two workflows of one name in one place: only the first is ever run.
+fn namesakes(catalog: &mut Catalog) {
+    let mut found = Vec::new();
+    for (at, entry) in catalog.workflows.iter().enumerate() {
+        let before = catalog.workflows.iter().take(at);
+        let first =
+            before.filter(|other| other.source == entry.source).find(|other| other.name == entry.name);
+        if let (Some(first), Some(path)) = (first.and_then(|first| first.path.as_ref()), &entry.path) {
+            let text = format!("another workflow is named `{}`, and that one is run", entry.name);
+            found.push(
+                Diagnostic::new(Severity::Warning, &text)
+                    .in_file(Some(&path.display().to_string()))
+                    .hint(Some(format!("rename it; the other is {}", first.display()))),
+            );
+        }
+    }
+    catalog.problems.append(&mut found);
+}
+
 fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str) -> Result<(), Problem> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -274,6 +312,7 @@ fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str) -> Result<(), Pr
     };
     files.retain(is_workflow);
     files.sort();
+    catalog.files.extend(files.iter().cloned());
     for file in files {
         if let Some(text) = text_of(&file)? {
             add(catalog, &text, &file, source.to_owned(), false);

@@ -22,6 +22,7 @@ use crate::config;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
 use choose::{Told, choose};
+pub(crate) use document::only_session;
 use orders::Orders;
 
 /// What is asked for.

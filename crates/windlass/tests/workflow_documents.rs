@@ -134,7 +134,7 @@ fn what_nothing_holds_yet_is_refused_rather_than_ignored() {
         write(&place, "w", &format!("name: w\n{top}nodes:\n  - id: a\n    prompt: x\n{node}"));
         let ran = place.go(&["run", "--workflow", "w", "x"]);
         assert_eq!(ran.code, CONFIGURATION, "{key}: {ran}");
-        assert!(ran.stderr.contains(&format!("nothing holds its `{key}`")), "{key}: {ran}");
+        assert!(ran.stderr.contains(&format!("its `{key}` would not be kept to")), "{key}: {ran}");
     }
     assert!(place.requests().is_empty());
 }
@@ -183,4 +183,33 @@ fn every_example_passes_its_check() {
     assert_eq!(ran.code, 0, "{ran}");
     assert_eq!(ran.stdout.lines().count(), seen + 1, "{ran}");
     assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn a_document_says_how_far_its_agent_may_reach() {
+    let place = place(json!([{"steps": [say("Done.")]}]));
+    write(&place, "w", "name: w\nsettings: { isolation: strict }\nnodes:\n  - prompt: x\n");
+    let isolation = |flags: &[&str]| {
+        let plan = place.go(&[&["run", "--workflow", "w", "x", "--dry-run", "--json"], flags].concat());
+        serde_json::from_str::<Value>(plan.stdout.trim()).unwrap()["data"]["isolation"].clone()
+    };
+    assert_eq!(isolation(&[]), "strict");
+    // Who asks for more gets more.
+    assert_eq!(isolation(&["--isolation", "permissive"]), "permissive");
+}
+
+#[test]
+fn two_of_one_name_are_said_and_neighbours_do_not_matter() {
+    let place = place(json!([last_turn()]));
+    write(&place, "a", "name: same\nnodes:\n  - prompt: x\n");
+    write(&place, "b", "name: same\nnodes:\n  - prompt: y\n");
+    write(&place, "c", "name: fine\nnodes:\n  - prompt: y\n");
+    place.sealed.write("repo/.windlass/workflows/j.json", r#"{"name": "j"}"#);
+    let ran = place.go(&["workflow", "check", "same"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains("another workflow is named `same`, and that one is run"), "{ran}");
+    assert_eq!(place.go(&["workflow", "check", "fine"]).stderr, "");
+    let missing = place.go(&["run", "--workflow", "nosuch", "x"]);
+    assert!(missing.stderr.contains("no workflow `nosuch`"), "{missing}");
+    assert_eq!(place.go(&["workflow", "check"]).code, CONFIGURATION);
 }

@@ -89,6 +89,11 @@ pub fn schema() -> &'static str {
 }
 
 impl Document {
+    /// The file it was read from.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// The text it was read from.
     pub fn text(&self) -> &str {
         &self.text

@@ -40,6 +40,16 @@ pub fn begin_document(home: &Home, cwd: &Path, name: &str, shelf: Shelf) -> Resu
     let wrong =
         |path: &Path, why: String| Problem::new(Class::Configuration, format!("{}: {why}", path.display()));
     std::fs::create_dir_all(&folder).map_err(|error| wrong(&folder, error.to_string()))?;
+    let root = folder.parent().and_then(Path::parent);
+    let leads_out = |root: &Path| {
+        let real = |path: &Path| path.canonicalize().ok();
+        shelf == Shelf::Project
+            && real(&folder).zip(real(root)).is_some_and(|(to, root)| !to.starts_with(root))
+    };
+    if root.is_some_and(leads_out) {
+        return Err(wrong(&folder, "it leads out of the project".to_owned())
+            .hint("use --user, or a folder in the project"));
+    }
     for extension in ["yaml", "yml", "json"] {
         let other = folder.join(format!("{name}.{extension}"));
         if other.exists() {

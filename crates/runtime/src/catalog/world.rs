@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_core::graph::check::{Ability, Known, check};
 use windlass_core::graph::workflow::Workflow;
 use windlass_core::registry::Registry;
-use windlass_forms::diagnostic::Diagnostic;
+use windlass_forms::diagnostic::{Diagnostic, Severity};
 use windlass_forms::settings::Resolved;
 use windlass_forms::workflow::document::Document;
 use windlass_peers::agent::{Capabilities, Driver};
@@ -15,6 +15,7 @@ use windlass_peers::agent::{Capabilities, Driver};
 use super::{Body, Catalog};
 use crate::entities;
 use crate::home::Home;
+use crate::plan::only_session;
 use crate::problem::Problem;
 
 /// The nodes a run can carry out so far.
@@ -62,7 +63,11 @@ impl World {
             runs: RUNS.into_iter().collect(),
             ..Known::new(&self.registry)
         };
-        document.report(said, &check(&document.workflow, &known))
+        let mut all = document.report(said, &check(&document.workflow, &known));
+        if let Err(why) = only_session(&document.workflow) {
+            all.push(Diagnostic::new(Severity::Warning, &why.text).in_file(Some(document.file())));
+        }
+        all
     }
 }
 

@@ -92,7 +92,7 @@ pub(super) fn choose(
 /// A document that is broken is in nobody's way but of those who want that one: the others hear
 /// of it. What is wrong with it, when it is the one.
 pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Vec<String>, Problem> {
-    let files: Vec<String> = catalog.documents.iter().map(|path| path.display().to_string()).collect();
+    let files: Vec<String> = catalog.files.iter().map(|path| path.display().to_string()).collect();
     let is_of_a_document =
         |problem: &Diagnostic| problem.file.as_ref().is_some_and(|file| files.contains(file));
     let (of_documents, others) =

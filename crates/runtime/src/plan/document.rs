@@ -95,7 +95,7 @@ impl World {
 }
 
 /// The one session of a workflow, where that is all there is.
-fn only_session(workflow: &Workflow) -> Result<(&Step, &Session), Problem> {
+pub(crate) fn only_session(workflow: &Workflow) -> Result<(&Step, &Session), Problem> {
     let not_yet = |what: &str| {
         Problem::new(Class::Configuration, format!("workflow `{}` cannot be run yet: {what}", workflow.name))
             .hint("a document with one session (prompt, skill, command or agent) runs; see docs/workflows.md")
@@ -104,7 +104,7 @@ fn only_session(workflow: &Workflow) -> Result<(&Step, &Session), Problem> {
         return Err(not_yet(&format!("it has {} nodes", workflow.body.len())));
     };
     let Act::Session(session) = &step.act else {
-        return Err(not_yet(&format!("node `{}` is a `{}`", step.id, step.act.word())));
+        return Err(not_yet(&format!("its node `{}` is no session", step.id)));
     };
     let held = [
         ("when", step.when.is_some()),
@@ -113,7 +113,7 @@ fn only_session(workflow: &Workflow) -> Result<(&Step, &Session), Problem> {
         ("budget", step.budget != Budget::default() || workflow.budget != Budget::default()),
     ];
     match held.iter().find(|(_, is_said)| *is_said) {
-        Some((key, _)) => Err(not_yet(&format!("nothing holds its `{key}`"))),
+        Some((key, _)) => Err(not_yet(&format!("its `{key}` would not be kept to"))),
         None => Ok((step, session)),
     }
 }
@@ -186,7 +186,7 @@ fn value(input: &Input, given: &[(String, String)]) -> Result<Value, Problem> {
             let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
             json!(number.ok_or_else(|| wrong("a number"))?)
         }
-        InputKind::Boolean => match text.trim() {
+        InputKind::Boolean => match text.trim().to_lowercase().as_str() {
             "true" | "yes" | "1" => json!(true),
             "false" | "no" | "0" => json!(false),
             _ => return Err(wrong("true or false")),

@@ -214,6 +214,10 @@ fn text_of(place: &Place) -> Result<String, TasksError> {
 /// so that an editor that knows no lock has next to no time to be overwritten unseen.
 fn replace(place: &Place, old: &str, new: &str) -> Result<bool, TasksError> {
     let path = &place.path;
+    if new.len() as u64 > MAX {
+        // It could not be read again.
+        return Err(file_error(place, files::FileError::TooLarge { path: path.clone(), max: MAX }));
+    }
     let temp = path.with_file_name(format!(
         ".{}.{}.new",
         path.file_name().unwrap_or_default().to_string_lossy(),

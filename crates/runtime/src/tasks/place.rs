@@ -43,7 +43,11 @@ pub fn locate(cwd: &Path, given: Option<&Path>) -> Result<Place, TasksError> {
     let folder = path.parent().filter(|_| path.file_name().is_some());
     let Some(folder) = folder else { return Err(io_error(&shown, io::ErrorKind::InvalidInput.into())) };
     let folder = folder.canonicalize().map_err(|error| io_error(&shown, error))?;
-    let project = project_of(&folder).to_owned();
+    // A file somebody names may lie anywhere; one that is found belongs to the project.
+    let project = match given {
+        Some(_) => project_of(&folder).to_owned(),
+        None => project_of(&cwd.canonicalize().map_err(|error| io_error(&shown, error))?).to_owned(),
+    };
     settle(&folder.join(path.file_name().unwrap_or_default()), &project, shown)
 }
 

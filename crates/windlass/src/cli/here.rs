@@ -74,10 +74,13 @@ impl Here {
 
 /// Waits for the world in one thread; only the verbs that need it pay for it.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Result<T, Report> {
+    waiting_runtime()?.block_on(work)
+}
+
+/// What waits, in one thread.
+pub(crate) fn waiting_runtime() -> Result<tokio::runtime::Runtime, Report> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Report::new(Exit::Unexpected, "cannot wait for events").caused_by(&error))?;
-    runtime.block_on(work)
+    runtime.map_err(|error| Report::new(Exit::Unexpected, "cannot wait for events").caused_by(&error))
 }
 
 /// Prints lines and ends well.

@@ -15,7 +15,7 @@ use windlass_runtime::plan::{Flags, Plan, Request, Want, give_up, plan};
 
 use super::drive::Signals;
 use super::feed::{envelope, words};
-use super::here::{Here, block_on, print};
+use super::here::{Here, block_on, print, waiting_runtime};
 use super::plain::{plain, plain_line};
 use super::report::{Report, note, warn};
 use super::watch::Watch;
@@ -233,7 +233,8 @@ impl Orders {
 /// ends them too.
 fn prepare(here: &Here, request: Request) -> Result<Plan, Report> {
     let home = here.home.clone();
-    block_on(async {
+    let runtime = waiting_runtime()?;
+    let planned = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let mut work = tokio::task::spawn_blocking(move || plan(&home, &request));
         let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
@@ -250,11 +251,14 @@ fn prepare(here: &Here, request: Request) -> Result<Plan, Report> {
                 }
                 () = &mut patience, if !has_spoken => {
                     has_spoken = true;
-                    note("still preparing: a command in the text is running");
+                    note("still preparing: what the text asks for takes its time");
                 }
             }
         }
-    })
+    });
+    // Whatever it still computes is not waited for.
+    runtime.shutdown_background();
+    planned
 }
 
 /// Whoever looks at the run next must not take it for a crashed one.

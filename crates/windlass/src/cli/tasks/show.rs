@@ -219,15 +219,25 @@ fn why(ready: &[&Task]) -> String {
 fn way_out(deadlock: &Deadlock) -> String {
     match deadlock {
         Deadlock::Cycle(ring) => {
-            let first = ring.first().map(TaskId::as_str).unwrap_or_default();
+            let first = typed(ring.first().map(TaskId::as_str).unwrap_or_default());
             format!("remove one of these dependencies, or give one up: `windlass tasks set {first} skip`")
         }
         Deadlock::Missing { dependency, .. } => {
             format!("add a task with the id `{dependency}`, or remove that dependency")
         }
         Deadlock::Failed { dependency, .. } => {
+            let dependency = typed(dependency.as_str());
             format!("try it again: `windlass tasks set {dependency} pending`; or give it up: `… skip`")
         }
+    }
+}
+
+/// An id as it has to be typed in a shell.
+fn typed(id: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
+    match id {
+        _ if !id.starts_with('-') && id.chars().all(is_plain) => id.to_owned(),
+        _ => format!("-- '{}'", plain_line(id).replace('\'', "'\\''")),
     }
 }
 
