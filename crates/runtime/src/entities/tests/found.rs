@@ -91,7 +91,7 @@ fn settings_choose_the_providers_the_project_and_the_home() {
     ground.put("home/.claude/commands/f.md", "x");
     ground.put("repo/.windlass/config.toml", "[entities]\nproviders = [\"gemini\"]\n");
     assert_eq!(rows(&ground.load()), ["command b gemini project 0"]);
-    ground.put("repo/.windlass/config.toml", "[entities]\nproject_path = \"../other\"\n");
+    ground.put("repo/.windlass/config.toml", "[entities]\nproject_path = \"other\"\n");
     assert_eq!(rows(&ground.load()), ["command c claude project 0", "command f claude user 0"]);
     fs::remove_file(ground.root().join("repo/.windlass/config.toml")).unwrap();
     ground.put("config/windlass/config.toml", "[entities]\nuser_path = \"../../mine\"\n");
@@ -108,7 +108,7 @@ fn a_project_leads_nobody_elsewhere_without_saying() {
     ground.put("home/.claude/commands/mine.md", "x");
     ground.put(
         "repo/.windlass/config.toml",
-        "[entities]\nproject_path = \"../../evil\"\nuser_path = \"../../evil\"\n",
+        "[entities]\nproject_path = \"../evil\"\nuser_path = \"../../evil\"\n",
     );
     let loaded = ground.load();
     assert_eq!(rows(&loaded), ["command mine claude user 0"]);
