@@ -27,6 +27,8 @@ pub(super) struct Chosen {
     pub(super) driver: Option<String>,
     /// How long it may take.
     pub(super) timeout_ms: Option<u64>,
+    /// Its isolation holds downwards too, where nobody asks for another.
+    pub(super) lowers_isolation: bool,
     /// What is odd but possible.
     pub(super) warnings: Vec<String>,
     /// What was looked at on the way.
@@ -51,6 +53,7 @@ impl Chosen {
             node: None,
             driver: None,
             timeout_ms: None,
+            lowers_isolation: false,
             warnings: Vec::new(),
             notes: Vec::new(),
         }
@@ -92,7 +95,12 @@ pub(super) fn choose(
 /// A document that is broken is in nobody's way but of those who want that one: the others hear
 /// of it. What is wrong with it, when it is the one.
 pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Vec<String>, Problem> {
-    let files: Vec<String> = catalog.files.iter().map(|path| path.display().to_string()).collect();
+    let is_broken = |file: &String| {
+        let errors = catalog.problems.iter().filter(|problem| problem.is_error());
+        errors.filter_map(|problem| problem.file.as_ref()).any(|other| other == file)
+    };
+    let files: Vec<String> =
+        catalog.files.iter().map(|path| path.display().to_string()).filter(is_broken).collect();
     let is_of_a_document =
         |problem: &Diagnostic| problem.file.as_ref().is_some_and(|file| files.contains(file));
     let (of_documents, others) =

@@ -81,6 +81,7 @@ pub(super) fn choose(
         node: Some(step.id.clone()),
         driver,
         timeout_ms: step.settings.timeout_ms.or(workflow.settings.timeout_ms),
+        lowers_isolation: true,
         warnings,
         notes: Vec::new(),
     })

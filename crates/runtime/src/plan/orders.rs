@@ -82,9 +82,12 @@ impl Orders<'_> {
     pub(super) fn isolation(&self, warnings: &mut Vec<String>) -> Result<Isolation, Problem> {
         let asked = self.flags().isolation.unwrap_or(self.settings().isolation);
         let most = self.settings().max_isolation;
-        // What nobody asked for gives way to what the workflow says, up or down.
+        // What nobody asked for gives way to what a document says, up or down.
         let is_asked = self.flags().isolation.is_some() || self.is_set("isolation");
-        let wanted = self.file().isolation.map_or(asked, |own| if is_asked { own.max(asked) } else { own });
+        let wanted = match self.file().isolation {
+            Some(own) if self.chosen.lowers_isolation && !is_asked => own,
+            own => own.map_or(asked, |own| own.max(asked)),
+        };
         if wanted > most {
             let who = if asked > most { "this run" } else { "its workflow" };
             let text = format!(
