@@ -2,82 +2,37 @@
 //!
 //! Arguments are a list; no inherited `GIT_*` redirects it; it never asks. What a change means
 //! is the engine's to say: here it is only whether something changed.
+//!
+//! A worktree is made by [`create`], brought home by [`land`] and taken away by [`remove`]. Each
+//! can be called again after a crash at any point, and none ever deletes somebody's work.
 
+mod at_work;
+mod create;
+mod door;
 mod fingerprint;
+mod half_moved;
+mod include;
+mod land;
+mod leftover;
+mod lock;
+mod marker;
+mod rebase;
+mod remove;
+mod repository;
+mod target;
 mod uncommitted;
+mod worktree;
 
-use std::ffi::OsStr;
 use std::path::Path;
-use std::time::Duration;
 
+pub use create::create;
+pub use door::{GitError, git};
 pub use fingerprint::{digest, fingerprint};
+pub use land::{LandError, Landing, Patience, land, land_within};
+pub use lock::LockError;
+pub use remove::{Kept, Removal, remove};
 pub use uncommitted::{changed_again, uncommitted};
-
-use crate::process::{Output, Short, ShortEnv, SpawnError, run_short};
-
-/// Why git gave no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum GitError {
-    /// It did not start.
-    #[error(transparent)]
-    Start(#[from] SpawnError),
-    /// It took too long.
-    #[error("`git {verb}` did not finish within {limit:?}")]
-    TimedOut {
-        /// What it was to do.
-        verb: String,
-        /// How long it had.
-        limit: Duration,
-    },
-    /// It said no.
-    #[error("`git {verb}` ended with code {code:?}: {said}")]
-    Failed {
-        /// What it was to do.
-        verb: String,
-        /// Its exit code.
-        code: Option<i32>,
-        /// What it said.
-        said: String,
-    },
-}
-
-const LIMIT: Duration = Duration::from_secs(60);
-const MAX_OUTPUT: usize = 64 * 1024 * 1024;
-
-/// Runs git in a folder and gives its standard output. Output is bounded.
-pub fn git(dir: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
-    let verb = args.iter().find(|arg| !arg.starts_with('-')).copied().unwrap_or_default().to_owned();
-    let output = run(dir, args)?;
-    if output.timed_out {
-        return Err(GitError::TimedOut { verb, limit: LIMIT });
-    }
-    if !output.succeeded() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(GitError::Failed { verb, code: output.code, said });
-    }
-    Ok(output.stdout)
-}
-
-fn run(dir: &Path, args: &[&str]) -> Result<Output, SpawnError> {
-    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-    run_short(&Short {
-        program: Path::new("git"),
-        args: &args,
-        cwd: dir,
-        env: ShortEnv::Inherit {
-            without: &["GIT_", "LC_", "LANGUAGE"],
-            with: &[
-                ("LC_ALL", "C"),
-                ("GIT_TERMINAL_PROMPT", "0"),
-                ("GIT_OPTIONAL_LOCKS", "0"),
-                ("GIT_PAGER", "cat"),
-                ("GIT_EDITOR", "true"),
-            ],
-        },
-        deadline: LIMIT,
-        max_output: MAX_OUTPUT,
-    })
-}
+pub use worktree::{Worktree, WorktreeError, ahead, changes, is_clean, list, refresh};
 
 /// Whether a folder is inside the working tree of a repository.
 pub fn is_repository(dir: &Path) -> bool {

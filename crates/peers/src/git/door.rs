@@ -1,0 +1,116 @@
+//! The one door to git: its own environment, arguments as a list, a deadline, bounded output.
+//!
+//! What is asked, and what the answer means, is left to the callers.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::process::{Short, ShortEnv, SpawnError, run_short};
+
+/// Why git gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// It did not start.
+    #[error(transparent)]
+    Start(#[from] SpawnError),
+    /// It took too long.
+    #[error("`git {verb}` did not finish within {limit:?}")]
+    TimedOut {
+        /// What it was to do.
+        verb: String,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// It said no.
+    #[error("`git {verb}` ended with code {code:?}: {said}")]
+    Failed {
+        /// What it was to do.
+        verb: String,
+        /// Its exit code.
+        code: Option<i32>,
+        /// What it said.
+        said: String,
+    },
+}
+
+const LIMIT: Duration = Duration::from_secs(60);
+const MAX_OUTPUT: usize = 64 * 1024 * 1024;
+
+/// What every call sees on top of the inherited environment.
+const ENV: [(&str, &str); 5] = [
+    ("LC_ALL", "C"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", "true"),
+];
+
+/// Runs git in a folder and gives its standard output. Output is bounded.
+pub fn git(dir: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
+    Call::at(dir).run(args)
+}
+
+/// One call that needs more than the usual.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    dir: &'a Path,
+    limit: Duration,
+    env: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn at(dir: &'a Path) -> Call<'a> {
+        Call { dir, limit: LIMIT, env: &[] }
+    }
+
+    pub(super) fn within(self, limit: Duration) -> Call<'a> {
+        Call { limit, ..self }
+    }
+
+    pub(super) fn with(self, env: &'a [(&'a str, &'a str)]) -> Call<'a> {
+        Call { env, ..self }
+    }
+
+    pub(super) fn run(self, args: &[&str]) -> Result<Vec<u8>, GitError> {
+        let verb = args.iter().find(|arg| !arg.starts_with('-')).copied().unwrap_or_default().to_owned();
+        let env = [&ENV, self.env].concat();
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        let output = run_short(&Short {
+            program: Path::new("git"),
+            args: &args,
+            cwd: self.dir,
+            env: ShortEnv::Inherit { without: &["GIT_", "LC_", "LANGUAGE"], with: &env },
+            deadline: self.limit,
+            max_output: MAX_OUTPUT,
+        })?;
+        if output.timed_out {
+            return Err(GitError::TimedOut { verb, limit: self.limit });
+        }
+        if !output.succeeded() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(GitError::Failed { verb, code: output.code, said });
+        }
+        Ok(output.stdout)
+    }
+}
+
+/// What git said on one line.
+pub(super) fn line(said: &[u8]) -> String {
+    String::from_utf8_lossy(said).trim_end_matches('\n').to_owned()
+}
+
+/// What git said with a NUL after each name.
+pub(super) fn names(said: &[u8]) -> Vec<String> {
+    let names = said.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+/// Whether git answered no to a question it answers by its exit code.
+pub(super) fn yes_or_no(said: Result<Vec<u8>, GitError>) -> Result<bool, GitError> {
+    match said {
+        Ok(_) => Ok(true),
+        Err(GitError::Failed { code: Some(1), .. }) => Ok(false),
+        Err(e) => Err(e),
+    }
+}

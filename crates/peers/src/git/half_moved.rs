@@ -1,0 +1,115 @@
+//! A checkout whose move to a newer commit was cut off while git wrote its files.
+//!
+//! Before a checkout is moved that is written down. Whoever finds it, with the branch still where
+//! it was, puts the files back: those that hold exactly what git was to write, or nothing. If any
+//! other is among them, all are left for a person to look at.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::at_work::clear_locks_of_move;
+use super::door::{GitError, git, line};
+use super::lock::{file_name, ours};
+use super::repository::branch_commit;
+use super::target::in_the_way;
+use super::worktree::WorktreeError;
+use crate::files::{Mode, inside, read_bounded, write_atomic};
+
+/// A branch on its way from one commit to another, with its checkout; without one, with the git
+/// folder.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Move {
+    v: u32,
+    pub(super) path: PathBuf,
+    pub(super) old: String,
+    pub(super) new: String,
+}
+
+fn file(common: &Path, target: &str) -> PathBuf {
+    ours(common).join(format!("moving-{}.json", file_name(target)))
+}
+
+impl Move {
+    pub(super) fn new(path: &Path, old: &str, new: &str) -> Move {
+        Move { v: 1, path: path.to_owned(), old: old.to_owned(), new: new.to_owned() }
+    }
+
+    pub(super) fn begin(&self, common: &Path, target: &str) -> Result<(), WorktreeError> {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        Ok(write_atomic(&file(common, target), &text, Mode::Private)?)
+    }
+}
+
+/// Nothing is on its way any more.
+pub(super) fn end(common: &Path, target: &str) {
+    // Left there, it is looked at once more and found to be over.
+    let _ = fs::remove_file(file(common, target));
+}
+
+/// Puts back what a move left half done. The caller holds the lock of the landings.
+pub(super) fn put_back(common: &Path, target: &str) -> Result<(), WorktreeError> {
+    let Ok(bytes) = read_bounded(&file(common, target), 64 * 1024) else { return Ok(()) };
+    let cut_off = serde_json::from_slice(&bytes).ok().filter(|cut_off: &Move| cut_off.v == 1);
+    if let Some(cut_off) = cut_off.filter(|cut_off| cut_off.path.is_dir()) {
+        clear_locks_of_move(common, target, &cut_off.path)?;
+        let is_bare = cut_off.path == common;
+        if !is_bare && branch_commit(common, target)?.as_ref() == Some(&cut_off.old) {
+            put_files_back(&cut_off)?;
+        }
+    }
+    end(common, target);
+    Ok(())
+}
+
+fn put_files_back(cut_off: &Move) -> Result<(), WorktreeError> {
+    let names = in_the_way(&cut_off.path, &cut_off.old, &cut_off.new)?;
+    for name in &names {
+        if !is_gits(cut_off, name)? {
+            return Ok(());
+        }
+    }
+    names.iter().try_for_each(|name| put_one_back(cut_off, name))
+}
+
+/// Whether nothing of anybody's is in a file: it is not there, is empty, or is what was to come;
+/// and the same in the index.
+fn is_gits(cut_off: &Move, name: &str) -> Result<bool, WorktreeError> {
+    let to_come = blob(&cut_off.path, &cut_off.new, name)?;
+    let staged = blob(&cut_off.path, ":0", name)?;
+    if staged.is_some() && staged != to_come && staged != blob(&cut_off.path, &cut_off.old, name)? {
+        return Ok(false);
+    }
+    match inside(&cut_off.path, Path::new(name))?.symlink_metadata() {
+        Err(_) => return Ok(true),
+        Ok(meta) if meta.is_file() && meta.len() == 0 => return Ok(true),
+        Ok(meta) if meta.is_file() => {}
+        Ok(_) => return Ok(false),
+    }
+    let on_disk = git(&cut_off.path, &["hash-object", "--", name])?;
+    Ok(to_come == Some(line(&on_disk)))
+}
+
+fn put_one_back(cut_off: &Move, name: &str) -> Result<(), WorktreeError> {
+    let path = inside(&cut_off.path, Path::new(name))?;
+    let literal = format!(":(literal){name}");
+    if blob(&cut_off.path, &cut_off.old, name)?.is_some() {
+        let source = format!("--source={}", cut_off.old);
+        git(&cut_off.path, &["restore", "--quiet", &source, "--staged", "--worktree", "--", &literal])?;
+        return Ok(());
+    }
+    git(&cut_off.path, &["rm", "--quiet", "--cached", "--force", "--ignore-unmatch", "--", &literal])?;
+    if path.symlink_metadata().is_ok() {
+        fs::remove_file(&path).map_err(|source| WorktreeError::Io { path, source })?;
+    }
+    Ok(())
+}
+
+fn blob(dir: &Path, commit: &str, name: &str) -> Result<Option<String>, GitError> {
+    match git(dir, &["rev-parse", "--verify", "--quiet", &format!("{commit}:{name}")]) {
+        Ok(said) => Ok(Some(line(&said))),
+        Err(GitError::Failed { code: Some(1 | 128), .. }) => Ok(None),
+        Err(e) => Err(e),
+    }
+}

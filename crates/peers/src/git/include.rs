@@ -1,0 +1,115 @@
+//! Copies the ignored files that `.worktreeinclude` lists into a new worktree.
+//!
+//! git matches the patterns. A copy shares its blocks with the original where the file system
+//! can; a link stays a link; what is already there is left alone; nothing is read from or written
+//! to a place outside of the two trees, whatever links lie in them.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use super::door::{git, line, names};
+use super::worktree::WorktreeError;
+use crate::files::{FileError, inside, make_dirs_inside, open_plain, read_bounded};
+
+const NAME: &str = ".worktreeinclude";
+const MAX_PATTERNS: u64 = 256 * 1024;
+
+/// Copies from the working tree that `repo` is in; a bare repository has none.
+pub(super) fn copy(repo: &Path, worktree: &Path) -> Result<(), WorktreeError> {
+    let Some(top) = top_with_patterns(repo)? else { return Ok(()) };
+    for name in listed(&top)? {
+        copy_one(&top, worktree, Path::new(&name))?;
+    }
+    Ok(())
+}
+
+fn top_with_patterns(repo: &Path) -> Result<Option<PathBuf>, WorktreeError> {
+    // Most repositories have none, and the usual place is looked at without asking git.
+    if repo.join(".git").exists() && repo.join(NAME).symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let Ok(said) = git(repo, &["rev-parse", "--show-toplevel"]) else { return Ok(None) };
+    let top = PathBuf::from(line(&said));
+    match read_bounded(&top.join(NAME), MAX_PATTERNS) {
+        Ok(_) => Ok(Some(top)),
+        Err(e) if e.is_missing() => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// The files that match and are ignored. A repository within, such as another worktree, is
+/// listed by git as a folder and left out.
+fn listed(top: &Path) -> Result<Vec<String>, WorktreeError> {
+    let from = format!("--exclude-from={NAME}");
+    let matching = git(top, &["ls-files", "--others", "--ignored", "-z", &from])?;
+    let not_ignored = git(top, &["ls-files", "--others", "--exclude-standard", "-z"])?;
+    let not_ignored: HashSet<String> = names(&not_ignored).into_iter().collect();
+    let mut listed = names(&matching);
+    listed.retain(|name| !name.ends_with('/') && !not_ignored.contains(name));
+    Ok(listed)
+}
+
+fn copy_one(top: &Path, worktree: &Path, name: &Path) -> Result<(), WorktreeError> {
+    let from = inside(top, name)?;
+    let to = match inside(worktree, name) {
+        Ok(to) => to,
+        // Where the branch has a link that leads out, the file has no place.
+        Err(FileError::Outside { .. }) => return Ok(()),
+        Err(e) => return Err(e.into()),
+    };
+    let Ok(meta) = from.symlink_metadata() else { return Ok(()) };
+    if to.symlink_metadata().is_ok() || !(meta.is_symlink() || meta.is_file()) {
+        return Ok(());
+    }
+    let real = worktree.canonicalize().map_err(|e| failed(worktree, e))?;
+    if let Some(folder) = to.parent() {
+        match make_dirs_inside(&real, folder) {
+            // The branch has a file where a folder would be needed.
+            Err(FileError::Io { source, .. })
+                if matches!(source.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory) =>
+            {
+                return Ok(());
+            }
+            made => made?,
+        }
+    }
+    if meta.is_symlink() {
+        let target = fs::read_link(&from).map_err(|e| failed(&from, e))?;
+        return symlink(target, &to).map_err(|e| failed(&to, e));
+    }
+    copy_file(&from, &to)
+}
+
+fn failed(path: &Path, source: io::Error) -> WorktreeError {
+    WorktreeError::Io { path: path.to_owned(), source }
+}
+
+/// Whole or not at all: a crash in the middle must not leave half a file that looks finished.
+fn copy_file(from: &Path, to: &Path) -> Result<(), WorktreeError> {
+    let mut source = match open_plain(from) {
+        Err(e) if e.is_missing() => return Ok(()),
+        source => source?,
+    };
+    let mut name = std::ffi::OsString::from(".windlass-copy.");
+    name.push(to.file_name().unwrap_or_default());
+    let temp = to.with_file_name(name);
+    // Left by a crash.
+    let _ = fs::remove_file(&temp);
+    let written = fill(&mut source, &temp).and_then(|()| fs::rename(&temp, to));
+    if written.is_err() {
+        let _ = fs::remove_file(&temp);
+    }
+    written.map_err(|e| failed(to, e))
+}
+
+fn fill(source: &mut File, temp: &Path) -> io::Result<()> {
+    let mode = source.metadata()?.permissions().mode() & 0o777;
+    let mut copy = OpenOptions::new().write(true).create_new(true).mode(mode).open(temp)?;
+    if rustix::fs::ioctl_ficlone(&copy, &*source).is_err() {
+        io::copy(source, &mut copy)?;
+    }
+    copy.set_permissions(fs::Permissions::from_mode(mode))
+}

@@ -1,0 +1,152 @@
+//! The small file by which Windlass knows a worktree for its own, and how far it had come.
+//!
+//! It lies in the git folder of the worktree. That folder is made by git, so before it exists the
+//! same text lies among Windlass's own files as an intent: whoever holds the metadata lock and
+//! finds one knows that its writer died.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::lock::{file_name, ours};
+use super::worktree::{Worktree, WorktreeError};
+use crate::files::{Mode, read_bounded, write_spare};
+
+const VERSION: u32 = 1;
+const MAX: u64 = 64 * 1024;
+const NAME: &str = "windlass.json";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Marker {
+    v: u32,
+    pub(super) path: PathBuf,
+    pub(super) branch: String,
+    pub(super) base: String,
+    /// Windlass made the branch, and so may delete it once it is merged.
+    pub(super) made_branch: bool,
+    pub(super) stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stage {
+    /// Nobody has been given it yet: what is in it is git's.
+    CheckingOut,
+    /// It was handed out: what is in it is somebody's work.
+    Ready,
+    /// It was found to hold no work, and is being taken away.
+    Removing,
+}
+
+impl Marker {
+    pub(super) fn new(path: &Path, branch: &str, base: &str, made_branch: bool) -> Marker {
+        let (path, branch, base) = (path.to_owned(), branch.to_owned(), base.to_owned());
+        Marker { v: VERSION, path, branch, base, made_branch, stage: Stage::CheckingOut }
+    }
+
+    pub(super) fn at(&self, stage: Stage) -> Marker {
+        Marker { stage, ..self.clone() }
+    }
+
+    /// That of a worktree, by its git folder. One that cannot be read is none: better not ours
+    /// than wrongly ours.
+    pub(super) fn of(git_dir: &Path) -> Option<Marker> {
+        read(&git_dir.join(NAME))
+    }
+
+    pub(super) fn write(&self, git_dir: &Path) -> Result<(), WorktreeError> {
+        self.write_to(&git_dir.join(NAME))
+    }
+
+    pub(super) fn write_intent(&self, common: &Path) -> Result<(), WorktreeError> {
+        crate::files::make_private_dir(&intents_dir(common))?;
+        self.write_to(&self.intent(common))
+    }
+
+    pub(super) fn drop_intent(&self, common: &Path) -> Result<(), WorktreeError> {
+        let path = self.intent(common);
+        fs::remove_file(&path).map_err(|source| WorktreeError::Io { path, source })
+    }
+
+    fn intent(&self, common: &Path) -> PathBuf {
+        intents_dir(common).join(format!("{}.json", file_name(&self.branch)))
+    }
+
+    // Nothing here is worth waiting for the disk: git does not for what it describes.
+    fn write_to(&self, path: &Path) -> Result<(), WorktreeError> {
+        let text = serde_json::to_vec(self).map_err(std::io::Error::other);
+        let written = write_spare(path, Mode::Private, |file| file.write_all(&text?));
+        written.map_err(WorktreeError::File)
+    }
+
+    pub(super) fn worktree(&self, common: &Path, git_dir: PathBuf) -> Worktree {
+        Worktree {
+            path: self.path.clone(),
+            branch: self.branch.clone(),
+            base: self.base.clone(),
+            common: common.to_owned(),
+            git_dir,
+            made_branch: self.made_branch,
+        }
+    }
+}
+
+/// A worktree that git may have forgotten already, while its files or its branch are still there.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Going {
+    marker: Marker,
+    git_dir: PathBuf,
+}
+
+impl Going {
+    pub(super) fn write(worktree: &Worktree, marker: &Marker) -> Result<(), WorktreeError> {
+        let going = Going { marker: marker.clone(), git_dir: worktree.git_dir.clone() };
+        let path = going_path(worktree);
+        crate::files::make_private_dir(&going_dir(&worktree.common))?;
+        let text = serde_json::to_vec(&going).map_err(std::io::Error::other);
+        Ok(write_spare(&path, Mode::Private, |file| file.write_all(&text?))?)
+    }
+
+    /// Whether a removal of it was begun.
+    pub(super) fn is(worktree: &Worktree) -> bool {
+        going_path(worktree).exists()
+    }
+
+    pub(super) fn gone(worktree: &Worktree) {
+        // Left there, it is listed once more, and removed with nothing to do.
+        let _ = fs::remove_file(going_path(worktree));
+    }
+
+    /// All of a repository.
+    pub(super) fn all(common: &Path) -> Vec<Worktree> {
+        let entries = fs::read_dir(going_dir(common)).into_iter().flatten().flatten();
+        let read = |path: &Path| serde_json::from_slice::<Going>(&read_bounded(path, MAX).ok()?).ok();
+        let all = entries.filter_map(|entry| read(&entry.path())).filter(|going| going.marker.v == VERSION);
+        all.map(|going| going.marker.worktree(common, going.git_dir)).collect()
+    }
+}
+
+fn going_dir(common: &Path) -> PathBuf {
+    ours(common).join("removing")
+}
+
+fn going_path(worktree: &Worktree) -> PathBuf {
+    going_dir(&worktree.common).join(format!("{}.json", file_name(&worktree.branch)))
+}
+
+/// What was begun and not finished, as seen by whoever holds the metadata lock.
+pub(super) fn intents(common: &Path) -> Vec<Marker> {
+    let entries = fs::read_dir(intents_dir(common)).into_iter().flatten().flatten();
+    entries.filter_map(|entry| read(&entry.path())).collect()
+}
+
+fn intents_dir(common: &Path) -> PathBuf {
+    ours(common).join("adding")
+}
+
+fn read(path: &Path) -> Option<Marker> {
+    let bytes = read_bounded(path, MAX).ok()?;
+    serde_json::from_slice(&bytes).ok().filter(|marker: &Marker| marker.v == VERSION)
+}

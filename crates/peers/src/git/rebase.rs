@@ -1,0 +1,178 @@
+//! Brings a branch up to date with its target in its own worktree, and back if that fails.
+//!
+//! Before anything moves it is written down where the branch stood. Whoever finds that record
+//! knows that a landing was cut off: a rebase in the middle is then taken back to it, after what
+//! the files held has been kept under `refs/windlass/saved/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::at_work::{clear_locks, wait_until_idle};
+use super::door::{Call, GitError, git, line, names};
+use super::head;
+use super::repository::in_the_middle;
+use super::worktree::{Worktree, WorktreeError, changes};
+use crate::files::{Mode, read_bounded, write_atomic};
+
+/// Where a branch stood, and what it was to stand on.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    v: u32,
+    before: String,
+    onto: String,
+}
+
+fn record_path(worktree: &Worktree) -> PathBuf {
+    worktree.git_dir.join("windlass-land.json")
+}
+
+fn record(worktree: &Worktree) -> Option<Record> {
+    let bytes = read_bounded(&record_path(worktree), 4096).ok()?;
+    serde_json::from_slice(&bytes).ok().filter(|record: &Record| record.v == 1)
+}
+
+/// How it went.
+#[derive(Debug)]
+pub(super) enum Updated {
+    Done,
+    /// Nothing has changed.
+    Conflict {
+        files: Vec<String>,
+    },
+}
+
+/// Puts the commits of the branch, which stands at `before`, on top of the commit `onto`.
+pub(super) fn update(
+    worktree: &Worktree,
+    before: &str,
+    onto: &str,
+    limit: Duration,
+) -> Result<Updated, WorktreeError> {
+    let text = Record { v: 1, before: before.to_owned(), onto: onto.to_owned() };
+    let text = serde_json::to_vec(&text).unwrap_or_default();
+    write_atomic(&record_path(worktree), &text, Mode::Private)?;
+    let merges =
+        git(&worktree.path, &["rev-list", "--merges", "--max-count=1", &format!("{onto}..{before}")])?;
+    // A rebase would drop merges, and with them what was decided in them.
+    let done = match merges.is_empty() {
+        true => rebase(&worktree.path, onto, limit),
+        false => merge(&worktree.path, onto, limit),
+    };
+    let Err(error) = done else {
+        forget(worktree)?;
+        return Ok(Updated::Done);
+    };
+    let files =
+        git(&worktree.path, &["diff", "--name-only", "--diff-filter=U", "-z"]).map(|said| names(&said));
+    clear_locks(worktree)?;
+    take_back(worktree, before, onto)?;
+    forget(worktree)?;
+    match files {
+        Ok(files) if !files.is_empty() => Ok(Updated::Conflict { files }),
+        _ => Err(error.into()),
+    }
+}
+
+fn rebase(path: &Path, onto: &str, limit: Duration) -> Result<(), GitError> {
+    // Said in full, so that no setting of the person changes what it means.
+    let args = [
+        "rebase",
+        "--quiet",
+        "--merge",
+        "--no-stat",
+        "--no-autostash",
+        "--no-autosquash",
+        "--no-update-refs",
+        "--no-fork-point",
+        "--no-rebase-merges",
+        "--no-rerere-autoupdate",
+        onto,
+    ];
+    Call::at(path).within(limit).run(&args).map(drop)
+}
+
+fn merge(path: &Path, onto: &str, limit: Duration) -> Result<(), GitError> {
+    let args = ["merge", "--quiet", "--no-ff", "--no-edit", "--no-stat", "--no-autostash", "--commit", onto];
+    Call::at(path).within(limit).run(&args).map(drop)
+}
+
+fn forget(worktree: &Worktree) -> Result<(), WorktreeError> {
+    let path = record_path(worktree);
+    match fs::remove_file(&path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(WorktreeError::Io { path, source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes up a landing that was cut off: back to where the branch stood if git was in the middle
+/// of it. A rebase that was finished stays, and is landed the next time.
+pub(super) fn recover(worktree: &Worktree) -> Result<(), WorktreeError> {
+    let Some(record) = record(worktree) else { return Ok(()) };
+    wait_until_idle(&worktree.path)?;
+    clear_locks(worktree)?;
+    if in_the_middle(&worktree.git_dir).is_some() || !is_on_branch(worktree)? {
+        save(worktree)?;
+        take_back(worktree, &record.before, &record.onto)?;
+    }
+    forget(worktree)
+}
+
+/// Whether HEAD is the branch, and not some commit.
+pub(super) fn is_on_branch(worktree: &Worktree) -> Result<bool, GitError> {
+    match git(&worktree.path, &["symbolic-ref", "--quiet", "HEAD"]) {
+        Ok(said) => Ok(line(&said).strip_prefix("refs/heads/") == Some(&worktree.branch)),
+        Err(GitError::Failed { code: Some(1), .. }) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Ends what git is in the middle of, so that branch and files are as they were.
+fn take_back(worktree: &Worktree, before: &str, onto: &str) -> Result<(), WorktreeError> {
+    let path = &worktree.path;
+    let aborted = match in_the_middle(&worktree.git_dir) {
+        Some("a merge") => git(path, &["merge", "--abort"]),
+        Some(_) => git(path, &["rebase", "--abort"]),
+        None if is_on_branch(worktree)? => return Ok(()),
+        None => Ok(Vec::new()),
+    };
+    let is_back = aborted.is_ok()
+        && is_on_branch(worktree)?
+        && head(path)?.as_deref() == Some(before)
+        && changes(path)?.is_empty();
+    if is_back { Ok(()) } else { restore(worktree, onto) }
+}
+
+/// Where git itself was killed while it wrote files or its notes. All was clean when it began and
+/// the branch has not moved: what differs is what git had written of the commit it was going to,
+/// so it is made whole there first, and then left for the branch.
+fn restore(worktree: &Worktree, onto: &str) -> Result<(), WorktreeError> {
+    let path = &worktree.path;
+    let notes = worktree.git_dir.join("rebase-merge");
+    if notes.exists() && git(path, &["rebase", "--quit"]).is_err() {
+        fs::remove_dir_all(&notes).map_err(|source| WorktreeError::Io { path: notes.clone(), source })?;
+    }
+    git(path, &["checkout", "--quiet", "--force", "--detach", onto])?;
+    git(path, &["checkout", "--quiet", "--force", &worktree.branch, "--"])?;
+    Ok(())
+}
+
+/// Keeps what the files hold as a commit that nothing deletes.
+fn save(worktree: &Worktree) -> Result<(), WorktreeError> {
+    let index = worktree.git_dir.join("windlass-saved.index");
+    let text = index.to_string_lossy();
+    let env = [("GIT_INDEX_FILE", &*text)];
+    let call = Call::at(&worktree.path).with(&env);
+    let kept = call.run(&["add", "--all"]).and_then(|_| {
+        let tree = line(&call.run(&["write-tree"])?);
+        let message = "Found in the middle of a landing that was cut off";
+        let commit = line(&call.run(&["commit-tree", &tree, "-p", "HEAD", "-m", message])?);
+        call.run(&["update-ref", &format!("refs/windlass/saved/{commit}"), &commit])
+    });
+    let _ = fs::remove_file(&index);
+    kept.map(drop).map_err(WorktreeError::Git)
+}

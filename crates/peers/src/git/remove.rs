@@ -1,0 +1,197 @@
+//! Takes a worktree away, if nothing is lost by it.
+//!
+//! Its folder is moved aside and git told that it is gone, under the lock; the files are deleted
+//! outside of it. The branch goes too if Windlass made it and the target has all of it. Nothing
+//! is ever forced.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::at_work::{clear_locks, wait_until_idle};
+use super::door::{git, names};
+use super::marker::{Going, Marker, Stage};
+use super::repository::{self, branch_commit, git_dir_at, in_the_middle, is_ancestor};
+use super::worktree::{Worktree, WorktreeError, changes};
+use super::{head, lock};
+use crate::files::read_bounded;
+
+/// What became of a worktree that was to go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Removal {
+    /// It is gone.
+    Removed,
+    /// It is still there, whole.
+    Kept(Kept),
+}
+
+/// Why a worktree was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// These files are not committed.
+    Uncommitted {
+        /// Changed and untracked ones.
+        files: Vec<String>,
+    },
+    /// The target has not all of its commits.
+    Unmerged {
+        /// The commit that is missing there.
+        commit: String,
+    },
+    /// git is in the middle of something there.
+    InTheMiddle {
+        /// Of what.
+        of: &'static str,
+    },
+    /// Somebody locked it, by `git worktree lock`.
+    Locked,
+    /// It has submodules that were filled; what is in them is not looked at.
+    Submodules,
+    /// Windlass did not make it, or it has become something else.
+    NotOurs,
+}
+
+/// Takes a worktree away unless it holds work that `target`, a branch, does not have. Done
+/// twice, or again after a crash, it comes to the same.
+pub fn remove(worktree: &Worktree, target: &str) -> Result<Removal, WorktreeError> {
+    if let Some(kept) = find_work(worktree, target)? {
+        return Ok(Removal::Kept(kept));
+    }
+    take_away(worktree, target)?;
+    delete_aside(worktree)?;
+    Going::gone(worktree);
+    Ok(Removal::Removed)
+}
+
+/// Everything for which a worktree is kept.
+fn find_work(worktree: &Worktree, target: &str) -> Result<Option<Kept>, WorktreeError> {
+    let marker = match Marker::of(&worktree.git_dir).filter(|_| is_ours(worktree)) {
+        Some(marker) => marker,
+        // Gone already, or somebody else's by now.
+        None if worktree.path.symlink_metadata().is_err() => return Ok(None),
+        None => return Ok(Some(Kept::NotOurs)),
+    };
+    if worktree.git_dir.join("locked").exists() {
+        return Ok(Some(Kept::Locked));
+    }
+    if let Some(of) = in_the_middle(&worktree.git_dir) {
+        return Ok(Some(Kept::InTheMiddle { of }));
+    }
+    // Until it was handed out, what differs there is what git had not written yet.
+    if worktree.path.exists()
+        && marker.stage != Stage::CheckingOut
+        && let Some(kept) = find_files(worktree)?
+    {
+        return Ok(Some(kept));
+    }
+    for commit in [head(&worktree.git_dir)?, branch_commit(&worktree.common, &worktree.branch)?] {
+        match commit {
+            Some(commit) if commit != marker.base && !is_merged(&worktree.common, &commit, target)? => {
+                return Ok(Some(Kept::Unmerged { commit }));
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+fn find_files(worktree: &Worktree) -> Result<Option<Kept>, WorktreeError> {
+    let files = changes(&worktree.path)?;
+    if !files.is_empty() {
+        return Ok(Some(Kept::Uncommitted { files }));
+    }
+    let staged = names(&git(&worktree.path, &["ls-files", "--stage", "-z"])?);
+    let links = staged.iter().filter(|entry| entry.starts_with("160000 "));
+    let mut folders = links.filter_map(|entry| Some(worktree.path.join(entry.split_once('\t')?.1)));
+    let is_filled = |path: PathBuf| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+    if worktree.git_dir.join("modules").exists() || folders.any(is_filled) {
+        return Ok(Some(Kept::Submodules));
+    }
+    Ok(None)
+}
+
+fn is_merged(common: &Path, commit: &str, target: &str) -> Result<bool, WorktreeError> {
+    match branch_commit(common, target)? {
+        Some(target) => Ok(is_ancestor(common, commit, &target)?),
+        None => Ok(false),
+    }
+}
+
+/// The folder belongs to the git folder that carries our mark.
+fn is_ours(worktree: &Worktree) -> bool {
+    let points_back = git_dir_at(&worktree.common, &worktree.path).as_ref() == Some(&worktree.git_dir);
+    points_back && Marker::of(&worktree.git_dir).is_some_and(|marker| marker.branch == worktree.branch)
+}
+
+/// What git keeps, and the branch.
+fn take_away(worktree: &Worktree, target: &str) -> Result<(), WorktreeError> {
+    let common = &worktree.common;
+    let _lock = lock::metadata(common)?;
+    if Going::is(worktree) {
+        wait_until_idle(&worktree.path)?;
+        clear_locks(worktree)?;
+    }
+    if let Some(marker) = Marker::of(&worktree.git_dir).filter(|_| is_ours(worktree)) {
+        Going::write(worktree, &marker)?;
+        marker.at(Stage::Removing).write(&worktree.git_dir)?;
+        move_aside(worktree)?;
+        git(common, &["worktree", "remove", &worktree.path.to_string_lossy()])?;
+    }
+    if !worktree.made_branch {
+        return Ok(());
+    }
+    let Some(commit) = branch_commit(common, &worktree.branch)? else { return Ok(()) };
+    let entries = repository::entries(common)?;
+    let is_elsewhere = entries.iter().any(|entry| entry.branch.as_ref() == Some(&worktree.branch));
+    if is_elsewhere || !is_merged(common, &commit, target)? {
+        return Ok(());
+    }
+    // As `git branch -d`, but against the target, and only if it has not moved meanwhile.
+    git(common, &["update-ref", "-d", &format!("refs/heads/{}", worktree.branch), &commit])?;
+    Ok(())
+}
+
+/// Beside it, so that it is a rename, under a name that is found again after a crash.
+fn aside(worktree: &Worktree) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(worktree.path.file_name().unwrap_or_default());
+    name.push(".windlass-removed");
+    worktree.path.with_file_name(name)
+}
+
+fn move_aside(worktree: &Worktree) -> Result<(), WorktreeError> {
+    if worktree.path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    delete_aside(worktree)?;
+    let failed = |source| WorktreeError::Io { path: worktree.path.clone(), source };
+    fs::rename(&worktree.path, aside(worktree)).map_err(failed)
+}
+
+/// Deletes what was moved aside, once it is sure that it is that.
+fn delete_aside(worktree: &Worktree) -> Result<(), WorktreeError> {
+    let path = aside(worktree);
+    let said = read_bounded(&path.join(".git"), 16 * 1024).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let git_dir = said.trim_end().strip_prefix("gitdir: ").map(Path::new);
+    let is_folder = path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    let is_ours = is_folder && git_dir == Some(&worktree.git_dir);
+    if !is_ours {
+        return Ok(());
+    }
+    // git's own file goes last: half deleted it is still known for what it is.
+    let failed = |path: &Path, source| WorktreeError::Io { path: path.to_owned(), source };
+    for entry in fs::read_dir(&path).map_err(|e| failed(&path, e))?.flatten() {
+        if entry.file_name() == ".git" {
+            continue;
+        }
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let at = entry.path();
+        let deleted = if is_folder { fs::remove_dir_all(&at) } else { fs::remove_file(&at) };
+        match deleted {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(&at, e)),
+            _ => {}
+        }
+    }
+    fs::remove_dir_all(&path).map_err(|e| failed(&path, e))
+}

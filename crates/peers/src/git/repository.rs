@@ -1,0 +1,180 @@
+//! What git says of a repository: its shared folder, its branches, and who has them checked out.
+//!
+//! Reading the worktrees while one is added or taken away fails in git itself: callers hold the
+//! metadata lock.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::door::{GitError, git, line, yes_or_no};
+use super::worktree::WorktreeError;
+use crate::files::read_bounded;
+
+const MAX_NAME: u64 = 16 * 1024;
+const A_MOMENT: Duration = Duration::from_millis(50);
+
+/// The git folder that all worktrees of a repository share.
+pub(super) fn common_dir(dir: &Path) -> Result<PathBuf, WorktreeError> {
+    match git(dir, &["rev-parse", "--path-format=absolute", "--git-common-dir"]) {
+        Ok(said) => real_common(&line(&said)),
+        Err(GitError::Failed { code: Some(128), .. }) => {
+            Err(WorktreeError::NotARepository { dir: dir.to_owned() })
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// The shared folder, and the commit that a base names, in one call.
+pub(super) fn common_dir_and_base(dir: &Path, base: &str) -> Result<(PathBuf, String), WorktreeError> {
+    let none = || WorktreeError::NoSuchBase { base: base.to_owned() };
+    let wanted = format!("{base}^{{commit}}");
+    let said = match git(dir, &["rev-parse", "--path-format=absolute", "--git-common-dir", &wanted]) {
+        Ok(said) => line(&said),
+        Err(GitError::Failed { .. }) => {
+            // One of the two was not there, and it matters which.
+            common_dir(dir)?;
+            return Err(none());
+        }
+        Err(e) => return Err(e.into()),
+    };
+    let (common, commit) = said.rsplit_once('\n').ok_or_else(none)?;
+    if base.starts_with('-') || !is_commit(commit) {
+        return Err(none());
+    }
+    Ok((real_common(common)?, commit.to_owned()))
+}
+
+fn real_common(said: &str) -> Result<PathBuf, WorktreeError> {
+    let path = PathBuf::from(said);
+    // What is not there was not text: paths are kept as text, and given to git as text.
+    path.canonicalize()
+        .ok()
+        .filter(|path| path.to_str().is_some())
+        .ok_or(WorktreeError::BadPath { path, why: "it is not UTF-8" })
+}
+
+fn is_commit(text: &str) -> bool {
+    text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether git takes a name for a branch.
+pub(super) fn is_branch_name(dir: &Path, name: &str) -> Result<bool, GitError> {
+    if name.starts_with('-') || name == "HEAD" || name.contains('\0') {
+        return Ok(false);
+    }
+    yes_or_no(git(dir, &["check-ref-format", &format!("refs/heads/{name}")]))
+}
+
+/// The commit of a branch, if there is one of this name.
+pub(super) fn branch_commit(dir: &Path, branch: &str) -> Result<Option<String>, GitError> {
+    match git(dir, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}^{{commit}}")]) {
+        Ok(said) => Ok(Some(line(&said))),
+        Err(GitError::Failed { code: Some(1), .. }) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Whether everything in `older` is in `newer` too.
+pub(super) fn is_ancestor(dir: &Path, older: &str, newer: &str) -> Result<bool, GitError> {
+    yes_or_no(git(dir, &["merge-base", "--is-ancestor", older, newer]))
+}
+
+/// One working tree of a repository, anybody's.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    pub(super) branch: Option<String>,
+    pub(super) is_locked: bool,
+    /// Its folder is gone.
+    pub(super) is_missing: bool,
+}
+
+/// All working trees. The caller holds the metadata lock, but a person may be adding one by hand,
+/// and in that moment git cannot read the list.
+pub(super) fn entries(common: &Path) -> Result<Vec<Entry>, GitError> {
+    let list = || git(common, &["worktree", "list", "--porcelain", "-z"]);
+    let said = list().or_else(|_| {
+        std::thread::sleep(A_MOMENT);
+        list()
+    })?;
+    Ok(parse_entries(&said))
+}
+
+fn parse_entries(said: &[u8]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for attribute in said.split(|byte| *byte == 0) {
+        let attribute = String::from_utf8_lossy(attribute);
+        let (name, value) = attribute.split_once(' ').unwrap_or((&attribute, ""));
+        if name == "worktree" {
+            entries.push(Entry { path: PathBuf::from(value), ..Entry::default() });
+        }
+        let Some(entry) = entries.last_mut() else { continue };
+        match name {
+            "branch" => entry.branch = value.strip_prefix("refs/heads/").map(str::to_owned),
+            "locked" => entry.is_locked = true,
+            "prunable" => entry.is_missing = true,
+            _ => {}
+        }
+    }
+    entries
+}
+
+/// The git folders of the linked worktrees, each with the folder it belongs to.
+pub(super) fn linked(common: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
+    let with_path = |git_dir: PathBuf| {
+        let text = String::from_utf8(read_bounded(&git_dir.join("gitdir"), MAX_NAME).ok()?).ok()?;
+        let text = Path::new(text.trim_end_matches('\n'));
+        let path = git_dir.join(text).parent()?.to_owned();
+        // git may be told to write it as seen from here.
+        let path = if text.is_absolute() { path } else { path.canonicalize().ok()? };
+        Some((git_dir, path))
+    };
+    entries.filter_map(|entry| with_path(entry.path())).collect()
+}
+
+/// The git folder of the linked worktree at a path.
+pub(super) fn git_dir_at(common: &Path, path: &Path) -> Option<PathBuf> {
+    linked(common).into_iter().find(|(_, at)| at == path).map(|(git_dir, _)| git_dir)
+}
+
+/// The branch that is being rebased in the working tree with this git folder. git calls such a
+/// working tree detached, but the branch is taken all the same.
+pub(super) fn rebasing(git_dir: &Path) -> Option<String> {
+    let name = |folder: &str| read_bounded(&git_dir.join(folder).join("head-name"), MAX_NAME).ok();
+    let name = String::from_utf8(name("rebase-merge").or_else(|| name("rebase-apply"))?).ok()?;
+    name.trim_end().strip_prefix("refs/heads/").map(str::to_owned)
+}
+
+/// What git is in the middle of, by the file that says so.
+pub(super) fn in_the_middle(git_dir: &Path) -> Option<&'static str> {
+    const SIGNS: [(&str, &str); 6] = [
+        ("rebase-merge", "a rebase"),
+        ("rebase-apply", "a rebase"),
+        ("MERGE_HEAD", "a merge"),
+        ("CHERRY_PICK_HEAD", "a cherry-pick"),
+        ("REVERT_HEAD", "a revert"),
+        ("BISECT_START", "a bisection"),
+    ];
+    SIGNS.into_iter().find(|(file, _)| git_dir.join(file).exists()).map(|(_, what)| what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_git_is_read_to_its_last_attribute() {
+        let said = b"worktree /a b\0HEAD 12\0branch refs/heads/main\0\0worktree /w\0HEAD 12\0detached\0locked why not\0\0worktree /x\0bare\0prunable gone\0\0";
+        let entries = parse_entries(said);
+        let seen: Vec<_> = entries
+            .iter()
+            .map(|e| (e.path.to_str().unwrap(), e.branch.as_deref(), e.is_locked, e.is_missing))
+            .collect();
+        assert_eq!(
+            seen,
+            [("/a b", Some("main"), false, false), ("/w", None, true, false), ("/x", None, false, true)]
+        );
+    }
+}

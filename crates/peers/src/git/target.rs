@@ -1,0 +1,117 @@
+//! Moves a target branch forward to a commit that contains it.
+//!
+//! Where the branch is checked out, the files there move with it, and only if nobody has changed
+//! them; elsewhere the branch moves if it is still where it was. It never moves back.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::door::{Call, GitError, git, names};
+use super::half_moved::{self, Move};
+use super::lock;
+use super::repository::{self, branch_commit, linked, rebasing};
+use super::worktree::{Worktree, WorktreeError, changes};
+
+/// How it went.
+#[derive(Debug)]
+pub(super) enum Moved {
+    Done,
+    /// The target is elsewhere by now.
+    Elsewhere,
+    /// These files of the checkout are in the way; nothing was touched.
+    Dirty {
+        path: PathBuf,
+        files: Vec<String>,
+    },
+    /// The target is being rebased there, or its folder is gone.
+    Busy {
+        path: PathBuf,
+    },
+}
+
+/// Moves `target` of a worktree's repository from `old` to `new`.
+pub(super) fn advance(
+    worktree: &Worktree,
+    target: &str,
+    old: &str,
+    new: &str,
+    limit: Duration,
+) -> Result<Moved, WorktreeError> {
+    let (common, branch) = (&worktree.common, &worktree.branch);
+    if let Some(path) = rebased_at(common, target) {
+        return Ok(Moved::Busy { path });
+    }
+    let entries = {
+        let _lock = lock::metadata(common)?;
+        repository::entries(common)?
+    };
+    let checked_out = entries.into_iter().find(|entry| entry.branch.as_deref() == Some(target));
+    let moved = match checked_out {
+        Some(entry) if entry.is_missing => return Ok(Moved::Busy { path: entry.path }),
+        Some(entry) => {
+            let files = in_the_way(&entry.path, old, new)?;
+            if !files.is_empty() {
+                return Ok(Moved::Dirty { path: entry.path, files });
+            }
+            Move::new(&entry.path, old, new).begin(common, target)?;
+            merge_forward(&entry.path, new, limit)
+        }
+        None => {
+            Move::new(common, old, new).begin(common, target)?;
+            let said = format!("windlass: land {branch}");
+            git(common, &["update-ref", "-m", &said, &format!("refs/heads/{target}"), new, old])
+        }
+    };
+    if moved.is_err() {
+        half_moved::put_back(common, target)?;
+    }
+    half_moved::end(common, target);
+    match branch_commit(common, target)? {
+        // A hook that failed or hung afterwards does not undo it.
+        Some(at) if at == new => Ok(Moved::Done),
+        Some(at) if at == old => moved.map(|_| Moved::Elsewhere).map_err(WorktreeError::Git),
+        _ => Ok(Moved::Elsewhere),
+    }
+}
+
+fn merge_forward(path: &Path, new: &str, limit: Duration) -> Result<Vec<u8>, GitError> {
+    let args = ["merge", "--quiet", "--ff-only", "--no-stat", "--no-autostash", "--no-overwrite-ignore", new];
+    Call::at(path).within(limit).run(&args)
+}
+
+/// The files of a checkout that change with the commit and are not as committed there. An
+/// ignored file that the commit brings is one of them: git would overwrite it.
+pub(super) fn in_the_way(path: &Path, old: &str, new: &str) -> Result<Vec<String>, GitError> {
+    let differ = ["diff", "--name-only", "--no-renames", "-z", old, new];
+    let coming: HashSet<String> = names(&git(path, &differ)?).into_iter().collect();
+    let mut files: Vec<String> = changes(path)?.into_iter().filter(|name| coming.contains(name)).collect();
+    files.extend(overwritten(path, old, new)?);
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+/// Files on disk at places where `new` has one and `old` has none.
+pub(super) fn overwritten(path: &Path, old: &str, new: &str) -> Result<Vec<String>, GitError> {
+    let added = ["diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", old, new];
+    let mut added = names(&git(path, &added)?);
+    added.retain(|name| is_there(path, name));
+    Ok(added)
+}
+
+/// Something at the place itself; a folder counts only if it holds something.
+fn is_there(path: &Path, name: &str) -> bool {
+    let at = path.join(name);
+    match at.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => std::fs::read_dir(&at).is_ok_and(|mut entries| entries.next().is_some()),
+        found => found.is_ok(),
+    }
+}
+
+fn rebased_at(common: &Path, target: &str) -> Option<PathBuf> {
+    let main = common.parent().unwrap_or(common).to_owned();
+    let mut all = linked(common);
+    all.push((common.to_owned(), main));
+    all.into_iter().find(|(git_dir, _)| rebasing(git_dir).as_deref() == Some(target)).map(|(_, path)| path)
+}

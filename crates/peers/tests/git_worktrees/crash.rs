@@ -1,0 +1,286 @@
+//! Killed at any point and done again, it comes to the same.
+//!
+//! The work is done by this very program, started as a process of its own. A `git` before the
+//! real one on its `PATH`, and hooks and filters that git calls in the middle of its work, count;
+//! at the given count they kill the process, and for some also git itself.
+
+use std::convert::Infallible;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use windlass_peers::git::{Landing, Removal, create, is_clean, land, list, remove};
+
+use crate::ground::{Ground, at, commit, files, green, history, run, script, write};
+
+/// Where the count stands, and what is killed at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// Windlass, before a call of git.
+    BeforeCall,
+    /// Windlass, after a call of git.
+    AfterCall,
+    /// Windlass, while git goes on.
+    DuringCall,
+    /// Windlass and git, while git moves a branch or writes a file.
+    WithinGit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Create,
+    Land,
+    Remove,
+}
+
+/// Whether the target of a landing has files that move with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Main {
+    CheckedOut,
+    NowhereCheckedOut,
+}
+
+const COUNT: &str = r#"n=$(($(cat "$WL_DIR/count" 2>/dev/null || echo 0) + 1)); echo $n >"$WL_DIR/count""#;
+
+fn scripts(dir: &Path, place: Where) {
+    let real = run(Path::new("/"), &["--exec-path"]);
+    let real = format!("{real}/git");
+    let kill = r#"[ "$n" = "$WL_AT" ] && kill -9 $(cat "$WL_DIR/pid")"#;
+    let body = match place {
+        Where::BeforeCall => format!("{COUNT}\n{kill} && exit 1\nexec {real} \"$@\""),
+        Where::AfterCall => format!("{COUNT}\n{real} \"$@\"\ncode=$?\n{kill}\nexit $code"),
+        Where::DuringCall => format!("{COUNT}\n{kill}\nexec {real} \"$@\""),
+        Where::WithinGit => format!("exec {real} \"$@\""),
+    };
+    script(&dir.join("bin/git"), &format!("#!/bin/sh\n{body}\n"));
+    // The fifth word of this file is the group, which is git's.
+    let inner = match place {
+        Where::WithinGit => {
+            format!(
+                "[ -z \"$WL_AT\" ] || {{ {COUNT}\n{kill} && set -- $(cat /proc/$$/stat) && kill -9 -- -$5; }}"
+            )
+        }
+        _ => String::new(),
+    };
+    for hook in ["reference-transaction", "post-checkout", "post-rewrite", "post-merge"] {
+        script(&dir.join("hooks").join(hook), &format!("#!/bin/sh\n{inner}\nexit 0\n"));
+    }
+    script(&dir.join("bin/smudge"), &format!("#!/bin/sh\n{inner}\nexec cat\n"));
+}
+
+/// A repository with a worktree that is behind, for landing; and the scripts in place.
+fn prepare(work: Work, place: Where, main: Main) -> (Ground, PathBuf) {
+    let ground = Ground::new();
+    let dir = ground.path("scripts");
+    scripts(&dir, place);
+    commit(&ground.repo, ".gitattributes", "*.txt filter=count\n");
+    commit(&ground.repo, ".gitignore", ".env\n");
+    commit(&ground.repo, ".worktreeinclude", ".env\n");
+    write(&ground.repo, ".env", "KEY=1");
+    commit(&ground.repo, "b.txt", "b\n");
+    if work != Work::Create {
+        let worktree = ground.worktree("w");
+        commit(&worktree.path, "w1.txt", "w\n");
+        commit(&worktree.path, "w2.txt", "w\n");
+        commit(&ground.repo, "m.txt", "m\n");
+        commit(&ground.repo, "b.txt", "m\n");
+        if main == Main::NowhereCheckedOut {
+            ground.leave_main();
+        }
+        if work == Work::Remove {
+            land(&worktree, "main", green).unwrap();
+        }
+    }
+    run(&ground.repo, &["config", "filter.count.smudge", dir.join("bin/smudge").to_str().unwrap()]);
+    run(&ground.repo, &["config", "filter.count.clean", "cat"]);
+    run(&ground.repo, &["config", "core.hooksPath", dir.join("hooks").to_str().unwrap()]);
+    (ground, dir)
+}
+
+fn perform(work: Work, repo: &Path, path: &Path) {
+    match work {
+        Work::Create => drop(create(repo, path, "w", "main").unwrap()),
+        Work::Land => {
+            let worktree = list(repo).unwrap().remove(0);
+            let landing = land(&worktree, "main", |at| {
+                Ok::<_, Infallible>(at.join("w2.txt").exists() && at.join("m.txt").exists())
+            });
+            assert!(matches!(landing, Ok(Landing::Landed { .. } | Landing::NothingToLand)), "{landing:?}");
+        }
+        Work::Remove => {
+            for worktree in list(repo).unwrap() {
+                assert_eq!(remove(&worktree, "main").unwrap(), Removal::Removed);
+            }
+            assert!(!path.exists());
+        }
+    }
+}
+
+/// Does the work in a process that is killed at a count; says whether it was.
+fn killed_at(work: Work, ground: &Ground, dir: &Path, count: usize) -> bool {
+    let path = format!("{}:{}", dir.join("bin").display(), std::env::var("PATH").unwrap());
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["crash::the_process_that_is_killed", "--exact", "--ignored", "--nocapture"])
+        .env("PATH", path)
+        .env("WL_WORK", format!("{work:?}"))
+        .env("WL_REPO", &ground.repo)
+        .env("WL_PATH", ground.path("trees/w"))
+        .env("WL_DIR", dir)
+        .env("WL_AT", count.to_string())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let was_killed = output.status.code().is_none();
+    assert!(was_killed || output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    was_killed
+}
+
+#[test]
+#[ignore = "started by the other tests here, as a process to be killed"]
+fn the_process_that_is_killed() {
+    let var = |name: &str| std::env::var(name).ok();
+    let Some(dir) = var("WL_DIR") else { return };
+    fs::write(Path::new(&dir).join("pid"), std::process::id().to_string()).unwrap();
+    let work = match var("WL_WORK").unwrap().as_str() {
+        "Create" => Work::Create,
+        "Land" => Work::Land,
+        _ => Work::Remove,
+    };
+    perform(work, Path::new(&var("WL_REPO").unwrap()), Path::new(&var("WL_PATH").unwrap()));
+}
+
+/// What must be the same in the end, whatever happened.
+fn end_state(work: Work, ground: &Ground) -> Vec<String> {
+    let repo = &ground.repo;
+    let mut state = vec![
+        format!("{:?}", history(repo, "main")),
+        run(repo, &["branch", "--format=%(refname:short)"]),
+        run(repo, &["status", "--porcelain"]),
+        run(repo, &["rev-parse", "main^{tree}"]),
+        run(repo, &["worktree", "list", "--porcelain"])
+            .lines()
+            .filter(|l| !l.starts_with("HEAD"))
+            .count()
+            .to_string(),
+    ];
+    for worktree in list(repo).unwrap() {
+        assert!(is_clean(&worktree).unwrap());
+        let content = files(&worktree.path);
+        state.push(format!(
+            "{:?}",
+            content.iter().map(|(path, bytes)| (path.file_name(), bytes)).collect::<Vec<_>>()
+        ));
+        state.push(run(&worktree.path, &["symbolic-ref", "HEAD"]));
+        state.push(run(&worktree.path, &["rev-parse", "HEAD^{tree}"]));
+    }
+    if work != Work::Create {
+        assert_eq!(run(repo, &["cat-file", "-p", "main:w2.txt"]), "w");
+    }
+    let mut left: Vec<String> = Vec::new();
+    for folder in
+        [repo.join(".git"), repo.join(".git/windlass"), repo.join(".git/worktrees/w"), ground.path("trees")]
+    {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().into_string().unwrap();
+            if ["lock", "tmp", "windlass-removed"].iter().any(|end| name.ends_with(end))
+                || name.starts_with("moving")
+                || name.contains("land.json")
+            {
+                left.push(name);
+            }
+        }
+    }
+    assert_eq!(left, Vec::<String>::new());
+    assert_eq!(fs::read_dir(repo.join(".git/windlass/adding")).into_iter().flatten().count(), 0);
+    state
+}
+
+/// Kills at every count there is; each time what follows must end the same.
+fn sweep(work: Work, place: Where, main: Main) {
+    sweep_by(1, work, place, main);
+}
+
+fn sweep_by(step: usize, work: Work, place: Where, main: Main) {
+    let (ground, _) = prepare(work, place, main);
+    perform(work, &ground.repo, &ground.path("trees/w"));
+    let expected = end_state(work, &ground);
+    let mut count = 0;
+    loop {
+        count += step;
+        assert!(count < 200);
+        let (ground, dir) = prepare(work, place, main);
+        if !killed_at(work, &ground, &dir, count) {
+            break;
+        }
+        let before = at(&ground.repo, "main");
+        perform(work, &ground.repo, &ground.path("trees/w"));
+        run(&ground.repo, &["merge-base", "--is-ancestor", &before, "main"]);
+        assert_eq!(end_state(work, &ground), expected, "{work:?} {place:?} {count}");
+    }
+    assert!(count > 3, "{count} points only");
+}
+
+#[test]
+fn a_creation_killed_before_any_call() {
+    sweep(Work::Create, Where::BeforeCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_creation_killed_after_any_call() {
+    sweep(Work::Create, Where::AfterCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_creation_killed_while_git_goes_on() {
+    sweep(Work::Create, Where::DuringCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_creation_killed_within_git() {
+    sweep(Work::Create, Where::WithinGit, Main::CheckedOut);
+}
+
+#[test]
+fn a_landing_killed_before_any_call() {
+    sweep(Work::Land, Where::BeforeCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_landing_killed_after_any_call() {
+    sweep(Work::Land, Where::AfterCall, Main::NowhereCheckedOut);
+}
+
+#[test]
+fn a_landing_killed_while_git_goes_on() {
+    sweep(Work::Land, Where::DuringCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_landing_killed_within_git() {
+    sweep(Work::Land, Where::WithinGit, Main::CheckedOut);
+}
+
+#[test]
+fn a_removal_killed_before_any_call() {
+    sweep(Work::Remove, Where::BeforeCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_removal_killed_after_any_call() {
+    sweep(Work::Remove, Where::AfterCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_removal_killed_while_git_goes_on() {
+    sweep(Work::Remove, Where::DuringCall, Main::CheckedOut);
+}
+
+#[test]
+fn a_removal_killed_within_git() {
+    sweep(Work::Remove, Where::WithinGit, Main::CheckedOut);
+}
+
+#[test]
+fn a_landing_on_a_branch_that_is_not_checked_out_killed_within_git() {
+    sweep_by(3, Work::Land, Where::WithinGit, Main::NowhereCheckedOut);
+}
