@@ -76,6 +76,9 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Runs a short program to its end or its deadline.
 pub fn run_short(short: &Short<'_>) -> Result<Output, SpawnError> {
     let failed = |source| SpawnError::Start { program: short.program.to_owned(), source };
+    if ENDING.load(Ordering::SeqCst) {
+        return Err(failed(io::ErrorKind::Interrupted.into()));
+    }
     let mut command = command(short.program);
     command.args(short.args).current_dir(short.cwd).process_group(0);
     apply_env(&mut command, short.env);
