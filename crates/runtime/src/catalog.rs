@@ -20,7 +20,7 @@ use windlass_forms::workflow::{WorkflowFile, parse_workflow_json};
 use crate::config::{self, base_of, text_of};
 use crate::home::Home;
 use crate::problem::{Class, Problem};
-pub use begin::{Shelf, begin_document, document_schema};
+pub use begin::{begin_document, document_schema};
 pub(crate) use world::World;
 
 /// A loaded plugin.

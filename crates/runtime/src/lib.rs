@@ -25,6 +25,7 @@ pub mod plan;
 pub mod problem;
 mod random;
 mod recover;
+pub mod shelf;
 pub mod tasks;
 
 pub use windlass_store::Durability;

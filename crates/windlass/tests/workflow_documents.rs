@@ -46,6 +46,18 @@ fn a_new_document_has_no_mistake_and_runs() {
     assert_eq!(again.code, CONFIGURATION);
     assert!(again.stderr.contains("there is one already"), "{again}");
     assert_eq!(place.go(&["workflow", "new", "../evil"]).code, USAGE);
+    place.sealed.write("repo/.windlass/workflows/second.yml", "name: second\nnodes:\n  - prompt: x\n");
+    assert_eq!(place.go(&["workflow", "new", "second"]).code, CONFIGURATION);
+}
+
+#[test]
+fn a_new_document_is_not_written_through_a_link_out_of_the_project() {
+    let place = place(json!([last_turn()]));
+    std::os::unix::fs::symlink(place.sealed.root(), place.repo().join(".windlass")).unwrap();
+    let ran = place.go(&["workflow", "new", "first"]);
+    assert_eq!(ran.code, CONFIGURATION);
+    assert!(ran.stderr.contains("leads out of the project"), "{ran}");
+    assert!(!place.sealed.root().join("workflows/first.yaml").exists());
 }
 
 #[test]

@@ -4,23 +4,13 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::entity::{Entity, Kind, Provider};
 use windlass_forms::entity::print;
-use windlass_peers::files::{self, Mode};
 
-use crate::error::chain;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
-
-/// Whose folder a copy is put into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Into {
-    /// The repository's.
-    Project,
-    /// The user's own.
-    User,
-}
+use crate::shelf::{self, Shelf};
 
 /// Writes a copy in our own format and says where. What is there already is left alone.
-pub fn eject(home: &Home, cwd: &Path, entity: &Entity, into: Into) -> Result<PathBuf, Problem> {
+pub fn eject(home: &Home, cwd: &Path, entity: &Entity, shelf: Shelf) -> Result<PathBuf, Problem> {
     if entity.source.provider != Provider::Windlass {
         // In our format its places for arguments would mean something else.
         let text = format!("{} `{}` is a file already: {}", entity.kind, entity.name, entity.source.path);
@@ -29,32 +19,7 @@ pub fn eject(home: &Home, cwd: &Path, entity: &Entity, into: Into) -> Result<Pat
             entity.source.provider
         )));
     }
-    let base = match into {
-        Into::User => home.config.clone(),
-        Into::Project => {
-            let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(cwd);
-            root.join(".windlass")
-        }
-    };
-    let path = base.join(place(entity));
-    let wrong = |why: String| Problem::new(Class::Configuration, format!("{}: {why}", path.display()));
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| wrong(error.to_string()))?;
-        let is_linked_away = |root: &Path| {
-            let real = |path: &Path| path.canonicalize().ok();
-            into == Into::Project
-                && real(folder).zip(real(root)).is_some_and(|(to, root)| !to.starts_with(root))
-        };
-        if base.parent().is_some_and(is_linked_away) {
-            return Err(wrong("its folder leads out of the project".to_owned())
-                .hint("use --user, or a folder in the project"));
-        }
-    }
-    let written = files::create_new(&path, print(entity).as_bytes(), Mode::Shared);
-    match written.map_err(|error| wrong(chain(&error)))? {
-        true => Ok(path),
-        false => Err(wrong("there is one already".to_owned()).hint("change that one, or rename it first")),
-    }
+    shelf::put(home, cwd, shelf, &place(entity), &print(entity))
 }
 
 /// Below `.windlass`. A name of several parts becomes one.

@@ -12,7 +12,7 @@ mod read;
 mod roots;
 mod watch;
 
-pub use eject::{Into, eject};
+pub use eject::eject;
 pub use load::{Loaded, load};
 pub(crate) use watch::subscribe;
 pub use windlass_core::entity::{Entity, Kind, Level, Provider};

@@ -8,7 +8,8 @@ use unicode_width::UnicodeWidthStr;
 use windlass_core::entity::{Entity, Kind, Level, Provider};
 use windlass_core::registry::{Registry, expand, truncate};
 use windlass_runtime::catalog::Diagnostic;
-use windlass_runtime::entities::{self, Into, Loaded};
+use windlass_runtime::entities::{self, Loaded};
+use windlass_runtime::shelf::Shelf;
 
 use super::complete;
 use super::feed::{envelope, words};
@@ -382,8 +383,8 @@ impl Eject {
     fn perform(&self, here: &Here) -> Result<Exit, Report> {
         let loaded = self.of.load(here)?;
         let entity = find(&loaded, self.kind, &self.name)?;
-        let into = if self.user { Into::User } else { Into::Project };
-        let path = entities::eject(&here.home, &here.cwd, entity, into)?;
+        let shelf = if self.user { Shelf::User } else { Shelf::Project };
+        let path = entities::eject(&here.home, &here.cwd, entity, shelf)?;
         if self.of.json {
             return print(&[envelope("entity.ejected", words::now(), None, json!({ "path": path }))]);
         }

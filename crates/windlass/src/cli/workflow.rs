@@ -6,7 +6,8 @@ mod draw;
 use std::path::PathBuf;
 
 use serde_json::json;
-use windlass_runtime::catalog::{Catalog, Diagnostic, Shelf, WorkflowEntry, catalog, check_workflow};
+use windlass_runtime::catalog::{Catalog, Diagnostic, WorkflowEntry, catalog, check_workflow};
+use windlass_runtime::shelf::Shelf;
 
 use super::feed::{envelope, words};
 use super::here::{Here, print};

@@ -2,7 +2,8 @@
 //! need to complete one.
 
 use serde_json::json;
-use windlass_runtime::catalog::{Shelf, begin_document, document_schema};
+use windlass_runtime::catalog::{begin_document, document_schema};
+use windlass_runtime::shelf::Shelf;
 
 use super::super::feed::{envelope, words};
 use super::super::here::{Here, print};

@@ -1,0 +1,63 @@
+//! Where Windlass puts a file that a person asked for: a copy of an entity, a first document.
+//!
+//! Never over another file, and in a project never through a link that leads out of it.
+
+use std::path::{Path, PathBuf};
+
+use windlass_peers::files::{self, Mode};
+
+use crate::error::chain;
+use crate::home::Home;
+use crate::problem::{Class, Problem};
+
+/// Whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shelf {
+    /// The repository's.
+    Project,
+    /// The user's own.
+    User,
+}
+
+fn project(cwd: &Path) -> &Path {
+    cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(cwd)
+}
+
+/// The folder of a shelf.
+pub(crate) fn base(home: &Home, cwd: &Path, shelf: Shelf) -> PathBuf {
+    match shelf {
+        Shelf::User => home.config.clone(),
+        Shelf::Project => project(cwd).join(".windlass"),
+    }
+}
+
+/// Puts a new file onto a shelf, at a path below it, and says where that is.
+pub(crate) fn put(
+    home: &Home,
+    cwd: &Path,
+    shelf: Shelf,
+    below: &Path,
+    text: &str,
+) -> Result<PathBuf, Problem> {
+    let project = project(cwd);
+    let path = base(home, cwd, shelf).join(below);
+    let wrong = |why: String| Problem::new(Class::Configuration, format!("{}: {why}", path.display()));
+    let folder = path.parent().unwrap_or(project);
+    std::fs::create_dir_all(folder).map_err(|error| wrong(error.to_string()))?;
+    if shelf == Shelf::Project && leads_out(folder, project) {
+        return Err(wrong("its folder leads out of the project".to_owned())
+            .hint("use --user, or a folder in the project"));
+    }
+    match files::create_new(&path, text.as_bytes(), Mode::Shared) {
+        Ok(true) => Ok(path),
+        Ok(false) => {
+            Err(wrong("there is one already".to_owned()).hint("change that one, or choose another name"))
+        }
+        Err(error) => Err(wrong(chain(&error))),
+    }
+}
+
+fn leads_out(folder: &Path, project: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(folder).zip(real(project)).is_some_and(|(to, project)| !to.starts_with(project))
+}
