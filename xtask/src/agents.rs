@@ -159,7 +159,8 @@ fn first_lines(bytes: &[u8]) -> String {
     said.filter(|line| !line.is_empty()).take(3).collect::<Vec<_>>().join(" | ")
 }
 
-fn cache_folder() -> Option<PathBuf> {
+/// Where what is downloaded for tests and benches is kept, outside the tree.
+pub(crate) fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("WINDLASS_TEST_CACHE")
         .or_else(|| Some(set("XDG_CACHE_HOME")?.join("windlass-tests")))

@@ -4,13 +4,16 @@
 //! whole programs are here; those that need a crate's inside are its examples named `bench_*`,
 //! found by their file and described by their first line.
 
+mod check;
 pub(crate) mod engine;
 mod hook;
+mod langgraph;
 mod sample;
 mod start;
+mod steps;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cargo::{self, Profile, cargo};
 use crate::{Outcome, Verdict, callgrind, say};
@@ -33,6 +36,12 @@ const HERE: &[(&str, &str, Measure)] = &[
     ("hook", "`windlass hook` end to end, beside /bin/true and a Node script doing the same", hook::run),
     ("start", "`windlass --version` and `--help`, beside /bin/true", start::run),
     ("instructions", "`windlass hook` under callgrind", instructions),
+    ("check", "`windlass workflow check` of 1,000 and 10,000 nodes", check::run),
+    (
+        "steps",
+        "durable steps of workflows through the store, beside LangGraph with its SQLite saver",
+        steps::run,
+    ),
 ];
 
 /// Runs the named benches, or all.
@@ -97,6 +106,14 @@ fn example(folder: &str, file: &Path) -> Option<Bench> {
     let about = text.lines().next()?.trim_start_matches("//!").trim().to_owned();
     let package = if folder == "windlass" { folder.to_owned() } else { format!("windlass-{folder}") };
     Some(Bench { name, about, how: How::Example { package, example } })
+}
+
+/// A folder of its own for what a bench writes, on the disk that the build is on: a sync costs
+/// nothing where the temporary directory is memory.
+fn folder(name: &str) -> Result<PathBuf, String> {
+    let folder = cargo::built(Profile::Release)?.join("bench").join(name);
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
 }
 
 fn instructions(bin: &Path) -> Result<(), String> {

@@ -24,7 +24,8 @@ pub(crate) fn count(bin: &Path) -> Result<u64, String> {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(bin);
     valgrind.args(["hook", "PreToolUse"]).env_clear().env("PATH", "/usr/bin:/bin");
-    valgrind.env("WINDLASS_SOCKET", engine.socket()).stdin(Stdio::from(engine.payload()?));
+    valgrind.env("WINDLASS_SOCKET", engine.socket()).env("WINDLASS_SESSION", Engine::COOKIE);
+    valgrind.stdin(Stdio::from(engine.payload()?));
     let output = valgrind.output().map_err(|error| could_not_start(&valgrind, &error))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if String::from_utf8_lossy(&output.stdout) != Engine::ANSWER {

@@ -3,6 +3,7 @@
 //! A driver's `parse` makes these out of lines; what they add up to is `peers::agent::Transcript`'s.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::time::Moment;
 use crate::usage::Usage;
@@ -141,6 +142,9 @@ pub struct ResultEvent {
     pub api_error_status: Option<u16>,
     /// The last words, or the error.
     pub text: Option<String>,
+    /// The value, where a schema was given and the agent kept to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
     /// Errors that are no last words.
     pub errors: Vec<String>,
     /// What this turn used, subagents included where the CLI says so.

@@ -1,9 +1,13 @@
 //! What is to be done in the world. In the log before it is done, each with an id.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::graph::workflow::Expression;
 use crate::hook::Answer;
-use crate::id::{EffectId, HookId, SessionId};
+use crate::id::{EffectId, HookId, RunId, SessionId};
+use crate::spec::Spec;
+use crate::tasks::{Attempts, TaskId};
 use crate::time::Moment;
 
 /// An effect and its name.
@@ -19,8 +23,12 @@ pub struct Planned {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum Effect {
-    /// Make the tracker (never over an existing one) and, in `plugin` mode, the state file.
-    Prepare,
+    /// Make the text of an entity, the tracker (never over an existing one) and, in `plugin`
+    /// mode, the state file. Settled by `Prepared`.
+    Prepare {
+        /// What the entity is told, where it is one that speaks.
+        args: Option<String>,
+    },
     /// Run one turn of the agent. Settled by `SessionEnded`.
     StartSession(SessionPlan),
     /// Kill every child of the run, agents and checks alike, without grace: somebody who
@@ -32,7 +40,76 @@ pub enum Effect {
         last_message: Option<String>,
     },
     /// Run the checks. Settled by `ChecksFinished`.
-    RunChecks,
+    RunChecks {
+        /// Which; all of them where none is named.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        names: Vec<String>,
+        /// Where.
+        workspace: String,
+    },
+    /// Run a command line of the workflow's author. Settled by `ShellEnded`.
+    RunShell {
+        /// What is run by `sh -c`.
+        command: String,
+        /// Where.
+        workspace: String,
+        /// It may be run again when nobody knows whether it was.
+        idempotent: bool,
+        /// When it must have ended.
+        deadline: Option<Moment>,
+    },
+    /// Start another run and see it to its end. Settled by `RunEnded`.
+    StartRun {
+        /// Its id; chosen here, so that it is never started twice.
+        run: RunId,
+        /// Its orders.
+        spec: Box<Spec>,
+    },
+    /// Choose the next task of a file and mark it as begun. Settled by `TaskClaimed`.
+    ClaimTask {
+        /// The file; the usual places where nothing is said.
+        path: Option<String>,
+        /// Which of the ready tasks may be taken.
+        select: Option<Expression>,
+        /// What this run is at already.
+        busy: Vec<TaskId>,
+        /// How often each may be tried, and was.
+        attempts: Attempts,
+    },
+    /// Say in the file how a task went. Settled by `TaskSettled`.
+    SettleTask {
+        /// The file; the usual places where nothing is said.
+        path: Option<String>,
+        /// Which.
+        task: TaskId,
+        /// What was done for it succeeded, its checks too.
+        ok: bool,
+        /// The last words of the agent that worked on it; none where no agent did.
+        said: Option<String>,
+        /// What was wrong, where something was.
+        why: Option<String>,
+    },
+    /// Make a worktree for a task. Settled by `WorktreeMade`.
+    MakeWorktree {
+        /// The task it is for.
+        task: TaskId,
+        /// The try, from 1.
+        attempt: u32,
+    },
+    /// Bring what was done for a task in a worktree back where it is claimed to be done, with the
+    /// checks run on it. Settled by `Landed`.
+    Land {
+        /// The worktree.
+        workspace: String,
+        /// Its branch.
+        branch: String,
+        /// The file of the task; the usual places where nothing is said.
+        path: Option<String>,
+        /// The task.
+        task: TaskId,
+        /// The last words of the agent that worked on it; none where no agent did.
+        said: Option<String>,
+    },
     /// Answer a hook; the answer is in the log, so a resend gets the same.
     AnswerHook {
         /// Which call.
@@ -52,8 +129,8 @@ pub enum Effect {
         /// The loop goes on.
         active: bool,
     },
-    /// End every child that is left, mark the tracker inactive, remove the state file. Settled
-    /// by `CleanedUp`.
+    /// End what is left of a node: every child, a run it started; mark its tracker inactive and
+    /// remove its state file. Settled by `CleanedUp`.
     CleanUp {
         /// Turns finished.
         iteration: u32,
@@ -64,10 +141,16 @@ impl Effect {
     /// Whether it needs an outcome in the log: what is open after a crash is settled.
     pub fn is_settled_by_an_event(&self) -> bool {
         match self {
-            Effect::Prepare
+            Effect::Prepare { .. }
             | Effect::StartSession(_)
             | Effect::Inspect { .. }
-            | Effect::RunChecks
+            | Effect::RunChecks { .. }
+            | Effect::RunShell { .. }
+            | Effect::StartRun { .. }
+            | Effect::ClaimTask { .. }
+            | Effect::SettleTask { .. }
+            | Effect::MakeWorktree { .. }
+            | Effect::Land { .. }
             | Effect::WaitUntil { .. }
             | Effect::CleanUp { .. } => true,
             Effect::KillChildren | Effect::AnswerHook { .. } | Effect::MarkTracker { .. } => false,
@@ -75,8 +158,31 @@ impl Effect {
     }
 }
 
+impl Effect {
+    /// Whether it begins something that a paused run does not begin.
+    pub fn begins_work(&self) -> bool {
+        match self {
+            Effect::StartSession(_)
+            | Effect::RunShell { .. }
+            | Effect::StartRun { .. }
+            | Effect::ClaimTask { .. }
+            | Effect::MakeWorktree { .. }
+            | Effect::Land { .. } => true,
+            Effect::Prepare { .. }
+            | Effect::KillChildren
+            | Effect::Inspect { .. }
+            | Effect::RunChecks { .. }
+            | Effect::SettleTask { .. }
+            | Effect::AnswerHook { .. }
+            | Effect::WaitUntil { .. }
+            | Effect::MarkTracker { .. }
+            | Effect::CleanUp { .. } => false,
+        }
+    }
+}
+
 /// One turn of an agent CLI, decided before it is started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionPlan {
     /// The conversation; chosen here, so that it is in the log before the spawn.
     pub session: SessionId,
@@ -86,6 +192,9 @@ pub struct SessionPlan {
     pub prompt: String,
     /// The loop lives in the Stop hook: the CLI's own cap on blocks must not end it.
     pub holds_stop: bool,
-    /// When the turn must have ended, for the whole run's sake.
+    /// When the turn must have ended, for the node's or the whole run's sake.
     pub deadline: Option<Moment>,
+    /// The JSON Schema of what it must answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
 }

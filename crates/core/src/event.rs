@@ -4,18 +4,20 @@
 //! the engine's to say.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::effect::Planned;
 use crate::hook::HookCall;
-use crate::id::{EffectId, HookId, InboxId, SessionId};
+use crate::id::{EffectId, HookId, InboxId, RunId, SessionId};
 use crate::looping::verdict::{CheckResult, Sight};
-use crate::run::News;
+use crate::run::{News, Outcome, Spent};
 use crate::spec::Spec;
+use crate::tasks::{Claim, Status as TaskStatus};
 use crate::time::Moment;
 use crate::usage::Usage;
 
 /// The version of a stored record.
-pub const RECORD_VERSION: u32 = 1;
+pub const RECORD_VERSION: u32 = 2;
 
 /// One line of the log: a fact, what it made the engine do, and what people are told of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,8 +47,22 @@ pub enum Event {
     },
     /// A new owner took the run over after the former one was gone.
     OwnerChanged,
-    /// Tracker and state file are there, or why not.
+    /// The run goes its own way from here: it was begun with the log of another.
+    Forked {
+        /// The other.
+        from: RunId,
+        /// How much of its log was taken.
+        at: u64,
+        /// Random text from which session ids are derived from here on.
+        seed: String,
+    },
+    /// Text, tracker and state file are there, or why not.
     Prepared {
+        /// The effect it settles.
+        effect: EffectId,
+        /// What the entity says, and who the agent is to be.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        texts: Option<Texts>,
         /// A digest of tracker and repository before the first turn.
         fingerprint: String,
         /// The commit the run began on, in a repository.
@@ -88,6 +104,63 @@ pub enum Event {
         /// Their results, in the order of the spec.
         results: Vec<CheckResult>,
     },
+    /// A command line is over.
+    ShellEnded {
+        /// The effect it settles.
+        effect: EffectId,
+        /// How it went.
+        end: ShellEnd,
+    },
+    /// A run that was started from here has spent this much so far.
+    RunSpent {
+        /// The effect that started it.
+        effect: EffectId,
+        /// In all.
+        spent: Spent,
+    },
+    /// A run that was started from here is over.
+    RunEnded {
+        /// The effect it settles.
+        effect: EffectId,
+        /// How it went.
+        end: Box<RunEnd>,
+    },
+    /// A task was chosen, or why none was.
+    TaskClaimed {
+        /// The effect it settles.
+        effect: EffectId,
+        /// What there is to do.
+        claim: Claim,
+    },
+    /// It stands in the file how a task went, or why not.
+    TaskSettled {
+        /// The effect it settles.
+        effect: EffectId,
+        /// How far it is now.
+        status: TaskStatus,
+        /// What was wrong, for the next try.
+        why: Option<String>,
+        /// Why it could not be written.
+        error: Option<String>,
+    },
+    /// A worktree is there, or why not.
+    WorktreeMade {
+        /// The effect it settles.
+        effect: EffectId,
+        /// Its absolute folder; nothing where it could not be made.
+        workspace: Option<String>,
+        /// Its branch, or why there is none.
+        branch: String,
+    },
+    /// A worktree's commits were brought back, or why not.
+    Landed {
+        /// The effect it settles.
+        effect: EffectId,
+        /// They are on the target.
+        landed: bool,
+        /// How, in words.
+        what: String,
+    },
     /// A wait is over.
     WaitOver {
         /// The effect it settles.
@@ -100,6 +173,25 @@ pub enum Event {
         /// The request, when it came through the inbox.
         inbox: Option<InboxId>,
     },
+    /// Somebody paused the run: what is under way goes on, nothing new begins.
+    PauseAsked {
+        /// The request, when it came through the inbox.
+        inbox: Option<InboxId>,
+    },
+    /// Somebody lets a paused run go on.
+    GoOnAsked {
+        /// The request, when it came through the inbox.
+        inbox: Option<InboxId>,
+    },
+    /// Somebody told the run that something happened.
+    Told {
+        /// The request.
+        inbox: InboxId,
+        /// What.
+        name: String,
+        /// What they said of it.
+        text: String,
+    },
     /// A person answered a question or a permission request.
     PersonAnswered {
         /// The request.
@@ -109,8 +201,51 @@ pub enum Event {
         /// What they said.
         reply: PersonReply,
     },
-    /// Everything was put away.
-    CleanedUp,
+    /// Everything of a node was put away.
+    CleanedUp {
+        /// The effect it settles.
+        effect: EffectId,
+    },
+}
+
+/// What an entity says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Texts {
+    /// What the agent is told.
+    pub prompt: String,
+    /// Who it is to be.
+    pub system: Option<String>,
+    /// What was odd about making it, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub odd: Vec<String>,
+}
+
+/// How a command line went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShellEnd {
+    /// It is over.
+    Exited {
+        /// With success.
+        passed: bool,
+        /// How it ended, in words.
+        how: String,
+        /// The end of its output.
+        output: String,
+    },
+    /// It was begun, and nobody knows whether it did its work.
+    Unknown,
+}
+
+/// How a run went that was started from another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// How and why.
+    pub outcome: Outcome,
+    /// What it spent in all.
+    pub spent: Spent,
+    /// Its last words.
+    pub text: String,
 }
 
 /// What a person says.
@@ -138,6 +273,9 @@ pub struct SessionEnd {
     pub verdict: SessionVerdict,
     /// The agent's last words.
     pub last_message: Option<String>,
+    /// What it answered, where a schema was given and the CLI hands the value over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
     /// What it spent.
     pub usage: Usage,
     /// Tool calls in the stream for which a hook should have come.

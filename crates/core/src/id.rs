@@ -4,6 +4,7 @@
 //! replay chooses the same ids.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -70,6 +71,22 @@ pub enum Verb {
     Inspect,
     /// Run the checks.
     Checks,
+    /// Run a command line.
+    Shell,
+    /// Start another run.
+    Run,
+    /// Choose a task.
+    Claim,
+    /// Say how a task went.
+    Settle,
+    /// Make a worktree.
+    Worktree,
+    /// Bring a worktree's commits back.
+    Land,
+    /// Wait for the time a node may take.
+    Timeout,
+    /// Wait before a node is tried again.
+    Retry,
     /// Answer a hook.
     Answer,
     /// Wait for a time.
@@ -81,6 +98,27 @@ pub enum Verb {
 }
 
 impl Verb {
+    /// All of them.
+    pub const ALL: [Verb; 17] = [
+        Verb::Prepare,
+        Verb::Session,
+        Verb::Kill,
+        Verb::Inspect,
+        Verb::Checks,
+        Verb::Shell,
+        Verb::Run,
+        Verb::Claim,
+        Verb::Settle,
+        Verb::Worktree,
+        Verb::Land,
+        Verb::Timeout,
+        Verb::Retry,
+        Verb::Answer,
+        Verb::Wait,
+        Verb::Mark,
+        Verb::CleanUp,
+    ];
+
     /// The word used in file names.
     pub fn word(self) -> &'static str {
         match self {
@@ -89,6 +127,14 @@ impl Verb {
             Verb::Kill => "kill",
             Verb::Inspect => "inspect",
             Verb::Checks => "checks",
+            Verb::Shell => "shell",
+            Verb::Run => "run",
+            Verb::Claim => "claim",
+            Verb::Settle => "settle",
+            Verb::Worktree => "worktree",
+            Verb::Land => "land",
+            Verb::Timeout => "timeout",
+            Verb::Retry => "retry",
             Verb::Answer => "answer",
             Verb::Wait => "wait",
             Verb::Mark => "mark",
@@ -116,11 +162,57 @@ impl fmt::Display for EffectId {
     }
 }
 
+/// A text that is not the name of an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not the name of an effect, which is NODE.ITERATION.ATTEMPT.VERB")]
+pub struct NotAnEffect;
+
+/// Reads what `Display` writes, and nothing else. A node's id has no dot.
+impl FromStr for EffectId {
+    type Err = NotAnEffect;
+
+    fn from_str(text: &str) -> Result<EffectId, NotAnEffect> {
+        let mut parts = text.split('.');
+        let mut next = || parts.next().filter(|part| !part.is_empty()).ok_or(NotAnEffect);
+        let (node, iteration, attempt, word) = (next()?, next()?, next()?, next()?);
+        if parts.next().is_some() {
+            return Err(NotAnEffect);
+        }
+        Ok(EffectId {
+            node: NodeId::new(node),
+            iteration: count(iteration)?,
+            attempt: count(attempt)?,
+            verb: Verb::ALL.into_iter().find(|verb| verb.word() == word).ok_or(NotAnEffect)?,
+        })
+    }
+}
+
+/// A number written as `Display` writes it: no sign, no zero in front.
+fn count(text: &str) -> Result<u32, NotAnEffect> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|_| is_plain).ok_or(NotAnEffect)
+}
+
+impl EffectId {
+    /// The effect of a run whose child has this cookie, which is `RUN.EFFECT`.
+    pub fn of_cookie(run: &RunId, cookie: &str) -> Option<EffectId> {
+        cookie.strip_prefix(run.as_str())?.strip_prefix('.')?.parse().ok()
+    }
+}
+
 /// The session a node starts in this turn and try. Derived, so that it is known before the
 /// spawn is logged and is the same in a replay.
 pub fn derive_session(seed: &str, node: &NodeId, iteration: u32, attempt: u32) -> SessionId {
     let name = format!("{seed}/{node}/{iteration}/{attempt}");
     SessionId(Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string())
+}
+
+/// The run a node starts. Derived, so that it is never started twice.
+pub fn derive_run(seed: &str, node: &NodeId) -> RunId {
+    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let bytes = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{seed}/{node}/run").as_bytes());
+    let letter = |byte: &u8| char::from(ALPHABET.get(usize::from(byte & 31)).copied().unwrap_or(b'0'));
+    RunId(bytes.as_bytes().iter().take(8).map(letter).collect())
 }
 
 #[cfg(test)]
@@ -141,5 +233,59 @@ mod tests {
     fn an_effect_id_reads_as_a_file_name() {
         let id = EffectId { node: NodeId::new("loop"), iteration: 2, attempt: 1, verb: Verb::Session };
         assert_eq!(id.to_string(), "loop.2.1.session");
+    }
+
+    #[test]
+    fn an_effect_id_is_read_as_it_is_written() {
+        for node in ["loop", "fix@2", "fix@2~3", "a-b_c", "7", "ä"] {
+            for (verb, iteration) in Verb::ALL.into_iter().zip([0, 1, 10, u32::MAX].into_iter().cycle()) {
+                let id = EffectId { node: NodeId::new(node), iteration, attempt: iteration / 2, verb };
+                assert_eq!(id.to_string().parse(), Ok(id));
+            }
+        }
+        let words: std::collections::BTreeSet<&str> = Verb::ALL.iter().map(|verb| verb.word()).collect();
+        assert_eq!(words.len(), Verb::ALL.len());
+    }
+
+    #[test]
+    fn what_no_effect_is_called_is_refused() {
+        let wrong = [
+            "",
+            "loop",
+            "loop.1.1",
+            "loop.1.1.",
+            "loop.1.1.session.",
+            ".1.1.session",
+            "a.b.1.1.session",
+            "loop.01.1.session",
+            "loop.+1.1.session",
+            "loop.-1.1.session",
+            "loop.1.4294967296.session",
+            "loop.1..session",
+            "loop.1.1.Session",
+            "loop.1.1.clean_up",
+            "loop.1.1.session ",
+            "loop.٣.1.session",
+        ];
+        for text in wrong {
+            assert_eq!(text.parse::<EffectId>(), Err(NotAnEffect), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_belongs_to_one_run() {
+        let run = RunId::new("k3f9");
+        let id = EffectId { node: NodeId::new("fix@2"), iteration: 1, attempt: 1, verb: Verb::Session };
+        assert_eq!(EffectId::of_cookie(&run, &format!("{run}.{id}")), Some(id));
+        for other in [
+            "",
+            "k3f9",
+            "k3f9.",
+            "k3f.fix@2.1.1.session",
+            "k3f9x.fix@2.1.1.session",
+            "k3f9.k3f9.fix@2.1.1.session",
+        ] {
+            assert_eq!(EffectId::of_cookie(&run, other), None, "{other}");
+        }
     }
 }

@@ -3,10 +3,19 @@
 //! Made by the runtime from a workflow (read by `forms`), the settings and the flags; stored
 //! whole in the first event, so that a later change of files changes no running run.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use crate::graph::Node;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::entity::Entity;
+use crate::graph::workflow::{Act, Budget, Step};
 use crate::hook::permission::{Isolation, Rules as PermissionRules};
+use crate::id::{NodeId, RunId};
+use crate::looping::Rules;
+
+/// How deep runs may start runs.
+pub const MAX_DEPTH: u32 = 8;
 
 /// One run's orders.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,23 +26,21 @@ pub struct Spec {
     pub seed: String,
     /// What the user typed, byte for byte.
     pub input: String,
-    /// What is to be done.
-    pub node: Node,
+    /// The workflow's own inputs, by name.
+    #[serde(default)]
+    pub inputs: BTreeMap<String, Value>,
+    /// What is done, one after the other.
+    pub body: Vec<Step>,
+    /// How each session of it is run, by node.
+    pub sessions: BTreeMap<NodeId, Orders>,
     /// The absolute folder the sessions work in.
     pub workspace: String,
     /// The machine that folder is on.
     pub machine: String,
-    /// Which agent CLI, and how.
-    pub driver: Driver,
-    /// The preset, after the workflow's wish was honoured.
-    pub isolation: Isolation,
-    /// The settings' own allow, deny and ask rules.
-    #[serde(default)]
-    pub permissions: PermissionRules,
     /// Plugins given to the agent.
     #[serde(default)]
     pub plugins: Vec<Plugin>,
-    /// Gates run by Windlass after a turn.
+    /// Gates run by Windlass after a turn, and by `check` nodes.
     #[serde(default)]
     pub checks: Vec<Check>,
     /// What is answered when nobody can be asked.
@@ -41,6 +48,61 @@ pub struct Spec {
     /// Bounds on time.
     #[serde(default)]
     pub limits: Limits,
+    /// What all of it may spend.
+    #[serde(default)]
+    pub budget: Budget,
+    /// The workflows that are run from here, by name: their orders but for what they are told.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub others: BTreeMap<String, Spec>,
+    /// The run that started this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+}
+
+impl Spec {
+    /// The one session of a run that is nothing else.
+    pub fn only_session(&self) -> Option<(&Step, &Orders)> {
+        let [step] = self.body.as_slice() else { return None };
+        matches!(step.act, Act::Session(_)).then_some(step).and_then(|step| {
+            let orders = self.sessions.get(&step.id)?;
+            Some((step, orders))
+        })
+    }
+
+    /// The orders of the only session, or of the first in the order of their names.
+    pub fn first_session(&self) -> Option<&Orders> {
+        self.only_session().map(|(_, orders)| orders).or_else(|| self.sessions.values().next())
+    }
+}
+
+/// How the sessions of one node are run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Orders {
+    /// Which agent CLI, and how.
+    pub driver: Driver,
+    /// The preset, after the workflow's wish was honoured.
+    pub isolation: Isolation,
+    /// The settings' own allow, deny and ask rules.
+    #[serde(default)]
+    pub permissions: PermissionRules,
+    /// Whose text the agent is told, as it was found before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity: Option<Box<Entity>>,
+    /// The loop of turns, where it has one. Its prompt is filled in when the node begins; a
+    /// tracker path that is there and empty is given a place then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Rules>,
+}
+
+/// The run that started this one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// Which.
+    pub run: RunId,
+    /// Its node.
+    pub node: NodeId,
+    /// How many are above it.
+    pub depth: u32,
 }
 
 /// How one agent CLI is run.

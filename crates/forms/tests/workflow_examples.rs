@@ -1,4 +1,5 @@
-//! The documents in `examples/workflows` have no mistake, and are written and read back.
+//! The documents in `examples/workflows`, and those that come with Windlass, have no mistake, and are
+//! written and read back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_core::graph::check::{Known, check};
 use windlass_core::registry::Registry;
 use windlass_forms::entity::builtin;
+use windlass_forms::workflow;
 use windlass_forms::workflow::document::{print, read, starter};
 
 fn examples() -> Vec<PathBuf> {
@@ -18,12 +20,20 @@ fn examples() -> Vec<PathBuf> {
     files
 }
 
+/// The texts of all of them, each with its name.
+#[expect(clippy::unwrap_used, reason = "a test stops where it stands")]
+fn texts() -> Vec<(String, String)> {
+    let text = |file: PathBuf| (file.display().to_string(), fs::read_to_string(&file).unwrap());
+    let own = workflow::builtin().into_iter().map(|(name, text)| (name.to_owned(), text.to_owned()));
+    examples().into_iter().map(text).chain(own).collect()
+}
+
 #[test]
 fn every_example_reads_without_a_diagnostic_and_prints_to_the_same() {
-    let files = examples();
-    assert!(files.len() >= 26, "{}", files.len());
-    for file in files {
-        let (document, said) = read(&fs::read_to_string(&file).unwrap(), &file.display().to_string());
+    let texts = texts();
+    assert!(texts.len() >= 27, "{}", texts.len());
+    for (name, text) in texts {
+        let (document, said) = read(&text, &name);
         let said: String = said.iter().map(|diagnostic| format!("{diagnostic}\n")).collect();
         assert_eq!(said, "");
         let workflow = document.unwrap().workflow;
@@ -65,9 +75,7 @@ fn every_kind_of_node_has_an_example() {
 fn every_example_and_the_starter_pass_the_checks() {
     let registry = Registry::new(builtin());
     let mut known = Known::new(&registry);
-    let texts =
-        examples().into_iter().map(|file| (file.display().to_string(), fs::read_to_string(&file).unwrap()));
-    let texts: Vec<_> = texts.chain([("starter".to_owned(), starter("first"))]).collect();
+    let texts: Vec<_> = texts().into_iter().chain([("starter".to_owned(), starter("first"))]).collect();
     let documents: Vec<_> = texts.iter().map(|(name, text)| read(text, name).0.unwrap()).collect();
     known.checks.insert("test".to_owned());
     for document in &documents {

@@ -175,20 +175,28 @@ fn turns() -> impl Strategy<Value = Turns> {
     let place = prop::sample::select(vec![MarkerMatch::Line, MarkerMatch::LastLine, MarkerMatch::Anywhere]);
     let maybe = || prop::option::of(text());
     (
-        0..1000_u32,
-        mode,
+        prop::option::of(0..1000_u32),
+        prop::option::of(mode),
         prop::option::of(line()),
         place,
-        (maybe(), maybe(), maybe()),
+        (maybe(), prop::option::of(line()), maybe(), maybe()),
         prop::option::of(0..9_u32),
     )
         .prop_map(
-            |(max, mode, marker, marker_match, (promise, continue_message, tracker), stuck_after)| Turns {
+            |(
+                max,
+                mode,
+                marker,
+                marker_match,
+                (promise, blocked, continue_message, tracker),
+                stuck_after,
+            )| Turns {
                 max,
                 mode,
                 marker,
                 marker_match,
                 promise,
+                blocked,
                 continue_message,
                 tracker,
                 stuck_after,
@@ -275,8 +283,8 @@ fn body() -> impl Strategy<Value = Vec<Step>> {
         let block = prop_oneof![
             (condition(), some(), maybe()).prop_map(|(condition, then, otherwise)| Act::If { condition, then, otherwise }),
             (prop::collection::vec(condition(), 0..3), 0..99_u32, some()).prop_map(|(until, max, body)| Act::Loop { until, max, body }),
-            (prop::option::of(template()), prop::option::of(condition()), prop::option::of(condition()), 0..99_u32, maybe(), some())
-                .prop_map(|(path, until, select, max, before_each, body)| Act::TaskLoop { path, until, select, max, before_each, body }),
+            (prop::option::of(template()), prop::option::of(condition()), prop::option::of(condition()), (0..99_u32, 1..9_u32, 1..9_u32), maybe(), some())
+                .prop_map(|(path, until, select, (max, jobs, attempts), before_each, body)| Act::TaskLoop { path, until, select, max, jobs, attempts, before_each, body }),
             (line(), 0..99_u32, some()).prop_map(|(signal, max, body)| Act::CriteriaLoop { signal, max, body }),
             (0..5_u32, join, branches).prop_map(|(limit, join, branches)| {
                 let branches = branches.into_iter().filter(|(name, _)| !name.starts_with("x-"));

@@ -104,9 +104,21 @@ impl Call {
     /// megabytes of it are never copied.
     fn request(&self, id: &[u8]) -> Option<Vec<u8>> {
         let mut line = Vec::with_capacity(FIRST_READ);
-        for part in
-            [&b"{\"v\":1,\"id\":\""[..], id, b"\",\"event\":\"", self.event.as_bytes(), b"\",\"payload\":"]
-        {
+        let session = std::env::var_os(env::SESSION).filter(|cookie| is_cookie(cookie));
+        let (name, session) = match &session {
+            Some(cookie) => (&b"\",\"session\":\""[..], cookie.as_bytes()),
+            None => (&b""[..], &b""[..]),
+        };
+        let head: [&[u8]; 7] = [
+            b"{\"v\":1,\"id\":\"",
+            id,
+            b"\",\"event\":\"",
+            self.event.as_bytes(),
+            name,
+            session,
+            b"\",\"payload\":",
+        ];
+        for part in head {
             line.extend_from_slice(part);
         }
         let head = line.len();
@@ -213,6 +225,13 @@ impl Patience {
 /// A name that needs no escaping in JSON.
 fn is_plain(name: &OsStr) -> bool {
     !name.is_empty() && name.as_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// A cookie as we make them, which needs no escaping either.
+fn is_cookie(cookie: &OsStr) -> bool {
+    let is_plain =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'@' | b'~' | b'-');
+    !cookie.is_empty() && cookie.as_bytes().iter().all(is_plain)
 }
 
 const ID_BYTES: usize = 20;

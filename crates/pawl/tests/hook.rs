@@ -145,6 +145,28 @@ fn the_payload_arrives_as_it_came_on_one_line() {
 }
 
 #[test]
+fn whose_hook_it_is_is_told_where_that_is_plain() {
+    let told = |cookie: &str| {
+        let (_dir, path) = socket();
+        let engine = engine(&path, &[allow]);
+        let mut command = common::pawl("hook");
+        command.arg("Stop").env("WINDLASS_SOCKET", &path).env("WINDLASS_SESSION", cookie);
+        let hook =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        assert_eq!(seen(&finish(hook, "{\"a\":1}")), allowed());
+        let lines = engine.join().unwrap();
+        let ask: Ask = serde_json::from_str(&lines[0]).unwrap();
+        assert_eq!((ask.event.as_str(), ask.payload.unwrap().get()), ("Stop", "{\"a\":1}"));
+        ask.session
+    };
+    let cookie = "k3f9.fix-it_2@2~3.1.1.session";
+    assert_eq!(told(cookie).as_deref(), Some(cookie));
+    for odd in ["", "a\"b", "a\\b", "a b", "a\nb", "ä"] {
+        assert_eq!(told(odd), None, "{odd}");
+    }
+}
+
+#[test]
 fn no_payload_is_null() {
     let (_dir, path) = socket();
     let engine = engine(&path, &[allow]);

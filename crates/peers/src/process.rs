@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use windlass_core::launch::{Launch, files};
 
 use crate::files::{FileError, Mode, create_new, make_private_dir};
-pub use short::{Output, Short, ShortEnv, end_short, run_short};
+pub use short::{Output, Short, ShortEnv, end_short, end_short_of, run_short, run_short_for};
 
 /// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]

@@ -2,32 +2,63 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 use windlass_core::effect::SessionPlan;
-use windlass_core::graph::{Node, NodeKind};
+use windlass_core::event::{SessionEnd, SessionVerdict};
+use windlass_core::graph::schema::{KEYWORDS, answer, flaws, validate};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId, Verb};
-use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Plugin, Policy, Spec};
+use windlass_core::launch::Exit;
+use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Orders, Plugin, Policy, Spec};
 use windlass_core::time::Moment;
 use windlass_peers::agent::claude::launch::{Outside, Paths, Prepared, Turn, prepare};
+use windlass_peers::agent::claude::parse::parse_lines;
+use windlass_peers::agent::{Over, Transcript};
+use windlass_testkit::{Model, Sealed, require_claude, say, tool};
 
-fn spec() -> Spec {
-    Spec {
+/// The orders of a run, and of its node.
+#[derive(Clone)]
+struct Given {
+    run: Spec,
+    node: Orders,
+    system: Option<String>,
+}
+
+fn spec() -> Given {
+    let driver = Driver { name: "claude".into(), program: "/bin/claude".into(), model: None, args: vec![] };
+    let node = Orders {
+        driver,
+        isolation: Isolation::Minimal,
+        permissions: Default::default(),
+        entity: None,
+        rules: None,
+    };
+    let run = Spec {
         workflow: "loop".into(),
         seed: "s".into(),
         input: "x".into(),
-        node: Node { id: NodeId::new("loop"), kind: NodeKind::Prompt { prompt: "x".into() }, system: None },
+        inputs: Default::default(),
+        body: vec![],
+        sessions: Default::default(),
         workspace: "/work space".into(),
         machine: "m".into(),
-        driver: Driver { name: "claude".into(), program: "/bin/claude".into(), model: None, args: vec![] },
-        isolation: Isolation::Minimal,
-        permissions: Default::default(),
         plugins: vec![],
         checks: vec![],
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
         limits: Limits::default(),
-    }
+        budget: Default::default(),
+        others: Default::default(),
+        parent: None,
+    };
+    Given { run, node, system: None }
+}
+
+fn isolated(isolation: Isolation) -> Given {
+    let mut given = spec();
+    given.node.isolation = isolation;
+    given
 }
 
 fn plan() -> SessionPlan {
@@ -37,13 +68,23 @@ fn plan() -> SessionPlan {
         prompt: "-x \"{input}\"\n".into(),
         holds_stop: false,
         deadline: None,
+        schema: None,
     }
 }
 
-fn prepared(spec: &Spec, plan: &SessionPlan, outside: &Outside<'_>) -> Prepared {
+fn prepared(given: &Given, plan: &SessionPlan, outside: &Outside<'_>) -> Prepared {
     let effect = EffectId { node: NodeId::new("loop"), iteration: 2, attempt: 3, verb: Verb::Session };
     let run = RunId::new("r1");
-    let turn = Turn { spec, plan, run: &run, effect: &effect, now: Moment(1_000) };
+    let turn = Turn {
+        spec: &given.run,
+        orders: &given.node,
+        workspace: &given.run.workspace,
+        system: given.system.as_deref(),
+        plan,
+        run: &run,
+        effect: &effect,
+        now: Moment(1_000),
+    };
     let paths = Paths {
         dir: Path::new("/d"),
         socket: Path::new("/s.sock"),
@@ -97,7 +138,7 @@ fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
     let settings = json!({
         "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook("PreToolUse", 604_800)]}], "Stop": [{"hooks": [hook("Stop", 300)]}]},
         "env": {"WINDLASS_RUN": "r1", "WINDLASS_SESSION": "r1.loop.2.3.session", "WINDLASS_SOCKET": "/s.sock",
-            "WINDLASS_ITERATION": "2", "WINDLASS_ATTEMPT": "3"},
+            "WINDLASS_NODE": "loop", "WINDLASS_ITERATION": "2", "WINDLASS_ATTEMPT": "3"},
         "disableAllHooks": false,
     });
     assert_eq!(file(&prepared, "settings.json"), settings);
@@ -110,7 +151,7 @@ fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
 
 #[test]
 fn isolation_says_what_is_loaded_from_outside() {
-    let argv = |isolation| prepared(&Spec { isolation, ..spec() }, &plan(), &Outside::default()).launch.argv;
+    let argv = |isolation| prepared(&isolated(isolation), &plan(), &Outside::default()).launch.argv;
     assert!(argv(Isolation::Strict).ends_with(&[
         "--setting-sources".into(),
         String::new(),
@@ -124,9 +165,9 @@ fn isolation_says_what_is_loaded_from_outside() {
 #[test]
 fn plugins_model_and_the_users_own_arguments_come_last() {
     let mut spec = spec();
-    spec.plugins = vec![Plugin { name: "demo".into(), dir: "/p".into() }];
-    spec.driver.model = Some("opus".into());
-    spec.driver.args = vec!["--max-turns".into(), "3".into()];
+    spec.run.plugins = vec![Plugin { name: "demo".into(), dir: "/p".into() }];
+    spec.node.driver.model = Some("opus".into());
+    spec.node.driver.args = vec!["--max-turns".into(), "3".into()];
     let argv = prepared(&spec, &plan(), &Outside::default()).launch.argv;
     assert!(
         argv.ends_with(&["--plugin-dir", "/p", "--model", "opus", "--max-turns", "3"].map(str::to_owned))
@@ -134,9 +175,23 @@ fn plugins_model_and_the_users_own_arguments_come_last() {
 }
 
 #[test]
+fn a_schema_is_an_argument_where_the_cli_can_take_it() {
+    let argv = |schema: Value| {
+        let plan = SessionPlan { schema: Some(schema), ..plan() };
+        prepared(&spec(), &plan, &Outside::default()).launch.argv
+    };
+    let schema = json!({"type": "object", "required": ["a"]});
+    assert!(argv(schema.clone()).ends_with(&["--json-schema".to_owned(), schema.to_string()]));
+    for schema in [json!({"type": "array"}), json!({"type": "object", "title": "x".repeat(200_000)})] {
+        assert!(!argv(schema).contains(&"--json-schema".to_owned()));
+    }
+}
+
+#[test]
 fn the_rehearsal_agent_takes_the_same_after_its_own_word() {
     let mut spec = spec();
-    spec.driver = Driver { name: "sim".into(), program: "/b/windlass".into(), model: None, args: vec![] };
+    spec.node.driver =
+        Driver { name: "sim".into(), program: "/b/windlass".into(), model: None, args: vec![] };
     let argv = prepared(&spec, &plan(), &Outside::default()).launch.argv;
     assert_eq!(argv[..3], ["/b/windlass".to_owned(), "sim".into(), "-p".into()]);
 }
@@ -154,7 +209,8 @@ fn a_resumed_turn_keeps_its_conversation_and_a_held_one_has_no_cap() {
 #[test]
 fn a_stop_may_wait_for_all_checks() {
     let check = Check { name: "t".into(), command: "true".into() };
-    let spec = Spec { checks: vec![check.clone(), check], ..spec() };
+    let mut spec = spec();
+    spec.run.checks = vec![check.clone(), check];
     let settings = file(&prepared(&spec, &plan(), &Outside::default()), "settings.json");
     assert_eq!(settings["hooks"]["Stop"][0]["hooks"][0]["timeout"], 1_500);
 }
@@ -188,6 +244,7 @@ fn the_environment_is_cleared_of_nesting_forges_and_git() {
         ("WINDLASS_RUN", "r1"),
         ("WINDLASS_SESSION", "r1.loop.2.3.session"),
         ("WINDLASS_SOCKET", "/s.sock"),
+        ("WINDLASS_NODE", "loop"),
         ("WINDLASS_ITERATION", "2"),
         ("WINDLASS_ATTEMPT", "3"),
     ]);
@@ -199,7 +256,7 @@ fn the_users_login_is_carried_over_and_nothing_else_of_their_settings() {
     let user = r#"{"apiKeyHelper":"get-key","env":{"ANTHROPIC_BASE_URL":"u","EDITOR":"vi"},"hooks":{"Stop":[]},"permissions":{"allow":["*"]},"disableAllHooks":true}"#;
     let outside = Outside { env: &[], user_settings: Some(user) };
     for isolation in [Isolation::Strict, Isolation::Minimal] {
-        let settings = file(&prepared(&Spec { isolation, ..spec() }, &plan(), &outside), "settings.json");
+        let settings = file(&prepared(&isolated(isolation), &plan(), &outside), "settings.json");
         assert_eq!(settings["apiKeyHelper"], "get-key");
         assert_eq!(settings["env"]["ANTHROPIC_BASE_URL"], "u");
         assert_eq!(settings["env"].get("EDITOR"), None);
@@ -218,4 +275,97 @@ fn our_variables_are_in_the_settings_too_so_that_no_projects_env_beats_them() {
     for name in ["WINDLASS_RUN", "WINDLASS_SESSION", "WINDLASS_SOCKET"] {
         assert_eq!(env[name].as_str(), value(&prepared, name), "{name}");
     }
+}
+
+/// How a turn of the real CLI goes that is given the schema as we give it.
+fn held_to(schema: &Value, claude: &Path, model: &Model) -> SessionEnd {
+    let plan = SessionPlan { schema: Some(schema.clone()), ..plan() };
+    let argv = prepared(&spec(), &plan, &Outside::default()).launch.argv;
+    let given =
+        argv.windows(2).find(|words| words.first().is_some_and(|word| word == "--json-schema")).unwrap();
+    let sealed = Sealed::new();
+    let mut command = sealed.claude(claude, model);
+    command.args(["-p", "--output-format", "stream-json", "--verbose"]).args(given);
+    let output = command.args(["--", "go"]).stdin(Stdio::null()).output().unwrap();
+    let mut events = Vec::new();
+    parse_lines(&output.stdout, &mut events);
+    let mut transcript = Transcript::default();
+    events.iter().for_each(|event| transcript.add(event));
+    let exit = Exit {
+        v: 1,
+        code: output.status.code(),
+        signal: None,
+        ended_by: None,
+        spawn_error: None,
+        too_much_output: false,
+    };
+    transcript.end(Over::Exited(&exit), &String::from_utf8_lossy(&output.stderr), 0)
+}
+
+/// A schema with every keyword that is known.
+fn every_keyword() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://example.invalid/plan",
+        "$comment": "c", "title": "t", "description": "d", "default": {}, "examples": [{}],
+        "deprecated": false, "readOnly": false, "writeOnly": false,
+        "type": "object",
+        "required": ["steps"],
+        "minProperties": 1, "maxProperties": 9,
+        "additionalProperties": false,
+        "allOf": [{"not": {"required": ["never"]}}],
+        "properties": {
+            "steps": {
+                "type": "array", "items": {"$ref": "#/$defs/step"}, "minItems": 1, "maxItems": 5, "uniqueItems": true,
+            },
+            "pair": {"type": "array", "prefixItems": [{"const": 1}], "items": {"type": "string"}},
+            "size": {"type": "integer", "minimum": 0, "maximum": 9, "exclusiveMinimum": -1, "exclusiveMaximum": 10},
+            "ratio": {"type": ["number", "null"], "multipleOf": 0.5},
+            "way": {"oneOf": [{"enum": ["a", "b"]}, {"$ref": "#/definitions/other"}]},
+        },
+        "$defs": {"step": {"anyOf": [{"type": "string", "minLength": 1, "maxLength": 80, "format": "email"}, {"type": "null"}]}},
+        "definitions": {"other": {"const": "c"}},
+    })
+}
+
+#[test]
+fn the_real_cli_takes_every_keyword_we_know_and_hands_the_value_over() {
+    let claude = require_claude!();
+    let schema = every_keyword();
+    assert_eq!(flaws(&schema), []);
+    let text = schema.to_string();
+    let missing = KEYWORDS.iter().find(|(keyword, _)| !text.contains(&format!("\"{keyword}\":")));
+    assert_eq!(missing, None);
+    let value = json!({"steps": ["one", null], "pair": [1, "x"], "size": 3, "ratio": 1.5, "way": "c"});
+    let model = Model::script([
+        tool("StructuredOutput", json!({"steps": 5})),
+        tool("StructuredOutput", value.clone()),
+    ])
+    .start();
+    let end = held_to(&schema, &claude, &model);
+    assert_eq!((&end.verdict, &end.value), (&SessionVerdict::Done, &Some(value.clone())));
+    assert_eq!(validate(&schema, &value), []);
+    let requests = model.requests();
+    assert_eq!(requests.len(), 2);
+    assert!(
+        requests[1].last_user_text().contains("does not match required schema"),
+        "{}",
+        requests[1].last_user_text()
+    );
+    let tools = requests[0].body["tools"].as_array().unwrap();
+    let asked = &tools.iter().find(|tool| tool["name"] == "StructuredOutput").unwrap()["input_schema"];
+    assert_eq!(asked["type"], "object");
+    assert!(asked["description"].as_str().unwrap().contains("prefixItems"), "{asked}");
+}
+
+#[test]
+fn an_agent_that_only_writes_has_its_value_in_the_text() {
+    let claude = require_claude!();
+    let schema = json!({"type": "object", "required": ["verdict"]});
+    let model =
+        Model::script([say("It is good."), say("So:\n```json\n{\"verdict\": \"pass\"}\n```")]).start();
+    let end = held_to(&schema, &claude, &model);
+    assert_eq!((&end.verdict, &end.value), (&SessionVerdict::Done, &None));
+    assert_eq!(answer(end.value.as_ref(), end.last_message.as_deref()), Some(json!({"verdict": "pass"})));
+    // It was reminded once.
+    assert_eq!(model.requests().len(), 2);
 }

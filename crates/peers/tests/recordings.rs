@@ -231,3 +231,15 @@ fn recorded_hooks_are_read() {
         matches!(read_hook("PreToolUse", stdin(tool).as_bytes()), HookKind::Tool { name, .. } if name == "Bash")
     );
 }
+
+#[test]
+fn the_value_of_the_last_result_is_the_turns() {
+    let result = |value: &str| {
+        format!(r#"{{"type":"result","subtype":"success","is_error":false,"result":"x"{value}}}"#)
+    };
+    let with = result(r#","structured_output":{"verdict":"pass"}"#);
+    let value = |stream: String| end(&stream, &exit(0)).value;
+    assert_eq!(value(format!("{with}\n")), Some(serde_json::json!({"verdict": "pass"})));
+    assert_eq!(value(format!("{with}\n{}\n", result(""))), None);
+    assert_eq!(value(format!("{}\n", result(r#","structured_output":null"#))), None);
+}

@@ -1,26 +1,30 @@
-//! What there is to run: plugins, the workflows they bring, and those of the project and user.
+//! What there is to run: plugins, the workflows they bring, those of the project and user, and
+//! those that come with Windlass.
 //!
-//! A workflow is a `workflow.json` (one agent, perhaps in a loop) or a document (a graph). What
-//! a document's checks know of the machine is [`World`].
+//! A workflow is a `workflow.json` (one agent, perhaps in a loop) or a document; both are a graph.
+//! What a document's checks know of the machine is [`World`].
 
 mod begin;
+mod builtin;
 mod world;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use windlass_core::graph::workflow::Workflow;
 use windlass_core::graph::worst::worst;
-use windlass_core::looping::{DEFAULT_MAX_ITERATIONS, Mode};
+use windlass_core::looping::DEFAULT_MAX_ITERATIONS;
 pub use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::diagnostic::Severity;
 use windlass_forms::plugin::{PluginFile, mcp_server_names, parse_plugin_json};
 use windlass_forms::settings::Resolved;
 use windlass_forms::workflow::document::{self, Document};
-use windlass_forms::workflow::{WorkflowFile, parse_workflow_json};
+use windlass_forms::workflow::{WorkflowFile, compile, parse_workflow_json};
 
 use crate::config::{self, base_of, text_of};
 use crate::home::Home;
 use crate::problem::{Class, Problem};
-pub use begin::{begin_document, document_schema};
+pub use begin::{begin_document, document_schema, eject_document};
 pub(crate) use world::World;
 
 /// A loaded plugin.
@@ -59,6 +63,8 @@ pub struct WorkflowEntry {
     pub worst: Option<String>,
     /// Plugins it needs.
     pub required: Vec<String>,
+    /// Whether it comes with Windlass.
+    pub is_builtin: bool,
     pub(crate) body: Body,
     pub(crate) from_plugin: bool,
 }
@@ -66,8 +72,6 @@ pub struct WorkflowEntry {
 /// What a workflow says.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    /// The built-in loop.
-    Builtin,
     /// A `workflow.json`.
     File(Box<WorkflowFile>),
     /// A document.
@@ -75,11 +79,23 @@ pub(crate) enum Body {
 }
 
 impl WorkflowEntry {
-    /// The graph, where it is a document.
-    pub fn graph(&self) -> Option<&windlass_core::graph::workflow::Workflow> {
+    /// What it does.
+    pub fn graph(&self) -> Cow<'_, Workflow> {
         match &self.body {
-            Body::Document(document) => Some(&document.workflow),
-            Body::Builtin | Body::File(_) => None,
+            Body::Document(document) => Cow::Borrowed(&document.workflow),
+            Body::File(file) => Cow::Owned(compile(file)),
+        }
+    }
+
+    /// The text of the document, where it is one.
+    pub fn text(&self) -> Option<&str> {
+        self.document().map(Document::text)
+    }
+
+    fn document(&self) -> Option<&Document> {
+        match &self.body {
+            Body::Document(document) => Some(document),
+            Body::File(_) => None,
         }
     }
 }
@@ -89,7 +105,7 @@ impl WorkflowEntry {
 pub struct Catalog {
     /// In the order they were named.
     pub plugins: Vec<PluginEntry>,
-    /// Plugins' first, then the project's, the user's and the built-in one.
+    /// Plugins' first, then the project's, the user's and the built-in ones.
     pub workflows: Vec<WorkflowEntry>,
     /// What is wrong.
     pub problems: Vec<Diagnostic>,
@@ -141,6 +157,10 @@ pub fn check_workflow(
         all.problems.retain(|problem| !problem.file.as_ref().is_some_and(|file| others.contains(file)));
     }
     check_documents(&mut all, &world)?;
+    // Those that come with Windlass are checked when somebody asks: nobody can mend them.
+    let first = all.workflows.iter().find(|entry| Some(entry.name.as_str()) == wanted);
+    let builtin = first.filter(|entry| entry.is_builtin).and_then(|entry| entry.document());
+    all.problems.extend(builtin.map(|own| world.check(own, Vec::new())).unwrap_or_default());
     let mut names: Vec<String> = all.workflows.iter().map(|entry| entry.name.clone()).collect();
     if let Some(wanted) = wanted {
         if !names.iter().any(|name| name == wanted) && all.problems.iter().all(|problem| !problem.is_error())
@@ -195,7 +215,7 @@ pub(crate) fn collect(
     }
     load_folder(&mut catalog, &home.config.join("workflows"), "user")?;
     namesakes(&mut catalog);
-    catalog.workflows.push(builtin_loop());
+    catalog.workflows.extend(builtin::entries());
     Ok(catalog)
 }
 
@@ -339,19 +359,25 @@ fn add_document(catalog: &mut Catalog, text: &str, path: &Path, source: String) 
     catalog.problems.append(&mut problems);
     catalog.documents.push(path.to_owned());
     let Some(read) = read else { return };
+    catalog.workflows.push(WorkflowEntry { path: Some(path.to_owned()), ..of_document(read, source) });
+}
+
+/// A document as an entry, wherever its text is from.
+fn of_document(read: Document, source: String) -> WorkflowEntry {
     let workflow = &read.workflow;
-    catalog.workflows.push(WorkflowEntry {
+    WorkflowEntry {
         name: workflow.name.clone(),
         description: workflow.description.clone(),
         source,
-        path: Some(path.to_owned()),
+        path: None,
         mode: "graph".to_owned(),
         max_iterations: 0,
         worst: Some(worst(workflow, &Default::default()).to_string()),
         required: workflow.plugins.clone(),
+        is_builtin: false,
         body: Body::Document(Box::new(read)),
         from_plugin: false,
-    });
+    }
 }
 
 fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, from_plugin: bool) {
@@ -368,22 +394,8 @@ fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
         max_iterations: looping.map_or(1, |part| part.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS)),
         required: file.plugins.iter().map(|plugin| plugin.name.clone()).collect(),
         worst: None,
+        is_builtin: false,
         body: Body::File(Box::new(file)),
         from_plugin,
     });
-}
-
-fn builtin_loop() -> WorkflowEntry {
-    WorkflowEntry {
-        name: "loop".to_owned(),
-        description: Some("Turns of one agent until it is done".to_owned()),
-        source: "built-in".to_owned(),
-        path: None,
-        mode: Mode::Fresh.word().to_owned(),
-        max_iterations: DEFAULT_MAX_ITERATIONS,
-        worst: None,
-        required: Vec::new(),
-        body: Body::Builtin,
-        from_plugin: false,
-    }
 }

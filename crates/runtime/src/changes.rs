@@ -21,15 +21,25 @@ struct Before {
     v: u32,
     /// Names and digests.
     files: Vec<(String, String)>,
+    /// The commit it began on.
+    #[serde(default)]
+    base: Option<String>,
 }
 
 /// Remembers what is uncommitted now. The first time counts: on a second try the run may have
 /// begun.
 pub(crate) fn remember(run_dir: &Path, workspace: &Path) {
     let Ok(files) = git::uncommitted(workspace, FILES) else { return };
-    if let Ok(text) = serde_json::to_vec(&Before { v: 1, files }) {
+    let head = git::head(workspace).ok();
+    let base = head.map(|head| head.unwrap_or_else(|| git::EMPTY_TREE.to_owned()));
+    if let Ok(text) = serde_json::to_vec(&Before { v: 1, files, base }) {
         let _ = files::create_new(&run_dir.join(FILE), &text, Mode::Private);
     }
+}
+
+/// The commit a run began on, in a repository.
+pub(crate) fn base(run_dir: &Path) -> Option<String> {
+    recall(run_dir).base
 }
 
 /// What changed since, a line a file.

@@ -6,7 +6,7 @@
 use tokio::sync::mpsc;
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::Record;
-use windlass_core::id::EffectId;
+use windlass_core::id::{EffectId, RunId};
 
 /// Something to show.
 #[derive(Debug)]
@@ -24,6 +24,13 @@ pub enum Item {
         effect: EffectId,
         /// What.
         event: AgentEvent,
+    },
+    /// A run that was started from this one has something to show.
+    Child {
+        /// Which.
+        run: RunId,
+        /// What.
+        item: Box<Item>,
     },
 }
 

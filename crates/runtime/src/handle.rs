@@ -9,9 +9,8 @@ use windlass_core::agent::AgentEvent;
 use windlass_core::effect::Planned;
 use windlass_core::engine;
 use windlass_core::event::{Event, PersonReply, Record};
-use windlass_core::graph::NodeKind;
 use windlass_core::id::{EffectId, HookId, InboxId, RunId};
-use windlass_core::run::{Standing, State};
+use windlass_core::run::{Doing, News, Standing, State};
 use windlass_core::spec::Spec;
 use windlass_peers::agent::claude::parse;
 use windlass_peers::tail::Watcher;
@@ -37,8 +36,8 @@ const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
 /// The door.
 #[derive(Clone)]
 pub struct Handle {
-    home: Arc<Home>,
-    store: Store,
+    pub(crate) home: Arc<Home>,
+    pub(crate) store: Store,
     durability: Durability,
     watcher: Arc<Mutex<Option<Arc<Watcher>>>>,
 }
@@ -47,12 +46,19 @@ pub struct Handle {
 pub struct Running {
     /// Its id.
     pub run: RunId,
+    /// What its first record told people, when it begins only now.
+    pub first: Vec<News>,
     items: mpsc::UnboundedReceiver<Item>,
     owner: JoinHandle<Result<State, RunError>>,
     inlet: mpsc::Sender<Fact>,
 }
 
 impl Running {
+    /// Where the run is told things.
+    pub(crate) fn inlet(&self) -> mpsc::Sender<Fact> {
+        self.inlet.clone()
+    }
+
     /// The next thing to show; nothing when the run is over.
     pub async fn next(&mut self) -> Option<Item> {
         self.items.recv().await
@@ -70,6 +76,18 @@ impl Running {
             Err(_) => Err(RunError::Abandoned),
         }
     }
+}
+
+/// A run that another one starts.
+pub(crate) enum Adopted {
+    /// This process runs it.
+    Running(Running),
+    /// It is over already.
+    Over(Box<State>),
+    /// Another process runs it.
+    Elsewhere,
+    /// It was never begun.
+    Never,
 }
 
 /// A run as it stands.
@@ -103,43 +121,62 @@ impl Handle {
 
     /// Records a new run and runs it in this process.
     pub fn start(&self, spec: Spec) -> Result<Running, RunError> {
-        let (state, effects, lease) = self.create(spec)?;
+        let run = RunId::new(crate::random::run_id());
+        let (state, effects, lease) = self.create(run, spec)?;
         let first = self.store.load(&state.run)?;
-        self.own(state, lease, 1, Cadence::of(&first), effects)
+        self.own(state, lease, 1, Cadence::of(&first), effects, false)
     }
 
     /// Records a new run and leaves it to a process in the background.
     pub fn start_detached(&self, spec: Spec) -> Result<RunId, RunError> {
-        let (state, _, lease) = self.create(spec)?;
+        let run = RunId::new(crate::random::run_id());
+        let (state, _, lease) = self.create(run, spec)?;
         drop(lease);
+        self.detach(&state)?;
+        Ok(state.run)
+    }
+
+    /// Leaves a run that nobody owns to a process in the background.
+    pub(crate) fn detach(&self, state: &State) -> Result<(), RunError> {
         let exe = self.exe()?;
         let log = self.store.run_dir(&state.run).join("owner.log");
         let cwd = PathBuf::from(&state.spec.workspace);
         process::start_detached(&exe, &["resume", state.run.as_str(), "--quiet"], &self.home.env, &cwd, &log)
-            .map_err(|error| RunError::Detach(chain(&error)))?;
-        Ok(state.run)
+            .map(drop)
+            .map_err(|error| RunError::Detach(chain(&error)))
     }
 
-    fn create(&self, mut spec: Spec) -> Result<(State, Vec<Planned>, Lease), RunError> {
+    fn create(&self, run: RunId, mut spec: Spec) -> Result<(State, Vec<Planned>, Lease), RunError> {
         // Without room for it nothing could run: found out before there is a run.
         let exe = self.exe()?;
-        if spec.driver.name == "sim"
-            && std::fs::read_link("/proc/self/exe").ok() == Some(PathBuf::from(&spec.driver.program))
-        {
-            // The agent is Windlass itself: the copy that an upgrade does not touch.
-            spec.driver.program = exe.to_string_lossy().into_owned();
-        }
+        pin_sim(&mut spec, &exe);
         let at = now();
-        let run = RunId::new(crate::random::run_id());
-        place_tracker(&mut spec, &run);
         let event = Event::RunStarted { spec: Box::new(spec.clone()) };
         let (state, step) = engine::start(run.clone(), spec, at);
         let body = serde_json::to_vec(&step.record(at, event)).map_err(RunError::Encode)?;
         let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
         self.home.crash.point(|| {});
         let lease = self.store.create_run(new)?;
+        crate::changes::remember(&self.store.run_dir(&state.run), Path::new(&state.spec.workspace));
         self.home.crash.point(|| {});
         Ok((state, step.effects, lease))
+    }
+
+    /// Makes a run that another one starts, or takes it over where it was made before a crash.
+    pub(crate) fn adopt(&self, run: &RunId, spec: Option<Spec>) -> Result<Adopted, RunError> {
+        let is_there = matches!(self.store.find(run.as_str())?, Found::One(row) if row.id == *run);
+        if !is_there {
+            let Some(spec) = spec else { return Ok(Adopted::Never) };
+            let (state, effects, lease) = self.create(run.clone(), spec)?;
+            let first = self.store.load(run)?;
+            return Ok(Adopted::Running(self.own(state, lease, 1, Cadence::of(&first), effects, false)?));
+        }
+        match self.resume(run) {
+            Ok(running) => Ok(Adopted::Running(running)),
+            Err(RunError::Over(_)) => Ok(Adopted::Over(Box::new(self.view(run)?.state))),
+            Err(RunError::Lease { .. }) => Ok(Adopted::Elsewhere),
+            Err(error) => Err(error),
+        }
     }
 
     /// Takes over a run that nobody owns and goes on with it.
@@ -150,20 +187,21 @@ impl Handle {
         if state.is_done() {
             return Err(RunError::Over(run.clone()));
         }
-        let open = state.open.clone();
+        let open = state.to_perform();
         let seq = loaded.last_seq();
-        let running = self.own(state, lease, seq, Cadence::of(&loaded), open)?;
+        let running = self.own(state, lease, seq, Cadence::of(&loaded), open, seq > 1)?;
         Ok(running)
     }
 
     /// Makes this process the owner: the socket first, so that no hook finds it missing.
-    fn own(
+    pub(crate) fn own(
         &self,
         state: State,
         lease: Lease,
         seq: u64,
         cadence: Cadence,
         first: Vec<Planned>,
+        taken_over: bool,
     ) -> Result<Running, RunError> {
         let run = state.run.clone();
         let (outbox, inlet) = mpsc::channel(INBOUND);
@@ -184,10 +222,22 @@ impl Handle {
             outbox: outbox.clone(),
             feed: feed.clone(),
             crash: self.home.crash.clone(),
+            handle: self.clone(),
             tasks: Mutex::default(),
-            reader: Mutex::default(),
+            readers: Mutex::default(),
+            children: Mutex::default(),
         });
-        let taken_over = seq > 1;
+        let told = match taken_over {
+            true => Vec::new(),
+            false => engine::start(run.clone(), state.spec.clone(), state.started).1.news,
+        };
+        if !taken_over && state.spec.parent.is_some() {
+            // Nobody else shows how a run begins that another one starts.
+            let event = Event::RunStarted { spec: Box::new(state.spec.clone()) };
+            let record =
+                engine::Step { effects: Vec::new(), news: told.clone() }.record(state.started, event);
+            feed.send(Item::Record { seq, record: Box::new(record) });
+        }
         let owner = Owner::new(Parts {
             store: self.store.clone(),
             lease,
@@ -203,7 +253,7 @@ impl Handle {
             requests,
         });
         let owner = tokio::spawn(owner.run(first, taken_over));
-        Ok(Running { run, items, owner, inlet: outbox })
+        Ok(Running { run, first: told, items, owner, inlet: outbox })
     }
 
     /// The run whose id begins so.
@@ -268,7 +318,8 @@ impl Handle {
     /// What a run changed in its repository so far, a line a file; `None` where there is none.
     pub fn changes(&self, run: &RunId) -> Result<Option<Vec<String>>, RunError> {
         let state = self.view(run)?.state;
-        let Some(base) = &state.base else { return Ok(None) };
+        let base = state.book.base.clone().or_else(|| crate::changes::base(&self.store.run_dir(run)));
+        let Some(base) = &base else { return Ok(None) };
         let workspace = Path::new(&state.spec.workspace);
         Ok(Some(crate::changes::since(&self.store.run_dir(run), workspace, base)))
     }
@@ -282,12 +333,51 @@ impl Handle {
         self.ask(run, &InboxId::new(crate::random::token()), &Message::Cancel).map(|_| ())
     }
 
-    /// Answers what waits for a person.
-    pub fn answer(&self, run: &RunId, hook: Option<HookId>, reply: PersonReply) -> Result<(), RunError> {
+    /// Lets a run begin nothing new; what is under way is finished. So do the runs it started.
+    pub fn pause(&self, run: &RunId) -> Result<(), RunError> {
+        self.ask_all(run, &Message::Pause)
+    }
+
+    /// Lets a paused run go on, and the runs it started.
+    pub fn go_on(&self, run: &RunId) -> Result<(), RunError> {
+        self.ask_all(run, &Message::GoOn)
+    }
+
+    fn ask_all(&self, run: &RunId, message: &Message) -> Result<(), RunError> {
         let view = self.view(run)?;
-        let Standing::Waiting(windlass_core::run::Waiting::Person(_)) = view.state.standing() else {
-            return Err(RunError::NothingAsked(run.clone()));
-        };
+        if view.state.is_done() {
+            return Err(RunError::Over(run.clone()));
+        }
+        self.ask(run, &InboxId::new(crate::random::token()), message)?;
+        for child in children(&view.state) {
+            // One that is over meanwhile needs no pause.
+            let _ = self.ask_all(&child, message);
+        }
+        Ok(())
+    }
+
+    /// Tells a run that something happened that it may wait for.
+    pub fn tell(&self, run: &RunId, name: &str, text: &str) -> Result<(), RunError> {
+        if self.view(run)?.state.is_done() {
+            return Err(RunError::Over(run.clone()));
+        }
+        let message = Message::Tell { name: name.to_owned(), text: text.to_owned() };
+        self.ask(run, &InboxId::new(crate::random::token()), &message).map(|_| ())
+    }
+
+    /// The run that waits for a person: this one, or one that it started.
+    pub fn who_asks(&self, run: &RunId) -> Result<RunId, RunError> {
+        let view = self.view(run)?;
+        if matches!(view.state.standing(), Standing::Waiting(windlass_core::run::Waiting::Person(_))) {
+            return Ok(run.clone());
+        }
+        let asking = children(&view.state).into_iter().find_map(|child| self.who_asks(&child).ok());
+        asking.ok_or_else(|| RunError::NothingAsked(run.clone()))
+    }
+
+    /// Answers what waits for a person, in this run or in one that it started.
+    pub fn answer(&self, run: &RunId, hook: Option<HookId>, reply: PersonReply) -> Result<(), RunError> {
+        let run = &self.who_asks(run)?;
         // One answer a question: whoever comes second is told so.
         let name = hook.as_ref().map_or("", HookId::as_str);
         let question = match &reply {
@@ -326,7 +416,7 @@ impl Handle {
         Ok(self.store.data_version()?)
     }
 
-    fn exe(&self) -> Result<PathBuf, RunError> {
+    pub(crate) fn exe(&self) -> Result<PathBuf, RunError> {
         self.home
             .pinned_binary()
             .map_err(|source| RunError::Place { path: self.home.state.join("bin"), source })
@@ -343,12 +433,26 @@ impl Handle {
     }
 }
 
-/// Gives the loop its tracker, in a folder of the run's own below the workspace.
-fn place_tracker(spec: &mut Spec, run: &RunId) {
-    let path = format!("{}/.windlass/runs/{run}/loop-tracker.md", spec.workspace);
-    if let NodeKind::Loop(rules) = &mut spec.node.kind
-        && rules.tracker_path.is_some()
-    {
-        rules.tracker_path = Some(path);
+/// Where the agent is Windlass itself, it is the copy that an upgrade does not touch.
+pub(crate) fn pin_sim(spec: &mut Spec, exe: &Path) {
+    let here = std::fs::read_link("/proc/self/exe").ok();
+    for orders in spec.sessions.values_mut() {
+        if orders.driver.name == "sim" && here == Some(PathBuf::from(&orders.driver.program)) {
+            orders.driver.program = exe.to_string_lossy().into_owned();
+        }
     }
+    for other in spec.others.values_mut() {
+        pin_sim(other, exe);
+    }
+}
+
+/// The runs that a run waits for now.
+fn children(state: &State) -> Vec<RunId> {
+    let mut actives = Vec::new();
+    state.root.actives(&mut actives);
+    let run = |doing: &Doing| match doing {
+        Doing::Run { run, .. } => Some(run.clone()),
+        _ => None,
+    };
+    actives.into_iter().filter_map(|active| run(&active.doing)).collect()
 }

@@ -10,6 +10,17 @@ use windlass_core::id::{HookId, InboxId};
 pub(crate) enum Message {
     /// End the run.
     Cancel,
+    /// Begin nothing new.
+    Pause,
+    /// Go on after a pause.
+    GoOn,
+    /// Something happened.
+    Tell {
+        /// What it is called.
+        name: String,
+        /// What is said of it.
+        text: String,
+    },
     /// Answer what waits for a person.
     Reply {
         /// Which call; the oldest when none is named.
@@ -23,6 +34,9 @@ pub(crate) enum Message {
 pub(crate) fn event_of(inbox: InboxId, message: Message) -> Event {
     match message {
         Message::Cancel => Event::CancelAsked { inbox: Some(inbox) },
+        Message::Pause => Event::PauseAsked { inbox: Some(inbox) },
+        Message::GoOn => Event::GoOnAsked { inbox: Some(inbox) },
+        Message::Tell { name, text } => Event::Told { inbox, name, text },
         Message::Reply { hook, reply } => Event::PersonAnswered { inbox, hook, reply },
     }
 }

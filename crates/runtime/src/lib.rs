@@ -25,7 +25,9 @@ pub mod plan;
 pub mod problem;
 mod random;
 mod recover;
+pub mod rehearse;
 pub mod shelf;
 pub mod tasks;
+pub mod time_travel;
 
 pub use windlass_store::Durability;

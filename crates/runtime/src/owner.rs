@@ -13,8 +13,8 @@ use windlass_core::engine::{self, Step};
 use windlass_core::event::Event;
 use windlass_core::hook::wire::{Reply, WIRE_VERSION};
 use windlass_core::hook::{Answer, HookCall, HookKind};
-use windlass_core::id::{HookId, InboxId};
-use windlass_core::run::{Phase, State};
+use windlass_core::id::{EffectId, HookId, InboxId};
+use windlass_core::run::{Course, State};
 use windlass_core::spec::Spec;
 use windlass_peers::agent::claude::hook::{read_hook, write_answer};
 use windlass_peers::hook_socket::{self, HookRequest, Request};
@@ -118,7 +118,7 @@ impl Owner {
                     self.mend_socket();
                     self.read_inbox().await?;
                 }
-                () = timeout, if !matches!(self.state.phase, Phase::Ending { .. }) => {
+                () = timeout, if matches!(self.state.course, Course::Running) => {
                     self.tell(Event::RunTimedOut, Vec::new()).await?;
                 }
             }
@@ -147,8 +147,10 @@ impl Owner {
             return Ok(());
         }
         let id = request.id.clone();
+        let cookie = request.session.as_deref();
+        let from = cookie.and_then(|cookie| EffectId::of_cookie(&self.state.run, cookie));
         self.waiting.insert(id.clone(), request);
-        self.tell(Event::HookAsked { call: HookCall { id, kind } }, Vec::new()).await
+        self.tell(Event::HookAsked { call: HookCall { id, from, kind } }, Vec::new()).await
     }
 
     /// Takes what others asked for, in order, each with the event it becomes.
@@ -245,18 +247,20 @@ pub(crate) fn project(state: &State, at_ms: i64) -> Projection {
         windlass_core::run::Standing::Finished(outcome) => Some(outcome.reason.word().to_owned()),
         _ => None,
     };
-    let Spec { workflow, workspace, driver, input, .. } = &state.spec;
+    let Spec { workflow, workspace, input, .. } = &state.spec;
+    let driver = state.spec.first_session().map(|orders| orders.driver.name.clone());
     Projection {
         workflow: workflow.clone(),
         workspace: workspace.clone(),
-        driver: driver.name.clone(),
+        driver: driver.unwrap_or_default(),
         status: standing.word().to_owned(),
         reason,
         iteration: state.current_turn(),
-        cost_usd: state.usage.cost_usd,
+        cost_usd: state.spent.usage.cost_usd,
         started_ms: state.started.0,
         updated_ms: at_ms,
         input: shorten(input),
+        parent: state.spec.parent.as_ref().map(|parent| parent.run.clone()),
     }
 }
 

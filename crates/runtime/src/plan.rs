@@ -1,17 +1,26 @@
 //! Turns a request into a run's orders: workflow, settings and flags become one [`Spec`].
 //!
-//! Everything that can be wrong is found here, before an agent runs: [`choose`] says what is
-//! run, [`document`] reads a workflow document, [`entity`] makes an entity's text, [`orders`] puts
-//! flags, workflow and settings together.
+//! Everything that can be wrong is found here, before an agent runs: [`choose`] says what is run
+//! and what is run from there, [`flags`] and [`inputs`] what was typed for it, [`orders`] puts
+//! flags, workflow and settings together for each session, [`look`] tries what a session is told.
+//! What an [`entity`] says is made when its node begins.
 
 mod choose;
-mod document;
 mod entity;
+mod flags;
+mod inputs;
+mod look;
+mod nodes;
 mod orders;
+#[cfg(test)]
+mod tests;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use windlass_core::entity::Kind;
+use windlass_core::graph::workflow::Workflow;
+use windlass_core::graph::worst::worst;
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::Mode;
 use windlass_core::spec::{OnPermission, OnQuestion, Spec};
@@ -21,9 +30,9 @@ use crate::catalog::collect;
 use crate::config;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
-use choose::{Told, choose};
-pub(crate) use document::only_session;
-use orders::Orders;
+use choose::{Aside, Chosen, Shelves, set_aside};
+pub(crate) use entity::{Stage, texts as entity_texts};
+use orders::Given;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -83,6 +92,8 @@ pub struct Flags {
     pub checks: Vec<String>,
     /// `--until-signal`
     pub until_signal: Option<String>,
+    /// `--jobs`
+    pub jobs: Option<u32>,
     /// `--timeout`
     pub timeout_ms: Option<u64>,
     /// `--on-permission`
@@ -96,6 +107,10 @@ pub struct Flags {
 pub struct Plan {
     /// The orders.
     pub spec: Spec,
+    /// The graph that is run.
+    pub workflow: Workflow,
+    /// The most it can take, in words.
+    pub worst: String,
     /// What is odd but possible.
     pub warnings: Vec<String>,
     /// What was looked at on the way.
@@ -114,60 +129,60 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
         return Err(problem);
     }
     let mut catalog = collect(home, &cwd, &request.plugins, &resolved)?;
-    let unused = choose::set_aside(&mut catalog, &request.want)?;
+    let Aside { warnings: left_out, broken } = set_aside(&mut catalog, &request.want)?;
     if let Some(problem) = Problem::of(&catalog.problems) {
         return Err(problem);
     }
+    let checks = flags::checks(&request.flags)?;
+    let shelves =
+        Shelves { home, cwd: &cwd, resolved: &resolved, catalog: &catalog, broken: &broken, checks: &checks };
+    let Chosen { mut main, mut others, registry, warnings: found, notes } = shelves.choose(request)?;
     let mut warnings: Vec<String> =
         resolved.diagnostics.iter().chain(&catalog.problems).map(|d| strip(&d.to_string())).collect();
-    warnings.extend(unused);
-    let chosen = choose(home, &cwd, request, &resolved, &catalog)?;
-    warnings.extend(chosen.warnings.iter().cloned());
-    let orders = Orders { request, resolved: &resolved, catalog: &catalog, chosen: &chosen };
-    orders.require_plugins()?;
-    let isolation = orders.isolation(&mut warnings)?;
-    let driver = orders.driver(home)?;
-    let settings = &resolved.settings;
-    let mut permissions = settings.permissions.clone();
-    let policy = orders.policy();
-    let (prompt, system) = match &chosen.told {
-        Told::Text(text) => (text.clone(), None),
-        Told::Entity { entity, args } => {
-            let stage = entity::Stage {
-                workspace: &cwd,
-                env: &home.env,
-                driver: &driver.name,
-                isolation,
-                rules: &permissions,
-                on_permission: policy.on_permission,
-                timeout_ms: orders.limits().run_ms,
-                dry_run: request.dry_run,
-            };
-            let texts = entity::texts(entity, args, &stage, &mut warnings)?;
-            entity::narrow(entity, &driver.name, &mut permissions, &mut warnings);
-            texts
-        }
+    warnings.extend(left_out.into_iter().chain(found));
+    flags::apply(&request.flags, &mut main, &mut others, &mut warnings)?;
+    let inputs = inputs::given(&main.workflow, &request.inputs)?;
+    inputs::not_empty(request, &main.workflow)?;
+    let given = Given {
+        home,
+        cwd: &cwd,
+        request,
+        resolved: &resolved,
+        catalog: &catalog,
+        registry: &registry,
+        checks: &checks,
     };
-    let node = orders.node(prompt, system);
-    let spec = Spec {
-        workflow: chosen.file.name.clone(),
+    let mut spec = Spec {
         seed: crate::random::token(),
         input: request.input.clone(),
-        node,
-        workspace: text_path(&cwd)?,
-        machine: home.machine.clone(),
-        driver,
-        isolation,
-        permissions,
-        plugins: orders.plugins()?,
-        checks: orders.checks()?,
-        policy,
-        limits: orders.limits(),
+        inputs,
+        ..given.spec(&main, &mut warnings)?
     };
-    Ok(Plan { spec, warnings, notes: chosen.notes, durability: config::durability_of(settings) })
+    let mut graphs = BTreeMap::new();
+    for other in &others {
+        let orders = given.spec(other, &mut warnings)?;
+        graphs.insert(orders.workflow.clone(), Some(nodes::bounded(&other.workflow, &orders)));
+        spec.others.insert(orders.workflow.clone(), orders);
+    }
+    flags::one_driver(request, &spec)?;
+    look::ahead(home, &spec, &mut warnings)?;
+    let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
+    let durability = config::durability_of(&resolved.settings);
+    Ok(Plan { spec, workflow: main.workflow, worst, warnings: each_once(warnings), notes, durability })
 }
 
-/// Ends what a plan under way has started: the commands in an entity's text.
+/// Nodes that are alike have the same to say.
+fn each_once(warnings: Vec<String>) -> Vec<String> {
+    let mut once: Vec<String> = Vec::new();
+    for warning in warnings {
+        if !once.contains(&warning) {
+            once.push(warning);
+        }
+    }
+    once
+}
+
+/// Ends what a plan under way has started.
 pub fn give_up() {
     windlass_peers::process::end_short();
 }

@@ -50,9 +50,7 @@ pub(crate) fn put(
     }
     match files::create_new(&path, text.as_bytes(), Mode::Shared) {
         Ok(true) => Ok(path),
-        Ok(false) => {
-            Err(wrong("there is one already".to_owned()).hint("change that one, or choose another name"))
-        }
+        Ok(false) => Err(wrong("there is one already".to_owned()).hint("change that one, or move it away")),
         Err(error) => Err(wrong(chain(&error))),
     }
 }

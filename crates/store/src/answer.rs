@@ -32,7 +32,9 @@ pub(crate) fn watch<T>(for_commit: Durability, mut look: impl FnMut() -> Option<
 /// Waits in place. Unlike an async runtime's own way it may be called from within one: what is
 /// waited for here is the writer's thread, never another task.
 pub(crate) fn wait_for<F: Future>(answer: F) -> F::Output {
-    let mut answer = pin!(answer);
+    // A task that asks often has spent its turn: a future that yields to the others then would
+    // wait for ever, because nobody else wakes this thread.
+    let mut answer = pin!(tokio::task::unconstrained(answer));
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {

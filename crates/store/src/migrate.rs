@@ -17,6 +17,7 @@ const STEPS: &[&str] = &[
     include_str!("../migrations/0001_log.sql"),
     include_str!("../migrations/0002_input_and_machine.sql"),
     include_str!("../migrations/0003_packed.sql"),
+    include_str!("../migrations/0004_parent.sql"),
 ];
 
 /// The schema this build reads and writes.

@@ -39,6 +39,8 @@ pub struct Projection {
     pub updated_ms: i64,
     /// What it was asked, in short.
     pub input: String,
+    /// The run that started it.
+    pub parent: Option<RunId>,
 }
 
 /// A run in a list.
@@ -95,7 +97,7 @@ pub enum Found {
     /// No run.
     None,
     /// This one.
-    One(RunRow),
+    One(Box<RunRow>),
     /// Any of these, newest first.
     Many(Vec<RunRow>),
 }
@@ -132,12 +134,12 @@ impl Store {
             Ok(rows)
         })?;
         if let Some(exact) = rows.iter().position(|row| row.id.as_str() == prefix) {
-            return Ok(Found::One(rows.swap_remove(exact)));
+            return Ok(Found::One(Box::new(rows.swap_remove(exact))));
         }
         if rows.len() > 1 {
             return Ok(Found::Many(rows));
         }
-        Ok(rows.pop().map_or(Found::None, Found::One))
+        Ok(rows.pop().map_or(Found::None, |row| Found::One(Box::new(row))))
     }
 }
 
@@ -152,7 +154,7 @@ pub(crate) fn number(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<
 pub(crate) fn update(conn: &Connection, run_no: i64, to: &Projection) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "UPDATE run SET workflow = ?2, workspace = ?3, driver = ?4, status = ?5, reason = ?6,
-             iteration = ?7, cost_usd = ?8, started_ms = ?9, updated_ms = ?10, input = ?11
+             iteration = ?7, cost_usd = ?8, started_ms = ?9, updated_ms = ?10, input = ?11, parent = ?12
          WHERE run_no = ?1",
     )?
     .execute(params![
@@ -167,6 +169,7 @@ pub(crate) fn update(conn: &Connection, run_no: i64, to: &Projection) -> rusqlit
         to.started_ms,
         to.updated_ms,
         to.input,
+        to.parent.as_ref().map(RunId::as_str),
     ])?;
     Ok(())
 }
@@ -204,6 +207,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         started_ms: row.get("started_ms")?,
         updated_ms: row.get("updated_ms")?,
         input: row.get("input")?,
+        parent: row.get::<_, Option<String>>("parent")?.map(RunId::new),
     };
     Ok(RunRow { id: RunId::new(row.get::<_, String>("id")?), projection })
 }

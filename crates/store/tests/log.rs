@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use windlass_core::id::RunId;
 use windlass_store::{Append, AppendError, Cadence, Durability, Projection, ReadError, Record, Store};
 
 #[test]
@@ -264,8 +265,20 @@ fn the_list_changes_only_when_an_append_says_so() {
         started_ms: 1,
         updated_ms: 2,
         input: "login flow".into(),
+        parent: Some(RunId::new("outer")),
     };
     let last = Append { projection: Some(shown.clone()), ..step("a", 2, &lease, b"3") };
     store.append_blocking(last).unwrap();
     assert_eq!(store.runs().unwrap()[0].projection, shown);
+}
+
+/// More calls in place than a task has turns before it must yield.
+#[tokio::test]
+async fn a_task_may_wait_in_place_as_often_as_it_likes() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let lease = store.create_run(common::new_run("a")).unwrap();
+    for n in 1..400 {
+        assert_eq!(store.append_blocking(step("a", n, &lease, b"x")).unwrap(), n + 1);
+    }
 }

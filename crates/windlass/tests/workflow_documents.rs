@@ -114,7 +114,7 @@ fn a_document_may_call_an_entity_by_name() {
 }
 
 #[test]
-fn a_document_of_several_nodes_is_checked_and_drawn_and_not_run() {
+fn a_document_of_several_nodes_is_checked_drawn_and_run() {
     let place = place(json!([last_turn()]));
     write(
         &place,
@@ -122,31 +122,119 @@ fn a_document_of_several_nodes_is_checked_and_drawn_and_not_run() {
         "name: two\nnodes:\n  - id: a\n    prompt: x\n  - id: b\n    prompt: '{{ outputs.a.text }}'\n",
     );
     assert_eq!(place.go(&["workflow", "check", "two"]).code, 0);
-    let ran = place.go(&["run", "--workflow", "two", "x"]);
-    assert_eq!(ran.code, CONFIGURATION);
-    assert!(ran.stderr.contains("workflow `two` cannot be run yet: it has 2 nodes"), "{ran}");
+    place.script(json!({"default": {"steps": [say("All done.")]}}));
+    place.go(&["run", "--workflow", "two", "--json"]).assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(place.prompts(), ["x", "All done."]);
     for (format, begin) in [("mermaid", "flowchart TD\n"), ("dot", "digraph"), ("svg", "<svg")] {
         let ran = place.go(&["workflow", "graph", "two", "--format", format]);
         assert_eq!(ran.code, 0, "{ran}");
         assert!(ran.stdout.starts_with(begin), "{ran}");
     }
-    assert_eq!(place.go(&["workflow", "graph", "loop"]).code, CONFIGURATION);
 }
 
 #[test]
-fn what_nothing_holds_yet_is_refused_rather_than_ignored() {
+fn a_built_in_workflow_is_listed_shown_checked_and_drawn_like_any_other() {
     let place = place(json!([last_turn()]));
-    for (key, line) in [
-        ("budget", "budget: { turns: 3 }\n"),
-        ("retry", "    retry: 2\n"),
-        ("when", "    when: 'true'\n"),
-        ("schema", "    schema: { type: object }\n"),
+    let listed = place.go(&["workflow", "list"]).stdout;
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split("  ").next()).collect();
+    assert_eq!(names, ["loop", "tasks"], "{listed}");
+    for name in ["loop", "tasks"] {
+        let shown = place.go(&["workflow", "show", name]).stdout;
+        assert!(shown.contains("source      built-in\n"), "{shown}");
+        assert!(shown.contains(&format!("\nname: {name}\n")), "{shown}");
+        let drawn = place.go(&["workflow", "graph", name]).stdout;
+        assert!(drawn.starts_with("flowchart TD\n"), "{drawn}");
+        assert_eq!(place.go(&["workflow", "check", name]).code, 0);
+    }
+    let checked = place.go(&["workflow", "check", "loop"]);
+    assert_eq!((checked.stdout.as_str(), checked.stderr.as_str()), ("loop: ok\n", ""));
+    // What cannot be mended is in nobody's way, but whoever asks hears of it.
+    assert_eq!(place.go(&["workflow", "check"]).stderr, "");
+    let checked = place.go(&["workflow", "check", "tasks"]).stderr;
+    assert!(
+        checked.contains("there are no checks") && checked.contains("at builtin/tasks.yaml:"),
+        "{checked}"
+    );
+}
+
+#[test]
+fn the_workflow_of_a_plugin_is_drawn_too() {
+    let place = place(json!([last_turn()]));
+    place.sealed.write(
+        "repo/.windlass/workflows/old.json",
+        r#"{ "name": "old", "promptTemplate": "Do {input}", "loop": { "enabled": true, "maxIterations": 4 } }"#,
+    );
+    let drawn = place.go(&["workflow", "graph", "old", "--format", "dot"]).stdout;
+    assert!(drawn.contains("up to 4 turns"), "{drawn}");
+}
+
+#[test]
+fn a_built_in_workflow_is_copied_out_once_and_the_copy_is_run() {
+    let place = place(json!([last_turn()]));
+    let file = place.repo().join(".windlass/workflows/loop.yaml");
+    let ejected = place.go(&["workflow", "eject", "loop"]);
+    assert_eq!((ejected.code, ejected.stdout.trim()), (0, file.to_str().unwrap()), "{ejected}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(place.go(&["workflow", "show", "loop"]).stdout.contains("source      project\n"));
+    let checked = place.go(&["workflow", "check", "loop"]);
+    assert_eq!((checked.code, checked.stderr.as_str()), (0, ""), "{checked}");
+
+    std::fs::write(&file, text.replace("{{ input }}", "Mine: {{ input }}")).unwrap();
+    let again = place.go(&["workflow", "eject", "loop"]);
+    assert_eq!(again.code, CONFIGURATION);
+    assert!(again.stderr.contains("there is one already"), "{again}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("Mine"));
+    place.go(&["run", "--workflow", "loop", "x", "--json"]).assert_ended(0, "completed", "marker", 1);
+    place.go(&["loop", "x", "--json"]).assert_ended(0, "completed", "marker", 1);
+    let prompts = place.prompts();
+    let begins: Vec<&str> = prompts.iter().map(|text| text.lines().next().unwrap()).collect();
+    assert_eq!(begins, ["Mine: x", "x"]);
+
+    place.sealed.write("repo/.windlass/workflows/tasks.yml", "name: tasks\nnodes:\n  - prompt: x\n");
+    assert_eq!(place.go(&["workflow", "eject", "tasks"]).code, CONFIGURATION);
+    let ejected = place.go(&["workflow", "eject", "tasks", "--user", "--json"]);
+    let line: Value = serde_json::from_str(ejected.stdout.trim()).unwrap();
+    assert_eq!(line["type"], "workflow.ejected", "{ejected}");
+    let path = line["data"]["path"].as_str().unwrap();
+    assert!(path.ends_with("windlass/workflows/tasks.yaml"), "{path}");
+    assert!(std::fs::read_to_string(path).unwrap().contains("name: tasks"));
+
+    let unknown = place.go(&["workflow", "eject", "../loop"]);
+    assert_eq!(unknown.code, CONFIGURATION);
+    assert!(unknown.stderr.contains("is no built-in workflow"), "{unknown}");
+    assert!(unknown.stderr.contains("there are: loop, tasks"), "{unknown}");
+}
+
+#[test]
+fn the_settings_bound_turns_that_leave_it_open() {
+    let place = place(json!([{"steps": [say("Not yet.")]}]));
+    place.sealed.write("repo/.windlass/config.toml", "max_iterations = 2\nmode = \"resume\"\n");
+    write(&place, "open", "name: open\nnodes:\n  - prompt: x\n    turns: {}\n");
+    write(&place, "own", "name: own\nnodes:\n  - prompt: x\n    turns: { max: 3, mode: fresh }\n");
+    let plan = |args: &[&str]| place.go(&[args, &["x", "--dry-run"]].concat()).stdout;
+    for args in [&["run", "--workflow", "open"][..], &["loop"]] {
+        let plan = plan(args);
+        assert!(plan.contains("mode        resume\niterations  2\n"), "{plan}");
+    }
+    let own = plan(&["run", "--workflow", "own"]);
+    assert!(own.contains("mode        fresh\niterations  3\n"), "{own}");
+}
+
+#[test]
+fn nodes_that_do_not_run_yet_are_refused_before_anything_is_done() {
+    let place = place(json!([last_turn()]));
+    for (word, node) in [
+        ("review", "review: { agent: reviewer }"),
+        ("land", "land: true"),
+        ("pull_request", "pull_request: { title: x }"),
     ] {
-        let (top, node) = if key == "budget" { (line, "") } else { ("", line) };
-        write(&place, "w", &format!("name: w\n{top}nodes:\n  - id: a\n    prompt: x\n{node}"));
-        let ran = place.go(&["run", "--workflow", "w", "x"]);
-        assert_eq!(ran.code, CONFIGURATION, "{key}: {ran}");
-        assert!(ran.stderr.contains(&format!("its `{key}` would not be kept to")), "{key}: {ran}");
+        let text = format!(
+            "name: w\nchecks: {{ ok: 'true' }}\nnodes:\n  - prompt: x\n  - check: all\n  - id: late\n    {node}\n"
+        );
+        write(&place, "w", &text);
+        let ran = place.go(&["run", "--workflow", "w"]);
+        assert_eq!(ran.code, CONFIGURATION, "{word}: {ran}");
+        assert!(ran.stderr.contains(word) && ran.stderr.contains("late"), "{word}: {ran}");
     }
     assert!(place.requests().is_empty());
 }
@@ -193,7 +281,7 @@ fn every_example_passes_its_check() {
     }
     let ran = place.go(&["workflow", "check"]);
     assert_eq!(ran.code, 0, "{ran}");
-    assert_eq!(ran.stdout.lines().count(), seen + 1, "{ran}");
+    assert_eq!(ran.stdout.lines().count(), seen + 2, "{ran}");
     assert!(seen > 20, "{seen}");
 }
 

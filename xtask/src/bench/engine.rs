@@ -16,6 +16,9 @@ impl Engine {
     pub(crate) const ANSWER: &str =
         r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}"#;
 
+    /// The session every hook belongs to.
+    pub(crate) const COOKIE: &str = "k3f9x2.implement-task@2.1.1.session";
+
     pub(crate) fn start() -> Result<Engine, String> {
         let folder = std::env::temp_dir().join(format!("windlass-bench-{}", std::process::id()));
         let say = |error: std::io::Error| format!("{}: {error}", folder.display());

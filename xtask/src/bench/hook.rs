@@ -14,7 +14,8 @@ pub(crate) fn run(bin: &Path) -> Result<(), String> {
     let script = cargo::root().join("bench/hook.js");
     let fed = |program: &Path, words: &[&str]| {
         let mut command = Command::new(program);
-        command.args(words).env("WINDLASS_SOCKET", engine.socket()).stdin(Stdio::from(engine.payload()?));
+        command.args(words).env("WINDLASS_SOCKET", engine.socket()).env("WINDLASS_SESSION", Engine::COOKIE);
+        command.stdin(Stdio::from(engine.payload()?));
         Ok(command)
     };
     let mut contestants = vec![

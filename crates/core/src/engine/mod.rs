@@ -1,24 +1,41 @@
 //! The one place where a run moves on: `apply(state, event) -> Step`.
 //!
 //! Pure: the same events give the same state, effects and news, which is what recovery and
-//! replay rest on. A family of events has a file each; committing a step before acting on it
-//! is the runtime's duty.
+//! replay rest on. Committing a step before acting on it is the runtime's duty.
+//!
+//! - [`lane`]: one node after the other. - [`begin`]: how each kind of node begins.
+//! - [`block`]: loops, branches, parallel ones. - [`tasks`]: task loops.
+//! - [`leaf`]: what becomes of a node that has no others in it. - [`cut`]: how one is ended early.
+//! - [`work`]: the work of one node with an agent. - [`frame`]: what templates see.
+//! - [`explain`]: why a node ran or did not.
+//! - [`mod@replay`]: what a log would be today, and where it can be forked.
 
-mod ending;
-mod hooks;
-mod session;
+mod begin;
+mod block;
+mod cut;
+pub mod explain;
+mod frame;
+mod lane;
+mod leaf;
+pub mod rehearsal;
+mod replay;
+mod tasks;
 #[cfg(test)]
 mod tests;
-mod turn;
+mod work;
 
 use crate::effect::{Effect, Planned};
 use crate::event::{Event, RECORD_VERSION, Record};
-use crate::hook::Answer;
-use crate::id::{EffectId, RunId, Verb};
-use crate::run::{News, Phase, State};
+use crate::graph::workflow::Budget;
+use crate::hook::{Answer, HookCall};
+use crate::id::{EffectId, HookId, NodeId, RunId, Verb};
+use crate::run::{Book, Course, Doing, Lane, News, Outcome, Phase, Reason, Spent, State, Status, Turn};
 use crate::spec::Spec;
 use crate::time::Moment;
 use crate::usage::Usage;
+use frame::Frame;
+pub use frame::scope;
+pub use replay::{Difference, ForkError, Replayed, WhatIf, fork_point, replay, what_if};
 
 /// Hook answers remembered for resends.
 const ANSWERS_KEPT: usize = 64;
@@ -39,10 +56,16 @@ impl Step {
         self.effects.iter().any(|planned| match &planned.effect {
             Effect::AnswerHook { answer, .. } => matches!(answer, Answer::Block { .. }),
             Effect::MarkTracker { .. } | Effect::Inspect { .. } => false,
-            Effect::Prepare
+            Effect::Prepare { .. }
             | Effect::StartSession(_)
             | Effect::KillChildren
-            | Effect::RunChecks
+            | Effect::RunChecks { .. }
+            | Effect::RunShell { .. }
+            | Effect::StartRun { .. }
+            | Effect::ClaimTask { .. }
+            | Effect::SettleTask { .. }
+            | Effect::MakeWorktree { .. }
+            | Effect::Land { .. }
             | Effect::WaitUntil { .. }
             | Effect::CleanUp { .. } => true,
         })
@@ -59,27 +82,17 @@ pub fn start(run: RunId, spec: Spec, at: Moment) -> (State, Step) {
     let mut state = State {
         run,
         started: at,
+        book: Book { seed: spec.seed.clone(), ..Book::default() },
         spec,
-        phase: Phase::Preparing,
-        turns: 0,
-        attempt: 1,
-        transient: 0,
-        interrupted: 0,
-        rate_limits: 0,
-        session: None,
-        turn: None,
-        feedback: None,
-        fingerprint: String::new(),
-        base: None,
-        idle_turns: 0,
-        usage: Usage::default(),
-        asks: Vec::new(),
-        answered: Default::default(),
-        open: Vec::new(),
-        last_message: None,
+        course: Course::Running,
+        spent: Spent::default(),
+        root: Lane::default(),
     };
     let mut step = Step::default();
-    plan(&mut state, &mut step, Verb::Prepare, Effect::Prepare);
+    with(&mut state, &mut step, at, |cx, root, frame| {
+        let spec = cx.spec;
+        Some(lane::proceed(cx, &spec.body, root, frame))
+    });
     (state, step)
 }
 
@@ -93,38 +106,56 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
     match event {
         Event::RunStarted { .. } => {}
         Event::OwnerChanged => take_over(state, &mut step),
-        Event::Prepared { fingerprint, base, error } => {
-            state.base.clone_from(base);
-            turn::prepared(state, &mut step, fingerprint, error.as_deref())
-        }
-        Event::SessionStarted { effect, session } => session::started(state, &mut step, effect, session),
-        Event::SessionEnded { effect, end } => {
-            if settle(state, effect) {
-                session::ended(state, &mut step, at, effect, end);
+        Event::Forked { seed, .. } => state.book.seed.clone_from(seed),
+        Event::SessionStarted { effect, .. } | Event::RunSpent { effect, .. } => {
+            if state.book.open.iter().any(|planned| planned.id == *effect) {
+                deliver(state, &mut step, at, &effect.node, event);
             }
         }
-        Event::HookAsked { call } => hooks::asked(state, &mut step, call),
-        Event::Inspected { effect, sight } => {
-            if settle(state, effect) {
-                turn::inspected(state, &mut step, at, sight);
+        Event::Prepared { effect, .. }
+        | Event::SessionEnded { effect, .. }
+        | Event::Inspected { effect, .. }
+        | Event::ChecksFinished { effect, .. }
+        | Event::ShellEnded { effect, .. }
+        | Event::RunEnded { effect, .. }
+        | Event::TaskClaimed { effect, .. }
+        | Event::TaskSettled { effect, .. }
+        | Event::WorktreeMade { effect, .. }
+        | Event::Landed { effect, .. }
+        | Event::WaitOver { effect }
+        | Event::CleanedUp { effect } => {
+            if settle(&mut state.book, effect) {
+                deliver(state, &mut step, at, &effect.node, event);
             }
         }
-        Event::ChecksFinished { effect, results } => {
-            if settle(state, effect) {
-                turn::checked(state, &mut step, at, results);
-            }
-        }
-        Event::WaitOver { effect } => {
-            if settle(state, effect) {
-                turn::wait_over(state, &mut step);
-            }
-        }
-        Event::RunTimedOut => ending::timed_out(state, &mut step),
-        Event::CancelAsked { .. } => ending::cancelled(state, &mut step),
+        Event::HookAsked { call } => hook(state, &mut step, at, call, event),
         Event::PersonAnswered { hook, reply, .. } => {
-            hooks::person_answered(state, &mut step, hook.as_ref(), reply)
+            person_answered(state, &mut step, at, hook.as_ref(), reply, event)
         }
-        Event::CleanedUp => ending::cleaned_up(state, &mut step),
+        Event::Told { name, text, .. } => told(state, &mut step, at, name, text, event),
+        Event::PauseAsked { .. } => {
+            if !std::mem::replace(&mut state.book.paused, true) {
+                step.news.push(News::Paused);
+            }
+        }
+        Event::GoOnAsked { .. } => go_on(state, &mut step),
+        Event::RunTimedOut => {
+            let outcome = Outcome::new(Status::Failed, Reason::Timeout)
+                .because("the time given to the whole run is spent");
+            if matches!(state.course, Course::Running) && !is_closing(state) {
+                end(state, &mut step, at, outcome);
+            }
+        }
+        Event::CancelAsked { .. } => match state.course {
+            Course::Running => {
+                end(state, &mut step, at, Outcome::new(Status::Cancelled, Reason::User));
+            }
+            // Somebody who cancels twice does not want to wait.
+            Course::Ending { .. } | Course::Done { .. } => {
+                let id = EffectId { node: root_node(), iteration: 1, attempt: 1, verb: Verb::Kill };
+                step.effects.push(Planned { id, effect: Effect::KillChildren });
+            }
+        },
     }
     step
 }
@@ -146,32 +177,311 @@ pub fn fold<'a>(run: RunId, records: impl IntoIterator<Item = &'a Record>) -> Op
     state
 }
 
-fn take_over(state: &mut State, step: &mut Step) {
-    if let Some(turn) = &mut state.turn {
-        turn.owner_changed = true;
+/// What a step is decided with.
+pub(crate) struct Cx<'a> {
+    run: &'a RunId,
+    spec: &'a Spec,
+    at: Moment,
+    book: &'a mut Book,
+    step: &'a mut Step,
+    /// What the run and each block around the node may spend, and have spent.
+    purses: Vec<Purse>,
+    /// Rounds of loops that this step has begun.
+    rounds: u32,
+}
+
+/// What may be spent and was.
+struct Purse {
+    budget: Budget,
+    spent: Spent,
+}
+
+impl Cx<'_> {
+    /// Plans an effect; while the run is paused, those that begin something are held back.
+    fn plan(&mut self, id: EffectId, effect: Effect) -> EffectId {
+        let planned = Planned { id: id.clone(), effect };
+        let is_held = self.book.paused && planned.effect.begins_work();
+        if planned.effect.is_settled_by_an_event() {
+            self.book.open.push(planned.clone());
+        }
+        if is_held {
+            self.book.held.push(id.clone());
+        } else {
+            self.step.effects.push(planned);
+        }
+        id
     }
+
+    /// Plans the effect of a node that has only one of its kind.
+    fn plan_once(&mut self, node: &NodeId, verb: Verb, effect: Effect) {
+        self.plan(EffectId { node: node.clone(), iteration: 1, attempt: 1, verb }, effect);
+    }
+
+    /// Nothing of a node is waited for any more.
+    fn forget(&mut self, node: &NodeId) {
+        self.book.open.retain(|planned| planned.id.node != *node);
+        self.book.held.retain(|id| id.node != *node);
+        self.book.asks.retain(|ask| ask.node != *node);
+    }
+
+    /// Tells people, where the run is more than one session.
+    fn tell(&mut self, news: News) {
+        if self.spec.only_session().is_none() {
+            self.step.news.push(news);
+        }
+    }
+
+    fn spend(&mut self, usage: &Usage) {
+        self.spend_all(&Spent { turns: 0, usage: *usage });
+    }
+
+    fn spend_all(&mut self, spent: &Spent) {
+        for purse in &mut self.purses {
+            purse.spent.add(spent);
+        }
+    }
+
+    /// Turns begin, or are known to have begun.
+    fn count_turns(&mut self, turns: u32) {
+        self.spend_all(&Spent { turns, usage: Usage::default() });
+    }
+
+    /// Why no other turn may begin, when it may not.
+    fn cannot_afford(&self) -> Option<Outcome> {
+        let what = self.purses.iter().find_map(Purse::is_spent)?;
+        Some(Outcome::new(Status::Exhausted, Reason::Budget).because(what))
+    }
+
+    /// Whether a node ended for want of what the run or a block around it may spend.
+    fn has_run_dry(&self, outcome: &Outcome) -> bool {
+        outcome.reason == Reason::Budget && self.cannot_afford().is_some()
+    }
+
+    /// Why a turn may not be tried again, when it may not: it is no other turn, but it costs.
+    fn cannot_afford_again(&self) -> Option<Outcome> {
+        let what = self.purses.iter().find_map(Purse::is_empty)?;
+        Some(Outcome::new(Status::Exhausted, Reason::Budget).because(what))
+    }
+
+    /// What is left to spend for a run that is started from here.
+    fn left(&self) -> Budget {
+        let mut left = Budget::default();
+        for Purse { budget, spent } in &self.purses {
+            let tokens = tokens(&spent.usage);
+            let less = |now: Option<u64>, most: Option<u64>, spent: u64| {
+                most.map(|most| most.saturating_sub(spent)).into_iter().chain(now).min()
+            };
+            let turns = less(left.turns.map(u64::from), budget.turns.map(u64::from), spent.turns.into());
+            left.turns = turns.and_then(|turns| u32::try_from(turns).ok());
+            left.tokens = less(left.tokens, budget.tokens, tokens);
+            let cost = budget.cost_usd.map(|most| (most - spent.usage.cost_usd.unwrap_or(0.0)).max(0.0));
+            left.cost_usd = match (left.cost_usd, cost) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        }
+        left
+    }
+}
+
+impl Purse {
+    /// What is spent, in words.
+    fn is_spent(&self) -> Option<String> {
+        let Purse { budget, spent } = self;
+        if let Some(most) = budget.turns.filter(|most| spent.turns >= *most) {
+            return Some(format!("the budget of {most} turns is spent"));
+        }
+        self.is_empty()
+    }
+
+    /// What of tokens and money is spent, in words.
+    fn is_empty(&self) -> Option<String> {
+        let Purse { budget, spent } = self;
+        let tokens = tokens(&spent.usage);
+        if let Some(most) = budget.tokens.filter(|most| tokens >= *most) {
+            return Some(format!("the budget of {most} tokens is spent: {tokens} were used"));
+        }
+        let cost = spent.usage.cost_usd.unwrap_or(0.0);
+        let most = budget.cost_usd.filter(|most| cost >= *most)?;
+        Some(format!("the budget of ${most:.2} is spent: it cost ${cost:.2}"))
+    }
+}
+
+/// Tokens that count: in and out, not those from a cache.
+fn tokens(usage: &Usage) -> u64 {
+    usage.input_tokens.saturating_add(usage.output_tokens)
+}
+
+fn root_node() -> NodeId {
+    NodeId::new("run")
+}
+
+/// Moves the nodes of a run on. What is done says nothing when it concerned none, and how the
+/// whole sequence ended when it did.
+fn with(
+    state: &mut State,
+    step: &mut Step,
+    at: Moment,
+    act: impl FnOnce(&mut Cx<'_>, &mut Lane, &Frame<'_>) -> Option<Option<Outcome>>,
+) -> bool {
+    let deadline = state.deadline();
+    let State { run, spec, root, book, spent, .. } = state;
+    let purse = Purse { budget: spec.budget, spent: *spent };
+    let mut cx = Cx { run, spec, at, book, step, purses: vec![purse], rounds: 0 };
+    let frame = Frame::of(cx.spec, deadline);
+    let over = act(&mut cx, root, &frame);
+    if let Some(purse) = cx.purses.pop() {
+        *spent = purse.spent;
+    }
+    let Some(over) = over else { return false };
+    if let Some(outcome) = over {
+        finish(state, step, outcome);
+    }
+    true
+}
+
+/// Tells a node what happened; false when it is nobody's.
+fn deliver(state: &mut State, step: &mut Step, at: Moment, to: &NodeId, event: &Event) -> bool {
+    with(state, step, at, |cx, root, frame| {
+        let spec = cx.spec;
+        lane::deliver(cx, &spec.body, root, frame, to, event)
+    })
+}
+
+/// Ends everything that is under way.
+fn end(state: &mut State, step: &mut Step, at: Moment, outcome: Outcome) {
+    state.course = Course::Ending { outcome: outcome.clone() };
+    with(state, step, at, |cx, root, frame| {
+        let spec = cx.spec;
+        Some(cut::lane(cx, &spec.body, root, frame, &outcome))
+    });
+}
+
+/// Everything is over and put away.
+fn finish(state: &mut State, step: &mut Step, outcome: Outcome) {
+    let outcome = match (&state.course, state.spec.only_session()) {
+        (Course::Ending { outcome }, _) => outcome.clone(),
+        (_, Some((only, _))) => {
+            state.book.nodes.get(&only.id).and_then(|seen| seen.outcome.clone()).unwrap_or(outcome)
+        }
+        _ => outcome,
+    };
+    state.book.open.clear();
+    state.book.held.clear();
+    state.book.asks.clear();
+    step.news.push(News::Finished {
+        outcome: outcome.clone(),
+        iterations: state.turns(),
+        usage: state.spent.usage,
+    });
+    state.course = Course::Done { outcome };
+}
+
+/// An agent that is done and only has to stop is not ended for want of time, where nothing
+/// comes after it.
+fn is_closing(state: &State) -> bool {
+    let works = state.works();
+    state.spec.only_session().is_some()
+        && !works.is_empty()
+        && works.iter().all(|work| matches!(work.phase, Phase::Ending { .. } | Phase::Closing { .. }))
+}
+
+fn take_over(state: &mut State, step: &mut Step) {
+    state.root.works_mut(&mut |work| {
+        if let Some(turn) = &mut work.turn {
+            turn.owner_changed = true;
+        }
+    });
     step.news.push(News::TakenOver);
 }
 
-/// Plans an effect of the turn under way.
-fn plan(state: &mut State, step: &mut Step, verb: Verb, effect: Effect) -> EffectId {
-    let id = EffectId {
-        node: state.spec.node.id.clone(),
-        iteration: state.turns + 1,
-        attempt: state.attempt,
-        verb,
-    };
-    let planned = Planned { id: id.clone(), effect };
-    if planned.effect.is_settled_by_an_event() {
-        state.open.push(planned.clone());
+/// A paused run goes on: what was held back is done now.
+fn go_on(state: &mut State, step: &mut Step) {
+    if !std::mem::replace(&mut state.book.paused, false) {
+        return;
     }
-    step.effects.push(planned);
-    id
+    let held = std::mem::take(&mut state.book.held);
+    let now = state.book.open.iter().filter(|planned| held.contains(&planned.id));
+    step.effects.extend(now.cloned());
+    step.news.push(News::GoesOn);
+}
+
+/// A hook asked: who already has an answer gets the same again.
+fn hook(state: &mut State, step: &mut Step, at: Moment, call: &HookCall, event: &Event) {
+    if let Some(answer) = state.answer_to(&call.id).cloned() {
+        let node = call.from.as_ref().map_or_else(root_node, |from| from.node.clone());
+        let id = EffectId { node, iteration: 1, attempt: 1, verb: Verb::Answer };
+        step.effects.push(Planned { id, effect: Effect::AnswerHook { hook: call.id.clone(), answer } });
+        return;
+    }
+    if state.book.asks.iter().any(|ask| ask.hook == call.id) {
+        return;
+    }
+    let is_its_turn = |turn: &Turn| match &call.from {
+        Some(from) => turn.effect == *from,
+        // A forwarder that does not say whose it is belongs to the one turn there is.
+        None => true,
+    };
+    let works = state.works();
+    let to = works.iter().find(|work| work.turn.as_ref().is_some_and(is_its_turn));
+    let to = to.map(|work| work.node.id.clone());
+    let is_told = to.is_some_and(|to| deliver(state, step, at, &to, event));
+    if is_told {
+        return;
+    }
+    // A run that is over does not change: asked again, it says the same again.
+    let answered = state.is_done().then(|| state.book.answered.clone());
+    with(state, step, at, |cx, _, _| {
+        work::hooks::too_late(cx, call);
+        None
+    });
+    if let Some(answered) = answered {
+        state.book.answered = answered;
+    }
+}
+
+/// A person answered: the oldest open question, or the one they named.
+fn person_answered(
+    state: &mut State,
+    step: &mut Step,
+    at: Moment,
+    hook: Option<&HookId>,
+    reply: &crate::event::PersonReply,
+    event: &Event,
+) {
+    let found = state.book.asks.iter().position(|ask| hook.is_none_or(|hook| ask.hook == *hook));
+    let Some(place) = found else { return };
+    let Some(node) = state.book.asks.get(place).map(|ask| ask.node.clone()) else { return };
+    let mut actives = Vec::new();
+    state.root.actives(&mut actives);
+    let is_a_node =
+        actives.iter().any(|active| active.instance == node && matches!(active.doing, Doing::Ask));
+    if is_a_node {
+        deliver(state, step, at, &node, event);
+        return;
+    }
+    with(state, step, at, |cx, _, _| {
+        work::hooks::person_answered(cx, place, reply);
+        None
+    });
+}
+
+/// Something happened outside: whoever waits for it goes on, else it is kept for who will.
+fn told(state: &mut State, step: &mut Step, at: Moment, name: &str, text: &str, event: &Event) {
+    let mut actives = Vec::new();
+    state.root.actives(&mut actives);
+    let listens = |doing: &Doing| matches!(doing, Doing::Listen { name: other } if other == name);
+    let to = actives.iter().find(|active| listens(&active.doing)).map(|active| active.instance.clone());
+    match to {
+        Some(to) => drop(deliver(state, step, at, &to, event)),
+        None => drop(state.book.told.insert(name.to_owned(), text.to_owned())),
+    }
 }
 
 /// Closes an open effect; false when it was not open, so that a late outcome changes nothing.
-fn settle(state: &mut State, effect: &EffectId) -> bool {
-    let before = state.open.len();
-    state.open.retain(|planned| planned.id != *effect);
-    state.open.len() < before
+fn settle(book: &mut Book, effect: &EffectId) -> bool {
+    let before = book.open.len();
+    book.open.retain(|planned| planned.id != *effect);
+    book.held.retain(|id| id != effect);
+    book.open.len() < before
 }

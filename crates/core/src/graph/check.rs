@@ -9,6 +9,7 @@
 //! | `texts` | are templates well formed, and do their names exist |
 //! | `order` | has the node whose output is used run by then |
 //! | `inputs` | do inputs agree with themselves |
+//! | `schemas` | would an answer be held to all of its schema |
 //! | `entities`, `calls` | do entities, checks, drivers and workflows exist, and can they |
 //! | `reach`, `bounds` | is every node reached, does every loop end, is the budget enough |
 //! | `gates`, `lanes` | does a gate hold on every way to a landing, do branches collide |
@@ -22,10 +23,11 @@ mod inputs;
 mod known;
 mod lanes;
 mod least;
-mod near;
+pub(super) mod near;
 mod order;
 mod outline;
 mod reach;
+mod schemas;
 pub mod structure;
 #[cfg(test)]
 mod tests;
@@ -52,6 +54,7 @@ pub fn check(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
     inputs::look(&outline, &mut found);
     texts::look(&outline, &mut found);
     order::look(&outline, &mut found);
+    schemas::look(&outline, &mut found);
     entities::look(&outline, known, &mut found);
     calls::look(&outline, known, &mut found);
     reach::look(&outline, &mut found);

@@ -4,8 +4,9 @@
 //! - [`builder`]: writes one in Rust; [`ids`]: what a node is called when nobody says.
 //! - [`template`]: templates and conditions with the values of a run.
 //! - [`mod@check`]: all that is wrong with it; [`mod@worst`]: the most it can take.
+//! - [`schema`]: whether an answer is what was asked for.
 //! - [`draw`]: pictures of it.
-//! - [`node`]: the one node that a run carries out so far, a prompt or a loop of turns.
+//! - [`Node`]: a node with an agent as it is run, a prompt or a loop of turns.
 //!
 //! Reading documents is `forms::workflow`'s; carrying a graph out is [`engine`](crate::engine)'s.
 
@@ -16,6 +17,7 @@ pub mod ids;
 mod node;
 #[cfg(test)]
 mod random;
+pub mod schema;
 pub mod template;
 pub mod walk;
 pub mod workflow;

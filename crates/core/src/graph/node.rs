@@ -1,7 +1,8 @@
-//! The nodes of a workflow. So far a graph is one node: a prompt, or a loop around one.
+//! A node with an agent as it is run: one turn, or a loop of turns, with its texts in it.
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::Texts;
 use crate::id::NodeId;
 use crate::looping::Rules;
 
@@ -37,6 +38,17 @@ impl Node {
             NodeKind::Prompt { prompt } => prompt,
             NodeKind::Loop(rules) => &rules.prompt,
         }
+    }
+
+    /// Puts the texts of an entity in.
+    pub fn fill(&mut self, texts: &Texts) {
+        let (NodeKind::Prompt { prompt } | NodeKind::Loop(Rules { prompt, .. })) = &mut self.kind;
+        // What stands there already is said after it.
+        *prompt = match prompt.is_empty() {
+            true => texts.prompt.clone(),
+            false => format!("{}\n\n{prompt}", texts.prompt),
+        };
+        self.system.clone_from(&texts.system);
     }
 
     /// The rules of the loop, when it is one.

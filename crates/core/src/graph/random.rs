@@ -8,7 +8,9 @@ use super::builder::{
     pull_request, review, shell, skill, task_loop, turns, wait, workflow,
 };
 use super::ids::name_nodes;
-use super::workflow::{Act, Branch, Budget, Expression, Input, InputKind, Join, OnFailure, Step, Workflow};
+use super::workflow::{
+    Act, Branch, Budget, Expression, Input, InputKind, Join, OnFailure, Step, Turns, Workflow,
+};
 
 /// A workflow in form: it may be wrong, but its ids are good.
 pub(crate) fn any_workflow() -> impl Strategy<Value = Workflow> {
@@ -96,7 +98,7 @@ fn around(step: Step, condition: BoxedStrategy<String>) -> BoxedStrategy<Step> {
 
 fn leaf(text: BoxedStrategy<String>) -> BoxedStrategy<Step> {
     let plain = |node: Node<Plain>| Step::from(node);
-    (text, 0..13_usize, 0..4_u32)
+    (text, 0..14_usize, 0..4_u32)
         .prop_map(move |(text, which, max)| match which {
             0 => prompt(text).into(),
             1 => skill("commit").args(text).into(),
@@ -110,6 +112,7 @@ fn leaf(text: BoxedStrategy<String>) -> BoxedStrategy<Step> {
             9 => plain(review(None, max)),
             10 => plain(land(Some(&text))),
             11 => plain(pull_request(text, None)),
+            12 => prompt(text).turns(Turns::default()).into(),
             _ => workflow("other").with_input("a", text).into(),
         })
         .boxed()
@@ -121,7 +124,10 @@ fn blocks(block: BoxedStrategy<Vec<Step>>, condition: BoxedStrategy<String>) -> 
         .prop_map(|(one, other, condition, max, which, join)| match which {
             0 => Act::If { condition: Expression(condition), then: one, otherwise: other },
             1 => Act::Loop { until: vec![Expression(condition)], max, body: one },
-            2 => Step::from(task_loop().max(max).until(condition)).act.with_blocks(vec![one, other]),
+            2 => {
+                let tasks = task_loop().max(max).jobs(max + 1).attempts(max + 1).until(condition);
+                Step::from(tasks).act.with_blocks(vec![one, other])
+            }
             3 => Step::from(criteria_loop(condition).max(max)).act.with_blocks(vec![one]),
             _ => {
                 let branch = |name: &str, body| Branch { name: name.to_owned(), body };

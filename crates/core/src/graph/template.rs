@@ -121,12 +121,38 @@ pub fn render(template: &Template, scope: &Scope) -> Result<String, TemplateErro
         return Ok(source.to_owned());
     }
     limits::template(source)?;
-    let mut text = Bounded(Vec::new());
-    let rendered = environment()
-        .template_from_str(source)
-        .and_then(|template| template.render_captured_to(scope.value(), &mut text).map(drop));
-    rendered.map_err(|error| translate(&error, source))?;
-    Ok(String::from_utf8(text.0).unwrap_or_default())
+    let text = caught(source, || {
+        let mut text = Bounded(Vec::new());
+        let template = environment().template_from_str(source)?;
+        template.render_captured_to(scope.value(), &mut text)?;
+        Ok(text.0)
+    })?;
+    Ok(String::from_utf8(text).unwrap_or_default())
+}
+
+/// A template that says exactly this text, whatever it holds.
+///
+/// It stays that text between `{{ … }}`, too; beside a block tag, blanks and newlines are that
+/// tag's. A text larger than a template may be has none that can be rendered.
+pub fn literal(text: &str) -> String {
+    let mut source = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, braces) = rest.split_at(at);
+        let after = braces.trim_start_matches('{');
+        let run = braces.get(..braces.len() - after.len()).unwrap_or_default();
+        source.push_str(before);
+        // At the end, the braces would begin a tag with what is put behind them.
+        if run.len() > 1 || after.is_empty() || after.starts_with(['%', '#']) {
+            // A value, and no raw block: only blocks swallow blanks and newlines around them.
+            source.extend(["{{ \"", run, "\" }}"]);
+        } else {
+            source.push_str(run);
+        }
+        rest = after;
+    }
+    source.push_str(rest);
+    source
 }
 
 /// What an expression is worth.
@@ -144,8 +170,7 @@ pub fn holds(condition: &Expression, scope: &Scope) -> Result<bool, TemplateErro
 fn value_of(expression: &Expression, scope: &Scope) -> Result<Value, TemplateError> {
     let source = expression.0.as_str();
     limits::expression(source)?;
-    let value = environment().compile_expression(source).and_then(|compiled| compiled.eval(scope.value()));
-    let value = value.map_err(|error| translate(&error, source))?;
+    let value = caught(source, || environment().compile_expression(source)?.eval(scope.value()))?;
     if value.is_undefined() {
         return Err(TemplateError::Undefined {
             what: format!("`{}` is undefined", source.trim()),
@@ -153,6 +178,15 @@ fn value_of(expression: &Expression, scope: &Scope) -> Result<Value, TemplateErr
         });
     }
     Ok(value)
+}
+
+/// The value, or what is wrong. Some texts make the template engine itself stop with an overflow, as
+/// `[1][-5:99:-1]` does: they have no value, and nothing else is to stop because of them.
+fn caught<T>(source: &str, act: impl FnOnce() -> Result<T, minijinja::Error>) -> Result<T, TemplateError> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)) {
+        Ok(result) => result.map_err(|error| translate(&error, source)),
+        Err(_) => Err(TemplateError::Failed { what: "it cannot be computed".to_owned(), at: at(source, 0) }),
+    }
 }
 
 /// Nothing in it is replaced.

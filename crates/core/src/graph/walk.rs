@@ -1,6 +1,7 @@
 //! What is common to all ways through a workflow: the word of a node, and the blocks inside it.
 
 use super::workflow::{Act, Source, Step};
+use crate::id::NodeId;
 
 /// How deep blocks may nest. A check refuses more, and everything here stops there.
 pub const MAX_DEPTH: usize = 40;
@@ -88,4 +89,25 @@ impl Act {
             | Act::ClearContext => Vec::new(),
         }
     }
+}
+
+/// The ids of these nodes and of all nodes inside them.
+pub fn ids_in(steps: &[Step]) -> Vec<NodeId> {
+    let mut ids = Vec::new();
+    let mut left: Vec<&Step> = steps.iter().collect();
+    while let Some(step) = left.pop() {
+        ids.push(step.id.clone());
+        left.extend(step.act.blocks().iter().flat_map(|block| block.body));
+    }
+    ids
+}
+
+/// How many blocks are around a node.
+pub fn depth_of(steps: &[Step], id: &NodeId) -> Option<usize> {
+    steps.iter().find_map(|step| {
+        if step.id == *id {
+            return Some(0);
+        }
+        step.act.blocks().iter().find_map(|block| depth_of(block.body, id)).map(|depth| depth + 1)
+    })
 }

@@ -133,14 +133,18 @@ pub enum Act {
     },
     /// Once for each task of a file, as the tasks become ready.
     TaskLoop {
-        /// The file; the usual places where nothing is said.
+        /// The file; the usual places where nothing is said, or it says nothing.
         path: Option<Template>,
         /// The loop is over when it holds, whatever tasks are left.
         until: Option<Expression>,
         /// Which of the ready tasks may be taken; `task` is each of them.
         select: Option<Expression>,
-        /// Rounds at most.
+        /// Rounds at most; 0 is without bound.
         max: u32,
+        /// How many tasks at once, each in a worktree of its own where there are several.
+        jobs: u32,
+        /// How often a task is tried before it counts as failed; each try is a round.
+        attempts: u32,
         /// Done before each task.
         before_each: Vec<Step>,
         /// Done for each task.
@@ -291,18 +295,21 @@ pub enum Source {
 }
 
 /// A loop of turns of one agent, with a tracker.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Turns {
-    /// Turns in total; 0 is without bound.
-    pub max: u32,
-    /// How one follows another.
-    pub mode: Mode,
+    /// Turns in total; 0 is without bound. As the settings say where it is not said.
+    pub max: Option<u32>,
+    /// How one follows another. As the settings say where it is not said.
+    pub mode: Option<Mode>,
     /// Text in the tracker that completes it.
     pub marker: Option<String>,
     /// Where that text must stand.
     pub marker_match: MarkerMatch,
     /// Text in `<promise>` tags of the last words that completes it.
     pub promise: Option<String>,
+    /// How the agent says that it is blocked, instead of the usual marker.
+    pub blocked: Option<String>,
     /// What a turn after the first is told.
     pub continue_message: Option<String>,
     /// The tracker's first body.

@@ -8,8 +8,9 @@ use std::fmt;
 
 use super::template::constant;
 use super::walk::MAX_DEPTH;
-use super::workflow::{Act, Budget, Step, Workflow};
+use super::workflow::{Act, Budget, Session, Step, Workflow};
 use crate::id::NodeId;
+use crate::looping::DEFAULT_MAX_ITERATIONS;
 
 /// Other workflows by name, with their graphs where these are known.
 pub type Others = BTreeMap<String, Option<Workflow>>;
@@ -82,11 +83,14 @@ impl Walk<'_> {
     fn act(&self, step: &Step, depth: usize) -> Bound {
         let inside = |body: &[Step]| self.sequence(body, depth + 1);
         match &step.act {
-            Act::Session(session) => match session.turns.as_ref().map(|turns| turns.max) {
-                None => Bound::AtMost(1),
-                Some(0) => Bound::without(step, Unbounded::Turns),
-                Some(max) => Bound::AtMost(max.into()),
-            },
+            Act::Session(Session { turns: None, .. }) => Bound::AtMost(1),
+            // What the settings say is not known here, so it counts as what they say at first.
+            Act::Session(Session { turns: Some(turns), .. }) => {
+                match turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS) {
+                    0 => Bound::without(step, Unbounded::Turns),
+                    max => Bound::AtMost(max.into()),
+                }
+            }
             // A review and what mends it, each time, and a last review.
             Act::Review { max_cycles, .. } => Bound::AtMost(2 * u64::from(*max_cycles) + 1),
             Act::If { condition, then, otherwise } => match constant(condition) {
@@ -214,6 +218,7 @@ mod tests {
     use crate::graph::builder::{
         Builder, Rounds, check_all, criteria_loop, prompt, review, task_loop, turns, workflow,
     };
+    use crate::graph::workflow::Turns;
     use std::time::Duration;
 
     fn said(builder: Builder) -> String {
@@ -248,6 +253,12 @@ mod tests {
         assert_eq!(said(Builder::new("w").start(capped)), "at most 9 turns");
         let silent = criteria_loop("DONE").each(|round| round.then(check_all()));
         assert_eq!(said(Builder::new("w").start(silent)), "no turns");
+    }
+
+    #[test]
+    fn turns_that_the_settings_bound_count_as_their_default() {
+        let open = prompt("a").turns(Turns::default()).retry(1, Duration::ZERO);
+        assert_eq!(said(Builder::new("w").start(open)), "at most 30 turns");
     }
 
     #[test]
@@ -313,7 +324,7 @@ mod tests {
         match act {
             Act::Session(session) => match &session.turns {
                 None => 1,
-                Some(turns) => rounds(turns.max, luck).into(),
+                Some(turns) => rounds(turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS), luck).into(),
             },
             Act::Review { max_cycles, .. } => 1 + 2 * u64::from(luck.up_to(*max_cycles)),
             Act::If { condition, then, otherwise } => {

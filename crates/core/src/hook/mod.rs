@@ -8,13 +8,16 @@ pub mod wire;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::HookId;
+use crate::id::{EffectId, HookId};
 
 /// One hook call, normalised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HookCall {
     /// Named by the forwarder; a resend has the same.
     pub id: HookId,
+    /// The turn it comes from, where the forwarder knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<EffectId>,
     /// What happened.
     pub kind: HookKind,
 }

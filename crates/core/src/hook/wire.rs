@@ -17,6 +17,9 @@ pub struct Ask<'a> {
     /// The hook's name, from the forwarder's arguments; `poke` asks for nothing but a look
     /// into the inbox.
     pub event: String,
+    /// The session whose hook it is, by the cookie of its process; none where that is not plain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// What the CLI wrote to the hook.
     #[serde(borrow, default)]
     pub payload: Option<&'a serde_json::value::RawValue>,

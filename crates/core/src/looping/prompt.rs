@@ -66,6 +66,29 @@ fn note(rules: &Rules) -> Option<String> {
     Some(text)
 }
 
+/// What an agent is told that works on a task of a file.
+pub fn task_note() -> String {
+    "---\nYou work on one task of a file of tasks, which is kept for you: do not change it. Only when this task is done and \
+     verified, end your last message with this alone on a line:\n<status>passing</status>\nIf it is not done, end it \
+     instead with <status>failing</status> and say before what is wrong."
+        .to_owned()
+}
+
+/// What an agent is told whose answer is used as a value.
+pub fn schema_note(schema: &str) -> String {
+    format!(
+        "---\nYour answer is read by a program: give it as JSON alone that fits this JSON Schema:\n{schema}"
+    )
+}
+
+/// What an agent is told whose words are looked through for a signal.
+pub fn signal_note(signal: &str) -> String {
+    format!(
+        "---\nThis is repeated until you end it. Only when everything is done and verified, end your last message \
+         with this alone on a line:\n{signal}"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

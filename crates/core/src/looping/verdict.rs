@@ -98,6 +98,18 @@ pub fn claim(sight: &Sight) -> Option<Reason> {
     promised.or(sight.signalled.then_some(Reason::Signal))
 }
 
+/// Whether a signal stands alone on a line of a message, outside code fences.
+pub fn is_signalled(message: &str, signal: &str) -> bool {
+    let mut is_fenced = false;
+    message.lines().map(str::trim).any(|line| {
+        if line.starts_with("```") || line.starts_with("~~~") {
+            is_fenced = !is_fenced;
+            return false;
+        }
+        !is_fenced && line == signal.trim()
+    })
+}
+
 /// Judges a finished turn: tracker → complete → blocked → checks → stuck → exhausted → next.
 ///
 /// A claim of being complete holds only when the checks are green: otherwise their output is

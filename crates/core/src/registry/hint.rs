@@ -36,13 +36,21 @@ const BUILTIN: &[(&str, &str)] = &[
     ("run", "<input> | --skill <name> [args] | --command <name> [args] | --agent <name> <prompt>"),
     ("loop", "<prompt> [--check <command>] [--max-iterations <n>]"),
     ("resume", "[run]"),
-    ("ps", "[--here]"),
-    ("show", "<run>"),
+    ("ps", "[--here] [--all]"),
+    ("show", "<run> [--graph | --explain <node>]"),
     ("logs", "<run> [-f]"),
     ("answer", "<run> <text>"),
     ("approve", "<run> [--deny <reason>]"),
+    ("send", "<run> --event <name> [text]"),
+    ("pause", "<run>"),
     ("cancel", "<run>"),
+    ("replay", "<run> [--what-if <key>=<value>]"),
+    ("fork", "<run> --at <node>[:<iteration>]"),
     ("workflow", "list | show <name> | check [name | file] | graph <name> | new <name> | schema"),
+    (
+        "tasks",
+        "init | list | add <name> | next | set <id> <status> | run [--jobs <n>] | check | graph | migrate <file>",
+    ),
     ("plugin", "list"),
     ("config", "show"),
     ("entities", "[list] | show <name> | check | eject <name>"),
@@ -161,7 +169,7 @@ mod tests {
         ]);
         assert_eq!(shown(&registry, "/COMMIT"), Some(("<as command>".into(), Some(Kind::Command))));
         assert_eq!(shown(&registry, "debug"), Some(("<as skill>".into(), Some(Kind::Skill))));
-        assert_eq!(shown(&registry, "show"), Some(("<run>".into(), None)));
+        assert_eq!(shown(&registry, "show"), Some(("<run> [--graph | --explain <node>]".into(), None)));
         assert_eq!(shown(&registry, "mine"), None);
     }
 

@@ -116,7 +116,7 @@ fn blocked_reason<'a>(line: &'a str, start: &str) -> Option<&'a str> {
 
 /// The lines outside code, trimmed. A line indented by four spaces or a tab is code in
 /// Markdown, or lies within a list, and is left out like a fenced one.
-fn open_lines(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn open_lines(text: &str) -> impl Iterator<Item = &str> {
     let mut fence: Option<Fence> = None;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.lines().filter_map(move |line| {

@@ -14,6 +14,8 @@ pub(super) struct Flags {
     pub(super) permission_mode: Option<String>,
     pub(super) mcp_config: Vec<String>,
     pub(super) plugin_dirs: Vec<String>,
+    /// The JSON Schema of the answer.
+    pub(super) json_schema: Option<String>,
     /// The file of what is added to the system prompt.
     pub(super) system_file: Option<String>,
     /// Report hook calls in the stream.
@@ -137,6 +139,7 @@ impl Flags {
             "--model" => self.model = Some(value),
             "--permission-mode" => self.permission_mode = Some(value),
             "--mcp-config" => self.mcp_config.push(value),
+            "--json-schema" => self.json_schema = Some(value),
             "--append-system-prompt-file" => self.system_file = Some(value),
             "--plugin-dir" => self.plugin_dirs.push(value),
             _ => {}

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::script::{self, Script, ScriptError, Turn};
 
-const SCRIPT_FIELDS: &[&str] = &["name", "turns", "default", "delay_ms"];
+const SCRIPT_FIELDS: &[&str] = &["name", "turns", "nodes", "default", "delay_ms"];
 const TURN_FIELDS: &[&str] = &["steps", "result", "usage", "cost_usd", "attempts"];
 
 /// Checks one file; returns the exit code.
@@ -20,7 +20,13 @@ pub(super) fn check(path: &Path, out: &mut dyn Write, err: &mut dyn Write) -> io
                 writeln!(err, "warning: {}: nobody knows the field `{field}`", path.display())?;
             }
             let name = script.name.as_deref().unwrap_or("unnamed");
-            let steps: usize = script.turns.iter().chain(&script.default).map(steps_in).sum();
+            let steps: usize = script
+                .turns
+                .iter()
+                .chain(script.nodes.values().flatten())
+                .chain(&script.default)
+                .map(steps_in)
+                .sum();
             writeln!(out, "{}: ok ({name}, turns: {}, steps: {steps})", path.display(), script.turns.len())?;
             Ok(0)
         }
@@ -46,6 +52,9 @@ fn unknown_fields(script: &Value) -> Vec<String> {
     let mut unknown = Vec::new();
     note_unknown(script, "", SCRIPT_FIELDS, &mut unknown);
     note_turns(script.get("turns"), "turns", &mut unknown);
+    for (node, turns) in script.get("nodes").and_then(Value::as_object).into_iter().flatten() {
+        note_turns(Some(turns), &format!("nodes.{node}"), &mut unknown);
+    }
     if let Some(turn) = script.get("default") {
         note_turn(turn, "default", &mut unknown);
     }

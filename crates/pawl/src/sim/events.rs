@@ -27,6 +27,9 @@ const TOOLS: [&str; 13] = [
     "Write",
 ];
 
+/// The tool by which an answer is given that is held to a schema.
+pub(super) const ANSWERING: &str = "StructuredOutput";
+
 /// What a session is told about itself.
 pub(super) struct Opening<'a> {
     pub(super) cwd: &'a str,
@@ -34,6 +37,8 @@ pub(super) struct Opening<'a> {
     pub(super) permission_mode: &'a str,
     pub(super) mcp_servers: Vec<String>,
     pub(super) plugin_dirs: &'a [String],
+    /// The answer is held to a schema.
+    pub(super) gives_answer: bool,
 }
 
 /// Puts one more field into an event.
@@ -47,7 +52,8 @@ pub(super) fn put(event: &mut Value, key: &str, value: Value) {
 pub(super) fn init(opening: &Opening<'_>) -> Value {
     let servers: Vec<Value> =
         opening.mcp_servers.iter().map(|name| json!({"name": name, "status": "connected"})).collect();
-    let tools = TOOLS.iter().map(|tool| json!(tool));
+    let answering = opening.gives_answer.then_some(&ANSWERING);
+    let tools = TOOLS.iter().chain(answering).map(|tool| json!(tool));
     json!({
         "type": "system", "subtype": "init", "cwd": opening.cwd, "tools": tools.collect::<Vec<_>>(),
         "mcp_servers": servers, "model": opening.model, "permissionMode": opening.permission_mode,

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// One line: one turn asked of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Request {
+    /// The node it belongs to, where one is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) node: String,
     pub(super) iteration: u32,
     pub(super) attempt: u32,
     pub(super) session: String,
@@ -64,6 +67,7 @@ mod tests {
         let log = RequestLog(Some(folder.path().join("log")));
         let prompt = "a\n\"b\" {{x}} $ARGUMENTS \u{1f600}\n".to_owned();
         let request = Request {
+            node: String::new(),
             iteration: 1,
             attempt: 1,
             session: "s".into(),

@@ -33,7 +33,8 @@ impl Done {
         Done { content: json!(text), is_error: false, structured: json!(text) }
     }
 
-    fn failed(text: &str) -> Done {
+    /// A deed that went wrong.
+    pub(super) fn failed(text: &str) -> Done {
         Done { content: json!(text), is_error: true, structured: json!(format!("Error: {text}")) }
     }
 }

@@ -75,8 +75,12 @@ pub(super) struct Player<'a> {
     pub(super) skip_hooks: bool,
     pub(super) prompt_id: String,
     pub(super) transcript: String,
+    /// What the answer is held to.
+    pub(super) schema: Option<Value>,
     /// The agent's last words in this turn.
     pub(super) said: String,
+    /// The answer, once it is given.
+    pub(super) structured: Option<Value>,
     pub(super) denials: Vec<Value>,
     /// Why the prompt being answered was made, when no person made it.
     pub(super) origin: Option<Value>,
@@ -169,7 +173,7 @@ impl<'a> Player<'a> {
     }
 
     fn current(&self) -> Option<&'a Turn> {
-        self.script.turn(self.words.iteration, self.words.attempt)
+        self.script.turn(&self.words.node, self.words.iteration, self.words.attempt)
     }
 
     /// What comes before the model's first word on a prompt.
@@ -181,6 +185,7 @@ impl<'a> Player<'a> {
             permission_mode: self.permission_mode(),
             mcp_servers: mcp_servers(self.flags, &self.words),
             plugin_dirs: &self.flags.plugin_dirs,
+            gives_answer: self.schema.is_some(),
         };
         let event = events::init(&opening);
         Ok(self.stream.event(event)?)
@@ -189,6 +194,7 @@ impl<'a> Player<'a> {
     fn play_turn(&mut self) -> Result<Next, Cut> {
         let turn = self.current().ok_or_else(|| Cut::Fatal("the script has no turn to play".to_owned()))?;
         let request = Request {
+            node: self.words.node.clone(),
             iteration: self.words.iteration,
             attempt: self.words.attempt,
             session: self.words.session.clone(),
@@ -206,6 +212,9 @@ impl<'a> Player<'a> {
         for step in &turn.steps {
             self.step(step)?;
             signals::pause(Duration::from_millis(self.script.delay_ms))?;
+            if let Some(answer) = &self.structured {
+                return self.end_answered(answer.to_string());
+            }
         }
         self.end_turn()
     }
@@ -234,6 +243,14 @@ impl<'a> Player<'a> {
         Ok(Next::Turn(answer.reason))
     }
 
+    /// An answer ends the session at once: the real CLI asks its Stop hook, and does not listen.
+    fn end_answered(&mut self, answer: String) -> Result<Next, Cut> {
+        self.ask_to_stop(&json!([]))?;
+        // The real CLI counts the turn it did not need.
+        self.stream.since.requests += 1;
+        Ok(Next::Result(Verdict { stop_reason: "tool_use", ..Verdict::said("completed", answer) }))
+    }
+
     /// Calls the Stop hook.
     pub(super) fn ask_to_stop(&mut self, background_tasks: &Value) -> Result<Answer, Cut> {
         self.stream.close_message();
@@ -254,6 +271,9 @@ impl<'a> Player<'a> {
             subagents: self.subagents,
         };
         let mut event = events::result(verdict, &counts);
+        if let Some(answer) = self.structured.take() {
+            put(&mut event, "structured_output", answer);
+        }
         if let Some(origin) = self.origin.take() {
             put(&mut event, "origin", origin);
         }

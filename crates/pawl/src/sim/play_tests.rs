@@ -36,6 +36,50 @@ fn a_turn_does_its_steps_and_ends_well() {
 }
 
 #[test]
+fn an_answer_is_held_to_its_schema_and_ends_the_session() {
+    let schema = r#"{"type":"object","properties":{"n":{"type":["integer","null"]}},"required":["n"]}"#;
+    let steps = json!([
+        {"structured": {"n": "${ITERATION}"}}, {"structured": {"n": null, "by": "${SESSION}"}}, {"say": "never"},
+    ]);
+    let block = format!("{NOTE}; echo no >&2; exit 2");
+    let rehearsal = Rehearsal::of_steps(steps)
+        .with(&["--json-schema", schema, "--session-id", "s"])
+        .hooks(&[("Stop", &block), ("PreToolUse", NOTE)]);
+    let played = rehearsal.play();
+    assert_eq!((played.ending, played.err.as_str()), (Ending::Exit(0), ""));
+    assert_eq!(played.result()["structured_output"], json!({"n": null, "by": "s"}));
+    assert_eq!(rehearsal.requests().len(), 1);
+    let refused = played.tool_result();
+    assert_eq!(
+        (&refused["is_error"], &refused["content"]),
+        (
+            &json!(true),
+            &json!("Output does not match required schema: $.n: must be an integer or null, not a string")
+        )
+    );
+    let told: Vec<Value> = rehearsal.told().iter().map(|call| call["hook_event_name"].clone()).collect();
+    assert_eq!(told, ["PreToolUse", "PreToolUse", "Stop"]);
+    let tools = played.events()[0]["tools"].as_array().unwrap().clone();
+    assert!(tools.contains(&json!("StructuredOutput")));
+}
+
+#[test]
+fn without_a_schema_there_is_no_tool_for_an_answer() {
+    let steps = json!([{"structured": {"a": 1}}, {"say": "done"}]);
+    let rehearsal = Rehearsal::of_steps(steps).hooks(&[("PreToolUse", NOTE)]);
+    let played = rehearsal.play();
+    assert!(played.tool_result()["content"].as_str().unwrap().contains("No such tool available"));
+    assert_eq!(played.result()["result"], "done");
+    assert_eq!(played.result().get("structured_output"), None);
+    assert_eq!(rehearsal.told(), Vec::<Value>::new());
+    let played = Rehearsal::of_steps(json!([])).with(&["--json-schema", "true"]).play();
+    assert_eq!(
+        (played.ending, played.err.as_str()),
+        (Ending::Exit(1), "Error: --json-schema must be a JSON object\n")
+    );
+}
+
+#[test]
 fn the_log_holds_the_prompt_byte_for_byte() {
     let prompt = "--x {input} {{x}} $ARGUMENTS \"q\"\n\nend\n";
     let rehearsal = Rehearsal::of_steps(json!([])).prompt(prompt).with(&["--session-id", "s-1"]);
@@ -43,6 +87,7 @@ fn the_log_holds_the_prompt_byte_for_byte() {
     rehearsal.play();
     let session = "s-1".to_owned();
     let expected = Request {
+        node: String::new(),
         iteration: 3,
         attempt: 2,
         session,

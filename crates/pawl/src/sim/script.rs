@@ -3,6 +3,7 @@
 //! Only the shapes and how they are read. Playing them is `play`; what a word in braces
 //! stands for is `words`. Unknown fields are tolerated, and named by `--check`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ pub(super) struct Script {
     /// By iteration, from 1.
     #[serde(default)]
     pub(super) turns: Vec<Turn>,
+    /// By node, then by its rounds and iterations; before the turns of all nodes.
+    #[serde(default)]
+    pub(super) nodes: BTreeMap<String, Vec<Turn>>,
     /// Played after the last turn.
     #[serde(default)]
     pub(super) default: Option<Turn>,
@@ -73,6 +77,7 @@ pub(super) enum Step {
     Replace { path: String, old: String, new: String },
     Bash(String),
     Tool(Tool),
+    Structured(Value),
     Ask(Ask),
     Commit(String),
     Tracker(TrackerEdit),
@@ -261,16 +266,23 @@ impl Script {
         let path = path.to_owned();
         match serde_json::from_slice::<Script>(text) {
             Err(cause) => Err(ScriptError::Malformed { path, cause }),
-            Ok(script) if script.turns.is_empty() && script.default.is_none() => {
+            Ok(script) if script.turns.is_empty() && script.nodes.is_empty() && script.default.is_none() => {
                 Err(ScriptError::Empty { path })
             }
             Ok(script) => Ok(script),
         }
     }
 
-    /// The turn of this iteration and attempt, both counted from 1.
-    pub(super) fn turn(&self, iteration: u32, attempt: u32) -> Option<&Turn> {
-        let turn = nth(&self.turns, iteration).or(self.default.as_ref()).or(self.turns.last())?;
+    /// The turn of this node, iteration and attempt, the latter counted from 1. Of a node in a
+    /// loop, `fix@3`, the third round is the third turn.
+    pub(super) fn turn(&self, node: &str, iteration: u32, attempt: u32) -> Option<&Turn> {
+        let own = self.nodes.get(node).map(|turns| (turns, iteration)).or_else(|| {
+            let (id, marks) = node.split_at(node.find(['@', '~']).unwrap_or(node.len()));
+            let round = marks.rsplit('@').next().and_then(|mark| mark.split('~').next()?.parse().ok());
+            Some((self.nodes.get(id)?, iteration + round.unwrap_or(1_u32).saturating_sub(1)))
+        });
+        let own = own.and_then(|(turns, number)| nth(turns, number).or(turns.last()));
+        let turn = own.or(nth(&self.turns, iteration)).or(self.default.as_ref()).or(self.turns.last())?;
         Some(nth(&turn.attempts, attempt).or(turn.attempts.last()).unwrap_or(turn))
     }
 }
@@ -311,13 +323,14 @@ mod tests {
         let text = r#"{"turns":[{"steps":[
             {"say":"a"},{"think":"a"},{"write":{"path":"a","content":"b"}},{"append":{"path":"a","content":"b"}},
             {"replace":{"path":"a","old":"b","new":"c"}},{"bash":"ls"},{"tool":{"name":"WebFetch","input":{"url":"x"}}},
+            {"structured":{"a":1}},
             {"ask":{"question":"q","options":["a",{"label":"b","description":"c"}]}},{"commit":"m"},
             {"tracker":{"append":"x"}},{"tracker":{"write":"x"}},{"hang":true},{"hang":{"ignore_sigterm":true}},
             {"sleep_ms":1},{"wait_for":"p"},{"crash":"SIGKILL"},{"crash":3},{"half_line":true},{"big_line":5000000},
             {"garbage":"x"},{"garbage":{"bytes":[255,10]}},{"grandchild":true},{"grandchild":{"pid_file":"p"}},
             {"rate_limit":{"resets_at_ms":5}},{"rate_limit":{}},{"api_error":{"status":529,"message":"m"}},
             {"background_stop":true},{"subagent_stop":true},{"skip_hooks":true}]}]}"#;
-        assert_eq!(parse(text).unwrap().turns[0].steps.len(), 29);
+        assert_eq!(parse(text).unwrap().turns[0].steps.len(), 30);
     }
 
     #[test]
@@ -326,17 +339,37 @@ mod tests {
             r#"{"turns":[{"attempts":[{"steps":[{"say":"1.1"}]},{"steps":[{"say":"1.2"}]}]},{"steps":[{"say":"2"}]}]}"#,
         )
         .unwrap();
-        assert_eq!(said(script.turn(1, 1)), "1.1");
-        assert_eq!(said(script.turn(1, 7)), "1.2");
-        assert_eq!(said(script.turn(2, 3)), "2");
-        assert_eq!(said(script.turn(9, 1)), "2");
+        assert_eq!(said(script.turn("", 1, 1)), "1.1");
+        assert_eq!(said(script.turn("", 1, 7)), "1.2");
+        assert_eq!(said(script.turn("", 2, 3)), "2");
+        assert_eq!(said(script.turn("", 9, 1)), "2");
     }
 
     #[test]
     fn after_the_last_turn_the_default_is_played() {
         let script =
             parse(r#"{"turns":[{"steps":[{"say":"1"}]}],"default":{"steps":[{"say":"d"}]}}"#).unwrap();
-        assert_eq!(said(script.turn(2, 1)), "d");
+        assert_eq!(said(script.turn("", 2, 1)), "d");
+    }
+
+    #[test]
+    fn a_node_has_turns_of_its_own() {
+        let turn = |text: &str| format!(r#"{{"steps":[{{"say":"{text}"}}]}}"#);
+        let text = format!(
+            r#"{{"nodes":{{"fix":[{},{}],"fix@3":[{}]}},"default":{}}}"#,
+            turn("1"),
+            turn("2"),
+            turn("third round"),
+            turn("any")
+        );
+        let script = parse(&text).unwrap();
+        assert_eq!(said(script.turn("fix", 1, 1)), "1");
+        assert_eq!(said(script.turn("fix", 2, 1)), "2");
+        assert_eq!(said(script.turn("fix@2", 1, 1)), "2");
+        assert_eq!(said(script.turn("fix@2~1@1~2", 1, 1)), "1", "the innermost round counts");
+        assert_eq!(said(script.turn("fix@3", 1, 1)), "third round");
+        assert_eq!(said(script.turn("fix@9", 1, 1)), "2");
+        assert_eq!(said(script.turn("other", 1, 1)), "any");
     }
 
     #[test]

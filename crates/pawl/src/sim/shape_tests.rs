@@ -59,6 +59,17 @@ fn a_plain_turn_looks_as_recorded() {
 }
 
 #[test]
+fn an_answer_by_schema_looks_as_recorded() {
+    let rehearsal = Rehearsal::of_steps(json!([{"structured": {"verdict": "pass"}}]));
+    let played = rehearsal.with(&["--json-schema", r#"{"type":"object"}"#]).play();
+    assert_eq!(played.err, "");
+    assert_shaped(&played.result(), "result_structured");
+    for key in ["result", "structured_output", "stop_reason", "num_turns", "subtype", "terminal_reason"] {
+        assert_eq!(played.result()[key], recorded("result_structured")[key], "{key}");
+    }
+}
+
+#[test]
 fn tool_results_look_as_recorded() {
     let rehearsal = Rehearsal::of_steps(json!([{"bash": "echo out"}]));
     assert_shaped(&first(&rehearsal.play(), |event| event["type"] == "user"), "tool_result");

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::args::{self, Flags};
 use super::hooks::Hooks;
@@ -17,6 +17,7 @@ use super::words::{Words, find_tracker};
 
 const SCRIPT: &str = "WINDLASS_SIM_SCRIPT";
 const LOG: &str = "WINDLASS_SIM_LOG";
+const NODE: &str = "WINDLASS_NODE";
 const ITERATION: &str = "WINDLASS_ITERATION";
 const ATTEMPT: &str = "WINDLASS_ATTEMPT";
 const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
@@ -92,8 +93,10 @@ impl<'a> Player<'a> {
         for dir in &flags.plugin_dirs {
             hooks.add_plugin(&cwd.join(dir))?;
         }
+        let schema = flags.json_schema.as_deref().map(read_schema).transpose()?;
         let log = RequestLog(variable(&env, LOG).map(|path| cwd.join(path)));
         let words = Words {
+            node: variable(&env, NODE).and_then(|node| node.to_str().map(str::to_owned)).unwrap_or_default(),
             iteration: number(&env, ITERATION).unwrap_or(1).max(1),
             attempt: number(&env, ATTEMPT).unwrap_or(1).max(1),
             session: session.clone(),
@@ -118,7 +121,9 @@ impl<'a> Player<'a> {
             skip_hooks: flags.bare,
             prompt_id: new_uuid(),
             transcript,
+            schema,
             said: String::new(),
+            structured: None,
             denials: Vec::new(),
             origin: None,
             results: Vec::new(),
@@ -129,6 +134,16 @@ impl<'a> Player<'a> {
             blocks: 0,
             block_cap,
         })
+    }
+}
+
+/// Refused as the real CLI does it.
+fn read_schema(text: &str) -> Result<Value, String> {
+    let schema: Value =
+        serde_json::from_str(text).map_err(|cause| format!("--json-schema is not valid JSON: {cause}"))?;
+    match schema.is_object() {
+        true => Ok(schema),
+        false => Err("--json-schema must be a JSON object".to_owned()),
     }
 }
 

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use windlass_core::graph::schema::validate;
 
 use super::events::{self, ToolResult, Verdict, put};
 use super::hooks::{Answer, Decision};
@@ -48,6 +49,7 @@ impl Player<'_> {
             Step::Bash(command) => self.bash(command, "Run a command"),
             Step::Commit(message) => self.commit(message),
             Step::Tool(tool) => self.other_tool(tool),
+            Step::Structured(answer) => self.give(answer),
             Step::Ask(ask) => self.ask(ask),
             Step::Tracker(edit) => self.edit_tracker(edit),
             Step::BackgroundStop(on) => self.only_if(*on, Self::stop_in_background),
@@ -101,9 +103,36 @@ impl Player<'_> {
     }
 
     fn other_tool(&mut self, tool: &Tool) -> Result<(), Cut> {
-        let input = self.fill_all(&tool.input);
+        let input = if tool.input.is_null() { json!({}) } else { self.fill_all(&tool.input) };
         let text = self.words.fill(tool.result.as_deref().unwrap_or("ok"));
         self.use_tool(&self.words.fill(&tool.name), input, |_, _| Ok(Done::text(&text)))
+    }
+
+    /// Gives the answer that the session is held to.
+    fn give(&mut self, answer: &Value) -> Result<(), Cut> {
+        let input = self.fill_all(answer);
+        let Some(schema) = self.schema.clone() else {
+            let id = self.wish(events::ANSWERING, &input)?;
+            let text = format!(
+                "<tool_use_error>Error: No such tool available: {}</tool_use_error>",
+                events::ANSWERING
+            );
+            return self.tell_failure(&id, &text, text.clone(), None);
+        };
+        self.use_tool(events::ANSWERING, input, |player, input| {
+            if let Some(fault) = validate(&schema, input).first() {
+                return Ok(Done::failed(&format!("Output does not match required schema: {fault}")));
+            }
+            player.structured = Some(input.clone());
+            Ok(Done::text("Structured output provided successfully"))
+        })
+    }
+
+    /// What the model wants to use.
+    fn wish(&mut self, name: &str, input: &Value) -> Result<String, Cut> {
+        let id = format!("toolu_{}", short_id());
+        self.stream.block(json!({"type": "tool_use", "id": id, "name": name, "input": input}))?;
+        Ok(id)
     }
 
     /// Fills every string of a tool's input.
@@ -114,8 +143,7 @@ impl Player<'_> {
             Value::Object(map) => {
                 Value::Object(map.iter().map(|(key, value)| (key.clone(), self.fill_all(value))).collect())
             }
-            Value::Null => json!({}),
-            Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
         }
     }
 
@@ -155,8 +183,7 @@ impl Player<'_> {
         input: Value,
         deed: impl FnOnce(&mut Self, &Value) -> Result<Done, Cut>,
     ) -> Result<(), Cut> {
-        let id = format!("toolu_{}", short_id());
-        self.stream.block(json!({"type": "tool_use", "id": id, "name": name, "input": input}))?;
+        let id = self.wish(name, &input)?;
         // Hooks know the subagent tool by another name than the stream.
         let hook_name = if name == "Task" { "Agent" } else { name };
         let call = json!({"tool_name": hook_name, "tool_input": input, "tool_use_id": id});
@@ -239,22 +266,21 @@ impl Player<'_> {
         let decision = json!({"decision": "reject", "source": "hook", "reason_type": "hook"});
         let meta = json!({"non_execution_kind": "permission-rule", "permission_decision": decision});
         self.in_tool = false;
-        self.tell_failure(id, text, format!("Error: {text}"), meta)
+        self.tell_failure(id, text, format!("Error: {text}"), Some(meta))
     }
 
     /// The user interrupts a tool: the model is told before the session ends.
     fn abort<T>(&mut self, id: &str, cut: Cut) -> Result<T, Cut> {
         if matches!(cut, Cut::Asked(Asked::Interrupt)) {
             let meta = json!({"non_execution_kind": "user-rejected"});
-            self.tell_failure(id, REJECTED, "User rejected tool use".to_owned(), meta)?;
+            self.tell_failure(id, REJECTED, "User rejected tool use".to_owned(), Some(meta))?;
             self.stream.user(events::user_text("[Request interrupted by user for tool use]"))?;
         }
         Err(cut)
     }
 
-    fn tell_failure(&mut self, id: &str, text: &str, short: String, meta: Value) -> Result<(), Cut> {
-        let result =
-            ToolResult { content: json!(text), is_error: true, structured: json!(short), meta: Some(meta) };
+    fn tell_failure(&mut self, id: &str, text: &str, short: String, meta: Option<Value>) -> Result<(), Cut> {
+        let result = ToolResult { content: json!(text), is_error: true, structured: json!(short), meta };
         Ok(self.stream.user(events::tool_result(id, &result))?)
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Words {
     pub(super) tracker: Option<PathBuf>,
+    pub(super) node: String,
     pub(super) iteration: u32,
     pub(super) attempt: u32,
     pub(super) session: String,

@@ -156,6 +156,7 @@ impl Transcript {
         SessionEnd {
             verdict: self.verdict(over, stderr),
             last_message: self.last_text.clone(),
+            value: self.last_result.as_ref().and_then(|result| result.structured.clone()),
             usage: self.usage(),
             tool_calls: self.tool_calls,
             spoke: self.spoke,

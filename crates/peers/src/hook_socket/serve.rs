@@ -26,6 +26,8 @@ pub struct HookRequest {
     pub id: HookId,
     /// Which hook.
     pub event: String,
+    /// The cookie of the session it belongs to, as its process says. Nobody vouches for it.
+    pub session: Option<String>,
     /// What the CLI wrote to it.
     pub payload: Vec<u8>,
     /// Where the reply goes. That the forwarder has gone is no error.
@@ -109,12 +111,12 @@ async fn converse(stream: UnixStream, requests: mpsc::Sender<Request>) -> Option
     }
     let (reading, mut writing) = stream.into_split();
     let mut reading = BufReader::new(reading);
-    let (id, event, payload) = read_ask(&mut reading).await?;
-    if event == "poke" {
+    let asked = read_ask(&mut reading).await?;
+    if asked.event == "poke" {
         requests.send(Request::Poke).await.ok()?;
         let reply = Reply {
             v: WIRE_VERSION,
-            id: id.as_str().to_owned(),
+            id: asked.id.as_str().to_owned(),
             exit: 0,
             stdout: String::new(),
             stderr: String::new(),
@@ -122,7 +124,8 @@ async fn converse(stream: UnixStream, requests: mpsc::Sender<Request>) -> Option
         return write_reply(&mut writing, &reply).await;
     }
     let (reply, replied) = oneshot::channel();
-    requests.send(Request::Hook(HookRequest { id, event, payload, reply })).await.ok()?;
+    let Asked { id, event, session, payload } = asked;
+    requests.send(Request::Hook(HookRequest { id, event, session, payload, reply })).await.ok()?;
     let mut more = [0_u8; 1];
     tokio::select! {
         reply = replied => write_reply(&mut writing, &reply.ok()?).await,
@@ -131,7 +134,15 @@ async fn converse(stream: UnixStream, requests: mpsc::Sender<Request>) -> Option
     }
 }
 
-async fn read_ask(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<(HookId, String, Vec<u8>)> {
+/// A line that was understood.
+struct Asked {
+    id: HookId,
+    event: String,
+    session: Option<String>,
+    payload: Vec<u8>,
+}
+
+async fn read_ask(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Asked> {
     let mut line = Vec::new();
     from.take(MAX_LINE).read_until(b'\n', &mut line).await.ok()?;
     if line.last() != Some(&b'\n') {
@@ -142,7 +153,7 @@ async fn read_ask(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<(HookId, 
         return None;
     }
     let payload = ask.payload.map(|raw| raw.get().as_bytes().to_vec()).unwrap_or_default();
-    Some((HookId::new(ask.id), ask.event, payload))
+    Some(Asked { id: HookId::new(ask.id), event: ask.event, session: ask.session, payload })
 }
 
 async fn write_reply(to: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> Option<()> {
@@ -212,12 +223,26 @@ mod tests {
         let Request::Hook(request) = next(&mut listening.requests).await else { panic!() };
         assert_eq!((request.id.as_str(), request.event.as_str()), ("h1", "Stop"));
         assert_eq!(request.payload, br#"{"a":[1, 2]}"#);
+        assert_eq!(request.session, None);
         let reply = Reply { v: 1, id: "h1".into(), exit: 0, stdout: "{}".into(), stderr: String::new() };
         request.reply.send(reply).unwrap();
         assert_eq!(
             read_all(stream).await,
             "{\"v\":1,\"id\":\"h1\",\"exit\":0,\"stdout\":\"{}\",\"stderr\":\"\"}\n"
         );
+    }
+
+    #[tokio::test]
+    async fn a_hook_says_whose_it_is() {
+        let mut listening = listening();
+        let line = b"{\"v\":1,\"id\":\"h\",\"event\":\"Stop\",\"session\":\"r1.fix@2.1.1.session\",\"payload\":{}}\n";
+        let _stream = ask(&listening.path, line).await;
+        let Request::Hook(request) = next(&mut listening.requests).await else { panic!() };
+        assert_eq!(request.session.as_deref(), Some("r1.fix@2.1.1.session"));
+        // A payload cannot say it in its place.
+        let twice = br#"{"v":1,"id":"h","event":"Stop","session":"a","payload":{},"session":"b"}
+"#;
+        assert_eq!(read_all(ask(&listening.path, twice).await).await, "");
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! Short programs: run to their end or their deadline, their output bounded, nothing of their group
 //! left behind.
 
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -76,7 +77,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Runs a short program to its end or its deadline.
 pub fn run_short(short: &Short<'_>) -> Result<Output, SpawnError> {
     let failed = |source| SpawnError::Start { program: short.program.to_owned(), source };
-    if ENDING.load(Ordering::SeqCst) {
+    if ENDING.load(Ordering::SeqCst) || is_scope_ended() {
         return Err(failed(io::ErrorKind::Interrupted.into()));
     }
     let mut command = command(short.program);
@@ -93,8 +94,46 @@ pub fn run_short(short: &Short<'_>) -> Result<Output, SpawnError> {
     watched.map(|seen| seen.into_output(status)).map_err(failed)
 }
 
-/// The short programs under way, by their process groups.
-static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+/// The short programs under way, by their process groups, and for whom they run.
+static RUNNING: Mutex<Vec<(Pid, Option<String>)>> = Mutex::new(Vec::new());
+
+/// Those for whom nothing is run any more.
+static ENDED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// For whom this thread runs short programs.
+    static SCOPE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Does something whose short programs can be ended by [`end_short_of`], on this thread.
+pub fn run_short_for<T>(whom: &str, act: impl FnOnce() -> T) -> T {
+    let before = SCOPE.replace(Some(whom.to_owned()));
+    let result = act();
+    SCOPE.replace(before);
+    ENDED.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| other != whom);
+    result
+}
+
+/// Ends the short programs under way for somebody, and those that come until that is over.
+pub fn end_short_of(whom: &str) {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let theirs = running.iter().filter(|(_, other)| other.as_deref() == Some(whom));
+    let mut is_running = false;
+    for (group, _) in theirs {
+        is_running = true;
+        let _ = kill_process_group(*group, Signal::KILL);
+    }
+    if is_running {
+        ENDED.lock().unwrap_or_else(PoisonError::into_inner).push(whom.to_owned());
+    }
+}
+
+fn is_scope_ended() -> bool {
+    SCOPE.with_borrow(|scope| {
+        let ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
+        scope.as_ref().is_some_and(|scope| ended.contains(scope))
+    })
+}
 
 /// This process is ending: what is still started is ended at once.
 static ENDING: AtomicBool = AtomicBool::new(false);
@@ -103,7 +142,7 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 /// end, and would leave them behind.
 pub fn end_short() {
     ENDING.store(true, Ordering::SeqCst);
-    for group in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+    for (group, _) in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
@@ -114,7 +153,8 @@ struct Running(Option<Pid>);
 impl Running {
     fn note(child: &Child) -> Running {
         let pid = pid_of(child);
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).extend(pid);
+        let whom = SCOPE.with_borrow(Clone::clone);
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).extend(pid.map(|pid| (pid, whom)));
         if ENDING.load(Ordering::SeqCst) {
             signal_group(child, Signal::KILL);
         }
@@ -124,7 +164,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|pid| Some(*pid) != self.0);
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|(pid, _)| Some(*pid) != self.0);
     }
 }
 

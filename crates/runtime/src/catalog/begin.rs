@@ -1,8 +1,10 @@
-//! A first document for a person to change, and the schema of the language for their editor.
+//! A document for a person to change, new or a copy of a built-in one; and the schema of the
+//! language for their editor.
 
 use std::path::{Path, PathBuf};
 
 use windlass_core::graph::ids::is_id;
+use windlass_forms::workflow::builtin;
 use windlass_forms::workflow::document::{schema, starter};
 
 use crate::home::Home;
@@ -20,12 +22,27 @@ pub fn begin_document(home: &Home, cwd: &Path, name: &str, shelf: Shelf) -> Resu
         return Err(Problem::new(Class::Usage, format!("`{name}` is no name for a workflow"))
             .hint("use small letters, digits, `-` and `_`"));
     }
+    put(home, cwd, name, shelf, &starter(name))
+}
+
+/// Writes a copy of a built-in workflow and says where. What is there already is left alone.
+pub fn eject_document(home: &Home, cwd: &Path, name: &str, shelf: Shelf) -> Result<PathBuf, Problem> {
+    let own = builtin();
+    let Some((name, text)) = own.iter().find(|(own, _)| *own == name) else {
+        let names: Vec<&str> = own.iter().map(|(name, _)| *name).collect();
+        return Err(Problem::new(Class::Configuration, format!("`{name}` is no built-in workflow"))
+            .hint(format!("there are: {}; any other is a file already", names.join(", "))));
+    };
+    put(home, cwd, name, shelf, text)
+}
+
+fn put(home: &Home, cwd: &Path, name: &str, shelf: Shelf, text: &str) -> Result<PathBuf, Problem> {
     // The same name in another of the formats would be the same workflow twice.
     let folder = shelf::base(home, cwd, shelf).join("workflows");
     let others = ["yml", "json"].map(|extension| folder.join(format!("{name}.{extension}")));
     if let Some(other) = others.iter().find(|path| path.exists()) {
         let text = format!("{}: there is one already", other.display());
-        return Err(Problem::new(Class::Configuration, text).hint("choose another name"));
+        return Err(Problem::new(Class::Configuration, text).hint("change that one, or move it away"));
     }
-    shelf::put(home, cwd, shelf, &Path::new("workflows").join(format!("{name}.yaml")), &starter(name))
+    shelf::put(home, cwd, shelf, &Path::new("workflows").join(format!("{name}.yaml")), text)
 }

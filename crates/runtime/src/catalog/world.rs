@@ -5,21 +5,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use windlass_core::graph::check::{Ability, Known, check};
-use windlass_core::graph::workflow::Workflow;
+use windlass_core::graph::workflow::{Input, InputKind, Workflow};
 use windlass_core::registry::Registry;
-use windlass_forms::diagnostic::{Diagnostic, Severity};
+use windlass_core::spec::Check;
+use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::settings::Resolved;
 use windlass_forms::workflow::document::Document;
 use windlass_peers::agent::{Capabilities, Driver};
 
-use super::{Body, Catalog};
+use super::{Catalog, WorkflowEntry};
 use crate::entities;
 use crate::home::Home;
-use crate::plan::only_session;
 use crate::problem::Problem;
 
 /// The nodes a run can carry out so far.
-const RUNS: [&str; 4] = ["prompt", "skill", "command", "agent"];
+const RUNS: [&str; 15] = [
+    "prompt",
+    "skill",
+    "command",
+    "agent",
+    "shell",
+    "check",
+    "if",
+    "loop",
+    "task_loop",
+    "criteria_loop",
+    "parallel",
+    "workflow",
+    "ask",
+    "wait",
+    "clear_context",
+];
 
 /// What there is.
 pub(crate) struct World {
@@ -38,16 +54,21 @@ impl World {
         resolved: &Resolved,
         catalog: &Catalog,
     ) -> Result<World, Problem> {
-        let graph = |entry: &super::WorkflowEntry| match &entry.body {
-            Body::Document(document) => Some(document.workflow.clone()),
-            Body::File(_) | Body::Builtin => None,
-        };
+        // Of two workflows of one name the first is run.
+        let first = catalog.workflows.iter().rev();
+        let workflows = first.map(|entry| (entry.name.clone(), Some(callable(entry)))).collect();
         Ok(World {
             registry: entities::load(home, cwd, plugins)?.registry,
-            workflows: catalog.workflows.iter().map(|entry| (entry.name.clone(), graph(entry))).collect(),
+            workflows,
             checks: resolved.settings.checks.iter().map(|check| check.name.clone()).collect(),
             driver: resolved.settings.driver.clone(),
         })
+    }
+
+    /// Checks of the command line can be named by nodes, too.
+    pub(crate) fn with_checks(mut self, checks: &[Check]) -> World {
+        self.checks.extend(checks.iter().map(|check| check.name.clone()));
+        self
     }
 
     /// Everything that is wrong with a document, besides what reading it said.
@@ -63,12 +84,24 @@ impl World {
             runs: RUNS.into_iter().collect(),
             ..Known::new(&self.registry)
         };
-        let mut all = document.report(said, &check(&document.workflow, &known));
-        if let Err(why) = only_session(&document.workflow) {
-            all.push(Diagnostic::new(Severity::Warning, &why.text).in_file(Some(document.file())));
-        }
-        all
+        document.report(said, &check(&document.workflow, &known))
     }
+}
+
+/// The graph as others call it: what it is to work on can be given beside its inputs.
+fn callable(entry: &WorkflowEntry) -> Workflow {
+    let mut graph = entry.graph().into_owned();
+    if graph.inputs.iter().all(|input| input.name != "input") {
+        graph.inputs.push(Input {
+            name: "input".to_owned(),
+            description: None,
+            kind: InputKind::Text,
+            required: false,
+            default: None,
+            choices: Vec::new(),
+        });
+    }
+    graph
 }
 
 fn abilities(driver: Driver) -> BTreeSet<Ability> {

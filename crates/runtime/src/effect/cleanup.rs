@@ -1,13 +1,16 @@
-//! Puts everything away at the end of a run: no child, no armed state, the tracker inactive.
+//! Puts everything of a node away: no child, no run it started, no armed state, the tracker
+//! inactive.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use windlass_core::event::Event;
+use windlass_core::id::EffectId;
 use windlass_peers::child::{ChildState, Terminate, child_state, sweep_cookie, terminate_host};
+use windlass_peers::process::end_short_of;
 
-use super::{Ground, prepare};
+use super::{Ground, Site, prepare};
 
 /// How often a host that was asked to end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -15,21 +18,32 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const READER_MAX: Duration = Duration::from_secs(10);
 
 /// Ends what is left and marks the tracker.
-pub(super) async fn perform(ground: Arc<Ground>, iteration: u32) {
-    let dirs = ground.child_dirs();
+pub(super) async fn perform(ground: Arc<Ground>, site: Option<Site>, effect: EffectId, iteration: u32) {
+    let node = &effect.node;
+    end_short_of(&ground.cookie(node.as_str()));
+    let dirs = ground.child_dirs(Some(node));
     for dir in &dirs {
         terminate_host(dir, Terminate::WithGrace);
+    }
+    let child = ground.children.lock().unwrap_or_else(PoisonError::into_inner).get(node).cloned();
+    if let Some(child) = &child {
+        let _ = child.send(Ok(Event::CancelAsked { inbox: None })).await;
     }
     for dir in &dirs {
         wait_for_end(&ground, dir).await;
     }
-    let reader = ground.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(reader) = reader {
-        let _ = tokio::time::timeout(READER_MAX, reader).await;
+    let reader = ground.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(node);
+    match (reader, child) {
+        // A run takes as long as it needs to put its own things away.
+        (Some(reader), Some(_)) => drop(reader.await),
+        (Some(reader), None) => drop(tokio::time::timeout(READER_MAX, reader).await),
+        (None, _) => {}
     }
-    prepare::mark_tracker(&ground, iteration, false);
-    prepare::disarm(&ground);
-    ground.report(Event::CleanedUp).await;
+    if let Some(site) = &site {
+        prepare::mark_tracker(site, iteration, false);
+        prepare::disarm(&ground, site);
+    }
+    ground.report(Event::CleanedUp { effect }).await;
 }
 
 /// Waits for the host; a host that died is swept after.

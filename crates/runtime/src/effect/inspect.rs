@@ -10,12 +10,12 @@ use windlass_core::looping::{MarkerMatch, Rules};
 use windlass_forms::tracker::{self, Markers};
 use windlass_peers::{files, git};
 
-use super::Ground;
 use super::prepare::TRACKER_MAX;
+use super::{Ground, Site};
 
 /// Looks, and says what was seen.
-pub(super) fn inspect(ground: &Ground, effect: EffectId, last_message: Option<&str>) -> Event {
-    let rules = ground.spec.node.rules();
+pub(super) fn inspect(_: &Ground, site: &Site, effect: EffectId, last_message: Option<&str>) -> Event {
+    let rules = site.node.rules();
     let promise = rules.and_then(|rules| rules.promise.as_deref());
     let promised = match (promise, last_message) {
         (Some(promise), Some(message)) => tracker::find_promise(message, promise),
@@ -26,10 +26,7 @@ pub(super) fn inspect(ground: &Ground, effect: EffectId, last_message: Option<&s
         Some((rules, signal)) => read_message(rules, signal, last_message.unwrap_or_default()),
         None => (tracker, false),
     };
-    Event::Inspected {
-        effect,
-        sight: Sight { tracker, promised, signalled, fingerprint: fingerprint(ground) },
-    }
+    Event::Inspected { effect, sight: Sight { tracker, promised, signalled, fingerprint: fingerprint(site) } }
 }
 
 /// The last words in place of a tracker: whether the signal stands in them, or that it cannot go on.
@@ -57,11 +54,11 @@ fn read_tracker(rules: &Rules) -> TrackerSight {
 }
 
 /// A digest of everything that counts as progress: the tracker's body and the repository.
-pub(super) fn fingerprint(ground: &Ground) -> String {
-    let path = ground.spec.node.rules().and_then(|rules| rules.tracker_path.as_deref());
+pub(super) fn fingerprint(site: &Site) -> String {
+    let path = site.node.rules().and_then(|rules| rules.tracker_path.as_deref());
     let text =
         path.and_then(|path| files::read_bounded(Path::new(path), TRACKER_MAX).ok()).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let body = tracker::split(&text).1;
-    format!("{}-{}", git::digest(body.as_bytes()), git::fingerprint(Path::new(&ground.spec.workspace)))
+    format!("{}-{}", git::digest(body.as_bytes()), git::fingerprint(Path::new(&site.workspace)))
 }

@@ -2,21 +2,32 @@
 //! between an effect and the record of its outcome.
 
 mod checks;
+mod child;
 mod cleanup;
 mod inspect;
 mod prepare;
+mod run;
 mod session;
+mod shell;
+mod tasks;
+mod worktree;
 
+pub(crate) use prepare::TRACKER_MAX;
+pub(crate) use tasks::{place as tasks_place, told as task_value};
+
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 use windlass_core::effect::{Effect, Planned};
+use windlass_core::engine;
 use windlass_core::event::Event;
-use windlass_core::id::{EffectId, RunId};
+use windlass_core::graph::Node;
+use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::run::{Phase, State};
-use windlass_core::spec::Spec;
+use windlass_core::spec::{Orders, Spec};
 use windlass_peers::child::{Terminate, sweep_cookie, terminate_host};
 use windlass_peers::tail::Watcher;
 
@@ -24,6 +35,7 @@ use crate::clock::until;
 use crate::crash::Crash;
 use crate::error::{RunError, chain, want_of_room};
 use crate::feed::Feed;
+use crate::handle::Handle;
 use crate::home::Home;
 
 /// What the owner of a run is told: what happened, or why nothing can.
@@ -60,8 +72,37 @@ pub(crate) struct Ground {
     pub(crate) feed: Feed,
     pub(crate) crash: Crash,
     pub(crate) tasks: Mutex<Vec<AbortHandle>>,
-    /// The task that reads the turn under way: a run is not over before it has spoken.
-    pub(crate) reader: Mutex<Option<JoinHandle<()>>>,
+    /// For the runs that this one starts.
+    pub(crate) handle: Handle,
+    /// The tasks that read a turn under way, or see a run to its end: a node is not over before
+    /// they have spoken.
+    pub(crate) readers: Mutex<HashMap<NodeId, JoinHandle<()>>>,
+    /// Where the runs are told things that nodes have started.
+    pub(crate) children: Mutex<HashMap<NodeId, mpsc::Sender<Fact>>>,
+}
+
+/// A node with an agent, as its effects find it.
+pub(crate) struct Site {
+    /// The node, with its texts in it.
+    pub(crate) node: Node,
+    /// How its sessions are run.
+    pub(crate) orders: Orders,
+    /// Where it works.
+    pub(crate) workspace: String,
+    /// Nothing new may begin.
+    pub(crate) is_ending: bool,
+}
+
+impl Site {
+    fn of(state: &State, node: &NodeId) -> Option<Site> {
+        let work = state.work(node)?;
+        Some(Site {
+            node: work.node.clone(),
+            orders: state.orders(work)?.clone(),
+            workspace: work.workspace.clone(),
+            is_ending: matches!(work.phase, Phase::Ending { .. }),
+        })
+    }
 }
 
 /// How far an effect got at once.
@@ -77,38 +118,87 @@ impl Ground {
     pub(crate) fn perform(self: &Arc<Self>, state: &State, planned: &Planned) -> Outcome {
         let ground = Arc::clone(self);
         let id = planned.id.clone();
+        let site = Site::of(state, &id.node);
         match planned.effect.clone() {
             Effect::AnswerHook { .. } => return Outcome::Done,
             Effect::MarkTracker { iteration, active } => {
-                prepare::mark_tracker(self, iteration, active);
-                return Outcome::Done;
-            }
-            Effect::KillChildren => {
-                for dir in self.child_dirs() {
-                    terminate_host(&dir, Terminate::Now);
+                if let Some(site) = &site {
+                    prepare::mark_tracker(site, iteration, active);
                 }
                 return Outcome::Done;
             }
-            Effect::Prepare => drop(self.spawn(async move { ground.blocking(prepare::prepare).await })),
-            Effect::StartSession(plan) => {
-                let may_start = !matches!(state.phase, Phase::Ending { .. });
-                let reader = self.spawn(async move { session::perform(ground, id, plan, may_start).await });
-                *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+            Effect::KillChildren => {
+                for dir in self.child_dirs(None) {
+                    terminate_host(&dir, Terminate::Now);
+                }
+                for child in self.children.lock().unwrap_or_else(PoisonError::into_inner).values() {
+                    // A second request, after the one that ended it.
+                    let _ = child.try_send(Ok(Event::CancelAsked { inbox: None }));
+                }
+                return Outcome::Done;
             }
-            Effect::Inspect { last_message } => drop(self.spawn(async move {
-                let look = move |ground: &Ground| inspect::inspect(ground, id, last_message.as_deref());
-                ground.blocking(look).await;
+            Effect::Prepare { args } => {
+                let Some(site) = site else { return Outcome::Done };
+                self.block(move |ground| prepare::prepare(ground, &site, id, args.as_deref()));
+            }
+            Effect::StartSession(plan) => {
+                let Some(site) = site else { return Outcome::Done };
+                let node = id.node.clone();
+                let reader = self.spawn(async move { session::perform(ground, site, id, plan).await });
+                self.reads(node, reader);
+            }
+            Effect::Inspect { last_message } => {
+                let Some(site) = site else { return Outcome::Done };
+                self.block(move |ground| inspect::inspect(ground, &site, id, last_message.as_deref()));
+            }
+            Effect::RunChecks { names, workspace } => {
+                drop(self.spawn(async move { checks::perform(ground, id, names, workspace).await }));
+            }
+            Effect::RunShell { command, workspace, idempotent, deadline } => drop(self.spawn(async move {
+                shell::perform(ground, id, command, workspace, idempotent, deadline).await;
             })),
-            Effect::RunChecks => drop(self.spawn(async move { checks::perform(ground, id).await })),
+            Effect::StartRun { run, spec } => {
+                let node = id.node.clone();
+                let is_ending = is_cut(state, &node);
+                let reader = self.spawn(run::perform(ground, id, run, (!is_ending).then_some(*spec)));
+                self.reads(node, reader);
+            }
+            Effect::ClaimTask { path, select, busy, attempts } => {
+                let scope = engine::scope(state);
+                let query = tasks::Query { path, select, busy, attempts };
+                self.block(move |ground| tasks::claim(ground, scope, id, query));
+            }
+            Effect::SettleTask { path, task, ok, said, why } => {
+                let end = tasks::End { path, task, ok, said, why };
+                self.block(move |ground| tasks::settle(ground, id, end));
+            }
+            Effect::MakeWorktree { task, attempt } => {
+                self.block(move |ground| worktree::make(ground, id, &task, attempt));
+            }
+            Effect::Land { workspace, branch, path, task, said } => {
+                let end = tasks::End { path, task, ok: true, said, why: None };
+                drop(self.spawn(async move { worktree::land(ground, id, workspace, branch, end).await }));
+            }
             Effect::WaitUntil { until: moment } => drop(self.spawn(async move {
                 tokio::time::sleep(until(moment)).await;
                 ground.report(Event::WaitOver { effect: id }).await;
             })),
             Effect::CleanUp { iteration } => drop(self.spawn(async move {
-                cleanup::perform(ground, iteration).await;
+                cleanup::perform(ground, site, id, iteration).await;
             })),
         }
         Outcome::UnderWay
+    }
+
+    /// Runs something that blocks in a task of its own, and reports the fact it gives.
+    fn block(self: &Arc<Self>, work: impl FnOnce(&Ground) -> Event + Send + 'static) {
+        let ground = Arc::clone(self);
+        drop(self.spawn(async move { ground.blocking(work).await }));
+    }
+
+    /// Remembers who reads what a node has started.
+    fn reads(&self, node: NodeId, reader: JoinHandle<()>) {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).insert(node, reader);
     }
 
     /// Runs something that blocks beside the event loop, and reports the fact it gives.
@@ -159,7 +249,7 @@ impl Ground {
 
     /// Kills hosts and agents of this run, without any grace: for crash tests alone.
     pub(crate) fn kill_everything(&self) {
-        for dir in self.child_dirs() {
+        for dir in self.child_dirs(None) {
             windlass_peers::child::kill_host(&dir);
             if let Some(name) = self.child_name(&dir) {
                 sweep_cookie(&self.cookie(&name));
@@ -167,13 +257,18 @@ impl Ground {
         }
     }
 
-    /// Every folder of a child, of sessions and checks alike.
-    pub(crate) fn child_dirs(&self) -> Vec<PathBuf> {
+    /// Every folder of a child, of sessions, checks and command lines alike; of one node, where
+    /// one is named.
+    pub(crate) fn child_dirs(&self, of: Option<&NodeId>) -> Vec<PathBuf> {
         let list = |dir: &PathBuf| -> Vec<PathBuf> {
             let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
             entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
         };
-        let mut dirs = list(&self.dir);
+        let is_one = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            name.parse::<EffectId>().is_ok_and(|effect| of.is_none_or(|node| effect.node == *node))
+        };
+        let mut dirs: Vec<PathBuf> = list(&self.dir).into_iter().filter(is_one).collect();
         dirs.extend(dirs.clone().iter().flat_map(list));
         dirs
     }
@@ -183,4 +278,11 @@ impl Ground {
         let name = dir.strip_prefix(&self.dir).ok()?.to_str()?;
         Some(name.replace('/', "."))
     }
+}
+
+/// Whether a node is being ended.
+fn is_cut(state: &State, node: &NodeId) -> bool {
+    let mut actives = Vec::new();
+    state.root.actives(&mut actives);
+    actives.iter().any(|active| active.instance == *node && active.cut.is_some())
 }

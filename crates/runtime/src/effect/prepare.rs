@@ -4,14 +4,17 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::chain;
-use windlass_core::event::Event;
+use crate::plan::{Stage, entity_texts};
+use windlass_core::event::{Event, Texts};
+use windlass_core::id::EffectId;
 use windlass_core::looping::{Mode, Rules};
 use windlass_core::time::Moment;
 use windlass_forms::{loop_state, tracker};
 use windlass_peers::files::{self, FileError, Mode as FileMode};
 use windlass_peers::git;
+use windlass_peers::process::run_short_for;
 
-use super::{Ground, inspect};
+use super::{Ground, Site, inspect};
 
 /// The largest tracker that is read.
 pub(crate) const TRACKER_MAX: u64 = 8 * 1024 * 1024;
@@ -20,32 +23,57 @@ pub(crate) const TRACKER_MAX: u64 = 8 * 1024 * 1024;
 const FOLDER_MADE: &str = "claude-folder-made";
 
 /// Makes what the loop needs. Never over an existing file: on a second try they are there.
-pub(super) fn prepare(ground: &Ground) -> Event {
+pub(super) fn prepare(ground: &Ground, site: &Site, effect: EffectId, args: Option<&str>) -> Event {
     crate::changes::remember(&ground.dir, Path::new(&ground.spec.workspace));
-    let error = match ground.spec.node.rules() {
-        Some(rules) => arm(ground, rules).err().map(|error| chain(&error)),
-        None => None,
-    };
-    let head = git::head(Path::new(&ground.spec.workspace)).ok();
+    let whom = ground.cookie(&effect.node.to_string());
+    let made = run_short_for(&whom, || texts(ground, site, args)).and_then(|texts| match site.node.rules() {
+        Some(rules) => arm(ground, site, rules).map(|()| texts).map_err(|error| chain(&error)),
+        None => Ok(texts),
+    });
+    let head = git::head(Path::new(&site.workspace)).ok();
     let base = head.map(|head| head.unwrap_or_else(|| git::EMPTY_TREE.to_owned()));
-    Event::Prepared { fingerprint: inspect::fingerprint(ground), base, error }
+    let fingerprint = inspect::fingerprint(site);
+    let (texts, error) = match made {
+        Ok(texts) => (texts, None),
+        Err(error) => (None, Some(error)),
+    };
+    Event::Prepared { effect, texts, fingerprint, base, error }
 }
 
-fn arm(ground: &Ground, rules: &Rules) -> Result<(), FileError> {
+/// What the entity of a node says to these arguments.
+fn texts(ground: &Ground, site: &Site, args: Option<&str>) -> Result<Option<Texts>, String> {
+    let (Some(entity), Some(args)) = (&site.orders.entity, args) else { return Ok(None) };
+    let stage = Stage {
+        workspace: Path::new(&site.workspace),
+        env: &ground.home.env,
+        driver: &site.orders.driver.name,
+        isolation: site.orders.isolation,
+        rules: &site.orders.permissions,
+        on_permission: ground.spec.policy.on_permission,
+        timeout_ms: ground.spec.limits.run_ms,
+        dry_run: false,
+    };
+    let mut odd = Vec::new();
+    let made = entity_texts(entity, args, &stage, &mut odd);
+    let (prompt, system) = made.map_err(|problem| problem.text)?;
+    Ok(Some(Texts { prompt, system, odd }))
+}
+
+fn arm(ground: &Ground, site: &Site, rules: &Rules) -> Result<(), FileError> {
     if let Some(path) = &rules.tracker_path {
-        make_tracker(ground, rules, Path::new(path))?;
+        make_tracker(ground, site, rules, Path::new(path))?;
     }
     if rules.mode == Mode::Plugin {
-        write_loop_state(ground, rules)?;
+        write_loop_state(ground, site, rules)?;
     }
     Ok(())
 }
 
-fn make_tracker(ground: &Ground, rules: &Rules, path: &Path) -> Result<(), FileError> {
+fn make_tracker(ground: &Ground, site: &Site, rules: &Rules, path: &Path) -> Result<(), FileError> {
     if let Some(dir) = path.parent() {
-        files::make_dirs_inside(Path::new(&ground.spec.workspace), dir)?;
+        files::make_dirs_inside(Path::new(&site.workspace), dir)?;
     }
-    ignore_runs(ground)?;
+    ignore_runs(site)?;
     let frontmatter = tracker::Frontmatter {
         run: ground.run.as_str(),
         iteration: 0,
@@ -60,20 +88,20 @@ fn make_tracker(ground: &Ground, rules: &Rules, path: &Path) -> Result<(), FileE
 }
 
 /// Keeps the runs of Windlass out of git by an ignore file of its own.
-fn ignore_runs(ground: &Ground) -> Result<(), FileError> {
-    let ignore = Path::new(&ground.spec.workspace).join(".windlass/runs/.gitignore");
+fn ignore_runs(site: &Site) -> Result<(), FileError> {
+    let ignore = Path::new(&site.workspace).join(".windlass/runs/.gitignore");
     files::create_new(&ignore, b"*\n", FileMode::Shared).map(|_| ())
 }
 
 /// A stale state file of an earlier prompt is replaced: it would loop on the wrong one.
-fn write_loop_state(ground: &Ground, rules: &Rules) -> Result<(), FileError> {
-    let path = loop_state_path(ground);
+fn write_loop_state(ground: &Ground, site: &Site, rules: &Rules) -> Result<(), FileError> {
+    let path = loop_state_path(site);
     if let Some(dir) = path.parent() {
         if !dir.exists() {
             // Noted before it is made: after a crash it is still known whose it is.
             files::create_new(&ground.dir.join(FOLDER_MADE), b"", FileMode::Private)?;
         }
-        files::make_dirs_inside(Path::new(&ground.spec.workspace), dir)?;
+        files::make_dirs_inside(Path::new(&site.workspace), dir)?;
     }
     let state = loop_state::LoopState {
         active: true,
@@ -87,14 +115,14 @@ fn write_loop_state(ground: &Ground, rules: &Rules) -> Result<(), FileError> {
     files::write_atomic(&path, loop_state::render(&state).as_bytes(), FileMode::Shared)
 }
 
-fn loop_state_path(ground: &Ground) -> PathBuf {
-    Path::new(&ground.spec.workspace).join(".claude/ralph-loop.local.md")
+fn loop_state_path(site: &Site) -> PathBuf {
+    Path::new(&site.workspace).join(".claude/ralph-loop.local.md")
 }
 
 /// Shows the counters in the tracker's frontmatter. Only for people: what decides is in the
 /// log, so a tracker that cannot be marked is left alone.
-pub(super) fn mark_tracker(ground: &Ground, iteration: u32, active: bool) {
-    let Some(path) = ground.spec.node.rules().and_then(|rules| rules.tracker_path.as_deref()) else { return };
+pub(super) fn mark_tracker(site: &Site, iteration: u32, active: bool) {
+    let Some(path) = site.node.rules().and_then(|rules| rules.tracker_path.as_deref()) else { return };
     let path = Path::new(path);
     let Ok(bytes) = files::read_bounded(path, TRACKER_MAX) else { return };
     let Ok(text) = String::from_utf8(bytes) else { return };
@@ -106,11 +134,11 @@ pub(super) fn mark_tracker(ground: &Ground, iteration: u32, active: bool) {
 
 /// Removes the state file, so that no later session loops on it, and its folder when that was
 /// made for it.
-pub(super) fn disarm(ground: &Ground) {
-    if ground.spec.node.rules().is_none_or(|rules| rules.mode != Mode::Plugin) {
+pub(super) fn disarm(ground: &Ground, site: &Site) {
+    if site.node.rules().is_none_or(|rules| rules.mode != Mode::Plugin) {
         return;
     }
-    let path = loop_state_path(ground);
+    let path = loop_state_path(site);
     let _ = std::fs::remove_file(&path);
     if let Some(dir) = path.parent()
         && ground.dir.join(FOLDER_MADE).exists()

@@ -17,7 +17,7 @@ use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
 use windlass_peers::tail::{Tail, TailEvent};
 
-use super::{Ground, Unstarted};
+use super::{Ground, Site, Unstarted};
 use crate::clock::now;
 use crate::feed::Item;
 
@@ -25,14 +25,14 @@ use crate::feed::Item;
 const STDERR_TAIL: u64 = 4_000;
 
 /// Starts the turn or adopts it, and reports how it ended.
-pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, plan: SessionPlan, may_start: bool) {
+pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, plan: SessionPlan) {
     let dir = ground.child_dir(&effect);
     let mut host = None;
     if matches!(child_state(&dir), ChildState::NotStarted) {
-        if !may_start {
+        if site.is_ending {
             return;
         }
-        match launch(&ground, &effect, &plan, &dir) {
+        match launch(&ground, &site, &effect, &plan, &dir) {
             Ok(started) => host = Some(started),
             Err(Unstarted::NoRoom(error)) => return ground.give_up(error).await,
             Err(Unstarted::Failed(what)) => {
@@ -51,13 +51,23 @@ pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, plan: Session
 
 fn launch(
     ground: &Ground,
+    site: &Site,
     effect: &EffectId,
     plan: &SessionPlan,
     dir: &Path,
 ) -> Result<HostStart, Unstarted> {
     let user_settings = files::read_bounded(&user_settings_path(ground), 1 << 20).ok();
     let user_settings = user_settings.and_then(|bytes| String::from_utf8(bytes).ok());
-    let turn = claude::Turn { spec: &ground.spec, plan, run: &ground.run, effect, now: now() };
+    let turn = claude::Turn {
+        spec: &ground.spec,
+        orders: &site.orders,
+        workspace: &site.workspace,
+        system: site.node.system.as_deref(),
+        plan,
+        run: &ground.run,
+        effect,
+        now: now(),
+    };
     let paths = claude::Paths { dir, socket: &ground.socket, windlass_exe: &ground.exe };
     let outside = claude::Outside { env: &ground.home.env, user_settings: user_settings.as_deref() };
     let prepared = claude::prepare(&turn, &paths, &outside);
@@ -155,6 +165,7 @@ fn failed(what: String) -> SessionEnd {
     SessionEnd {
         verdict,
         last_message: None,
+        value: None,
         usage: Usage::default(),
         tool_calls: 0,
         spoke: false,

@@ -1,100 +1,175 @@
-//! Chooses what is run: a workflow by its name or because it is the only one, or an entity.
+//! Chooses what is run: a workflow by its name or because it is the only one, or an entity; and
+//! with it all workflows that are run from there.
 
 use std::path::Path;
 
-use windlass_core::entity::Entity;
-use windlass_core::id::NodeId;
-use windlass_core::looping::MarkerMatch;
+use windlass_core::graph::check::Finding;
+use windlass_core::graph::workflow::{Act, Workflow};
+use windlass_core::registry::Registry;
+use windlass_core::spec::Check;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::settings::Resolved;
-use windlass_forms::workflow::{LoopPart, WorkflowFile, apply_template};
+use windlass_forms::workflow::document::Document;
 
-use super::{Request, Want, document, entity};
-use crate::catalog::{Body, Catalog, WorkflowEntry};
+use super::{Request, Want, entity, nodes};
+use crate::catalog::{Body, Catalog, WorkflowEntry, World};
 use crate::entities;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
 
 /// What is to be run.
-pub(super) struct Chosen {
-    /// What a workflow file would say of it.
-    pub(super) file: WorkflowFile,
-    /// What the agent is told.
-    pub(super) told: Told,
-    /// What its node is called.
-    pub(super) node: Option<NodeId>,
-    /// The driver it wants.
-    pub(super) driver: Option<String>,
-    /// How long it may take.
-    pub(super) timeout_ms: Option<u64>,
-    /// Its isolation holds downwards too, where nobody asks for another.
-    pub(super) lowers_isolation: bool,
+pub(super) struct Chosen<'a> {
+    /// The workflow itself.
+    pub(super) main: Part<'a>,
+    /// Those that it runs, at any depth, each once.
+    pub(super) others: Vec<Part<'a>>,
+    /// The entities that nodes name.
+    pub(super) registry: Registry,
     /// What is odd but possible.
     pub(super) warnings: Vec<String>,
     /// What was looked at on the way.
     pub(super) notes: Vec<String>,
 }
 
-/// What an agent is told.
-pub(super) enum Told {
-    /// This.
-    Text(String),
-    /// What an entity says to these arguments.
-    Entity { entity: Box<Entity>, args: String },
+/// A workflow, and the document it was read from where it is one.
+pub(super) struct Part<'a> {
+    pub(super) workflow: Workflow,
+    pub(super) document: Option<&'a Document>,
+    is_builtin: bool,
 }
 
-impl Chosen {
-    /// A workflow file on its input.
-    fn of_file(file: WorkflowFile, input: &str) -> Chosen {
-        let told = Told::Text(apply_template(&file.prompt_template, input));
+impl<'a> Part<'a> {
+    fn of(entry: &'a WorkflowEntry) -> Part<'a> {
+        let document = match &entry.body {
+            Body::Document(document) => Some(&**document),
+            Body::File(_) => None,
+        };
+        Part { workflow: entry.graph().into_owned(), document, is_builtin: entry.is_builtin }
+    }
+
+    fn alone(self) -> Chosen<'a> {
         Chosen {
-            file,
-            told,
-            node: None,
-            driver: None,
-            timeout_ms: None,
-            lowers_isolation: false,
+            main: self,
+            others: Vec::new(),
+            registry: Registry::new(Vec::new()),
             warnings: Vec::new(),
             notes: Vec::new(),
         }
     }
 }
 
-pub(super) fn choose(
-    home: &Home,
-    cwd: &Path,
-    request: &Request,
-    resolved: &Resolved,
-    catalog: &Catalog,
-) -> Result<Chosen, Problem> {
-    let Want::Entity { kind, name } = &request.want else {
-        let entry = select(catalog, &request.want)?;
-        let file = match &entry.body {
-            Body::Document(read) => return document::choose(home, cwd, request, resolved, catalog, read),
-            Body::File(file) => (**file).clone(),
-            Body::Builtin => builtin(),
+/// Where to look for what is wanted.
+pub(super) struct Shelves<'a> {
+    pub(super) home: &'a Home,
+    pub(super) cwd: &'a Path,
+    pub(super) resolved: &'a Resolved,
+    pub(super) catalog: &'a Catalog,
+    /// What is wrong with documents that were left out.
+    pub(super) broken: &'a [Diagnostic],
+    /// The checks of flags.
+    pub(super) checks: &'a [Check],
+}
+
+impl<'a> Shelves<'a> {
+    pub(super) fn choose(&self, request: &Request) -> Result<Chosen<'a>, Problem> {
+        let Want::Entity { kind, name } = &request.want else {
+            let part = Part::of(select(self.catalog, &request.want)?);
+            if part.document.is_some() {
+                return self.with_others(request, part);
+            }
+            no_inputs(request, &part.workflow.name)?;
+            return Ok(part.alone());
         };
-        no_inputs(request, &file.name)?;
-        return Ok(Chosen::of_file(file, &request.input));
-    };
-    let loaded = entities::load(home, cwd, &request.plugins)?;
-    let found = loaded.registry.lookup(*kind, name);
-    let entity = found.map_err(|miss| {
-        Problem::new(Class::Configuration, miss.to_string())
-            .hint(format!("`windlass entities list --type {kind}` names those there are"))
-    })?;
-    no_inputs(request, &entity.name)?;
-    let driver = request.flags.driver.as_ref().unwrap_or(&resolved.settings.driver);
-    let mut chosen = Chosen::of_file(entity::workflow(entity, driver), &request.input);
-    chosen.node = Some(NodeId::new(format!("{}-{}", entity.kind, entity.name)));
-    chosen.told = Told::Entity { entity: Box::new(entity.clone()), args: request.input.clone() };
-    chosen.notes = loaded.start_up_lines();
-    Ok(chosen)
+        let loaded = entities::load(self.home, self.cwd, &request.plugins)?;
+        let found = loaded.registry.lookup(*kind, name);
+        let entity = found.map_err(|miss| {
+            Problem::new(Class::Configuration, miss.to_string())
+                .hint(format!("`windlass entities list --type {kind}` names those there are"))
+        })?;
+        no_inputs(request, &entity.name)?;
+        let part = Part { workflow: entity::workflow(entity), document: None, is_builtin: false };
+        let notes = loaded.start_up_lines();
+        Ok(Chosen { registry: loaded.registry, notes, ..part.alone() })
+    }
+
+    /// A document and all that is run from it, checked. An error in one of them is refused.
+    fn with_others(&self, request: &Request, main: Part<'a>) -> Result<Chosen<'a>, Problem> {
+        let world = World::look(self.home, self.cwd, &request.plugins, self.resolved, self.catalog)?;
+        let world = world.with_checks(self.checks);
+        let mut warnings = Vec::new();
+        let mut others: Vec<Part<'a>> = Vec::new();
+        self.check(&world, &main, &mut warnings)?;
+        let mut left = nodes::called(&main.workflow);
+        while let Some(name) = left.pop() {
+            let is_there = |other: &Part<'_>| other.workflow.name == name;
+            if is_there(&main) || others.iter().any(is_there) {
+                continue;
+            }
+            let part = Part::of(self.find(&name)?);
+            self.check(&world, &part, &mut warnings)?;
+            left.extend(nodes::called(&part.workflow));
+            others.push(part);
+        }
+        Ok(Chosen { main, others, registry: world.registry, warnings, notes: Vec::new() })
+    }
+
+    /// Everything that is wrong with a workflow: an error is refused, the rest is said.
+    fn check(&self, world: &World, part: &Part<'_>, warnings: &mut Vec<String>) -> Result<(), Problem> {
+        let Some(document) = part.document else { return Ok(()) };
+        for name in nodes::called(&part.workflow) {
+            self.is_whole(&name)?;
+        }
+        let found = world.check(document, Vec::new());
+        if let Some(problem) = Problem::of(&found) {
+            return Err(problem);
+        }
+        if let Some(problem) = not_yet(document) {
+            return Err(problem);
+        }
+        // Nobody can mend what comes with Windlass.
+        if !part.is_builtin {
+            warnings.extend(found.iter().map(|warning| super::strip(&warning.to_string())));
+        }
+        Ok(())
+    }
+
+    /// A workflow that is called and broken is not one that does not exist.
+    fn is_whole(&self, name: &str) -> Result<(), Problem> {
+        if self.catalog.workflows.iter().any(|entry| entry.name == name) {
+            return Ok(());
+        }
+        Problem::of(&about(self.broken, name)).map_or(Ok(()), Err)
+    }
+
+    fn find(&self, name: &str) -> Result<&'a WorkflowEntry, Problem> {
+        let found = self.catalog.workflows.iter().find(|entry| entry.name == name);
+        found.ok_or_else(|| Problem::new(Class::Configuration, format!("no workflow `{name}`")))
+    }
+}
+
+/// Nodes that can be written and not yet be run.
+fn not_yet(document: &Document) -> Option<Problem> {
+    let refused = nodes::each(&document.workflow).into_iter().filter_map(|node| {
+        let word = match &node.step.act {
+            act @ (Act::Review { .. } | Act::Land { .. } | Act::PullRequest { .. }) => act.word(),
+            _ => return None,
+        };
+        let text = format!("node `{}` cannot be run yet: it is a `{word}` node", node.step.id);
+        let hint = "leave it out; `windlass workflow check` and `graph` know it already";
+        Some(document.diagnose(&Finding::error(Some(&node.step.id), word, text).hint(hint)))
+    });
+    Problem::of(&refused.collect::<Vec<_>>())
+}
+
+/// What was left out: what to say of it, and what is wrong with it.
+pub(super) struct Aside {
+    pub(super) warnings: Vec<String>,
+    pub(super) broken: Vec<Diagnostic>,
 }
 
 /// A document that is broken is in nobody's way but of those who want that one: the others hear
 /// of it. What is wrong with it, when it is the one.
-pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Vec<String>, Problem> {
+pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Aside, Problem> {
     let is_broken = |file: &String| {
         let errors = catalog.problems.iter().filter(|problem| problem.is_error());
         errors.filter_map(|problem| problem.file.as_ref()).any(|other| other == file)
@@ -103,30 +178,34 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Vec<String
         catalog.files.iter().map(|path| path.display().to_string()).filter(is_broken).collect();
     let is_of_a_document =
         |problem: &Diagnostic| problem.file.as_ref().is_some_and(|file| files.contains(file));
-    let (of_documents, others) =
-        std::mem::take(&mut catalog.problems).into_iter().partition(is_of_a_document);
+    let (broken, others) = std::mem::take(&mut catalog.problems).into_iter().partition(is_of_a_document);
     catalog.problems = others;
-    let of_documents: Vec<Diagnostic> = of_documents;
+    let broken: Vec<Diagnostic> = broken;
     if let Want::Workflow(Some(name)) = want {
-        let is_wanted = |problem: &&Diagnostic| {
-            let file = problem.file.as_deref().map(Path::new);
-            file.and_then(Path::file_stem).is_some_and(|stem| stem == name.as_str())
-        };
-        let wanted: Vec<Diagnostic> = of_documents.iter().filter(is_wanted).cloned().collect();
         let is_there = catalog.workflows.iter().any(|entry| entry.name == *name);
-        if let Some(problem) = Problem::of(&wanted).filter(|_| !is_there) {
+        if let Some(problem) = Problem::of(&about(&broken, name)).filter(|_| !is_there) {
             return Err(problem);
         }
     }
-    let mut broken: Vec<&str> = of_documents
+    let mut names: Vec<&str> = broken
         .iter()
         .filter(|problem| problem.is_error())
         .filter_map(|problem| problem.file.as_deref())
         .collect();
-    broken.dedup();
+    names.dedup();
     let say =
         |file: &&str| format!("{file} has mistakes and is left out; `windlass workflow check` shows them");
-    Ok(broken.iter().map(say).collect())
+    let warnings = names.iter().map(say).collect();
+    Ok(Aside { warnings, broken })
+}
+
+/// What is about the file that a workflow of this name would be in.
+fn about(problems: &[Diagnostic], name: &str) -> Vec<Diagnostic> {
+    let is_its = |problem: &&Diagnostic| {
+        let file = problem.file.as_deref().map(Path::new);
+        file.and_then(Path::file_stem).is_some_and(|stem| stem == name)
+    };
+    problems.iter().filter(is_its).cloned().collect()
 }
 
 /// Only a workflow document has inputs of its own.
@@ -138,7 +217,15 @@ fn no_inputs(request: &Request, name: &str) -> Result<(), Problem> {
 
 /// The named workflow; or the only one of the plugins; or the built-in loop.
 fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Problem> {
-    let names = |list: &[&WorkflowEntry]| list.iter().map(|w| w.name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = |list: &[&WorkflowEntry]| {
+        let mut names: Vec<&str> = Vec::new();
+        for entry in list {
+            if !names.contains(&entry.name.as_str()) {
+                names.push(&entry.name);
+            }
+        }
+        names.join(", ")
+    };
     let all: Vec<&WorkflowEntry> = catalog.workflows.iter().collect();
     let wanted = match want {
         Want::Loop => Some("loop"),
@@ -147,9 +234,7 @@ fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Pr
     };
     if let Some(wanted) = wanted {
         let builtin_only = *want == Want::Loop;
-        let found = all
-            .iter()
-            .find(|entry| entry.name == wanted && (!builtin_only || matches!(entry.body, Body::Builtin)));
+        let found = all.iter().find(|entry| entry.name == wanted && (!builtin_only || entry.is_builtin));
         return found.copied().ok_or_else(|| {
             Problem::new(Class::Configuration, format!("no workflow `{wanted}`"))
                 .hint(format!("there are: {}", names(&all)))
@@ -157,36 +242,12 @@ fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Pr
     }
     let of_plugins: Vec<&WorkflowEntry> = all.iter().copied().filter(|entry| entry.from_plugin).collect();
     match of_plugins.as_slice() {
-        [] => all.last().copied().ok_or_else(|| Problem::new(Class::Configuration, "no workflow")),
+        [] => select(catalog, &Want::Loop),
         [only] => Ok(only),
         several => Err(Problem::new(
             Class::Usage,
             format!("{} plugins bring a workflow, and none is chosen", several.len()),
         )
         .hint(format!("choose one with --workflow NAME: {}", names(several)))),
-    }
-}
-
-/// The built-in loop, as a workflow file would say it.
-fn builtin() -> WorkflowFile {
-    WorkflowFile {
-        name: "loop".to_owned(),
-        description: None,
-        prompt_template: "{input}".to_owned(),
-        looping: Some(LoopPart {
-            completion_marker: None,
-            completion_promise: None,
-            max_iterations: None,
-            continue_message: None,
-            tracker_template: None,
-            mode: None,
-            marker_match: MarkerMatch::Line,
-            blocked_marker: None,
-            stuck_after: None,
-        }),
-        isolation: None,
-        plugins: Vec::new(),
-        model: None,
-        checks: Vec::new(),
     }
 }

@@ -1,8 +1,8 @@
-//! Turns an entity and its arguments into the orders of one session.
+//! What an entity is to a session: its text, its model, the tools it keeps to.
 //!
 //! What only one CLI can do is done here for all of them: a command in the text is run under the
-//! run's own permission rules, a mentioned file is read, and what cannot be done is said. It
-//! happens before the run begins, so that its first record holds the text the agent really gets.
+//! session's own permission rules, a mentioned file is read, and what cannot be done is said. The
+//! text is made when the node begins; before the run it is only looked at, without running anything.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,11 +10,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use windlass_core::entity::{Entity, Kind, Level, Model, Provider, Tier, Tool};
+use windlass_core::graph::ids::default_id;
+use windlass_core::graph::workflow::{
+    Act, Budget, OnFailure, Retry, Session, Settings, Source, Step, Template, Workflow,
+};
 use windlass_core::hook::permission::{Isolation, Rules, Ruling, decide};
+use windlass_core::id::NodeId;
 use windlass_core::registry::tools::{self, Mapped};
 use windlass_core::registry::{Piece, expand};
 use windlass_core::spec::OnPermission;
-use windlass_forms::workflow::WorkflowFile;
 use windlass_peers::agent::claude::launch::passed_on;
 use windlass_peers::files;
 use windlass_peers::process::{Output, Short, ShortEnv, run_short};
@@ -29,31 +33,48 @@ const LARGEST: usize = 16 << 20;
 /// How much of what it prints, or of a mentioned file, goes into the text.
 const MOST: usize = 256 * 1024;
 
-/// What is known of the run while its text is made.
-pub(super) struct Stage<'a> {
-    pub(super) workspace: &'a Path,
-    pub(super) env: &'a [(String, String)],
-    pub(super) driver: &'a str,
-    pub(super) isolation: Isolation,
-    pub(super) rules: &'a Rules,
-    pub(super) on_permission: OnPermission,
+/// What is known of a session while its text is made.
+pub(crate) struct Stage<'a> {
+    pub(crate) workspace: &'a Path,
+    pub(crate) env: &'a [(String, String)],
+    pub(crate) driver: &'a str,
+    pub(crate) isolation: Isolation,
+    pub(crate) rules: &'a Rules,
+    pub(crate) on_permission: OnPermission,
     /// How long the whole run may take.
-    pub(super) timeout_ms: Option<u64>,
-    /// Only the plan is wanted: commands in the text stay as they are written.
-    pub(super) dry_run: bool,
+    pub(crate) timeout_ms: Option<u64>,
+    /// Nothing is run: commands in the text stay as they are written.
+    pub(crate) dry_run: bool,
 }
 
-/// One session with an entity, as a workflow file would say it.
-pub(super) fn workflow(entity: &Entity, driver: &str) -> WorkflowFile {
-    WorkflowFile {
+/// One session with an entity. What the run is told is its arguments, or what an agent is asked.
+pub(super) fn workflow(entity: &Entity) -> Workflow {
+    let name = entity.name.clone();
+    let told = Template("{{ input }}".to_owned());
+    let source = match entity.kind {
+        Kind::Skill => Source::Skill { name, args: Some(told) },
+        Kind::Command => Source::Command { name, args: Some(told) },
+        Kind::Agent => Source::Agent { name, prompt: told },
+    };
+    let act = Act::Session(Session { source, turns: None, schema: None });
+    let step = Step {
+        id: NodeId::new(default_id(&act)),
+        act,
+        when: None,
+        settings: Settings::default(),
+        retry: Retry::default(),
+        budget: Budget::default(),
+        on_failure: OnFailure::default(),
+    };
+    Workflow {
         name: format!("{} {}", entity.kind, entity.name),
         description: None,
-        prompt_template: "{input}".to_owned(),
-        looping: None,
-        isolation: None,
+        inputs: Vec::new(),
+        settings: Settings::default(),
+        budget: Budget::default(),
         plugins: Vec::new(),
-        model: entity.model.as_ref().and_then(|model| model_for(model, entity.source.provider, driver)),
-        checks: Vec::new(),
+        checks: Default::default(),
+        body: vec![step],
     }
 }
 
@@ -130,7 +151,7 @@ fn disallowed(entity: &Entity, driver: &str, warnings: &mut Vec<String>) -> Vec<
 }
 
 /// What the agent is told, and who it is to be.
-pub(super) fn texts(
+pub(crate) fn texts(
     entity: &Entity,
     args: &str,
     stage: &Stage<'_>,
@@ -196,10 +217,6 @@ impl Writing<'_> {
 
     /// A command in the text becomes what it prints.
     fn shell(&mut self, command: &str, written: &str) -> Result<(), Problem> {
-        if self.stage.dry_run {
-            self.text.push_str(written);
-            return Ok(());
-        }
         if let Some(reason) = self.refusal(command) {
             if self.stage.on_permission == OnPermission::Fail {
                 let text =
@@ -209,6 +226,10 @@ impl Writing<'_> {
             }
             self.warn(&format!("`{command}` in its text was not run: {reason}"));
             self.text.push_str(&format!("[`{command}` was not run: {reason}]"));
+            return Ok(());
+        }
+        if self.stage.dry_run {
+            self.text.push_str(written);
             return Ok(());
         }
         let output = run(self.stage, command).map_err(|why| {

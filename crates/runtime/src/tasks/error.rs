@@ -157,6 +157,15 @@ impl TasksError {
     }
 }
 
+impl TasksError {
+    /// All that a person needs, in one text: what is wrong, where, and what to do.
+    pub(crate) fn told(self) -> String {
+        let Problem { text, hint, .. } = self.into();
+        let text = text.trim_end();
+        hint.map_or_else(|| text.to_owned(), |hint| format!("{text}\n  hint: {hint}"))
+    }
+}
+
 fn listed(known: &[TaskId]) -> String {
     if known.is_empty() {
         return "there are none yet: `windlass tasks add NAME` adds one".to_owned();

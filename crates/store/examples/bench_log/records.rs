@@ -46,6 +46,7 @@ impl Pool {
     }
 
     /// So many bodies in one.
+    #[allow(dead_code, reason = "not every benchmark needs so many")]
     pub(crate) fn many(&self, count: usize) -> Vec<u8> {
         self.0.iter().cycle().take(count).flatten().copied().collect()
     }
@@ -111,7 +112,7 @@ impl Source {
         let (asked, tool) = ("tool".to_owned(), Some(name.to_owned()));
         let news = News::HookDecided { hook: id.clone(), asked, tool, answer };
         let kind = HookKind::Tool { name: name.to_owned(), input };
-        let event = Event::HookAsked { call: HookCall { id, kind } };
+        let event = Event::HookAsked { call: HookCall { id, from: None, kind } };
         (event, vec![self.planned(Verb::Answer, told)], vec![news])
     }
 
@@ -124,7 +125,8 @@ impl Source {
         };
         let look = Effect::Inspect { last_message: last_message.clone() };
         let (verdict, offset) = (SessionVerdict::Done, self.roll() % 900_000);
-        let end = SessionEnd { verdict, last_message, usage, tool_calls: 9, spoke: true, offset };
+        let end =
+            SessionEnd { verdict, last_message, value: None, usage, tool_calls: 9, spoke: true, offset };
         let event = Event::SessionEnded { effect: self.effect(Verb::Session), end };
         (event, vec![self.planned(Verb::Inspect, look)], Vec::new())
     }
@@ -139,6 +141,7 @@ impl Source {
         };
         let event = Event::ChecksFinished { effect: self.effect(Verb::Checks), results: vec![result] };
         let news = News::IterationFinished {
+            node: NodeId::new("loop"),
             iteration: self.iteration(),
             checks: vec![("test".into(), false)],
             goes_on: true,

@@ -4,9 +4,10 @@ use windlass_core::event::PersonReply;
 use windlass_core::hook::question_texts;
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
-use windlass_runtime::handle::{Handle, View};
+use windlass_runtime::handle::Handle;
 
-use super::feed::{envelope, words};
+use super::asks;
+use super::feed::{choice, choices, envelope, none_of, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
 use super::report::{Report, note};
@@ -45,10 +46,10 @@ pub(crate) struct Args {
 
 /// Leaves the answer for the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let (handle, view, ask) = waiting(&args.run, args.to)?;
+    let Waits { handle, run, ask } = waiting(&args.run, args.to)?;
     if ask.tool.is_some() {
-        let report = Report::usage(format!("run {} asks for a permission, not a question", view.run));
-        return Err(report.hint(format!("windlass approve {}", view.run)));
+        let report = Report::usage(format!("run {run} asks for a permission, not a question"));
+        return Err(report.hint(format!("windlass approve {run}")));
     }
     if args.text.trim().is_empty() {
         return Err(Report::usage("an empty text is no answer"));
@@ -59,22 +60,41 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         let names: Vec<String> = known.iter().map(|text| format!("\"{}\"", plain_line(text))).collect();
         return Err(Report::usage("that was not asked").hint(format!("it asks: {}", names.join(", "))));
     }
-    let reply = PersonReply::Answers { answers: vec![(question, args.text)] };
-    handle.answer(&view.run, Some(ask.hook), reply)?;
-    tell(&handle, &view.run, args.json)
+    let reply = PersonReply::Answers { answers: vec![(question, chosen(&run, &ask, args.text)?)] };
+    handle.answer(&run, Some(ask.hook), reply)?;
+    tell(&handle, &run, args.json)
+}
+
+/// The answer as the run takes it: where there are only choices, one of them.
+fn chosen(run: &RunId, ask: &Ask, text: String) -> Result<String, Report> {
+    let choices = choices(ask);
+    match choice(&choices, &text) {
+        Some(choice) => Ok(choice.clone()),
+        None if choices.is_empty() => Ok(text),
+        None => {
+            let first = choices.first().map(String::as_str).unwrap_or_default();
+            Err(Report::usage(none_of(&choices)).hint(format!("windlass answer {run} \"{first}\"")))
+        }
+    }
+}
+
+/// What waits for a person.
+pub(super) struct Waits {
+    pub(super) handle: Handle,
+    /// The run that asks: the one that was named, or one that it started.
+    pub(super) run: RunId,
+    pub(super) ask: Ask,
 }
 
 /// What of a run waits for a person: the named call, or the oldest.
-pub(super) fn waiting(prefix: &str, to: Option<String>) -> Result<(Handle, View, Ask), Report> {
+pub(super) fn waiting(prefix: &str, to: Option<String>) -> Result<Waits, Report> {
     let handle = Here::look()?.open_to_answer()?;
     let view = handle.view(&handle.find(prefix)?)?;
-    let hook = to.map(HookId::new);
-    let mut asks = view.state.asks.iter();
-    let Some(ask) = asks.find(|ask| hook.as_ref().is_none_or(|hook| ask.hook == *hook)).cloned() else {
-        return Err(Report::usage(format!("run {} waits for no such answer", view.run))
-            .hint(format!("`windlass show {}` says what it is doing", view.run)));
-    };
-    Ok((handle, view, ask))
+    match asks::find(&handle, &view.state, to.map(HookId::new).as_ref()) {
+        Some((run, ask)) => Ok(Waits { handle, run, ask }),
+        None => Err(Report::usage(format!("run {} waits for no such answer", view.run))
+            .hint(format!("`windlass show {}` says what it is doing", view.run))),
+    }
 }
 
 /// Says that the answer is on its way, or who must fetch it.

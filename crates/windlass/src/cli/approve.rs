@@ -2,7 +2,7 @@
 
 use windlass_core::event::PersonReply;
 
-use super::answer::{tell, waiting};
+use super::answer::{Waits, tell, waiting};
 use super::report::Report;
 use crate::exit::Exit;
 
@@ -34,15 +34,15 @@ pub(crate) struct Args {
 
 /// Leaves the word for the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let (handle, view, ask) = waiting(&args.run, args.to)?;
+    let Waits { handle, run, ask } = waiting(&args.run, args.to)?;
     if ask.tool.is_none() {
-        let report = Report::usage(format!("run {} asks a question, not for a permission", view.run));
-        return Err(report.hint(format!("windlass answer {} \"TEXT\"", view.run)));
+        let report = Report::usage(format!("run {run} asks a question, not for a permission"));
+        return Err(report.hint(format!("windlass answer {run} \"TEXT\"")));
     }
     let reply = match args.deny {
         Some(reason) => PersonReply::Reject { reason },
         None => PersonReply::Approve,
     };
-    handle.answer(&view.run, Some(ask.hook), reply)?;
-    tell(&handle, &view.run, args.json)
+    handle.answer(&run, Some(ask.hook), reply)?;
+    tell(&handle, &run, args.json)
 }

@@ -9,8 +9,8 @@ use super::output::Out;
 use super::plain::plain;
 use super::report::Report;
 use super::{
-    answer, approve, cancel, complete, completions, config, demo, doctor, entities, hint, logs, r#loop, mcp,
-    plugin, ps, quick, resume, run, show, tasks, workflow,
+    answer, approve, cancel, complete, completions, config, demo, doctor, entities, fork, hint, logs, r#loop,
+    mcp, pause, plugin, ps, quick, replay, resume, run, send, show, tasks, workflow,
 };
 use crate::exit::Exit;
 
@@ -20,7 +20,7 @@ Examples:
   windlass loop \"make the tests pass\" --check \"cargo test\"
   windlass run \"login flow\" --plugin ./e2e       a plugin's own workflow
   windlass ps                                    what is running, and what can be resumed
-  windlass resume                                go on after a crash, where it stood
+  windlass resume                                go on after a crash or a pause, where it stood
 
 Exit codes:
   0 completed, 1 unexpected, 2 usage, 3 configuration, 4 agent or process failed, 5 refused by
@@ -45,7 +45,11 @@ enum Verb {
     Logs(logs::Args),
     Answer(answer::Args),
     Approve(approve::Args),
+    Send(send::Args),
+    Pause(pause::Args),
     Cancel(cancel::Args),
+    Replay(replay::Args),
+    Fork(fork::Args),
     Workflow(workflow::Args),
     Tasks(tasks::Args),
     Entities(entities::Args),
@@ -87,7 +91,11 @@ fn perform(verb: Verb) -> Result<Exit, Report> {
         Verb::Logs(args) => logs::perform(&args),
         Verb::Answer(args) => answer::perform(args),
         Verb::Approve(args) => approve::perform(args),
+        Verb::Send(args) => send::perform(&args),
+        Verb::Pause(args) => pause::perform(&args),
         Verb::Cancel(args) => cancel::perform(&args),
+        Verb::Replay(args) => replay::perform(&args),
+        Verb::Fork(args) => fork::perform(args),
         Verb::Workflow(args) => workflow::perform(args),
         Verb::Tasks(args) => tasks::perform(args),
         Verb::Entities(args) => entities::perform(args),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass_core::event::Record;
+use windlass_core::id::RunId;
 use windlass_core::run::State;
 use windlass_runtime::feed::Item;
 use windlass_runtime::handle::Running;
@@ -15,7 +16,7 @@ use super::feed::{Face, words};
 use super::inline::Inline;
 use super::output::Out;
 use super::report::Report;
-use super::weave::Held;
+use super::weave::Weave;
 use crate::exit::Exit;
 
 /// How often the progress line is drawn again.
@@ -56,7 +57,7 @@ pub(crate) async fn drive(
 ) -> Result<Ended, Report> {
     let mut signals = Signals::listen()?;
     let mut redraw = tokio::time::interval(REDRAW);
-    let mut held = Held::default();
+    let mut held = Weave::default();
     let mut asked = 0u32;
     viewer.ask();
     loop {
@@ -65,7 +66,7 @@ pub(crate) async fn drive(
                 Some(item) => viewer.show(&mut held, item),
                 None => break,
             },
-            () = held.due() => viewer.tell(&held.release_due()),
+            () = held.due() => viewer.tell_all(&held.release_due()),
             line = viewer.line() => viewer.take(&line).await,
             wish = signals.next() => match wish {
                 Wish::Leave if on_hangup == OnHangup::Leave => return Ok(Ended::Left),
@@ -78,30 +79,43 @@ pub(crate) async fn drive(
             _ = redraw.tick() => viewer.tick(),
         }
     }
-    viewer.tell(&held.release_all());
+    viewer.tell_all(&held.release_all());
     viewer.face.settle(viewer.out);
     Ok(Ended::Over(Box::new(running.finish().await?)))
 }
 
 impl Viewer<'_> {
-    fn show(&mut self, held: &mut Held, item: Item) {
-        let records = match item {
-            Item::Record { record, .. } => held.take(*record),
-            Item::Agent { effect, event } => {
-                self.face.agent(self.out, &effect, &event, words::now());
-                held.release_for(&event)
+    fn show(&mut self, held: &mut Weave, item: Item) {
+        let (mut from, mut item) = (Vec::new(), item);
+        let records = loop {
+            match item {
+                Item::Child { run, item: inner } => {
+                    from.push(run);
+                    item = *inner;
+                }
+                Item::Record { record, .. } => break held.of(&from).take(*record),
+                Item::Agent { effect, event } => {
+                    self.face.agent(self.out, &from, &effect, &event, words::now());
+                    break held.of(&from).release_for(&effect, &event);
+                }
             }
         };
-        self.tell(&records);
+        self.tell(&from, &records);
         self.tick();
     }
 
-    fn tell(&mut self, records: &[Record]) {
+    fn tell_all(&mut self, all: &[(Vec<RunId>, Vec<Record>)]) {
+        for (from, records) in all {
+            self.tell(from, records);
+        }
+    }
+
+    fn tell(&mut self, from: &[RunId], records: &[Record]) {
         for record in records {
             if let Some(inline) = &mut self.inline {
-                inline.see(self.face, self.out, record);
+                inline.see(self.face, self.out, from.last(), record);
             }
-            self.face.record(self.out, record);
+            self.face.record(self.out, from, record);
             self.ask();
         }
     }

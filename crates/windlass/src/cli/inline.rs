@@ -4,12 +4,13 @@
 //! Whoever answers first is heard. When that was somebody elsewhere, the line is taken away.
 
 use windlass_core::event::{Event, PersonReply, Record};
-use windlass_core::id::{HookId, RunId};
-use windlass_core::run::{Ask, News, Waiting};
+use windlass_core::id::{HookId, NodeId, RunId};
+use windlass_core::run::{Ask, News, State, Waiting};
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
 
-use super::feed::{Face, Point, Typed};
+use super::asks::{open_asks, whose};
+use super::feed::{Face, Point, Typed, Whose, choice, choices};
 use super::keyboard::Keyboard;
 use super::output::Out;
 use super::plain::plain_short;
@@ -26,17 +27,20 @@ pub(crate) struct Inline {
     screen: Screen,
     keyboard: Keyboard,
     waiting: Asks,
+    whose: Whose,
     /// What is asked on the screen now.
     shown: Option<Point>,
-    /// The call that was asked about last.
-    last: Option<HookId>,
+    /// The call that was asked about last, and its run.
+    last: Option<(RunId, HookId)>,
 }
 
 impl Inline {
-    /// With what already waits.
-    pub(crate) fn new(handle: &Handle, run: &RunId, screen: Screen, asks: &[Ask]) -> Inline {
-        let (handle, run, waiting) = (handle.clone(), run.clone(), Asks(asks.to_vec()));
-        Inline { handle, run, screen, keyboard: Keyboard::of_stdin(), waiting, shown: None, last: None }
+    /// With what already waits, in the run and in those that were started from it.
+    pub(crate) fn new(handle: &Handle, state: &State, screen: Screen) -> Inline {
+        let whose = whose(&state.spec);
+        let waiting = Asks(open_asks(handle, state));
+        let (handle, run, keyboard) = (handle.clone(), state.run.clone(), Keyboard::of_stdin());
+        Inline { handle, run, screen, keyboard, waiting, whose, shown: None, last: None }
     }
 
     /// A line that was typed; for ever none while nothing is asked.
@@ -48,10 +52,10 @@ impl Inline {
     }
 
     /// Sees what happened, and takes a question away that is none any more.
-    pub(crate) fn see(&mut self, face: &mut Face, out: &mut Out, record: &Record) {
-        self.waiting.see(record);
+    pub(crate) fn see(&mut self, face: &mut Face, out: &mut Out, child: Option<&RunId>, record: &Record) {
+        self.waiting.see(child.unwrap_or(&self.run), record);
         let by_somebody = matches!(record.event, Event::PersonAnswered { .. });
-        if self.shown.is_some() && self.shown != self.waiting.first() {
+        if self.shown.is_some() && self.shown != self.waiting.first(self.whose) {
             self.shown = None;
             self.keyboard.forget();
             face.close_input(out);
@@ -66,12 +70,13 @@ impl Inline {
         if self.shown.is_some() {
             return;
         }
-        let Some(point) = self.waiting.first() else { return };
-        if self.last.as_ref() != Some(&point.hook) {
+        let Some(point) = self.waiting.first(self.whose) else { return };
+        let call = Some((point.run.clone(), point.hook.clone()));
+        if self.last != call {
             self.keyboard.forget();
         }
-        self.last = Some(point.hook.clone());
-        for line in point.lines(&self.run) {
+        self.last = call;
+        for line in point.lines() {
             self.write(face, out, &line);
         }
         if self.is_in_feed() {
@@ -88,10 +93,10 @@ impl Inline {
         face.input_entered();
         match point.read(line) {
             Typed::Nothing => {
-                self.waiting.drop(&point.hook);
-                self.write(face, out, &format!("left waiting; {}", point.elsewhere(&self.run)));
+                self.waiting.drop(&point.run, &point.hook);
+                self.write(face, out, &format!("left waiting; {}", point.elsewhere()));
             }
-            Typed::Unclear(what) => self.write(face, out, what),
+            Typed::Unclear(what) => self.write(face, out, &what),
             Typed::Reply(reply) => {
                 let told = self.reply(&point, reply).await;
                 self.write(face, out, &told);
@@ -110,21 +115,21 @@ impl Inline {
             PersonReply::Reject { .. } => "refused".to_owned(),
         };
         let (handle, run, hook, sent) =
-            (self.handle.clone(), self.run.clone(), point.hook.clone(), reply.clone());
+            (self.handle.clone(), point.run.clone(), point.hook.clone(), reply.clone());
         // It waits for the owner to notice, and the owner lives in this thread.
         let sent = tokio::task::spawn_blocking(move || handle.answer(&run, Some(hook), sent)).await;
         match sent.unwrap_or(Err(RunError::Abandoned)) {
             Ok(()) => {
-                self.waiting.answered(Some(&point.hook), &reply);
+                self.waiting.answered(&point.run, Some(&point.hook), &reply);
                 format!("answered: {}", plain_short(&said, ANSWER))
             }
             Err(RunError::AlreadyAnswered(_) | RunError::NothingAsked(_)) => {
-                self.waiting.drop(&point.hook);
+                self.waiting.drop(&point.run, &point.hook);
                 "answered elsewhere".to_owned()
             }
             Err(error) => {
-                self.waiting.drop(&point.hook);
-                format!("not answered: {error}; {}", point.elsewhere(&self.run))
+                self.waiting.drop(&point.run, &point.hook);
+                format!("not answered: {error}; {}", point.elsewhere())
             }
         }
     }
@@ -144,50 +149,68 @@ impl Inline {
     }
 }
 
-/// What waits for the person here, oldest first.
-struct Asks(Vec<Ask>);
+/// What waits for the person here and in which run, oldest first.
+struct Asks(Vec<(RunId, Ask)>);
 
 impl Asks {
-    fn see(&mut self, record: &Record) {
+    fn see(&mut self, run: &RunId, record: &Record) {
         match &record.event {
-            Event::PersonAnswered { hook, reply, .. } => self.answered(hook.as_ref(), reply),
+            Event::PersonAnswered { hook, reply, .. } => self.answered(run, hook.as_ref(), reply),
             // Nobody is left to hear an answer.
-            Event::SessionEnded { .. } => self.0.clear(),
+            Event::SessionEnded { effect, .. } => self.forget(run, &effect.node),
             _ => {}
         }
         for news in &record.news {
             match news {
-                News::Waiting(Waiting::Person(ask)) if self.0.iter().all(|other| other.hook != ask.hook) => {
-                    self.0.push(ask.clone());
-                }
-                News::HookDecided { hook, .. } => self.drop(hook),
+                News::Waiting(Waiting::Person(ask)) => self.add(run, ask),
+                News::HookDecided { hook, .. } => self.drop(run, hook),
+                News::NodeFinished { node, .. } => self.forget(run, node),
+                News::Finished { .. } => self.0.retain(|(other, _)| other != run),
                 _ => {}
             }
         }
     }
 
-    /// Some of several questions may still be open after an answer.
-    fn answered(&mut self, hook: Option<&HookId>, reply: &PersonReply) {
-        let mut asks = self.0.iter_mut();
-        let Some(ask) = asks.find(|ask| hook.is_none_or(|hook| ask.hook == *hook)) else { return };
+    fn add(&mut self, run: &RunId, ask: &Ask) {
+        let is_known = |(other, known): &(RunId, Ask)| other == run && known.hook == ask.hook;
+        if !self.0.iter().any(is_known) {
+            self.0.push((run.clone(), ask.clone()));
+        }
+    }
+
+    /// Some of several questions may still be open after an answer, and what is none of the
+    /// choices is no answer.
+    fn answered(&mut self, run: &RunId, hook: Option<&HookId>, reply: &PersonReply) {
+        let is_meant =
+            |(other, ask): &&mut (RunId, Ask)| other == run && hook.is_none_or(|hook| ask.hook == *hook);
+        let Some((_, ask)) = self.0.iter_mut().find(is_meant) else { return };
+        let choices = choices(ask);
         match reply {
+            PersonReply::Answers { answers }
+                if !choices.is_empty()
+                    && answers.iter().all(|(_, text)| choice(&choices, text).is_none()) => {}
             PersonReply::Answers { answers } if answers.iter().all(|(question, _)| !question.is_empty()) => {
                 ask.answers.extend(answers.iter().cloned());
             }
             _ => {
                 let hook = ask.hook.clone();
-                self.drop(&hook);
+                self.drop(run, &hook);
             }
         }
     }
 
-    fn drop(&mut self, hook: &HookId) {
-        self.0.retain(|ask| ask.hook != *hook);
+    fn drop(&mut self, run: &RunId, hook: &HookId) {
+        self.0.retain(|(other, ask)| other != run || ask.hook != *hook);
+    }
+
+    /// A node is no longer there to hear an answer.
+    fn forget(&mut self, run: &RunId, node: &NodeId) {
+        self.0.retain(|(other, ask)| other != run || ask.node != *node);
     }
 
     /// The oldest that is open.
-    fn first(&self) -> Option<Point> {
-        self.0.iter().find_map(Point::first_of)
+    fn first(&self, whose: Whose) -> Option<Point> {
+        self.0.iter().find_map(|(run, ask)| Point::first_of(run, ask, whose))
     }
 }
 
@@ -207,42 +230,73 @@ mod tests {
 
     fn asked(hook: &str, questions: Value) -> Record {
         let input = json!({ "questions": questions });
-        let ask = Ask { hook: HookId::new(hook), tool: None, input, answers: Vec::new() };
-        record(Event::CleanedUp, vec![News::Waiting(Waiting::Person(ask))])
+        let (node, hook) = (NodeId::new("loop"), HookId::new(hook));
+        let ask = Ask { node, hook, tool: None, input, answers: Vec::new() };
+        record(Event::OwnerChanged, vec![News::Waiting(Waiting::Person(ask))])
     }
 
     fn answered(hook: &str, question: &str) -> Record {
-        let reply = PersonReply::Answers { answers: vec![(question.to_owned(), "x".to_owned())] };
+        says(hook, question, "x")
+    }
+
+    fn says(hook: &str, question: &str, text: &str) -> Record {
+        let reply = PersonReply::Answers { answers: vec![(question.to_owned(), text.to_owned())] };
         let (inbox, hook) = (InboxId::new("i"), Some(HookId::new(hook)));
         record(Event::PersonAnswered { inbox, hook, reply }, Vec::new())
     }
 
     fn first(asks: &Asks) -> Option<String> {
-        asks.first().map(|point| point.lines(&RunId::new("k3f9"))[0].clone())
+        asks.first(Whose::Only).map(|point| point.lines()[0].clone())
+    }
+
+    fn see(asks: &mut Asks, record: &Record) {
+        asks.see(&RunId::new("k3f9"), record);
     }
 
     #[test]
     fn questions_are_asked_one_after_the_other_and_withdrawn_when_answered_elsewhere() {
         let mut asks = Asks(Vec::new());
-        asks.see(&asked("a", json!([{ "question": "One?" }, { "question": "Two?" }])));
-        asks.see(&asked("b", json!([{ "question": "Three?" }])));
+        see(&mut asks, &asked("a", json!([{ "question": "One?" }, { "question": "Two?" }])));
+        see(&mut asks, &asked("b", json!([{ "question": "Three?" }])));
         assert_eq!(first(&asks).as_deref(), Some("the agent asks (1 of 2): One?"));
-        asks.see(&answered("a", "One?"));
+        see(&mut asks, &answered("a", "One?"));
         assert_eq!(first(&asks).as_deref(), Some("the agent asks (2 of 2): Two?"));
-        asks.see(&answered("a", "Two?"));
+        see(&mut asks, &answered("a", "Two?"));
         assert_eq!(first(&asks).as_deref(), Some("the agent asks: Three?"));
-        asks.see(&answered("b", ""));
+        see(&mut asks, &answered("b", ""));
         assert_eq!(first(&asks), None);
     }
 
     #[test]
     fn what_the_run_decided_itself_is_asked_no_more() {
         let mut asks = Asks(Vec::new());
-        asks.see(&asked("a", json!([{ "question": "One?" }])));
-        asks.see(&asked("a", json!([{ "question": "One?" }])));
+        see(&mut asks, &asked("a", json!([{ "question": "One?" }])));
+        see(&mut asks, &asked("a", json!([{ "question": "One?" }])));
         let (hook, answer) = (HookId::new("a"), Answer::Deny { reason: "this run is over".to_owned() });
         let decided = News::HookDecided { hook, asked: "question".to_owned(), tool: None, answer };
-        asks.see(&record(Event::CancelAsked { inbox: None }, vec![decided]));
+        see(&mut asks, &record(Event::CancelAsked { inbox: None }, vec![decided]));
         assert_eq!(first(&asks), None);
+    }
+
+    #[test]
+    fn a_question_of_the_workflow_stays_until_it_is_answered_with_a_choice() {
+        let mut asks = Asks(Vec::new());
+        let options = json!([{ "label": "yes" }, { "label": "no" }]);
+        see(&mut asks, &asked("ask/loop", json!([{ "question": "Ship it?", "options": options }])));
+        see(&mut asks, &says("ask/loop", "", "perhaps"));
+        assert_eq!(first(&asks).as_deref(), Some("`loop` asks: Ship it?"));
+        see(&mut asks, &says("ask/loop", "", "Yes"));
+        assert_eq!(first(&asks), None);
+    }
+
+    #[test]
+    fn each_run_has_its_own_questions() {
+        let mut asks = Asks(Vec::new());
+        let (one, two) = (RunId::new("one"), RunId::new("two"));
+        asks.see(&one, &asked("a", json!([{ "question": "One?" }])));
+        asks.see(&two, &asked("a", json!([{ "question": "Two?" }])));
+        assert_eq!(asks.first(Whose::Only).map(|point| point.run), Some(one.clone()));
+        asks.see(&one, &answered("a", ""));
+        assert_eq!(asks.first(Whose::Only).map(|point| point.run), Some(two));
     }
 }

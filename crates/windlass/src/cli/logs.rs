@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record};
-use windlass_core::hook::HookKind;
+use windlass_core::hook::{HookCall, HookKind};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::time::Moment;
 use windlass_runtime::handle::Handle;
@@ -59,8 +59,15 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let run = handle.find(&args.run)?;
     let style = Style { thinking: args.show_thinking, whole: true };
     let face = if args.json { Face::json(&run, style) } else { Face::human(here.screen, style, &run) };
-    let mut telling =
-        Telling { handle: &handle, run: &run, face, out: Out::stdout(), next: 1, at: Moment(0), turn: None };
+    let mut telling = Telling {
+        handle: &handle,
+        run: &run,
+        face,
+        out: Out::stdout(),
+        next: 1,
+        at: Moment(0),
+        turns: Vec::new(),
+    };
     telling.tell()?;
     if args.follow {
         telling.follow()?;
@@ -78,7 +85,8 @@ struct Telling<'a> {
     next: u64,
     /// When the last one was made.
     at: Moment,
-    turn: Option<Turn>,
+    /// Those under way, in the order in which they began.
+    turns: Vec<Turn>,
 }
 
 /// A turn whose end has not been told.
@@ -90,6 +98,14 @@ struct Turn {
     waiting: VecDeque<AgentEvent>,
 }
 
+impl Turn {
+    fn read(&mut self, handle: &Handle, run: &RunId) {
+        let (events, offset) = handle.transcript(run, &self.effect, self.offset);
+        self.offset = offset;
+        self.waiting.extend(events);
+    }
+}
+
 impl Telling<'_> {
     /// Tells what is there now.
     fn tell(&mut self) -> Result<(), Report> {
@@ -97,7 +113,7 @@ impl Telling<'_> {
             self.next = seq + 1;
             self.before(&record);
             self.at = record.at;
-            self.face.record(&mut self.out, &record);
+            self.face.record(&mut self.out, &[], &record);
             self.after(&record);
         }
         Ok(())
@@ -106,42 +122,35 @@ impl Telling<'_> {
     /// What the agent did before this was decided.
     fn before(&mut self, record: &Record) {
         match &record.event {
-            Event::HookAsked { call } => self.tell_until_asked(&call.kind),
+            Event::HookAsked { call } => self.tell_until_asked(call),
             Event::SessionEnded { effect, .. } => {
-                if self.turn.as_ref().is_none_or(|turn| turn.effect != *effect) {
-                    self.open(effect);
-                }
-                self.tell_rest();
-                self.turn = None;
+                self.open(effect);
+                self.tell_rest(effect);
+                self.turns.retain(|turn| turn.effect != *effect);
             }
             _ => {}
         }
     }
 
     fn after(&mut self, record: &Record) {
-        if let Event::SessionStarted { effect, .. } = &record.event
-            && self.turn.as_ref().is_none_or(|turn| turn.effect != *effect)
-        {
+        if let Event::SessionStarted { effect, .. } = &record.event {
             self.open(effect);
         }
     }
 
     fn open(&mut self, effect: &EffectId) {
-        self.turn = Some(Turn { effect: effect.clone(), offset: 0, waiting: VecDeque::new() });
-        self.read();
-    }
-
-    fn read(&mut self) {
-        let Some(turn) = &mut self.turn else { return };
-        let (events, offset) = self.handle.transcript(self.run, &turn.effect, turn.offset);
-        turn.offset = offset;
-        turn.waiting.extend(events);
+        if self.turns.iter().all(|turn| turn.effect != *effect) {
+            self.turns.push(Turn { effect: effect.clone(), offset: 0, waiting: VecDeque::new() });
+        }
     }
 
     /// Tells up to and with what a hook asked about; nothing when that is not there.
-    fn tell_until_asked(&mut self, kind: &HookKind) {
-        self.read();
-        let Some(turn) = &mut self.turn else { return };
+    fn tell_until_asked(&mut self, call: &HookCall) {
+        // A forwarder that does not say whose it is belongs to the one turn there is.
+        let is_meant = |turn: &&mut Turn| call.from.as_ref().is_none_or(|from| turn.effect == *from);
+        let Some(turn) = self.turns.iter_mut().find(is_meant) else { return };
+        turn.read(self.handle, self.run);
+        let kind = &call.kind;
         let found = turn.waiting.iter().position(|event| is_about(kind, event)).map(|place| place + 1);
         // A stop comes after everything but the words of the next iteration.
         let spoken = || turn.waiting.iter().position(|event| matches!(event, AgentEvent::Text { .. }));
@@ -154,17 +163,23 @@ impl Telling<'_> {
         self.say(&effect, &told);
     }
 
-    fn tell_rest(&mut self) {
-        self.read();
-        let Some(turn) = &mut self.turn else { return };
+    fn tell_rest(&mut self, effect: &EffectId) {
+        let Some(turn) = self.turns.iter_mut().find(|turn| turn.effect == *effect) else { return };
+        turn.read(self.handle, self.run);
         let told: Vec<AgentEvent> = turn.waiting.drain(..).collect();
-        let effect = turn.effect.clone();
-        self.say(&effect, &told);
+        self.say(effect, &told);
+    }
+
+    fn tell_all(&mut self) {
+        let effects: Vec<EffectId> = self.turns.iter().map(|turn| turn.effect.clone()).collect();
+        for effect in &effects {
+            self.tell_rest(effect);
+        }
     }
 
     fn say(&mut self, effect: &EffectId, events: &[AgentEvent]) {
         for event in events {
-            self.face.agent(&mut self.out, effect, event, self.at);
+            self.face.agent(&mut self.out, &[], effect, event, self.at);
         }
     }
 
@@ -177,7 +192,7 @@ impl Telling<'_> {
                 seen = Some(version);
                 self.tell()?;
             }
-            self.tell_rest();
+            self.tell_all();
             let view = self.handle.view(self.run)?;
             if view.state.is_done() {
                 return self.tell();
@@ -191,7 +206,7 @@ impl Telling<'_> {
 
     /// The summary of a run that is over, or what to do with one that is not.
     fn end(mut self, here: &Here) -> Result<Exit, Report> {
-        self.tell_rest();
+        self.tell_all();
         let view = self.handle.view(self.run)?;
         if let Face::Human(_) = self.face {
             let lines = ending_lines(here, self.handle, &view.state, self.at.since(view.state.started));

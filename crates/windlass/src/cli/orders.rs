@@ -1,4 +1,7 @@
-//! The flags that `run` and `loop` share, and the way from what was typed to what it means.
+//! The flags that `run`, `loop` and `tasks run` share, and the way from what was typed to what it
+//! means.
+
+mod planned;
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -9,14 +12,13 @@ use serde_json::json;
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::RunId;
 use windlass_core::looping::Mode;
-use windlass_core::spec::{OnPermission, OnQuestion, Spec};
+use windlass_core::spec::{OnPermission, OnQuestion};
 use windlass_runtime::handle::Handle;
 use windlass_runtime::plan::{Flags, Plan, Request, Want, give_up, plan};
 
 use super::drive::Signals;
 use super::feed::{envelope, words};
 use super::here::{Here, block_on, print, waiting_runtime};
-use super::plain::{plain, plain_line};
 use super::report::{Report, note, warn};
 use super::watch::Watch;
 use crate::exit::Exit;
@@ -90,6 +92,9 @@ pub(crate) struct Orders {
     #[arg(skip)]
     pub(super) until_signal: Option<String>,
 
+    #[arg(skip)]
+    pub(super) jobs: Option<u32>,
+
     #[command(flatten)]
     watch: Watch,
 
@@ -125,6 +130,15 @@ fn on_question(word: &str) -> Option<OnQuestion> {
     })
 }
 
+/// How many at once: one or more.
+pub(super) fn jobs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("at least one".to_owned()),
+        Ok(jobs) => Ok(jobs),
+        Err(_) => Err("it must be a number".to_owned()),
+    }
+}
+
 /// `NAME=VALUE`; the value may be empty.
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -134,7 +148,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// `90`, `90s`, `1500ms`, `30m`, `2h`, `1d`.
-fn milliseconds(text: &str) -> Result<u64, String> {
+pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let unit = match unit {
@@ -171,6 +185,7 @@ impl Orders {
                 mode: self.mode,
                 checks: self.checks.clone(),
                 until_signal: self.until_signal.clone(),
+                jobs: self.jobs,
                 timeout_ms: self.timeout,
                 on_permission: self.on_permission,
                 on_question: self.on_question,
@@ -181,30 +196,43 @@ impl Orders {
         }
     }
 
-    /// Plans the run and starts it, or only shows the plan.
+    /// Plans a run on an input and starts it, or only shows the plan.
     pub(crate) fn carry_out(&self, want: Want, input: &str) -> Result<Exit, Report> {
         let here = Here::look()?;
         let input = read_input(input)?;
         // An entity may do without arguments.
-        if input.trim().is_empty() && !matches!(want, Want::Entity { .. }) {
+        if input.trim().is_empty() && !matches!(want, Want::Entity { .. } | Want::Workflow(Some(_))) {
             return Err(Report::usage("there is nothing to work on: the input is empty"));
         }
-        let plan = prepare(&here, self.request(&here, want, input))?;
+        self.begin(&here, self.request(&here, want, input))
+    }
+
+    /// The same for the tasks of a file; the input is what holds for all of them, and may be nothing.
+    pub(crate) fn carry_out_tasks(&self, input: &str, file: Option<String>) -> Result<Exit, Report> {
+        let here = Here::look()?;
+        let want = Want::Workflow(Some("tasks".to_owned()));
+        let mut request = self.request(&here, want, read_input(input)?);
+        request.inputs.extend(file.map(|file| ("path".to_owned(), file)));
+        self.begin(&here, request)
+    }
+
+    fn begin(&self, here: &Here, request: Request) -> Result<Exit, Report> {
+        let plan = prepare(here, request)?;
         plan.notes.iter().for_each(|line| note(line));
         for warning in &plan.warnings {
             warn(warning);
         }
         if self.dry_run {
-            return self.show_plan(&plan.spec);
+            return self.show_plan(&plan);
         }
         if self.detach {
-            return self.leave(&here, plan);
+            return self.leave(here, plan);
         }
         self.watch.check()?;
         let handle = here.open(plan.durability)?;
         block_on(async {
             let running = handle.start(plan.spec)?;
-            self.watch.follow(&here, &handle, running).await
+            self.watch.follow(here, &handle, running).await
         })
     }
 
@@ -220,12 +248,11 @@ impl Orders {
         print(&[run.to_string()])
     }
 
-    fn show_plan(&self, spec: &Spec) -> Result<Exit, Report> {
+    fn show_plan(&self, plan: &Plan) -> Result<Exit, Report> {
         if self.watch.json {
-            let data = serde_json::to_value(spec).unwrap_or_default();
-            return print(&[envelope("run.planned", words::now(), None, data)]);
+            return print(&[envelope("run.planned", words::now(), None, planned::object(plan))]);
         }
-        print(&plan_lines(spec))
+        print(&planned::lines(plan))
     }
 }
 
@@ -262,7 +289,7 @@ fn prepare(here: &Here, request: Request) -> Result<Plan, Report> {
 }
 
 /// Whoever looks at the run next must not take it for a crashed one.
-fn wait_for_owner(handle: &Handle, run: &RunId) -> Result<(), Report> {
+pub(super) fn wait_for_owner(handle: &Handle, run: &RunId) -> Result<(), Report> {
     let begun = Instant::now();
     loop {
         let view = handle.view(run)?;
@@ -296,60 +323,6 @@ fn read_input(typed: &str) -> Result<String, Report> {
     }
     String::from_utf8(bytes)
         .map_err(|error| Report::usage("standard input is not UTF-8 text").caused_by(&error))
-}
-
-/// A plan in words.
-fn plan_lines(spec: &Spec) -> Vec<String> {
-    let mut lines = vec![
-        format!("workflow    {}", plain_line(&spec.workflow)),
-        format!("driver      {} ({})", plain_line(&spec.driver.name), plain_line(&spec.driver.program)),
-        format!(
-            "model       {}",
-            spec.driver.model.as_deref().map_or("the CLI's own choice".to_owned(), plain_line)
-        ),
-        format!("workspace   {}", plain_line(&spec.workspace)),
-        format!("isolation   {}", spec.isolation.word()),
-    ];
-    if let Some(rules) = spec.node.rules() {
-        let most =
-            if rules.max_iterations == 0 { "no limit".to_owned() } else { rules.max_iterations.to_string() };
-        lines.push(format!("mode        {}", rules.mode.word()));
-        lines.push(format!("iterations  {most}"));
-        let signal = |text: &String| format!("done when   the agent ends a turn with {}", plain_line(text));
-        lines.extend(rules.signal.iter().map(signal));
-        lines.extend(
-            rules.marker.iter().map(|marker| format!("done when   the tracker says {}", plain_line(marker))),
-        );
-        lines.extend(
-            rules
-                .promise
-                .iter()
-                .map(|promise| format!("done when   the agent promises {}", plain_line(promise))),
-        );
-    }
-    let check = |check: &windlass_core::spec::Check| {
-        format!("check       {}: {}", plain_line(&check.name), plain_line(&check.command))
-    };
-    lines.extend(spec.checks.iter().map(check));
-    lines.extend(
-        spec.plugins
-            .iter()
-            .map(|plugin| format!("plugin      {} ({})", plain_line(&plugin.name), plain_line(&plugin.dir))),
-    );
-    lines.extend(spec.limits.run_ms.map(|ms| format!("timeout     {}", words::span(ms))));
-    if !spec.driver.args.is_empty() {
-        lines.push(format!("arguments   {}", plain_line(&spec.driver.args.join(" "))));
-    }
-    if let Some(only) = &spec.permissions.only {
-        lines.push(format!("tools       {}", plain_line(&only.join(", "))));
-    }
-    if let Some(system) = &spec.node.system {
-        lines.push("system prompt".to_owned());
-        lines.extend(plain(system).lines().map(|line| format!("  {line}")));
-    }
-    lines.push("prompt".to_owned());
-    lines.extend(plain(spec.node.prompt()).lines().map(|line| format!("  {line}")));
-    lines
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! `windlass ps`: the runs of this machine, newest first.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windlass_core::time::Moment;
-use windlass_runtime::handle::Listed;
+use windlass_runtime::handle::{Handle, Listed};
 
 use super::feed::{envelope, rfc3339, words};
 use super::here::{Here, print};
@@ -15,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   windlass ps
   windlass ps --here           only runs of this folder
+  windlass ps --all            with the runs that runs have started
   windlass ps --json";
 
 /// List the runs, newest first
@@ -25,6 +26,10 @@ pub(crate) struct Args {
     #[arg(long)]
     here: bool,
 
+    /// The runs that other runs have started, too
+    #[arg(long)]
+    all: bool,
+
     /// Print JSON, one object a line
     #[arg(long)]
     json: bool,
@@ -34,8 +39,11 @@ pub(crate) struct Args {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
     let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
-    let mut runs = here.open_to_ask()?.runs()?;
+    let handle = here.open_to_ask()?;
+    let mut runs = handle.runs()?;
+    runs.retain(|run| args.all || run.row.projection.parent.is_none());
     runs.retain(|run| !args.here || std::path::Path::new(&run.row.projection.workspace).starts_with(&cwd));
+    let runs: Vec<Shown> = runs.into_iter().map(|run| Shown::of(&handle, run)).collect();
     if args.json {
         return print(&runs.iter().map(object).collect::<Vec<_>>());
     }
@@ -46,9 +54,27 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     print(&table(here.screen, &runs, words::now()))
 }
 
-fn object(run: &Listed) -> String {
+/// A run in the list, and whether it begins nothing new.
+struct Shown {
+    run: Listed,
+    is_paused: bool,
+}
+
+impl Shown {
+    /// Only one that goes on can be paused: the others need no second look.
+    fn of(handle: &Handle, mut run: Listed) -> Shown {
+        let is_alive = matches!(run.status.as_str(), "running" | "waiting");
+        let view = if is_alive { handle.view(&run.row.id).ok() } else { None };
+        let is_paused = view.as_ref().is_some_and(|view| view.state.book.paused);
+        // The list is written when people are told something; a run may stand still since.
+        run.status = view.map_or(run.status, |view| view.status);
+        Shown { run, is_paused }
+    }
+}
+
+fn object(Shown { run, is_paused }: &Shown) -> String {
     let shown = &run.row.projection;
-    let data = json!({
+    let mut data = json!({
         "status": run.status,
         "resumable": run.status == "crashed",
         "reason": shown.reason,
@@ -61,12 +87,16 @@ fn object(run: &Listed) -> String {
         "started": rfc3339(Moment(shown.started_ms)),
         "updated": rfc3339(Moment(shown.updated_ms)),
     });
+    if let Value::Object(map) = &mut data {
+        map.extend(is_paused.then(|| ("paused".to_owned(), true.into())));
+        map.extend(shown.parent.as_ref().map(|parent| ("parent".to_owned(), parent.as_str().into())));
+    }
     envelope("run", Moment(shown.updated_ms), Some(&run.row.id), data)
 }
 
 const TITLES: [&str; 7] = ["RUN", "STATUS", "WORKFLOW", "DRIVER", "TURN", "COST", "AGE"];
 
-fn table(screen: Screen, runs: &[Listed], now: Moment) -> Vec<String> {
+fn table(screen: Screen, runs: &[Shown], now: Moment) -> Vec<String> {
     let rows: Vec<[String; 7]> = runs.iter().map(|run| row(run, now)).collect();
     let mut widths = TITLES.map(str::len);
     for row in &rows {
@@ -82,13 +112,23 @@ fn table(screen: Screen, runs: &[Listed], now: Moment) -> Vec<String> {
     };
     let title = join(&TITLES.map(str::to_owned), "INPUT");
     let mut lines = vec![screen.paint(Tone::Strong, &title)];
-    lines.extend(rows.iter().zip(runs).map(|(row, run)| join(row, &run.row.projection.input)));
+    lines.extend(rows.iter().zip(runs).map(|(row, shown)| join(row, &about(&shown.run))));
     lines
 }
 
-fn row(run: &Listed, now: Moment) -> [String; 7] {
+/// Whose it is, and what it was asked.
+fn about(run: &Listed) -> String {
+    let shown = &run.row.projection;
+    match &shown.parent {
+        Some(parent) => format!("of {parent}: {}", shown.input),
+        None => shown.input.clone(),
+    }
+}
+
+fn row(Shown { run, is_paused }: &Shown, now: Moment) -> [String; 7] {
     let shown = &run.row.projection;
     let status = match (run.status.as_str(), &shown.reason) {
+        (status, _) if *is_paused => format!("{status} (paused)"),
         ("crashed", _) => "crashed (resumable)".to_owned(),
         (status, Some(reason)) if status != "running" => format!("{status} ({})", plain_short(reason, 20)),
         (status, _) => status.to_owned(),

@@ -1,23 +1,25 @@
-//! `windlass resume`: goes on with a run whose owner is gone.
+//! `windlass resume`: goes on with a run whose owner is gone, or lets a paused one go on.
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use windlass_core::id::RunId;
 use windlass_runtime::handle::{Handle, Listed};
 
-use super::feed::Face;
-use super::here::{Here, block_on};
+use super::feed::{Face, envelope, words};
+use super::here::{Here, block_on, print};
+use super::pause::{Wish, wait};
 use super::plain::plain_short;
-use super::report::Report;
+use super::report::{Report, note};
 use super::watch::Watch;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Examples:
   windlass resume              the newest run of this folder that crashed
-  windlass resume k3f9         that run, by the beginning of its id";
+  windlass resume k3f9         that run, by the beginning of its id, or one that is paused";
 
-/// Go on with a run whose process is gone, where it stood
+/// Go on with a run that is paused or whose process is gone, where it stood
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -42,6 +44,13 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         Some(prefix) => handle.find(prefix)?,
         None => newest(&here, &handle)?,
     };
+    let view = handle.view(&run)?;
+    if view.state.book.paused && !view.state.is_done() {
+        handle.go_on(&run)?;
+        if view.status != "crashed" {
+            return let_go_on(&handle, &run, args.watch.json);
+        }
+    }
     block_on(async {
         let running = handle.resume(&run)?;
         if args.quiet {
@@ -51,13 +60,29 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     })
 }
 
+/// Another process has it: it was told, and is waited for.
+fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
+    let view = wait(handle, run, Wish::GoesOn)?;
+    if json {
+        let data = json!({"paused": view.state.book.paused, "status": view.status});
+        return print(&[envelope("run.goes_on", words::now(), Some(run), data)]);
+    }
+    match view.state.book.paused {
+        true => note(&format!("run {run} was told to go on and has not yet")),
+        false => note(&format!("run {run} goes on; `windlass logs -f {run}` follows it")),
+    }
+    Ok(Exit::Completed)
+}
+
 /// How long a killed owner may take to be gone.
 const DYING: Duration = Duration::from_millis(300);
 
 /// The newest run of this folder, or of one above it, that has crashed.
 fn newest(here: &Here, handle: &Handle) -> Result<RunId, Report> {
     let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
-    let is_here = |run: &&Listed| cwd.starts_with(&run.row.projection.workspace);
+    // A run that another one started goes on with that one.
+    let is_here =
+        |run: &&Listed| run.row.projection.parent.is_none() && cwd.starts_with(&run.row.projection.workspace);
     let until = Instant::now() + DYING;
     loop {
         let runs = handle.runs()?;
@@ -69,6 +94,7 @@ fn newest(here: &Here, handle: &Handle) -> Result<RunId, Report> {
             runs.iter().filter(is_here).find(|run| matches!(run.status.as_str(), "running" | "waiting"));
         match alive {
             // An owner that was just killed holds its lock for a moment longer.
+            Some(run) if is_paused(handle, run) => return Ok(run.row.id.clone()),
             Some(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
             Some(run) => {
                 return Err(Report::usage(format!("run {} of this folder goes on elsewhere", run.row.id))
@@ -77,6 +103,10 @@ fn newest(here: &Here, handle: &Handle) -> Result<RunId, Report> {
             None => return Err(nothing(&crashed)),
         }
     }
+}
+
+fn is_paused(handle: &Handle, run: &Listed) -> bool {
+    handle.view(&run.row.id).is_ok_and(|view| view.state.book.paused)
 }
 
 fn nothing(elsewhere: &[Listed]) -> Report {

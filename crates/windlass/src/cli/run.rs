@@ -4,7 +4,7 @@ use windlass_core::entity::Kind;
 use windlass_runtime::plan::Want;
 
 use super::complete;
-use super::orders::Orders;
+use super::orders::{Orders, jobs};
 use super::report::Report;
 use crate::exit::Exit;
 
@@ -27,7 +27,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// What to work on, taken as it is; `-` reads standard input
-    #[arg(value_name = "INPUT", allow_hyphen_values = true, required_unless_present_any = ["skill", "command"])]
+    #[arg(value_name = "INPUT", allow_hyphen_values = true, required_unless_present_any = ["skill", "command", "workflow"])]
     pub(crate) input: Option<String>,
 
     /// More words of the arguments, for --skill, --command and --agent
@@ -49,6 +49,10 @@ pub(crate) struct Args {
     /// One session with this agent
     #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(Kind::Agent)))]
     agent: Option<String>,
+
+    /// How many tasks of a task loop at once, each in a worktree of its own
+    #[arg(long, value_name = "N", value_parser = jobs, conflicts_with = "entity")]
+    jobs: Option<u32>,
 
     #[command(flatten)]
     pub(crate) orders: Orders,
@@ -88,14 +92,16 @@ fn quoted(word: &str) -> String {
 }
 
 /// Runs it.
-pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
+    args.orders.jobs = args.jobs;
     if let Some((kind, name)) = args.entity() {
         let want = Want::Entity { kind, name: name.to_owned() };
         return args.orders.carry_out(want, &args.arguments());
     }
-    let (Some(input), []) = (&args.input, args.more.as_slice()) else {
+    let input = args.input.clone().unwrap_or_default();
+    let [] = args.more.as_slice() else {
         return Err(Report::usage("the input is one text, and several words were given")
             .hint("put it into quotes: windlass run \"fix the login\""));
     };
-    args.orders.carry_out(Want::Workflow(args.workflow), input)
+    args.orders.carry_out(Want::Workflow(args.workflow), &input)
 }

@@ -91,6 +91,11 @@ impl Screen {
         self.paint(if passed { Tone::Good } else { Tone::Bad }, sign)
     }
 
+    /// The sign of something that begins.
+    pub(crate) fn arrow(self) -> &'static str {
+        if self.unicode { "▸" } else { ">" }
+    }
+
     /// What stands between facts on one line.
     pub(crate) fn dot(self) -> &'static str {
         if self.unicode { " · " } else { ", " }

@@ -4,13 +4,14 @@
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
+use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, RECORD_VERSION, Record};
 use windlass_core::id::RunId;
-use windlass_core::run::{Phase, State};
+use windlass_core::run::{News, State};
 use windlass_runtime::handle::{Handle, Running};
 
 use super::drive::{Ended, OnHangup, Viewer, drive};
-use super::feed::{Ending, Face, Style, summary, words};
+use super::feed::{Changes, Ending, Face, Style, Turns, summary, words};
 use super::here::Here;
 use super::inline::Inline;
 use super::output::Out;
@@ -75,12 +76,15 @@ impl Watch {
         let run = running.run.clone();
         let mut out = Out::stdout();
         let begun = handle.view(&run)?.state;
-        face.record(&mut out, &first_record(&begun));
-        let on_hangup = if self.stays { OnHangup::Leave } else { OnHangup::Cancel };
         let inline = self.inline(face, here, handle, &begun);
+        face.record(&mut out, &[], &first_record(&begun, running.first.clone()));
+        face.see(&begun);
+        let on_hangup = if self.stays { OnHangup::Leave } else { OnHangup::Cancel };
         let state = match drive(running, Viewer { face, out: &mut out, inline }, on_hangup).await? {
             Ended::Over(state) => state,
             Ended::Left => {
+                // A command in a text is begun anew by whoever resumes the run.
+                windlass_runtime::plan::give_up();
                 note(&format!("run {run} goes on without an owner: `windlass resume {run}`"));
                 return Ok(Exit::Interrupted);
             }
@@ -107,20 +111,23 @@ impl Watch {
         if here.screen.redraws {
             face.answer_here();
         }
-        Some(Inline::new(handle, &begun.run, here.screen, &begun.asks))
+        Some(Inline::new(handle, begun, here.screen))
     }
 
     fn keep_last_message(&self, state: &State) -> Result<(), Report> {
         let Some(file) = &self.output_last_message else { return Ok(()) };
-        let text = state.last_message.as_deref().unwrap_or_default();
+        let text = state.book.last_message.as_deref().unwrap_or_default();
         std::fs::write(file, text).map_err(|error| unwritable(file, &error))
     }
 }
 
 /// What the run was asked to do, as its first record says it: whoever comes later sees it too.
-fn first_record(state: &State) -> Record {
+fn first_record(state: &State, news: Vec<News>) -> Record {
     let event = Event::RunStarted { spec: Box::new(state.spec.clone()) };
-    Record { v: RECORD_VERSION, at: state.started, event, effects: Vec::new(), news: Vec::new() }
+    // Of one that is taken over it was told before which runs it started.
+    let begins = |planned: &&Planned| !news.is_empty() && matches!(planned.effect, Effect::StartRun { .. });
+    let effects = state.book.open.iter().filter(begins).cloned().collect();
+    Record { v: RECORD_VERSION, at: state.started, event, effects, news }
 }
 
 fn more(run: &RunId) -> String {
@@ -129,25 +136,28 @@ fn more(run: &RunId) -> String {
 
 /// The summary of a run that is over; nothing of one that is not.
 pub(crate) fn ending_lines(here: &Here, handle: &Handle, state: &State, elapsed_ms: u64) -> Vec<String> {
-    let Phase::Done { outcome } = &state.phase else { return Vec::new() };
+    let Some(outcome) = state.outcome() else { return Vec::new() };
     // A repository that cannot be read changes nothing about how the run ended.
     let changes = handle.changes(&state.run).unwrap_or_default();
+    let is_one = state.spec.only_session().is_some();
     let ending = Ending {
         outcome,
-        iterations: state.turns,
+        turns: if is_one { Turns::Iterations(state.turns()) } else { Turns::OfNodes(state.spent.turns) },
         elapsed_ms,
-        usage: &state.usage,
-        changes: changes.as_deref(),
+        usage: &state.spent.usage,
+        changes: match &changes {
+            Some(changes) => Changes::These(changes),
+            // Only a session looks where the repository stands when it begins.
+            None if !is_one && state.spent.turns == 0 => Changes::NotLookedAt,
+            None => Changes::NoRepository,
+        },
     };
     summary(here.screen, &ending)
 }
 
 /// An owner that stops before its run is over has not done what it was asked.
 fn exit_of(state: &State) -> Exit {
-    match &state.phase {
-        Phase::Done { outcome } => Exit::of_outcome(outcome),
-        _ => Exit::Unexpected,
-    }
+    state.outcome().map_or(Exit::Unexpected, Exit::of_outcome)
 }
 
 fn unwritable(file: &Path, error: &std::io::Error) -> Report {

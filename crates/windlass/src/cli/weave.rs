@@ -4,13 +4,14 @@
 //! that is read a little later. Both are needed to see which was first: a tool is asked about
 //! after its call stood in the stream, a stop after the last words.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record};
 use windlass_core::hook::HookKind;
+use windlass_core::id::{EffectId, RunId};
 
 /// How much later than a hook its line may be read.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -27,12 +28,12 @@ pub(super) fn is_about(kind: &HookKind, event: &AgentEvent) -> bool {
     }
 }
 
-/// Records that wait for the line they are about, and those behind them.
+/// Records of one run that wait for the line they are about, and those behind them.
 #[derive(Default)]
 pub(super) struct Held {
     records: VecDeque<Waiting>,
-    /// Lines that came before the hook that asks about them.
-    seen: VecDeque<AgentEvent>,
+    /// Lines that came before the hook that asks about them, and the turn each is of.
+    seen: VecDeque<(EffectId, AgentEvent)>,
 }
 
 struct Waiting {
@@ -41,36 +42,54 @@ struct Waiting {
     due: Option<Instant>,
 }
 
+impl Waiting {
+    /// Whether it waits for a line of this turn. A hook that does not say whose it is may be of any.
+    fn is_of(&self, effect: &EffectId) -> bool {
+        self.due.is_some() && from(&self.record).is_none_or(|from| from == effect)
+    }
+}
+
 impl Held {
     /// Takes a record; gives back what has nothing to wait for.
     pub(super) fn take(&mut self, record: Record) -> Vec<Record> {
+        let is_waiting = asked(&record).is_some() && !self.claim(&record);
+        let due = is_waiting.then(|| Instant::now() + PATIENCE);
         // A session ends when its stream was read to the end: no line is still to come.
-        let is_end = matches!(record.event, Event::SessionEnded { .. });
-        let due = asked(&record).filter(|kind| !self.claim(kind)).map(|_| Instant::now() + PATIENCE);
-        let may_pass = self.records.is_empty() && due.is_none();
-        self.records.push_back(Waiting { record, due });
-        if is_end {
-            self.seen.clear();
+        if let Event::SessionEnded { effect, .. } = &record.event {
+            self.seen.retain(|(of, _)| of != effect);
+            let over = self.records.iter_mut().filter(|waiting| waiting.is_of(effect));
+            over.for_each(|waiting| waiting.due = None);
         }
-        if is_end || may_pass { self.release_all() } else { Vec::new() }
+        self.records.push_back(Waiting { record, due });
+        self.release(|due| due.is_none())
     }
 
     /// Whether the line a hook asks about was there before it.
-    fn claim(&mut self, kind: &HookKind) -> bool {
-        let place = self.seen.iter().position(|event| is_about(kind, event));
+    fn claim(&mut self, record: &Record) -> bool {
+        let Some(kind) = asked(record) else { return false };
+        let is_its = |effect: &EffectId| from(record).is_none_or(|from| from == effect);
+        let place = self.seen.iter().position(|(effect, event)| is_its(effect) && is_about(kind, event));
+        let Some(place) = place else { return false };
         // Hooks ask in the order of the stream: what stood before was asked about by nobody.
-        self.seen.drain(..place.map_or(0, |place| place + 1));
-        place.is_some()
+        let mut at = 0;
+        self.seen.retain(|(effect, _)| {
+            at += 1;
+            at > place + 1 || !is_its(effect)
+        });
+        true
     }
 
-    /// The first record and what follows from it, when this is the line it waits for.
-    pub(super) fn release_for(&mut self, event: &AgentEvent) -> Vec<Record> {
-        let first = self.records.front().and_then(|first| asked(&first.record));
-        if first.is_some_and(|kind| is_about(kind, event)) {
-            return self.release_first();
+    /// What waits for this line, and what follows from it.
+    pub(super) fn release_for(&mut self, effect: &EffectId, event: &AgentEvent) -> Vec<Record> {
+        let first = self.records.iter_mut().find(|waiting| waiting.is_of(effect));
+        if let Some(first) = first
+            && asked(&first.record).is_some_and(|kind| is_about(kind, event))
+        {
+            first.due = None;
+            return self.release(|due| due.is_none());
         }
         if matches!(event, AgentEvent::ToolUse { .. } | AgentEvent::Text { .. }) {
-            self.seen.push_back(event.clone());
+            self.seen.push_back((effect.clone(), event.clone()));
             self.seen.drain(..self.seen.len().saturating_sub(REMEMBERED));
         }
         Vec::new()
@@ -79,31 +98,61 @@ impl Held {
     /// What has waited long enough.
     pub(super) fn release_due(&mut self) -> Vec<Record> {
         let now = Instant::now();
-        let mut released = Vec::new();
-        while self.records.front().is_some_and(|first| first.due.is_none_or(|due| due <= now)) {
-            released.extend(self.release_first());
-        }
-        released
+        self.release(|due| due.is_none_or(|due| due <= now))
     }
 
     /// Everything, in its order.
     pub(super) fn release_all(&mut self) -> Vec<Record> {
-        self.records.drain(..).map(|waiting| waiting.record).collect()
+        self.release(|_| true)
     }
 
-    /// Up to the next record that waits for a line of its own.
-    fn release_first(&mut self) -> Vec<Record> {
-        let next = self.records.iter().skip(1).position(|waiting| waiting.due.is_some());
-        let many = next.map_or(self.records.len(), |next| next + 1);
+    /// From the first on, as long as they may pass.
+    fn release(&mut self, may_pass: impl Fn(Option<Instant>) -> bool) -> Vec<Record> {
+        let stays = self.records.iter().position(|waiting| !may_pass(waiting.due));
+        let many = stays.unwrap_or(self.records.len());
         self.records.drain(..many).map(|waiting| waiting.record).collect()
     }
 
-    /// Waits until the first record has waited long enough; for ever when there is none.
+    /// Until when the first record waits.
+    fn due(&self) -> Option<Instant> {
+        self.records.front().and_then(|first| first.due)
+    }
+}
+
+/// What is held of a run and of those that were started from it, by the way to each.
+#[derive(Default)]
+pub(super) struct Weave(BTreeMap<Vec<RunId>, Held>);
+
+impl Weave {
+    /// What is held of one.
+    pub(super) fn of(&mut self, from: &[RunId]) -> &mut Held {
+        self.0.entry(from.to_vec()).or_default()
+    }
+
+    /// What has waited long enough, and of which run it is.
+    pub(super) fn release_due(&mut self) -> Vec<(Vec<RunId>, Vec<Record>)> {
+        self.0.iter_mut().map(|(from, held)| (from.clone(), held.release_due())).collect()
+    }
+
+    /// Everything, and of which run it is.
+    pub(super) fn release_all(&mut self) -> Vec<(Vec<RunId>, Vec<Record>)> {
+        self.0.iter_mut().map(|(from, held)| (from.clone(), held.release_all())).collect()
+    }
+
+    /// Waits until a record has waited long enough; for ever when there is none.
     pub(super) async fn due(&self) {
-        match self.records.front() {
-            Some(first) => tokio::time::sleep_until(first.due.unwrap_or_else(Instant::now)).await,
+        match self.0.values().filter_map(Held::due).min() {
+            Some(due) => tokio::time::sleep_until(due).await,
             None => std::future::pending().await,
         }
+    }
+}
+
+/// The turn a record's hook comes from, where it says so.
+fn from(record: &Record) -> Option<&EffectId> {
+    match &record.event {
+        Event::HookAsked { call } => call.from.as_ref(),
+        _ => None,
     }
 }
 
@@ -122,7 +171,7 @@ fn asked(record: &Record) -> Option<&HookKind> {
 mod tests {
     use windlass_core::event::{RECORD_VERSION, SessionEnd, SessionVerdict};
     use windlass_core::hook::HookCall;
-    use windlass_core::id::{EffectId, HookId, NodeId, Verb};
+    use windlass_core::id::{HookId, NodeId, Verb};
     use windlass_core::time::Moment;
     use windlass_core::usage::Usage;
 
@@ -132,49 +181,71 @@ mod tests {
         Record { v: RECORD_VERSION, at: Moment(0), event, effects: Vec::new(), news: Vec::new() }
     }
 
-    fn tool_hook(name: &str) -> Record {
+    fn tool_hook(name: &str, from: Option<EffectId>) -> Record {
         let kind = HookKind::Tool { name: name.to_owned(), input: serde_json::Value::Null };
-        record(Event::HookAsked { call: HookCall { id: HookId::new("h"), kind } })
+        record(Event::HookAsked { call: HookCall { id: HookId::new("h"), from, kind } })
     }
 
     fn tool_use(name: &str) -> AgentEvent {
         AgentEvent::ToolUse { id: "t".to_owned(), name: name.to_owned(), summary: String::new(), side: false }
     }
 
-    #[test]
-    fn a_decision_whose_call_was_seen_waits_for_nothing() {
-        let mut held = Held::default();
-        assert!(held.release_for(&tool_use("Bash")).is_empty());
-        assert_eq!(held.take(tool_hook("Bash")).len(), 1);
-        assert!(held.take(tool_hook("Bash")).is_empty());
+    fn turn(node: &str) -> EffectId {
+        EffectId { node: NodeId::new(node), iteration: 1, attempt: 1, verb: Verb::Session }
     }
 
-    #[test]
-    fn the_end_of_a_session_waits_for_nothing() {
-        let mut held = Held::default();
-        assert!(held.take(tool_hook("Bash")).is_empty());
-        let effect = EffectId { node: NodeId::new("loop"), iteration: 1, attempt: 1, verb: Verb::Session };
+    fn ended(node: &str) -> Record {
         let end = SessionEnd {
             verdict: SessionVerdict::Done,
             last_message: None,
+            value: None,
             usage: Usage::default(),
             tool_calls: 0,
             spoke: true,
             offset: 0,
         };
-        assert_eq!(held.take(record(Event::SessionEnded { effect, end })).len(), 2);
+        record(Event::SessionEnded { effect: turn(node), end })
+    }
+
+    #[test]
+    fn a_decision_whose_call_was_seen_waits_for_nothing() {
+        let mut held = Held::default();
+        assert!(held.release_for(&turn("loop"), &tool_use("Bash")).is_empty());
+        assert_eq!(held.take(tool_hook("Bash", None)).len(), 1);
+        assert!(held.take(tool_hook("Bash", None)).is_empty());
+    }
+
+    #[test]
+    fn the_end_of_a_session_waits_for_nothing() {
+        let mut held = Held::default();
+        assert!(held.take(tool_hook("Bash", None)).is_empty());
+        assert_eq!(held.take(ended("loop")).len(), 2);
     }
 
     #[test]
     fn a_decision_waits_for_the_call_it_is_about_and_holds_up_what_follows() {
-        let mut held = Held::default();
+        let (mut held, turn) = (Held::default(), turn("loop"));
         assert_eq!(held.take(record(Event::OwnerChanged)).len(), 1);
-        assert!(held.take(tool_hook("Bash")).is_empty());
-        assert!(held.take(record(Event::CleanedUp)).is_empty());
-        assert!(held.take(tool_hook("Edit")).is_empty());
-        assert!(held.release_for(&tool_use("Edit")).is_empty());
-        assert_eq!(held.release_for(&tool_use("Bash")).len(), 2);
-        assert_eq!(held.release_for(&tool_use("Edit")).len(), 1);
-        assert_eq!(held.take(record(Event::CleanedUp)).len(), 1);
+        assert!(held.take(tool_hook("Bash", None)).is_empty());
+        assert!(held.take(record(Event::RunTimedOut)).is_empty());
+        assert!(held.take(tool_hook("Edit", None)).is_empty());
+        assert!(held.release_for(&turn, &tool_use("Edit")).is_empty());
+        assert_eq!(held.release_for(&turn, &tool_use("Bash")).len(), 2);
+        assert_eq!(held.release_for(&turn, &tool_use("Edit")).len(), 1);
+        assert_eq!(held.take(record(Event::RunTimedOut)).len(), 1);
+    }
+
+    #[test]
+    fn the_lines_of_one_session_are_not_those_of_another() {
+        let mut held = Held::default();
+        let (one, two) = (turn("one"), turn("two"));
+        assert!(held.release_for(&two, &tool_use("Bash")).is_empty());
+        assert!(held.take(tool_hook("Bash", Some(one.clone()))).is_empty(), "the other one called it");
+        assert!(held.take(tool_hook("Edit", Some(two.clone()))).is_empty());
+        assert!(held.release_for(&two, &tool_use("Edit")).is_empty(), "it has its turn behind the first");
+        assert_eq!(held.release_for(&one, &tool_use("Bash")).len(), 2);
+        assert!(held.take(tool_hook("Read", Some(two))).is_empty());
+        assert!(held.take(ended("one")).is_empty(), "the other session goes on");
+        assert_eq!(held.take(ended("two")).len(), 3);
     }
 }

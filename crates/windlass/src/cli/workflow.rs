@@ -9,6 +9,7 @@ use serde_json::json;
 use windlass_runtime::catalog::{Catalog, Diagnostic, WorkflowEntry, catalog, check_workflow};
 use windlass_runtime::shelf::Shelf;
 
+use super::draw::Format;
 use super::feed::{envelope, words};
 use super::here::{Here, print};
 use super::plain::{columns, padded, plain, plain_line};
@@ -25,8 +26,14 @@ Examples:
   windlass workflow check                        everything that is found
   windlass workflow check ./e2e/workflow.json    one file
   windlass workflow new release                  a commented document to begin with
+  windlass workflow eject loop                   a copy in .windlass to change
   windlass workflow graph release --format svg > release.svg
   windlass workflow schema > workflow.schema.json";
+
+const EJECT: &str = "\
+Examples:
+  windlass workflow eject tasks                  to .windlass/workflows/tasks.yaml
+  windlass workflow eject loop --user            for all projects";
 
 /// List, show, check, draw and begin workflows
 #[derive(Debug, clap::Args)]
@@ -38,7 +45,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// The workflows of the loaded plugins, the project, the user, and the built-in one
+    /// The workflows of the loaded plugins, the project, the user, and the built-in ones
     List {
         #[command(flatten)]
         of: Of,
@@ -61,7 +68,7 @@ enum What {
         #[command(flatten)]
         of: Of,
     },
-    /// A document as a picture
+    /// A workflow as a picture
     Graph {
         /// The workflow
         #[arg(value_name = "NAME")]
@@ -69,7 +76,7 @@ enum What {
 
         /// How it is drawn
         #[arg(long, value_enum, default_value = "mermaid")]
-        format: draw::Format,
+        format: Format,
 
         #[command(flatten)]
         of: Of,
@@ -77,6 +84,21 @@ enum What {
     /// Write a commented document to begin with
     New {
         /// What it is called
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        /// For all projects: beside the user's own workflows
+        #[arg(long)]
+        user: bool,
+
+        /// Print JSON, one object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Copy one of Windlass's own into .windlass, to change it
+    #[command(after_help = EJECT)]
+    Eject {
+        /// The built-in workflow
         #[arg(value_name = "NAME")]
         name: String,
 
@@ -115,6 +137,10 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         What::New { name, user, json } => {
             let shelf = if user { Shelf::User } else { Shelf::Project };
             begin::new(&here, &name, shelf, json)
+        }
+        What::Eject { name, user, json } => {
+            let shelf = if user { Shelf::User } else { Shelf::Project };
+            begin::eject(&here, &name, shelf, json)
         }
         What::Schema => begin::schema(),
     }
@@ -186,10 +212,15 @@ fn describe(entry: &WorkflowEntry) -> Vec<String> {
     if !entry.required.is_empty() {
         lines.push(format!("needs       {}", plain_line(&entry.required.join(", "))));
     }
-    let Some(path) = &entry.path else { return lines };
-    lines.push(format!("file        {}", plain_line(&path.display().to_string())));
+    let text = match &entry.path {
+        Some(path) => {
+            lines.push(format!("file        {}", plain_line(&path.display().to_string())));
+            text_of(path)
+        }
+        None => entry.text().unwrap_or_default().to_owned(),
+    };
     lines.push(String::new());
-    lines.extend(plain(&text_of(path)).lines().map(str::to_owned));
+    lines.extend(plain(&text).lines().map(str::to_owned));
     lines
 }
 

@@ -8,6 +8,8 @@ mod crash;
 #[cfg(test)]
 mod fresh;
 #[cfg(test)]
+mod graph;
+#[cfg(test)]
 mod hooks;
 #[cfg(test)]
 mod in_session;

@@ -210,11 +210,11 @@ impl Ended {
         first["run"].as_str().unwrap().to_owned()
     }
 
-    /// Exit code, status, reason and iterations: how the run ended.
+    /// Exit code, status, reason and iterations: how the run ended. One that it started ends before.
     #[track_caller]
     pub(crate) fn assert_ended(&self, code: i32, status: &str, reason: &str, iterations: u32) {
         let finished = self.of("run.finished");
-        let finished = finished.first().copied().cloned().unwrap_or_default();
+        let finished = finished.last().copied().cloned().unwrap_or_default();
         let seen = json!([self.code, finished["status"], finished["reason"], finished["iterations"]]);
         assert_eq!(seen, json!([code, status, reason, iterations]), "{}", self.story());
     }

@@ -14,6 +14,8 @@ const VERBS: &[&str] = &[
     "answer",
     "approve",
     "cancel",
+    "replay",
+    "fork",
     "workflow",
     "tasks",
     "entities",

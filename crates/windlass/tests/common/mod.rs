@@ -148,6 +148,13 @@ impl Place {
         eventually(LIMIT, || fs::read_to_string(&path).ok().filter(|text| !text.is_empty()))
     }
 
+    /// Waits until a file of the repository is there.
+    #[track_caller]
+    pub fn file_exists(&self, name: &str) {
+        let path = self.repo().join(name);
+        until(LIMIT, || path.exists());
+    }
+
     /// The hosts of this place. They have no environment to be known by, but a folder.
     pub fn hosts(&self) -> Vec<procs::Proc> {
         let folder = format!(" host {}/", self.sealed.root().display());
@@ -282,7 +289,9 @@ impl Ran {
     /// The `data` of the one line that says how the run ended.
     #[track_caller]
     pub fn finished(&self) -> &Value {
-        let ends = self.all("run.finished");
+        let run = self.run();
+        let is_end = |line: &&Value| line["type"] == "run.finished" && line["run"] == run;
+        let ends: Vec<&Value> = self.lines.iter().filter(is_end).map(|line| &line["data"]).collect();
         assert_eq!(ends.len(), 1, "{self}");
         ends[0]
     }

@@ -11,7 +11,6 @@ use crate::graph::workflow::{
 };
 use crate::hook::permission::Isolation;
 use crate::id::NodeId;
-use crate::looping::{MarkerMatch, Mode};
 
 /// A node of some kind, with what is common to all of them.
 #[derive(Debug, Clone)]
@@ -102,13 +101,15 @@ pub fn check_all() -> Node<Plain> {
     node(Act::Check { names: Vec::new() })
 }
 
-/// Once for each task of the file in the usual place, a hundred rounds at most.
+/// Once for each task of the file in the usual place, three tries each, a hundred rounds at most.
 pub fn task_loop() -> Node<TaskLoop> {
     node(Act::TaskLoop {
         path: None,
         until: None,
         select: None,
         max: 100,
+        jobs: 1,
+        attempts: 3,
         before_each: Vec::new(),
         body: Vec::new(),
     })
@@ -159,18 +160,9 @@ pub fn clear_context() -> Node<Plain> {
     node(Act::ClearContext)
 }
 
-/// So many turns in fresh sessions, with a tracker.
+/// So many turns with a tracker; `Turns::default()` are as many as the settings say.
 pub fn turns(max: u32) -> Turns {
-    Turns {
-        max,
-        mode: Mode::default(),
-        marker: None,
-        marker_match: MarkerMatch::default(),
-        promise: None,
-        continue_message: None,
-        tracker: None,
-        stuck_after: None,
-    }
+    Turns { max: Some(max), ..Turns::default() }
 }
 
 fn in_ms(time: Duration) -> u64 {

@@ -106,6 +106,26 @@ impl Node<TaskLoop> {
         })
     }
 
+    /// How many tasks at once, each in a worktree of its own where there are several.
+    #[must_use]
+    pub fn jobs(self, tasks: u32) -> Self {
+        self.with_act(|act| {
+            if let Act::TaskLoop { jobs, .. } = act {
+                *jobs = tasks;
+            }
+        })
+    }
+
+    /// How often a task is tried before it counts as failed.
+    #[must_use]
+    pub fn attempts(self, tries: u32) -> Self {
+        self.with_act(|act| {
+            if let Act::TaskLoop { attempts, .. } = act {
+                *attempts = tries;
+            }
+        })
+    }
+
     /// Done before each task.
     #[must_use]
     pub fn before_each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {

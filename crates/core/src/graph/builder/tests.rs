@@ -9,7 +9,7 @@ use crate::graph::workflow::{
     Act, Branch, Expression, Join, OnFailure, Retry, Session, Source, Template, Turns, Until,
 };
 use crate::id::NodeId;
-use crate::looping::{MarkerMatch, Mode};
+use crate::looping::MarkerMatch;
 
 fn step(id: &str, act: Act) -> Step {
     Step {
@@ -83,11 +83,12 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
         Act::Session(Session {
             source: Source::Prompt { prompt: text("Build") },
             turns: Some(Turns {
-                max: 15,
-                mode: Mode::Fresh,
+                max: Some(15),
+                mode: None,
                 marker: None,
                 marker_match: MarkerMatch::Line,
                 promise: None,
+                blocked: None,
                 continue_message: None,
                 tracker: None,
                 stuck_after: None,
@@ -192,7 +193,8 @@ fn tasks_are_made_and_done_one_by_one() {
             "command-create-gh-pr"
         ]
     );
-    let Act::TaskLoop { path, until: None, select: None, max: 100, before_each, body } = &built.body[3].act
+    let Act::TaskLoop { path, until: None, select: None, max: 100, jobs: 1, attempts: 3, before_each, body } =
+        &built.body[3].act
     else {
         panic!("{:?}", built.body[3])
     };
@@ -211,6 +213,8 @@ fn loops_over_tasks_and_criteria_have_their_settings() {
                 .until("iteration >= 3")
                 .select("task.priority < 3")
                 .max(7)
+                .jobs(4)
+                .attempts(2)
                 .each(|b| b.then(prompt("{{ task.name }}"))),
         )
         .then(criteria_loop("COMPLETE").max(20).each(|b| b.then(prompt("{{ input }}"))))
@@ -223,6 +227,8 @@ fn loops_over_tasks_and_criteria_have_their_settings() {
             until: Some(Expression("iteration >= 3".into())),
             select: Some(Expression("task.priority < 3".into())),
             max: 7,
+            jobs: 4,
+            attempts: 2,
             before_each: Vec::new(),
             body: vec![prompted("prompt", "{{ task.name }}")],
         },

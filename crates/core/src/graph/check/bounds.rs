@@ -74,9 +74,18 @@ fn act(node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
             let text = "only the signal ends this loop, and an agent may never give it";
             found.node(node, Finding::error(None, "criteria_loop.max", text).hint("max: 20"));
         }
-        Act::TaskLoop { max: 0, .. } if !is_budgeted => {
-            let text = "only the tasks end this loop";
-            found.node(node, Finding::warning(None, "task_loop.max", text).hint("max: 100"));
+        Act::TaskLoop { max, jobs, attempts, .. } => {
+            if *max == 0 && !is_budgeted {
+                let text = "only the tasks end this loop";
+                found.node(node, Finding::warning(None, "task_loop.max", text).hint("max: 100"));
+            }
+            if *jobs == 0 {
+                found.node(node, Finding::error(None, "task_loop.jobs", "no task is done").hint("jobs: 1"));
+            }
+            if *attempts == 0 {
+                let finding = Finding::error(None, "task_loop.attempts", "no task is tried");
+                found.node(node, finding.hint("attempts: 3"));
+            }
         }
         Act::Session(session) => turns(node, session, found),
         Act::Ask { choices, default, .. } => ask(node, choices, default.as_deref(), known, found),
@@ -93,13 +102,10 @@ fn act(node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
 }
 
 fn turns(node: &Node<'_>, session: &Session, found: &mut Found) {
-    if session.schema.as_ref().is_some_and(|schema| !schema.is_object() && !schema.is_boolean()) {
-        found.error(node, "schema", "a schema is a mapping");
-    }
     let Some(turns) = &session.turns else { return };
     let says_when = turns.marker.is_some() || turns.promise.is_some();
     let gives_up = turns.stuck_after.is_some_and(|turns| turns > 0);
-    if turns.max == 0 && !says_when && !node.around.is_budgeted {
+    if turns.max == Some(0) && !says_when && !node.around.is_budgeted {
         let finding = match gives_up {
             false => Finding::error(None, "turns.max", "nothing ends these turns"),
             true => Finding::warning(None, "turns.max", "these turns only end when the agent is stuck"),
@@ -112,6 +118,9 @@ fn turns(node: &Node<'_>, session: &Session, found: &mut Found) {
     }
     if is_blank(&turns.promise) {
         found.error(node, "turns.promise", "the promise is empty");
+    }
+    if is_blank(&turns.blocked) {
+        found.error(node, "turns.blocked", "the marker is empty");
     }
 }
 

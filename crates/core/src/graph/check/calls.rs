@@ -35,7 +35,8 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
 
 fn told(node: &Node<'_>, called: &Workflow, given: BTreeSet<&str>, found: &mut Found) {
     let names: BTreeSet<&str> = called.inputs.iter().map(|input| input.name.as_str()).collect();
-    for name in given.difference(&names) {
+    // Every workflow has an `input`; who does not say one passes its own on.
+    for name in given.difference(&names).filter(|name| **name != "input") {
         let text = format!("workflow {} has no input {}", shown(&called.name), shown(name));
         let finding = Finding::error(None, "with", text).key(Some((*name).to_owned()));
         let near = found.guess(|| did_you_mean(name, names.iter().copied()));

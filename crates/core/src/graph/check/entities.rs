@@ -96,7 +96,7 @@ fn abilities(
         let text = format!("driver {} cannot do what {what} needs", shown(driver));
         found.node(node, Finding::error(None, field, text).maybe_hint(hint));
     };
-    match session.turns.as_ref().map(|turns| turns.mode) {
+    match session.turns.as_ref().and_then(|turns| turns.mode) {
         Some(Mode::InSession) => need(Ability::StopBlock, "turns.mode", "`mode: in_session`"),
         Some(Mode::Resume) => need(Ability::Resume, "turns.mode", "`mode: resume`"),
         Some(Mode::Plugin) => need(Ability::Plugins, "turns.mode", "`mode: plugin`"),

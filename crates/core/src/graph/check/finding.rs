@@ -25,7 +25,7 @@ pub struct Finding {
     /// The key of the document it is about: `prompt`, `loop.until`.
     pub field: &'static str,
     /// The entry below that key: an input, a key of `with`, a branch, an item of a list by its
-    /// number from 0.
+    /// number from 0, the names on the way into a schema.
     pub key: Option<String>,
     /// The place inside the text of that field.
     pub at: Option<At>,

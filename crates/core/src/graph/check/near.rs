@@ -35,7 +35,7 @@ fn plain(name: &str) -> String {
 }
 
 /// A stranger's name as it is repeated in a message: short and harmless.
-pub(super) fn shown(name: &str) -> String {
+pub(in crate::graph) fn shown(name: &str) -> String {
     let short: String = name.chars().take(COMPARED).flat_map(char::escape_debug).collect();
     let more = if name.chars().nth(COMPARED).is_some() { "…" } else { "" };
     format!("`{short}{more}`")

@@ -52,8 +52,9 @@ fn what(act: &Act) -> Option<String> {
             };
             match session.turns.as_ref().map(|turns| turns.max) {
                 None => told,
-                Some(0) => format!("turns without end · {told}"),
-                Some(max) => format!("up to {max} turns · {told}"),
+                Some(None) => format!("turns · {told}"),
+                Some(Some(0)) => format!("turns without end · {told}"),
+                Some(Some(max)) => format!("up to {max} turns · {told}"),
             }
         }
         Act::Shell { command, .. } => format!("$ {}", command.0),
@@ -66,9 +67,10 @@ fn what(act: &Act) -> Option<String> {
                 if until.is_empty() { String::new() } else { format!(" until {}", until.join(" or ")) };
             format!("loop{}{until}", times(*max))
         }
-        Act::TaskLoop { path, max, .. } => {
+        Act::TaskLoop { path, max, jobs, .. } => {
             let path = path.as_ref().map(|path| format!(" of {}", path.0)).unwrap_or_default();
-            format!("each task{path}{}", times(*max))
+            let jobs = if *jobs > 1 { format!(", {jobs} at once") } else { String::new() };
+            format!("each task{path}{}{jobs}", times(*max))
         }
         Act::CriteriaLoop { signal, max, .. } => format!("loop{} until {signal}", times(*max)),
         Act::Parallel { limit, join, .. } => {

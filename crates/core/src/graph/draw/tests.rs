@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::graph::builder::{Builder, Rounds, check_all, prompt, shell, skill, task_loop};
+use crate::graph::builder::{Builder, Rounds, check_all, prompt, shell, skill, task_loop, turns};
 use crate::graph::random::any_text_workflow;
-use crate::graph::workflow::Workflow;
+use crate::graph::workflow::{Turns, Workflow};
 
 fn sample() -> Workflow {
     Builder::new("sample")
@@ -39,6 +39,27 @@ fn hostile() -> Workflow {
     step.act = act;
     workflow.body.push(step);
     workflow
+}
+
+#[test]
+fn a_node_says_how_often_and_how_many_at_once() {
+    let workflow = Builder::new("w")
+        .start(prompt("a").turns(Turns::default()))
+        .then(prompt("b").turns(turns(7)))
+        .then(prompt("c").turns(turns(0)))
+        .then(task_loop().jobs(4).each(|b| b.then(prompt("d"))))
+        .end()
+        .unwrap();
+    let second = |step: &crate::graph::workflow::Step| label::lines(step, &States::new()).remove(1);
+    assert_eq!(
+        workflow.body.iter().map(second).collect::<Vec<_>>(),
+        [
+            "turns · prompt: a",
+            "up to 7 turns · prompt: b",
+            "turns without end · prompt: c",
+            "each task ≤ 100×, 4 at once",
+        ]
+    );
 }
 
 #[test]

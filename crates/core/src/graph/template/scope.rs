@@ -11,17 +11,19 @@ use std::sync::Arc;
 
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, Serde};
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::graph::ids::folded;
 use crate::id::NodeId;
 
 /// What a node gave.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Output {
     /// The last words of its session, or what it printed.
     pub text: String,
     /// What it answered, where it has a schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Json>,
     /// Whether it failed; only seen where the run goes on all the same.
     pub failed: bool,

@@ -272,7 +272,45 @@ const FILTERS_AND_SIGNS: &[&str] = &[
     "=",
 ];
 
+/// Text full of what means something in a template.
+fn any_literal() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        8 => prop::sample::select(vec![
+            "{", "}", "%", "#", "-", "+", "\"", "'", "\\", " ", "\t", "\n", "\r\n", "{{", "}}", "{%", "%}", "{#",
+            "#}", "{%-", "-%}", "{{-", "-}}", "{% raw %}", "{% endraw %}", "{{ input }}", "{% if x %}", "é",
+        ])
+        .prop_map(str::to_owned),
+        1 => any::<String>(),
+    ];
+    prop::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat())
+}
+
+#[test]
+fn only_what_would_be_a_tag_is_written_otherwise() {
+    let cases = [
+        ("fn main() {}\n", "fn main() {}\n"),
+        ("{input}", "{input}"),
+        ("a {{ b }}", "a {{ \"{{\" }} b }}"),
+        ("{{{%", "{{ \"{{{\" }}%"),
+        ("  {% if %}\n", "  {{ \"{\" }}% if %}\n"),
+        ("{# no", "{{ \"{\" }}# no"),
+        ("ends {", "ends {{ \"{\" }}"),
+    ];
+    for (text, source) in cases {
+        assert_eq!(literal(text), source);
+        assert_eq!(rendered(source), Ok(text.to_owned()));
+    }
+}
+
 proptest! {
+    #[test]
+    fn a_literal_says_what_it_was_made_of(text in any_literal(), other in any_literal()) {
+        prop_assert_eq!(rendered(&literal(&text)), Ok(text.clone()));
+        let around = format!("{}{{{{ input }}}}{}", literal(&text), literal(&other));
+        prop_assert_eq!(rendered(&around), Ok(format!("{text}fix {{{{ it }}}}{other}")));
+        prop_assert_eq!(names_used(&Template(literal(&text))).map(|names| names.uses), Ok(Vec::new()));
+    }
+
     #[test]
     fn no_text_makes_a_template_panic(text in any_template()) {
         let _ = rendered(&text);
@@ -294,4 +332,14 @@ proptest! {
             prop_assert!(names_used(&Template(text)).is_ok());
         }
     }
+}
+
+#[test]
+fn what_the_template_engine_stumbles_over_is_an_error() {
+    let scope = Scope::new("", &Default::default());
+    // An overflow where arithmetic is checked, nothing at all where it is not.
+    let backwards = evaluate(&Expression("[1, 2, 3][-5:99:-1]".into()), &scope);
+    assert!(
+        matches!(&backwards, Err(TemplateError::Failed { .. })) || backwards == Ok(serde_json::json!([]))
+    );
 }

@@ -16,10 +16,12 @@ use crate::settings::words::MODES;
 use crate::words::{Words, quoted};
 use crate::yaml::to_json;
 
-/// Turns of a session that has several, where nothing is said.
-const TURNS_MAX: u32 = 15;
 /// Rounds of a task loop, where nothing is said.
 const TASKS_MAX: u32 = 100;
+/// Tasks at once, where nothing is said.
+pub(super) const JOBS: u32 = 1;
+/// Tries for a task, where nothing is said.
+pub(super) const ATTEMPTS: u32 = 3;
 /// Rejections after which a person is asked, where nothing is said.
 const CYCLES_MAX: u32 = 3;
 
@@ -98,7 +100,10 @@ fn session(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
     let (path, node) = (said.act, said.node);
     let turns = form.take(map, "turns", turns);
     let schema = form.take(map, "schema", |form, path, node| {
-        form.any_map(path, node)?;
+        let map = form.any_map(path, node)?;
+        for member in map.members {
+            mark_inside(form, &join(path, &member.key), &member.node);
+        }
         Some(to_json(node.clone()))
     });
     // Whether there is a value decides what other nodes may ask for.
@@ -120,6 +125,28 @@ fn session(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
     Some(Act::Session(Session { source, turns, schema }))
 }
 
+/// Remembers where each part of a schema stands. With `/` between the names none of them is
+/// taken for a field of the node.
+fn mark_inside(form: &mut Form<'_>, path: &str, node: &Node) {
+    match &node.value {
+        Value::Object(members) => {
+            for member in members {
+                let path = format!("{path}/{}", member.key);
+                form.mark(&path, member.key_at, member.node.at);
+                mark_inside(form, &path, &member.node);
+            }
+        }
+        Value::List(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let path = format!("{path}/{index}");
+                form.mark(&path, item.at, item.at);
+                mark_inside(form, &path, item);
+            }
+        }
+        _ => {}
+    }
+}
+
 fn turns(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Turns> {
     let map = match &node.value {
         Value::Number(_) => Map::empty(node.at, path),
@@ -130,13 +157,14 @@ fn turns(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Turns> {
         _ => form.take(&map, "max", Form::count),
     };
     Some(Turns {
-        max: max.unwrap_or(TURNS_MAX),
-        mode: form.take(&map, "mode", |form, path, node| form.word(path, node, &MODES)).unwrap_or_default(),
+        max,
+        mode: form.take(&map, "mode", |form, path, node| form.word(path, node, &MODES)),
         marker: form.take(&map, "marker", Form::one_line),
         marker_match: form
             .take(&map, "match", |form, path, node| form.word(path, node, &MATCHES))
             .unwrap_or_default(),
         promise: form.take(&map, "promise", Form::text),
+        blocked: form.take(&map, "blocked", Form::one_line),
         continue_message: form.take(&map, "continue", Form::text),
         tracker: form.take(&map, "tracker", Form::text),
         stuck_after: form.take(&map, "stuck_after", Form::count),
@@ -192,6 +220,8 @@ fn task_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Opt
         until: form.take(&said, "until", Form::expression),
         select: form.take(&said, "select", Form::expression),
         max: form.take(&said, "max", Form::count).unwrap_or(TASKS_MAX),
+        jobs: form.take(&said, "jobs", Form::some).unwrap_or(JOBS),
+        attempts: form.take(&said, "attempts", Form::some).unwrap_or(ATTEMPTS),
         before_each,
         body: body?,
     })

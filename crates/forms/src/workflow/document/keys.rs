@@ -20,11 +20,11 @@ pub(super) const BUDGET: Keys = &["turns", "tokens", "cost", "time"];
 pub(super) const RETRY: Keys = &["times", "delay"];
 /// Turns of one agent.
 pub(super) const TURNS: Keys =
-    &["max", "mode", "marker", "match", "promise", "continue", "tracker", "stuck_after"];
+    &["max", "mode", "marker", "match", "promise", "blocked", "continue", "tracker", "stuck_after"];
 /// What `loop` says.
 pub(super) const LOOP: Keys = &["until", "max"];
 /// What `task_loop` says.
-pub(super) const TASK_LOOP: Keys = &["path", "until", "select", "max"];
+pub(super) const TASK_LOOP: Keys = &["path", "until", "select", "max", "jobs", "attempts"];
 /// What `criteria_loop` says.
 pub(super) const CRITERIA_LOOP: Keys = &["signal", "max"];
 /// What `parallel` says.
@@ -97,6 +97,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("continue_message", "continue"),
     ("tracker_template", "tracker"),
     ("marker_match", "match"),
+    ("blocked_marker", "blocked"),
+    ("max_attempts", "attempts"),
+    ("max_parallel", "jobs"),
 ];
 
 /// What belongs to what a node does.

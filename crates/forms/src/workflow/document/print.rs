@@ -3,9 +3,9 @@
 use windlass_core::graph::workflow::{
     Act, Budget, Input, Join, OnFailure, Retry, Session, Settings, Source, Step, Turns, Until, Workflow,
 };
-use windlass_core::looping::{MarkerMatch, Mode};
+use windlass_core::looping::MarkerMatch;
 
-use super::act::{JOINS, MATCHES};
+use super::act::{ATTEMPTS, JOBS, JOINS, MATCHES};
 use super::step::ON_FAILURE;
 use super::top::INPUT_KINDS;
 use super::yaml::{Out, write};
@@ -120,12 +120,14 @@ fn act_of(said: Keys, act: &Act) -> Keys {
             let until = Out::texts(until.iter().map(|until| &until.0)).filled();
             said.add("loop", keys().add("until", until).plain("max", Some(max)).map()).nodes("do", body)
         }
-        Act::TaskLoop { path, until, select, max, before_each, body } => {
+        Act::TaskLoop { path, until, select, max, jobs, attempts, before_each, body } => {
             let how = keys()
                 .text("path", path.as_ref().map(|path| &path.0))
                 .text("until", until.as_ref().map(|until| &until.0))
                 .text("select", select.as_ref().map(|select| &select.0))
-                .plain("max", Some(max));
+                .plain("max", Some(max))
+                .plain("jobs", (*jobs != JOBS).then_some(jobs))
+                .plain("attempts", (*attempts != ATTEMPTS).then_some(attempts));
             said.add("task_loop", how.map()).nodes("before_each", before_each).nodes("do", body)
         }
         Act::CriteriaLoop { signal, max, body } => {
@@ -181,14 +183,14 @@ fn session_of(said: Keys, session: &Session) -> Keys {
 }
 
 fn turns_of(turns: &Turns) -> Out {
-    let mode = (turns.mode != Mode::default()).then(|| Out::text(turns.mode.word()));
     let is_usual = turns.marker_match == MarkerMatch::default();
     keys()
-        .plain("max", Some(turns.max))
-        .add("mode", mode)
+        .plain("max", turns.max)
+        .add("mode", turns.mode.map(|mode| Out::text(mode.word())))
         .text("marker", turns.marker.as_ref())
         .add("match", (!is_usual).then(|| Out::text(MATCHES.word(turns.marker_match))))
         .text("promise", turns.promise.as_ref())
+        .text("blocked", turns.blocked.as_ref())
         .text("continue", turns.continue_message.as_ref())
         .text("tracker", turns.tracker.as_ref())
         .plain("stuck_after", turns.stuck_after)

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use windlass_core::graph::template::At;
 use windlass_core::graph::workflow::{
-    Act, Expression, Input, InputKind, Retry, Session, Settings, Source, Step, Template, Workflow,
+    Act, Expression, Input, InputKind, Retry, Session, Settings, Source, Step, Template, Turns, Workflow,
 };
+use windlass_core::looping::Mode;
 
 use super::*;
 
@@ -110,6 +111,37 @@ nodes:
     let document = good(text);
     let expected = ["prompt", "if", "prompt-2", "skill-commit", "prompt-3", "prompt-4", "skill-commit-2"];
     assert_eq!(ids(&document.workflow.body), expected);
+}
+
+#[test]
+fn what_turns_and_task_loops_leave_out_is_left_to_others() {
+    let text = "
+name: w
+nodes:
+  - { prompt: a, turns: {} }
+  - { prompt: b, turns: 0 }
+  - { prompt: c, turns: { mode: resume, blocked: STUCK } }
+  - { task_loop: true, do: [ { prompt: d } ] }
+  - { task_loop: { jobs: 4, attempts: 1 }, do: [ { prompt: e } ] }
+";
+    let body = good(text).workflow.body;
+    let turns: Vec<_> = body
+        .iter()
+        .filter_map(|step| match &step.act {
+            Act::Session(session) => session.turns.clone(),
+            _ => None,
+        })
+        .collect();
+    let third = Turns { mode: Some(Mode::Resume), blocked: Some("STUCK".to_owned()), ..Turns::default() };
+    assert_eq!(turns, [Turns::default(), Turns { max: Some(0), ..Turns::default() }, third]);
+    let tasks: Vec<_> = body
+        .iter()
+        .filter_map(|step| match &step.act {
+            Act::TaskLoop { max, jobs, attempts, .. } => Some((*max, *jobs, *attempts)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(tasks, [(100, 1, 3), (100, 4, 1)]);
 }
 
 #[test]

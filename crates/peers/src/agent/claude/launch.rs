@@ -12,16 +12,18 @@ use windlass_core::hook::permission::Isolation;
 use windlass_core::hook::wire::env::{RUN, SESSION, SOCKET};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::launch::{LAUNCH_VERSION, Launch};
-use windlass_core::spec::Spec;
+use windlass_core::spec::{Orders, Spec};
 use windlass_core::time::Moment;
 
 use super::super::Driver;
+use super::schema;
 
 /// Our MCP server's name; a plugin or project server of that name would collide.
 pub const MCP_SERVER: &str = "windlass";
 /// The tool that is asked for permissions. Without one the CLI offers no questions headless.
 pub const PROMPT_TOOL: &str = "mcp__windlass__approve";
 /// The turn, for the agent's tools.
+const NODE: &str = "WINDLASS_NODE";
 const ITERATION: &str = "WINDLASS_ITERATION";
 const ATTEMPT: &str = "WINDLASS_ATTEMPT";
 
@@ -35,6 +37,12 @@ const STOP_MARGIN_SECONDS: u64 = 300;
 pub struct Turn<'a> {
     /// The run's orders.
     pub spec: &'a Spec,
+    /// The node's.
+    pub orders: &'a Orders,
+    /// Where it works.
+    pub workspace: &'a str,
+    /// Who the agent is to be.
+    pub system: Option<&'a str>,
     /// This turn's.
     pub plan: &'a SessionPlan,
     /// The run.
@@ -84,7 +92,7 @@ pub fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Pre
         v: LAUNCH_VERSION,
         argv: arguments(turn, [&settings, &mcp, &system]),
         env: environment(outside.env, &ours, turn.plan.holds_stop),
-        cwd: turn.spec.workspace.clone(),
+        cwd: turn.workspace.to_owned(),
         // Standard input is byte-exact with the CLI, whatever the prompt begins with.
         stdin: Some(text(&prompt)),
         deadline_ms: turn.plan.deadline.map(|deadline| deadline.since(turn.now).max(1)),
@@ -94,9 +102,9 @@ pub fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Pre
         output_max: None,
         cookie,
     };
-    let role = turn.spec.node.system.iter().map(|role| (system.clone(), role.clone().into_bytes()));
+    let role = turn.system.iter().map(|role| (system.clone(), role.as_bytes().to_vec()));
     let files = [
-        (settings, settings_json(turn.spec, paths, &ours, outside.user_settings).to_string().into_bytes()),
+        (settings, settings_json(turn, paths, &ours, outside.user_settings).to_string().into_bytes()),
         (mcp, mcp_json(paths, &ours).to_string().into_bytes()),
         (prompt, turn.plan.prompt.clone().into_bytes()),
     ];
@@ -113,9 +121,9 @@ fn text(path: &Path) -> String {
 }
 
 fn arguments(turn: &Turn<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec<String> {
-    let (spec, plan) = (turn.spec, turn.plan);
-    let mut argv = vec![spec.driver.program.clone()];
-    if Driver::named(&spec.driver.name) == Some(Driver::Sim) {
+    let (spec, orders, plan) = (turn.spec, turn.orders, turn.plan);
+    let mut argv = vec![orders.driver.program.clone()];
+    if Driver::named(&orders.driver.name) == Some(Driver::Sim) {
         argv.push("sim".into());
     }
     let session = if plan.resume { "--resume" } else { "--session-id" };
@@ -125,14 +133,14 @@ fn arguments(turn: &Turn<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec<String
     argv.push(plan.session.to_string());
     argv.extend(["--settings".to_owned(), text(settings), "--mcp-config".to_owned(), text(mcp)]);
     argv.extend(["--permission-prompt-tool".to_owned(), PROMPT_TOOL.to_owned()]);
-    argv.extend(sources(spec.isolation).iter().map(|word| (*word).to_owned()));
+    argv.extend(sources(orders.isolation).iter().map(|word| (*word).to_owned()));
     argv.extend(spec.plugins.iter().flat_map(|plugin| ["--plugin-dir".to_owned(), plugin.dir.clone()]));
     // In a file: an argument may not be longer than 128 KB, and everybody may read it.
-    argv.extend(
-        spec.node.system.iter().flat_map(|_| ["--append-system-prompt-file".to_owned(), text(system)]),
-    );
-    argv.extend(spec.driver.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
-    argv.extend(spec.driver.args.iter().cloned());
+    argv.extend(turn.system.iter().flat_map(|_| ["--append-system-prompt-file".to_owned(), text(system)]));
+    let schema = plan.schema.as_ref().and_then(schema::argument);
+    argv.extend(schema.into_iter().flat_map(|schema| ["--json-schema".to_owned(), schema]));
+    argv.extend(orders.driver.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
+    argv.extend(orders.driver.args.iter().cloned());
     argv
 }
 
@@ -163,6 +171,7 @@ fn own_env(turn: &Turn<'_>, paths: &Paths<'_>, cookie: &str) -> Vec<(String, Str
         (RUN, turn.run.to_string()),
         (SESSION, cookie.to_owned()),
         (SOCKET, text(paths.socket)),
+        (NODE, turn.effect.node.to_string()),
         (ITERATION, turn.effect.iteration.to_string()),
         (ATTEMPT, turn.effect.attempt.to_string()),
     ];
@@ -227,12 +236,13 @@ fn is_passed_on(name: &str) -> bool {
 }
 
 fn settings_json(
-    spec: &Spec,
+    turn: &Turn<'_>,
     paths: &Paths<'_>,
     ours: &[(String, String)],
     user_settings: Option<&str>,
 ) -> Value {
-    let mut settings = match spec.isolation {
+    let spec = turn.spec;
+    let mut settings = match turn.orders.isolation {
         Isolation::Permissive => Map::new(),
         Isolation::Strict | Isolation::Minimal => login(user_settings),
     };

@@ -3,6 +3,7 @@
 pub mod hook;
 pub mod launch;
 pub mod parse;
+mod schema;
 
 use super::Capabilities;
 

@@ -4,33 +4,74 @@ use serde_json::Value;
 use windlass_core::id::RunId;
 use windlass_core::run::Ask;
 
+use super::nodes::named;
 use crate::cli::plain::{plain_line, plain_short};
 
 /// The longest input of a tool that is shown.
 const INPUT: usize = 300;
 
+/// Whether the agent of a run is its only one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// It is.
+    Only,
+    /// It must be told which.
+    OneOfSeveral,
+}
+
 /// The question or the tool, and the command that answers.
-pub(crate) fn describe(run: &RunId, ask: &Ask) -> Vec<String> {
+pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Whose) -> Vec<String> {
     match &ask.tool {
         Some(tool) => vec![
-            wants(tool, &ask.input.to_string()),
+            wants(&asker(ask, whose), tool, &ask.input.to_string()),
             format!("allow it:  windlass approve {run}"),
             format!("refuse it: windlass approve {run} --deny \"why\""),
         ],
-        None => question(run, &ask.input),
+        None => question(run, ask, &asker(ask, whose)),
     }
 }
 
-/// The tool and what it would do.
-pub(super) fn wants(tool: &str, input: &str) -> String {
-    format!("the agent wants to use {}: {}", plain_line(tool), plain_short(input, INPUT))
+/// Who asks: an agent, or a node of the workflow itself.
+pub(super) fn asker(ask: &Ask, whose: Whose) -> String {
+    let node = plain_line(named(&ask.node));
+    match whose {
+        _ if is_of_workflow(ask) => format!("`{node}`"),
+        Whose::Only => "the agent".to_owned(),
+        Whose::OneOfSeveral => format!("the agent of `{node}`"),
+    }
 }
 
-fn question(run: &RunId, input: &Value) -> Vec<String> {
-    let list = input.get("questions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let mut lines: Vec<String> = list.iter().flat_map(one).collect();
+/// An `ask` node names its question after itself; the hooks of agents have names of their own.
+fn is_of_workflow(ask: &Ask) -> bool {
+    ask.tool.is_none() && ask.hook.as_str().strip_prefix("ask/") == Some(ask.node.as_str())
+}
+
+/// The only answers that an `ask` node takes; none where any text is one.
+pub(crate) fn choices(ask: &Ask) -> Vec<String> {
+    if !is_of_workflow(ask) {
+        return Vec::new();
+    }
+    let question = ask.input.get("questions").and_then(|list| list.get(0));
+    let options = question.and_then(|question| question.get("options")).and_then(Value::as_array);
+    let label = |option: &Value| option.get("label").and_then(Value::as_str).map(str::to_owned);
+    options.into_iter().flatten().filter_map(label).collect()
+}
+
+/// The choice that a text means: case and blanks around it do not matter.
+pub(crate) fn choice<'a>(choices: &'a [String], text: &str) -> Option<&'a String> {
+    choices.iter().find(|choice| choice.trim().eq_ignore_ascii_case(text.trim()))
+}
+
+/// The tool and what it would do.
+pub(super) fn wants(who: &str, tool: &str, input: &str) -> String {
+    format!("{who} wants to use {}: {}", plain_line(tool), plain_short(input, INPUT))
+}
+
+fn question(run: &RunId, ask: &Ask, who: &str) -> Vec<String> {
+    let list = ask.input.get("questions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let mut lines: Vec<String> = list.iter().flat_map(|question| one(question, who)).collect();
     if lines.is_empty() {
-        lines.push(format!("the agent asks: {}", plain_short(&input.to_string(), INPUT)));
+        lines.push(format!("{who} asks: {}", plain_short(&ask.input.to_string(), INPUT)));
     }
     lines.push(match list {
         [_, _, ..] => format!("answer each: windlass answer {run} \"TEXT\" --question \"QUESTION\""),
@@ -40,8 +81,8 @@ fn question(run: &RunId, input: &Value) -> Vec<String> {
 }
 
 /// A question, and below it what may be chosen.
-fn one(question: &Value) -> Vec<String> {
-    let mut lines = vec![format!("the agent asks: {}", text_of(question, "question"))];
+fn one(question: &Value, who: &str) -> Vec<String> {
+    let mut lines = vec![format!("{who} asks: {}", text_of(question, "question"))];
     lines.extend(options(question).iter().map(|option| format!("  - {option}")));
     lines
 }
@@ -64,13 +105,36 @@ pub(super) fn text_of(value: &Value, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use windlass_core::id::HookId;
+    use windlass_core::id::{HookId, NodeId};
 
     use super::*;
 
     fn ask(tool: Option<&str>, input: Value) -> Vec<String> {
-        let ask = Ask { hook: HookId::new("h1"), tool: tool.map(str::to_owned), input, answers: Vec::new() };
-        describe(&RunId::new("k3f9"), &ask)
+        describe(&RunId::new("k3f9"), &asked("h1", tool, input), Whose::Only)
+    }
+
+    fn asked(hook: &str, tool: Option<&str>, input: Value) -> Ask {
+        let (node, hook) = (NodeId::new("ship@2"), HookId::new(hook));
+        Ask { node, hook, tool: tool.map(str::to_owned), input, answers: Vec::new() }
+    }
+
+    #[test]
+    fn a_node_of_the_workflow_asks_in_its_own_name_and_takes_only_its_choices() {
+        let input =
+            json!({"questions": [{"question": "Ship it?", "options": [{"label": "Yes"}, {"label": "no"}]}]});
+        let ask = asked("ask/ship@2", None, input.clone());
+        let lines = describe(&RunId::new("k3f9"), &ask, Whose::OneOfSeveral);
+        assert_eq!(
+            lines,
+            ["`ship` asks: Ship it?", "  - Yes", "  - no", "answer it: windlass answer k3f9 \"TEXT\""]
+        );
+        let choices = choices(&ask);
+        assert_eq!(choices, ["Yes", "no"]);
+        assert_eq!(choice(&choices, " yes ").map(String::as_str), Some("Yes"));
+        assert_eq!(choice(&choices, "maybe"), None);
+        let of_agent = asked("h1", None, input);
+        assert!(super::choices(&of_agent).is_empty(), "an agent takes any words");
+        assert_eq!(asker(&of_agent, Whose::OneOfSeveral), "the agent of `ship`");
     }
 
     #[test]

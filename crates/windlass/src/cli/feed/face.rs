@@ -3,6 +3,7 @@
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::Record;
 use windlass_core::id::{EffectId, RunId};
+use windlass_core::run::State;
 use windlass_core::time::Moment;
 
 use super::human::Human;
@@ -40,21 +41,35 @@ impl Face {
         Face::Json(Lines::new(run.clone(), style))
     }
 
-    /// Shows a record of the log.
-    pub(crate) fn record(&mut self, out: &mut Out, record: &Record) {
+    /// What is under way when a run is looked at from its middle on.
+    pub(crate) fn see(&mut self, state: &State) {
+        if let Face::Human(human) = self {
+            human.see(state);
+        }
+    }
+
+    /// Shows a record of the log, or of that of a run that was started from it, by the way to it.
+    pub(crate) fn record(&mut self, out: &mut Out, from: &[RunId], record: &Record) {
         let lines = match self {
-            Face::Human(human) => human.record(record),
-            Face::Json(json) => json.record(record),
+            Face::Human(human) => human.record(from, record),
+            Face::Json(json) => json.record(from, record),
             Face::Quiet => return,
         };
         self.write(out, &lines);
     }
 
     /// Shows what the agent said or did.
-    pub(crate) fn agent(&mut self, out: &mut Out, effect: &EffectId, event: &AgentEvent, at: Moment) {
+    pub(crate) fn agent(
+        &mut self,
+        out: &mut Out,
+        from: &[RunId],
+        effect: &EffectId,
+        event: &AgentEvent,
+        at: Moment,
+    ) {
         let lines = match self {
-            Face::Human(human) => human.agent(event),
-            Face::Json(json) => json.agent(effect, event, at).into_iter().collect(),
+            Face::Human(human) => human.agent(from, effect, event),
+            Face::Json(json) => json.agent(from, effect, event, at).into_iter().collect(),
             Face::Quiet => return,
         };
         self.write(out, &lines);

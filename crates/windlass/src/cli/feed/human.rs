@@ -1,25 +1,33 @@
-//! The feed for people: a header, iterations, what the agent does, checks, waits.
+//! The feed for people: a header, nodes, iterations, what the agent does, checks, waits.
 //!
 //! Readable without colour. A line at the bottom says how far the run is, on a terminal only.
 
+mod turns;
+mod waits;
+
+use std::collections::BTreeMap;
+
 use windlass_core::agent::AgentEvent;
+use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record, SessionEnd};
 use windlass_core::hook::Answer;
-use windlass_core::id::RunId;
+use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::looping::verdict::CheckResult;
-use windlass_core::run::{News, Waiting};
+use windlass_core::run::{News, State};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
-use super::agent;
-use super::ask;
 use super::bottom::Bottom;
 use super::face::Style;
-use super::words::{self, span};
+use super::margin::Margin;
+use super::nodes::Nodes;
+use super::words::span;
 use super::wrap::{first, wrap};
+use super::{agent, header, steps};
 use crate::cli::plain::{plain, plain_line, plain_short, shorten};
 use crate::cli::screen::{Screen, Tone};
+use turns::Turns;
 
 /// How many lines of a failed check are shown.
 const CHECK_LINES: usize = 10;
@@ -27,20 +35,26 @@ const CHECK_LINES: usize = 10;
 const REFUSALS: usize = 32;
 /// How much of a reason tells it from others.
 const REASON: usize = 80;
+/// The narrowest that lines of a run in a run become.
+const NARROWEST: usize = 20;
 
 /// A person who looks at a run.
 pub(crate) struct Human {
     screen: Screen,
     style: Style,
     run: RunId,
+    /// It is shown within another run, which has said what it is.
+    is_child: bool,
+    workflow: String,
     started: Option<Moment>,
     workspace: String,
-    most: u32,
-    iteration: u32,
-    /// An iteration that began and has no line yet.
-    heading: Option<u32>,
+    nodes: Nodes,
+    turns: BTreeMap<NodeId, Turns>,
     phase: &'static str,
     usage: Usage,
+    /// What the runs that were started from here have spent, by the effect that started each.
+    below: BTreeMap<EffectId, Usage>,
+    children: BTreeMap<RunId, Human>,
     /// Why tools were denied whose results have not been seen yet.
     denied: Vec<String>,
     /// Questions are asked where they are answered, and not told here.
@@ -55,54 +69,134 @@ impl Human {
             screen,
             style,
             run,
+            is_child: false,
+            workflow: String::new(),
             started: None,
             workspace: String::new(),
-            most: 0,
-            iteration: 0,
-            heading: None,
+            nodes: Nodes::unknown(),
+            turns: BTreeMap::new(),
             phase: "preparing",
             usage: Usage::default(),
+            below: BTreeMap::new(),
+            children: BTreeMap::new(),
             denied: Vec::new(),
             answers_here: false,
             bottom: Bottom::default(),
         }
     }
 
-    /// The lines of a record.
-    pub(crate) fn record(&mut self, record: &Record) -> Vec<String> {
+    /// What is under way when a run is looked at from its middle on.
+    pub(crate) fn see(&mut self, state: &State) {
+        self.nodes.see(state);
+        for planned in &state.book.open {
+            self.know_child(planned);
+        }
+    }
+
+    /// The lines of a record of this run, or of one that was started from it, by the way to it.
+    pub(crate) fn record(&mut self, from: &[RunId], record: &Record) -> Vec<String> {
+        let Some((child, rest)) = from.split_first() else { return self.own(record) };
+        self.in_child(child, |child| child.record(rest, record))
+    }
+
+    /// The lines of what an agent said or did.
+    pub(crate) fn agent(&mut self, from: &[RunId], effect: &EffectId, event: &AgentEvent) -> Vec<String> {
+        let Some((child, rest)) = from.split_first() else { return self.said(effect, event) };
+        self.in_child(child, |child| child.agent(rest, effect, event))
+    }
+
+    fn own(&mut self, record: &Record) -> Vec<String> {
         let mut lines = self.event(record);
         for news in &record.news {
-            lines.extend(self.news(news, record.at));
+            lines.extend(self.news(news, record));
+        }
+        for planned in &record.effects {
+            lines.extend(self.know_child(planned));
         }
         lines
+    }
+
+    /// The lines of a run that was started from here, with its name before each.
+    fn in_child(&mut self, run: &RunId, act: impl FnOnce(&mut Human) -> Vec<String>) -> Vec<String> {
+        let (mut screen, style) = (self.screen, self.style);
+        let child = self.children.entry(run.clone()).or_insert_with(|| {
+            let child = Human::new(screen, style, run.clone());
+            Human { is_child: true, workflow: run.to_string(), ..child }
+        });
+        let margin = Margin::label(&child.workflow);
+        screen.width = screen.width.saturating_sub(margin.columns()).max(NARROWEST);
+        child.screen = screen;
+        child.answers_here = self.answers_here;
+        margin.put(act(child))
+    }
+
+    /// A run that is started from here.
+    fn know_child(&mut self, planned: &Planned) -> Vec<String> {
+        let Effect::StartRun { run, spec } = &planned.effect else { return Vec::new() };
+        self.in_child(run, |child| child.begin(spec));
+        let line = format!("  run {run} begins: windlass logs {run}");
+        self.margin(&planned.id.node).put(vec![self.screen.paint(Tone::Faint, &line)])
+    }
+
+    fn begin(&mut self, spec: &Spec) -> Vec<String> {
+        self.workspace.clone_from(&spec.workspace);
+        self.workflow.clone_from(&spec.workflow);
+        self.nodes = Nodes::of(spec);
+        if self.is_child { Vec::new() } else { header::lines(self.screen, &self.run, spec, &self.nodes) }
     }
 
     fn event(&mut self, record: &Record) -> Vec<String> {
         match &record.event {
             Event::RunStarted { spec } => {
                 self.started = Some(record.at);
-                self.workspace.clone_from(&spec.workspace);
-                self.header(spec)
+                self.begin(spec)
             }
             Event::SessionEnded { end, .. } => {
                 self.ended(end);
                 Vec::new()
             }
-            Event::ChecksFinished { results, .. } => {
-                results.iter().flat_map(|result| self.check(result)).collect()
+            Event::ChecksFinished { effect, results } => {
+                let lines = results.iter().flat_map(|result| self.check(result)).collect();
+                self.margin(&effect.node).put(lines)
             }
+            Event::ShellEnded { effect, end } => {
+                let most = if self.style.whole { usize::MAX } else { CHECK_LINES };
+                let margin = self.margin(&effect.node);
+                margin.put(steps::shell(self.within(&margin), end, most))
+            }
+            Event::Landed { effect, landed, what } => {
+                let sign = self.screen.check(*landed);
+                let round = plain_line(effect.node.as_str());
+                self.at_depth(&effect.node, 1, vec![format!("{sign} {round}: {}", plain_short(what, 200))])
+            }
+            Event::RunSpent { effect, spent } => {
+                self.below.insert(effect.clone(), spent.usage);
+                Vec::new()
+            }
+            Event::RunEnded { effect, end } => {
+                self.below.insert(effect.clone(), end.spent.usage);
+                Vec::new()
+            }
+            Event::Told { name, .. } => vec![format!("  told: {}", plain_short(name, 80))],
+            Event::CancelAsked { .. } if self.is_child => Vec::new(),
             Event::CancelAsked { .. } => {
                 vec!["cancelling: the agent is ended, then everything is put away".to_owned()]
             }
             Event::OwnerChanged
+            | Event::Forked { .. }
             | Event::Prepared { .. }
             | Event::SessionStarted { .. }
             | Event::HookAsked { .. }
             | Event::Inspected { .. }
+            | Event::TaskClaimed { .. }
+            | Event::TaskSettled { .. }
+            | Event::WorktreeMade { .. }
             | Event::WaitOver { .. }
             | Event::RunTimedOut
+            | Event::PauseAsked { .. }
+            | Event::GoOnAsked { .. }
             | Event::PersonAnswered { .. }
-            | Event::CleanedUp => Vec::new(),
+            | Event::CleanedUp { .. } => Vec::new(),
         }
     }
 
@@ -112,81 +206,107 @@ impl Human {
         self.phase = "judging";
     }
 
-    /// What is run, on what, where and within which bounds.
-    fn header(&mut self, spec: &Spec) -> Vec<String> {
-        let dot = self.screen.dot();
-        let title = format!(
-            "{} on {}{dot}run {}",
-            plain_line(&spec.workflow),
-            plain_line(&spec.driver.name),
-            self.run
-        );
-        let mut facts = vec![format!("isolation {}", spec.isolation.word())];
-        if let Some(rules) = spec.node.rules() {
-            self.most = rules.max_iterations;
-            facts.insert(0, format!("{} mode", rules.mode.word()));
-            facts.insert(1, bound(rules.max_iterations));
-        }
-        if !spec.checks.is_empty() {
-            let names: Vec<String> = spec.checks.iter().map(|check| plain_line(&check.name)).collect();
-            facts.push(format!("checks: {}", names.join(", ")));
-        }
-        vec![
-            self.screen.paint(Tone::Strong, &title),
-            format!("  in {}", plain_line(&spec.workspace)),
-            format!("  {}", facts.join(dot)),
-        ]
-    }
-
-    fn news(&mut self, news: &News, at: Moment) -> Vec<String> {
+    fn news(&mut self, news: &News, record: &Record) -> Vec<String> {
         match news {
-            News::SessionStarted { iteration, attempt, resumed, .. } => {
-                self.session(*iteration, *attempt, *resumed)
+            News::SessionStarted { node, iteration, attempt, resumed, .. } => {
+                let lines = self.session(node, *iteration, *attempt, *resumed);
+                self.margin(node).put(lines)
             }
-            News::HookDecided { tool, answer, .. } => self.decision(tool.as_deref(), answer),
-            News::IterationFinished { iteration, goes_on, .. } => {
-                self.heading = goes_on.then_some(iteration + 1);
+            News::HookDecided { tool, answer, .. } => {
+                let lines = self.decision(tool.as_deref(), answer);
+                self.margin_of_hook(&record.event).put(lines)
+            }
+            News::IterationFinished { node, iteration, goes_on, .. } => {
+                self.turns.entry(node.clone()).or_default().heading = goes_on.then_some(iteration + 1);
                 Vec::new()
             }
-            News::Waiting(waiting) => self.waiting(waiting, at),
+            News::Waiting(waiting) => self.waiting(waiting, record.at),
             News::WaitOver => {
                 self.phase = "working";
                 vec![self.screen.paint(Tone::Careful, "  going on")]
             }
+            News::TakenOver if self.is_child => Vec::new(),
             News::TakenOver => vec![format!("  taken over: going on where it stood")],
-            News::Retrying { what, attempt } => {
-                let text = format!("  {}: trying again (attempt {attempt})", plain_short(what, 200));
+            News::Paused => self.paused(),
+            News::Odd { what, .. } => {
+                let text = format!("  warning: {}", plain_short(what, 400));
                 vec![self.screen.paint(Tone::Careful, &text)]
             }
+            News::GoesOn => {
+                self.phase = "working";
+                self.unless_child("going on")
+            }
+            News::Retrying { node, what, attempt } => {
+                let text = format!("  {}: trying again (attempt {attempt})", plain_short(what, 200));
+                self.margin(node).put(vec![self.screen.paint(Tone::Careful, &text)])
+            }
+            News::NodeStarted { .. }
+            | News::NodeFinished { .. }
+            | News::NodeSkipped { .. }
+            | News::Round { .. }
+            | News::Task { .. } => self.step(news, &record.event),
             // The summary is made where the changed files are known.
             News::Finished { .. } => Vec::new(),
         }
     }
 
-    fn session(&mut self, iteration: u32, attempt: u32, resumed: bool) -> Vec<String> {
-        self.phase = "working";
-        self.heading = (iteration != self.iteration).then_some(iteration);
-        let lines = self.heading();
-        if attempt == 1 || !lines.is_empty() {
-            return lines;
+    /// What becomes of the nodes of a workflow.
+    fn step(&mut self, news: &News, event: &Event) -> Vec<String> {
+        let screen = self.screen;
+        match news {
+            News::NodeStarted { node, kind, about } => {
+                self.phase = "working";
+                self.nodes.began(node);
+                let line = steps::started(screen, &self.nodes.name(node), kind, about.as_deref());
+                let blank = (self.nodes.depth(node) == 0).then(String::new);
+                self.at_depth(node, 0, blank.into_iter().chain([line]).collect())
+            }
+            News::NodeFinished { node, outcome, spent, took_ms } => {
+                self.nodes.over(node);
+                self.turns.remove(node);
+                let line = steps::finished(screen, &self.nodes.name(node), outcome, spent, *took_ms);
+                self.at_depth(node, 0, vec![line])
+            }
+            News::NodeSkipped { node, why } => {
+                self.at_depth(node, 0, vec![steps::skipped(screen, &self.nodes.name(node), why)])
+            }
+            News::Round { node, round, task } => {
+                let has_jobs = self.nodes.has_jobs(node);
+                let line = steps::round(screen, *round, task.as_deref(), event, has_jobs);
+                self.at_depth(node, 1, vec![line])
+            }
+            News::Task { node, task, status, why } => {
+                self.at_depth(node, 1, vec![steps::task(screen, task, *status, why.as_deref())])
+            }
+            _ => Vec::new(),
         }
-        let how = if resumed { "the session goes on" } else { "a new session begins" };
-        vec![self.screen.paint(Tone::Faint, &format!("  {how} (attempt {attempt})"))]
     }
 
-    /// The line that opens an iteration, once.
-    fn heading(&mut self) -> Vec<String> {
-        let Some(iteration) = self.heading.take() else { return Vec::new() };
-        self.iteration = iteration;
-        self.phase = "working";
-        vec![String::new(), self.screen.paint(Tone::Strong, &self.place())]
+    fn at_depth(&self, node: &NodeId, deeper: usize, lines: Vec<String>) -> Vec<String> {
+        Margin::Depth(self.nodes.depth(node) + deeper).put(lines)
     }
 
-    fn place(&self) -> String {
-        match self.most {
-            0 => format!("iteration {}", self.iteration),
-            most => format!("iteration {} of {most}", self.iteration),
+    /// What stands before the lines about a node.
+    fn margin(&self, node: &NodeId) -> Margin {
+        if self.nodes.has_several_sessions() {
+            return Margin::label(&self.nodes.name(node));
         }
+        Margin::Depth(self.nodes.depth(node))
+    }
+
+    fn margin_of_hook(&self, event: &Event) -> Margin {
+        match event {
+            Event::HookAsked { call } => {
+                call.from.as_ref().map_or(Margin::Depth(0), |from| self.margin(&from.node))
+            }
+            _ => Margin::Depth(0),
+        }
+    }
+
+    /// The screen that a margin leaves.
+    fn within(&self, margin: &Margin) -> Screen {
+        let width = self.screen.width.saturating_sub(margin.columns()).max(NARROWEST);
+        Screen { width, ..self.screen }
     }
 
     /// Only refusals are told: what is allowed is seen being done.
@@ -196,24 +316,6 @@ impl Human {
         self.denied.drain(..self.denied.len().saturating_sub(REFUSALS));
         let tool = plain_line(tool.unwrap_or("question"));
         vec![self.screen.paint(Tone::Bad, &format!("  denied {tool}: {}", plain_short(reason, 200)))]
-    }
-
-    fn waiting(&mut self, waiting: &Waiting, at: Moment) -> Vec<String> {
-        self.phase = "waiting";
-        let text = match waiting {
-            Waiting::RateLimit { until } => {
-                let (clock, wait) = (words::clock(*until), span(until.since(at)));
-                vec![format!("usage limit reached: waiting until {clock} (in {wait})")]
-            }
-            Waiting::Retry { until, what } => {
-                vec![format!("{}: trying again in {}", plain_short(what, 200), span(until.since(at)))]
-            }
-            Waiting::Person(ask) => {
-                self.phase = "waiting for you";
-                if self.answers_here { Vec::new() } else { ask::describe(&self.run, ask) }
-            }
-        };
-        text.iter().map(|line| self.screen.paint(Tone::Careful, &format!("  {line}"))).collect()
     }
 
     fn check(&self, result: &CheckResult) -> Vec<String> {
@@ -239,18 +341,18 @@ impl Human {
         told.map(|at| self.denied.remove(at)).is_some()
     }
 
-    /// The lines of what the agent said or did.
-    pub(crate) fn agent(&mut self, event: &AgentEvent) -> Vec<String> {
+    fn said(&mut self, effect: &EffectId, event: &AgentEvent) -> Vec<String> {
         if self.is_told(event) {
             return Vec::new();
         }
-        let lines = agent::lines(self.screen, self.style, &self.workspace, event);
+        let margin = self.margin(&effect.node);
+        let lines = agent::lines(self.within(&margin), self.style, &self.workspace, event);
         if lines.is_empty() {
             return lines;
         }
-        let mut all = self.heading();
+        let mut all = self.heading(&effect.node);
         all.extend(lines);
-        all
+        margin.put(all)
     }
 
     /// The progress line, drawn in place; nothing where lines cannot be redrawn.
@@ -260,15 +362,28 @@ impl Human {
         }
         self.screen.measure();
         let elapsed = self.started.map_or(0, |started| now.since(started));
-        let mut facts = vec![self.phase.to_owned(), span(elapsed / 1000 * 1000)];
-        if self.iteration > 0 {
-            facts.insert(0, self.place());
-        }
-        if let Some(cost) = self.usage.cost_usd {
+        let mut facts = self.far();
+        facts.extend([self.phase.to_owned(), span(elapsed / 1000 * 1000)]);
+        let mut usage = self.usage;
+        self.below.values().for_each(|below| usage.add(below));
+        if let Some(cost) = usage.cost_usd {
             facts.push(format!("${cost:.2}"));
         }
         let text = shorten(&facts.join(self.screen.dot()), self.screen.width.saturating_sub(1));
         self.bottom.draw(|| self.screen.paint(Tone::Faint, &text))
+    }
+
+    /// The node under way and its turn, as far as there is one.
+    fn far(&self) -> Vec<String> {
+        let turn = |node: &NodeId| {
+            let iteration = self.turns.get(node).map_or(0, |turns| turns.iteration);
+            (iteration > 0).then(|| self.place(node, iteration))
+        };
+        if self.nodes.is_one() {
+            return self.turns.keys().next().and_then(turn).into_iter().collect();
+        }
+        let looping = self.nodes.only_open().filter(|node| self.nodes.most(node).is_some());
+        self.nodes.under_way().into_iter().chain(looping.and_then(turn)).collect()
     }
 
     /// Leaves questions to whoever asks them at the terminal.
@@ -283,102 +398,5 @@ fn is_about(result: &str, reason: &str) -> bool {
     !reason.is_empty() && result.contains(reason.as_str())
 }
 
-fn bound(most: u32) -> String {
-    match most {
-        0 => "no limit of iterations".to_owned(),
-        most => format!("at most {}", words::count(u64::from(most), "iteration")),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::bottom::CLEAR;
-    use windlass_core::event::RECORD_VERSION;
-    use windlass_core::id::SessionId;
-
-    use super::*;
-
-    fn feed() -> Human {
-        Human::new(Screen::plain(), Style::default(), RunId::new("k3f9"))
-    }
-
-    fn told(human: &mut Human, news: News) -> Vec<String> {
-        let at = Moment(1_000);
-        let event = Event::OwnerChanged;
-        human.record(&Record { v: RECORD_VERSION, at, event, effects: Vec::new(), news: vec![news] })
-    }
-
-    fn session(iteration: u32, attempt: u32) -> News {
-        News::SessionStarted { session: SessionId::new("s"), iteration, attempt, resumed: attempt > 1 }
-    }
-
-    #[test]
-    fn an_iteration_has_one_heading_however_often_it_is_tried() {
-        let mut human = feed();
-        assert_eq!(told(&mut human, session(1, 1)), ["", "iteration 1"]);
-        assert_eq!(told(&mut human, session(1, 2)), ["  the session goes on (attempt 2)"]);
-        assert_eq!(told(&mut human, session(2, 1)), ["", "iteration 2"]);
-    }
-
-    #[test]
-    fn within_one_session_the_next_iteration_begins_with_the_next_words() {
-        let mut human = feed();
-        told(&mut human, session(1, 1));
-        let finished =
-            News::IterationFinished { iteration: 1, checks: Vec::new(), goes_on: true, feedback: None };
-        assert!(told(&mut human, finished).is_empty());
-        let event = AgentEvent::Text { text: "on it".to_owned(), message_id: "m".to_owned(), side: false };
-        assert_eq!(human.agent(&event), ["", "iteration 2", "  on it"]);
-    }
-
-    #[test]
-    fn only_refusals_are_told() {
-        let mut human = feed();
-        let decided = |answer| News::HookDecided {
-            hook: windlass_core::id::HookId::new("h"),
-            asked: "tool".to_owned(),
-            tool: Some("WebFetch".to_owned()),
-            answer,
-        };
-        assert!(told(&mut human, decided(Answer::Allow { input: None })).is_empty());
-        let denied = told(&mut human, decided(Answer::Deny { reason: "not in\n\u{1b}[1mstrict".to_owned() }));
-        assert_eq!(denied, ["  denied WebFetch: not in ^[[1mstrict"]);
-    }
-
-    #[test]
-    fn a_refusal_is_told_once() {
-        let mut human = feed();
-        let reason = "not in strict".to_owned();
-        let (hook, tool) = (windlass_core::id::HookId::new("h"), Some("WebFetch".to_owned()));
-        let answer = Answer::Deny { reason };
-        assert_eq!(
-            told(&mut human, News::HookDecided { hook, asked: "tool".to_owned(), tool, answer }).len(),
-            1
-        );
-        let result = |text: &str| AgentEvent::ToolResult {
-            id: "t".to_owned(),
-            is_error: true,
-            text: text.to_owned(),
-            was_decided: true,
-            side: false,
-        };
-        assert_eq!(human.agent(&result("no such file")).len(), 1);
-        assert!(human.agent(&result("Hook said: not in strict")).is_empty());
-        assert_eq!(human.agent(&result("Hook said: not in strict")).len(), 1);
-    }
-
-    #[test]
-    fn a_wait_says_how_long() {
-        let waiting = Waiting::Retry { until: Moment(5_000), what: "overloaded".to_owned() };
-        assert_eq!(told(&mut feed(), News::Waiting(waiting)), ["  overloaded: trying again in 4 s"]);
-    }
-
-    #[test]
-    fn without_a_terminal_there_is_no_progress_line() {
-        let mut human = feed();
-        assert_eq!((human.progress(Moment(0)), human.bottom.clear()), (None, ""));
-        human.screen.redraws = true;
-        assert_eq!(human.progress(Moment(0)).as_deref(), Some("\r\u{1b}[Kpreparing, 0 s"));
-        assert_eq!((human.bottom.clear(), human.bottom.clear()), (CLEAR, ""));
-    }
-}
+mod tests;

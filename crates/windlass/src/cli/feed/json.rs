@@ -2,10 +2,13 @@
 //!
 //! Foreign text means what it meant: control characters are written as JSON escapes.
 
+mod nodes;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 use windlass_core::agent::AgentEvent;
+use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record};
 use windlass_core::hook::{Answer, question_texts};
 use windlass_core::id::{EffectId, RunId};
@@ -24,6 +27,8 @@ const VERSION: u32 = 1;
 pub(crate) struct Lines {
     run: RunId,
     style: Style,
+    /// The run is more than one session, so that it must be told which node it is about.
+    is_many: bool,
     /// When the last line was: a line is never older than the one above it, also where what it
     /// tells was decided a moment before that was read.
     last: Moment,
@@ -32,21 +37,38 @@ pub(crate) struct Lines {
 impl Lines {
     /// Lines about one run.
     pub(crate) fn new(run: RunId, style: Style) -> Lines {
-        Lines { run, style, last: Moment(0) }
+        Lines { run, style, is_many: false, last: Moment(0) }
     }
 
-    /// The lines of a record.
-    pub(crate) fn record(&mut self, record: &Record) -> Vec<String> {
+    /// The lines of a record of this run, or of one that was started from it, by the way to it.
+    pub(crate) fn record(&mut self, from: &[RunId], record: &Record) -> Vec<String> {
         let first = match &record.event {
-            Event::RunStarted { spec } => Some(("run.started", started(spec))),
+            Event::RunStarted { spec } => {
+                self.is_many |= spec.only_session().is_none();
+                Some(("run.started", started(spec)))
+            }
             _ => None,
         };
-        let all = first.into_iter().chain(record.news.iter().map(told));
-        all.map(|(kind, data)| self.line(kind, record.at, data)).collect()
+        let mut all: Vec<(&str, Value)> = first.into_iter().collect();
+        for news in &record.news {
+            let (kind, mut data) = told(news);
+            if self.is_many {
+                self::nodes::name(&mut data, news, record);
+            }
+            all.push((kind, data));
+        }
+        all.extend(record.effects.iter().filter_map(child));
+        all.into_iter().map(|(kind, data)| self.line(from, kind, record.at, data)).collect()
     }
 
     /// The line of what an agent said or did; none for thoughts nobody asked for.
-    pub(crate) fn agent(&mut self, effect: &EffectId, event: &AgentEvent, at: Moment) -> Option<String> {
+    pub(crate) fn agent(
+        &mut self,
+        from: &[RunId],
+        effect: &EffectId,
+        event: &AgentEvent,
+        at: Moment,
+    ) -> Option<String> {
         if matches!(event, AgentEvent::Thinking { .. }) && !self.style.thinking {
             return None;
         }
@@ -54,13 +76,16 @@ impl Lines {
         if let Value::Object(map) = &mut data {
             map.insert("iteration".to_owned(), effect.iteration.into());
             map.insert("attempt".to_owned(), effect.attempt.into());
+            if self.is_many {
+                map.insert("node".to_owned(), effect.node.as_str().into());
+            }
         }
-        Some(self.line("session.event", at, data))
+        Some(self.line(from, "session.event", at, data))
     }
 
-    fn line(&mut self, kind: &str, at: Moment, data: Value) -> String {
+    fn line(&mut self, from: &[RunId], kind: &str, at: Moment, data: Value) -> String {
         self.last = self.last.max(at);
-        envelope(kind, self.last, Some(&self.run), data)
+        envelope(kind, self.last, Some(from.last().unwrap_or(&self.run)), data)
     }
 }
 
@@ -89,24 +114,38 @@ pub(crate) fn rfc3339(at: Moment) -> String {
 }
 
 fn started(spec: &Spec) -> Value {
-    let rules = spec.node.rules();
-    json!({
+    let orders = spec.first_session();
+    let only = spec.only_session().map(|(_, orders)| orders.rules.as_ref());
+    let mut data = json!({
         "workflow": spec.workflow,
-        "driver": spec.driver.name,
-        "model": spec.driver.model,
+        "driver": orders.map(|orders| orders.driver.name.as_str()),
+        "model": orders.and_then(|orders| orders.driver.model.as_deref()),
         "workspace": spec.workspace,
         "input": spec.input,
-        "max_iterations": rules.map_or(1, |rules| rules.max_iterations),
-        "mode": rules.map(|rules| rules.mode.word()),
-        "isolation": spec.isolation.word(),
+        "max_iterations": only.map(|rules| rules.map_or(1, |rules| rules.max_iterations)),
+        "mode": only.flatten().map(|rules| rules.mode.word()),
+        "isolation": orders.map(|orders| orders.isolation.word()),
         "checks": spec.checks.iter().map(|check| check.name.as_str()).collect::<Vec<_>>(),
-    })
+    });
+    if let (Value::Object(map), None) = (&mut data, only) {
+        map.insert("nodes".to_owned(), nodes::list(&spec.body).into());
+    }
+    if let (Value::Object(map), Some(parent)) = (&mut data, &spec.parent) {
+        map.insert("parent".to_owned(), json!({"run": parent.run, "node": parent.node}));
+    }
+    data
+}
+
+/// A run that is started from this one.
+fn child(planned: &Planned) -> Option<(&'static str, Value)> {
+    let Effect::StartRun { run, spec } = &planned.effect else { return None };
+    Some(("run.child", json!({"child": run, "node": planned.id.node, "workflow": spec.workflow})))
 }
 
 /// The type and the data of one piece of news.
 fn told(news: &News) -> (&'static str, Value) {
     match news {
-        News::SessionStarted { session, iteration, attempt, resumed } => (
+        News::SessionStarted { session, iteration, attempt, resumed, .. } => (
             "session.started",
             json!({"session": session, "iteration": iteration, "attempt": attempt, "resumed": resumed}),
         ),
@@ -116,7 +155,7 @@ fn told(news: &News) -> (&'static str, Value) {
                 json!({"hook": hook, "asked": asked, "tool": tool, "decision": decision, "reason": reason});
             ("hook.decision", data)
         }
-        News::IterationFinished { iteration, checks, goes_on, feedback } => {
+        News::IterationFinished { iteration, checks, goes_on, feedback, .. } => {
             let check = |(name, passed): &(String, bool)| json!({"name": name, "passed": passed});
             let checks: Vec<Value> = checks.iter().map(check).collect();
             let data =
@@ -126,7 +165,33 @@ fn told(news: &News) -> (&'static str, Value) {
         News::Waiting(waiting) => ("run.waiting", waits(waiting)),
         News::WaitOver => ("run.resumed", json!({"after": "wait"})),
         News::TakenOver => ("run.resumed", json!({"after": "crash"})),
-        News::Retrying { what, attempt } => ("run.retrying", json!({"what": what, "attempt": attempt})),
+        News::GoesOn => ("run.resumed", json!({"after": "pause"})),
+        News::Paused => ("run.paused", json!({})),
+        News::Odd { node, what } => ("warning", json!({"node": node, "text": what})),
+        News::Retrying { what, attempt, .. } => ("run.retrying", json!({"what": what, "attempt": attempt})),
+        News::NodeStarted { node, kind, about } => {
+            ("node.started", json!({"node": node, "kind": kind, "about": about}))
+        }
+        News::NodeFinished { node, outcome, spent, took_ms } => (
+            "node.finished",
+            json!({
+                "node": node,
+                "status": outcome.status.word(),
+                "reason": outcome.reason.word(),
+                "detail": outcome.detail,
+                "turns": spent.turns,
+                "usage": spent.usage,
+                "cost_usd": spent.usage.cost_usd,
+                "took_ms": took_ms,
+            }),
+        ),
+        News::NodeSkipped { node, why } => ("node.skipped", json!({"node": node, "why": why})),
+        News::Round { node, round, task } => {
+            ("round.started", json!({"node": node, "round": round, "task": task}))
+        }
+        News::Task { node, task, status, why } => {
+            ("task.settled", json!({"node": node, "task": task, "status": status.word(), "why": why}))
+        }
         News::Finished { outcome, iterations, usage } => (
             "run.finished",
             json!({
@@ -163,6 +228,9 @@ fn waits(waiting: &Waiting) -> Value {
                     "input": ask.input})
             }
         },
+        Waiting::Time { until } => json!({"on": "time", "until": rfc3339(*until)}),
+        Waiting::Event { name } => json!({"on": "event", "event": name}),
+        Waiting::Paused => json!({"on": "pause"}),
     }
 }
 
@@ -178,11 +246,11 @@ mod tests {
         let record = Record {
             v: 1,
             at: Moment(1_700_000_000_123),
-            event: Event::CleanedUp,
+            event: Event::OwnerChanged,
             effects: vec![],
             news: vec![news],
         };
-        let lines = Lines::new(RunId::new("k3f9"), Style::default()).record(&record);
+        let lines = Lines::new(RunId::new("k3f9"), Style::default()).record(&[], &record);
         assert_eq!(lines.len(), 1);
         serde_json::from_str(&lines[0]).unwrap()
     }
@@ -219,6 +287,7 @@ mod tests {
     fn a_wait_for_a_person_carries_the_question() {
         let input = json!({"questions": [{"question": "Which port?"}]});
         let line = one(News::Waiting(Waiting::Person(Ask {
+            node: NodeId::new("loop"),
             hook: HookId::new("h"),
             tool: None,
             input,
@@ -233,7 +302,8 @@ mod tests {
         let effect = EffectId { node: NodeId::new("loop"), iteration: 2, attempt: 1, verb: Verb::Session };
         let text = "a\nb\u{1b}[31m\u{2028}".to_owned();
         let event = AgentEvent::Text { text: text.clone(), message_id: "m".to_owned(), side: false };
-        let line = Lines::new(RunId::new("r"), Style::default()).agent(&effect, &event, Moment(0)).unwrap();
+        let line =
+            Lines::new(RunId::new("r"), Style::default()).agent(&[], &effect, &event, Moment(0)).unwrap();
         assert!(!line.chars().any(char::is_control));
         let line: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(line["data"]["text"], Value::String(text));
@@ -246,13 +316,39 @@ mod tests {
         let effect = EffectId { node: NodeId::new("loop"), iteration: 1, attempt: 1, verb: Verb::Session };
         let event = AgentEvent::Text { text: "x".to_owned(), message_id: "m".to_owned(), side: false };
         let record =
-            |at| Record { v: 1, at, event: Event::CleanedUp, effects: vec![], news: vec![News::WaitOver] };
-        let mut shown = vec![lines.agent(&effect, &event, Moment(7_000)).unwrap()];
-        shown.extend(lines.record(&record(Moment(6_990))));
-        shown.extend(lines.record(&record(Moment(7_001))));
+            |at| Record { v: 1, at, event: Event::OwnerChanged, effects: vec![], news: vec![News::WaitOver] };
+        let mut shown = vec![lines.agent(&[], &effect, &event, Moment(7_000)).unwrap()];
+        shown.extend(lines.record(&[], &record(Moment(6_990))));
+        shown.extend(lines.record(&[], &record(Moment(7_001))));
         let ts = |line: &String| {
             serde_json::from_str::<Value>(line).unwrap()["ts"].as_str().unwrap()[17..].to_owned()
         };
         assert_eq!(shown.iter().map(ts).collect::<Vec<_>>(), ["07.000Z", "07.000Z", "07.001Z"]);
+    }
+
+    #[test]
+    fn a_node_that_is_over_is_told_with_what_it_spent() {
+        let usage = Usage { output_tokens: 5, cost_usd: Some(0.5), ..Usage::default() };
+        let line = one(News::NodeFinished {
+            node: NodeId::new("fix@2"),
+            outcome: Outcome::new(Status::Failed, Reason::ChecksFailed).because("red"),
+            spent: windlass_core::run::Spent { turns: 2, usage },
+            took_ms: 1500,
+        });
+        assert_eq!(line["type"], "node.finished");
+        assert_eq!(
+            line["data"],
+            json!({"node": "fix@2", "status": "failed", "reason": "checks_failed", "detail": "red", "turns": 2,
+                "usage": usage, "cost_usd": 0.5, "took_ms": 1500})
+        );
+    }
+
+    #[test]
+    fn what_a_run_within_a_run_tells_carries_its_own_id() {
+        let event = Event::OwnerChanged;
+        let record = Record { v: 1, at: Moment(0), event, effects: vec![], news: vec![News::WaitOver] };
+        let mut lines = Lines::new(RunId::new("k3f9"), Style::default());
+        let line = lines.record(&[RunId::new("c1"), RunId::new("c2")], &record).remove(0);
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["run"], "c2");
     }
 }

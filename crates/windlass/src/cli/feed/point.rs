@@ -5,13 +5,17 @@ use windlass_core::event::PersonReply;
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 
-use super::ask::{self, text_of};
+use super::ask::{self, Whose, text_of};
+use crate::cli::plain::plain_line;
 
 /// A question, or a tool to permit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Point {
+    /// The run that waits.
+    pub(crate) run: RunId,
     /// The call that waits.
     pub(crate) hook: HookId,
+    who: String,
     kind: Kind,
 }
 
@@ -25,6 +29,8 @@ enum Kind {
         question: Value,
         /// Its place among those asked together, from 1, and how many those are.
         place: (usize, usize),
+        /// The only answers; any words where there are none.
+        choices: Vec<String>,
     },
 }
 
@@ -34,24 +40,25 @@ pub(crate) enum Typed {
     /// Nothing: it is left waiting.
     Nothing,
     /// Nothing that is understood, and what would be.
-    Unclear(&'static str),
+    Unclear(String),
     /// The reply.
     Reply(PersonReply),
 }
 
 impl Point {
     /// The first thing of an ask that is still open.
-    pub(crate) fn first_of(ask: &Ask) -> Option<Point> {
-        let hook = ask.hook.clone();
+    pub(crate) fn first_of(run: &RunId, ask: &Ask, whose: Whose) -> Option<Point> {
+        let (run, hook, who) = (run.clone(), ask.hook.clone(), ask::asker(ask, whose));
+        let choices = ask::choices(ask);
         if let Some(tool) = &ask.tool {
             let kind = Kind::Tool { name: tool.clone(), input: ask.input.to_string() };
-            return Some(Point { hook, kind });
+            return Some(Point { run, hook, who, kind });
         }
         let asked = ask.input.get("questions").and_then(Value::as_array);
         let asked = asked.map(Vec::as_slice).unwrap_or_default();
         if asked.is_empty() {
             let question = serde_json::json!({ "question": ask.input.to_string() });
-            return Some(Point { hook, kind: Kind::Question { question, place: (1, 1) } });
+            return Some(Point { run, hook, who, kind: Kind::Question { question, place: (1, 1), choices } });
         }
         let is_open = |question: &Value| {
             let text = question.get("question").and_then(Value::as_str);
@@ -59,46 +66,49 @@ impl Point {
         };
         let at = asked.iter().position(is_open)?;
         let question = asked.get(at)?.clone();
-        Some(Point { hook, kind: Kind::Question { question, place: (at + 1, asked.len()) } })
+        let kind = Kind::Question { question, place: (at + 1, asked.len()), choices };
+        Some(Point { run, hook, who, kind })
     }
 
     /// What is asked, and what may be typed.
-    pub(crate) fn lines(&self, run: &RunId) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         match &self.kind {
             Kind::Tool { name, input } => vec![
-                ask::wants(name, input),
+                ask::wants(&self.who, name, input),
                 format!(
                     "type y to allow it, n or `n WHY` to refuse it, nothing to leave it: {}",
-                    self.command(run)
+                    self.command()
                 ),
             ],
-            Kind::Question { question, place } => self.question(run, question, *place),
+            Kind::Question { question, place, choices } => self.question(question, *place, choices),
         }
     }
 
-    fn question(&self, run: &RunId, question: &Value, (place, of): (usize, usize)) -> Vec<String> {
-        let text = text_of(question, "question");
+    fn question(&self, question: &Value, (place, of): (usize, usize), choices: &[String]) -> Vec<String> {
+        let (who, text) = (&self.who, text_of(question, "question"));
         let mut lines = vec![match of {
-            1 => format!("the agent asks: {text}"),
-            _ => format!("the agent asks ({place} of {of}): {text}"),
+            1 => format!("{who} asks: {text}"),
+            _ => format!("{who} asks ({place} of {of}): {text}"),
         }];
         let options = ask::options(question);
         lines.extend(options.iter().zip(1..).map(|(option, number)| format!("  {number}. {option}")));
         let what = match (options.is_empty(), takes_several(question)) {
             (true, _) => "type your answer",
+            (false, _) if !choices.is_empty() => "type a number or one of the words",
             (false, false) => "type a number or your own words",
             (false, true) => "type numbers (1,2) or your own words",
         };
-        lines.push(format!("{what}, nothing to leave it: {}", self.command(run)));
+        lines.push(format!("{what}, nothing to leave it: {}", self.command()));
         lines
     }
 
     /// How it is answered from another terminal.
-    pub(crate) fn elsewhere(&self, run: &RunId) -> String {
-        format!("answer it: {}", self.command(run))
+    pub(crate) fn elsewhere(&self) -> String {
+        format!("answer it: {}", self.command())
     }
 
-    fn command(&self, run: &RunId) -> String {
+    fn command(&self) -> String {
+        let run = &self.run;
         match self.kind {
             Kind::Tool { .. } => format!("windlass approve {run}"),
             Kind::Question { .. } => format!("windlass answer {run} \"TEXT\""),
@@ -113,15 +123,26 @@ impl Point {
         }
         match &self.kind {
             Kind::Tool { .. } => read_word(line),
-            Kind::Question { question, place } => {
+            Kind::Question { question, place, choices } => {
+                let chosen = chosen(question, line);
+                let answer = match ask::choice(choices, &chosen) {
+                    Some(choice) => choice.clone(),
+                    None if choices.is_empty() => chosen,
+                    None => return Typed::Unclear(none_of(choices)),
+                };
                 // A question that stands alone is answered as `windlass answer` does it, so that
                 // the second of two answers is noticed.
                 let name = if place.1 == 1 { String::new() } else { raw(question, "question") };
-                let answers = vec![(name, chosen(question, line))];
-                Typed::Reply(PersonReply::Answers { answers })
+                Typed::Reply(PersonReply::Answers { answers: vec![(name, answer)] })
             }
         }
     }
+}
+
+/// That an answer is no choice, and what the choices are.
+pub(crate) fn none_of(choices: &[String]) -> String {
+    let names: Vec<String> = choices.iter().map(|choice| plain_line(choice)).collect();
+    format!("that is none of the choices: {}", names.join(", "))
 }
 
 fn read_word(line: &str) -> Typed {
@@ -130,7 +151,7 @@ fn read_word(line: &str) -> Typed {
         ("y" | "yes", "") => Typed::Reply(PersonReply::Approve),
         ("n" | "no", "") => Typed::Reply(PersonReply::Reject { reason: "a person refused it".to_owned() }),
         ("n" | "no", why) => Typed::Reply(PersonReply::Reject { reason: why.to_owned() }),
-        _ => Typed::Unclear("that is neither y nor n"),
+        _ => Typed::Unclear("that is neither y nor n".to_owned()),
     }
 }
 
@@ -165,12 +186,38 @@ fn raw(value: &Value, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use windlass_core::id::NodeId;
 
     use super::*;
 
     fn point(tool: Option<&str>, input: Value) -> Point {
-        let ask = Ask { hook: HookId::new("h"), tool: tool.map(str::to_owned), input, answers: Vec::new() };
-        Point::first_of(&ask).unwrap()
+        asked("h", tool, input)
+    }
+
+    fn asked(hook: &str, tool: Option<&str>, input: Value) -> Point {
+        let (node, hook) = (NodeId::new("ship"), HookId::new(hook));
+        let ask = Ask { node, hook, tool: tool.map(str::to_owned), input, answers: Vec::new() };
+        Point::first_of(&RunId::new("k3f9"), &ask, Whose::Only).unwrap()
+    }
+
+    #[test]
+    fn where_only_choices_count_anything_else_is_asked_again() {
+        let options = json!([{ "label": "Yes" }, { "label": "no" }]);
+        let point =
+            asked("ask/ship", None, json!({ "questions": [{ "question": "Ship it?", "options": options }] }));
+        assert_eq!(
+            point.lines(),
+            [
+                "`ship` asks: Ship it?",
+                "  1. Yes",
+                "  2. no",
+                "type a number or one of the words, nothing to leave it: windlass answer k3f9 \"TEXT\""
+            ]
+        );
+        assert_eq!([answer(&point, "yes"), answer(&point, "2")], ["Yes", "no"]);
+        let unclear = Typed::Unclear("that is none of the choices: Yes, no".to_owned());
+        assert_eq!(point.read("maybe\n"), unclear);
+        assert_eq!(point.read("3\n"), unclear);
     }
 
     fn port(several: bool) -> Point {
@@ -196,7 +243,7 @@ mod tests {
             "  3. 1",
             "type a number or your own words, nothing to leave it: windlass answer k3f9 \"TEXT\"",
         ];
-        assert_eq!(port(false).lines(&RunId::new("k3f9")), expected);
+        assert_eq!(port(false).lines(), expected);
     }
 
     #[test]

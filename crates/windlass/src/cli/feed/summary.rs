@@ -14,14 +14,34 @@ const FILES: usize = 20;
 pub(crate) struct Ending<'a> {
     /// How and why it ended.
     pub(crate) outcome: &'a Outcome,
-    /// Turns.
-    pub(crate) iterations: u32,
+    /// How many turns agents had.
+    pub(crate) turns: Turns,
     /// From start to end.
     pub(crate) elapsed_ms: u64,
     /// What it spent.
     pub(crate) usage: &'a Usage,
-    /// Changed files, as git shows them; `None` outside a repository.
-    pub(crate) changes: Option<&'a [String]>,
+    /// What changed.
+    pub(crate) changes: Changes<'a>,
+}
+
+/// How many turns agents had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turns {
+    /// Those of one session, which are its iterations.
+    Iterations(u32),
+    /// Those of all nodes.
+    OfNodes(u32),
+}
+
+/// What changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Changes<'a> {
+    /// These files, as git shows them.
+    These(&'a [String]),
+    /// Nobody can tell outside of a repository.
+    NoRepository,
+    /// Nobody looked where it stood when the run began.
+    NotLookedAt,
 }
 
 /// The lines.
@@ -31,12 +51,17 @@ pub(crate) fn summary(screen: Screen, ending: &Ending<'_>) -> Vec<String> {
         Status::Blocked | Status::Exhausted | Status::Cancelled => Tone::Careful,
         Status::Failed => Tone::Bad,
     };
-    let facts = [
-        count(u64::from(ending.iterations), "iteration"),
-        span(ending.elapsed_ms),
-        tokens(ending.usage),
-        cost(ending.usage.cost_usd),
-    ];
+    let turns = match ending.turns {
+        Turns::Iterations(turns) => Some(count(u64::from(turns), "iteration")),
+        Turns::OfNodes(0) => None,
+        Turns::OfNodes(turns) => Some(count(u64::from(turns), "turn")),
+    };
+    let mut facts: Vec<String> = turns.iter().cloned().collect();
+    facts.push(span(ending.elapsed_ms));
+    // Without an agent there is nothing to spend.
+    if turns.is_some() {
+        facts.extend([tokens(ending.usage), cost(ending.usage.cost_usd)]);
+    }
     let mut lines = vec![
         String::new(),
         screen.paint(tone, &words::outcome(ending.outcome)),
@@ -46,9 +71,13 @@ pub(crate) fn summary(screen: Screen, ending: &Ending<'_>) -> Vec<String> {
     lines
 }
 
-fn changes(changes: Option<&[String]>) -> Vec<String> {
-    let Some(changes) = changes else {
-        return vec!["  not a git repository: what changed is not listed".to_owned()];
+fn changes(changes: Changes<'_>) -> Vec<String> {
+    let changes = match changes {
+        Changes::These(changes) => changes,
+        Changes::NoRepository => {
+            return vec!["  not a git repository: what changed is not listed".to_owned()];
+        }
+        Changes::NotLookedAt => return Vec::new(),
     };
     if changes.is_empty() {
         return vec!["  no files changed".to_owned()];
@@ -76,10 +105,10 @@ mod tests {
         let changes = [" greet.sh | 4 ++++".to_owned(), " 1 file changed, 4 insertions(+)".to_owned()];
         let ending = Ending {
             outcome: &outcome,
-            iterations: 2,
+            turns: Turns::Iterations(2),
             elapsed_ms: 14_000,
             usage: &usage,
-            changes: Some(&changes),
+            changes: Changes::These(&changes),
         };
         let expected = "
 completed: the completion marker stands in the tracker
@@ -94,8 +123,18 @@ completed: the completion marker stands in the tracker
     fn outside_a_repository_it_does_not_claim_to_know_what_changed() {
         let outcome = Outcome::new(Status::Completed, Reason::Marker);
         let usage = Usage::default();
-        let ending = Ending { outcome: &outcome, iterations: 1, elapsed_ms: 1, usage: &usage, changes: None };
+        let (turns, changes) = (Turns::Iterations(1), Changes::NoRepository);
+        let ending = Ending { outcome: &outcome, turns, elapsed_ms: 1, usage: &usage, changes };
         let shown = summary(Screen::plain(), &ending).join("\n");
         assert!(shown.contains("not a git repository") && !shown.contains("no files changed"), "{shown}");
+    }
+
+    #[test]
+    fn a_run_without_agents_has_spent_nothing() {
+        let outcome = Outcome::new(Status::Completed, Reason::AllDone);
+        let (turns, changes) = (Turns::OfNodes(0), Changes::NotLookedAt);
+        let ending =
+            Ending { outcome: &outcome, turns, elapsed_ms: 3_000, usage: &Usage::default(), changes };
+        assert_eq!(summary(Screen::plain(), &ending), ["", "completed: everything is done", "  3 s"]);
     }
 }

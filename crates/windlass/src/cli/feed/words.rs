@@ -30,6 +30,22 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
         Reason::PrepareFailed => "the run could not be prepared",
         Reason::PluginStopped => "the plugin ended its loop before it was done",
         Reason::User => "somebody cancelled it",
+        Reason::AllDone => "everything is done",
+        Reason::Until => "the condition of the loop holds",
+        Reason::ShellFailed => "a command failed",
+        Reason::ShellUnknown => "nobody knows whether a command did its work",
+        Reason::Template => "a template or a condition has no value",
+        Reason::Schema => "the answer does not fit its schema",
+        Reason::Budget => "the budget is spent",
+        Reason::NotNeeded => "something else was enough",
+        Reason::NoBranch => "no branch succeeded",
+        Reason::TasksFailed => "tasks failed",
+        Reason::Deadlock => "what is left of the tasks can never begin",
+        Reason::TasksUnreadable => "the file of the tasks cannot be used",
+        Reason::TooDeep => "runs start runs too deep",
+        Reason::ChildFailed => "a run that was started from it did not end well",
+        Reason::Git => "a worktree could not be made or brought back",
+        Reason::NotYet => "a node of it cannot be run yet",
     }
 }
 
@@ -37,9 +53,23 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
 pub(crate) fn outcome(outcome: &Outcome) -> String {
     let why = reason(outcome.reason);
     match outcome.detail.as_deref().map(plain_line).filter(|detail| !detail.is_empty() && detail != why) {
+        Some(detail) if says_it_all(outcome.reason) => format!("{}: {detail}", outcome.status.word()),
         Some(detail) => format!("{}: {why}: {detail}", outcome.status.word()),
         None => format!("{}: {why}", outcome.status.word()),
     }
+}
+
+/// Whether the words of a reason only repeat what its detail says.
+fn says_it_all(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::Budget
+            | Reason::Schema
+            | Reason::ShellFailed
+            | Reason::Until
+            | Reason::ShellUnknown
+            | Reason::Deadlock
+    )
 }
 
 /// A stretch of time: `3 s`, `2 min 5 s`, `1 h 4 min`.

@@ -1,10 +1,11 @@
 //! `windlass tasks`: the list of things to do, in `tasks.json`.
 //!
 //! One file for looking ([`show`]), one for changing ([`edit`]), one for what is wrong and how it
-//! hangs together ([`check`]). Running the tasks is a workflow's.
+//! hangs together ([`check`]). Running the tasks is the workflow `tasks`, which [`run`] begins.
 
 mod check;
 mod edit;
+mod run;
 mod show;
 
 use std::path::PathBuf;
@@ -26,10 +27,11 @@ Examples:
   windlass tasks list
   windlass tasks next                            which one, and why
   windlass tasks set 1 done
+  windlass tasks run --jobs 3                    let agents do them, three at once
   windlass tasks check                           cycles, unknown ids, what cannot be read
   windlass tasks graph | tee tasks.mmd";
 
-/// Keep a list of tasks with an order: add, list, choose, check and draw them
+/// Keep a list of tasks with an order: add, list, choose, run, check and draw them
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -101,6 +103,13 @@ enum What {
         #[command(flatten)]
         of: Of,
     },
+    /// Let agents do the tasks, each as soon as what it waits for is done
+    ///
+    /// Runs the workflow `tasks`: the project's or the user's own, else the built-in one.
+    #[command(after_help = "Examples:\n  windlass tasks run --check \"cargo test\"\n  \
+        windlass tasks run --jobs 3 --detach\n  \
+        windlass tasks run \"keep the public API as it is\" --file plan.json")]
+    Run(Box<run::Args>),
     /// Everything that is wrong with the file
     #[command(
         after_help = "Examples:\n  windlass tasks check\n  windlass tasks check --file plan.json --json"
@@ -168,6 +177,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         }
         What::Next { of } => show::next(&here, &of),
         What::Set { id, status, of } => edit::set(&here, &of, id, status),
+        What::Run(args) => run::perform(&here, *args),
         What::Check { of } => check::check(&here, &of),
         What::Graph { format, of } => check::graph(&here, &of, format),
         What::Migrate { from, out, json } => edit::migrate(&here, &from, out.as_deref(), json),

@@ -1,8 +1,8 @@
-//! `windlass workflow new` and `windlass workflow schema`: a first document, and what editors
-//! need to complete one.
+//! `windlass workflow new`, `eject` and `schema`: a document to change, and what editors need to
+//! complete one.
 
 use serde_json::json;
-use windlass_runtime::catalog::{begin_document, document_schema};
+use windlass_runtime::catalog::{begin_document, document_schema, eject_document};
 use windlass_runtime::shelf::Shelf;
 
 use super::super::feed::{envelope, words};
@@ -20,6 +20,16 @@ pub(super) fn new(here: &Here, name: &str, shelf: Shelf, json: bool) -> Result<E
     note(&format!(
         "`windlass workflow check {name}` checks it, `windlass run --workflow {name} INPUT` runs it"
     ));
+    print(&[plain_line(&path.display().to_string())])
+}
+
+/// Copies a built-in workflow, never over another file.
+pub(super) fn eject(here: &Here, name: &str, shelf: Shelf, json: bool) -> Result<Exit, Report> {
+    let path = eject_document(&here.home, &here.cwd, name, shelf)?;
+    if json {
+        return print(&[envelope("workflow.ejected", words::now(), None, json!({ "path": path }))]);
+    }
+    note(&format!("`windlass run --workflow {name}` runs this one from now on"));
     print(&[plain_line(&path.display().to_string())])
 }
 

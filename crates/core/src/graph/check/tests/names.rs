@@ -82,6 +82,35 @@ fn only_what_an_output_has_may_be_used_of_it() {
 }
 
 #[test]
+fn a_schema_says_nothing_that_is_passed_over() {
+    let builder = |schema| Builder::new("w").start(prompt("a").id("plan").schema(schema));
+    let good =
+        json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/a" } }, "$defs": { "a": true } });
+    assert_eq!(said(builder(good)), Vec::<String>::new());
+    assert_eq!(said(builder(json!(true))), Vec::<String>::new());
+    assert_eq!(
+        said(builder(json!("object"))),
+        ["error: what stands here must be a schema: a mapping, true or false → plan.schema"]
+    );
+    let bad = json!({
+        "type": "objekt",
+        "reqired": ["a"],
+        "properties": { "a": { "pattern": "^x" }, "b": "string" },
+        "items": { "$ref": "other.json" },
+    });
+    assert_eq!(
+        said(builder(bad)),
+        [
+            "error: `$ref` of a schema at `$.items` must be `#/$defs/NAME` of a schema that is there → plan.schema[items/$ref]",
+            "error: no answer is held to `pattern` of a schema at `$.properties.a` → plan.schema[properties/a/pattern] (say it in the prompt or in `description` instead)",
+            "error: what stands here at `$.properties.b` must be a schema: a mapping, true or false → plan.schema[properties/b]",
+            "error: no answer is held to `reqired` of a schema → plan.schema[reqired] (did you mean `required`?)",
+            "error: `type` of a schema must be object, array, string, number, integer, boolean or null, or a list of these → plan.schema[type]",
+        ]
+    );
+}
+
+#[test]
 fn entities_are_looked_up_before_a_run() {
     let builder = Builder::new("w")
         .start(skill("comit").id("a"))
@@ -100,8 +129,8 @@ fn entities_are_looked_up_before_a_run() {
 
 #[test]
 fn a_driver_must_exist_and_be_able() {
-    let in_session = crate::graph::workflow::Turns { mode: Mode::InSession, ..turns(3) };
-    let resume = crate::graph::workflow::Turns { mode: Mode::Resume, ..turns(3) };
+    let in_session = crate::graph::workflow::Turns { mode: Some(Mode::InSession), ..turns(3) };
+    let resume = crate::graph::workflow::Turns { mode: Some(Mode::Resume), ..turns(3) };
     let builder = Builder::new("w")
         .settings(Settings { driver: Some("codx".into()), ..Settings::default() })
         .start(prompt("a").id("a").driver("nobody"))

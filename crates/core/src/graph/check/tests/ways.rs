@@ -150,6 +150,38 @@ fn a_loop_needs_an_end() {
     );
     let marked = crate::graph::workflow::Turns { marker: Some("DONE".into()), ..turns(0) };
     assert_eq!(said(Builder::new("w").start(prompt("x").turns(marked))), nothing());
+    let as_the_settings_say = crate::graph::workflow::Turns::default();
+    assert_eq!(said(Builder::new("w").start(prompt("x").turns(as_the_settings_say))), nothing());
+}
+
+#[test]
+fn a_task_loop_does_and_tries_something() {
+    assert_eq!(
+        said(work().then(task_loop().jobs(0).attempts(0).each(one))),
+        [
+            "error: no task is done → task_loop.task_loop.jobs (jobs: 1)",
+            "error: no task is tried → task_loop.task_loop.attempts (attempts: 3)",
+        ]
+    );
+    assert_eq!(said(work().then(task_loop().jobs(4).attempts(1).each(one))), nothing());
+}
+
+#[test]
+fn what_an_agent_says_says_something() {
+    let blank = crate::graph::workflow::Turns {
+        marker: Some(" ".into()),
+        promise: Some(String::new()),
+        blocked: Some("\n".into()),
+        ..turns(3)
+    };
+    assert_eq!(
+        said(Builder::new("w").start(prompt("x").turns(blank).id("t"))),
+        [
+            "error: the marker is empty → t.turns.marker",
+            "error: the promise is empty → t.turns.promise",
+            "error: the marker is empty → t.turns.blocked",
+        ]
+    );
 }
 
 #[test]

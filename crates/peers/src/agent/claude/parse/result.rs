@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 use windlass_core::agent::{AgentEvent, ResultEvent};
 use windlass_core::usage::Usage;
 
@@ -20,6 +21,8 @@ struct Line {
     api_error_status: Option<u16>,
     #[serde(default)]
     result: Option<String>,
+    #[serde(default)]
+    structured_output: Option<Value>,
     #[serde(default)]
     errors: Option<Vec<String>>,
     #[serde(default)]
@@ -52,6 +55,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
         terminal_reason: line.terminal_reason,
         api_error_status: line.api_error_status,
         text: line.result,
+        structured: line.structured_output,
         errors: line.errors.unwrap_or_default(),
         usage,
         cost_is_cumulative,

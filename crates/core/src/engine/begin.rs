@@ -1,0 +1,346 @@
+//! How each kind of node begins.
+
+use serde_json::json;
+
+use super::frame::Frame;
+use super::lane::{in_purse, seen};
+use super::{Cx, block, tasks, work};
+use crate::effect::Effect;
+use crate::graph::walk::ids_in;
+use crate::graph::workflow::{Act, Session, Source, Step, Until};
+use crate::graph::{Node, NodeKind};
+use crate::id::{EffectId, HookId, Verb, derive_run};
+use crate::looping::{Rules, prompt};
+use crate::run::{Active, Ask, Cause, Doing, Lane, News, Outcome, Reason, Spent, Status, Waiting};
+use crate::spec::{MAX_DEPTH, OnQuestion, Parent};
+use crate::time::Moment;
+
+/// How a node began.
+pub(super) enum Begun {
+    /// It takes time.
+    UnderWay,
+    /// It is over already.
+    Over(Outcome),
+    /// It is left out.
+    Skipped,
+}
+
+/// Which try it is.
+pub(super) struct Try {
+    /// From 1.
+    pub(super) tries: u32,
+    /// Why it begins.
+    pub(super) cause: Cause,
+    /// What the tries before it spent.
+    pub(super) spent: Spent,
+}
+
+impl Try {
+    pub(super) fn first(cause: Cause) -> Try {
+        Try { tries: 1, cause, spent: Spent::default() }
+    }
+}
+
+/// Begins a node. Unless it is left out, it is the one under way then, even if it is over.
+pub(super) fn begin(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame<'_>, this: Try) -> Begun {
+    let Try { tries, cause, spent } = this;
+    let instance = frame.name(step, tries);
+    // A node that is tried again was not left out before.
+    let when = step.when.as_ref().filter(|_| tries == 1);
+    let holds = when.map_or(Ok(true), |when| frame.holds(cx, when));
+    if let Ok(false) = holds {
+        skip(cx, step, frame);
+        return Begun::Skipped;
+    }
+    seen(cx, step, &instance, cause);
+    let about = match &step.act {
+        Act::Session(session) => Some(named(session)),
+        _ => None,
+    };
+    cx.tell(News::NodeStarted { node: instance.clone(), kind: step.act.word().to_owned(), about });
+    let own = [step.settings.timeout_ms, step.budget.time_ms].into_iter().flatten().min();
+    let own = own.map(|ms| cx.at.plus_ms(ms));
+    if let Some(until) = own {
+        cx.plan_once(&instance, Verb::Timeout, Effect::WaitUntil { until });
+    }
+    let mut active = Active {
+        step: step.id.clone(),
+        instance,
+        // A condition is asked once: without a value, no other try is made.
+        tries: if holds.is_err() { step.retry.times.saturating_add(1) } else { tries },
+        began: cx.at,
+        deadline: [frame.deadline, own].into_iter().flatten().min(),
+        spent,
+        earlier: spent,
+        cut: None,
+        said: None,
+        doing: Doing::Check,
+    };
+    let over = match holds {
+        Err(outcome) => Some(outcome),
+        Ok(_) => in_purse(cx, step, &mut active, |cx, active| act(cx, step, active, frame)),
+    };
+    lane.now = Some(Box::new(active));
+    over.map_or(Begun::UnderWay, Begun::Over)
+}
+
+fn skip(cx: &mut Cx<'_>, step: &Step, frame: &Frame<'_>) {
+    let condition = step.when.as_ref().map(|when| when.0.clone()).unwrap_or_default();
+    let node = frame.name(step, 1);
+    let why = format!("`{}` does not hold", condition.trim());
+    cx.tell(News::NodeSkipped { node: node.clone(), why });
+    let times = cx.book.nodes.get(&step.id).map_or(0, |seen| seen.times);
+    seen(cx, step, &node, Cause::WhenFalse { condition });
+    if let Some(seen) = cx.book.nodes.get_mut(&step.id) {
+        seen.times = times;
+        seen.ended = Some(seen.began);
+    }
+    forget_outputs(cx, std::slice::from_ref(step));
+}
+
+/// What these nodes gave in an earlier round is no longer there.
+pub(super) fn forget_outputs(cx: &mut Cx<'_>, steps: &[Step]) {
+    for id in ids_in(steps) {
+        cx.book.outputs.remove(&id);
+    }
+}
+
+fn act(cx: &mut Cx<'_>, step: &Step, active: &mut Active, frame: &Frame<'_>) -> Option<Outcome> {
+    let inside = frame.inside(step, active.tries, active.deadline);
+    match &step.act {
+        Act::Session(session) => session_node(cx, step, session, active, frame).err(),
+        Act::Shell { command, idempotent } => {
+            let command = match frame.render(cx, command) {
+                Ok(command) => command,
+                Err(outcome) => return Some(outcome),
+            };
+            active.doing = Doing::Shell;
+            let (workspace, idempotent, deadline) = (frame.workspace.clone(), *idempotent, active.deadline);
+            let effect = Effect::RunShell { command, workspace, idempotent, deadline };
+            cx.plan_once(&active.instance, Verb::Shell, effect);
+            None
+        }
+        Act::Check { names } => {
+            active.doing = Doing::Check;
+            let is_unknown = |name: &&String| !cx.spec.checks.iter().any(|check| check.name == **name);
+            if let Some(name) = names.iter().find(is_unknown) {
+                let why = format!("`{}` wants the check `{name}`, which nobody defines", step.id);
+                return Some(Outcome::new(Status::Failed, Reason::ChecksFailed).because(why));
+            }
+            if cx.spec.checks.is_empty() {
+                return Some(done(Reason::AllDone).because("there are no checks"));
+            }
+            let effect = Effect::RunChecks { names: names.clone(), workspace: frame.workspace.clone() };
+            cx.plan_once(&active.instance, Verb::Checks, effect);
+            None
+        }
+        Act::Ask { question, choices, default } => match frame.render(cx, question) {
+            Ok(question) => ask(cx, active, &question, choices, default.as_deref()),
+            Err(outcome) => Some(outcome),
+        },
+        Act::Wait(until) => wait(cx, active, until),
+        Act::Workflow { name, inputs } => {
+            let mut told = std::collections::BTreeMap::new();
+            for (input, text) in inputs {
+                match frame.render(cx, text) {
+                    Ok(text) => told.insert(input.clone(), text),
+                    Err(outcome) => return Some(outcome),
+                };
+            }
+            run(cx, active, frame, name, told)
+        }
+        Act::If { .. } => block::begin_if(cx, step, active, &inside),
+        Act::Loop { .. } | Act::CriteriaLoop { .. } => block::begin_loop(cx, step, active, &inside),
+        Act::Parallel { .. } => block::begin_parallel(cx, step, active, &inside),
+        Act::TaskLoop { .. } => tasks::begin(cx, step, active, &inside),
+        // Every session begins anew, so there is nothing to forget.
+        Act::ClearContext => Some(done(Reason::AllDone)),
+        Act::Review { .. } | Act::Land { .. } | Act::PullRequest { .. } => {
+            let why = format!("a `{}` node cannot be run yet", step.act.word());
+            Some(Outcome::new(Status::Failed, Reason::NotYet).because(why))
+        }
+    }
+}
+
+/// It went well.
+pub(super) fn done(reason: Reason) -> Outcome {
+    Outcome::new(Status::Completed, reason)
+}
+
+fn named(session: &Session) -> String {
+    match &session.source {
+        Source::Prompt { .. } => "prompt".to_owned(),
+        Source::Skill { name, .. } => format!("skill {name}"),
+        Source::Command { name, .. } => format!("command {name}"),
+        Source::Agent { name, .. } => format!("agent {name}"),
+    }
+}
+
+/// The work of an agent: what it is told is made from the values of now.
+fn session_node(
+    cx: &mut Cx<'_>,
+    step: &Step,
+    session: &Session,
+    active: &mut Active,
+    frame: &Frame<'_>,
+) -> Result<(), Outcome> {
+    let Some(orders) = cx.spec.sessions.get(&step.id) else {
+        let why = format!("there are no orders for the sessions of `{}`", step.id);
+        return Err(Outcome::new(Status::Failed, Reason::NotYet).because(why));
+    };
+    let (told, args) = match &session.source {
+        Source::Prompt { prompt } => (frame.render(cx, prompt)?, None),
+        Source::Skill { args, .. } | Source::Command { args, .. } => {
+            let args = args.as_ref().map(|args| frame.render(cx, args)).transpose()?;
+            (String::new(), Some(args.unwrap_or_default()))
+        }
+        Source::Agent { prompt, .. } => (String::new(), Some(frame.render(cx, prompt)?)),
+    };
+    let notes = [
+        frame.task.map(|_| prompt::task_note()),
+        frame.signal.map(prompt::signal_note),
+        session.schema.as_ref().map(|schema| prompt::schema_note(&schema.to_string())),
+    ];
+    let mut parts = vec![told];
+    parts.extend(notes.into_iter().flatten());
+    let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+    let kind = match &orders.rules {
+        None => NodeKind::Prompt { prompt: text },
+        Some(rules) => NodeKind::Loop(Rules {
+            prompt: text,
+            tracker_path: rules.tracker_path.as_ref().map(|path| tracker(cx, active, frame, path)),
+            ..rules.clone()
+        }),
+    };
+    let node = Node { id: active.instance.clone(), kind, system: None };
+    let mut work = work::new(node, &step.id, &frame.workspace);
+    work.schema.clone_from(&session.schema);
+    // Between the nodes of a workflow its `check` nodes are the gates.
+    work.checked = !cx.spec.checks.is_empty() && (orders.rules.is_some() || cx.spec.only_session().is_some());
+    work.deadline = active.deadline;
+    work::begin(cx, &mut work, args);
+    active.doing = Doing::Session(Box::new(work));
+    Ok(())
+}
+
+/// Where the loop of a node keeps its tracker: in a folder of the run's own below the workspace.
+fn tracker(cx: &Cx<'_>, active: &Active, frame: &Frame<'_>, given: &str) -> String {
+    if !given.is_empty() {
+        return given.to_owned();
+    }
+    let name = match cx.spec.only_session() {
+        Some(_) => "loop",
+        None => active.instance.as_str(),
+    };
+    format!("{}/.windlass/runs/{}/{name}-tracker.md", frame.workspace, cx.run)
+}
+
+/// A person is asked, or what is said where nobody is there holds.
+fn ask(
+    cx: &mut Cx<'_>,
+    active: &mut Active,
+    question: &str,
+    choices: &[String],
+    default: Option<&str>,
+) -> Option<Outcome> {
+    active.doing = Doing::Ask;
+    if cx.spec.policy.on_question != OnQuestion::Wait {
+        return Some(match (default, cx.spec.policy.on_question) {
+            (Some(answer), _) => answered(cx, active, answer),
+            (None, OnQuestion::Empty) => answered(cx, active, ""),
+            (None, OnQuestion::Fail | OnQuestion::Wait) => {
+                Outcome::new(Status::Blocked, Reason::Question).because(format!("it asks: {question}"))
+            }
+        });
+    }
+    let options: Vec<_> = choices.iter().map(|choice| json!({"label": choice})).collect();
+    let ask = Ask {
+        node: active.instance.clone(),
+        hook: HookId::new(format!("ask/{}", active.instance)),
+        tool: None,
+        input: json!({"questions": [{"question": question, "options": options}]}),
+        answers: Vec::new(),
+    };
+    cx.step.news.push(News::Waiting(Waiting::Person(ask.clone())));
+    cx.book.asks.push(ask);
+    None
+}
+
+/// What was answered is what the node gives.
+pub(super) fn answered(cx: &mut Cx<'_>, active: &Active, answer: &str) -> Outcome {
+    super::leaf::give(cx, active, answer);
+    done(Reason::AllDone)
+}
+
+fn wait(cx: &mut Cx<'_>, active: &mut Active, until: &Until) -> Option<Outcome> {
+    match until {
+        Until::Elapsed { ms } => {
+            let until: Moment = cx.at.plus_ms(*ms);
+            active.doing = Doing::Sleep { until };
+            cx.step.news.push(News::Waiting(Waiting::Time { until }));
+            cx.plan_once(&active.instance, Verb::Wait, Effect::WaitUntil { until });
+            None
+        }
+        Until::Event { name, timeout_ms } => {
+            if let Some(text) = cx.book.told.remove(name) {
+                return Some(answered(cx, active, &text));
+            }
+            active.doing = Doing::Listen { name: name.clone() };
+            cx.step.news.push(News::Waiting(Waiting::Event { name: name.clone() }));
+            if let Some(ms) = timeout_ms {
+                let until = cx.at.plus_ms(*ms);
+                let id =
+                    EffectId { node: active.instance.clone(), iteration: 2, attempt: 1, verb: Verb::Timeout };
+                cx.plan(id, Effect::WaitUntil { until });
+            }
+            None
+        }
+    }
+}
+
+/// Another workflow, as a run of its own.
+fn run(
+    cx: &mut Cx<'_>,
+    active: &mut Active,
+    frame: &Frame<'_>,
+    name: &str,
+    told: std::collections::BTreeMap<String, String>,
+) -> Option<Outcome> {
+    let failed = |reason, why: String| Some(Outcome::new(Status::Failed, reason).because(why));
+    let depth = cx.spec.parent.as_ref().map_or(0, |parent| parent.depth) + 1;
+    if depth > MAX_DEPTH {
+        return failed(Reason::TooDeep, format!("runs start runs more than {MAX_DEPTH} deep"));
+    }
+    let Some(other) = cx.spec.others.get(name) else {
+        return failed(Reason::NotYet, format!("there are no orders for the workflow `{name}`"));
+    };
+    let mut spec = other.clone();
+    let input = told.get("input").cloned();
+    for (input, text) in told.into_iter().filter(|(name, _)| name != "input") {
+        let value = match spec.inputs.get(&input) {
+            // What was planned as another kind of value is read as one.
+            Some(serde_json::Value::Null | serde_json::Value::String(_)) | None => json!(text),
+            Some(_) => serde_json::from_str(text.trim()).unwrap_or_else(|_| json!(text)),
+        };
+        spec.inputs.insert(input, value);
+    }
+    spec.input = input.unwrap_or_else(|| cx.spec.input.clone());
+    spec.seed = format!("{}/{}", cx.book.seed, active.instance);
+    spec.workspace.clone_from(&frame.workspace);
+    spec.others.clone_from(&cx.spec.others);
+    spec.parent = Some(Parent { run: cx.run.clone(), node: active.instance.clone(), depth });
+    let left = cx.left();
+    let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+    spec.budget.turns = spec.budget.turns.into_iter().chain(left.turns).min();
+    spec.budget.tokens = least(spec.budget.tokens, left.tokens);
+    spec.budget.cost_usd = match (spec.budget.cost_usd, left.cost_usd) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    let own_time = active.deadline.map(|deadline| deadline.since(cx.at));
+    spec.budget.time_ms = least(spec.budget.time_ms, own_time);
+    let run = derive_run(&cx.book.seed, &active.instance);
+    active.doing = Doing::Run { run: run.clone(), spent: Spent::default() };
+    cx.plan_once(&active.instance, Verb::Run, Effect::StartRun { run, spec: Box::new(spec) });
+    None
+}

@@ -1,0 +1,304 @@
+//! Why a node of a run ran or did not, what stands around it, and how far it is.
+//!
+//! Pure: read from the state alone. Saying it in words is a face's.
+//!
+//! - [`unreached`]: what kept a node from being reached. - [`around`]: what the blocks around it did.
+
+mod around;
+mod unreached;
+
+use serde::Serialize;
+
+use crate::graph::walk::{Block, ids_in};
+use crate::graph::workflow::{Join, Step};
+use crate::id::NodeId;
+use crate::run::{Active, Book, Cause, Doing, Outcome, Phase, Seen, State, Status};
+use around::{around_by, rounds_in};
+use unreached::unreached;
+
+/// How far a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Far {
+    /// It has not begun.
+    NotReached,
+    /// It is under way.
+    Running,
+    /// It is under way, and waits.
+    Waiting,
+    /// It was left out.
+    Skipped,
+    /// It is over.
+    Over(Status),
+}
+
+impl Far {
+    /// The word used in output.
+    pub fn word(self) -> &'static str {
+        match self {
+            Far::NotReached => "not reached",
+            Far::Running => "running",
+            Far::Waiting => "waiting",
+            Far::Skipped => "skipped",
+            Far::Over(Status::Completed) => "done",
+            Far::Over(status) => status.word(),
+        }
+    }
+}
+
+/// Why a node ran or did not, and how it went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explained {
+    /// The node.
+    pub node: NodeId,
+    /// What kind it is.
+    pub kind: &'static str,
+    /// How far it is.
+    pub far: Far,
+    /// Why it ran or did not, the last time.
+    pub why: Why,
+    /// The blocks it stands in, the outermost first.
+    pub around: Vec<Around>,
+    /// What became of it; nothing where it was never reached.
+    pub seen: Option<Seen>,
+}
+
+/// Why a node ran, or did not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Why {
+    /// It was reached.
+    Reached(Cause),
+    /// It was not.
+    NotReached(Unreached),
+}
+
+/// Why a node was not reached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Unreached {
+    /// The block around it that was not reached, either; nothing where it is about the node itself.
+    pub block: Option<NodeId>,
+    /// Why.
+    #[serde(flatten)]
+    pub because: Because,
+}
+
+/// What kept a node from being reached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "why")]
+pub enum Because {
+    /// One before it is under way.
+    Later {
+        /// Which.
+        node: NodeId,
+    },
+    /// One before it did not end well.
+    Failed {
+        /// Which.
+        node: NodeId,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// The other of two ways was taken.
+    OtherWay {
+        /// The node that chose.
+        node: NodeId,
+        /// By what.
+        condition: String,
+        /// Whether that held.
+        held: bool,
+    },
+    /// The block around it was left out.
+    LeftOut {
+        /// Which.
+        node: NodeId,
+        /// What did not hold.
+        condition: String,
+    },
+    /// Its branch has to wait for others to end.
+    NoRoom {
+        /// The parallel block.
+        node: NodeId,
+        /// The branch.
+        branch: String,
+    },
+    /// No task was chosen yet.
+    NoRound {
+        /// The loop.
+        node: NodeId,
+    },
+    /// The block around it was over before.
+    Over {
+        /// Which.
+        node: NodeId,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// The run was ended before.
+    Ended {
+        /// How.
+        outcome: Outcome,
+    },
+    /// Its turn has not come.
+    NotYet,
+}
+
+/// A block around a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Around {
+    /// Which.
+    pub node: NodeId,
+    /// How far it is.
+    pub far: Far,
+    /// How it ended, once it has.
+    pub outcome: Option<Outcome>,
+    /// What it did.
+    pub block: Did,
+}
+
+/// What a block did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "block")]
+pub enum Did {
+    /// It chose one of two ways.
+    If {
+        /// By what.
+        condition: String,
+        /// Whether that held; nothing where it was not looked at.
+        held: Option<bool>,
+        /// The way the node stands on is the first.
+        then: bool,
+    },
+    /// It did the same again.
+    Loop {
+        /// Rounds begun.
+        rounds: u32,
+        /// The round the node was last in.
+        round: Option<u32>,
+        /// Rounds at most; 0 is without bound.
+        max: u32,
+    },
+    /// It did its tasks.
+    Tasks {
+        /// Rounds begun.
+        rounds: u32,
+        /// The round the node was last in.
+        round: Option<u32>,
+        /// Tasks that were done.
+        passed: u32,
+    },
+    /// It did several things at once.
+    Parallel {
+        /// The branch the node stands on.
+        branch: String,
+        /// When the block is over.
+        join: Join,
+    },
+}
+
+/// How far a node is.
+pub fn far(state: &State, node: &NodeId) -> Far {
+    let here: Vec<&Active> = actives(state).into_iter().filter(|active| active.step == *node).collect();
+    if !here.is_empty() {
+        let is_waiting = here.iter().all(|active| waits(&state.book, active));
+        return if is_waiting { Far::Waiting } else { Far::Running };
+    }
+    match state.book.nodes.get(node) {
+        None => Far::NotReached,
+        Some(Seen { cause: Cause::WhenFalse { .. }, .. }) => Far::Skipped,
+        Some(Seen { outcome: Some(outcome), .. }) => Far::Over(outcome.status),
+        Some(Seen { outcome: None, .. }) => Far::Running,
+    }
+}
+
+/// Why a node ran or did not; nothing where the workflow has no such node.
+pub fn explain(state: &State, node: &NodeId) -> Option<Explained> {
+    let way = way(&state.spec.body, None, node)?;
+    let (last, outer) = way.split_last()?;
+    let seen = state.book.nodes.get(node).cloned();
+    let why = match &seen {
+        Some(seen) => Why::Reached(seen.cause.clone()),
+        None => Why::NotReached(unreached(state, &way)),
+    };
+    let rounds = seen.as_ref().map(|seen| rounds_in(seen.instance.as_str())).unwrap_or_default();
+    let mut rounds = rounds.into_iter();
+    let inner = way.iter().skip(1).map(|spot| spot.inside);
+    let around = outer.iter().zip(inner);
+    let around = around.filter_map(|(spot, inside)| around_by(state, spot.step()?, inside?, &mut rounds));
+    let step = last.step()?;
+    Some(Explained {
+        node: node.clone(),
+        kind: step.act.word(),
+        far: far(state, node),
+        why,
+        around: around.collect(),
+        seen,
+    })
+}
+
+/// The node that was probably meant.
+pub fn nearest(state: &State, written: &str) -> Option<NodeId> {
+    let allowed = (written.chars().count() / 3).clamp(1, 3);
+    let ids = ids_in(&state.spec.body).into_iter();
+    let scored = ids.map(|id| (strsim::osa_distance(written, id.as_str()), id));
+    scored.filter(|(slips, _)| *slips <= allowed).min().map(|(_, id)| id)
+}
+
+fn actives(state: &State) -> Vec<&Active> {
+    let mut actives = Vec::new();
+    state.root.actives(&mut actives);
+    actives
+}
+
+/// Whether a node under way only waits: for a time, a person, an event, the end of a pause.
+fn waits(book: &Book, active: &Active) -> bool {
+    let is_held = book.held.iter().any(|id| id.node == active.instance);
+    let is_asked = book.asks.iter().any(|ask| ask.node == active.instance);
+    if is_held || is_asked {
+        return true;
+    }
+    match &active.doing {
+        Doing::Session(work) => matches!(work.phase, Phase::Pausing { .. }),
+        Doing::Ask | Doing::Sleep { .. } | Doing::Listen { .. } | Doing::Pausing { .. } => true,
+        Doing::Shell | Doing::Check | Doing::Run { .. } => false,
+        doing @ (Doing::If { .. } | Doing::Loop { .. } | Doing::Tasks(_) | Doing::Parallel { .. }) => {
+            let inside: Vec<_> = doing.lanes().into_iter().filter_map(|lane| lane.now.as_deref()).collect();
+            !inside.is_empty() && inside.iter().all(|active| waits(book, active))
+        }
+    }
+}
+
+/// A place in a sequence, and the block that sequence is.
+#[derive(Clone, Copy)]
+struct Spot<'a> {
+    steps: &'a [Step],
+    at: usize,
+    inside: Option<Block<'a>>,
+}
+
+impl<'a> Spot<'a> {
+    fn step(&self) -> Option<&'a Step> {
+        self.steps.get(self.at)
+    }
+}
+
+/// The blocks on the way to a node, and the node.
+fn way<'a>(steps: &'a [Step], inside: Option<Block<'a>>, node: &NodeId) -> Option<Vec<Spot<'a>>> {
+    for (at, step) in steps.iter().enumerate() {
+        let spot = Spot { steps, at, inside };
+        if step.id == *node {
+            return Some(vec![spot]);
+        }
+        let within = step.act.blocks().into_iter().find_map(|block| way(block.body, Some(block), node));
+        if let Some(within) = within {
+            return Some([vec![spot], within].concat());
+        }
+    }
+    None
+}
+
+fn is_under_way(state: &State, step: &Step) -> bool {
+    actives(state).iter().any(|active| active.step == step.id)
+}
+
+#[cfg(test)]
+mod tests;

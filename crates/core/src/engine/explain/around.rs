@@ -1,0 +1,98 @@
+//! What the blocks around a node did: which way, how many rounds, which branch.
+
+use super::{Around, Did, actives, far};
+use crate::graph::walk::Block;
+use crate::graph::workflow::{Act, Step};
+use crate::id::NodeId;
+use crate::run::{Cause, Doing, Seen, State, Status};
+
+/// What a block around a node did.
+pub(super) fn around_by(
+    state: &State,
+    step: &Step,
+    inside: Block<'_>,
+    of_node: &mut impl Iterator<Item = u32>,
+) -> Option<Around> {
+    let block = match &step.act {
+        Act::If { condition, .. } => Did::If {
+            condition: condition.0.trim().to_owned(),
+            held: taken(state, step),
+            then: inside.field == "then",
+        },
+        Act::Loop { max, .. } | Act::CriteriaLoop { max, .. } => {
+            Did::Loop { rounds: counted(state, step, "iteration"), round: of_node.next(), max: *max }
+        }
+        Act::TaskLoop { .. } => Did::Tasks {
+            rounds: counted(state, step, "iteration"),
+            round: of_node.next(),
+            passed: counted(state, step, "passed"),
+        },
+        Act::Parallel { join, .. } => {
+            Did::Parallel { branch: inside.name.unwrap_or_default().to_owned(), join: *join }
+        }
+        _ => return None,
+    };
+    let outcome = state.book.nodes.get(&step.id).and_then(|seen| seen.outcome.clone());
+    Some(Around { node: step.id.clone(), far: far(state, &step.id), outcome, block })
+}
+
+/// Which way an `if` took, the last time; nothing where nobody can tell.
+pub(super) fn taken(state: &State, step: &Step) -> Option<bool> {
+    let Act::If { then, otherwise, .. } = &step.act else { return None };
+    let doing =
+        actives(state).into_iter().filter(|active| active.step == step.id).map(|active| &active.doing);
+    let mut now = doing.filter_map(|doing| match doing {
+        Doing::If { then, .. } => Some(*then),
+        _ => None,
+    });
+    if let Some(then) = now.next_back() {
+        return Some(then);
+    }
+    let seen = state.book.nodes.get(&step.id)?;
+    if matches!(seen.cause, Cause::WhenFalse { .. }) {
+        return None;
+    }
+    match (has_begun(state, step, seen, then), has_begun(state, step, seen, otherwise)) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        // A condition without a value fails the node, and no way is taken.
+        _ if seen.outcome.as_ref().is_none_or(|outcome| outcome.status != Status::Completed) => None,
+        _ if then.is_empty() != otherwise.is_empty() => Some(then.is_empty()),
+        _ => None,
+    }
+}
+
+/// Whether a way of an `if` was begun in the round and try in which the node itself last was.
+fn has_begun(state: &State, outer: &Step, seen: &Seen, body: &[Step]) -> bool {
+    let Some(first) = body.first() else { return false };
+    let Some(inner) = state.book.nodes.get(&first.id) else { return false };
+    let mark = |instance: &NodeId, id: &NodeId| {
+        instance.as_str().strip_prefix(id.as_str()).unwrap_or_default().to_owned()
+    };
+    let (around, within) = (mark(&seen.instance, &outer.id), mark(&inner.instance, &first.id));
+    let rest = within.strip_prefix(&around);
+    inner.began >= seen.began && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('~'))
+}
+
+/// What a loop counted: while it is under way, or what it gave.
+fn counted(state: &State, step: &Step, what: &str) -> u32 {
+    let doing =
+        actives(state).into_iter().filter(|active| active.step == step.id).map(|active| &active.doing);
+    let mut now = doing.filter_map(|doing| match doing {
+        Doing::Loop { round, .. } => Some(*round),
+        Doing::Tasks(tasks) if what == "passed" => Some(tasks.passed),
+        Doing::Tasks(tasks) => Some(tasks.rounds),
+        _ => None,
+    });
+    let given = || {
+        let value = state.book.outputs.get(&step.id)?.value.as_ref()?.get(what)?.as_u64()?;
+        u32::try_from(value).ok()
+    };
+    now.next_back().or_else(given).unwrap_or(0)
+}
+
+/// The rounds of the loops around a node, the outermost first, by its name: `fix@2~1@3`.
+pub(super) fn rounds_in(instance: &str) -> Vec<u32> {
+    let marks = instance.split('@').skip(1);
+    marks.filter_map(|mark| mark.split('~').next()?.parse().ok()).collect()
+}

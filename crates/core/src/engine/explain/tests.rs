@@ -1,0 +1,195 @@
+//! Why nodes ran or did not, told by runs of command lines.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::engine::{apply, start};
+use crate::event::{Event, ShellEnd};
+use crate::graph::workflow::{Act, Branch, Expression, OnFailure, Step, Template};
+use crate::id::{EffectId, RunId, Verb};
+use crate::run::Reason;
+use crate::spec::{Limits, OnPermission, OnQuestion, Policy, Spec};
+use crate::time::Moment;
+
+fn step(id: &str, act: Act) -> Step {
+    Step {
+        id: NodeId::new(id),
+        act,
+        when: None,
+        settings: Default::default(),
+        retry: Default::default(),
+        budget: Default::default(),
+        on_failure: OnFailure::Fail,
+    }
+}
+
+fn shell(id: &str) -> Step {
+    step(id, Act::Shell { command: Template("true".into()), idempotent: false })
+}
+
+fn either(id: &str, condition: &str, then: Vec<Step>, otherwise: Vec<Step>) -> Step {
+    step(id, Act::If { condition: Expression(condition.into()), then, otherwise })
+}
+
+/// A run in which each command line that begins is ended by name.
+struct Story {
+    state: State,
+    at: i64,
+}
+
+impl Story {
+    fn of(body: Vec<Step>) -> Story {
+        let spec = Spec {
+            workflow: "test".into(),
+            seed: "seed".into(),
+            input: "x".into(),
+            inputs: BTreeMap::new(),
+            body,
+            sessions: BTreeMap::new(),
+            workspace: "/w".into(),
+            machine: "m".into(),
+            plugins: Vec::new(),
+            checks: Vec::new(),
+            policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
+            limits: Limits::default(),
+            budget: Default::default(),
+            others: BTreeMap::new(),
+            parent: None,
+        };
+        Story { state: start(RunId::new("r"), spec, Moment(0)).0, at: 0 }
+    }
+
+    fn end(&mut self, instance: &str, passed: bool) -> &mut Story {
+        self.at += 10;
+        let node = NodeId::new(instance);
+        let effect = EffectId { node, iteration: 1, attempt: 1, verb: Verb::Shell };
+        let end = ShellEnd::Exited { passed, how: "exit code 1".into(), output: String::new() };
+        apply(&mut self.state, Moment(self.at), &Event::ShellEnded { effect, end });
+        self
+    }
+
+    fn far(&self, node: &str) -> &'static str {
+        far(&self.state, &NodeId::new(node)).word()
+    }
+
+    fn explain(&self, node: &str) -> Explained {
+        explain(&self.state, &NodeId::new(node)).unwrap()
+    }
+
+    fn because(&self, node: &str) -> (Option<String>, Because) {
+        match self.explain(node).why {
+            Why::NotReached(Unreached { block, because }) => (block.map(|id| id.to_string()), because),
+            Why::Reached(cause) => panic!("{cause:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_node_runs_because_the_one_before_it_is_over() {
+    let mut story = Story::of(vec![shell("a"), shell("b"), shell("c")]);
+    assert_eq!([story.far("a"), story.far("b"), story.far("c")], ["running", "not reached", "not reached"]);
+    assert_eq!(story.because("c"), (None, Because::Later { node: NodeId::new("a") }));
+    story.end("a", true);
+    assert_eq!(story.explain("a").why, Why::Reached(Cause::First));
+    let cause = Cause::After { node: NodeId::new("a"), status: "completed".into() };
+    assert_eq!(story.explain("b").why, Why::Reached(cause));
+    assert_eq!([story.far("a"), story.far("b")], ["done", "running"]);
+}
+
+#[test]
+fn what_comes_after_a_failure_is_not_reached_and_it_is_said_which() {
+    let mut story = Story::of(vec![shell("a"), shell("b"), either("gate", "true", vec![shell("c")], vec![])]);
+    story.end("a", false);
+    let outcome =
+        Outcome::new(Status::Failed, Reason::ShellFailed).because("the command of `a` failed: exit code 1");
+    let failed = Because::Failed { node: NodeId::new("a"), outcome };
+    assert_eq!(story.far("a"), "failed");
+    assert_eq!(story.because("b"), (None, failed.clone()));
+    assert_eq!(story.because("c"), (Some("gate".to_owned()), failed));
+}
+
+#[test]
+fn of_two_ways_one_is_taken_and_the_other_says_why_it_was_not() {
+    let gate = either("gate", "input == 'x'", vec![shell("yes")], vec![shell("no")]);
+    let mut story = Story::of(vec![gate, shell("after")]);
+    let other = Because::OtherWay { node: NodeId::new("gate"), condition: "input == 'x'".into(), held: true };
+    assert_eq!(story.because("no"), (None, other.clone()), "while it is under way");
+    story.end("yes", true).end("after", true);
+    assert_eq!(story.because("no"), (None, other), "and after it");
+    let around = story.explain("yes").around;
+    let did = Did::If { condition: "input == 'x'".into(), held: Some(true), then: true };
+    assert_eq!((around[0].node.as_str(), &around[0].block), ("gate", &did));
+    assert_eq!(around[0].far, Far::Over(Status::Completed));
+}
+
+#[test]
+fn a_way_without_nodes_is_told_by_the_other_one() {
+    let mut story = Story::of(vec![either("gate", "false", vec![shell("yes")], vec![]), shell("after")]);
+    story.end("after", true);
+    let other = Because::OtherWay { node: NodeId::new("gate"), condition: "false".into(), held: false };
+    assert_eq!(story.because("yes"), (None, other));
+}
+
+#[test]
+fn a_way_of_an_earlier_round_is_not_taken_for_that_of_the_last() {
+    let gate = either("gate", "iteration == 1", vec![shell("first")], vec![shell("later")]);
+    let round = step("again", Act::Loop { until: Vec::new(), max: 2, body: vec![gate] });
+    let mut story = Story::of(vec![round]);
+    story.end("first@1", true).end("later@2", true);
+    assert!(story.state.is_done());
+    let held = |node: &str| match &story.explain(node).around[1].block {
+        Did::If { held, .. } => *held,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((held("first"), held("later")), (Some(false), Some(false)));
+    let rounds = |node: &str| story.explain(node).around[0].block.clone();
+    assert_eq!(rounds("first"), Did::Loop { rounds: 2, round: Some(1), max: 2 });
+    assert_eq!(rounds("later"), Did::Loop { rounds: 2, round: Some(2), max: 2 });
+}
+
+#[test]
+fn what_is_left_out_says_so_and_so_does_what_is_in_it() {
+    let mut gate = either("gate", "true", vec![shell("inner")], vec![]);
+    gate.when = Some(Expression("input == 'y'".into()));
+    let story = Story::of(vec![gate, shell("after")]);
+    assert_eq!(story.far("gate"), "skipped");
+    let condition = "input == 'y'".to_owned();
+    assert_eq!(story.explain("gate").why, Why::Reached(Cause::WhenFalse { condition: condition.clone() }));
+    assert_eq!(story.because("inner"), (None, Because::LeftOut { node: NodeId::new("gate"), condition }));
+}
+
+#[test]
+fn a_branch_may_have_to_wait_for_room() {
+    let branch = |name: &str| Branch { name: name.into(), body: vec![shell(name)] };
+    let branches = vec![branch("one"), branch("two")];
+    let mut story = Story::of(vec![step("both", Act::Parallel { limit: 1, join: Join::All, branches })]);
+    let room = Because::NoRoom { node: NodeId::new("both"), branch: "two".into() };
+    assert_eq!(story.because("two"), (None, room));
+    story.end("one", true);
+    assert_eq!(story.explain("two").why, Why::Reached(Cause::First));
+    let did = Did::Parallel { branch: "two".into(), join: Join::All };
+    assert_eq!(story.explain("two").around[0].block, did);
+}
+
+#[test]
+fn who_is_cancelled_says_that_the_run_ended() {
+    let mut story = Story::of(vec![shell("a"), shell("b")]);
+    apply(&mut story.state, Moment(1), &Event::CancelAsked { inbox: None });
+    let effect = EffectId { node: NodeId::new("a"), iteration: 1, attempt: 1, verb: Verb::CleanUp };
+    apply(&mut story.state, Moment(2), &Event::CleanedUp { effect });
+    assert_eq!(story.far("a"), "cancelled");
+    let outcome = Outcome::new(Status::Cancelled, Reason::User);
+    assert_eq!(story.because("b"), (None, Because::Failed { node: NodeId::new("a"), outcome }));
+}
+
+#[test]
+fn a_paused_node_waits_and_a_slip_is_noticed() {
+    let mut story = Story::of(vec![shell("build"), shell("deploy")]);
+    apply(&mut story.state, Moment(1), &Event::PauseAsked { inbox: None });
+    assert_eq!(story.far("build"), "running", "what is under way is finished");
+    story.end("build", true);
+    assert_eq!(story.far("deploy"), "waiting");
+    assert_eq!(nearest(&story.state, "delpoy"), Some(NodeId::new("deploy")));
+    assert_eq!(nearest(&story.state, "nothing"), None);
+    assert_eq!(explain(&story.state, &NodeId::new("delpoy")), None);
+}

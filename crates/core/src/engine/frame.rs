@@ -1,0 +1,114 @@
+//! What a node finds around it: its round, its task, where it works, and the values that its
+//! templates see.
+
+use serde_json::{Value, json};
+
+use super::Cx;
+use crate::graph::ids::folded;
+use crate::graph::template::{self, Scope, TemplateError};
+use crate::graph::workflow::{Expression, Step, Template};
+use crate::id::NodeId;
+use crate::run::{Outcome, Reason, State, Status};
+use crate::spec::Spec;
+use crate::time::Moment;
+
+/// What stands around a node.
+#[derive(Debug, Clone)]
+pub(super) struct Frame<'a> {
+    /// The rounds and tries of the blocks around it, for its name.
+    pub(super) mark: String,
+    /// The task of this round.
+    pub(super) task: Option<&'a Value>,
+    /// The round, from 1.
+    pub(super) iteration: Option<u32>,
+    /// What was wrong with the last round or try.
+    pub(super) feedback: String,
+    /// Where it works.
+    pub(super) workspace: String,
+    /// When the blocks around it must be over.
+    pub(super) deadline: Option<Moment>,
+    /// What its agents are to say when all is done.
+    pub(super) signal: Option<&'a str>,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn of(spec: &Spec, deadline: Option<Moment>) -> Frame<'a> {
+        Frame {
+            mark: String::new(),
+            task: None,
+            iteration: None,
+            feedback: String::new(),
+            workspace: spec.workspace.clone(),
+            deadline,
+            signal: None,
+        }
+    }
+
+    /// The name of a node in this round and try.
+    pub(super) fn name(&self, step: &Step, tries: u32) -> NodeId {
+        let again = if tries > 1 { format!("~{tries}") } else { String::new() };
+        NodeId::new(format!("{}{}{again}", step.id, self.mark))
+    }
+
+    /// What stands around the nodes of a block.
+    pub(super) fn inside(&self, step: &Step, tries: u32, deadline: Option<Moment>) -> Frame<'a> {
+        let mut inside = Frame { deadline, ..self.clone() };
+        if step.retry.times > 0 {
+            inside.mark.push_str(&format!("~{tries}"));
+        }
+        inside
+    }
+
+    /// The same in a round of a loop.
+    pub(super) fn in_round(&self, round: u32, feedback: &str) -> Frame<'a> {
+        let mut inside = Frame { iteration: Some(round), ..self.clone() };
+        inside.mark.push_str(&format!("@{round}"));
+        if !feedback.is_empty() {
+            inside.feedback = feedback.to_owned();
+        }
+        inside
+    }
+
+    /// What a template says here.
+    pub(super) fn render(&self, cx: &Cx<'_>, text: &Template) -> Result<String, Outcome> {
+        template::render(text, &self.scope(cx, &text.0)).map_err(|error| failed(&text.0, &error))
+    }
+
+    /// Whether a condition holds here.
+    pub(super) fn holds(&self, cx: &Cx<'_>, condition: &Expression) -> Result<bool, Outcome> {
+        template::holds(condition, &self.scope(cx, &condition.0))
+            .map_err(|error| failed(&condition.0, &error))
+    }
+
+    fn scope(&self, cx: &Cx<'_>, text: &str) -> Scope {
+        let mut scope = Scope::new(&cx.spec.input, &cx.spec.inputs);
+        scope.set_run(&json!({"id": cx.run, "workflow": cx.spec.workflow, "workspace": cx.spec.workspace}));
+        let text = folded(text);
+        // Only what may be meant: a large output is not copied for nothing.
+        for (node, output) in &cx.book.outputs {
+            if text.contains(&folded(node.as_str())) || text.contains("outputs[") {
+                scope.set_output(node, output.clone());
+            }
+        }
+        scope.set_task(self.task);
+        scope.set_iteration(self.iteration);
+        scope.set_feedback(&self.feedback);
+        scope
+    }
+}
+
+/// The values that the expressions of a run see now, outside of every round.
+pub fn scope(state: &State) -> Scope {
+    let spec = &state.spec;
+    let mut scope = Scope::new(&spec.input, &spec.inputs);
+    scope.set_run(&json!({"id": state.run, "workflow": spec.workflow, "workspace": spec.workspace}));
+    for (node, output) in &state.book.outputs {
+        scope.set_output(node, output.clone());
+    }
+    scope
+}
+
+fn failed(text: &str, error: &TemplateError) -> Outcome {
+    let text: String = text.trim().chars().take(120).collect();
+    Outcome::new(Status::Failed, Reason::Template).because(format!("{error}, in: {text}"))
+}

@@ -1,0 +1,184 @@
+//! Nodes without others in them: what becomes of each, and what it gives.
+
+use serde_json::{Value, json};
+
+use super::Cx;
+use super::begin::{answered, done};
+use super::frame::Frame;
+use crate::event::{Event, PersonReply, RunEnd, ShellEnd};
+use crate::graph::template::Output;
+use crate::graph::workflow::{Act, Step};
+use crate::hook::question_texts;
+use crate::looping::verdict::CheckResult;
+use crate::run::{Active, Doing, News, Outcome, Reason, Slot, Status};
+
+/// Applies a fact to a node that it is about; how it ended, once it has.
+pub(super) fn apply(
+    cx: &mut Cx<'_>,
+    step: &Step,
+    active: &mut Active,
+    _frame: &Frame<'_>,
+    event: &Event,
+) -> Option<Outcome> {
+    match (event, &mut active.doing) {
+        (Event::RunSpent { spent, .. }, Doing::Run { spent: before, .. }) => {
+            let fresh = spent.since(before);
+            *before = *spent;
+            cx.spend_all(&fresh);
+            None
+        }
+        (Event::RunEnded { end, .. }, Doing::Run { spent: before, .. }) => {
+            let fresh = end.spent.since(before);
+            *before = end.spent;
+            cx.spend_all(&fresh);
+            // One that is being ended is over when everything is put away.
+            if active.cut.is_some() { None } else { Some(run_ended(cx, active, end)) }
+        }
+        _ if active.cut.is_some() => None,
+        (Event::ShellEnded { end, .. }, Doing::Shell) => Some(shell_ended(cx, step, active, end)),
+        (Event::ChecksFinished { results, .. }, Doing::Check) => Some(checked(cx, step, active, results)),
+        (Event::WaitOver { .. }, Doing::Sleep { .. }) => {
+            cx.step.news.push(News::WaitOver);
+            Some(done(Reason::AllDone))
+        }
+        (Event::Told { text, .. }, Doing::Listen { .. }) => {
+            cx.step.news.push(News::WaitOver);
+            Some(answered(cx, active, text))
+        }
+        (Event::PersonAnswered { reply, .. }, Doing::Ask) => person(cx, step, active, reply),
+        _ => None,
+    }
+}
+
+/// Puts down what a node gives, before it is over.
+pub(super) fn give(cx: &mut Cx<'_>, active: &Active, text: &str) {
+    give_value(cx, active, text, None);
+}
+
+fn give_value(cx: &mut Cx<'_>, active: &Active, text: &str, value: Option<Value>) {
+    let output = Output { text: text.to_owned(), value, failed: false, status: String::new() };
+    cx.book.outputs.insert(active.step.clone(), output);
+}
+
+/// What a node gives that is over.
+pub(super) fn given(cx: &Cx<'_>, active: &Active) -> (String, Option<Value>) {
+    match &active.doing {
+        Doing::Session(work) => (work.last_message.clone().unwrap_or_default(), work.value.clone()),
+        Doing::If { lane, .. } => (lane.said.clone().unwrap_or_default(), None),
+        Doing::Loop { round, lane, .. } => {
+            (lane.said.clone().unwrap_or_default(), Some(json!({"iteration": round})))
+        }
+        Doing::Parallel { slots } => {
+            let over = slots.iter().filter_map(|slot| match slot {
+                Slot::Over(outcome) => Some(outcome.status.word()),
+                Slot::Waiting | Slot::Open(_) => None,
+            });
+            (String::new(), Some(json!({"branches": over.collect::<Vec<_>>()})))
+        }
+        Doing::Tasks(tasks) => {
+            let reason = tasks.over.as_ref().map(|outcome| outcome.reason);
+            let value = json!({
+                "iteration": tasks.rounds,
+                "passed": tasks.passed,
+                "all_tasks_complete": matches!(reason, Some(Reason::AllDone)),
+                "max_iterations_reached": matches!(reason, Some(Reason::MaxIterations)),
+            });
+            (format!("{} of {} rounds passed", tasks.passed, tasks.rounds), Some(value))
+        }
+        Doing::Shell
+        | Doing::Check
+        | Doing::Ask
+        | Doing::Sleep { .. }
+        | Doing::Listen { .. }
+        | Doing::Run { .. }
+        | Doing::Pausing { .. } => {
+            let output = cx.book.outputs.get(&active.step).filter(|output| output.status.is_empty());
+            output.map(|output| (output.text.clone(), output.value.clone())).unwrap_or_default()
+        }
+    }
+}
+
+/// The last words of an agent in it.
+pub(super) fn said(active: &Active) -> Option<String> {
+    if let Doing::Session(work) = &active.doing {
+        return work.last_message.clone();
+    }
+    let lanes = active.doing.lanes();
+    let now = lanes.iter().rev().find_map(|lane| lane.said.clone());
+    now.or_else(|| active.said.clone())
+}
+
+fn shell_ended(cx: &mut Cx<'_>, step: &Step, active: &Active, end: &ShellEnd) -> Outcome {
+    match end {
+        ShellEnd::Exited { passed, how, output } => {
+            give(cx, active, output);
+            if *passed {
+                return done(Reason::AllDone);
+            }
+            Outcome::new(Status::Failed, Reason::ShellFailed)
+                .because(format!("the command of `{}` failed: {how}", step.id))
+        }
+        ShellEnd::Unknown => Outcome::new(Status::Blocked, Reason::ShellUnknown).because(format!(
+            "the command of `{}` was cut off, and nobody knows whether it did its work; look, then \
+             fork the run there, or mark the node `idempotent: true` where it may run twice",
+            step.id
+        )),
+    }
+}
+
+fn checked(cx: &mut Cx<'_>, step: &Step, active: &Active, results: &[CheckResult]) -> Outcome {
+    if results.is_empty() {
+        let why = format!("the checks of `{}` were not run", step.id);
+        return Outcome::new(Status::Failed, Reason::ChecksFailed).because(why);
+    }
+    let red: Vec<&CheckResult> = results.iter().filter(|check| !check.passed).collect();
+    let tell = |check: &&CheckResult| format!("{}: {}\n{}", check.name, check.how, check.output.trim_end());
+    let text = red.iter().map(tell).collect::<Vec<_>>().join("\n\n");
+    let by_name: serde_json::Map<String, Value> =
+        results.iter().map(|check| (check.name.clone(), json!(check.passed))).collect();
+    give_value(cx, active, &text, Some(Value::Object(by_name)));
+    if red.is_empty() {
+        return done(Reason::AllDone);
+    }
+    let names: Vec<&str> = red.iter().map(|check| check.name.as_str()).collect();
+    Outcome::new(Status::Failed, Reason::ChecksFailed).because(format!(
+        "`{}` found red: {}",
+        step.id,
+        names.join(", ")
+    ))
+}
+
+fn run_ended(cx: &mut Cx<'_>, active: &Active, end: &RunEnd) -> Outcome {
+    give(cx, active, &end.text);
+    if end.outcome.status == Status::Completed {
+        return done(Reason::AllDone);
+    }
+    let Doing::Run { run, .. } = &active.doing else { return end.outcome.clone() };
+    let detail = end.outcome.detail.clone().unwrap_or_else(|| end.outcome.reason.word().to_owned());
+    let why = format!("run {run} is {}: {detail}", end.outcome.status.word());
+    Outcome::new(end.outcome.status, Reason::ChildFailed).because(why)
+}
+
+/// A person answered. What is none of the choices is no answer.
+fn person(cx: &mut Cx<'_>, step: &Step, active: &Active, reply: &PersonReply) -> Option<Outcome> {
+    let Act::Ask { choices, .. } = &step.act else { return None };
+    let place = cx.book.asks.iter().position(|ask| ask.node == active.instance)?;
+    let question = cx.book.asks.get(place).map(|ask| question_texts(&ask.input)).unwrap_or_default();
+    let text = match reply {
+        PersonReply::Approve => "yes",
+        PersonReply::Reject { .. } => "no",
+        PersonReply::Answers { answers } => {
+            let named = |(asked, _): &&(String, String)| asked.is_empty() || question.contains(asked);
+            answers.iter().find(named).map(|(_, answer)| answer.as_str())?
+        }
+    };
+    let is_choice = |choice: &&String| choice.trim().eq_ignore_ascii_case(text.trim());
+    let answer = match choices.iter().find(is_choice) {
+        Some(choice) => choice.clone(),
+        None if choices.is_empty() => text.to_owned(),
+        None => return None,
+    };
+    cx.book.asks.remove(place);
+    cx.step.news.push(News::WaitOver);
+    Some(answered(cx, active, &answer))
+}

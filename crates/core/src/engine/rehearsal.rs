@@ -1,0 +1,328 @@
+//! A run without agents: every node answered by a stub that says what goes well, so that people
+//! see what would be done, in which order, before anything is.
+//!
+//! The engine is the real one. A loop is left as soon as its stubs let it be.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+use super::{Step, apply, start};
+use crate::effect::{Effect, Planned};
+use crate::event::{Event, PersonReply, RunEnd, SessionEnd, SessionVerdict, ShellEnd, Texts};
+use crate::graph::schema;
+use crate::graph::walk::depth_of;
+use crate::hook::{Answer, HookCall, HookKind};
+use crate::id::{EffectId, HookId, InboxId, NodeId, RunId, Verb};
+use crate::looping::Mode;
+use crate::looping::verdict::{CheckResult, Sight, TrackerSight};
+use crate::run::{Course, Doing, News, Outcome, Phase, Reason, State, Status};
+use crate::spec::Spec;
+use crate::tasks::{Claim, Status as TaskStatus, TaskId};
+use crate::time::Moment;
+use crate::usage::Usage;
+
+/// So many events end a rehearsal that would go on for ever.
+const MOST_EVENTS: usize = 20_000;
+/// How much of a text is shown.
+const SHOWN: usize = 300;
+
+/// What a rehearsal showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rehearsal {
+    /// What would be done, in order.
+    pub acts: Vec<Act>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Turns of agents that were begun.
+    pub turns: u32,
+}
+
+/// One thing that would be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Act {
+    /// The node, by its name in this round and try.
+    pub node: NodeId,
+    /// How many blocks are around it.
+    pub depth: usize,
+    /// `begins`, `skipped`, `round`, `asks`, `runs`, `told`, ...
+    pub what: &'static str,
+    /// In words.
+    pub text: String,
+}
+
+/// Plays a run with stubs. The tasks are those a task loop finds, each once.
+pub fn rehearse(spec: &Spec, tasks: &[Value]) -> Rehearsal {
+    let mut spec = spec.clone();
+    // Somebody is there: what is asked is shown, and answered.
+    spec.policy.on_question = crate::spec::OnQuestion::Wait;
+    let (state, step) = start(RunId::new("rehearsal"), spec, Moment(0));
+    let mut stage = Stage { state, acts: Vec::new(), queue: VecDeque::new(), tasks: tasks.to_vec(), at: 0 };
+    if stage.tasks.is_empty() {
+        stage.tasks.push(json!({"id": "1", "name": "a task of the file", "status": "pending"}));
+    }
+    stage.take(step);
+    for _ in 0..MOST_EVENTS {
+        if stage.state.is_done() {
+            break;
+        }
+        let Some(event) = stage.queue.pop_front().or_else(|| stage.somebody()) else { break };
+        stage.at += 1;
+        let step = apply(&mut stage.state, Moment(stage.at), &event);
+        stage.take(step);
+    }
+    let unfinished = || {
+        Outcome::new(Status::Blocked, Reason::Stuck).because("with stubs alone it does not come to an end")
+    };
+    let outcome = match stage.state.course {
+        Course::Done { outcome } => outcome,
+        Course::Running | Course::Ending { .. } => unfinished(),
+    };
+    Rehearsal { acts: stage.acts, outcome, turns: stage.state.spent.turns }
+}
+
+struct Stage {
+    state: State,
+    acts: Vec<Act>,
+    queue: VecDeque<Event>,
+    tasks: Vec<Value>,
+    at: i64,
+}
+
+impl Stage {
+    fn take(&mut self, step: Step) {
+        for news in &step.news {
+            self.show(news);
+        }
+        for planned in step.effects {
+            self.perform(planned);
+        }
+    }
+
+    fn act(&mut self, node: &NodeId, what: &'static str, text: String) {
+        let id = node.as_str().split(['@', '~']).next().unwrap_or_default();
+        let depth = depth_of(&self.state.spec.body, &NodeId::new(id)).unwrap_or(0);
+        self.acts.push(Act { node: node.clone(), depth, what, text: shorten(&text) });
+    }
+
+    fn show(&mut self, news: &News) {
+        match news {
+            News::NodeStarted { node, kind, about } => {
+                self.act(node, "begins", about.clone().unwrap_or_else(|| kind.clone()));
+            }
+            News::NodeSkipped { node, why } => self.act(node, "skipped", why.clone()),
+            News::Round { node, round, task } => {
+                let task = task.as_ref().map(|task| format!(", task {task}")).unwrap_or_default();
+                self.act(node, "round", format!("round {round}{task}"));
+            }
+            News::NodeFinished { node, outcome, .. } if outcome.status != Status::Completed => {
+                let detail = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
+                self.act(node, "ends", format!("{}: {detail}", outcome.status.word()));
+            }
+            _ => {}
+        }
+    }
+
+    fn perform(&mut self, planned: Planned) {
+        let Planned { id, effect } = planned;
+        let node = id.node.clone();
+        match effect {
+            Effect::Prepare { args } => {
+                let texts = args.map(|args| Texts {
+                    prompt: self.entity_says(&node, &args),
+                    system: None,
+                    odd: Vec::new(),
+                });
+                self.queue.push_back(Event::Prepared {
+                    effect: id,
+                    texts,
+                    fingerprint: String::new(),
+                    base: None,
+                    error: None,
+                });
+            }
+            Effect::StartSession(plan) => {
+                self.act(&node, "told", plan.prompt.clone());
+                let value = plan.schema.as_ref().map(schema::example);
+                self.session(id, value);
+            }
+            Effect::Inspect { .. } => {
+                let has_tracker = self
+                    .state
+                    .work(&node)
+                    .and_then(|work| work.node.rules())
+                    .is_some_and(|rules| rules.tracker_path.is_some() || rules.signal.is_some());
+                let tracker = match has_tracker {
+                    true => TrackerSight::Read { complete: true, blocked: None },
+                    false => TrackerSight::None,
+                };
+                let sight =
+                    Sight { tracker, promised: true, signalled: true, fingerprint: self.at.to_string() };
+                self.queue.push_back(Event::Inspected { effect: id, sight });
+            }
+            Effect::RunChecks { names, .. } => self.checks(id, &names),
+            Effect::RunShell { command, .. } => {
+                self.act(&node, "runs", command);
+                let end = ShellEnd::Exited { passed: true, how: "exit code 0".into(), output: String::new() };
+                self.queue.push_back(Event::ShellEnded { effect: id, end });
+            }
+            Effect::StartRun { spec, .. } => self.run(id, &spec),
+            Effect::ClaimTask { .. } => self.claim(id),
+            Effect::SettleTask { ok, why, .. } => {
+                let status = if ok { TaskStatus::Passing } else { TaskStatus::Failing };
+                self.queue.push_back(Event::TaskSettled { effect: id, status, why, error: None });
+            }
+            Effect::MakeWorktree { task, .. } => {
+                let workspace = Some(format!("{}-task-{task}", self.state.spec.workspace));
+                self.queue.push_back(Event::WorktreeMade {
+                    effect: id,
+                    workspace,
+                    branch: "a branch".into(),
+                });
+            }
+            Effect::Land { .. } => {
+                self.act(&node, "lands", "its commits are brought back, and checked there".into());
+                self.queue.push_back(Event::Landed { effect: id, landed: true, what: String::new() });
+            }
+            // Nothing takes so long here.
+            Effect::WaitUntil { .. } if id.verb == Verb::Timeout => {}
+            Effect::WaitUntil { .. } => self.queue.push_back(Event::WaitOver { effect: id }),
+            Effect::CleanUp { .. } => self.queue.push_back(Event::CleanedUp { effect: id }),
+            Effect::AnswerHook { answer: Answer::Pass, .. } => self.stopped(&node),
+            Effect::AnswerHook { .. } | Effect::KillChildren | Effect::MarkTracker { .. } => {}
+        }
+    }
+
+    fn entity_says(&self, node: &NodeId, args: &str) -> String {
+        let orders = self.state.work(node).and_then(|work| self.state.orders(work));
+        match orders.and_then(|orders| orders.entity.as_ref()) {
+            Some(entity) => format!("[{} {}] {args}", entity.kind, entity.name),
+            None => args.to_owned(),
+        }
+    }
+
+    /// An agent that does what it is told, at once.
+    fn session(&mut self, id: EffectId, value: Option<Value>) {
+        let rules = self.state.work(&id.node).and_then(|work| work.node.rules());
+        if rules.is_some_and(|rules| rules.mode == Mode::InSession) {
+            let call = HookCall {
+                id: HookId::new(format!("{id}/stop/{}", self.at)),
+                from: Some(id),
+                kind: HookKind::Stop { last_message: None, background: false, stop_hook_active: false },
+            };
+            return self.queue.push_back(Event::HookAsked { call });
+        }
+        let mut said = vec!["(what the agent says)".to_owned(), "<status>passing</status>".to_owned()];
+        said.extend(signals(&self.state.spec.body));
+        let end = SessionEnd {
+            verdict: SessionVerdict::Done,
+            last_message: Some(said.join("\n")),
+            usage: Usage::default(),
+            tool_calls: 0,
+            spoke: true,
+            offset: 0,
+            value,
+        };
+        self.queue.push_back(Event::SessionEnded { effect: id, end });
+    }
+
+    /// An agent that may stop does.
+    fn stopped(&mut self, node: &NodeId) {
+        let Some(work) = self.state.work(node) else { return };
+        let (Phase::Closing { .. }, Some(turn)) = (&work.phase, &work.turn) else { return };
+        let effect = turn.effect.clone();
+        let end = SessionEnd {
+            verdict: SessionVerdict::Done,
+            last_message: None,
+            usage: Usage::default(),
+            tool_calls: 0,
+            spoke: true,
+            offset: 0,
+            value: None,
+        };
+        self.queue.push_front(Event::SessionEnded { effect, end });
+    }
+
+    fn checks(&mut self, id: EffectId, names: &[String]) {
+        let checks = self.state.spec.checks.clone();
+        let named = checks.iter().filter(|check| names.is_empty() || names.contains(&check.name));
+        let results: Vec<CheckResult> = named
+            .map(|check| CheckResult {
+                name: check.name.clone(),
+                passed: true,
+                how: String::new(),
+                output: String::new(),
+            })
+            .collect();
+        let list: Vec<&str> = results.iter().map(|check| check.name.as_str()).collect();
+        self.act(&id.node.clone(), "checks", list.join(", "));
+        self.queue.push_back(Event::ChecksFinished { effect: id, results });
+    }
+
+    fn run(&mut self, id: EffectId, spec: &Spec) {
+        self.act(&id.node.clone(), "starts", format!("a run of `{}`", spec.workflow));
+        let inner = rehearse(spec, &self.tasks);
+        let depth = self.acts.last().map_or(0, |act| act.depth + 1);
+        self.acts.extend(inner.acts.into_iter().map(|act| Act { depth: act.depth + depth, ..act }));
+        let spent = crate::run::Spent { turns: inner.turns, usage: Usage::default() };
+        let end = RunEnd { outcome: inner.outcome, spent, text: "(what its agent says)".into() };
+        self.queue.push_back(Event::RunEnded { effect: id, end: Box::new(end) });
+    }
+
+    fn claim(&mut self, id: EffectId) {
+        let claim = loop {
+            if self.tasks.is_empty() {
+                break Claim::AllDone;
+            }
+            let task = self.tasks.remove(0);
+            let name = task.get("id").and_then(Value::as_str).and_then(|id| id.parse::<TaskId>().ok());
+            if let Some(id) = name {
+                break Claim::Task { id, task };
+            }
+        };
+        self.queue.push_back(Event::TaskClaimed { effect: id, claim });
+    }
+
+    /// Nothing is under way: a person answers, or something is told that is waited for.
+    fn somebody(&mut self) -> Option<Event> {
+        let inbox = InboxId::new(format!("stub/{}", self.at));
+        if let Some(ask) = self.state.book.asks.first().cloned() {
+            let question = ask.input.pointer("/questions/0/question").and_then(Value::as_str);
+            let first = ask.input.pointer("/questions/0/options/0/label").and_then(Value::as_str);
+            let answer = first.unwrap_or("yes").to_owned();
+            self.act(&ask.node, "asks", format!("{} (here: {answer})", question.unwrap_or_default()));
+            let reply = PersonReply::Answers { answers: vec![(String::new(), answer)] };
+            return Some(Event::PersonAnswered { inbox, hook: Some(ask.hook), reply });
+        }
+        let mut actives = Vec::new();
+        self.state.root.actives(&mut actives);
+        let waited_for = actives.iter().find_map(|active| match &active.doing {
+            Doing::Listen { name } => Some((active.instance.clone(), name.clone())),
+            _ => None,
+        });
+        let (node, name) = waited_for?;
+        self.act(&node, "waits", format!("for the event `{name}`"));
+        Some(Event::Told { inbox, name, text: String::new() })
+    }
+}
+
+/// Every signal that a criteria loop looks for.
+fn signals(body: &[crate::graph::workflow::Step]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut left: Vec<_> = body.iter().collect();
+    while let Some(step) = left.pop() {
+        if let crate::graph::workflow::Act::CriteriaLoop { signal, .. } = &step.act {
+            found.push(signal.clone());
+        }
+        left.extend(step.act.blocks().iter().flat_map(|block| block.body));
+    }
+    found
+}
+
+fn shorten(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

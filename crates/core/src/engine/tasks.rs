@@ -1,0 +1,497 @@
+//! Task loops: a round for each task as it becomes ready, several at once where there are jobs.
+//!
+//! A task is claimed in its file before its round begins, and settled there after it. With more
+//! than one job each round has a worktree of its own, whose commits are brought back before the
+//! task counts as passing.
+
+use super::begin::done;
+use super::frame::Frame;
+use super::{Cx, cut as cutting, lane};
+use crate::effect::Effect;
+use crate::event::Event;
+use crate::graph::workflow::{Act, Step};
+use crate::id::{EffectId, NodeId, Verb};
+use crate::looping::verdict::CheckResult;
+use crate::run::{Active, Doing, Lane, News, Outcome, Reason, Round, RoundPhase, Status, TaskRounds};
+use crate::tasks::{Attempts, Claim, Status as TaskStatus, TaskId};
+
+/// What the workflow says of a task loop.
+struct Plan<'a> {
+    step: &'a Step,
+    before: &'a [Step],
+    body: &'a [Step],
+    jobs: u32,
+}
+
+impl<'a> Plan<'a> {
+    fn of(step: &'a Step) -> Option<Plan<'a>> {
+        let Act::TaskLoop { before_each, body, jobs, .. } = &step.act else { return None };
+        Some(Plan { step, before: before_each, body, jobs: (*jobs).max(1) })
+    }
+
+    /// Its last node runs all checks, so that they need not run again.
+    fn ends_with_all_checks(&self) -> bool {
+        matches!(self.body.last().map(|step| &step.act), Some(Act::Check { names }) if names.is_empty())
+    }
+}
+
+/// The first task is asked for.
+pub(super) fn begin(
+    cx: &mut Cx<'_>,
+    step: &Step,
+    active: &mut Active,
+    inside: &Frame<'_>,
+) -> Option<Outcome> {
+    let Act::TaskLoop { path, attempts, .. } = &step.act else { return None };
+    let path = match path.as_ref().map(|path| inside.render(cx, path)).transpose() {
+        Ok(path) => path.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty()),
+        Err(outcome) => return Some(outcome),
+    };
+    active.doing = Doing::Tasks(Box::new(TaskRounds {
+        path,
+        rounds: 0,
+        claims: 0,
+        asking: false,
+        idle: false,
+        stale: false,
+        attempts: Attempts::of(*attempts),
+        wrong: Default::default(),
+        open: Vec::new(),
+        passed: 0,
+        over: None,
+    }));
+    go_on(cx, step, active)
+}
+
+/// Asks for a task where there is room for one; how the loop ended, when nothing is left.
+fn go_on(cx: &mut Cx<'_>, step: &Step, active: &mut Active) -> Option<Outcome> {
+    let (Some(plan), Act::TaskLoop { select, max, .. }) = (Plan::of(step), &step.act) else { return None };
+    let Doing::Tasks(tasks) = &mut active.doing else { return None };
+    if tasks.over.is_some() {
+        return tasks.over.clone().filter(|_| tasks.open.is_empty() && !tasks.asking);
+    }
+    let busy = u32::try_from(tasks.open.len()).unwrap_or(u32::MAX);
+    let is_last = *max > 0 && tasks.rounds >= *max;
+    // After the last round somebody looks whether any task is left, and takes none.
+    let has_room = if is_last { tasks.open.is_empty() } else { busy < plan.jobs };
+    if has_room && !tasks.asking && !tasks.idle {
+        tasks.asking = true;
+        tasks.claims += 1;
+        let id = EffectId {
+            node: active.instance.clone(),
+            iteration: tasks.claims,
+            attempt: 1,
+            verb: Verb::Claim,
+        };
+        let effect = Effect::ClaimTask {
+            path: tasks.path.clone(),
+            select: select.clone(),
+            busy: tasks.open.iter().map(|round| round.id.clone()).collect(),
+            attempts: if is_last { Attempts::of(0) } else { tasks.attempts.clone() },
+        };
+        cx.plan(id, effect);
+    }
+    None
+}
+
+/// What is about the loop itself: a task was chosen, or why none was.
+pub(super) fn apply(
+    cx: &mut Cx<'_>,
+    step: &Step,
+    active: &mut Active,
+    frame: &Frame<'_>,
+    event: &Event,
+) -> Option<Outcome> {
+    let (Event::TaskClaimed { claim, .. }, Act::TaskLoop { max, .. }) = (event, &step.act) else {
+        return None;
+    };
+    let plan = Plan::of(step)?;
+    let inside = frame.inside(step, active.tries, active.deadline);
+    let Doing::Tasks(tasks) = &mut active.doing else { return None };
+    tasks.asking = false;
+    let is_stale = std::mem::take(&mut tasks.stale);
+    if tasks.over.is_some() {
+        // It is being ended: a task that was chosen meanwhile goes back by itself.
+        return go_on(cx, step, active);
+    }
+    match claim {
+        // What was wrong with the file, or with what is left, is no matter any more.
+        claim if *max > 0 && tasks.rounds >= *max && *claim != Claim::AllDone => {
+            let why = format!("`{}` has had its {max} rounds, and tasks are left", step.id);
+            tasks.over = Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
+        }
+        // No task is done twice at once, whatever its file says.
+        Claim::Task { id, .. } if tasks.open.iter().any(|round| round.id == *id) => tasks.idle = true,
+        Claim::Task { id, task } => {
+            tasks.rounds += 1;
+            tasks.attempts.count(id);
+            let round = Round {
+                round: tasks.rounds,
+                id: id.clone(),
+                task: task.clone(),
+                workspace: None,
+                branch: None,
+                phase: RoundPhase::Leasing,
+                lane: Lane::default(),
+                wrong: None,
+            };
+            tasks.open.push(round);
+            let (round, about) = (tasks.rounds, Some(id.to_string()));
+            cx.step.news.push(News::Round { node: active.instance.clone(), round, task: about });
+            begin_round(cx, &plan, active, &inside);
+        }
+        // A task was settled since somebody looked: it is looked again.
+        Claim::Working if is_stale => {}
+        Claim::Working if !tasks.open.is_empty() => tasks.idle = true,
+        Claim::Working => {
+            let why = "tasks are in progress, and not in this run".to_owned();
+            tasks.over = Some(Outcome::new(Status::Blocked, Reason::Deadlock).because(why));
+        }
+        _ if !tasks.open.is_empty() => tasks.idle = true,
+        Claim::AllDone => tasks.over = Some(done(Reason::AllDone)),
+        Claim::Failed { ids } => {
+            let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
+            let tries = tasks.attempts.allowed;
+            let why = format!("failed after {tries} tries: {}", names.join(", "));
+            tasks.over = Some(Outcome::new(Status::Failed, Reason::TasksFailed).because(why));
+        }
+        Claim::Deadlock(deadlock) => {
+            let why = deadlock.to_string();
+            tasks.over = Some(Outcome::new(Status::Blocked, Reason::Deadlock).because(why));
+        }
+        Claim::Unreadable { why } => {
+            tasks.over = Some(Outcome::new(Status::Blocked, Reason::TasksUnreadable).because(why.clone()));
+        }
+    }
+    go_on(cx, step, active)
+}
+
+/// The round that was just opened begins: in a worktree of its own where there are several.
+fn begin_round(cx: &mut Cx<'_>, plan: &Plan<'_>, active: &mut Active, inside: &Frame<'_>) {
+    let Doing::Tasks(tasks) = &mut active.doing else { return };
+    let Some(place) = tasks.open.len().checked_sub(1) else { return };
+    let Some(round) = tasks.open.get(place) else { return };
+    if plan.jobs > 1 {
+        let attempt = tasks.attempts.made.get(&round.id).copied().unwrap_or(1);
+        let effect = Effect::MakeWorktree { task: round.id.clone(), attempt };
+        cx.plan_once(&round_name(active, place), Verb::Worktree, effect);
+        return;
+    }
+    start(cx, plan, active, inside, place);
+}
+
+/// The name under which the effects of a round stand.
+fn round_name(active: &Active, place: usize) -> NodeId {
+    let Doing::Tasks(tasks) = &active.doing else { return active.instance.clone() };
+    let round = tasks.open.get(place).map_or(0, |round| round.round);
+    NodeId::new(format!("{}@{round}", active.instance))
+}
+
+/// The nodes of a round begin, those before the task first.
+fn start(cx: &mut Cx<'_>, plan: &Plan<'_>, active: &mut Active, inside: &Frame<'_>, place: usize) {
+    let Doing::Tasks(tasks) = &mut active.doing else { return };
+    let Some(round) = tasks.open.get_mut(place) else { return };
+    round.phase = RoundPhase::Before;
+    let feedback = tasks.wrong.get(&round.id).cloned().unwrap_or_default();
+    let frame = round_frame(inside, round.round, &feedback, round.workspace.as_deref());
+    let frame = Frame { task: Some(&round.task), ..frame };
+    let over = lane::proceed(cx, plan.before, &mut round.lane, &frame);
+    if let Some(outcome) = over {
+        nodes_over(cx, plan, active, inside, place, outcome);
+    }
+}
+
+fn round_frame<'a>(inside: &Frame<'a>, round: u32, feedback: &str, workspace: Option<&str>) -> Frame<'a> {
+    let mut frame = inside.in_round(round, feedback);
+    if let Some(workspace) = workspace {
+        frame.workspace = workspace.to_owned();
+    }
+    frame
+}
+
+/// The nodes of a round, or those before them, are over.
+fn nodes_over(
+    cx: &mut Cx<'_>,
+    plan: &Plan<'_>,
+    active: &mut Active,
+    inside: &Frame<'_>,
+    place: usize,
+    outcome: Outcome,
+) {
+    let mut outcome = outcome;
+    loop {
+        let Doing::Tasks(tasks) = &mut active.doing else { return };
+        let Some(round) = tasks.open.get_mut(place) else { return };
+        if round.lane.cut.is_some() {
+            // The task goes back by itself: nobody holds it any more.
+            tasks.open.remove(place);
+            return;
+        }
+        if outcome.status != Status::Completed {
+            let detail = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
+            let wrong = std::mem::take(&mut round.lane.wrong);
+            let mut wrong = if wrong.is_empty() { detail } else { wrong };
+            // The next try begins elsewhere.
+            if let (Some(workspace), Some(branch)) = (&round.workspace, &round.branch) {
+                wrong = format!("{wrong}\nWhat was done is kept on branch `{branch}`, in {workspace}");
+            }
+            round.wrong = Some(wrong);
+            if cx.has_run_dry(&outcome) {
+                tasks.over.get_or_insert(outcome);
+            }
+            return settle(cx, active, place);
+        }
+        if round.phase == RoundPhase::Before {
+            round.phase = RoundPhase::Working;
+            round.lane = Lane::default();
+            let feedback = tasks.wrong.get(&round.id).cloned().unwrap_or_default();
+            let frame = round_frame(inside, round.round, &feedback, round.workspace.as_deref());
+            let frame = Frame { task: Some(&round.task), ..frame };
+            match lane::proceed(cx, plan.body, &mut round.lane, &frame) {
+                Some(next) => outcome = next,
+                None => return,
+            }
+            continue;
+        }
+        return gate(cx, plan, active, inside, place);
+    }
+}
+
+/// What was done must be green: here, or where it is brought back to.
+fn gate(cx: &mut Cx<'_>, plan: &Plan<'_>, active: &mut Active, inside: &Frame<'_>, place: usize) {
+    let name = round_name(active, place);
+    let Doing::Tasks(tasks) = &mut active.doing else { return };
+    let Some(round) = tasks.open.get_mut(place) else { return };
+    if let (Some(workspace), Some(branch)) = (&round.workspace, &round.branch) {
+        round.phase = RoundPhase::Landing;
+        let effect = Effect::Land {
+            workspace: workspace.clone(),
+            branch: branch.clone(),
+            path: tasks.path.clone(),
+            task: round.id.clone(),
+            said: round.lane.said.clone(),
+        };
+        cx.plan_once(&name, Verb::Land, effect);
+        return;
+    }
+    if cx.spec.checks.is_empty() || plan.ends_with_all_checks() {
+        return settle(cx, active, place);
+    }
+    round.phase = RoundPhase::Checking;
+    let effect = Effect::RunChecks { names: Vec::new(), workspace: inside.workspace.clone() };
+    cx.plan_once(&name, Verb::Checks, effect);
+}
+
+/// The file is told how the task went.
+fn settle(cx: &mut Cx<'_>, active: &mut Active, place: usize) {
+    let name = round_name(active, place);
+    let Doing::Tasks(tasks) = &mut active.doing else { return };
+    let Some(round) = tasks.open.get_mut(place) else { return };
+    round.phase = RoundPhase::Settling;
+    let effect = Effect::SettleTask {
+        path: tasks.path.clone(),
+        task: round.id.clone(),
+        ok: round.wrong.is_none(),
+        said: round.lane.said.clone(),
+        why: round.wrong.clone(),
+    };
+    cx.plan_once(&name, Verb::Settle, effect);
+}
+
+/// Tells the round it is about what happened; nothing when it is none of these.
+pub(super) fn deliver(
+    cx: &mut Cx<'_>,
+    step: &Step,
+    active: &mut Active,
+    inside: &Frame<'_>,
+    to: &NodeId,
+    event: &Event,
+) -> Option<Option<Outcome>> {
+    let plan = Plan::of(step)?;
+    let Doing::Tasks(tasks) = &active.doing else { return None };
+    let own = (0..tasks.open.len()).find(|place| round_name(active, *place) == *to);
+    if let Some(place) = own {
+        about_round(cx, &plan, active, inside, place, event);
+        return Some(go_on(cx, step, active));
+    }
+    let Doing::Tasks(tasks) = &mut active.doing else { return None };
+    let mut found = None;
+    for (place, round) in tasks.open.iter_mut().enumerate() {
+        let body = match round.phase {
+            RoundPhase::Before => plan.before,
+            RoundPhase::Working => plan.body,
+            _ => continue,
+        };
+        let feedback = tasks.wrong.get(&round.id).cloned().unwrap_or_default();
+        let frame = round_frame(inside, round.round, &feedback, round.workspace.as_deref());
+        let frame = Frame { task: Some(&round.task), ..frame };
+        if let Some(over) = lane::deliver(cx, body, &mut round.lane, &frame, to, event) {
+            found = Some((place, over));
+            break;
+        }
+    }
+    let (place, over) = found?;
+    if let Some(outcome) = over {
+        nodes_over(cx, &plan, active, inside, place, outcome);
+    }
+    Some(go_on(cx, step, active))
+}
+
+/// A round's own effects have an outcome.
+fn about_round(
+    cx: &mut Cx<'_>,
+    plan: &Plan<'_>,
+    active: &mut Active,
+    inside: &Frame<'_>,
+    place: usize,
+    event: &Event,
+) {
+    let Doing::Tasks(tasks) = &mut active.doing else { return };
+    let is_ending = tasks.over.is_some() && active.cut.is_some();
+    let Some(round) = tasks.open.get_mut(place) else { return };
+    match event {
+        Event::WorktreeMade { workspace, branch, .. } => match workspace {
+            _ if is_ending => drop(tasks.open.remove(place)),
+            Some(workspace) => {
+                round.workspace = Some(workspace.clone());
+                round.branch = Some(branch.clone());
+                start(cx, plan, active, inside, place);
+            }
+            None => {
+                round.wrong = Some(branch.clone());
+                // It would be no other for the next task, nor for the next try.
+                let outcome = Outcome::new(Status::Blocked, Reason::Git).because(branch.clone());
+                tasks.over.get_or_insert(outcome);
+                settle(cx, active, place);
+            }
+        },
+        Event::ChecksFinished { results, .. } => {
+            round.wrong = red(results);
+            settle(cx, active, place);
+        }
+        Event::Landed { landed, what, .. } => {
+            if !landed {
+                round.wrong = Some(what.clone());
+            }
+            settle(cx, active, place);
+        }
+        Event::CleanedUp { .. } => drop(tasks.open.remove(place)),
+        Event::TaskSettled { status, why, error, .. } => {
+            settled(cx, plan, active, inside, place, *status, why.as_deref(), error.as_deref());
+        }
+        _ => {}
+    }
+}
+
+fn red(results: &[CheckResult]) -> Option<String> {
+    let red = results.iter().filter(|check| !check.passed);
+    let told: Vec<String> =
+        red.map(|check| format!("{}: {}\n{}", check.name, check.how, check.output.trim_end())).collect();
+    (!told.is_empty()).then(|| format!("checks are red:\n{}", told.join("\n\n")))
+}
+
+/// It stands in the file how a task went: the round is over.
+#[expect(clippy::too_many_arguments, reason = "one fact, and where it belongs")]
+fn settled(
+    cx: &mut Cx<'_>,
+    plan: &Plan<'_>,
+    active: &mut Active,
+    inside: &Frame<'_>,
+    place: usize,
+    status: TaskStatus,
+    why: Option<&str>,
+    error: Option<&str>,
+) {
+    let node = active.instance.clone();
+    let Doing::Tasks(tasks) = &mut active.doing else { return };
+    if tasks.open.len() <= place {
+        return;
+    }
+    let round = tasks.open.remove(place);
+    if round.lane.said.is_some() {
+        active.said.clone_from(&round.lane.said);
+    }
+    tasks.idle = false;
+    tasks.stale = tasks.asking;
+    let why = why.map(str::to_owned).or(round.wrong.clone());
+    let task = round.id.to_string();
+    cx.step.news.push(News::Task {
+        node,
+        task,
+        status,
+        why: why.clone().filter(|_| status != TaskStatus::Passing),
+    });
+    match status {
+        TaskStatus::Passing => {
+            tasks.passed += 1;
+            tasks.wrong.remove(&round.id);
+        }
+        _ => drop(tasks.wrong.insert(round.id.clone(), why.unwrap_or_default())),
+    }
+    if let Some(error) = error {
+        let (id, word) = (&round.id, status.word());
+        let why = format!("task `{id}` is {word}, which could not be written down: {error}");
+        let outcome = Outcome::new(Status::Blocked, Reason::TasksUnreadable).because(why);
+        tasks.over.get_or_insert(outcome);
+    }
+    let Act::TaskLoop { until: Some(until), .. } = &plan.step.act else { return };
+    if tasks.over.is_some() {
+        return;
+    }
+    let frame = round_frame(inside, round.round, "", None);
+    match (Frame { task: Some(&round.task), ..frame }).holds(cx, until) {
+        Ok(true) => {
+            tasks.over = Some(done(Reason::Until).because(format!("`{}` holds", until.0.trim())));
+        }
+        Ok(false) => {}
+        Err(outcome) => tasks.over = Some(outcome),
+    }
+}
+
+/// Ends a task loop. What is being brought back is finished first; the other tasks go back by
+/// themselves, since nobody holds them any more.
+pub(super) fn cut(
+    cx: &mut Cx<'_>,
+    step: &Step,
+    active: &mut Active,
+    inside: &Frame<'_>,
+    outcome: &Outcome,
+) -> Option<Outcome> {
+    let plan = Plan::of(step)?;
+    let instance = active.instance.clone();
+    let Doing::Tasks(tasks) = &mut active.doing else { return None };
+    tasks.over = Some(outcome.clone());
+    tasks.asking = false;
+    cx.forget(&instance);
+    let mut left = Vec::new();
+    for mut round in std::mem::take(&mut tasks.open) {
+        let name = NodeId::new(format!("{instance}@{}", round.round));
+        let feedback = tasks.wrong.get(&round.id).cloned().unwrap_or_default();
+        let frame = round_frame(inside, round.round, &feedback, round.workspace.as_deref());
+        let task = round.task.clone();
+        let frame = Frame { task: Some(&task), ..frame };
+        let is_over = match round.phase {
+            RoundPhase::Before => cutting::lane(cx, plan.before, &mut round.lane, &frame, outcome).is_some(),
+            RoundPhase::Working => cutting::lane(cx, plan.body, &mut round.lane, &frame, outcome).is_some(),
+            RoundPhase::Checking => {
+                cx.forget(&name);
+                cx.plan_once(&name, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
+                false
+            }
+            RoundPhase::Leasing | RoundPhase::Landing => {
+                let is_held = cx.book.held.iter().any(|id| id.node == name);
+                if is_held {
+                    cx.forget(&name);
+                }
+                is_held
+            }
+            RoundPhase::Settling => false,
+        };
+        if !is_over {
+            left.push(round);
+        }
+    }
+    let Doing::Tasks(tasks) = &mut active.doing else { return None };
+    tasks.open = left;
+    tasks.open.is_empty().then(|| outcome.clone())
+}

@@ -1,0 +1,418 @@
+//! Nodes one after the other, branches, rounds, several at once.
+
+use std::time::Duration;
+
+use super::*;
+use crate::graph::builder::{
+    Rounds, Steps, check_all, clear_context, criteria_loop, prompt, shell, task_loop,
+};
+use crate::graph::workflow::{Expression, Join};
+use crate::run::Cause;
+
+const NONE: Duration = Duration::ZERO;
+
+fn news_of_nodes(story: &Story) -> Vec<String> {
+    let told = story.records.iter().flat_map(|record| &record.news).filter_map(|news| match news {
+        News::NodeStarted { node, .. } => Some(format!("+{node}")),
+        News::NodeFinished { node, outcome, .. } => Some(format!("-{node} {}", outcome.status.word())),
+        News::NodeSkipped { node, .. } => Some(format!("/{node}")),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn nodes_run_one_after_the_other_and_later_ones_see_what_earlier_ones_gave() {
+    let workflow = Builder::new("w")
+        .start(prompt("first: {{ input }}").id("a"))
+        .then(shell("echo {{ outputs.a.text }}").id("b"))
+        .then(prompt("then: {{ outputs.b.text }} {{ outputs.b.status }}").id("c"));
+    let mut story = Story::drawn(workflow);
+    assert_eq!(story.wanted(), ["a.1.1.prepare"]);
+    story.prepared("a");
+    assert_eq!(story.plan().prompt, "first: do it");
+    story.session_ends(SessionVerdict::Done).seen(false).cleaned("a");
+    assert_eq!(story.command("b"), "echo words");
+    story.shell("b", true, "printed").prepared("c");
+    assert_eq!(story.plan().prompt, "then: printed completed");
+    story.session_ends(SessionVerdict::Done).seen(false).cleaned("c");
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    let news = ["+a", "-a completed", "+b", "-b completed", "+c", "-c completed"];
+    assert_eq!(news_of_nodes(&story), news);
+    let cause = &story.state.book.nodes[&NodeId::new("b")].cause;
+    assert_eq!(*cause, Cause::After { node: NodeId::new("a"), status: "completed".into() });
+}
+
+#[test]
+fn a_run_without_nodes_is_over_at_once() {
+    assert_eq!(Story::of(spec_of(vec![])).ended(), (Status::Completed, Reason::AllDone));
+    let only = Story::drawn(Builder::new("w").start(clear_context()));
+    assert_eq!(only.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_failure_ends_the_run_and_what_comes_after_never_begins() {
+    let workflow = Builder::new("w").start(prompt("x").id("a")).then(shell("y").id("b"));
+    let mut story = Story::drawn(workflow);
+    assert_eq!(story.breaks("a").ended(), (Status::Failed, Reason::AgentFailed));
+    assert!(!story.state.book.nodes.contains_key(&NodeId::new("b")));
+}
+
+#[test]
+fn a_failure_that_is_lived_with_is_seen_by_later_nodes() {
+    let workflow = Builder::new("w")
+        .start(shell("x").id("a").continue_on_failure())
+        .then(shell("{{ outputs.a.failed }} {{ outputs.a.text }}").id("b"));
+    let mut story = Story::drawn(workflow);
+    story.shell("a", false, "oh");
+    assert_eq!(story.command("b"), "True oh");
+    assert_eq!(story.shell("b", true, "").ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_node_is_left_out_where_its_condition_does_not_hold() {
+    let workflow = Builder::new("w")
+        .start(shell("x").id("a").when("input == 'other'"))
+        .then(shell("{{ outputs.a is defined }}").id("b").when("input == 'do it'"));
+    let mut story = Story::drawn(workflow);
+    assert_eq!(story.command("b"), "False");
+    story.shell("b", true, "");
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(news_of_nodes(&story), ["/a", "+b", "-b completed"]);
+    let seen = &story.state.book.nodes[&NodeId::new("a")];
+    assert_eq!((seen.times, seen.outcome.as_ref()), (0, None));
+}
+
+#[test]
+fn a_condition_that_has_no_value_fails_its_node() {
+    let node = shell("x").id("a").when("outputs.nobody.text == 'x'").retry(2, NONE);
+    assert_eq!(Story::drawn(Builder::new("w").start(node)).ended(), (Status::Failed, Reason::Template));
+    let workflow = Builder::new("w").start(shell("{{ outputs.nobody.text }}").id("a"));
+    let story = Story::drawn(workflow);
+    assert_eq!(story.ended(), (Status::Failed, Reason::Template));
+    assert!(story.detail().contains("{{ outputs.nobody.text }}"), "{}", story.detail());
+}
+
+#[test]
+fn one_of_two_ways_is_taken() {
+    let two_ways = || {
+        Builder::new("w").start(shell("x").id("a")).if_(
+            "outputs.a.text == 'yes'",
+            |yes| yes.then(shell("y").id("yes")),
+            |no| no.then(shell("n").id("no")),
+        )
+    };
+    let mut story = Story::drawn(two_ways());
+    assert_eq!(story.shell("a", true, "yes").wanted(), ["yes.1.1.shell"]);
+    assert_eq!(story.shell("yes", true, "").ended(), (Status::Completed, Reason::AllDone));
+    let mut story = Story::drawn(two_ways());
+    assert_eq!(story.shell("a", true, "no").wanted(), ["no.1.1.shell"]);
+    assert_eq!(story.shell("no", false, "").ended(), (Status::Failed, Reason::ShellFailed));
+}
+
+#[test]
+fn what_the_other_way_gave_in_an_earlier_round_is_forgotten() {
+    let workflow = Builder::new("w").start(clear_context()).loop_(Rounds::times(2), |round| {
+        round
+            .if_("iteration == 1", |first| first.then(shell("x").id("one")), |no| no)
+            .then(shell("{{ outputs.one is defined }}").id("look"))
+    });
+    let mut story = Story::drawn(workflow);
+    story.shell("one@1", true, "");
+    assert_eq!(story.command("look@1"), "True");
+    story.shell("look@1", true, "");
+    assert_eq!(story.command("look@2"), "False");
+}
+
+#[test]
+fn a_loop_goes_round_until_its_condition_holds() {
+    let workflow = Builder::new("w")
+        .start(clear_context())
+        .loop_(Rounds::until("outputs.x.text == 'ok'").max(5), |round| {
+            round.then(shell("try {{ iteration }}").id("x"))
+        })
+        .id("l")
+        .then(shell("{{ outputs.l.value.iteration }}").id("after"));
+    let mut story = Story::drawn(workflow);
+    assert_eq!(story.command("x@1"), "try 1");
+    story.shell("x@1", true, "no");
+    assert_eq!(story.command("x@2"), "try 2");
+    story.shell("x@2", true, "ok");
+    assert_eq!(story.command("after"), "2");
+    assert_eq!(story.became("l"), (Status::Completed, Reason::Until));
+    assert_eq!(story.shell("after", true, "").ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_loop_that_never_gets_there_is_exhausted_and_one_without_a_condition_is_done() {
+    let workflow = |rounds| {
+        Builder::new("w").start(clear_context()).loop_(rounds, |round| round.then(shell("x").id("x"))).id("l")
+    };
+    let mut story = Story::drawn(workflow(Rounds::until("false").max(2)));
+    story.shell("x@1", true, "").shell("x@2", true, "");
+    assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
+    let mut story = Story::drawn(workflow(Rounds::times(2)));
+    story.shell("x@1", true, "").shell("x@2", true, "");
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_round_is_told_what_was_wrong_in_the_one_before_it() {
+    let mut spec = drawn(Builder::new("w").start(clear_context()).loop_(
+        Rounds::until("not outputs.tests.failed").max(3),
+        |round| {
+            round
+                .then(prompt("Fix it. {{ feedback }}").id("fix"))
+                .then(check_all().id("tests").continue_on_failure())
+        },
+    ));
+    spec.checks = vec![test_check()];
+    let mut story = Story::of(spec);
+    story.says("fix@1", "done").checks("tests@1", false).prepared("fix@2");
+    let told = story.plan().prompt;
+    assert!(told.starts_with("Fix it. `tests`: ") && told.contains("boom"), "{told}");
+    story.session_ends(SessionVerdict::Done).seen(false).cleaned("fix@2").checks("tests@2", true);
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_failure_in_a_round_ends_the_loop() {
+    let workflow = Builder::new("w")
+        .start(clear_context())
+        .loop_(Rounds::times(3), |round| round.then(shell("x").id("x")));
+    let mut story = Story::drawn(workflow);
+    assert_eq!(story.shell("x@1", false, "").ended(), (Status::Failed, Reason::ShellFailed));
+}
+
+#[test]
+fn loops_in_loops_have_names_of_their_own() {
+    let workflow = Builder::new("w").start(clear_context()).loop_(Rounds::times(2), |outer| {
+        outer.loop_(Rounds::times(2), |inner| inner.then(shell("{{ iteration }}").id("x")))
+    });
+    let mut story = Story::drawn(workflow);
+    for name in ["x@1@1", "x@1@2", "x@2@1", "x@2@2"] {
+        story.shell(name, true, "");
+    }
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_loop_whose_rounds_take_no_time_is_ended_instead_of_going_round_for_ever() {
+    let workflow = Builder::new("w")
+        .start(clear_context())
+        .loop_(Rounds::until("false"), |round| round.then(shell("x").id("x").when("false")))
+        .id("l");
+    let story = Story::drawn(workflow);
+    assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
+    assert!(story.detail().contains("`l`"), "{}", story.detail());
+}
+
+#[test]
+fn loops_without_time_in_one_another_are_ended_too() {
+    let endless = |lived_with: bool| {
+        let mut spec =
+            drawn(Builder::new("w").start(clear_context()).loop_(Rounds::until("false"), |round| {
+                round.loop_(Rounds::until("false"), |inner| inner.then(clear_context())).id("inner")
+            }));
+        if let (true, Act::Loop { body, .. }) = (lived_with, &mut spec.body[1].act) {
+            body[0].on_failure = crate::graph::workflow::OnFailure::Continue;
+        }
+        spec
+    };
+    assert_eq!(Story::of(endless(false)).ended(), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(Story::of(endless(true)).ended(), (Status::Exhausted, Reason::MaxIterations));
+}
+
+#[test]
+fn a_criteria_loop_goes_round_until_the_last_words_hold_the_signal() {
+    let workflow = Builder::new("w")
+        .start(criteria_loop("ALL GREEN").max(3).each(|round| round.then(prompt("work").id("work"))).id("l"));
+    let mut story = Story::drawn(workflow);
+    story.prepared("work@1");
+    assert!(story.plan().prompt.contains("ALL GREEN"), "the agent knows the signal");
+    story.session_ends(SessionVerdict::Done).seen(false).cleaned("work@1");
+    story.says("work@2", "nearly: ALL GREEN soon").says("work@3", "so:\nALL GREEN");
+    assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_signal_is_heard_from_within_branches_and_tasks() {
+    let branches = |round: Steps| {
+        round.parallel(|lanes| {
+            let lanes = lanes.branch("x", |x| x.then(prompt("x").id("x")));
+            lanes.branch("y", |y| y.then(shell("y").id("y")))
+        })
+    };
+    let mut story = Story::drawn(Builder::new("w").start(criteria_loop("S").max(2).each(branches).id("l")));
+    story.says("x@1", "S").shell("y@1", true, "");
+    assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
+    let tasks = |round: Steps| round.then(task_loop().each(|task| task.then(prompt("x").id("x"))).id("t"));
+    let mut story = Story::drawn(Builder::new("w").start(criteria_loop("S").max(2).each(tasks).id("l")));
+    let claimed = |effect, claim| Event::TaskClaimed { effect, claim };
+    let task = Claim::Task { id: "a".parse().expect("an id"), task: serde_json::json!({}) };
+    story.tell(claimed(story.open(Verb::Claim), task)).says("x@1@1", "S");
+    let effect = story.open(Verb::Settle);
+    story.tell(Event::TaskSettled { effect, status: TaskStatus::Passing, why: None, error: None });
+    story.tell(claimed(story.open(Verb::Claim), Claim::AllDone));
+    assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
+}
+
+#[test]
+fn a_criteria_loop_without_its_signal_is_exhausted() {
+    let workflow =
+        Builder::new("w").start(criteria_loop("S").max(2).each(|round| round.then(prompt("work").id("a"))));
+    let mut story = Story::drawn(workflow);
+    story.says("a@1", "no").says("a@2", "no");
+    assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
+}
+
+fn three(limit: u32, join: Join) -> Story {
+    Story::drawn(Builder::new("w").start(clear_context()).parallel(|lanes| {
+        let lanes = lanes.branch("x", |x| x.then(shell("x").id("x")));
+        let lanes = lanes.branch("y", |y| y.then(prompt("y").id("y")));
+        lanes.branch("z", |z| z.then(shell("z").id("z")).then(shell("z2").id("z2"))).limit(limit).join(join)
+    }))
+}
+
+#[test]
+fn parallel_branches_run_at_once_and_all_are_waited_for() {
+    let mut story = three(0, Join::All);
+    assert_eq!(story.wanted(), ["x.1.1.shell", "y.1.1.prepare", "z.1.1.shell"]);
+    story.shell("z", true, "").shell("x", true, "").says("y", "hi");
+    assert_eq!(story.wanted(), ["z2.1.1.shell"]);
+    assert_eq!(story.shell("z2", true, "").ended(), (Status::Completed, Reason::AllDone));
+    let output = &story.state.book.outputs[&NodeId::new("parallel")];
+    assert_eq!(output.value, Some(serde_json::json!({"branches": ["completed", "completed", "completed"]})));
+}
+
+#[test]
+fn only_so_many_branches_run_at_once() {
+    let mut story = three(1, Join::All);
+    assert_eq!(story.wanted(), ["x.1.1.shell"]);
+    assert_eq!(story.shell("x", true, "").wanted(), ["y.1.1.prepare"]);
+    assert_eq!(story.says("y", "hi").wanted(), ["z.1.1.shell"]);
+    story.shell("z", true, "").shell("z2", true, "");
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_branch_that_fails_does_not_stop_the_others_but_fails_the_block() {
+    let mut story = three(0, Join::All);
+    story.shell("x", false, "").says("y", "hi").shell("z", true, "").shell("z2", true, "");
+    assert_eq!(story.ended(), (Status::Failed, Reason::ShellFailed));
+}
+
+#[test]
+fn any_is_over_with_the_first_branch_once_the_others_are_put_away() {
+    let mut story = three(0, Join::Any);
+    story.prepared("y").shell("x", false, "");
+    assert_eq!(story.does(), ["y.1.1.cleanup", "z.1.1.cleanup"]);
+    story.cleaned("z");
+    assert!(!story.state.is_done(), "the agent is still there");
+    story.cleaned("y");
+    assert_eq!(story.ended(), (Status::Failed, Reason::ShellFailed));
+    assert_eq!(story.became("z"), (Status::Cancelled, Reason::NotNeeded));
+}
+
+#[test]
+fn first_success_lives_with_failures_until_one_branch_succeeds() {
+    let mut story = three(2, Join::FirstSuccess);
+    assert_eq!(story.wanted(), ["x.1.1.shell", "y.1.1.prepare"]);
+    story.shell("x", false, "");
+    assert_eq!(story.does(), ["z.1.1.shell"]);
+    story.says("y", "hi");
+    assert_eq!(story.does(), ["z.1.1.cleanup"]);
+    assert_eq!(story.cleaned("z").ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn first_success_fails_when_no_branch_succeeds() {
+    let mut story = three(0, Join::FirstSuccess);
+    story.shell("x", false, "").breaks("y").shell("z", false, "");
+    assert_eq!(story.ended(), (Status::Failed, Reason::NoBranch));
+}
+
+#[test]
+fn a_branch_that_takes_no_time_can_be_enough() {
+    let workflow = Builder::new("w").start(clear_context()).parallel(|lanes| {
+        let lanes = lanes.branch("x", |x| x.then(shell("x").id("x")));
+        lanes.branch("y", |y| y.then(clear_context())).join(Join::Any)
+    });
+    let mut story = Story::drawn(workflow);
+    assert_eq!(story.cleaned("x").ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_node_that_fails_is_tried_again_after_a_pause_that_doubles() {
+    let workflow = Builder::new("w").start(shell("{{ feedback }}").id("x").retry(2, Duration::from_secs(3)));
+    let mut story = Story::drawn(workflow);
+    story.shell("x", false, "");
+    let until = Moment(NOW.0 + 3_000);
+    let what = "the command of `x` failed: exit code 1".to_owned();
+    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::Retry { until, what: what.clone() }));
+    story.later(3_000).wait_over("x", Verb::Retry);
+    assert_eq!(story.command("x~2"), what, "a try is told what was wrong");
+    story.shell("x~2", false, "");
+    let Standing::Waiting(Waiting::Retry { until: second, .. }) = story.state.standing() else {
+        panic!("it waits")
+    };
+    assert_eq!(second, Moment(NOW.0 + 9_000));
+    story.later(6_000).wait_over("x~2", Verb::Retry).shell("x~3", false, "");
+    assert_eq!(story.ended(), (Status::Failed, Reason::ShellFailed));
+    assert_eq!(story.state.book.nodes[&NodeId::new("x")].times, 3);
+}
+
+#[test]
+fn a_condition_is_asked_once_and_not_before_each_try() {
+    let workflow = Builder::new("w").start(shell("x").id("x").retry(1, NONE).when("feedback == ''"));
+    let mut story = Story::drawn(workflow);
+    story.shell("x", false, "").wait_over("x", Verb::Retry);
+    assert_eq!(story.wanted(), ["x~2.1.1.shell"]);
+}
+
+#[test]
+fn a_node_that_waits_to_be_tried_again_has_given_nothing() {
+    let workflow = Builder::new("w").start(clear_context()).parallel(|lanes| {
+        let lanes = lanes.branch("x", |x| x.then(shell("x").id("x").retry(1, NONE)));
+        lanes.branch("y", |y| y.then(shell("y").id("y")).then(shell("{{ outputs.x is defined }}").id("look")))
+    });
+    let mut story = Story::drawn(workflow);
+    story.shell("x", false, "oh").shell("y", true, "");
+    assert_eq!(story.command("look"), "False");
+}
+
+#[test]
+fn a_block_that_is_tried_again_has_new_names_in_it() {
+    let mut spec = drawn(Builder::new("w").start(clear_context()).loop_(Rounds::times(2), |round| {
+        round.then(shell("x").id("x")).then(shell("y").id("y").retry(1, NONE))
+    }));
+    spec.body[1].retry.times = 1;
+    let mut story = Story::of(spec);
+    story.shell("x~1@1", true, "").shell("y~1@1", false, "").wait_over("y~1@1", Verb::Retry);
+    story.shell("y~1@1~2", false, "").wait_over("loop", Verb::Retry);
+    for name in ["x~2@1", "y~2@1", "x~2@2", "y~2@2"] {
+        story.shell(name, true, "");
+    }
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn what_may_have_been_done_is_not_tried_again() {
+    let workflow = Builder::new("w").start(shell("deploy").id("x").retry(3, NONE));
+    let mut story = Story::drawn(workflow);
+    let effect = story.open(Verb::Shell);
+    story.tell(Event::ShellEnded { effect, end: ShellEnd::Unknown });
+    assert_eq!(story.ended(), (Status::Blocked, Reason::ShellUnknown));
+}
+
+#[test]
+fn a_condition_of_a_loop_that_has_no_value_fails_it() {
+    let mut spec = drawn(
+        Builder::new("w").start(clear_context()).loop_(Rounds::times(2), |round| round.then(clear_context())),
+    );
+    if let Act::Loop { until, .. } = &mut spec.body[1].act {
+        *until = vec![Expression("outputs.nobody.text == 'x'".into())];
+    }
+    assert_eq!(Story::of(spec).ended(), (Status::Failed, Reason::Template));
+}

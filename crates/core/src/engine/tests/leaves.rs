@@ -1,0 +1,437 @@
+//! Nodes without others in them: command lines, checks, questions, waits, other runs, schemas.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::graph::builder::{
+    agent, ask, check, check_all, land, prompt, pull_request, review, shell, skill, wait, wait_for, workflow,
+};
+use crate::run::Spent;
+use crate::spec::{MAX_DEPTH, Parent};
+
+#[test]
+fn a_command_line_that_fails_says_how() {
+    let mut story = Story::drawn(Builder::new("w").start(shell("make").id("x")));
+    story.shell("x", false, "no rule");
+    assert_eq!(story.ended(), (Status::Failed, Reason::ShellFailed));
+    assert_eq!(story.detail(), "the command of `x` failed: exit code 1");
+    assert_eq!(story.state.book.outputs[&NodeId::new("x")].text, "no rule");
+}
+
+#[test]
+fn a_command_line_of_which_nobody_knows_the_end_needs_a_person() {
+    let mut story = Story::drawn(Builder::new("w").start(shell("make").id("x")));
+    let effect = story.open(Verb::Shell);
+    story.tell(Event::ShellEnded { effect, end: ShellEnd::Unknown });
+    assert_eq!(story.ended(), (Status::Blocked, Reason::ShellUnknown));
+}
+
+#[test]
+fn checks_that_are_green_let_through_and_red_ones_do_not() {
+    let spec = || {
+        let mut spec =
+            drawn(Builder::new("w").start(check(["test"]).id("gate")).then(shell("x").id("after")));
+        spec.checks = vec![test_check()];
+        spec
+    };
+    let mut story = Story::of(spec());
+    let Some(Effect::RunChecks { names, workspace }) =
+        story.step.effects.first().map(|planned| planned.effect.clone())
+    else {
+        panic!("checks are run")
+    };
+    assert_eq!((names, workspace.as_str()), (vec!["test".to_owned()], "/w"));
+    assert_eq!(story.checks("gate", true).wanted(), ["after.1.1.shell"]);
+    assert_eq!(story.state.book.outputs[&NodeId::new("gate")].value, Some(json!({"test": true})));
+    let mut story = Story::of(spec());
+    assert_eq!(story.checks("gate", false).ended(), (Status::Failed, Reason::ChecksFailed));
+}
+
+#[test]
+fn all_checks_where_there_are_none_let_through() {
+    let story = Story::drawn(Builder::new("w").start(check_all().id("gate")));
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_check_that_nobody_defines_lets_nothing_through() {
+    let story = Story::drawn(Builder::new("w").start(check(["lint"]).id("gate")));
+    assert_eq!(story.ended(), (Status::Failed, Reason::ChecksFailed));
+    assert!(story.detail().contains("lint"), "{}", story.detail());
+}
+
+#[test]
+fn a_check_without_results_lets_nothing_through() {
+    let mut spec = drawn(Builder::new("w").start(check_all().id("gate")));
+    spec.checks = vec![test_check()];
+    let mut story = Story::of(spec);
+    let effect = story.open(Verb::Checks);
+    story.tell(Event::ChecksFinished { effect, results: vec![] });
+    assert_eq!(story.ended(), (Status::Failed, Reason::ChecksFailed));
+}
+
+#[test]
+fn an_entity_is_told_its_arguments_and_then_says_its_text() {
+    let workflow = Builder::new("w")
+        .start(skill("commit").args("all of {{ input }}").id("s"))
+        .then(agent("reader").prompt("read {{ outputs.s.text }}").id("r"));
+    let mut story = Story::drawn(workflow);
+    assert_eq!(story.step.effects[0].effect, Effect::Prepare { args: Some("all of do it".into()) });
+    let effect = story.open(Verb::Prepare);
+    let texts = crate::event::Texts {
+        prompt: "You commit.".into(),
+        system: Some("a committer".into()),
+        odd: Vec::new(),
+    };
+    story.tell(Event::Prepared {
+        effect,
+        texts: Some(texts),
+        fingerprint: String::new(),
+        base: Some("abc".into()),
+        error: None,
+    });
+    assert_eq!(story.plan().prompt, "You commit.");
+    assert_eq!(story.state.works()[0].node.system.as_deref(), Some("a committer"));
+    story.session_ends(SessionVerdict::Done).seen(false).cleaned("s");
+    assert_eq!(story.step.effects[0].effect, Effect::Prepare { args: Some("read words".into()) });
+    assert_eq!(story.state.book.base.as_deref(), Some("abc"));
+}
+
+#[test]
+fn what_cannot_be_prepared_fails() {
+    let mut story = Story::drawn(Builder::new("w").start(prompt("x").id("a")).then(shell("y").id("b")));
+    let effect = story.open(Verb::Prepare);
+    story.tell(Event::Prepared {
+        effect,
+        texts: None,
+        fingerprint: String::new(),
+        base: None,
+        error: Some("no space".into()),
+    });
+    assert_eq!(story.cleaned("a").ended(), (Status::Failed, Reason::PrepareFailed));
+}
+
+#[test]
+fn between_other_nodes_a_single_turn_is_not_checked_but_a_loop_of_turns_is() {
+    let turns = crate::graph::builder::turns(3);
+    let mut spec =
+        drawn(Builder::new("w").start(prompt("x").id("one")).then(prompt("y").turns(turns).id("many")));
+    spec.checks = vec![test_check()];
+    let mut story = Story::of(spec);
+    story.says("one", "hi").prepared("many").session_ends(SessionVerdict::Done).seen(true);
+    assert_eq!(story.wanted(), ["many.1.1.checks"]);
+    assert_eq!(story.checks("many", true).cleaned("many").ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn loops_of_turns_keep_trackers_of_their_own() {
+    let many = || prompt("y").turns(crate::graph::builder::turns(3));
+    let story = Story::drawn(Builder::new("w").start(many().id("a")).then(many().id("b")));
+    let tracker = |story: &Story| {
+        let works = story.state.works();
+        works[0].node.rules().and_then(|rules| rules.tracker_path.clone()).expect("a tracker")
+    };
+    assert_eq!(tracker(&story), "/w/.windlass/runs/r/a-tracker.md");
+    let alone = Story::drawn(Builder::new("w").start(many().id("a")));
+    assert_eq!(tracker(&alone), "/w/.windlass/runs/r/loop-tracker.md");
+}
+
+#[test]
+fn a_wait_for_time_is_over_when_the_time_has_come() {
+    let mut story = Story::drawn(Builder::new("w").start(wait(Duration::from_secs(5)).id("x")));
+    let until = Moment(NOW.0 + 5_000);
+    assert_eq!(story.step.effects[0].effect, Effect::WaitUntil { until });
+    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::Time { until }));
+    assert_eq!(story.wait_over("x", Verb::Wait).ended(), (Status::Completed, Reason::AllDone));
+}
+
+fn listening() -> Builder {
+    Builder::new("w")
+        .start(shell("x").id("before"))
+        .then(wait_for("deployed", Some(Duration::from_secs(9))).id("x"))
+        .then(shell("echo {{ outputs.x.text }}").id("after"))
+}
+
+#[test]
+fn a_wait_for_an_event_is_over_when_it_is_told() {
+    let mut story = Story::drawn(listening());
+    story.shell("before", true, "");
+    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::Event { name: "deployed".into() }));
+    story.told("other", "no");
+    assert_eq!(story.state.standing().word(), "waiting");
+    story.told("deployed", "v2");
+    assert_eq!(story.command("after"), "echo v2");
+    assert_eq!(story.shell("after", true, "").ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn what_was_told_before_somebody_waited_for_it_is_kept_for_one_who_does() {
+    let mut story = Story::drawn(listening());
+    story.told("deployed", "v1").told("deployed", "v2").shell("before", true, "");
+    assert_eq!(story.command("after"), "echo v2");
+    assert!(story.state.book.told.is_empty(), "it is told once");
+}
+
+#[test]
+fn a_wait_for_an_event_that_does_not_come_fails() {
+    let mut story = Story::drawn(listening());
+    story.shell("before", true, "").wait_over("x", Verb::Timeout);
+    assert_eq!(story.ended(), (Status::Failed, Reason::Timeout));
+}
+
+#[test]
+fn who_waits_for_the_same_event_is_told_one_after_the_other() {
+    let workflow = Builder::new("w").start(shell("x").id("x")).parallel(|lanes| {
+        let lanes = lanes.branch("a", |a| a.then(wait_for("e", None).id("a")));
+        lanes.branch("b", |b| b.then(wait_for("e", None).id("b")))
+    });
+    let mut story = Story::drawn(workflow);
+    story.shell("x", true, "").told("e", "1");
+    assert!(!story.state.is_done());
+    assert_eq!(story.told("e", "2").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.state.book.outputs[&NodeId::new("b")].text, "2");
+}
+
+#[test]
+fn what_cannot_be_run_yet_fails_and_says_so() {
+    for node in [review(None, 1).id("x"), land(None).id("x"), pull_request("t", None).id("x")] {
+        let story = Story::drawn(Builder::new("w").start(node));
+        assert_eq!(story.ended(), (Status::Failed, Reason::NotYet));
+        assert!(story.detail().contains("cannot be run yet"), "{}", story.detail());
+    }
+}
+
+/// A workflow that runs another one, which has one session.
+fn with_other(workflow: Builder) -> Spec {
+    let mut spec = drawn(workflow);
+    let mut other = spec_of(vec![prompt("x").id("p").into()]);
+    other.workflow = "other".into();
+    other.inputs = BTreeMap::from([("n".to_owned(), json!(1)), ("t".to_owned(), json!("text"))]);
+    spec.others.insert("other".to_owned(), other);
+    spec
+}
+
+fn started_run(story: &Story) -> (RunId, Spec) {
+    let found = story.state.book.open.iter().find_map(|planned| match &planned.effect {
+        Effect::StartRun { run, spec } => Some((run.clone(), (**spec).clone())),
+        _ => None,
+    });
+    found.expect("a run is started")
+}
+
+fn run_end(status: Status, turns: u32, tokens: u64) -> Box<RunEnd> {
+    let outcome = Outcome::new(status, Reason::TurnDone);
+    Box::new(RunEnd { outcome, spent: spent(turns, tokens), text: "said".into() })
+}
+
+fn spent(turns: u32, tokens: u64) -> Spent {
+    Spent { turns, usage: Usage { output_tokens: tokens, ..Usage::default() } }
+}
+
+impl Story {
+    fn run_ends(&mut self, status: Status, turns: u32, tokens: u64) -> &mut Story {
+        let effect = self.open(Verb::Run);
+        self.tell(Event::RunEnded { effect, end: run_end(status, turns, tokens) })
+    }
+}
+
+#[test]
+fn another_workflow_is_a_run_of_its_own_told_what_it_needs() {
+    let node = workflow("other").with_input("n", "{{ 1 + 1 }}").with_input("t", "5").id("sub");
+    let mut story = Story::of(with_other(
+        Builder::new("w").start(node).then(shell("{{ outputs.sub.text }}").id("after")),
+    ));
+    let (run, child) = started_run(&story);
+    assert_eq!(child.inputs, BTreeMap::from([("n".to_owned(), json!(2)), ("t".to_owned(), json!("5"))]));
+    assert_eq!(child.input, "do it");
+    assert_eq!(child.seed, "seed/sub");
+    assert_eq!(child.parent, Some(Parent { run: RunId::new("r"), node: NodeId::new("sub"), depth: 1 }));
+    assert_eq!(child.others.keys().collect::<Vec<_>>(), ["other"]);
+    let again = fold(RunId::new("r"), &story.records).expect("a run");
+    assert_eq!(again.to_perform(), story.state.to_perform(), "its id is derived, and the same in a replay");
+    assert!(!run.as_str().is_empty());
+    story.run_ends(Status::Completed, 1, 1);
+    assert_eq!(story.command("after"), "said");
+}
+
+#[test]
+fn each_round_starts_another_run() {
+    let mut spec = with_other(
+        Builder::new("w")
+            .start(shell("x").id("x"))
+            .loop_(crate::graph::builder::Rounds::times(2), |round| round.then(workflow("other").id("sub"))),
+    );
+    spec.body.remove(0);
+    let mut story = Story::of(spec);
+    let (first, _) = started_run(&story);
+    story.run_ends(Status::Completed, 1, 1);
+    assert_ne!(started_run(&story).0, first);
+}
+
+#[test]
+fn what_another_run_spends_is_counted_once() {
+    let mut story = Story::of(with_other(Builder::new("w").start(workflow("other").id("sub"))));
+    let effect = story.open(Verb::Run);
+    let so_far = |turns, tokens| Event::RunSpent { effect: effect.clone(), spent: spent(turns, tokens) };
+    story.tell(so_far(1, 10)).tell(so_far(1, 10)).tell(so_far(2, 25));
+    assert_eq!(story.state.spent, spent(2, 25));
+    story.run_ends(Status::Completed, 3, 40).tell(so_far(9, 99));
+    assert_eq!(story.state.spent, spent(3, 40));
+    assert_eq!(story.state.book.nodes[&NodeId::new("sub")].spent, spent(3, 40));
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn another_run_may_spend_what_is_left() {
+    let mut spec = with_other(
+        Builder::new("w")
+            .start(prompt("x").id("a"))
+            .then(workflow("other").id("sub").budget(Budget { turns: Some(3), ..Budget::default() }))
+            .budget(Budget {
+                turns: Some(10),
+                tokens: Some(100),
+                cost_usd: Some(2.0),
+                time_ms: Some(60_000),
+            }),
+    );
+    spec.others.get_mut("other").expect("it").budget.tokens = Some(95);
+    let mut story = Story::of(spec);
+    story.later(10_000).says("a", "hi");
+    let (_, child) = started_run(&story);
+    let left = Budget { turns: Some(3), tokens: Some(90), cost_usd: Some(2.0), time_ms: Some(50_000) };
+    assert_eq!(child.budget, left);
+}
+
+#[test]
+fn another_run_that_fails_fails_its_node() {
+    let mut story = Story::of(with_other(Builder::new("w").start(workflow("other").id("sub"))));
+    assert_eq!(story.run_ends(Status::Blocked, 1, 1).ended(), (Status::Blocked, Reason::ChildFailed));
+}
+
+#[test]
+fn another_run_that_somebody_cancelled_is_not_tried_again() {
+    let node = workflow("other").id("sub").retry(2, Duration::ZERO).continue_on_failure();
+    let mut story = Story::of(with_other(Builder::new("w").start(node)));
+    assert_eq!(story.run_ends(Status::Cancelled, 1, 1).ended(), (Status::Cancelled, Reason::ChildFailed));
+}
+
+#[test]
+fn runs_start_runs_only_so_deep() {
+    let deep = |depth| {
+        let mut spec = with_other(Builder::new("w").start(workflow("other").id("sub")));
+        spec.parent = Some(Parent { run: RunId::new("p"), node: NodeId::new("n"), depth });
+        Story::of(spec)
+    };
+    assert_eq!(started_run(&deep(MAX_DEPTH - 1)).1.parent.map(|parent| parent.depth), Some(MAX_DEPTH));
+    assert_eq!(deep(MAX_DEPTH).ended(), (Status::Failed, Reason::TooDeep));
+}
+
+#[test]
+fn a_workflow_that_is_not_there_fails_its_node() {
+    let story = Story::drawn(Builder::new("w").start(workflow("nobody").id("sub")));
+    assert_eq!(story.ended(), (Status::Failed, Reason::NotYet));
+}
+
+#[test]
+fn a_question_waits_for_a_person_and_gives_the_answer() {
+    let mut spec = drawn(
+        Builder::new("w")
+            .start(ask("Ship {{ input }}?").choices(["Yes", "No"]).id("gate"))
+            .then(shell("{{ outputs.gate.text }}").id("after")),
+    );
+    spec.policy.on_question = OnQuestion::Wait;
+    let mut story = Story::of(spec);
+    let Standing::Waiting(Waiting::Person(asked)) = story.state.standing() else { panic!("it waits") };
+    assert_eq!(
+        asked.input,
+        json!({"questions": [{"question": "Ship do it?", "options": [{"label": "Yes"}, {"label": "No"}]}]})
+    );
+    story.answers(None, "perhaps");
+    assert_eq!(story.state.standing().word(), "waiting", "that is none of the choices");
+    story.answers(Some("ask/gate"), " yes");
+    assert_eq!(story.command("after"), "Yes");
+    assert!(story.state.book.asks.is_empty());
+}
+
+#[test]
+fn a_question_where_nobody_is_asked_is_answered_by_its_default() {
+    let story = |policy, default: Option<&str>| {
+        let mut node = ask("Ship?").id("gate");
+        if let Some(default) = default {
+            node = node.default(default);
+        }
+        let mut spec = drawn(Builder::new("w").start(node));
+        spec.policy.on_question = policy;
+        Story::of(spec)
+    };
+    for policy in [OnQuestion::Empty, OnQuestion::Fail] {
+        let story = story(policy, Some("no"));
+        assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+        assert_eq!(story.state.book.outputs[&NodeId::new("gate")].text, "no");
+    }
+    assert_eq!(story(OnQuestion::Empty, None).ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story(OnQuestion::Fail, None).ended(), (Status::Blocked, Reason::Question));
+    assert_eq!(story(OnQuestion::Wait, Some("no")).state.standing().word(), "waiting");
+}
+
+fn answering() -> Story {
+    let form = json!({"type": "object", "required": ["n"]});
+    let mut story = Story::drawn(
+        Builder::new("w")
+            .start(prompt("count").schema(form).id("x"))
+            .then(shell("{{ outputs.x.value.n }}").id("after")),
+    );
+    story.prepared("x");
+    story
+}
+
+impl Story {
+    fn answers_with(&mut self, value: Option<serde_json::Value>) -> &mut Story {
+        let effect = self.open(Verb::Session);
+        let end = SessionEnd { value, ..session_end(SessionVerdict::Done) };
+        self.tell(Event::SessionEnded { effect, end }).seen(false)
+    }
+}
+
+#[test]
+fn an_answer_that_fits_its_schema_is_the_value_of_the_node() {
+    let mut story = answering();
+    assert!(story.plan().schema.is_some());
+    story.answers_with(Some(json!({"n": 3}))).cleaned("x");
+    assert_eq!(story.command("after"), "3");
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_asked_for_again_twice_in_the_same_conversation() {
+    let mut story = answering();
+    let first = story.plan();
+    for _ in 0..2 {
+        let again = story.answers_with(None).plan();
+        assert_eq!((&again.session, again.resume), (&first.session, true));
+        assert!(
+            again.prompt.contains("does not fit") && again.prompt.contains("required"),
+            "{}",
+            again.prompt
+        );
+    }
+    assert_eq!(story.answers_with(None).cleaned("x").ended(), (Status::Failed, Reason::Schema));
+    let mut story = answering();
+    story.answers_with(None).answers_with(Some(json!({"n": 1}))).cleaned("x");
+    assert_eq!(story.command("after"), "1");
+}
+
+#[test]
+fn a_loop_held_by_its_stop_hook_is_judged_by_the_words_it_stops_with() {
+    let turns = crate::graph::workflow::Turns { mode: Some(Mode::InSession), ..Default::default() };
+    let mut story = Story::drawn(Builder::new("w").start(prompt("x").turns(turns).id("x")));
+    story.prepared("x");
+    let stop = HookKind::Stop {
+        last_message: Some("the answer".into()),
+        background: false,
+        stop_hook_active: false,
+    };
+    story.asks("h", stop);
+    assert_eq!(story.state.works()[0].last_message.as_deref(), Some("the answer"));
+}

@@ -1,0 +1,338 @@
+//! The engine as stories: facts in, effects and standing out.
+
+mod blocks;
+mod budgets;
+mod cuts;
+mod leaves;
+mod model;
+mod people;
+mod replay;
+mod session;
+mod tasks;
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::effect::SessionPlan;
+use crate::event::{PersonReply, RunEnd, SessionEnd, SessionVerdict, ShellEnd};
+use crate::graph::builder::Builder;
+use crate::graph::workflow::{Act, Step as Drawn};
+use crate::hook::permission::{Isolation, Rules as PermissionRules};
+use crate::hook::{HookCall, HookKind};
+use crate::id::{InboxId, NodeId};
+use crate::looping::verdict::{CheckResult, Sight, TrackerSight};
+use crate::looping::{MarkerMatch, Mode, Rules};
+use crate::run::{Standing, Waiting};
+use crate::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Orders, Policy};
+use crate::tasks::{Claim, Status as TaskStatus, TaskId};
+
+pub(super) const NOW: Moment = Moment(1_000);
+
+pub(super) fn rules(mode: Mode, max_iterations: u32) -> Rules {
+    Rules {
+        prompt: String::new(),
+        mode,
+        marker: Some("DONE".into()),
+        marker_match: MarkerMatch::Line,
+        promise: None,
+        signal: None,
+        blocked_marker: None,
+        max_iterations,
+        continue_message: "go on".into(),
+        tracker_body: String::new(),
+        tracker_path: Some("/w/loop-tracker.md".into()),
+        stuck_after: 0,
+    }
+}
+
+pub(super) fn orders(rules: Option<Rules>) -> Orders {
+    Orders {
+        driver: Driver { name: "sim".into(), program: "/bin/sim".into(), model: None, args: vec![] },
+        isolation: Isolation::Strict,
+        permissions: PermissionRules::default(),
+        entity: None,
+        rules,
+    }
+}
+
+/// Orders for every session of these nodes; a loop of turns where they say so.
+pub(super) fn all_orders(body: &[Drawn], into: &mut BTreeMap<NodeId, Orders>) {
+    for step in body {
+        if let Act::Session(session) = &step.act {
+            let rules = session.turns.as_ref().map(|turns| Rules {
+                tracker_path: Some(String::new()),
+                ..rules(turns.mode.unwrap_or_default(), turns.max.unwrap_or(15))
+            });
+            into.insert(step.id.clone(), orders(rules));
+        }
+        for block in step.act.blocks() {
+            all_orders(block.body, into);
+        }
+    }
+}
+
+/// The orders of a run that does this.
+pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
+    let mut sessions = BTreeMap::new();
+    all_orders(&body, &mut sessions);
+    Spec {
+        workflow: "test".into(),
+        seed: "seed".into(),
+        input: "do it".into(),
+        inputs: BTreeMap::new(),
+        body,
+        sessions,
+        workspace: "/w".into(),
+        machine: "m".into(),
+        plugins: vec![],
+        checks: vec![],
+        policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
+        limits: Limits::default(),
+        budget: Budget::default(),
+        others: BTreeMap::new(),
+        parent: None,
+    }
+}
+
+/// The orders of a run of a workflow as it is written in Rust.
+pub(super) fn drawn(workflow: Builder) -> Spec {
+    let workflow = workflow.end().expect("a workflow");
+    Spec { budget: workflow.budget, ..spec_of(workflow.body) }
+}
+
+pub(super) fn test_check() -> Check {
+    Check { name: "test".into(), command: "make test".into() }
+}
+
+pub(super) fn result(passed: bool) -> CheckResult {
+    let (how, output) = if passed { ("", "") } else { ("exit code 1", "boom") };
+    CheckResult { name: "test".into(), passed, how: how.into(), output: output.into() }
+}
+
+/// The end of a turn that went so.
+pub(super) fn session_end(verdict: SessionVerdict) -> SessionEnd {
+    SessionEnd {
+        verdict,
+        last_message: Some("words".into()),
+        usage: Usage { output_tokens: 10, ..Usage::default() },
+        tool_calls: 0,
+        spoke: true,
+        offset: 1,
+        value: None,
+    }
+}
+
+/// A run that is told facts, and remembers what it last wanted.
+pub(super) struct Story {
+    pub(super) state: State,
+    pub(super) step: Step,
+    pub(super) records: Vec<Record>,
+    pub(super) at: Moment,
+}
+
+impl Story {
+    /// A run that was just begun.
+    pub(super) fn of(spec: Spec) -> Story {
+        let (state, step) = start(RunId::new("r"), spec.clone(), NOW);
+        let record = step.record(NOW, Event::RunStarted { spec: Box::new(spec) });
+        Story { state, step, records: vec![record], at: NOW }
+    }
+
+    pub(super) fn drawn(workflow: Builder) -> Story {
+        Story::of(drawn(workflow))
+    }
+
+    pub(super) fn tell(&mut self, event: Event) -> &mut Story {
+        self.step = apply(&mut self.state, self.at, &event);
+        self.records.push(self.step.record(self.at, event));
+        self
+    }
+
+    /// Time passes.
+    pub(super) fn later(&mut self, ms: u64) -> &mut Story {
+        self.at = self.at.plus_ms(ms);
+        self
+    }
+
+    /// The first open effect of that kind.
+    pub(super) fn open(&self, verb: Verb) -> EffectId {
+        self.find(|id| id.verb == verb).unwrap_or_else(|| panic!("no open {verb:?}: {:?}", self.wanted()))
+    }
+
+    /// The open effect of that kind of a node.
+    pub(super) fn open_of(&self, node: &str, verb: Verb) -> EffectId {
+        let found = self.find(|id| id.verb == verb && id.node.as_str() == node);
+        found.unwrap_or_else(|| panic!("no open {verb:?} of {node}: {:?}", self.wanted()))
+    }
+
+    fn find(&self, which: impl Fn(&EffectId) -> bool) -> Option<EffectId> {
+        self.state.book.open.iter().map(|planned| planned.id.clone()).find(which)
+    }
+
+    /// Everything that is to be done now, by name.
+    pub(super) fn wanted(&self) -> Vec<String> {
+        self.state.to_perform().iter().map(|planned| planned.id.to_string()).collect()
+    }
+
+    /// What the last fact made the run do, by name.
+    pub(super) fn does(&self) -> Vec<String> {
+        self.step.effects.iter().map(|planned| planned.id.to_string()).collect()
+    }
+
+    pub(super) fn prepared(&mut self, node: &str) -> &mut Story {
+        let effect = self.open_of(node, Verb::Prepare);
+        self.tell(Event::Prepared { effect, texts: None, fingerprint: "0".into(), base: None, error: None })
+    }
+
+    pub(super) fn session_ends(&mut self, verdict: SessionVerdict) -> &mut Story {
+        let effect = self.open(Verb::Session);
+        self.tell(Event::SessionEnded { effect, end: session_end(verdict) })
+    }
+
+    pub(super) fn seen(&mut self, complete: bool) -> &mut Story {
+        let effect = self.open(Verb::Inspect);
+        let sight = Sight {
+            tracker: TrackerSight::Read { complete, blocked: None },
+            promised: false,
+            signalled: false,
+            fingerprint: self.state.turns().to_string(),
+        };
+        self.tell(Event::Inspected { effect, sight })
+    }
+
+    /// A node's turn is prepared, done and looked at; what it wants to end with stands open.
+    pub(super) fn speaks(&mut self, node: &str, text: &str) -> &mut Story {
+        self.prepared(node);
+        let effect = self.open_of(node, Verb::Session);
+        let end = SessionEnd { last_message: Some(text.into()), ..session_end(SessionVerdict::Done) };
+        self.tell(Event::SessionEnded { effect, end });
+        let effect = self.open_of(node, Verb::Inspect);
+        let sight = Sight {
+            tracker: TrackerSight::None,
+            promised: false,
+            signalled: false,
+            fingerprint: text.into(),
+        };
+        self.tell(Event::Inspected { effect, sight })
+    }
+
+    /// A node with one turn, from its beginning to its end.
+    pub(super) fn says(&mut self, node: &str, text: &str) -> &mut Story {
+        self.speaks(node, text).cleaned(node)
+    }
+
+    /// A session fails for good.
+    pub(super) fn breaks(&mut self, node: &str) -> &mut Story {
+        self.prepared(node);
+        let effect = self.open_of(node, Verb::Session);
+        let end = session_end(SessionVerdict::Failed { what: "broken".into() });
+        self.tell(Event::SessionEnded { effect, end }).cleaned(node)
+    }
+
+    pub(super) fn cleaned(&mut self, node: &str) -> &mut Story {
+        let effect = self.open_of(node, Verb::CleanUp);
+        self.tell(Event::CleanedUp { effect })
+    }
+
+    pub(super) fn shell(&mut self, node: &str, passed: bool, output: &str) -> &mut Story {
+        let effect = self.open_of(node, Verb::Shell);
+        let how = if passed { "exit code 0" } else { "exit code 1" };
+        let end = ShellEnd::Exited { passed, how: how.into(), output: output.into() };
+        self.tell(Event::ShellEnded { effect, end })
+    }
+
+    pub(super) fn checks(&mut self, node: &str, passed: bool) -> &mut Story {
+        let effect = self.open_of(node, Verb::Checks);
+        self.tell(Event::ChecksFinished { effect, results: vec![result(passed)] })
+    }
+
+    pub(super) fn wait_over(&mut self, node: &str, verb: Verb) -> &mut Story {
+        let effect = self.open_of(node, verb);
+        self.tell(Event::WaitOver { effect })
+    }
+
+    pub(super) fn asks(&mut self, id: &str, kind: HookKind) -> &mut Story {
+        self.tell(Event::HookAsked { call: HookCall { id: HookId::new(id), from: None, kind } })
+    }
+
+    pub(super) fn stops(&mut self, id: &str) -> &mut Story {
+        self.asks(id, HookKind::Stop { last_message: None, background: false, stop_hook_active: true })
+    }
+
+    pub(super) fn cancel(&mut self) -> &mut Story {
+        self.tell(Event::CancelAsked { inbox: None })
+    }
+
+    pub(super) fn pause(&mut self) -> &mut Story {
+        self.tell(Event::PauseAsked { inbox: None })
+    }
+
+    pub(super) fn go_on(&mut self) -> &mut Story {
+        self.tell(Event::GoOnAsked { inbox: None })
+    }
+
+    pub(super) fn answers(&mut self, hook: Option<&str>, text: &str) -> &mut Story {
+        self.tell(Event::PersonAnswered {
+            inbox: InboxId::new("i"),
+            hook: hook.map(HookId::new),
+            reply: PersonReply::Answers { answers: vec![(String::new(), text.into())] },
+        })
+    }
+
+    pub(super) fn told(&mut self, name: &str, text: &str) -> &mut Story {
+        self.tell(Event::Told { inbox: InboxId::new("i"), name: name.into(), text: text.into() })
+    }
+
+    /// The turn that was just begun.
+    pub(super) fn plan(&self) -> SessionPlan {
+        let found = self.step.effects.iter().find_map(|planned| match &planned.effect {
+            Effect::StartSession(plan) => Some(plan.clone()),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("no session is started: {:?}", self.does()))
+    }
+
+    /// What the hook was just told.
+    pub(super) fn answer(&self) -> Answer {
+        let found = self.step.effects.iter().find_map(|planned| match &planned.effect {
+            Effect::AnswerHook { answer, .. } => Some(answer.clone()),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("no hook is answered: {:?}", self.does()))
+    }
+
+    /// What a command line that is open is.
+    pub(super) fn command(&self, node: &str) -> String {
+        let id = self.open_of(node, Verb::Shell);
+        let found = self.state.book.open.iter().find(|planned| planned.id == id);
+        match found.map(|planned| &planned.effect) {
+            Some(Effect::RunShell { command, .. }) => command.clone(),
+            other => panic!("not a command line: {other:?}"),
+        }
+    }
+
+    /// How a node was last over.
+    pub(super) fn became(&self, node: &str) -> (Status, Reason) {
+        let seen = self.state.book.nodes.get(&NodeId::new(node));
+        let outcome = seen.and_then(|seen| seen.outcome.clone());
+        let Outcome { status, reason, .. } =
+            outcome.unwrap_or_else(|| panic!("{node} is not over: {seen:?}"));
+        (status, reason)
+    }
+
+    /// How the run ended, where it has; the log says the same.
+    pub(super) fn ended(&self) -> (Status, Reason) {
+        let folded = fold(RunId::new("r"), &self.records);
+        assert_eq!(folded.as_ref(), Some(&self.state), "the log folds to what is here");
+        assert_eq!(self.state.to_perform(), vec![], "nothing is left to do");
+        match self.state.standing() {
+            Standing::Finished(Outcome { status, reason, .. }) => (status, reason),
+            other => panic!("not finished: {other:?}; open: {:?}", self.wanted()),
+        }
+    }
+
+    /// Why it ended, in words.
+    pub(super) fn detail(&self) -> String {
+        self.state.outcome().and_then(|outcome| outcome.detail.clone()).unwrap_or_default()
+    }
+}

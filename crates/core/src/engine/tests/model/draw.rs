@@ -1,0 +1,185 @@
+//! Workflows of a few nodes, of every kind that runs.
+
+use std::fmt;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::{Spec, spec_of, test_check};
+use crate::graph::builder::{
+    ask, check, check_all, clear_context, prompt, review, shell, skill, task_loop, turns, wait, wait_for,
+    workflow,
+};
+use crate::graph::ids::name_nodes;
+use crate::graph::workflow::{Act, Branch, Budget, Expression, Join, OnFailure, Retry, Step, Turns};
+use crate::looping::Mode;
+use crate::spec::{OnPermission, OnQuestion, Policy};
+
+/// A run's orders, and what befalls it.
+#[derive(Clone)]
+pub(super) struct Case {
+    pub(super) spec: Spec,
+    pub(super) dice: Vec<u16>,
+}
+
+/// Short enough to be read when it fails.
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Spec { body, budget, policy, checks, .. } = &self.spec;
+        writeln!(f, "{budget:?} {policy:?} {} checks", checks.len())?;
+        draw(f, body, 1)?;
+        write!(f, "dice {:?}", self.dice)
+    }
+}
+
+fn draw(f: &mut fmt::Formatter<'_>, body: &[Step], depth: usize) -> fmt::Result {
+    for step in body {
+        let mut bare = step.clone();
+        for block in bare.act.blocks_mut() {
+            block.clear();
+        }
+        writeln!(f, "{:depth$}{bare:?}", "", depth = depth * 2)?;
+        for block in step.act.blocks() {
+            writeln!(f, "{:depth$}{}:", "", block.field, depth = depth * 2)?;
+            draw(f, block.body, depth + 1)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn any_case() -> impl Strategy<Value = Case> {
+    let dice = prop::collection::vec(any::<u16>(), 0..240);
+    let body = prop::collection::vec(step(), 1..5);
+    (body, prop::option::weighted(0.3, budget(2..9)), any::<bool>(), 0..3_usize, 0..4_usize, dice).prop_map(
+        |(mut body, budget, has_checks, question, permission, dice)| {
+            name_nodes(&mut body);
+            let mut spec = spec_of(body);
+            spec.budget = budget.unwrap_or_default();
+            spec.checks = has_checks.then(test_check).into_iter().collect();
+            let questions = [OnQuestion::Wait, OnQuestion::Empty, OnQuestion::Fail];
+            let permissions =
+                [OnPermission::Ask, OnPermission::Allow, OnPermission::Deny, OnPermission::Fail];
+            spec.policy = Policy { on_question: questions[question], on_permission: permissions[permission] };
+            for orders in spec.sessions.values_mut() {
+                orders.permissions.ask = vec!["Write".into()];
+            }
+            let mut other = spec_of(vec![prompt("x").id("p").into()]);
+            other.inputs.insert("n".into(), json!(1));
+            spec.others.insert("other".into(), other);
+            Case { spec, dice }
+        },
+    )
+}
+
+fn budget(much: std::ops::Range<u32>) -> impl Strategy<Value = Budget> {
+    (0..3_usize, much).prop_map(|(which, much)| match which {
+        0 => Budget { turns: Some(much), ..Budget::default() },
+        1 => Budget { tokens: Some(u64::from(much) * 40), ..Budget::default() },
+        _ => Budget { cost_usd: Some(f64::from(much) / 10.0), ..Budget::default() },
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let leaf = around(leaf().boxed());
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let block = prop::collection::vec(inner, 1..3).boxed();
+        around(blocks(block).prop_map(|act| Step { act, ..Step::from(clear_context()) }).boxed())
+    })
+}
+
+fn condition() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => Just("true"),
+        4 => Just("false"),
+        4 => Just("input == 'do it'"),
+        4 => Just("iteration is defined and iteration > 1"),
+        4 => Just("outputs.shell is defined and outputs.shell.failed"),
+        4 => Just("outputs.prompt is defined"),
+        1 => Just("outputs.nobody.text == 'x'"),
+    ]
+    .prop_map(str::to_owned)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => Just("go"),
+        4 => Just("{{ input }}"),
+        4 => Just("{{ feedback }}"),
+        1 => Just("{{ outputs.shell.text }}"),
+    ]
+    .prop_map(str::to_owned)
+}
+
+/// What is common to all nodes.
+fn around(step: BoxedStrategy<Step>) -> BoxedStrategy<Step> {
+    let when = prop::option::weighted(0.1, condition());
+    let budget = prop::option::weighted(0.12, budget(1..5));
+    let timeout = prop::option::weighted(0.12, 1..9_u64);
+    (step, when, 0..6_u32, 0..2_u32, budget, timeout)
+        .prop_map(|(mut step, when, tries, failing, budget, timeout)| {
+            step.when = when.map(Expression);
+            step.retry = Retry { times: tries.saturating_sub(3), delay_ms: 1_000 };
+            step.budget = budget.unwrap_or_default();
+            step.settings.timeout_ms = timeout.map(|seconds| seconds * 1_000);
+            if failing == 1 {
+                step.on_failure = OnFailure::Continue;
+            }
+            step
+        })
+        .boxed()
+}
+
+fn leaf() -> impl Strategy<Value = Step> {
+    (0..16_usize, text(), 1..4_u32).prop_map(|(which, text, much)| {
+        let looping = |mode| prompt(text.clone()).turns(Turns { mode: Some(mode), ..turns(much) }).into();
+        match which {
+            0 | 1 => prompt(text).into(),
+            2 => looping(Mode::Fresh),
+            3 => looping(Mode::InSession),
+            4 => looping(Mode::Resume),
+            5 => looping(Mode::Plugin),
+            6 => shell(text).into(),
+            7 => check_all().into(),
+            8 => check(["test"]).into(),
+            9 => ask(text).choices(["yes", "no"]).into(),
+            10 => wait(Duration::from_secs(much.into())).into(),
+            11 => wait_for("e", (much > 1).then(|| Duration::from_secs(much.into()))).into(),
+            12 => workflow("other").with_input("n", "2").into(),
+            13 => skill("commit").args(text).into(),
+            14 => prompt(text).schema(json!({"type": "object"})).into(),
+            _ if much == 1 => review(None, 1).into(),
+            _ => clear_context().into(),
+        }
+    })
+}
+
+fn blocks(block: BoxedStrategy<Vec<Step>>) -> impl Strategy<Value = Act> {
+    (block.clone(), block.clone(), block, condition(), 0..4_u32, 0..8_usize).prop_map(
+        |(one, two, three, condition, much, which)| match which {
+            0 => Act::If { condition: Expression(condition), then: one, otherwise: two },
+            1 | 2 => {
+                let mut until = vec![Expression(condition)];
+                if much == 0 {
+                    until.push(Expression("iteration > 2".into()));
+                }
+                Act::Loop { until, max: much, body: one }
+            }
+            3 => Act::CriteriaLoop { signal: "SIGNAL".into(), max: much.max(1), body: one },
+            4 | 5 => {
+                let tasks = task_loop().max(much).jobs(much).attempts(much.max(1)).until(condition);
+                let mut act = Step::from(tasks).act;
+                for (place, body) in act.blocks_mut().into_iter().zip([three, one]) {
+                    *place = body;
+                }
+                act
+            }
+            _ => {
+                let branch = |name: &str, body| Branch { name: name.to_owned(), body };
+                let join = [Join::All, Join::Any, Join::FirstSuccess, Join::All][much as usize % 4];
+                let branches = vec![branch("x", one), branch("y", two), branch("z", three)];
+                Act::Parallel { limit: much, join, branches }
+            }
+        },
+    )
+}

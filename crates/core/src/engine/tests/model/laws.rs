@@ -1,0 +1,371 @@
+//! What holds after every step, whatever happens. Counted here anew, from facts and effects alone
+//! where that can be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::world::settles;
+use crate::effect::{Effect, Planned};
+use crate::engine::{Step, tokens};
+use crate::event::Event;
+use crate::graph::workflow::{Act, OnFailure, Step as Drawn};
+use crate::hook::{Answer, HookKind};
+use crate::id::{EffectId, NodeId, Verb};
+use crate::looping::Mode;
+use crate::run::{Active, Course, Doing, News, Slot, Spent, State, Status};
+use crate::spec::Spec;
+
+/// What is known of a node.
+struct Known {
+    step: Drawn,
+    /// The gates before it in its own sequence.
+    gates: Vec<NodeId>,
+    /// How many rounds and tries of blocks are in its name.
+    marks: usize,
+}
+
+/// A node in one of its rounds, whatever try.
+type InRound = (NodeId, String);
+
+/// What is known of a run from outside.
+pub(super) struct Laws {
+    nodes: BTreeMap<NodeId, Known>,
+    /// A plugin holds turns of its own, which are known late.
+    has_plugin: bool,
+    spec: Spec,
+    planned: BTreeSet<EffectId>,
+    handed: BTreeSet<EffectId>,
+    started: BTreeSet<NodeId>,
+    /// What is done, or was left out.
+    passed: BTreeSet<InRound>,
+    /// Turns begun by each session.
+    turns: BTreeMap<InRound, u32>,
+    rounds: BTreeSet<(NodeId, u32)>,
+    /// What its own turns spent, and what each run it started has so far.
+    own: Spent,
+    children: BTreeMap<EffectId, Spent>,
+    children_in_all: Spent,
+    facts: Vec<Event>,
+}
+
+/// What was so before a step.
+pub(super) struct Before {
+    is_ending: bool,
+    is_done: bool,
+    paused: bool,
+    open: BTreeSet<EffectId>,
+}
+
+impl Laws {
+    pub(super) fn of(spec: &Spec) -> Laws {
+        let mut nodes = BTreeMap::new();
+        know(&spec.body, 0, &mut nodes);
+        let mut modes = spec.sessions.values().filter_map(|orders| orders.rules.as_ref());
+        Laws {
+            nodes,
+            has_plugin: modes.any(|rules| rules.mode == Mode::Plugin),
+            spec: spec.clone(),
+            planned: BTreeSet::new(),
+            handed: BTreeSet::new(),
+            started: BTreeSet::new(),
+            passed: BTreeSet::new(),
+            turns: BTreeMap::new(),
+            rounds: BTreeSet::new(),
+            own: Spent::default(),
+            children: BTreeMap::new(),
+            children_in_all: Spent::default(),
+            facts: Vec::new(),
+        }
+    }
+
+    pub(super) fn told(&self) -> String {
+        let mut told = String::from("after:");
+        for event in &self.facts {
+            let line = match event {
+                Event::RunStarted { .. } => "it was started".to_owned(),
+                event => format!("{event:?}"),
+            };
+            told.push_str("\n  ");
+            told.push_str(&line);
+        }
+        told
+    }
+
+    pub(super) fn child_spent(&self, effect: &EffectId) -> Spent {
+        self.children.get(effect).copied().unwrap_or_default()
+    }
+
+    pub(super) fn look(&self, state: &State) -> Before {
+        Before {
+            is_ending: matches!(state.course, Course::Ending { .. }),
+            is_done: state.is_done(),
+            paused: state.book.paused,
+            open: state.book.open.iter().map(|planned| planned.id.clone()).collect(),
+        }
+    }
+
+    /// Checks everything.
+    pub(super) fn hold(&mut self, before: Option<&Before>, event: &Event, state: &State, step: &Step) {
+        self.facts.push(event.clone());
+        self.count_spending(before, event);
+        self.ids_are_planned_once(state, step);
+        self.nothing_begins_that_may_not(before, event, step);
+        self.budgets_are_kept(state, step);
+        self.nodes_begin_once_and_behind_their_gates(step);
+        self.what_is_open_is_of_nodes_under_way(state);
+        self.hooks_are_answered(event, state, step);
+        self.blocks_keep_their_bounds(state);
+        let is_kept =
+            |planned: &Planned| self.handed.contains(&planned.id) || state.book.held.contains(&planned.id);
+        assert!(state.book.open.iter().all(is_kept), "what is open was handed out; {}", self.told());
+        if state.is_done() {
+            let book = &state.book;
+            let is_empty = book.open.is_empty() && book.held.is_empty() && book.asks.is_empty();
+            assert!(is_empty, "nothing is open in a run that is over: {book:?}; {}", self.told());
+        }
+    }
+
+    pub(super) fn at_the_end(&self, state: &State) {
+        assert!(state.root.now.is_none(), "no node is under way: {:?}; {}", state.root, self.told());
+    }
+
+    fn count_spending(&mut self, before: Option<&Before>, event: &Event) {
+        let is_open = |effect: &EffectId| before.is_some_and(|before| before.open.contains(effect));
+        match event {
+            Event::SessionEnded { effect, end } if is_open(effect) => self.own.usage.add(&end.usage),
+            Event::RunSpent { effect, spent } if is_open(effect) => self.child(effect, spent),
+            Event::RunEnded { effect, end } if is_open(effect) => self.child(effect, &end.spent),
+            _ => {}
+        }
+    }
+
+    fn child(&mut self, effect: &EffectId, spent: &Spent) {
+        let earlier = self.children.insert(effect.clone(), *spent).unwrap_or_default();
+        self.children_in_all.add(&spent.since(&earlier));
+    }
+
+    fn ids_are_planned_once(&mut self, state: &State, step: &Step) {
+        let settled = step.effects.iter().filter(|planned| planned.effect.is_settled_by_an_event());
+        for planned in settled {
+            let is_new = self.handed.insert(planned.id.clone());
+            assert!(is_new, "{} is handed out twice; {}", planned.id, self.told());
+        }
+        for planned in &state.book.open {
+            if self.planned.insert(planned.id.clone())
+                && planned.id.verb == Verb::Session
+                && planned.id.attempt == 1
+            {
+                self.turn_begins(&planned.id.node);
+            }
+        }
+        if step.news.iter().any(is_held) {
+            let answers = |planned: &&Planned| matches!(planned.effect, Effect::AnswerHook { .. });
+            let held = step.effects.iter().find(answers).expect("a stop is held");
+            self.turn_begins(&held.id.node);
+        }
+    }
+
+    fn turn_begins(&mut self, node: &NodeId) {
+        self.own.turns += 1;
+        let session = self.in_round(node);
+        let turns = self.turns.entry(session.clone()).or_default();
+        *turns += 1;
+        let turns = *turns;
+        let most = self.nodes.get(&session.0).and_then(|known| known.step.budget.turns);
+        let is_kept = self.has_plugin || most.is_none_or(|most| turns <= most);
+        assert!(is_kept, "turn {turns} of {node} begins, in all tries, of {most:?}; {}", self.told());
+    }
+
+    /// The node and its round, without its own try.
+    fn in_round(&self, instance: &NodeId) -> InRound {
+        let step = step_of(instance);
+        let marks = self.nodes.get(&step).map_or(0, |known| known.marks);
+        let mark = instance.as_str().trim_start_matches(step.as_str());
+        let own_try = mark.match_indices(['@', '~']).nth(marks).map_or(mark.len(), |(at, _)| at);
+        (step, mark[..own_try].to_owned())
+    }
+
+    /// A paused run begins nothing, and neither does one that is ending.
+    fn nothing_begins_that_may_not(&self, before: Option<&Before>, event: &Event, step: &Step) {
+        let Some(before) = before else { return };
+        let begins: Vec<&EffectId> = step
+            .effects
+            .iter()
+            .filter(|planned| planned.effect.begins_work())
+            .map(|planned| &planned.id)
+            .collect();
+        let is_paused = before.paused && !matches!(event, Event::GoOnAsked { .. });
+        let may = !is_paused && !before.is_ending && !before.is_done;
+        assert!(may || begins.is_empty(), "{begins:?} may not begin; {}", self.told());
+        let is_late = settles(event).is_some_and(|effect| !before.open.contains(effect));
+        assert!(!is_late || *step == Step::default(), "{event:?} came too late; {}", self.told());
+    }
+
+    fn budgets_are_kept(&mut self, state: &State, step: &Step) {
+        let mut all = self.own;
+        all.add(&self.children_in_all);
+        let said = &state.spent;
+        assert_eq!(tokens(&said.usage), tokens(&all.usage), "every token is counted once; {}", self.told());
+        if self.has_plugin {
+            assert!(said.turns >= all.turns, "every turn is counted; {}", self.told());
+        } else {
+            assert_eq!(said.turns, all.turns, "every turn is counted once; {}", self.told());
+        }
+        let is_turn = |planned: &&Planned| matches!(planned.effect, Effect::StartSession(_));
+        let turns: Vec<&Planned> = step.effects.iter().filter(is_turn).collect();
+        let goes_on = step.news.iter().any(is_held);
+        let budget = &self.spec.budget;
+        if (turns.is_empty() && !goes_on) || self.is_released(step) {
+            return;
+        }
+        let is_first = goes_on || turns.iter().any(|planned| planned.id.attempt == 1);
+        if let (Some(most), true, false) = (budget.turns, is_first, self.has_plugin) {
+            assert!(all.turns <= most, "turn {} of {most} begins; {}", all.turns, self.told());
+        }
+        if let Some(most) = budget.tokens {
+            let used = tokens(&all.usage);
+            assert!(used < most, "a turn begins with {used} of {most} tokens used; {}", self.told());
+        }
+        if let Some(most) = budget.cost_usd {
+            // Summed in another order, so not to the last digit.
+            let cost = all.usage.cost_usd.unwrap_or(0.0);
+            assert!(cost < most + 1e-9, "a turn begins with ${cost} of ${most} spent; {}", self.told());
+        }
+    }
+
+    /// What a pause held back was paid for when it was planned.
+    fn is_released(&self, step: &Step) -> bool {
+        step.news.iter().any(|news| matches!(news, News::GoesOn))
+    }
+
+    fn nodes_begin_once_and_behind_their_gates(&mut self, step: &Step) {
+        for news in &step.news {
+            match news {
+                News::NodeStarted { node, .. } => {
+                    assert!(self.started.insert(node.clone()), "{node} begins twice; {}", self.told());
+                    self.gates_are_passed(node);
+                }
+                News::NodeFinished { node, outcome, .. } if outcome.status == Status::Completed => {
+                    self.passed.insert(self.in_round(node));
+                }
+                News::NodeSkipped { node, .. } => drop(self.passed.insert(self.in_round(node))),
+                News::Round { node, round, .. } => self.round(node, *round),
+                _ => {}
+            }
+        }
+    }
+
+    fn gates_are_passed(&self, node: &NodeId) {
+        let (step, round) = self.in_round(node);
+        let Some(known) = self.nodes.get(&step) else { panic!("{node} is no node") };
+        for gate in &known.gates {
+            let is_passed = self.passed.contains(&(gate.clone(), round.clone()));
+            assert!(is_passed, "{node} begins, and {gate} did not let it through; {}", self.told());
+        }
+    }
+
+    fn round(&mut self, node: &NodeId, round: u32) {
+        let is_new = self.rounds.insert((node.clone(), round));
+        assert!(is_new, "round {round} of {node} begins twice; {}", self.told());
+        let most = match self.nodes.get(&step_of(node)).map(|known| &known.step.act) {
+            Some(Act::Loop { max, .. } | Act::CriteriaLoop { max, .. } | Act::TaskLoop { max, .. }) => *max,
+            other => panic!("{node} has rounds and is {other:?}"),
+        };
+        assert!(most == 0 || round <= most, "round {round} of {node} begins, of {most}; {}", self.told());
+    }
+
+    /// What is open, or is asked, is of a node that is under way, or of a task's round.
+    fn what_is_open_is_of_nodes_under_way(&self, state: &State) {
+        let mut actives = Vec::new();
+        state.root.actives(&mut actives);
+        let mut names: BTreeSet<NodeId> = actives.iter().map(|active| active.instance.clone()).collect();
+        for active in actives {
+            if let Doing::Tasks(tasks) = &active.doing {
+                let rounds = tasks.open.iter().map(|round| format!("{}@{}", active.instance, round.round));
+                names.extend(rounds.map(NodeId::new));
+            }
+        }
+        for Planned { id, .. } in &state.book.open {
+            assert!(names.contains(&id.node), "{id} is open and its node is not; {}", self.told());
+        }
+        for ask in &state.book.asks {
+            assert!(names.contains(&ask.node), "{ask:?} is open and its node is not; {}", self.told());
+        }
+    }
+
+    /// Who asks for a tool or a person gets an answer, or waits for a person.
+    fn hooks_are_answered(&self, event: &Event, state: &State, step: &Step) {
+        let Event::HookAsked { call } = event else { return };
+        let answers = |planned: &&Planned| matches!(&planned.effect, Effect::AnswerHook { hook, .. } if *hook == call.id);
+        let answered = step.effects.iter().filter(answers).count();
+        let waits = state.book.asks.iter().any(|ask| ask.hook == call.id);
+        let is_held = matches!(call.kind, HookKind::Stop { .. });
+        assert!(
+            answered == 1 || (answered == 0 && (waits || is_held)),
+            "{call:?} is answered {answered} times; {}",
+            self.told()
+        );
+    }
+
+    fn blocks_keep_their_bounds(&self, state: &State) {
+        let mut actives = Vec::new();
+        state.root.actives(&mut actives);
+        for active in actives {
+            self.block_keeps_its_bounds(active);
+        }
+    }
+
+    fn block_keeps_its_bounds(&self, active: &Active) {
+        let Some(Known { step, .. }) = self.nodes.get(&active.step) else {
+            panic!("{} is no node", active.step)
+        };
+        let holds_runs = |step: &Drawn| matches!(step.act, Act::Workflow { .. });
+        if let (Some(most), false) = (step.budget.turns, self.has_plugin || any_in(step, &holds_runs)) {
+            let turns = active.spent.turns;
+            assert!(turns <= most, "{} spent {turns} of {most} turns; {}", active.instance, self.told());
+        }
+        match (&step.act, &active.doing) {
+            (Act::Parallel { limit, .. }, Doing::Parallel { slots }) if *limit > 0 => {
+                let open = slots.iter().filter(|slot| matches!(slot, Slot::Open(_))).count();
+                assert!(open <= *limit as usize, "{open} branches at once, of {limit}; {}", self.told());
+            }
+            (Act::TaskLoop { jobs, .. }, Doing::Tasks(tasks)) => {
+                let ids: BTreeSet<_> = tasks.open.iter().map(|round| &round.id).collect();
+                assert_eq!(ids.len(), tasks.open.len(), "a task is done twice at once; {}", self.told());
+                let most = (*jobs).max(1) as usize;
+                assert!(ids.len() <= most, "{} tasks at once, of {most}; {}", ids.len(), self.told());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A stop was held: another turn begins in the same process.
+fn is_held(news: &News) -> bool {
+    matches!(news, News::HookDecided { answer: Answer::Block { .. }, .. })
+}
+
+/// The node as the workflow names it.
+fn step_of(instance: &NodeId) -> NodeId {
+    NodeId::new(instance.as_str().split(['@', '~']).next().unwrap_or_default())
+}
+
+fn know(body: &[Drawn], marks: usize, into: &mut BTreeMap<NodeId, Known>) {
+    let mut gates = Vec::new();
+    for step in body {
+        into.insert(step.id.clone(), Known { step: step.clone(), gates: gates.clone(), marks });
+        let has_rounds =
+            matches!(step.act, Act::Loop { .. } | Act::CriteriaLoop { .. } | Act::TaskLoop { .. });
+        let inside = marks + usize::from(has_rounds) + usize::from(step.retry.times > 0);
+        for block in step.act.blocks() {
+            know(block.body, inside, into);
+        }
+        let is_gate = matches!(step.act, Act::Ask { .. } | Act::Check { .. });
+        if is_gate && step.on_failure == OnFailure::Fail {
+            gates.push(step.id.clone());
+        }
+    }
+}
+
+fn any_in(step: &Drawn, which: &impl Fn(&Drawn) -> bool) -> bool {
+    which(step) || step.act.blocks().iter().any(|block| block.body.iter().any(|step| any_in(step, which)))
+}

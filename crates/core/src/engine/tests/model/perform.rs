@@ -1,0 +1,210 @@
+//! What a world makes of what is wanted: it performs effects, well or badly.
+
+use serde_json::json;
+
+use super::super::{result, session_end};
+use super::world::{Event, World};
+use crate::effect::{Effect, Planned};
+use crate::event::{RunEnd, SessionEnd, SessionVerdict, ShellEnd};
+use crate::id::EffectId;
+use crate::looping::Mode;
+use crate::looping::verdict::{Sight, TrackerSight};
+use crate::run::{Outcome, Phase, Reason, Spent, Status};
+use crate::spec::Spec;
+use crate::tasks::{Attempts, Claim, Deadlock, Status as TaskStatus, TaskId};
+use crate::usage::Usage;
+
+impl World {
+    /// Does what is wanted, well or badly.
+    pub(super) fn perform(&mut self, planned: &Planned) {
+        let effect = planned.id.clone();
+        let event = match &planned.effect {
+            Effect::Prepare { .. } => {
+                let error = (self.seldom(16) == 15).then(|| "no space".to_owned());
+                let (fingerprint, base) = ("0".to_owned(), Some("abc".to_owned()));
+                Event::Prepared { effect, texts: None, fingerprint, base, error }
+            }
+            Effect::StartSession(_) => return self.session(effect),
+            Effect::Inspect { .. } => {
+                let sight = self.sight();
+                Event::Inspected { effect, sight }
+            }
+            Effect::RunChecks { .. } => {
+                let passed = self.roll(4) < 3;
+                Event::ChecksFinished { effect, results: vec![result(passed)] }
+            }
+            Effect::RunShell { .. } => {
+                let exited = |passed, output: &str| ShellEnd::Exited {
+                    passed,
+                    how: "exit".into(),
+                    output: output.into(),
+                };
+                let end = match self.seldom(8) {
+                    0..=4 => exited(true, "fine"),
+                    7 => ShellEnd::Unknown,
+                    _ => exited(false, "bad"),
+                };
+                Event::ShellEnded { effect, end }
+            }
+            Effect::StartRun { spec, .. } => return self.child(effect, spec),
+            Effect::ClaimTask { busy, attempts, .. } => {
+                let claim = self.claim(busy, attempts);
+                Event::TaskClaimed { effect, claim }
+            }
+            Effect::SettleTask { task, ok, .. } => self.settle(effect, task, *ok),
+            Effect::MakeWorktree { .. } => {
+                let workspace = (self.seldom(3) < 2).then(|| format!("/trees/{}", effect.node));
+                Event::WorktreeMade { effect, workspace, branch: "branch, or why not".into() }
+            }
+            Effect::Land { .. } => {
+                let landed = self.seldom(3) < 2;
+                Event::Landed { effect, landed, what: "so".into() }
+            }
+            Effect::WaitUntil { until } => {
+                self.at = self.at.max(*until);
+                Event::WaitOver { effect }
+            }
+            Effect::CleanUp { .. } => Event::CleanedUp { effect },
+            Effect::KillChildren | Effect::AnswerHook { .. } | Effect::MarkTracker { .. } => {
+                panic!("{effect} has no outcome")
+            }
+        };
+        self.tell(event);
+    }
+
+    fn sight(&mut self) -> Sight {
+        let read = |complete, blocked: Option<&str>| TrackerSight::Read {
+            complete,
+            blocked: blocked.map(str::to_owned),
+        };
+        let tracker = match self.roll(16) {
+            0..=6 => read(true, None),
+            7..=13 => read(false, None),
+            14 => read(false, Some("no key")),
+            _ => TrackerSight::Missing,
+        };
+        let fingerprint = self.roll(3).to_string();
+        Sight { tracker, promised: false, signalled: false, fingerprint }
+    }
+
+    /// A turn begins, calls its hooks, goes on, ends.
+    fn session(&mut self, effect: EffectId) {
+        let work = self.state.work(&effect.node).cloned();
+        let mode = work.as_ref().and_then(|work| work.node.rules()).map(|rules| rules.mode);
+        let is_in_turn = work.is_some_and(|work| work.phase == Phase::InTurn);
+        let holds_stop = matches!(mode, Some(Mode::InSession | Mode::Plugin)) && is_in_turn;
+        match self.roll(6) {
+            0..=2 if holds_stop && (mode == Some(Mode::InSession) || self.roll(2) == 1) => {
+                self.hook_of(Some(effect), 0)
+            }
+            0..=3 => {
+                let end = self.session_end();
+                self.tell(Event::SessionEnded { effect, end });
+            }
+            4 => {
+                let Some(session) = self.state.work(&effect.node).and_then(|work| work.session.clone())
+                else {
+                    return;
+                };
+                self.tell(Event::SessionStarted { effect, session });
+            }
+            _ => {
+                let kind = self.roll(5);
+                self.hook_of(Some(effect), kind)
+            }
+        }
+    }
+
+    fn session_end(&mut self) -> SessionEnd {
+        let verdict = match self.seldom(10) {
+            0..=3 => SessionVerdict::Done,
+            4 => SessionVerdict::RateLimited { resets_at: None },
+            5 => SessionVerdict::Transient { what: "529".into() },
+            6 | 7 => SessionVerdict::Interrupted { what: "killed".into() },
+            8 => SessionVerdict::TimedOut,
+            _ => SessionVerdict::Failed { what: "broken".into() },
+        };
+        let words = ["SIGNAL", "words", "<status>passing</status>"][self.roll(3)];
+        let tokens = self.roll(60);
+        // Money is not a round number: what is written must be read as the same.
+        let cost = f64::from(u16::try_from(tokens).unwrap_or(0)) / 299.7;
+        SessionEnd {
+            last_message: Some(words.into()),
+            usage: Usage {
+                output_tokens: tokens as u64,
+                input_tokens: tokens as u64 / 3,
+                cost_usd: Some(cost),
+                ..Usage::default()
+            },
+            tool_calls: u32::from(self.seldom(16) == 15),
+            spoke: self.roll(4) < 3,
+            value: (self.roll(3) < 2).then(|| json!({"cost": cost})),
+            ..session_end(verdict)
+        }
+    }
+
+    fn child(&mut self, effect: EffectId, spec: &Spec) {
+        let more = self.roll(4);
+        let before = self.laws.child_spent(&effect);
+        let most = spec.budget.turns.unwrap_or(u32::MAX);
+        let usage = Usage {
+            output_tokens: before.usage.output_tokens + more as u64 * 7,
+            cost_usd: Some(before.usage.cost_usd.unwrap_or(0.0) + more as f64 / 7.0),
+            ..Usage::default()
+        };
+        let spent = Spent { turns: before.turns.saturating_add(more as u32).min(most), usage };
+        if self.roll(3) == 2 {
+            self.tell(Event::RunSpent { effect, spent });
+            return;
+        }
+        let status = match self.seldom(4) {
+            0 | 1 => Status::Completed,
+            2 => Status::Failed,
+            _ => Status::Cancelled,
+        };
+        let outcome = Outcome::new(status, Reason::TurnDone);
+        self.tell(Event::RunEnded {
+            effect,
+            end: Box::new(RunEnd { outcome, spent, text: "SIGNAL".into() }),
+        });
+    }
+
+    /// The next task as a file would say it; seldom one that is busy, or something wrong.
+    fn claim(&mut self, busy: &[TaskId], attempts: &Attempts) -> Claim {
+        match self.seldom(16) {
+            12 => return Claim::Working,
+            13 => return Claim::Unreadable { why: "line 3".into() },
+            14 => return Claim::Deadlock(Deadlock::Cycle(vec!["a".parse().expect("an id")])),
+            8..=11 if !busy.is_empty() => {
+                return Claim::Task { id: busy[0].clone(), task: json!({"id": busy[0]}) };
+            }
+            _ => {}
+        }
+        let is_ready = |(id, status): &&mut (TaskId, TaskStatus)| {
+            matches!(status, TaskStatus::Pending | TaskStatus::Failing) && attempts.allow(id)
+        };
+        if let Some((id, status)) = self.tasks.iter_mut().find(is_ready) {
+            *status = TaskStatus::InProgress;
+            return Claim::Task { id: id.clone(), task: json!({"id": id}) };
+        }
+        let with = |wanted: TaskStatus| self.tasks.iter().filter(move |(_, status)| *status == wanted);
+        if with(TaskStatus::InProgress).count() > 0 {
+            return Claim::Working;
+        }
+        let left: Vec<TaskId> =
+            with(TaskStatus::Failing).chain(with(TaskStatus::Pending)).map(|(id, _)| id.clone()).collect();
+        if left.is_empty() { Claim::AllDone } else { Claim::Failed { ids: left } }
+    }
+
+    fn settle(&mut self, effect: EffectId, task: &TaskId, ok: bool) -> Event {
+        let is_passing = ok && self.seldom(3) < 2;
+        let status = if is_passing { TaskStatus::Passing } else { TaskStatus::Failing };
+        let error = (self.seldom(8) == 7).then(|| "read-only".to_owned());
+        for (id, in_file) in &mut self.tasks {
+            if id == task {
+                *in_file = status;
+            }
+        }
+        Event::TaskSettled { effect, status, why: Some("why".into()), error }
+    }
+}

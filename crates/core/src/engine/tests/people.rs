@@ -1,0 +1,164 @@
+//! Who asks and who answers, when several are at work.
+
+use serde_json::json;
+
+use super::*;
+use crate::graph::builder::{ask, clear_context, prompt, shell};
+
+fn read() -> HookKind {
+    HookKind::Tool { name: "Read".into(), input: json!({}) }
+}
+
+fn question(text: &str) -> HookKind {
+    HookKind::Question { input: json!({"questions": [{"question": text}]}) }
+}
+
+/// Two agents at once, both in a turn, and a question of the workflow.
+fn two_agents() -> Story {
+    let mut spec = drawn(Builder::new("w").start(clear_context()).parallel(|lanes| {
+        let lanes = lanes.branch("x", |b| b.then(prompt("x").id("x")));
+        let lanes = lanes.branch("y", |b| b.then(prompt("y").id("y")));
+        lanes.branch("gate", |b| {
+            b.then(ask("ship?").choices(["yes", "no"]).id("gate")).then(shell("ship").id("ship"))
+        })
+    }));
+    spec.policy = Policy { on_permission: OnPermission::Ask, on_question: OnQuestion::Wait };
+    for orders in spec.sessions.values_mut() {
+        orders.permissions.ask = vec!["Write".into()];
+    }
+    let mut story = Story::of(spec);
+    story.prepared("x").prepared("y");
+    story
+}
+
+impl Story {
+    fn turn_asks(&mut self, id: &str, from: &EffectId, kind: HookKind) -> &mut Story {
+        self.tell(Event::HookAsked { call: HookCall { id: HookId::new(id), from: Some(from.clone()), kind } })
+    }
+
+    fn hooks_of(&self, node: &str) -> u32 {
+        let work = self.state.work(&NodeId::new(node)).expect("it works");
+        work.turn.as_ref().map_or(0, |turn| turn.tool_hooks)
+    }
+}
+
+#[test]
+fn a_hook_belongs_to_the_turn_it_comes_from() {
+    let mut story = two_agents();
+    let from = story.open_of("y", Verb::Session);
+    story.turn_asks("h", &from, read());
+    assert_eq!(story.answer(), Answer::Allow { input: None });
+    assert_eq!((story.hooks_of("x"), story.hooks_of("y")), (0, 1));
+    assert_eq!(story.step.effects[0].id.node.as_str(), "y");
+}
+
+#[test]
+fn a_hook_that_does_not_say_whose_it_is_belongs_to_a_turn_that_is_under_way() {
+    let mut story = two_agents();
+    story.asks("h", read());
+    assert_eq!(story.answer(), Answer::Allow { input: None });
+    assert_eq!(story.hooks_of("x") + story.hooks_of("y"), 1);
+}
+
+#[test]
+fn a_tool_of_a_turn_that_is_over_may_not_run() {
+    let mut story = two_agents();
+    let old = story.open_of("x", Verb::Session);
+    let end = session_end(SessionVerdict::Interrupted { what: "killed".into() });
+    story.tell(Event::SessionEnded { effect: old.clone(), end });
+    assert!(story.plan().resume, "the turn is tried again");
+    story.turn_asks("late", &old, read());
+    assert!(matches!(story.answer(), Answer::Deny { .. }));
+    assert_eq!(story.hooks_of("x"), 0);
+    let stop = HookKind::Stop { last_message: None, background: false, stop_hook_active: false };
+    assert_eq!(story.turn_asks("stop", &old, stop).answer(), Answer::Pass);
+    let now = story.open_of("x", Verb::Session);
+    assert_eq!(story.turn_asks("now", &now, read()).answer(), Answer::Allow { input: None });
+    let nobody = EffectId { node: NodeId::new("nobody"), ..now };
+    story.turn_asks("whose", &nobody, read());
+    assert!(matches!(story.answer(), Answer::Deny { .. }));
+}
+
+#[test]
+fn a_tool_of_a_turn_that_is_being_judged_may_not_run_once_its_process_is_gone() {
+    let mut story = two_agents();
+    let old = story.open_of("x", Verb::Session);
+    story.tell(Event::SessionEnded { effect: old.clone(), end: session_end(SessionVerdict::Done) });
+    assert!(matches!(story.turn_asks("late", &old, read()).answer(), Answer::Deny { .. }));
+}
+
+#[test]
+fn an_answer_without_a_name_is_for_the_oldest_question() {
+    let mut story = two_agents();
+    let (x, y) = (story.open_of("x", Verb::Session), story.open_of("y", Verb::Session));
+    story.turn_asks("qx", &x, question("x?")).turn_asks("qy", &y, question("y?"));
+    let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
+    assert_eq!(open, ["ask/gate", "qx", "qy"]);
+    assert_eq!(story.answers(None, "yes").does(), ["ship.1.1.shell"]);
+    let Answer::Allow { input: Some(input) } = story.answers(None, "blue").answer() else {
+        panic!("allowed")
+    };
+    assert_eq!(input["answers"], json!({"x?": "blue"}));
+}
+
+#[test]
+fn an_answer_with_a_name_is_for_that_question_alone() {
+    let mut story = two_agents();
+    let (x, y) = (story.open_of("x", Verb::Session), story.open_of("y", Verb::Session));
+    story.turn_asks("qx", &x, question("x?")).turn_asks("qy", &y, question("y?"));
+    let Answer::Allow { input: Some(input) } = story.answers(Some("qy"), "red").answer() else {
+        panic!("allowed")
+    };
+    assert_eq!(input["answers"], json!({"y?": "red"}));
+    let before = story.state.clone();
+    story.answers(Some("qy"), "again").answers(Some("nobody"), "x");
+    assert_eq!(story.state, before);
+    story.answers(Some("qx"), "blue").answers(Some("ask/gate"), "no");
+    assert_eq!(story.does(), ["ship.1.1.shell"]);
+    assert!(story.state.book.asks.is_empty());
+}
+
+#[test]
+fn a_person_approves_or_rejects_a_tool_and_a_gate() {
+    let mut story = two_agents();
+    let x = story.open_of("x", Verb::Session);
+    let reply = |hook: &str, reply| Event::PersonAnswered {
+        inbox: InboxId::new("i"),
+        hook: Some(HookId::new(hook)),
+        reply,
+    };
+    let write = HookKind::Tool { name: "Write".into(), input: json!({}) };
+    story.turn_asks("t", &x, write);
+    assert_eq!(story.state.book.asks.len(), 2, "the rules leave it open");
+    story.tell(reply("t", PersonReply::Reject { reason: "not that".into() }));
+    assert_eq!(story.answer(), Answer::Deny { reason: "not that".into() });
+    story.tell(reply("ask/gate", PersonReply::Approve));
+    assert_eq!(story.state.book.outputs[&NodeId::new("gate")].text, "yes");
+}
+
+#[test]
+fn a_question_of_an_agent_whose_turn_is_over_waits_no_longer() {
+    let mut story = two_agents();
+    let x = story.open_of("x", Verb::Session);
+    story.turn_asks("qx", &x, question("x?"));
+    story.tell(Event::SessionEnded { effect: x, end: session_end(SessionVerdict::Done) });
+    let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
+    assert_eq!(open, ["ask/gate"]);
+}
+
+#[test]
+fn a_question_that_is_asked_again_waits_once() {
+    let mut story = two_agents();
+    let x = story.open_of("x", Verb::Session);
+    story.turn_asks("qx", &x, question("x?")).turn_asks("qx", &x, question("x?"));
+    assert_eq!(story.state.book.asks.len(), 2);
+}
+
+#[test]
+fn an_agent_cannot_answer_a_gate_by_the_name_of_its_hook() {
+    let mut story = two_agents();
+    let x = story.open_of("x", Verb::Session);
+    story.turn_asks("ask/gate", &x, question("x?"));
+    assert_eq!(story.state.book.asks.len(), 1);
+    assert!(!story.state.book.nodes.contains_key(&NodeId::new("ship")));
+}

@@ -1,0 +1,364 @@
+//! One session alone: its turns, its hooks, its endings.
+
+use serde_json::json;
+
+use super::*;
+use crate::graph::builder::prompt;
+
+/// A run of one loop of turns.
+fn of_loop(rules: Rules) -> Spec {
+    let mut spec = spec_of(vec![prompt("do it").id("loop").into()]);
+    spec.sessions.insert(NodeId::new("loop"), orders(Some(rules)));
+    spec
+}
+
+fn begin(spec: Spec) -> Story {
+    let mut story = Story::of(spec);
+    story.prepared("loop");
+    story
+}
+
+fn looping(mode: Mode, max: u32) -> Story {
+    begin(of_loop(rules(mode, max)))
+}
+
+impl Story {
+    fn turn(&mut self, complete: bool) -> &mut Story {
+        self.session_ends(SessionVerdict::Done).seen(complete)
+    }
+
+    fn ends(&mut self) -> (Status, Reason) {
+        self.cleaned("loop").ended()
+    }
+
+    fn phase(&self) -> &Phase {
+        &self.state.work(&NodeId::new("loop")).expect("the work").phase
+    }
+}
+
+#[test]
+fn a_fresh_loop_starts_a_new_session_each_turn_until_the_marker() {
+    let mut story = looping(Mode::Fresh, 5);
+    let first = story.plan();
+    let second = story.turn(false).plan();
+    assert_ne!(first.session, second.session);
+    assert!(!second.resume && second.prompt.contains("go on"));
+    assert_eq!(story.turn(true).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.state.turns(), 2);
+    assert_eq!(story.state.spent.usage.output_tokens, 20);
+}
+
+#[test]
+fn a_loop_of_three_turns_starts_three_sessions_and_is_exhausted() {
+    let mut story = looping(Mode::Fresh, 3);
+    story.turn(false).turn(false).turn(false);
+    assert_eq!(story.ends(), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(story.state.turns(), 3);
+}
+
+#[test]
+fn resume_mode_goes_on_in_the_same_session() {
+    let mut story = looping(Mode::Resume, 5);
+    let first = story.plan();
+    let second = story.turn(false).plan();
+    assert_eq!(first.session, second.session);
+    assert!(second.resume && second.prompt.starts_with("go on"));
+}
+
+#[test]
+fn in_session_blocks_each_stop_until_it_is_done_and_then_waits_for_the_agent_to_end() {
+    let mut story = looping(Mode::InSession, 0);
+    for turn in 0..12 {
+        story.stops(&format!("h{turn}")).seen(false);
+        assert!(matches!(story.answer(), Answer::Block { .. }), "turn {turn}");
+    }
+    assert_eq!(story.stops("last").seen(true).answer(), Answer::Pass);
+    assert_eq!(story.session_ends(SessionVerdict::Done).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.state.turns(), 13);
+}
+
+#[test]
+fn an_agent_that_does_not_end_after_its_stop_was_allowed_is_put_away() {
+    let mut story = looping(Mode::InSession, 1);
+    story.stops("h").seen(false);
+    let effect = story.open(Verb::Wait);
+    story.tell(Event::WaitOver { effect });
+    assert!(matches!(story.step.effects.last().map(|p| &p.effect), Some(Effect::CleanUp { .. })));
+    assert_eq!(story.ends(), (Status::Exhausted, Reason::MaxIterations));
+}
+
+#[test]
+fn a_stop_while_background_agents_run_is_neither_counted_nor_blocked() {
+    let mut story = looping(Mode::InSession, 5);
+    story.asks("h", HookKind::Stop { last_message: None, background: true, stop_hook_active: false });
+    assert_eq!(story.answer(), Answer::Pass);
+    assert_eq!((story.state.turns(), story.phase()), (0, &Phase::InTurn));
+}
+
+#[test]
+fn a_resent_hook_gets_the_same_answer_and_is_counted_once() {
+    let mut story = looping(Mode::InSession, 5);
+    story.stops("h").seen(false);
+    let first = story.answer();
+    assert_eq!(story.stops("h").answer(), first);
+    assert_eq!(story.state.turns(), 1);
+    assert!(story.step.news.is_empty());
+}
+
+#[test]
+fn an_in_session_agent_that_ends_while_its_turn_is_judged_is_resumed() {
+    let mut story = looping(Mode::InSession, 5);
+    let first = story.plan();
+    story.stops("h").session_ends(SessionVerdict::Interrupted { what: "killed".into() });
+    let second = story.seen(false).plan();
+    assert!(second.resume);
+    assert_eq!(second.session, first.session);
+    assert_eq!(story.state.turns(), 1);
+}
+
+#[test]
+fn an_in_session_agent_whose_stop_never_arrived_is_a_broken_transport() {
+    let mut story = looping(Mode::InSession, 5);
+    assert_eq!(story.session_ends(SessionVerdict::Done).ends(), (Status::Failed, Reason::HookTransport));
+}
+
+#[test]
+fn a_stop_that_found_no_owner_is_judged_after_the_resume() {
+    let mut story = looping(Mode::InSession, 5);
+    story.tell(Event::OwnerChanged);
+    let second = story.turn(false).plan();
+    assert!(second.resume);
+    assert_eq!(story.state.turns(), 1);
+}
+
+#[test]
+fn tool_calls_without_any_hook_are_a_broken_transport() {
+    let mut story = looping(Mode::Fresh, 5);
+    let effect = story.open(Verb::Session);
+    let end = SessionEnd {
+        verdict: SessionVerdict::Done,
+        last_message: None,
+        usage: Usage::default(),
+        tool_calls: 2,
+        spoke: false,
+        offset: 0,
+        value: None,
+    };
+    story.tell(Event::SessionEnded { effect, end });
+    assert_eq!(story.ends(), (Status::Failed, Reason::HookTransport));
+}
+
+#[test]
+fn a_rate_limit_is_a_wait_and_not_a_turn() {
+    let mut story = looping(Mode::Fresh, 1);
+    let first = story.plan();
+    story.session_ends(SessionVerdict::RateLimited { resets_at: Some(Moment(90_000)) });
+    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::RateLimit { until: Moment(90_000) }));
+    let effect = story.open(Verb::Wait);
+    let again = story.tell(Event::WaitOver { effect }).plan();
+    assert!(again.resume);
+    assert_eq!(again.session, first.session);
+    assert_eq!(story.turn(true).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.state.turns(), 1);
+}
+
+#[test]
+fn a_transient_error_is_tried_again_three_times_then_failed() {
+    let mut story = looping(Mode::Fresh, 5);
+    for _ in 0..3 {
+        story.session_ends(SessionVerdict::Transient { what: "529".into() });
+        let effect = story.open(Verb::Wait);
+        story.tell(Event::WaitOver { effect });
+    }
+    story.session_ends(SessionVerdict::Transient { what: "529".into() });
+    assert_eq!(story.ends(), (Status::Failed, Reason::TransientErrors));
+    assert_eq!(story.state.turns(), 0);
+}
+
+#[test]
+fn an_interrupted_turn_is_resumed_and_counted_once() {
+    let mut story = looping(Mode::Fresh, 5);
+    let first = story.plan();
+    let again = story.session_ends(SessionVerdict::Interrupted { what: "killed".into() }).plan();
+    assert!(again.resume && again.session == first.session);
+    assert_eq!(story.turn(true).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.state.turns(), 1);
+}
+
+#[test]
+fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
+    let mut story = looping(Mode::Fresh, 5);
+    let first = story.plan();
+    let effect = story.open(Verb::Session);
+    let end = SessionEnd {
+        verdict: SessionVerdict::Interrupted { what: "host died".into() },
+        last_message: None,
+        usage: Usage::default(),
+        tool_calls: 0,
+        spoke: false,
+        offset: 0,
+        value: None,
+    };
+    let again = story.tell(Event::SessionEnded { effect, end }).plan();
+    assert!(!again.resume);
+    assert_ne!(again.session, first.session);
+    assert_eq!(again.prompt, first.prompt);
+}
+
+#[test]
+fn a_later_turn_cut_off_before_it_spoke_is_told_again_what_was_wrong() {
+    let mut orders = of_loop(rules(Mode::Fresh, 5));
+    orders.checks = vec![test_check()];
+    let mut story = begin(orders);
+    let told = story.turn(true).checks("loop", false).plan();
+    assert!(told.prompt.contains("boom"), "{}", told.prompt);
+    let effect = story.open(Verb::Session);
+    let verdict = SessionVerdict::Interrupted { what: "host died".into() };
+    let end = SessionEnd { spoke: false, ..session_end(verdict) };
+    let again = story.tell(Event::SessionEnded { effect, end }).plan();
+    assert_eq!((again.resume, again.prompt), (false, told.prompt));
+}
+
+#[test]
+fn failing_checks_are_fed_back() {
+    let mut orders = of_loop(rules(Mode::Fresh, 5));
+    orders.checks = vec![Check { name: "test".into(), command: "make test".into() }];
+    let mut story = begin(orders);
+    story.turn(true);
+    let effect = story.open(Verb::Checks);
+    let result =
+        CheckResult { name: "test".into(), passed: false, how: "exit code 1".into(), output: "boom".into() };
+    let next = story.tell(Event::ChecksFinished { effect, results: vec![result] }).plan();
+    assert!(next.prompt.contains("boom"));
+    story.turn(true);
+    let effect = story.open(Verb::Checks);
+    let green = CheckResult { name: "test".into(), passed: true, how: String::new(), output: String::new() };
+    assert_eq!(
+        story.tell(Event::ChecksFinished { effect, results: vec![green] }).ends(),
+        (Status::Completed, Reason::Marker)
+    );
+}
+
+#[test]
+fn a_tool_outside_the_preset_is_denied_and_one_inside_allowed() {
+    let mut story = looping(Mode::Fresh, 5);
+    story.asks("a", HookKind::Tool { name: "WebFetch".into(), input: json!({}) });
+    assert!(matches!(story.answer(), Answer::Deny { .. }));
+    story.asks("b", HookKind::Tool { name: "Read".into(), input: json!({}) });
+    assert_eq!(story.answer(), Answer::Allow { input: None });
+}
+
+#[test]
+fn a_question_under_fail_blocks_the_run_at_once() {
+    let mut story = looping(Mode::Fresh, 5);
+    story.asks("q", HookKind::Question { input: json!({"questions": [{"question": "which?"}]}) });
+    assert!(matches!(story.answer(), Answer::Deny { .. }));
+    assert_eq!(story.ends(), (Status::Blocked, Reason::Question));
+}
+
+#[test]
+fn a_question_waits_for_a_person_and_the_answer_goes_back_inside_its_input() {
+    let mut orders = of_loop(rules(Mode::Fresh, 5));
+    orders.policy.on_question = OnQuestion::Wait;
+    let mut story = begin(orders);
+    story.asks("q", HookKind::Question { input: json!({"questions": [{"question": "which?"}]}) });
+    assert_eq!(story.state.standing().word(), "waiting");
+    story.tell(Event::PersonAnswered {
+        inbox: InboxId::new("i"),
+        hook: None,
+        reply: PersonReply::Answers { answers: vec![(String::new(), "the blue one".into())] },
+    });
+    let Answer::Allow { input: Some(input) } = story.answer() else { panic!("allowed with answers") };
+    assert_eq!(input["answers"], json!({"which?": "the blue one"}));
+    assert_eq!(story.state.standing(), Standing::Running);
+}
+
+#[test]
+fn questions_asked_together_wait_until_each_is_answered() {
+    let mut orders = of_loop(rules(Mode::Fresh, 5));
+    orders.policy.on_question = OnQuestion::Wait;
+    let mut story = begin(orders);
+    let input = json!({"questions": [{"question": "which db?"}, {"question": "colour?"}]});
+    story.asks("q", HookKind::Question { input });
+    let answer = |question: &str, text: &str| Event::PersonAnswered {
+        inbox: InboxId::new(question),
+        hook: None,
+        reply: PersonReply::Answers { answers: vec![(question.into(), text.into())] },
+    };
+    story.tell(answer("which db?", "pg"));
+    assert!(story.step.effects.is_empty());
+    assert_eq!(story.state.standing().word(), "waiting");
+    story.tell(answer("colour?", "blue"));
+    let Answer::Allow { input: Some(input) } = story.answer() else { panic!("allowed with answers") };
+    assert_eq!(input["answers"], json!({"which db?": "pg", "colour?": "blue"}));
+}
+
+#[test]
+fn cancelling_puts_away_with_grace_and_again_without() {
+    let mut story = looping(Mode::Fresh, 5);
+    story.tell(Event::CancelAsked { inbox: None });
+    assert!(matches!(story.step.effects[0].effect, Effect::CleanUp { .. }));
+    story.tell(Event::CancelAsked { inbox: None });
+    assert!(matches!(story.step.effects[0].effect, Effect::KillChildren));
+    story.session_ends(SessionVerdict::Interrupted { what: "killed".into() });
+    assert_eq!(story.ends(), (Status::Cancelled, Reason::User));
+}
+
+#[test]
+fn a_finished_run_never_changes() {
+    let mut story = looping(Mode::Fresh, 1);
+    story.turn(true);
+    let effect = story.open(Verb::CleanUp);
+    story.ends();
+    let before = story.state.clone();
+    story.cancel().tell(Event::RunTimedOut).tell(Event::CleanedUp { effect });
+    story.asks("late", HookKind::Tool { name: "Read".into(), input: json!({}) });
+    assert!(matches!(story.answer(), Answer::Deny { .. }));
+    assert_eq!(story.state, before);
+}
+
+#[test]
+fn a_late_outcome_of_a_settled_effect_changes_nothing() {
+    let mut story = looping(Mode::Fresh, 5);
+    let effect = story.open(Verb::Session);
+    story.session_ends(SessionVerdict::Done);
+    let before = story.state.clone();
+    let end = SessionEnd {
+        verdict: SessionVerdict::Failed { what: "late".into() },
+        last_message: None,
+        usage: Usage::default(),
+        tool_calls: 0,
+        spoke: false,
+        offset: 0,
+        value: None,
+    };
+    story.tell(Event::SessionEnded { effect, end });
+    assert_eq!(story.state, before);
+}
+
+#[test]
+fn plugin_mode_counts_the_stops_the_plugin_held() {
+    let mut orders = rules(Mode::Plugin, 4);
+    orders.tracker_path = None;
+    let mut story = begin(of_loop(orders));
+    for turn in 0..4 {
+        assert_eq!(story.stops(&format!("h{turn}")).answer(), Answer::Pass);
+    }
+    story.session_ends(SessionVerdict::Done);
+    let effect = story.open(Verb::Inspect);
+    let sight =
+        Sight { tracker: TrackerSight::None, promised: true, signalled: false, fingerprint: "x".into() };
+    assert_eq!(story.tell(Event::Inspected { effect, sight }).ends(), (Status::Completed, Reason::Promise));
+    assert_eq!(story.state.turns(), 4);
+}
+
+#[test]
+fn a_single_prompt_is_one_turn() {
+    let mut story = begin(spec_of(vec![prompt("hello").id("loop").into()]));
+    assert_eq!(story.plan().prompt, "hello");
+    story.session_ends(SessionVerdict::Done);
+    let effect = story.open(Verb::Inspect);
+    let sight =
+        Sight { tracker: TrackerSight::None, promised: false, signalled: false, fingerprint: "x".into() };
+    assert_eq!(story.tell(Event::Inspected { effect, sight }).ends(), (Status::Completed, Reason::TurnDone));
+}

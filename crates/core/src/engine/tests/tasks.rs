@@ -1,0 +1,320 @@
+//! Task loops: claims, tries, what is told to the next, several at once in worktrees.
+
+use serde_json::json;
+
+use super::*;
+use crate::graph::builder::{check_all, prompt, shell, task_loop};
+use crate::tasks::{Attempts, Deadlock};
+
+/// A loop over tasks, each done by one session.
+fn one_session() -> Builder {
+    Builder::new("w").start(
+        task_loop()
+            .path("tasks.json")
+            .attempts(2)
+            .each(|task| task.then(prompt("Do {{ task.name }}. {{ feedback }}").id("do")))
+            .id("t"),
+    )
+}
+
+fn several(jobs: u32) -> Builder {
+    Builder::new("w")
+        .start(task_loop().jobs(jobs).each(|task| task.then(shell("do {{ task.name }}").id("do"))).id("t"))
+}
+
+fn task(id: &str) -> TaskId {
+    id.parse().expect("an id")
+}
+
+impl Story {
+    fn claimed(&mut self, claim: Claim) -> &mut Story {
+        let effect = self.open(Verb::Claim);
+        self.tell(Event::TaskClaimed { effect, claim })
+    }
+
+    fn gets(&mut self, id: &str) -> &mut Story {
+        self.claimed(Claim::Task { id: task(id), task: json!({"id": id, "name": format!("task {id}")}) })
+    }
+
+    fn settled(&mut self, round: &str, status: TaskStatus) -> &mut Story {
+        let effect = self.open_of(round, Verb::Settle);
+        let why = (status != TaskStatus::Passing).then(|| "it is red".to_owned());
+        self.tell(Event::TaskSettled { effect, status, why, error: None })
+    }
+
+    fn worktree(&mut self, round: &str) -> &mut Story {
+        let effect = self.open_of(round, Verb::Worktree);
+        let workspace = Some(format!("/trees/{round}"));
+        self.tell(Event::WorktreeMade { effect, workspace, branch: format!("task/{round}") })
+    }
+
+    fn landed(&mut self, round: &str, landed: bool) -> &mut Story {
+        let effect = self.open_of(round, Verb::Land);
+        self.tell(Event::Landed { effect, landed, what: "a conflict in lib.rs".into() })
+    }
+
+    fn effect_of(&self, node: &str, verb: Verb) -> Effect {
+        let id = self.open_of(node, verb);
+        let found = self.state.book.open.iter().find(|planned| planned.id == id);
+        found.map(|planned| planned.effect.clone()).expect("it is open")
+    }
+}
+
+#[test]
+fn each_task_is_claimed_done_and_settled_until_none_is_left() {
+    let mut story = Story::drawn(one_session());
+    let first = Effect::ClaimTask {
+        path: Some("tasks.json".into()),
+        select: None,
+        busy: vec![],
+        attempts: Attempts::of(2),
+    };
+    assert_eq!(story.effect_of("t", Verb::Claim), first);
+    story.gets("a").prepared("do@1");
+    let told = story.plan().prompt;
+    assert!(told.starts_with("Do task a. \n\n---\n") && told.contains("<status>passing</status>"), "{told}");
+    story.session_ends(SessionVerdict::Done).seen(false).cleaned("do@1");
+    let settle = Effect::SettleTask {
+        path: Some("tasks.json".into()),
+        task: task("a"),
+        ok: true,
+        said: Some("words".into()),
+        why: None,
+    };
+    assert_eq!(story.effect_of("t@1", Verb::Settle), settle);
+    story.settled("t@1", TaskStatus::Passing).gets("b").says("do@2", "x");
+    story.settled("t@2", TaskStatus::Passing).claimed(Claim::AllDone);
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    let output = &story.state.book.outputs[&NodeId::new("t")];
+    assert_eq!(output.text, "2 of 2 rounds passed");
+    assert_eq!(output.value.as_ref().map(|value| value["all_tasks_complete"].clone()), Some(json!(true)));
+}
+
+#[test]
+fn a_task_that_failed_is_tried_again_and_told_what_was_wrong() {
+    let mut story = Story::drawn(one_session());
+    story.gets("a").says("do@1", "x").settled("t@1", TaskStatus::Failing);
+    let Effect::ClaimTask { attempts, .. } = story.effect_of("t", Verb::Claim) else { panic!("a claim") };
+    assert_eq!(attempts.made, BTreeMap::from([(task("a"), 1)]));
+    story.gets("a").prepared("do@2");
+    assert!(story.plan().prompt.starts_with("Do task a. it is red"), "{}", story.plan().prompt);
+    story.session_ends(SessionVerdict::Done).seen(false).cleaned("do@2");
+    story.settled("t@2", TaskStatus::Failing).claimed(Claim::Failed { ids: vec![task("a")] });
+    assert_eq!(story.ended(), (Status::Failed, Reason::TasksFailed));
+    assert_eq!(story.detail(), "failed after 2 tries: a");
+}
+
+#[test]
+fn a_node_that_fails_fails_its_task_and_not_the_loop() {
+    let mut story = Story::drawn(several(1));
+    story.gets("a").shell("do@1", false, "oh");
+    let Effect::SettleTask { ok, why, said, .. } = story.effect_of("t@1", Verb::Settle) else {
+        panic!("it is settled")
+    };
+    assert_eq!((ok, said), (false, None));
+    assert!(why.as_deref().is_some_and(|why| why.contains("exit code 1") && why.contains("oh")), "{why:?}");
+    assert_eq!(story.settled("t@1", TaskStatus::Failing).wanted(), ["t.2.1.claim"]);
+}
+
+#[test]
+fn the_checks_must_be_green_before_a_task_is_settled() {
+    let mut spec = drawn(several(1));
+    spec.checks = vec![test_check()];
+    let mut story = Story::of(spec);
+    story.gets("a").shell("do@1", true, "");
+    assert_eq!(story.wanted(), ["t@1.1.1.checks"]);
+    story.checks("t@1", false);
+    let Effect::SettleTask { ok, why, .. } = story.effect_of("t@1", Verb::Settle) else { panic!("settled") };
+    assert!(!ok && why.is_some_and(|why| why.contains("boom")));
+}
+
+#[test]
+fn checks_that_ran_as_the_last_node_are_not_run_again() {
+    let mut spec =
+        drawn(Builder::new("w").start(
+            task_loop().each(|task| task.then(shell("x").id("do")).then(check_all().id("all"))).id("t"),
+        ));
+    spec.checks = vec![test_check()];
+    let mut story = Story::of(spec);
+    story.gets("a").shell("do@1", true, "").checks("all@1", true);
+    assert_eq!(story.wanted(), ["t@1.1.1.settle"]);
+}
+
+#[test]
+fn what_comes_before_each_task_runs_first_and_its_failure_fails_the_task() {
+    let workflow = || {
+        let each = task_loop().before_each(|before| before.then(shell("clean").id("before")));
+        Builder::new("w").start(each.each(|task| task.then(shell("x").id("do"))).id("t"))
+    };
+    let mut story = Story::drawn(workflow());
+    assert_eq!(story.gets("a").wanted(), ["before@1.1.1.shell"]);
+    assert_eq!(story.shell("before@1", true, "").wanted(), ["do@1.1.1.shell"]);
+    let mut story = Story::drawn(workflow());
+    assert_eq!(story.gets("a").shell("before@1", false, "").wanted(), ["t@1.1.1.settle"]);
+}
+
+#[test]
+fn a_ring_of_tasks_needs_a_person() {
+    let mut story = Story::drawn(one_session());
+    story.claimed(Claim::Deadlock(Deadlock::Cycle(vec![task("a"), task("b")])));
+    assert_eq!(story.ended(), (Status::Blocked, Reason::Deadlock));
+    let mut story = Story::drawn(one_session());
+    assert_eq!(story.claimed(Claim::Working).ended(), (Status::Blocked, Reason::Deadlock));
+    let mut story = Story::drawn(one_session());
+    story.claimed(Claim::Unreadable { why: "line 3".into() });
+    assert_eq!(story.ended(), (Status::Blocked, Reason::TasksUnreadable));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_ends_the_loop() {
+    let mut story = Story::drawn(several(1));
+    story.gets("a").shell("do@1", true, "");
+    let effect = story.open(Verb::Settle);
+    let error = Some("read-only".to_owned());
+    story.tell(Event::TaskSettled { effect, status: TaskStatus::Failing, why: None, error });
+    assert_eq!(story.ended(), (Status::Blocked, Reason::TasksUnreadable));
+}
+
+fn at_most(max: u32) -> Builder {
+    Builder::new("w").start(task_loop().max(max).each(|task| task.then(shell("x").id("do"))).id("t"))
+}
+
+#[test]
+fn a_loop_that_has_had_its_rounds_takes_no_other_task() {
+    let mut story = Story::drawn(at_most(1));
+    story.gets("a").shell("do@1", true, "").settled("t@1", TaskStatus::Passing);
+    let Effect::ClaimTask { attempts, .. } = story.effect_of("t", Verb::Claim) else { panic!("it looks") };
+    assert_eq!(attempts.allowed, 0, "it looks whether any is left, and takes none");
+    story.claimed(Claim::Failed { ids: vec![] });
+    assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
+    let mut story = Story::drawn(at_most(1));
+    story.gets("a").shell("do@1", true, "").settled("t@1", TaskStatus::Passing).gets("b");
+    assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
+}
+
+#[test]
+fn a_loop_whose_last_round_did_the_last_task_is_done() {
+    let mut story = Story::drawn(at_most(1));
+    story.gets("a").shell("do@1", true, "").settled("t@1", TaskStatus::Passing).claimed(Claim::AllDone);
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_loop_is_over_when_its_condition_holds_whatever_is_left() {
+    let each = task_loop().until("outputs.do.text == 'enough'");
+    let workflow = Builder::new("w").start(each.each(|task| task.then(shell("x").id("do"))).id("t"));
+    let mut story = Story::drawn(workflow);
+    story.gets("a").shell("do@1", true, "no").settled("t@1", TaskStatus::Passing);
+    story.gets("b").shell("do@2", true, "enough").settled("t@2", TaskStatus::Passing);
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.became("t"), (Status::Completed, Reason::Until));
+}
+
+#[test]
+fn several_tasks_run_at_once_each_in_a_worktree_and_are_landed() {
+    let mut story = Story::drawn(several(2));
+    story.gets("a");
+    assert_eq!(story.does(), ["t@1.1.1.worktree", "t.2.1.claim"]);
+    let Effect::ClaimTask { busy, .. } = story.effect_of("t", Verb::Claim) else { panic!("a claim") };
+    assert_eq!(busy, [task("a")]);
+    story.gets("b").worktree("t@2").worktree("t@1");
+    let Effect::RunShell { command, workspace, .. } = story.effect_of("do@2", Verb::Shell) else {
+        panic!("a command line")
+    };
+    assert_eq!((command.as_str(), workspace.as_str()), ("do task b", "/trees/t@2"));
+    story.shell("do@2", true, "");
+    let land = Effect::Land {
+        workspace: "/trees/t@2".into(),
+        branch: "task/t@2".into(),
+        path: None,
+        task: task("b"),
+        said: None,
+    };
+    assert_eq!(story.effect_of("t@2", Verb::Land), land);
+    story.landed("t@2", true).settled("t@2", TaskStatus::Passing).claimed(Claim::Working);
+    assert_eq!(story.wanted(), ["do@1.1.1.shell"], "nothing is asked again while nothing changes");
+    story.shell("do@1", true, "").landed("t@1", false);
+    let Effect::SettleTask { ok, why, .. } = story.effect_of("t@1", Verb::Settle) else { panic!("settled") };
+    assert_eq!((ok, why.as_deref()), (false, Some("a conflict in lib.rs")));
+    story.settled("t@1", TaskStatus::Failing).gets("a");
+    let again = Effect::MakeWorktree { task: task("a"), attempt: 2 };
+    assert_eq!(story.effect_of("t@3", Verb::Worktree), again);
+    story.claimed(Claim::Working).worktree("t@3").shell("do@3", true, "").landed("t@3", true);
+    story.settled("t@3", TaskStatus::Passing).claimed(Claim::AllDone);
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
+fn a_worktree_that_cannot_be_made_fails_its_task_and_no_other_is_begun() {
+    let mut story = Story::drawn(several(2));
+    story.gets("a");
+    let effect = story.open(Verb::Worktree);
+    story.tell(Event::WorktreeMade { effect, workspace: None, branch: "the disk is full".into() });
+    let Effect::SettleTask { ok, why, .. } = story.effect_of("t@1", Verb::Settle) else { panic!("settled") };
+    assert_eq!((ok, why.as_deref()), (false, Some("the disk is full")));
+    story.claimed(Claim::Working).settled("t@1", TaskStatus::Failing);
+    assert_eq!(story.ended(), (Status::Blocked, Reason::Git));
+}
+
+#[test]
+fn a_task_that_is_being_done_is_not_begun_again() {
+    let mut story = Story::drawn(several(2));
+    story.gets("a").gets("a");
+    assert_eq!(story.wanted(), ["t@1.1.1.worktree"]);
+}
+
+#[test]
+fn a_loop_of_tasks_that_may_spend_no_more_takes_no_other_task() {
+    let mut spec = drawn(one_session());
+    spec.budget.turns = Some(1);
+    let mut story = Story::of(spec);
+    story.gets("a").says("do@1", "x").settled("t@1", TaskStatus::Passing);
+    story.gets("b").prepared("do@2").cleaned("do@2").settled("t@2", TaskStatus::Failing);
+    assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget));
+}
+
+#[test]
+fn cancelling_gives_tasks_back_and_finishes_what_is_being_landed() {
+    let mut story = Story::drawn(several(3));
+    story.gets("a").gets("b").gets("c").worktree("t@1").worktree("t@2").shell("do@1", true, "");
+    story.cancel();
+    assert_eq!(story.wanted(), ["t@3.1.1.worktree", "t@1.1.1.land", "do@2.1.1.cleanup"]);
+    story.cleaned("do@2").worktree("t@3").landed("t@1", true);
+    assert_eq!(story.settled("t@1", TaskStatus::Passing).ended(), (Status::Cancelled, Reason::User));
+}
+
+#[test]
+fn cancelling_while_checks_run_puts_them_away() {
+    let mut spec = drawn(several(1));
+    spec.checks = vec![test_check()];
+    let mut story = Story::of(spec);
+    story.gets("a").shell("do@1", true, "").cancel();
+    assert_eq!(story.wanted(), ["t@1.1.1.cleanup"]);
+    assert_eq!(story.cleaned("t@1").ended(), (Status::Cancelled, Reason::User));
+}
+
+#[test]
+fn cancelling_while_a_task_is_asked_for_ends_at_once() {
+    let mut story = Story::drawn(several(1));
+    assert_eq!(story.cancel().ended(), (Status::Cancelled, Reason::User));
+}
+
+#[test]
+fn cancelling_a_paused_loop_lands_nothing() {
+    let mut story = Story::drawn(several(2));
+    story.gets("a").claimed(Claim::Working).worktree("t@1").pause().shell("do@1", true, "");
+    assert!(story.wanted().is_empty(), "the landing waits for the pause to end");
+    assert_eq!(story.cancel().ended(), (Status::Cancelled, Reason::User));
+}
+
+#[test]
+fn a_loop_that_ran_out_of_time_is_ended() {
+    let each = several(1).end().expect("a workflow");
+    let mut spec = spec_of(each.body);
+    spec.body[0].settings.timeout_ms = Some(1_000);
+    spec.body[0].retry = crate::graph::workflow::Retry { times: 1, delay_ms: 0 };
+    let mut story = Story::of(spec);
+    story.gets("a").wait_over("t", Verb::Timeout).cleaned("do~1@1");
+    story.wait_over("t", Verb::Retry).claimed(Claim::AllDone);
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}

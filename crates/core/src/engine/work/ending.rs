@@ -1,0 +1,47 @@
+//! Endings: whatever happens, nothing is left running, waiting or armed.
+
+use super::{hooks, plan};
+use crate::effect::Effect;
+use crate::engine::Cx;
+use crate::hook::Answer;
+use crate::id::Verb;
+use crate::run::{Outcome, Phase, Work};
+
+/// Decides how the work ends, and has everything put away.
+pub(in crate::engine) fn end(work: &mut Work, cx: &mut Cx<'_>, outcome: Outcome) {
+    release_hooks(work, cx);
+    // Nothing else may still be begun; a turn's own end is still read for what it spent.
+    let node = work.node.id.clone();
+    let is_begun = |verb: Verb| verb == Verb::Session;
+    let held = std::mem::take(&mut cx.book.held);
+    cx.book.open.retain(|planned| {
+        planned.id.node != node || (is_begun(planned.id.verb) && !held.contains(&planned.id))
+    });
+    cx.book.held = held.into_iter().filter(|id| id.node != node).collect();
+    let iteration = work.turns;
+    plan(work, cx, Verb::CleanUp, Effect::CleanUp { iteration });
+    work.phase = Phase::Ending { outcome };
+}
+
+/// Hooks that wait for an answer get one: a Stop may stop, a tool may not run.
+fn release_hooks(work: &mut Work, cx: &mut Cx<'_>) {
+    if let Phase::Judging { hook: Some(hook), .. } = work.phase.clone() {
+        hooks::answer(work, cx, &hook, "stop", None, Answer::Pass);
+    }
+    let node = work.node.id.clone();
+    let (ours, others) = std::mem::take(&mut cx.book.asks).into_iter().partition(|ask| ask.node == node);
+    cx.book.asks = others;
+    for ask in Vec::from_iter::<Vec<crate::run::Ask>>(ours) {
+        let reason = "this run is over".to_owned();
+        let asked = if ask.tool.is_some() { "tool" } else { "question" };
+        hooks::answer(work, cx, &ask.hook, asked, ask.tool.as_deref(), Answer::Deny { reason });
+    }
+}
+
+/// Everything was put away: how it ended.
+pub(super) fn cleaned_up(work: &mut Work, cx: &mut Cx<'_>) -> Option<Outcome> {
+    let Phase::Ending { outcome } = work.phase.clone() else { return None };
+    cx.book.open.retain(|planned| planned.id.node != work.node.id);
+    work.turn = None;
+    Some(outcome)
+}

@@ -1,0 +1,207 @@
+//! Hook calls: each is answered once, and a resend gets the same answer.
+
+use serde_json::Value;
+
+use super::{ending, turn};
+use crate::effect::Effect;
+use crate::engine::{ANSWERS_KEPT, Cx};
+use crate::event::PersonReply;
+use crate::hook::permission::{Ruling, decide};
+use crate::hook::{Answer, HookCall, HookKind, answer_question, question_texts};
+use crate::id::{EffectId, HookId, NodeId, Verb};
+use crate::looping::Mode;
+use crate::run::{Ask, News, Outcome, Phase, Reason, Status, Waiting, Work};
+use crate::spec::{OnPermission, OnQuestion};
+
+/// What an agent is told when a question finds nobody.
+const NOBODY: &str = "Nobody is here to answer. Decide by yourself, and note the decision.";
+
+/// A hook asked.
+pub(super) fn asked(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
+    let open = matches!(work.phase, Phase::InTurn | Phase::Judging { .. } | Phase::Closing { .. });
+    match &call.kind {
+        HookKind::Stop { background: false, last_message, .. } if open => {
+            stop(work, cx, &call.id, last_message)
+        }
+        HookKind::Stop { .. } => answer(work, cx, &call.id, "stop", None, Answer::Pass),
+        HookKind::Other { name } => answer(work, cx, &call.id, name, None, Answer::Pass),
+        HookKind::Tool { .. } | HookKind::Question { .. } if !open => too_late(cx, call),
+        HookKind::Tool { name, input } => tool(work, cx, &call.id, name, input),
+        HookKind::Question { input } => question(work, cx, &call.id, input),
+    }
+}
+
+/// The agent wants to stop: where the loop lives in the hook, the turn is over and judged.
+fn stop(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, last_message: &Option<String>) {
+    if let Some(turn) = &mut work.turn {
+        turn.stops += 1;
+    }
+    if turn::mode(work) != Some(Mode::InSession) {
+        return answer(work, cx, hook, "stop", None, Answer::Pass);
+    }
+    if last_message.is_some() {
+        work.last_message.clone_from(last_message);
+        cx.book.last_message.clone_from(last_message);
+    }
+    match &mut work.phase {
+        Phase::InTurn => turn::look(work, cx, Some(hook.clone()), last_message.clone()),
+        // The CLI gave up on the first call and asks anew: the verdict goes to this one.
+        Phase::Judging { hook: waiting, .. } => *waiting = Some(hook.clone()),
+        _ => answer(work, cx, hook, "stop", None, Answer::Pass),
+    }
+}
+
+fn tool(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, name: &str, input: &Value) {
+    count_tool_hook(work);
+    let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
+    let ruling = decide(orders.isolation, &orders.permissions, name, input);
+    let refuse = |reason: &str| Answer::Deny { reason: reason.to_owned() };
+    match (ruling, cx.spec.policy.on_permission) {
+        (Ruling::Allow, _) | (Ruling::Ask, OnPermission::Allow) => {
+            answer(work, cx, hook, "tool", Some(name), Answer::Allow { input: None });
+        }
+        (Ruling::Deny { reason }, _) => answer(work, cx, hook, "tool", Some(name), Answer::Deny { reason }),
+        (Ruling::Ask, OnPermission::Deny) => {
+            let reason = format!("{name} needs a permission that nobody is here to give; do without it");
+            answer(work, cx, hook, "tool", Some(name), refuse(&reason));
+        }
+        (Ruling::Ask, OnPermission::Fail) => {
+            answer(
+                work,
+                cx,
+                hook,
+                "tool",
+                Some(name),
+                refuse("a person must permit this; the run stops here"),
+            );
+            let outcome = Outcome::new(Status::Blocked, Reason::Permission)
+                .because(format!("the agent wants to use {name}, which needs a person's permission"));
+            ending::end(work, cx, outcome);
+        }
+        (Ruling::Ask, OnPermission::Ask) => wait_for_person(work, cx, hook, Some(name), input),
+    }
+}
+
+fn question(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, input: &Value) {
+    count_tool_hook(work);
+    match cx.spec.policy.on_question {
+        OnQuestion::Wait => wait_for_person(work, cx, hook, None, input),
+        OnQuestion::Empty => {
+            let answers: Vec<_> =
+                question_texts(input).into_iter().map(|text| (text, NOBODY.to_owned())).collect();
+            let input = Some(answer_question(input, &answers));
+            answer(work, cx, hook, "question", None, Answer::Allow { input });
+        }
+        OnQuestion::Fail => {
+            let reason = "nobody is here to answer; the run stops here".to_owned();
+            answer(work, cx, hook, "question", None, Answer::Deny { reason });
+            let asked = question_texts(input).join(" / ");
+            let outcome =
+                Outcome::new(Status::Blocked, Reason::Question).because(format!("the agent asks: {asked}"));
+            ending::end(work, cx, outcome);
+        }
+    }
+}
+
+fn count_tool_hook(work: &mut Work) {
+    if let Some(turn) = &mut work.turn {
+        turn.tool_hooks += 1;
+    }
+}
+
+fn wait_for_person(work: &Work, cx: &mut Cx<'_>, hook: &HookId, tool: Option<&str>, input: &Value) {
+    let ask = Ask {
+        node: work.node.id.clone(),
+        hook: hook.clone(),
+        tool: tool.map(str::to_owned),
+        input: input.clone(),
+        answers: Vec::new(),
+    };
+    cx.step.news.push(News::Waiting(Waiting::Person(ask.clone())));
+    cx.book.asks.push(ask);
+}
+
+/// A person answered what an agent asked. What is still open of it waits on.
+pub(in crate::engine) fn person_answered(cx: &mut Cx<'_>, at: usize, reply: &PersonReply) {
+    let Some(ask) = cx.book.asks.get_mut(at) else { return };
+    if let (PersonReply::Answers { answers }, None) = (reply, &ask.tool) {
+        ask.answers.extend(spread(&ask.input, answers));
+        let is_answered = |text: &String| ask.answers.iter().any(|(question, _)| question == text);
+        if !question_texts(&ask.input).iter().all(is_answered) {
+            return;
+        }
+    }
+    let ask = cx.book.asks.remove(at);
+    let told = match (reply, &ask.tool) {
+        (PersonReply::Reject { reason }, _) => Answer::Deny { reason: reason.clone() },
+        (PersonReply::Approve, _) => Answer::Allow { input: None },
+        (PersonReply::Answers { .. }, Some(_)) => Answer::Allow { input: None },
+        (PersonReply::Answers { .. }, None) => {
+            Answer::Allow { input: Some(answer_question(&ask.input, &ask.answers)) }
+        }
+    };
+    let asked = if ask.tool.is_some() { "tool" } else { "question" };
+    let id = EffectId { node: ask.node.clone(), iteration: 1, attempt: 1, verb: Verb::Answer };
+    reply_to(cx, id, &ask.hook, asked, ask.tool.as_deref(), told);
+    cx.step.news.push(News::WaitOver);
+}
+
+/// An answer without a question's text stands for every question not answered by name.
+fn spread(input: &Value, answers: &[(String, String)]) -> Vec<(String, String)> {
+    let general = answers.iter().find(|(question, _)| question.is_empty()).map(|(_, answer)| answer);
+    let pick = |text: String| {
+        let named = answers.iter().find(|(question, _)| *question == text).map(|(_, answer)| answer);
+        named.or(general).map(|answer| (text, answer.clone()))
+    };
+    question_texts(input).into_iter().filter_map(pick).collect()
+}
+
+/// Answers a call of the turn under way.
+pub(super) fn answer(
+    work: &Work,
+    cx: &mut Cx<'_>,
+    hook: &HookId,
+    asked: &str,
+    tool: Option<&str>,
+    told: Answer,
+) {
+    let (iteration, attempt) = (work.turns + 1, work.attempt);
+    let id = EffectId { node: work.node.id.clone(), iteration, attempt, verb: Verb::Answer };
+    reply_to(cx, id, hook, asked, tool, told);
+}
+
+/// Answers a call and remembers the answer for a resend.
+pub(in crate::engine) fn reply_to(
+    cx: &mut Cx<'_>,
+    id: EffectId,
+    hook: &HookId,
+    asked: &str,
+    tool: Option<&str>,
+    told: Answer,
+) {
+    cx.book.answered.push_back((hook.clone(), told.clone()));
+    if cx.book.answered.len() > ANSWERS_KEPT {
+        cx.book.answered.pop_front();
+    }
+    cx.step.news.push(News::HookDecided {
+        hook: hook.clone(),
+        asked: asked.to_owned(),
+        tool: tool.map(str::to_owned),
+        answer: told.clone(),
+    });
+    cx.plan(id, Effect::AnswerHook { hook: hook.clone(), answer: told });
+}
+
+/// A call of a turn that is over, or that is nobody's: a Stop may stop, a tool may not run.
+pub(in crate::engine) fn too_late(cx: &mut Cx<'_>, call: &HookCall) {
+    let node = call.from.as_ref().map_or_else(|| NodeId::new("run"), |from| from.node.clone());
+    let id = EffectId { node, iteration: 1, attempt: 1, verb: Verb::Answer };
+    let reason = "this run is over".to_owned();
+    let (asked, tool, told) = match &call.kind {
+        HookKind::Stop { .. } => ("stop", None, Answer::Pass),
+        HookKind::Other { name } => (name.as_str(), None, Answer::Pass),
+        HookKind::Tool { name, .. } => ("tool", Some(name.as_str()), Answer::Deny { reason }),
+        HookKind::Question { .. } => ("question", None, Answer::Deny { reason }),
+    };
+    reply_to(cx, id, &call.id, asked, tool, told);
+}

@@ -1,0 +1,153 @@
+//! Processes of a turn: that one began, and what is made of its end.
+
+use super::{ending, plan, turn};
+use crate::effect::Effect;
+use crate::engine::Cx;
+use crate::event::{SessionEnd, SessionVerdict};
+use crate::id::{EffectId, SessionId, Verb};
+use crate::looping::Mode;
+use crate::run::{News, Outcome, Phase, Reason, Status, Turn, Waiting, Work};
+use crate::time::Moment;
+
+/// How often a transient error or an interruption in a row is tried again.
+const RETRIES: u32 = 3;
+/// The longest pause after a rate limit that does not say when it ends.
+const RATE_LIMIT_MAX_MS: u64 = 3_600_000;
+/// The shortest pause after one that says so: its end may be a moment ago.
+const RATE_LIMIT_MIN_MS: u64 = 1_000;
+
+/// The host was started.
+pub(super) fn started(work: &mut Work, cx: &mut Cx<'_>, effect: &EffectId, session: &SessionId) {
+    let here = |turn: &&mut Turn| turn.effect == *effect && !turn.started;
+    let Some(turn) = work.turn.as_mut().filter(here) else { return };
+    turn.started = true;
+    cx.step.news.push(News::SessionStarted {
+        node: effect.node.clone(),
+        session: session.clone(),
+        iteration: effect.iteration,
+        attempt: effect.attempt,
+        resumed: turn.resumed,
+    });
+}
+
+/// The process is over and its stream read.
+pub(super) fn ended(work: &mut Work, cx: &mut Cx<'_>, effect: &EffectId, end: &SessionEnd) {
+    work.usage.add(&end.usage);
+    cx.spend(&end.usage);
+    if end.last_message.is_some() {
+        work.last_message.clone_from(&end.last_message);
+        cx.book.last_message.clone_from(&end.last_message);
+    }
+    work.value.clone_from(&end.value);
+    let Some(turn) = work.turn.take_if(|turn| turn.effect == *effect) else { return };
+    cx.book.asks.retain(|ask| ask.node != work.node.id);
+    match work.phase.clone() {
+        Phase::InTurn => after_turn(work, cx, &turn, end),
+        Phase::Closing { outcome } => {
+            cx.book.open.retain(|planned| planned.id.node != work.node.id || planned.id.verb != Verb::Wait);
+            ending::end(work, cx, outcome);
+        }
+        // A verdict is on its way and finds the process gone, or it is already decided.
+        Phase::Judging { .. } | Phase::Preparing | Phase::Pausing { .. } | Phase::Ending { .. } => {}
+    }
+}
+
+fn after_turn(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
+    // What began can be gone on with; a process that never spoke left no conversation.
+    let resume = turn.resumed || end.spoke || turn.stops > 0;
+    if turn::mode(work) == Some(Mode::Plugin) && end.verdict != SessionVerdict::Done {
+        // Each stop the plugin held was the end of a turn; only the one cut off is open.
+        held_turns(work, cx, turn.stops);
+    }
+    match &end.verdict {
+        SessionVerdict::Done => done(work, cx, turn, end),
+        SessionVerdict::RateLimited { resets_at } => rate_limited(work, cx, *resets_at, resume),
+        SessionVerdict::Transient { what } => transient(work, cx, what, resume),
+        SessionVerdict::Interrupted { what } => interrupted(work, cx, what, resume),
+        SessionVerdict::TimedOut => {
+            let outcome = Outcome::new(Status::Failed, Reason::Timeout).because("the agent's time was spent");
+            ending::end(work, cx, outcome);
+        }
+        SessionVerdict::Failed { what } => {
+            let outcome = Outcome::new(Status::Failed, Reason::AgentFailed).because(what.clone());
+            ending::end(work, cx, outcome);
+        }
+    }
+}
+
+fn done(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
+    if let Some(why) = broken_transport(work, turn, end) {
+        let outcome = Outcome::new(Status::Failed, Reason::HookTransport).because(why);
+        return ending::end(work, cx, outcome);
+    }
+    if turn::mode(work) == Some(Mode::Plugin) {
+        // The plugin held the stops; the last one is counted when the turn is judged.
+        held_turns(work, cx, turn.stops.saturating_sub(1));
+    }
+    turn::look(work, cx, None, end.last_message.clone());
+}
+
+/// Turns that were over without the process ending.
+fn held_turns(work: &mut Work, cx: &mut Cx<'_>, turns: u32) {
+    work.turns = work.turns.saturating_add(turns);
+    cx.book.turns = cx.book.turns.saturating_add(turns);
+    cx.count_turns(turns);
+}
+
+/// Whether hooks that had to come did not. While nobody owned the run they may have given up.
+fn broken_transport(work: &Work, turn: &Turn, end: &SessionEnd) -> Option<String> {
+    if turn.owner_changed {
+        return None;
+    }
+    if end.tool_calls > 0 && turn.tool_hooks == 0 {
+        let calls = end.tool_calls;
+        return Some(format!("the agent made {calls} tool calls and none of their hooks arrived"));
+    }
+    if turn::mode(work) == Some(Mode::InSession) && turn.stops == 0 {
+        return Some("the agent stopped and its Stop hook did not arrive".to_owned());
+    }
+    None
+}
+
+fn rate_limited(work: &mut Work, cx: &mut Cx<'_>, resets_at: Option<Moment>, resume: bool) {
+    let at = cx.at;
+    let doubled = cx.spec.limits.rate_limit_ms.saturating_mul(1 << work.rate_limits.min(8));
+    work.rate_limits += 1;
+    let until = match resets_at {
+        Some(moment) => moment.max(at.plus_ms(RATE_LIMIT_MIN_MS.min(cx.spec.limits.rate_limit_ms))),
+        None => at.plus_ms(doubled.min(RATE_LIMIT_MAX_MS.max(cx.spec.limits.rate_limit_ms))),
+    };
+    pause(work, cx, Waiting::RateLimit { until }, until, resume);
+}
+
+fn transient(work: &mut Work, cx: &mut Cx<'_>, what: &str, resume: bool) {
+    work.transient += 1;
+    if work.transient > RETRIES {
+        let outcome = Outcome::new(Status::Failed, Reason::TransientErrors)
+            .because(format!("{what}; tried again {RETRIES} times"));
+        return ending::end(work, cx, outcome);
+    }
+    let until = cx.at.plus_ms(cx.spec.limits.retry_ms.saturating_mul(1 << (work.transient - 1)));
+    pause(work, cx, Waiting::Retry { until, what: what.to_owned() }, until, resume);
+}
+
+fn interrupted(work: &mut Work, cx: &mut Cx<'_>, what: &str, resume: bool) {
+    work.interrupted += 1;
+    if work.interrupted > RETRIES {
+        let outcome = Outcome::new(Status::Failed, Reason::Interrupted)
+            .because(format!("{what}; tried again {RETRIES} times"));
+        return ending::end(work, cx, outcome);
+    }
+    cx.step.news.push(News::Retrying {
+        node: work.node.id.clone(),
+        what: what.to_owned(),
+        attempt: work.attempt + 1,
+    });
+    turn::begin_again(work, cx, resume);
+}
+
+fn pause(work: &mut Work, cx: &mut Cx<'_>, waiting: Waiting, until: Moment, resume: bool) {
+    cx.step.news.push(News::Waiting(waiting.clone()));
+    plan(work, cx, Verb::Wait, Effect::WaitUntil { until });
+    work.phase = Phase::Pausing { waiting, resume };
+}

@@ -1,0 +1,265 @@
+//! Turns: how one begins, and what is made of it when it is over.
+
+use super::{ending, plan};
+use crate::effect::{Effect, SessionPlan};
+use crate::engine::Cx;
+use crate::event::Texts;
+use crate::graph::{NodeKind, schema};
+use crate::hook::Answer;
+use crate::id::{HookId, SessionId, Verb, derive_session};
+use crate::looping::verdict::{CheckResult, Sight, Verdict, ends_before_checks, judge};
+use crate::looping::{Mode, prompt};
+use crate::run::{News, Outcome, Phase, Reason, Status, Turn, Work};
+
+/// Milliseconds an agent that may stop has for doing so by itself.
+const CLOSING_MS: u64 = 60_000;
+
+/// How often an answer that does not fit its schema is asked for again.
+const UNFIT_MAX: u32 = 2;
+
+/// Everything is in place: the first turn begins.
+pub(super) fn prepared(
+    work: &mut Work,
+    cx: &mut Cx<'_>,
+    fingerprint: &str,
+    texts: Option<&Texts>,
+    error: Option<&str>,
+) {
+    if work.phase != Phase::Preparing {
+        return;
+    }
+    if let Some(why) = error {
+        return ending::end(work, cx, Outcome::new(Status::Failed, Reason::PrepareFailed).because(why));
+    }
+    work.fingerprint = fingerprint.to_owned();
+    if let Some(texts) = texts {
+        let odd = |what: &String| News::Odd { node: work.node.id.clone(), what: what.clone() };
+        cx.step.news.extend(texts.odd.iter().map(odd));
+        work.node.fill(texts);
+    }
+    begin(work, cx);
+}
+
+/// Begins the next turn, in a new session or, where the mode says so, in the one there is.
+fn begin(work: &mut Work, cx: &mut Cx<'_>) {
+    // Kept until the turn is over: one that was cut off is told the same again.
+    let feedback = work.feedback.clone();
+    // An answer that does not fit is mended by who gave it.
+    let goes_on = work.turns > 0 && (mode(work) != Some(Mode::Fresh) || work.unfit > 0);
+    let (session, text) = match (&work.session, work.node.rules()) {
+        (Some(session), Some(rules)) if goes_on => {
+            (session.clone(), prompt::continuing(rules, feedback.as_deref()))
+        }
+        (_, Some(rules)) => {
+            (new_session(work, cx), prompt::opening(rules, work.turns + 1, feedback.as_deref()))
+        }
+        (Some(session), None) if goes_on => (session.clone(), feedback.unwrap_or_default()),
+        (_, None) => (new_session(work, cx), work.node.prompt().to_owned()),
+    };
+    start_session(work, cx, session, goes_on, text);
+}
+
+/// Tries the same turn again, in the conversation there is or in a new one.
+pub(super) fn begin_again(work: &mut Work, cx: &mut Cx<'_>, resume: bool) {
+    work.attempt += 1;
+    match work.session.clone().filter(|_| resume) {
+        Some(session) => {
+            let text = prompt::after_interruption(work.node.rules());
+            start_session(work, cx, session, true, text);
+        }
+        None => begin(work, cx),
+    }
+}
+
+fn new_session(work: &Work, cx: &Cx<'_>) -> SessionId {
+    derive_session(&cx.book.seed, &work.node.id, work.turns + 1, work.attempt)
+}
+
+fn start_session(work: &mut Work, cx: &mut Cx<'_>, session: SessionId, resume: bool, text: String) {
+    let is_first = work.attempt == 1;
+    if let Some(outcome) = if is_first { cx.cannot_afford() } else { cx.cannot_afford_again() } {
+        return ending::end(work, cx, outcome);
+    }
+    if is_first {
+        cx.count_turns(1);
+    }
+    mark(work, cx);
+    work.session = Some(session.clone());
+    let deadline = work.deadline;
+    let holds_stop = mode(work) == Some(Mode::InSession) || mode(work) == Some(Mode::Plugin);
+    let schema = work.schema.clone();
+    let session_plan = SessionPlan { session, resume, prompt: text, holds_stop, deadline, schema };
+    let effect = plan(work, cx, Verb::Session, Effect::StartSession(session_plan));
+    work.turn =
+        Some(Turn { effect, resumed: resume, started: false, tool_hooks: 0, stops: 0, owner_changed: false });
+    work.phase = Phase::InTurn;
+}
+
+/// Shows people which turn is under way.
+fn mark(work: &mut Work, cx: &mut Cx<'_>) {
+    if work.node.rules().is_some_and(|rules| rules.tracker_path.is_some()) {
+        let iteration = work.turns + 1;
+        plan(work, cx, Verb::Mark, Effect::MarkTracker { iteration, active: true });
+    }
+}
+
+/// A turn is over, by its Stop hook or by its process: look at what it left.
+pub(super) fn look(work: &mut Work, cx: &mut Cx<'_>, hook: Option<HookId>, last_message: Option<String>) {
+    work.phase = Phase::Judging { hook, sight: None };
+    plan(work, cx, Verb::Inspect, Effect::Inspect { last_message });
+}
+
+/// Tracker and repository were looked at: run the checks where they can still change anything.
+pub(super) fn inspected(work: &mut Work, cx: &mut Cx<'_>, seen: &Sight) {
+    let Phase::Judging { sight, .. } = &mut work.phase else { return };
+    *sight = Some(seen.clone());
+    if !work.checked || ends_before_checks(seen).is_some() {
+        return conclude(work, cx, &[]);
+    }
+    let workspace = work.workspace.clone();
+    plan(work, cx, Verb::Checks, Effect::RunChecks { names: Vec::new(), workspace });
+}
+
+/// The checks have run.
+pub(super) fn checked(work: &mut Work, cx: &mut Cx<'_>, results: &[CheckResult]) {
+    if matches!(work.phase, Phase::Judging { .. }) {
+        conclude(work, cx, results);
+    }
+}
+
+/// Counts the turn and judges it.
+fn conclude(work: &mut Work, cx: &mut Cx<'_>, results: &[CheckResult]) {
+    let Phase::Judging { hook, sight: Some(sight) } = work.phase.clone() else { return };
+    let iteration = count_turn(work, cx, &sight);
+    let verdict = fitting(work, verdict(work, &sight, results));
+    cx.step.news.push(News::IterationFinished {
+        node: work.node.id.clone(),
+        iteration,
+        checks: results.iter().map(|check| (check.name.clone(), check.passed)).collect(),
+        goes_on: matches!(verdict, Verdict::Next { .. }),
+        feedback: match &verdict {
+            Verdict::Next { feedback } => feedback.clone(),
+            Verdict::End(_) => None,
+        },
+    });
+    match verdict {
+        Verdict::End(outcome) => close(work, cx, hook, outcome),
+        Verdict::Next { feedback } => go_on(work, cx, hook, feedback),
+    }
+}
+
+fn count_turn(work: &mut Work, cx: &mut Cx<'_>, sight: &Sight) -> u32 {
+    cx.book.turns += 1;
+    work.turns += 1;
+    work.attempt = 1;
+    work.transient = 0;
+    work.interrupted = 0;
+    work.rate_limits = 0;
+    work.idle_turns = if sight.fingerprint == work.fingerprint { work.idle_turns + 1 } else { 0 };
+    work.fingerprint.clone_from(&sight.fingerprint);
+    work.turns
+}
+
+fn verdict(work: &Work, sight: &Sight, results: &[CheckResult]) -> Verdict {
+    let rules = match &work.node.kind {
+        NodeKind::Loop(rules) => rules,
+        NodeKind::Prompt { .. } => return Verdict::End(single_turn(results)),
+    };
+    match judge(rules, work.turns, work.idle_turns, sight, results) {
+        Verdict::Next { .. } if rules.mode == Mode::Plugin => Verdict::End(
+            Outcome::new(Status::Failed, Reason::PluginStopped)
+                .because("the ralph-loop plugin let the agent stop before it was done"),
+        ),
+        verdict => verdict,
+    }
+}
+
+/// The verdict, unless the answer does not fit its schema: the agent is told what is wrong, twice.
+fn fitting(work: &mut Work, verdict: Verdict) -> Verdict {
+    let (Some(form), Verdict::End(Outcome { status: Status::Completed, .. })) = (&work.schema, &verdict)
+    else {
+        return verdict;
+    };
+    let answer = schema::answer(work.value.as_ref(), work.last_message.as_deref());
+    let faults = match &answer {
+        Some(answer) => schema::validate(form, answer),
+        None => Vec::new(),
+    };
+    if answer.is_some() && faults.is_empty() {
+        work.value = answer;
+        return verdict;
+    }
+    work.value = None;
+    let what = match faults.as_slice() {
+        [] => "there is no JSON in it".to_owned(),
+        faults => faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+    };
+    work.unfit += 1;
+    if work.unfit > UNFIT_MAX {
+        let why = format!("the agent's answer does not fit its schema: {what}");
+        return Verdict::End(Outcome::new(Status::Failed, Reason::Schema).because(why));
+    }
+    let text = format!(
+        "Your answer does not fit what was asked for:\n{what}\n\nAnswer again, with JSON alone that fits this JSON Schema:\n{form}"
+    );
+    Verdict::Next { feedback: Some(text) }
+}
+
+fn single_turn(results: &[CheckResult]) -> Outcome {
+    let failed: Vec<&str> = results.iter().filter(|c| !c.passed).map(|c| c.name.as_str()).collect();
+    if failed.is_empty() {
+        return Outcome::new(Status::Completed, Reason::TurnDone);
+    }
+    Outcome::new(Status::Failed, Reason::ChecksFailed).because(format!("failed: {}", failed.join(", ")))
+}
+
+/// It is decided how the run ends. A waiting Stop hook may stop, and the agent gets the time
+/// to do so by itself, so that its last words and its spending are in the stream.
+fn close(work: &mut Work, cx: &mut Cx<'_>, hook: Option<HookId>, outcome: Outcome) {
+    if let Some(hook) = hook {
+        super::hooks::answer(work, cx, &hook, "stop", None, Answer::Pass);
+    }
+    if work.turn.is_none() {
+        return ending::end(work, cx, outcome);
+    }
+    work.phase = Phase::Closing { outcome };
+    let until = cx.at.plus_ms(CLOSING_MS);
+    plan(work, cx, Verb::Wait, Effect::WaitUntil { until });
+}
+
+/// Another turn: in the living session by its Stop hook, or in a process of its own.
+fn go_on(work: &mut Work, cx: &mut Cx<'_>, hook: Option<HookId>, feedback: Option<String>) {
+    match (hook, work.node.rules()) {
+        (Some(hook), Some(rules)) if work.turn.is_some() => {
+            if let Some(outcome) = cx.cannot_afford() {
+                return close(work, cx, Some(hook), outcome);
+            }
+            cx.count_turns(1);
+            let reason = prompt::continuing(rules, feedback.as_deref());
+            mark(work, cx);
+            super::hooks::answer(work, cx, &hook, "stop", None, Answer::Block { reason });
+            work.phase = Phase::InTurn;
+        }
+        _ => {
+            work.feedback = feedback;
+            begin(work, cx);
+        }
+    }
+}
+
+/// A wait is over: the turn is tried again, or an agent that should have stopped is stopped.
+pub(super) fn wait_over(work: &mut Work, cx: &mut Cx<'_>) {
+    match work.phase.clone() {
+        Phase::Pausing { resume, .. } => {
+            cx.step.news.push(News::WaitOver);
+            begin_again(work, cx, resume);
+        }
+        Phase::Closing { outcome } => ending::end(work, cx, outcome),
+        _ => {}
+    }
+}
+
+/// How the loop goes on, when it is one.
+pub(super) fn mode(work: &Work) -> Option<Mode> {
+    work.node.rules().map(|rules| rules.mode)
+}

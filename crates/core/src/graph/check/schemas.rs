@@ -1,0 +1,48 @@
+//! Whether an answer would be held to all that its schema says.
+
+use super::finding::{Finding, Found};
+use super::near::{did_you_mean, shown};
+use super::outline::Outline;
+use crate::graph::schema::{Flaw, KEYWORDS, Wrong, flaws};
+use crate::graph::workflow::Act;
+
+pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
+    for node in &outline.nodes {
+        let Act::Session(session) = &node.step.act else { continue };
+        for flaw in session.schema.iter().flat_map(flaws) {
+            let near = match flaw.wrong {
+                Wrong::Unknown => found.guess(|| meant(&flaw.keyword)),
+                Wrong::Shape(_) | Wrong::TooDeep => None,
+            };
+            found.node(node, finding(&flaw, near));
+        }
+    }
+}
+
+fn meant(keyword: &str) -> Option<String> {
+    did_you_mean(keyword, KEYWORDS.iter().map(|(known, _)| *known))
+}
+
+fn finding(flaw: &Flaw, near: Option<String>) -> Finding {
+    let Flaw { path, names, keyword, wrong } = flaw;
+    let at = if path == "$" { String::new() } else { format!(" at `{path}`") };
+    let (text, hint) = match wrong {
+        Wrong::Unknown => {
+            let text = format!("no answer is held to {} of a schema{at}", shown(keyword));
+            (
+                text,
+                Some(near.unwrap_or_else(|| "say it in the prompt or in `description` instead".to_owned())),
+            )
+        }
+        Wrong::Shape(wanted) if keyword.is_empty() => {
+            (format!("what stands here{at} must be {wanted}"), None)
+        }
+        Wrong::Shape(wanted) => (format!("{} of a schema{at} must be {wanted}", shown(keyword)), None),
+        Wrong::TooDeep => {
+            ("the schema is too deep".to_owned(), Some("name parts of it under `$defs`".to_owned()))
+        }
+    };
+    Finding::error(None, "schema", text)
+        .maybe_hint(hint)
+        .key(Some(names.clone()).filter(|names| !names.is_empty()))
+}

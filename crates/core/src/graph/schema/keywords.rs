@@ -1,0 +1,223 @@
+//! The keywords there are, and what is wrong with a schema.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::numbers::{plain, whole};
+use super::{MAX_DEPTH, Path, resolve};
+
+/// What a keyword says is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Any value.
+    Any,
+    /// Text.
+    Text,
+    /// A list of anything.
+    List,
+    /// The name of a type, or a list of them.
+    Types,
+    /// A list of values.
+    Values,
+    /// A list of names.
+    Names,
+    /// Yes or no.
+    Flag,
+    /// A number.
+    Number,
+    /// A number above 0.
+    Step,
+    /// A whole number from 0.
+    Count,
+    /// A schema.
+    Schema,
+    /// A list of schemas.
+    Schemas,
+    /// Schemas by name.
+    Named,
+    /// The way to another schema in the same one.
+    Reference,
+}
+
+/// Every keyword that is known. From `format` on they say nothing about a value.
+pub const KEYWORDS: &[(&str, Shape)] = &[
+    ("type", Shape::Types),
+    ("enum", Shape::Values),
+    ("const", Shape::Any),
+    ("properties", Shape::Named),
+    ("required", Shape::Names),
+    ("additionalProperties", Shape::Schema),
+    ("minProperties", Shape::Count),
+    ("maxProperties", Shape::Count),
+    ("items", Shape::Schema),
+    ("prefixItems", Shape::Schemas),
+    ("minItems", Shape::Count),
+    ("maxItems", Shape::Count),
+    ("uniqueItems", Shape::Flag),
+    ("minimum", Shape::Number),
+    ("maximum", Shape::Number),
+    ("exclusiveMinimum", Shape::Number),
+    ("exclusiveMaximum", Shape::Number),
+    ("multipleOf", Shape::Step),
+    ("minLength", Shape::Count),
+    ("maxLength", Shape::Count),
+    ("anyOf", Shape::Schemas),
+    ("oneOf", Shape::Schemas),
+    ("allOf", Shape::Schemas),
+    ("not", Shape::Schema),
+    ("$ref", Shape::Reference),
+    ("$defs", Shape::Named),
+    ("definitions", Shape::Named),
+    ("format", Shape::Text),
+    ("title", Shape::Text),
+    ("description", Shape::Text),
+    ("default", Shape::Any),
+    ("examples", Shape::List),
+    ("$schema", Shape::Text),
+    ("$id", Shape::Text),
+    ("$comment", Shape::Text),
+    ("deprecated", Shape::Flag),
+    ("readOnly", Shape::Flag),
+    ("writeOnly", Shape::Flag),
+];
+
+/// The types there are.
+pub(super) const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
+
+/// Something that is wrong with a schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// The schema inside the schema: `$.properties.steps`.
+    pub path: String,
+    /// The names on the way to what is wrong, the keyword too: `properties/steps/pattern`.
+    pub names: String,
+    /// The keyword; empty where it is about the schema itself.
+    pub keyword: String,
+    /// What is wrong with it.
+    pub wrong: Wrong,
+}
+
+/// What is wrong with a part of a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrong {
+    /// No answer would be held to it.
+    Unknown,
+    /// It must be this instead.
+    Shape(&'static str),
+    /// It is deeper than anybody follows.
+    TooDeep,
+}
+
+const A_SCHEMA: &str = "a schema: a mapping, true or false";
+
+/// More than this is not said of one schema.
+const MAX_FLAWS: usize = 20;
+
+/// The keywords of a schema that are not known, with the place of each.
+pub fn unsupported(schema: &Value) -> Vec<(String, String)> {
+    let unknown = flaws(schema).into_iter().filter(|flaw| flaw.wrong == Wrong::Unknown);
+    unknown.map(|flaw| (flaw.path, flaw.keyword)).collect()
+}
+
+/// What is wrong with a schema, the first few.
+pub fn flaws(schema: &Value) -> Vec<Flaw> {
+    let mut reading = Reading { root: schema, flaws: Vec::new() };
+    reading.schema(schema, &Path::Root, 0);
+    reading.flaws
+}
+
+struct Reading<'s> {
+    root: &'s Value,
+    flaws: Vec<Flaw>,
+}
+
+impl Reading<'_> {
+    fn add(&mut self, path: &Path<'_>, keyword: &str, wrong: Wrong) {
+        if self.flaws.len() < MAX_FLAWS {
+            let below = Path::Member(path, keyword);
+            let names = if keyword.is_empty() { path.names() } else { below.names() };
+            self.flaws.push(Flaw { path: path.to_string(), names, keyword: keyword.to_owned(), wrong });
+        }
+    }
+
+    fn schema(&mut self, schema: &Value, path: &Path<'_>, depth: usize) {
+        if self.flaws.len() >= MAX_FLAWS {
+            return;
+        }
+        match schema {
+            _ if depth > MAX_DEPTH => self.add(path, "", Wrong::TooDeep),
+            Value::Object(map) => self.keywords(map, path, depth),
+            Value::Bool(_) => {}
+            _ => self.add(path, "", Wrong::Shape(A_SCHEMA)),
+        }
+    }
+
+    fn keywords(&mut self, map: &Map<String, Value>, path: &Path<'_>, depth: usize) {
+        for (keyword, value) in map {
+            match KEYWORDS.iter().find(|(known, _)| known == keyword) {
+                None => self.add(path, keyword, Wrong::Unknown),
+                Some((_, shape)) => self.shape(*shape, keyword, value, path, depth),
+            }
+        }
+    }
+
+    fn shape(&mut self, shape: Shape, keyword: &str, value: &Value, path: &Path<'_>, depth: usize) {
+        let below = Path::Member(path, keyword);
+        match (shape, value) {
+            (Shape::Schema, _) => self.schema(value, &below, depth + 1),
+            (Shape::Schemas, Value::Array(all)) if !all.is_empty() => {
+                for (index, schema) in all.iter().enumerate() {
+                    self.schema(schema, &Path::Item(&below, index), depth + 1);
+                }
+            }
+            (Shape::Named, Value::Object(all)) => {
+                for (name, schema) in all {
+                    self.schema(schema, &Path::Member(&below, name), depth + 1);
+                }
+            }
+            (Shape::Reference, Value::String(to)) if resolve(self.root, to).is_some() => {}
+            _ => {
+                if let Some(wanted) = wanted(shape, value) {
+                    self.add(path, keyword, Wrong::Shape(wanted));
+                }
+            }
+        }
+    }
+}
+
+/// What a value should have been, if it is not.
+fn wanted(shape: Shape, value: &Value) -> Option<&'static str> {
+    let is_type = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
+    let list_of =
+        |is_good: &dyn Fn(&Value) -> bool| value.as_array().is_some_and(|all| all.iter().all(is_good));
+    let all = value.as_array().map_or(&[][..], Vec::as_slice);
+    let is_filled = !all.is_empty();
+    let is_unique = all.iter().map(plain).collect::<HashSet<_>>().len() == all.len();
+    let (is_good, text) = match shape {
+        Shape::Any => (true, ""),
+        Shape::Text => (value.is_string(), "text"),
+        Shape::List => (value.is_array(), "a list"),
+        Shape::Types => (
+            is_type(value) || (is_filled && is_unique && list_of(&is_type)),
+            "object, array, string, number, integer, boolean or null, or a list of these",
+        ),
+        Shape::Values => (is_filled && is_unique, "a list of values, each once"),
+        Shape::Names => (is_unique && list_of(&Value::is_string), "a list of names, each once"),
+        Shape::Flag => (value.is_boolean(), "true or false"),
+        Shape::Number => (value.is_number(), "a number"),
+        Shape::Step => (value.as_f64().is_some_and(|step| step > 0.0), "a number above 0"),
+        Shape::Count => (count(value).is_some(), "a whole number from 0"),
+        Shape::Schema => (false, A_SCHEMA),
+        Shape::Schemas => (false, "a list of schemas"),
+        Shape::Named => (false, "a mapping of names to schemas"),
+        Shape::Reference => (false, "`#/$defs/NAME` of a schema that is there"),
+    };
+    (!is_good).then_some(text)
+}
+
+/// A count, however it is written.
+pub(super) fn count(value: &Value) -> Option<usize> {
+    let Value::Number(number) = value else { return None };
+    usize::try_from(whole(number)?).ok()
+}

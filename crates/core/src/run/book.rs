@@ -1,0 +1,102 @@
+//! What a run keeps besides where its nodes stand.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Ask, Outcome, Spent};
+use crate::effect::Planned;
+use crate::graph::template::Output;
+use crate::hook::Answer;
+use crate::id::{EffectId, HookId, NodeId};
+use crate::time::Moment;
+
+/// What a run keeps.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Book {
+    /// Random text from which session ids are derived; another one after a fork.
+    pub seed: String,
+    /// What only a person can answer, oldest first.
+    pub asks: Vec<Ask>,
+    /// The latest hook answers, for resends.
+    pub answered: VecDeque<(HookId, Answer)>,
+    /// Effects without an outcome yet.
+    pub open: Vec<Planned>,
+    /// Nothing new begins.
+    #[serde(default)]
+    pub paused: bool,
+    /// Those of the open effects that wait for the pause to end.
+    #[serde(default)]
+    pub held: Vec<EffectId>,
+    /// What was told to the run and not waited for yet, by name.
+    #[serde(default)]
+    pub told: BTreeMap<String, String>,
+    /// What each node gave.
+    #[serde(default)]
+    pub outputs: BTreeMap<NodeId, Output>,
+    /// What became of each node.
+    #[serde(default)]
+    pub nodes: BTreeMap<NodeId, Seen>,
+    /// Turns finished.
+    pub turns: u32,
+    /// The commit the run began on, in a repository.
+    #[serde(default)]
+    pub base: Option<String>,
+    /// The last words of an agent.
+    pub last_message: Option<String>,
+}
+
+impl Book {
+    /// The answer a hook call already got.
+    pub fn answer_to(&self, hook: &HookId) -> Option<&Answer> {
+        self.answered.iter().find(|(id, _)| id == hook).map(|(_, answer)| answer)
+    }
+}
+
+/// What became of a node, in the last of its rounds and in all of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Its name in the last round and try.
+    pub instance: NodeId,
+    /// How often it began, tries included.
+    pub times: u32,
+    /// When it last began.
+    pub began: Moment,
+    /// When it was last over.
+    pub ended: Option<Moment>,
+    /// How it was last over; nothing while it is under way.
+    pub outcome: Option<Outcome>,
+    /// How long it took, in milliseconds, all times together.
+    pub took_ms: u64,
+    /// What it spent, all times together.
+    pub spent: Spent,
+    /// Why it ran, or did not.
+    pub cause: Cause,
+}
+
+/// Why a node ran, or did not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "why")]
+pub enum Cause {
+    /// It is the first of its block.
+    First,
+    /// The one before it is over.
+    After {
+        /// Which.
+        node: NodeId,
+        /// How it ended, in a word.
+        status: String,
+    },
+    /// It is tried again.
+    Retried {
+        /// What went wrong.
+        what: String,
+        /// The try, from 1.
+        attempt: u32,
+    },
+    /// Its `when` did not hold.
+    WhenFalse {
+        /// The condition.
+        condition: String,
+    },
+}

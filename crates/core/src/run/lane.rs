@@ -1,0 +1,331 @@
+//! Where a sequence of nodes stands: a tree, of which only what is under way is kept.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::book::Book;
+use super::work::{Phase, Work};
+use super::{Outcome, Spent, Waiting};
+use crate::effect::Effect;
+use crate::id::{NodeId, RunId, Verb};
+use crate::tasks::{Attempts, TaskId};
+use crate::time::Moment;
+
+/// Where a sequence of nodes stands.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Lane {
+    /// The place of the node that is under way or next.
+    pub at: usize,
+    /// The node under way.
+    pub now: Option<Box<Active>>,
+    /// What went wrong so far and was lived with: what the next round is told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub wrong: String,
+    /// The last words of the agents so far, for who looks for a signal in them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// Nothing more begins here, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Outcome>,
+}
+
+/// A node under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Active {
+    /// The node as the workflow names it.
+    pub step: NodeId,
+    /// Its name in this round and try: no two effects of two instances have the same id.
+    pub instance: NodeId,
+    /// The try, from 1.
+    pub tries: u32,
+    /// When it began.
+    pub began: Moment,
+    /// When it must be over.
+    pub deadline: Option<Moment>,
+    /// What it spent so far, in earlier tries of this round too.
+    pub spent: Spent,
+    /// What the earlier tries spent.
+    #[serde(default)]
+    pub earlier: Spent,
+    /// It is being ended, and how it will have ended.
+    pub cut: Option<Outcome>,
+    /// The last words of the agents in what is over of it, where that is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// What it does.
+    pub doing: Doing,
+}
+
+/// What a node under way does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// An agent works.
+    Session(Box<Work>),
+    /// A command line runs.
+    Shell,
+    /// Checks run.
+    Check,
+    /// A person is asked.
+    Ask,
+    /// It waits for a time.
+    Sleep {
+        /// Until when.
+        until: Moment,
+    },
+    /// It waits for something to be told.
+    Listen {
+        /// What it is called.
+        name: String,
+    },
+    /// Another run does it.
+    Run {
+        /// Which.
+        run: RunId,
+        /// What that one spent so far.
+        spent: Spent,
+    },
+    /// It waits to be tried again.
+    Pausing {
+        /// Until when.
+        until: Moment,
+        /// What went wrong.
+        what: String,
+    },
+    /// One of two ways.
+    If {
+        /// The first.
+        then: bool,
+        /// Where it stands.
+        lane: Lane,
+    },
+    /// The same again.
+    Loop {
+        /// The round, from 1.
+        round: u32,
+        /// What went wrong in the round before.
+        feedback: String,
+        /// Where it stands.
+        lane: Lane,
+    },
+    /// The tasks of a file.
+    Tasks(Box<TaskRounds>),
+    /// Several at once.
+    Parallel {
+        /// The branches, in the order of the workflow.
+        slots: Vec<Slot>,
+    },
+}
+
+/// A branch of a parallel block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Slot {
+    /// It has not begun.
+    Waiting,
+    /// It is under way.
+    Open(Lane),
+    /// It is over.
+    Over(Outcome),
+}
+
+/// The rounds of a task loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskRounds {
+    /// The file; the usual places where nothing is said.
+    pub path: Option<String>,
+    /// Rounds begun.
+    pub rounds: u32,
+    /// How often a task was asked for.
+    pub claims: u32,
+    /// A task is being asked for.
+    pub asking: bool,
+    /// Nothing was ready when somebody last looked.
+    pub idle: bool,
+    /// A task was settled since one was asked for, so that the answer may be out of date.
+    #[serde(default)]
+    pub stale: bool,
+    /// How often each task was tried.
+    pub attempts: Attempts,
+    /// What was wrong with each at its last try.
+    pub wrong: BTreeMap<TaskId, String>,
+    /// The rounds under way.
+    pub open: Vec<Round>,
+    /// Tasks that were done here.
+    pub passed: u32,
+    /// No task is asked for any more, and how it will have ended.
+    pub over: Option<Outcome>,
+}
+
+/// One task's round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// The round, from 1.
+    pub round: u32,
+    /// The task.
+    pub id: TaskId,
+    /// All that the file said of it.
+    pub task: Value,
+    /// Where it is done: a worktree, or the workspace of the run.
+    pub workspace: Option<String>,
+    /// The branch of the worktree.
+    pub branch: Option<String>,
+    /// How far it is.
+    pub phase: RoundPhase,
+    /// Where its nodes stand.
+    pub lane: Lane,
+    /// What was wrong, once something was.
+    pub wrong: Option<String>,
+}
+
+/// How far a task's round is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundPhase {
+    /// Its worktree is made.
+    Leasing,
+    /// What comes before each task.
+    Before,
+    /// The task itself.
+    Working,
+    /// The checks run.
+    Checking,
+    /// Its commits are brought back.
+    Landing,
+    /// The file is told.
+    Settling,
+}
+
+impl Lane {
+    /// The work of a node.
+    pub fn work(&self, node: &NodeId) -> Option<&Work> {
+        let mut works = Vec::new();
+        self.works(&mut works);
+        works.into_iter().find(|work| work.node.id == *node)
+    }
+
+    /// Everything that is under way with an agent.
+    pub fn works<'a>(&'a self, into: &mut Vec<&'a Work>) {
+        let Some(active) = &self.now else { return };
+        match &active.doing {
+            Doing::Session(work) => into.push(work),
+            doing => doing.lanes().into_iter().for_each(|lane| lane.works(into)),
+        }
+    }
+
+    /// Does something to everything that is under way with an agent.
+    pub(crate) fn works_mut(&mut self, act: &mut impl FnMut(&mut Work)) {
+        let Some(active) = &mut self.now else { return };
+        match &mut active.doing {
+            Doing::Session(work) => act(work),
+            Doing::If { lane, .. } | Doing::Loop { lane, .. } => lane.works_mut(act),
+            Doing::Tasks(tasks) => {
+                for round in &mut tasks.open {
+                    round.lane.works_mut(act);
+                }
+            }
+            Doing::Parallel { slots } => {
+                for slot in slots {
+                    if let Slot::Open(lane) = slot {
+                        lane.works_mut(act);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Every node under way, blocks and what is in them.
+    pub fn actives<'a>(&'a self, into: &mut Vec<&'a Active>) {
+        let Some(active) = &self.now else { return };
+        into.push(active);
+        active.doing.lanes().into_iter().for_each(|lane| lane.actives(into));
+    }
+
+    /// What is waited for here; whether something works.
+    pub(super) fn waits(&self, book: &Book, into: &mut Vec<Waiting>) -> bool {
+        let Some(active) = &self.now else { return false };
+        let is_open = |verb: Verb| {
+            let here = book.open.iter().filter(|planned| planned.id.node == active.instance);
+            here.filter(|planned| planned.id.verb == verb).any(|planned| !book.held.contains(&planned.id))
+        };
+        match &active.doing {
+            Doing::Session(work) => match &work.phase {
+                Phase::Pausing { waiting, .. } => {
+                    into.push(waiting.clone());
+                    false
+                }
+                Phase::InTurn => is_open(Verb::Session),
+                _ => true,
+            },
+            Doing::Sleep { until } => {
+                into.push(Waiting::Time { until: *until });
+                false
+            }
+            Doing::Listen { name } => {
+                into.push(Waiting::Event { name: name.clone() });
+                false
+            }
+            Doing::Pausing { until, what } => {
+                into.push(Waiting::Retry { until: *until, what: what.clone() });
+                false
+            }
+            Doing::Ask => false,
+            Doing::Shell => is_open(Verb::Shell),
+            Doing::Run { .. } => is_open(Verb::Run),
+            Doing::Check => true,
+            Doing::If { lane, .. } | Doing::Loop { lane, .. } => lane.waits(book, into),
+            Doing::Parallel { slots } => {
+                let mut is_busy = false;
+                for slot in slots {
+                    if let Slot::Open(lane) = slot {
+                        is_busy |= lane.waits(book, into);
+                    }
+                }
+                is_busy
+            }
+            Doing::Tasks(tasks) => {
+                let mut is_busy = book.open.iter().any(|planned| {
+                    matches!(planned.effect, Effect::ClaimTask { .. }) && !book.held.contains(&planned.id)
+                });
+                for round in &tasks.open {
+                    is_busy |= match round.phase {
+                        RoundPhase::Before | RoundPhase::Working => round.lane.waits(book, into),
+                        _ => true,
+                    };
+                }
+                is_busy
+            }
+        }
+    }
+}
+
+impl Doing {
+    /// The sequences in it.
+    pub fn lanes(&self) -> Vec<&Lane> {
+        match self {
+            Doing::If { lane, .. } | Doing::Loop { lane, .. } => vec![lane],
+            Doing::Parallel { slots } => slots.iter().filter_map(Slot::lane).collect(),
+            Doing::Tasks(tasks) => tasks.open.iter().map(|round| &round.lane).collect(),
+            Doing::Session(_)
+            | Doing::Shell
+            | Doing::Check
+            | Doing::Ask
+            | Doing::Sleep { .. }
+            | Doing::Listen { .. }
+            | Doing::Run { .. }
+            | Doing::Pausing { .. } => Vec::new(),
+        }
+    }
+}
+
+impl Slot {
+    fn lane(&self) -> Option<&Lane> {
+        match self {
+            Slot::Open(lane) => Some(lane),
+            Slot::Waiting | Slot::Over(_) => None,
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! A run: its state, which is the fold of its events, and what people are told of it.
+//!
+//! - [`State`]: where all of it stands. - [`lane`]: where each sequence of nodes stands.
+//! - [`work`]: the work of one node with an agent. - [`book`]: what a run keeps besides.
+//! - [`news`]: what people are told.
+//!
+//! Moving the state on is `engine`'s alone.
+
+pub mod book;
+pub mod lane;
+pub mod news;
+pub mod work;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::effect::Planned;
+use crate::hook::Answer;
+use crate::id::{HookId, NodeId, RunId};
+use crate::spec::{Orders, Spec};
+use crate::time::Moment;
+use crate::usage::Usage;
+pub use book::{Book, Cause, Seen};
+pub use lane::{Active, Doing, Lane, Round, RoundPhase, Slot, TaskRounds};
+pub use news::News;
+pub use work::{Phase, Turn, Work};
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The work is done, by the evidence.
+    Completed,
+    /// A person is needed.
+    Blocked,
+    /// Its turns are spent.
+    Exhausted,
+    /// It cannot go on.
+    Failed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+impl Status {
+    /// The word used in output.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Completed => "completed",
+            Status::Blocked => "blocked",
+            Status::Exhausted => "exhausted",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The completion marker stood in the tracker.
+    Marker,
+    /// The promise stood in the final message.
+    Promise,
+    /// The signal stood in the final message.
+    Signal,
+    /// The one turn was done.
+    TurnDone,
+    /// The agent wrote the blocked marker.
+    BlockedMarker,
+    /// Nothing changed for several turns.
+    Stuck,
+    /// The agent asked and nobody may answer.
+    Question,
+    /// A tool needed a permission and nobody may give it.
+    Permission,
+    /// The turns are spent.
+    MaxIterations,
+    /// The tracker was gone or unreadable.
+    MissingTracker,
+    /// Tools were used and no hook arrived.
+    HookTransport,
+    /// The checks of a single turn failed.
+    ChecksFailed,
+    /// The agent reported an error that will not pass.
+    AgentFailed,
+    /// An error that should pass did not.
+    TransientErrors,
+    /// The agent's process was cut off again and again.
+    Interrupted,
+    /// Time is up.
+    Timeout,
+    /// Tracker or state file could not be made.
+    PrepareFailed,
+    /// The plugin ended its loop before it was done.
+    PluginStopped,
+    /// A person cancelled it.
+    User,
+    /// Everything was done.
+    AllDone,
+    /// A condition of the loop held.
+    Until,
+    /// A command line failed.
+    ShellFailed,
+    /// A command line was begun before a crash, and nobody knows whether it did its work.
+    ShellUnknown,
+    /// A template or a condition has no value.
+    Template,
+    /// The answer does not fit its schema.
+    Schema,
+    /// What may be spent is spent.
+    Budget,
+    /// Something else was enough.
+    NotNeeded,
+    /// None of the branches succeeded.
+    NoBranch,
+    /// Tasks failed and may not be tried again.
+    TasksFailed,
+    /// What is left of the tasks can never be ready.
+    Deadlock,
+    /// The file of the tasks cannot be used.
+    TasksUnreadable,
+    /// Runs start runs too deep.
+    TooDeep,
+    /// A run that was started from here did not end well.
+    ChildFailed,
+    /// A worktree could not be made or brought back.
+    Git,
+    /// The node cannot be run yet.
+    NotYet,
+}
+
+impl Reason {
+    /// The word used in output.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reason::Marker => "marker",
+            Reason::Promise => "promise",
+            Reason::Signal => "signal",
+            Reason::TurnDone => "turn_done",
+            Reason::BlockedMarker => "blocked_marker",
+            Reason::Stuck => "stuck",
+            Reason::Question => "question",
+            Reason::Permission => "permission",
+            Reason::MaxIterations => "max_iterations",
+            Reason::MissingTracker => "missing_tracker",
+            Reason::HookTransport => "hook_transport",
+            Reason::ChecksFailed => "checks_failed",
+            Reason::AgentFailed => "agent_failed",
+            Reason::TransientErrors => "transient_errors",
+            Reason::Interrupted => "interrupted",
+            Reason::Timeout => "timeout",
+            Reason::PrepareFailed => "prepare_failed",
+            Reason::PluginStopped => "plugin_stopped",
+            Reason::User => "user",
+            Reason::AllDone => "all_done",
+            Reason::Until => "until",
+            Reason::ShellFailed => "shell_failed",
+            Reason::ShellUnknown => "shell_unknown",
+            Reason::Template => "template",
+            Reason::Schema => "schema",
+            Reason::Budget => "budget",
+            Reason::NotNeeded => "not_needed",
+            Reason::NoBranch => "no_branch",
+            Reason::TasksFailed => "tasks_failed",
+            Reason::Deadlock => "deadlock",
+            Reason::TasksUnreadable => "tasks_unreadable",
+            Reason::TooDeep => "too_deep",
+            Reason::ChildFailed => "child_failed",
+            Reason::Git => "git",
+            Reason::NotYet => "not_yet",
+        }
+    }
+}
+
+/// How and why a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How.
+    pub status: Status,
+    /// Why.
+    pub reason: Reason,
+    /// Why, in words.
+    pub detail: Option<String>,
+}
+
+impl Outcome {
+    /// Without words.
+    pub fn new(status: Status, reason: Reason) -> Outcome {
+        Outcome { status, reason, detail: None }
+    }
+
+    /// With words.
+    pub fn because(self, detail: impl Into<String>) -> Outcome {
+        Outcome { detail: Some(detail.into()), ..self }
+    }
+}
+
+/// What a run waits for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "on")]
+pub enum Waiting {
+    /// A usage limit to end.
+    RateLimit {
+        /// When it goes on.
+        until: Moment,
+    },
+    /// A pause before the same turn is tried again.
+    Retry {
+        /// When it goes on.
+        until: Moment,
+        /// What went wrong.
+        what: String,
+    },
+    /// A person.
+    Person(Ask),
+    /// A time, because the workflow says so.
+    Time {
+        /// When it goes on.
+        until: Moment,
+    },
+    /// Something that is told to the run.
+    Event {
+        /// What it is called.
+        name: String,
+    },
+    /// Somebody to let it go on.
+    Paused,
+}
+
+/// Something only a person can answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// The node that waits, by its name in this round and try.
+    pub node: NodeId,
+    /// The hook call that waits; an `ask` node has a name of its own here.
+    pub hook: HookId,
+    /// The tool that is asked about; `None` for a question of the agent.
+    pub tool: Option<String>,
+    /// The tool's or question's input.
+    pub input: Value,
+    /// What was answered so far, by question text: it goes on when nothing is left open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<(String, String)>,
+}
+
+/// What was spent.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// Turns of agents that were begun.
+    pub turns: u32,
+    /// Tokens and money.
+    pub usage: Usage,
+}
+
+impl Spent {
+    /// Adds what another spent.
+    pub fn add(&mut self, other: &Spent) {
+        self.turns = self.turns.saturating_add(other.turns);
+        self.usage.add(&other.usage);
+    }
+
+    /// What was spent since that much was.
+    pub fn since(&self, earlier: &Spent) -> Spent {
+        Spent { turns: self.turns.saturating_sub(earlier.turns), usage: self.usage.since(&earlier.usage) }
+    }
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// It works.
+    Running,
+    /// It waits.
+    Waiting(Waiting),
+    /// It is over.
+    Finished(Outcome),
+}
+
+impl Standing {
+    /// The word used in output.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Standing::Running => "running",
+            Standing::Waiting(_) => "waiting",
+            Standing::Finished(outcome) => outcome.status.word(),
+        }
+    }
+}
+
+/// Whether a run goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "course")]
+pub enum Course {
+    /// It does.
+    Running,
+    /// It is decided; what is under way is ended.
+    Ending {
+        /// How it will end.
+        outcome: Outcome,
+    },
+    /// It is over.
+    Done {
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// The state of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The run.
+    pub run: RunId,
+    /// When it began.
+    pub started: Moment,
+    /// What it was asked to do.
+    pub spec: Spec,
+    /// Whether it goes on.
+    pub course: Course,
+    /// What it spent.
+    pub spent: Spent,
+    /// Where its nodes stand.
+    pub root: Lane,
+    /// What it keeps besides.
+    pub book: Book,
+}
+
+impl State {
+    /// Where the run stands.
+    pub fn standing(&self) -> Standing {
+        if let Course::Done { outcome } = &self.course {
+            return Standing::Finished(outcome.clone());
+        }
+        if let Some(ask) = self.book.asks.first() {
+            return Standing::Waiting(Waiting::Person(ask.clone()));
+        }
+        let mut waits = Vec::new();
+        let is_busy = self.root.waits(&self.book, &mut waits);
+        if self.book.paused && !is_busy {
+            return Standing::Waiting(Waiting::Paused);
+        }
+        match waits.into_iter().next() {
+            Some(waiting) if !is_busy => Standing::Waiting(waiting),
+            _ => Standing::Running,
+        }
+    }
+
+    /// Whether it is over.
+    pub fn is_done(&self) -> bool {
+        matches!(self.course, Course::Done { .. })
+    }
+
+    /// How it ended, once it has.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.course {
+            Course::Done { outcome } => Some(outcome),
+            Course::Running | Course::Ending { .. } => None,
+        }
+    }
+
+    /// Turns finished, in a run of one session; else those that were begun in all of it.
+    pub fn turns(&self) -> u32 {
+        match self.spec.only_session() {
+            Some(_) => self.book.turns,
+            None => self.spent.turns,
+        }
+    }
+
+    /// The turn under way, or the last one, from 1.
+    pub fn current_turn(&self) -> u32 {
+        let is_next = self.spec.only_session().is_some() && !self.is_done();
+        self.turns() + u32::from(is_next)
+    }
+
+    /// Effects without an outcome yet, but for those a pause holds back.
+    pub fn to_perform(&self) -> Vec<Planned> {
+        let is_held = |planned: &&Planned| self.book.held.contains(&planned.id);
+        self.book.open.iter().filter(|planned| !is_held(planned)).cloned().collect()
+    }
+
+    /// The answer a hook call already got.
+    pub fn answer_to(&self, hook: &HookId) -> Option<&Answer> {
+        self.book.answer_to(hook)
+    }
+
+    /// When the whole run's time is spent.
+    pub fn deadline(&self) -> Option<Moment> {
+        let most = [self.spec.limits.run_ms, self.spec.budget.time_ms].into_iter().flatten().min();
+        most.map(|ms| self.started.plus_ms(ms))
+    }
+
+    /// The work of a node, by its name in this round and try.
+    pub fn work(&self, node: &NodeId) -> Option<&Work> {
+        self.root.work(node)
+    }
+
+    /// How the sessions of a node are run.
+    pub fn orders(&self, work: &Work) -> Option<&Orders> {
+        self.spec.sessions.get(&work.step)
+    }
+
+    /// Everything that is under way with an agent.
+    pub fn works(&self) -> Vec<&Work> {
+        let mut works = Vec::new();
+        self.root.works(&mut works);
+        works
+    }
+}

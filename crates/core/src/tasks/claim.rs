@@ -1,0 +1,79 @@
+//! Which task a run takes, and how far a task is when the work on it is over.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::deadlock::Deadlock;
+use super::task::{Status, TaskId};
+
+/// What there is to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    /// This task, which is marked as begun.
+    Task {
+        /// Which.
+        id: TaskId,
+        /// All that the file says of it.
+        task: Value,
+    },
+    /// Nothing now: others are in progress, and no other is ready.
+    Working,
+    /// Nothing: every task is passing or skipped, or none that is left may be taken.
+    AllDone,
+    /// Nothing: these failed and may not be tried again.
+    Failed {
+        /// In the order of their turn.
+        ids: Vec<TaskId>,
+    },
+    /// Nothing: what is left can never be ready.
+    Deadlock(Deadlock),
+    /// The file cannot be used.
+    Unreadable {
+        /// Why, and what to do.
+        why: String,
+    },
+}
+
+/// How far a task is after work on it: only what succeeded, and was said to be done by the agent that did it,
+/// is passing. What the file says when the work is over counts as said.
+pub fn settle(
+    ok: bool,
+    needs_word: bool,
+    said: Option<Status>,
+    in_file: Status,
+) -> (Status, Option<&'static str>) {
+    let word = said.or(Some(in_file).filter(|status| *status != Status::InProgress));
+    match word {
+        // A person or an agent wrote so into the file: it is not overruled.
+        _ if in_file == Status::Skipped => (Status::Skipped, None),
+        _ if !ok => (Status::Failing, None),
+        Some(Status::Passing) => (Status::Passing, None),
+        None if !needs_word => (Status::Passing, None),
+        None | Some(Status::InProgress | Status::Pending) => {
+            (Status::Failing, Some("the agent did not say that the task is done"))
+        }
+        Some(Status::Failing) => (Status::Failing, Some("the agent said that the task is not done")),
+        Some(Status::Skipped) => {
+            (Status::Failing, Some("the agent wants to leave the task out, which only a person decides"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_succeeded_and_was_claimed_is_passing() {
+        let far = |ok, needs, said, file| settle(ok, needs, said, file).0;
+        assert_eq!(far(true, true, Some(Status::Passing), Status::InProgress), Status::Passing);
+        assert_eq!(far(true, true, None, Status::Passing), Status::Passing, "an edit of the file is a claim");
+        assert_eq!(far(false, true, Some(Status::Passing), Status::Passing), Status::Failing);
+        assert_eq!(far(true, true, None, Status::InProgress), Status::Failing);
+        assert_eq!(far(true, false, None, Status::InProgress), Status::Passing, "nobody could say so");
+        assert_eq!(far(true, true, Some(Status::Failing), Status::Passing), Status::Failing);
+        assert_eq!(far(true, true, Some(Status::Skipped), Status::InProgress), Status::Failing);
+        assert_eq!(far(false, true, None, Status::Skipped), Status::Skipped, "a person skipped it meanwhile");
+    }
+}

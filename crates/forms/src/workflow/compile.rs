@@ -1,0 +1,187 @@
+//! Makes the graph of a `workflow.json`: one session, with or without turns.
+//!
+//! What the file leaves out stays open in the graph as well, so that the settings can fill it in.
+
+use windlass_core::graph::template::literal;
+use windlass_core::graph::workflow::{
+    Act, Budget, OnFailure, Retry, Session, Settings, Source, Step, Template, Turns, Workflow,
+};
+use windlass_core::id::NodeId;
+use windlass_core::spec::Check;
+
+use super::json::{LoopPart, WorkflowFile};
+use super::template::PLACEHOLDER;
+
+/// The input behind a prompt without a place for it, a blank line between the two.
+const APPENDED: &str = r#"{{ "\n\n" ~ input if input else "" }}"#;
+
+/// The graph of a `workflow.json`.
+pub fn compile(file: &WorkflowFile) -> Workflow {
+    let check = |check: &Check| (check.name.clone(), check.command.clone());
+    Workflow {
+        name: file.name.clone(),
+        description: file.description.clone(),
+        inputs: Vec::new(),
+        settings: Settings { model: file.model.clone(), isolation: file.isolation, ..Settings::default() },
+        budget: Budget::default(),
+        plugins: file.plugins.iter().map(|plugin| plugin.name.clone()).collect(),
+        checks: file.checks.iter().map(check).collect(),
+        body: vec![step(file)],
+    }
+}
+
+fn step(file: &WorkflowFile) -> Step {
+    Step {
+        id: NodeId::new(if file.looping.is_some() { "loop" } else { "turn" }),
+        act: Act::Session(Session {
+            source: Source::Prompt { prompt: prompt(&file.prompt_template) },
+            turns: file.looping.as_ref().map(turns),
+            schema: None,
+        }),
+        when: None,
+        settings: Settings::default(),
+        retry: Retry::default(),
+        budget: Budget::default(),
+        on_failure: OnFailure::default(),
+    }
+}
+
+/// A template that says what [`apply_template`](super::apply_template) makes of this one.
+fn prompt(template: &str) -> Template {
+    if template.contains(PLACEHOLDER) {
+        let pieces: Vec<String> = template.split(PLACEHOLDER).map(literal).collect();
+        return Template(pieces.join("{{ input }}"));
+    }
+    match template.trim_end_matches(['\n', '\r']) {
+        "" => Template("{{ input }}".to_owned()),
+        template => Template(literal(template) + APPENDED),
+    }
+}
+
+fn turns(part: &LoopPart) -> Turns {
+    Turns {
+        max: part.max_iterations,
+        mode: part.mode,
+        marker: part.completion_marker.clone(),
+        marker_match: part.marker_match,
+        promise: part.completion_promise.clone(),
+        blocked: part.blocked_marker.clone(),
+        continue_message: part.continue_message.clone(),
+        tracker: part.tracker_template.clone(),
+        stuck_after: part.stuck_after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use windlass_core::graph::check::{Known, check};
+    use windlass_core::graph::template::{Scope, render};
+    use windlass_core::hook::permission::Isolation;
+    use windlass_core::looping::{MarkerMatch, Mode};
+    use windlass_core::registry::Registry;
+
+    use super::*;
+    use crate::workflow::{apply_template, parse_workflow_json};
+
+    fn compiled(text: &str) -> Workflow {
+        compile(&parse_workflow_json(text, "workflow.json").0.unwrap())
+    }
+
+    #[test]
+    fn a_file_with_a_loop_is_one_node_with_turns() {
+        let text = r#"{
+            "name": "e2e", "description": "Tests", "promptTemplate": "Use /e2e {input} {{now}}",
+            "loop": {
+                "enabled": true, "completionMarker": "DONE", "completionPromise": "KEPT", "maxIterations": 7,
+                "continueMessage": "Go on", "trackerTemplate": "_T_", "mode": "resume",
+                "markerMatch": "last_line", "blockedMarker": "STUCK", "stuckAfter": 2
+            },
+            "isolation": "permissive", "model": "opus", "plugins": ["e2e@owner/repo"],
+            "checks": { "test": "make test" }
+        }"#;
+        let turns = Turns {
+            max: Some(7),
+            mode: Some(Mode::Resume),
+            marker: Some("DONE".to_owned()),
+            marker_match: MarkerMatch::LastLine,
+            promise: Some("KEPT".to_owned()),
+            blocked: Some("STUCK".to_owned()),
+            continue_message: Some("Go on".to_owned()),
+            tracker: Some("_T_".to_owned()),
+            stuck_after: Some(2),
+        };
+        let source = Source::Prompt { prompt: Template("Use /e2e {{ input }} {{ \"{{\" }}now}}".to_owned()) };
+        let workflow = Workflow {
+            name: "e2e".to_owned(),
+            description: Some("Tests".to_owned()),
+            inputs: Vec::new(),
+            settings: Settings {
+                model: Some("opus".to_owned()),
+                isolation: Some(Isolation::Permissive),
+                ..Settings::default()
+            },
+            budget: Budget::default(),
+            plugins: vec!["e2e".to_owned()],
+            checks: [("test".to_owned(), "make test".to_owned())].into(),
+            body: vec![Step {
+                id: NodeId::new("loop"),
+                act: Act::Session(Session { source, turns: Some(turns), schema: None }),
+                when: None,
+                settings: Settings::default(),
+                retry: Retry::default(),
+                budget: Budget::default(),
+                on_failure: OnFailure::Fail,
+            }],
+        };
+        assert_eq!(compiled(text), workflow);
+    }
+
+    #[test]
+    fn what_a_file_leaves_out_stays_open() {
+        let once = compiled(r#"{ "name": "w", "promptTemplate": "{input}" }"#);
+        let [Step { id, act: Act::Session(Session { turns: None, .. }), .. }] = once.body.as_slice() else {
+            panic!("{once:?}")
+        };
+        assert_eq!((id.as_str(), &once.settings), ("turn", &Settings::default()));
+        let looping = compiled(r#"{ "name": "w", "promptTemplate": "x", "loop": { "enabled": true } }"#);
+        let Act::Session(Session { turns, .. }) = &looping.body[0].act else { panic!("{looping:?}") };
+        assert_eq!(turns, &Some(Turns::default()));
+    }
+
+    #[test]
+    fn a_compiled_file_passes_the_checks() {
+        let registry = Registry::new(Vec::new());
+        for template in ["Do {input} {% if %} {{ x }} {#", "Do it {{ outputs.x }}", "{{input}}"] {
+            let workflow = compiled(
+                &serde_json::json!({ "name": "w", "promptTemplate": template, "loop": { "enabled": true } })
+                    .to_string(),
+            );
+            assert_eq!(check(&workflow, &Known::new(&registry)), Vec::new(), "{template}");
+        }
+    }
+
+    /// Text full of what means something in either kind of template.
+    fn any_text() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            8 => prop::sample::select(vec![
+                "{input}", "{", "}", "{{", "}}", "{%", "%}", "{#", "#}", "input", " ", "\n", "\r\n", "\r", "\"",
+                "\\", "{{ input }}", "{% if input %}", "a", "é",
+            ])
+            .prop_map(str::to_owned),
+            1 => any::<String>(),
+        ];
+        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        // A failure is kept as a test with a name, not as a seed in a file.
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_compiled_prompt_says_what_the_template_does(template in any_text(), input in any_text()) {
+            let scope = Scope::new(&input, &Default::default());
+            prop_assert_eq!(render(&prompt(&template), &scope), Ok(apply_template(&template, &input)));
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! A small executor: it owns every run of a store, commits, performs, and dies where it is told to.
+//!
+//! What becomes of an effect is written in the story; what was begun is kept by the world. The
+//! outcome of an effect is a fact that waits in a queue until the executor takes it, so that a
+//! death between the two loses it.
+
+mod perform;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use windlass_core::effect::Planned;
+use windlass_core::engine::{self, Step};
+use windlass_core::event::{Event, PersonReply, RunEnd, SessionEnd, SessionVerdict};
+use windlass_core::hook::{HookCall, HookKind};
+use windlass_core::id::{EffectId, HookId, InboxId, NodeId, RunId};
+use windlass_core::looping::Mode;
+use windlass_core::run::{Active, Doing, Phase, State, Work};
+use windlass_core::spec::Spec;
+use windlass_core::time::Moment;
+use windlass_core::usage::Usage;
+use windlass_store::{Append, Durability, Found as InStore, Lease, NewRun, Projection, Put, Store};
+
+use super::proof::{Left, Proven, prove};
+use super::story::{Pace, Story, dice};
+use super::sweep::Whereabouts;
+use super::world::{World, name};
+use crate::inbox::{Message, event_of};
+use crate::recover;
+
+/// The first run of every story.
+pub(super) const RUN: &str = "r";
+/// More records than any run of a story has.
+const ENDLESS: u64 = 1_500;
+/// So often a process that may die keeps a snapshot: they are part of what is tested.
+const SNAPSHOT_EVERY: u64 = 7;
+/// So many records one that does not die commits together: only the whole log matters then.
+const TOGETHER: usize = 64;
+/// Nobody ever tells this.
+pub(super) const NEVER_TOLD: &str = "never";
+
+/// The executor died.
+#[derive(Debug)]
+pub(super) struct Dropped;
+
+/// What happens at the points where a process may die: before and after each commit, and after
+/// each effect.
+pub(super) enum Crash<'a> {
+    /// Nothing.
+    Never,
+    /// The executor is dropped at this one.
+    At(u64),
+    /// At each of these, what a dead process would leave behind is copied and shown; this one lives on.
+    Copied { at: &'a dyn Fn(u64) -> bool, show: &'a mut dyn FnMut(u64, Wreck) },
+}
+
+/// What a dead process leaves behind.
+pub(super) struct Wreck {
+    /// The store, where it is a copy.
+    pub(super) copy: Option<tempfile::TempDir>,
+    pub(super) world: World,
+    /// The states as of the last commit: what a fold must give.
+    pub(super) committed: BTreeMap<RunId, State>,
+}
+
+/// Which of the facts that wait is taken first. Those of one node keep their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The oldest.
+    Oldest,
+    /// Dice say which.
+    Dice(u64),
+}
+
+/// A run of this executor.
+struct Owned {
+    lease: Lease,
+    state: State,
+    committed: State,
+    seq: u64,
+    /// Records that are not in the store yet, and the requests they answer.
+    unwritten: Vec<Vec<u8>>,
+    taken: Vec<InboxId>,
+    /// What happened and was not taken yet.
+    quick: VecDeque<Event>,
+    /// The same, once nothing quick is left anywhere.
+    slow: VecDeque<Event>,
+    /// Times that come.
+    timers: VecDeque<Event>,
+    /// Who waits for its end.
+    from: Option<(RunId, EffectId)>,
+    /// The clean-up that waits for its end.
+    put_away_by: Option<EffectId>,
+    /// What this executor performed: nothing twice.
+    performed: BTreeSet<EffectId>,
+}
+
+/// The executor.
+pub(super) struct Executor<'a> {
+    dir: PathBuf,
+    store: Store,
+    story: &'a Story,
+    world: World,
+    runs: BTreeMap<RunId, Owned>,
+    /// What the former process had committed, of the runs that were not taken over yet.
+    committed: BTreeMap<RunId, State>,
+    crash: Crash<'a>,
+    order: Order,
+    at: &'a Whereabouts,
+    /// Points that were passed.
+    passed: u64,
+    /// Facts that were taken.
+    taken: u64,
+    /// What was put into an inbox by this executor.
+    put: BTreeSet<(RunId, InboxId)>,
+}
+
+impl<'a> Executor<'a> {
+    pub(super) fn new(
+        dir: &Path,
+        story: &'a Story,
+        world: World,
+        crash: Crash<'a>,
+        order: Order,
+        at: &'a Whereabouts,
+    ) -> Executor<'a> {
+        let store = Store::open(dir).unwrap();
+        Executor {
+            dir: dir.to_owned(),
+            store,
+            story,
+            world,
+            runs: BTreeMap::new(),
+            committed: BTreeMap::new(),
+            crash,
+            order,
+            at,
+            passed: 0,
+            taken: 0,
+            put: BTreeSet::new(),
+        }
+    }
+
+    /// Plays the story from its beginning.
+    pub(super) fn play(&mut self) -> Result<(), Dropped> {
+        self.create(&RunId::new(RUN), self.story.spec.clone(), None)?;
+        self.run()
+    }
+
+    /// Takes over what another one left behind, which must be what it had committed.
+    pub(super) fn take_over(&mut self, committed: BTreeMap<RunId, State>) -> Result<(), Dropped> {
+        self.at.wait_for("the lease of the run".into());
+        let is_owned = |run: &RunId| self.store.is_owned(run);
+        assert!(!committed.keys().any(is_owned), "a dead owner holds its lease: {}", self.at.said());
+        self.committed = committed;
+        self.adopt(&RunId::new(RUN), None)?;
+        self.run()
+    }
+
+    /// What is left in the end, with every log of it proven.
+    pub(super) fn left(&mut self, proven: &mut Proven) -> Left {
+        self.runs.keys().cloned().collect::<Vec<_>>().iter().for_each(|run| self.write(run));
+        prove(&self.store, &self.world, proven)
+    }
+
+    /// What is left when it is dropped.
+    pub(super) fn wreck(self) -> Wreck {
+        let mut committed = self.committed;
+        committed.extend(self.runs.into_iter().map(|(run, owned)| (run, owned.committed)));
+        Wreck { copy: None, world: self.world, committed }
+    }
+
+    fn point(&mut self) -> Result<(), Dropped> {
+        self.passed += 1;
+        match &mut self.crash {
+            Crash::At(point) if *point == self.passed => return Err(Dropped),
+            Crash::Copied { at, show } if at(self.passed) => {
+                let committed = self.runs.iter().map(|(run, owned)| (run.clone(), owned.committed.clone()));
+                let wreck = Wreck {
+                    copy: Some(copy_of(&self.dir)),
+                    world: self.world.clone(),
+                    committed: committed.collect(),
+                };
+                show(self.passed, wreck);
+            }
+            Crash::Never | Crash::At(_) | Crash::Copied { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn owned(&mut self, run: &RunId) -> &mut Owned {
+        self.runs.get_mut(run).expect("a run of this executor")
+    }
+
+    fn state(&self, run: &RunId) -> &State {
+        &self.runs[run].state
+    }
+
+    /// Makes a run. Whether it is there already was looked at before.
+    fn create(&mut self, run: &RunId, spec: Spec, from: Option<(RunId, EffectId)>) -> Result<(), Dropped> {
+        let (state, step) = engine::start(run.clone(), spec.clone(), Moment(0));
+        let record = step.record(Moment(0), Event::RunStarted { spec: Box::new(spec) });
+        let bodies = vec![serde_json::to_vec(&record).unwrap()];
+        let new = NewRun { id: run.clone(), projection: Projection::default(), bodies };
+        let lease = self.store.create_run(new).unwrap();
+        self.keep(lease, state, 1, from);
+        self.point()?;
+        self.perform_all(run, step.effects)
+    }
+
+    /// Takes over a run that is in the store.
+    fn adopt(&mut self, run: &RunId, from: Option<(RunId, EffectId)>) -> Result<(), Dropped> {
+        let lease = self.store.acquire(run).unwrap();
+        let loaded = self.store.load(run).unwrap();
+        let state = recover::fold(run, &loaded).unwrap();
+        let committed = self.committed.remove(run).expect("a run that is known");
+        assert!(state == committed, "the fold of {run} is not what was committed: {}", self.at.said());
+        self.keep(lease, state, loaded.last_seq(), from);
+        if self.state(run).is_done() {
+            self.is_over(run);
+            return Ok(());
+        }
+        let open = self.state(run).to_perform();
+        if loaded.last_seq() > 1 {
+            self.tell(run, Event::OwnerChanged, vec![])?;
+        }
+        self.perform_all(run, open)
+    }
+
+    fn keep(&mut self, lease: Lease, state: State, seq: u64, from: Option<(RunId, EffectId)>) {
+        let owned = Owned {
+            lease,
+            committed: state.clone(),
+            state,
+            seq,
+            unwritten: Vec::new(),
+            taken: Vec::new(),
+            quick: VecDeque::new(),
+            slow: VecDeque::new(),
+            timers: VecDeque::new(),
+            from,
+            put_away_by: None,
+            performed: BTreeSet::new(),
+        };
+        self.runs.insert(owned.state.run.clone(), owned);
+    }
+
+    fn is_in_store(&self, run: &RunId) -> bool {
+        matches!(self.store.find(run.as_str()).unwrap(), InStore::One(row) if row.id == *run)
+    }
+
+    /// The one way a run moves: decide, commit, act.
+    fn tell(&mut self, run: &RunId, event: Event, taken: Vec<InboxId>) -> Result<(), Dropped> {
+        let owned = self.owned(run);
+        let at = Moment(i64::try_from(owned.seq).unwrap());
+        let step = engine::apply(&mut owned.state, at, &event);
+        let has_spent = matches!(event, Event::SessionEnded { .. } | Event::RunSpent { .. });
+        self.commit(run, &step, at, event, taken)?;
+        let owned = self.owned(run);
+        let (spent, from) = (owned.state.spent, owned.from.clone());
+        if let (true, Some((parent, effect))) = (has_spent, from) {
+            self.owned(&parent).quick.push_back(Event::RunSpent { effect, spent });
+        }
+        if self.state(run).is_done() {
+            self.is_over(run);
+        }
+        self.perform_all(run, step.effects)
+    }
+
+    fn commit(
+        &mut self,
+        run: &RunId,
+        step: &Step,
+        at: Moment,
+        event: Event,
+        taken: Vec<InboxId>,
+    ) -> Result<(), Dropped> {
+        self.point()?;
+        let may_die = !matches!(self.crash, Crash::Never);
+        let owned = self.owned(run);
+        owned.seq += 1;
+        owned.unwritten.push(serde_json::to_vec(&step.record(at, event)).unwrap());
+        owned.taken.extend(taken);
+        if may_die {
+            owned.committed = owned.state.clone();
+        }
+        if may_die || owned.unwritten.len() >= TOGETHER {
+            self.write(run);
+        }
+        self.point()
+    }
+
+    /// Commits what was decided.
+    fn write(&mut self, run: &RunId) {
+        let may_die = !matches!(self.crash, Crash::Never);
+        let owned = self.owned(run);
+        let bodies = std::mem::take(&mut owned.unwritten);
+        if bodies.is_empty() {
+            return;
+        }
+        let is_due = may_die && owned.seq.is_multiple_of(SNAPSHOT_EVERY);
+        let append = Append {
+            run: run.clone(),
+            expected_seq: owned.seq - bodies.len() as u64,
+            epoch: owned.lease.epoch(),
+            bodies,
+            durability: Durability::Normal,
+            taken: std::mem::take(&mut owned.taken),
+            projection: None,
+            snapshot: is_due.then(|| serde_json::to_vec(&owned.state).unwrap()),
+        };
+        let seq = owned.seq;
+        assert_eq!(self.store.append_blocking(append).unwrap(), seq);
+    }
+
+    /// A run is over: whoever started it hears of it, and then that it is put away.
+    fn is_over(&mut self, run: &RunId) {
+        let owned = self.owned(run);
+        let State { spent, book, .. } = &owned.state;
+        let outcome = owned.state.outcome().cloned().expect("it is over");
+        let end = RunEnd { outcome, spent: *spent, text: book.last_message.clone().unwrap_or_default() };
+        let put_away_by = owned.put_away_by.take();
+        let Some((parent, effect)) = owned.from.take() else { return };
+        let parent = self.owned(&parent);
+        parent.quick.push_back(Event::RunEnded { effect, end: Box::new(end) });
+        parent.quick.extend(put_away_by.map(|effect| Event::CleanedUp { effect }));
+    }
+
+    /// Runs until nothing is left to do.
+    fn run(&mut self) -> Result<(), Dropped> {
+        while !self.state(&RunId::new(RUN)).is_done() {
+            self.look_out();
+            self.taken += 1;
+            if self.pause()? {
+                continue;
+            }
+            if let Some((run, event)) = self.next_quick().or_else(|| self.agent()) {
+                self.tell(&run, event, vec![])?;
+                continue;
+            }
+            if self.go_on()? {
+                continue;
+            }
+            if let Some((run, event)) = self.later() {
+                self.tell(&run, event, vec![])?;
+                continue;
+            }
+            assert!(self.person()?, "nothing happens any more: {}", self.stand());
+        }
+        let left: Vec<&RunId> =
+            self.runs.iter().filter(|(_, owned)| !owned.state.is_done()).map(|(run, _)| run).collect();
+        assert!(left.is_empty(), "{left:?} are left behind: {}", self.at.said());
+        Ok(())
+    }
+
+    /// Says what is waited for, and stops what would write forever.
+    fn look_out(&self) {
+        let longest = self.runs.values().map(|owned| owned.seq).max().unwrap_or(0);
+        self.at.wait_for(format!("the fact after {}, and record {longest}", self.taken));
+        assert!(longest < ENDLESS, "it goes on without end: {}", self.stand());
+    }
+
+    /// Where every run stands, for messages.
+    fn stand(&self) -> String {
+        let line = |(run, owned): (&RunId, &Owned)| {
+            let open: Vec<String> = owned.state.book.open.iter().map(|open| open.id.to_string()).collect();
+            let held = owned.state.book.held.len();
+            format!("{run}: record {}, open {open:?}, {held} held, next {:?}", owned.seq, owned.quick.front())
+        };
+        let living = self.runs.iter().filter(|(_, owned)| !owned.state.is_done());
+        format!("{}: {}", self.at.said(), living.map(line).collect::<Vec<_>>().join("; "))
+    }
+
+    fn living(&self) -> Vec<RunId> {
+        let living = self.runs.iter().filter(|(_, owned)| !owned.state.is_done());
+        living.map(|(run, _)| run.clone()).collect()
+    }
+
+    /// The next of the facts that wait: any node's first one.
+    fn next_quick(&mut self) -> Option<(RunId, Event)> {
+        let mut heads: Vec<(RunId, usize)> = Vec::new();
+        for run in self.living() {
+            let mut seen: Vec<Option<&NodeId>> = Vec::new();
+            for (place, event) in self.runs[&run].quick.iter().enumerate() {
+                let node = node_of(event);
+                if !seen.contains(&node) {
+                    heads.push((run.clone(), place));
+                    seen.push(node);
+                }
+            }
+        }
+        let chosen = match self.order {
+            Order::Oldest => 0,
+            Order::Dice(seed) => dice(seed, self.taken, heads.len().max(1) as u64) as usize,
+        };
+        let (run, place) = heads.into_iter().nth(chosen)?;
+        let event = self.owned(&run).quick.remove(place)?;
+        Some((run, event))
+    }
+
+    /// What takes longer than everything quick: slow effects first, then time.
+    fn later(&mut self) -> Option<(RunId, Event)> {
+        for of in [|owned: &mut Owned| owned.slow.pop_front(), |owned: &mut Owned| owned.timers.pop_front()] {
+            for run in self.living() {
+                if let Some(event) = of(self.owned(&run)) {
+                    return Some((run, event));
+                }
+            }
+        }
+        None
+    }
+
+    /// What an agent that waits in its hooks does next.
+    fn agent(&mut self) -> Option<(RunId, Event)> {
+        for run in self.living() {
+            let works = self.state(&run).works().into_iter().cloned().collect::<Vec<_>>();
+            if let Some(event) = works.iter().find_map(|work| self.agent_of(&run, work)) {
+                return Some((run, event));
+            }
+        }
+        None
+    }
+
+    /// Asks to stop, with an id that a resend shares, or ends because it was let go.
+    fn agent_of(&mut self, run: &RunId, work: &Work) -> Option<Event> {
+        let turn = work.turn.as_ref()?;
+        let line = self.story.line(&turn.effect);
+        let is_here = self.world.has_begun(&name(run, &turn.effect)) && line.pace == Pace::Quick;
+        if !is_here || line.verdict != SessionVerdict::Done {
+            return None;
+        }
+        let (count, is_done) = match (work.node.rules()?.mode, &work.phase) {
+            (Mode::InSession, Phase::InTurn) => (work.turns, false),
+            (Mode::InSession, Phase::Closing { .. }) => (work.turns, true),
+            (Mode::Plugin, Phase::InTurn) => (turn.stops, turn.stops >= line.done_on),
+            _ => return None,
+        };
+        let effect = turn.effect.clone();
+        if is_done {
+            return Some(ended(effect.clone(), self.story.line(&effect), SessionVerdict::Done));
+        }
+        let id = HookId::new(format!("{effect}/{count}"));
+        self.world.begin(format!("{run}/hook {id}"), "");
+        let kind = HookKind::Stop { last_message: None, background: false, stop_hook_active: true };
+        Some(Event::HookAsked { call: HookCall { id, from: Some(effect), kind } })
+    }
+
+    /// A person puts a request into the inbox of a run, once; it is taken if nobody did yet.
+    fn ask(&mut self, run: &RunId, id: &str, message: &Message) -> Result<bool, Dropped> {
+        let id = InboxId::new(id);
+        if !self.put.insert((run.clone(), id.clone())) {
+            return Ok(false);
+        }
+        let body = serde_json::to_vec(message).unwrap();
+        let put = self.store.put(run, &id, &body).unwrap();
+        // When a pause comes hangs on the order of things beside each other.
+        if put == Put::Fresh && matches!(message, Message::Reply { .. } | Message::Tell { .. }) {
+            self.world.begin(format!("{run}/request {}", id.as_str()), "");
+        }
+        let waiting = self.store.pending(run).unwrap().into_iter().find(|request| request.id == id);
+        let Some(request) = waiting else { return Ok(false) };
+        let message = serde_json::from_slice(&request.body).unwrap();
+        self.tell(run, event_of(id.clone(), message), vec![id])?;
+        Ok(true)
+    }
+
+    fn pause(&mut self) -> Result<bool, Dropped> {
+        let pauses = &self.story.pauses;
+        for run in self.living() {
+            let had = self.state(&run).turns();
+            for turns in pauses.iter().filter(|turns| had >= **turns) {
+                if self.ask(&run, &format!("pause/{turns}"), &Message::Pause)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn go_on(&mut self) -> Result<bool, Dropped> {
+        let paused = self.living().into_iter().find(|run| self.state(run).book.paused);
+        let Some(run) = paused else { return Ok(false) };
+        let pauses = &self.story.pauses;
+        let turns = pauses.iter().filter(|turns| self.state(&run).turns() >= **turns).max().copied();
+        self.ask(&run, &format!("go-on/{}", turns.unwrap_or(0)), &Message::GoOn)
+    }
+
+    /// Nothing else happens: somebody answers a question, or tells what is waited for.
+    fn person(&mut self) -> Result<bool, Dropped> {
+        for run in self.living() {
+            let state = self.state(&run);
+            if let Some(ask) = state.book.asks.first().cloned() {
+                let reply = PersonReply::Answers { answers: vec![(String::new(), "yes".into())] };
+                let id = format!("reply/{}", ask.hook);
+                return self.ask(&run, &id, &Message::Reply { hook: Some(ask.hook), reply });
+            }
+            let listens = actives(state).into_iter().find_map(|active| match &active.doing {
+                Doing::Listen { name } if name != NEVER_TOLD => Some((active.instance.clone(), name.clone())),
+                _ => None,
+            });
+            if let Some((node, name)) = listens {
+                let text = format!("{name} happened");
+                return self.ask(&run, &format!("tell/{node}"), &Message::Tell { name, text });
+            }
+        }
+        Ok(false)
+    }
+
+    fn perform_all(&mut self, run: &RunId, effects: Vec<Planned>) -> Result<(), Dropped> {
+        effects.into_iter().try_for_each(|planned| self.perform(run, planned))
+    }
+}
+
+fn actives(state: &State) -> Vec<&Active> {
+    let mut actives = Vec::new();
+    state.root.actives(&mut actives);
+    actives
+}
+
+/// The node that a fact is about; nothing for what is about the run.
+fn node_of(event: &Event) -> Option<&NodeId> {
+    effect_of(event).map(|effect| &effect.node)
+}
+
+fn effect_of(event: &Event) -> Option<&EffectId> {
+    match event {
+        Event::Prepared { effect, .. }
+        | Event::SessionStarted { effect, .. }
+        | Event::SessionEnded { effect, .. }
+        | Event::Inspected { effect, .. }
+        | Event::ChecksFinished { effect, .. }
+        | Event::ShellEnded { effect, .. }
+        | Event::RunSpent { effect, .. }
+        | Event::RunEnded { effect, .. }
+        | Event::TaskClaimed { effect, .. }
+        | Event::TaskSettled { effect, .. }
+        | Event::WorktreeMade { effect, .. }
+        | Event::Landed { effect, .. }
+        | Event::WaitOver { effect }
+        | Event::CleanedUp { effect } => Some(effect),
+        _ => None,
+    }
+}
+
+/// The end of a turn. What it spent is the same however it ended.
+fn ended(effect: EffectId, line: super::story::Line, verdict: SessionVerdict) -> Event {
+    let usage = Usage { input_tokens: 3, output_tokens: 10, cost_usd: Some(0.25), ..Usage::default() };
+    let says = line.says.unwrap_or_else(|| format!("{effect} is done\n<status>passing</status>"));
+    let end = SessionEnd {
+        verdict,
+        last_message: Some(says),
+        usage,
+        tool_calls: 0,
+        spoke: true,
+        offset: 1,
+        value: line.value,
+    };
+    Event::SessionEnded { effect, end }
+}
+
+/// What is on the disk, as it lies. The index of the log beside it belongs to a process.
+fn copy_of(dir: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir_in(dir.parent().unwrap()).unwrap();
+    copy_into(dir, copy.path());
+    copy
+}
+
+fn copy_into(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::create_dir(&copy).unwrap();
+            copy_into(&path, &copy);
+        } else if !entry.file_name().to_string_lossy().ends_with("-shm") {
+            std::fs::copy(&path, &copy).unwrap();
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Does each effect in the world, unless it is seen to be done, and queues its outcome.
+
+use windlass_core::effect::{Effect, Planned};
+use windlass_core::event::{Event, SessionVerdict, ShellEnd, Texts};
+use windlass_core::id::{EffectId, NodeId, RunId, Verb};
+use windlass_core::looping::Mode;
+use windlass_core::looping::verdict::{CheckResult, Sight, TrackerSight};
+use windlass_core::run::Doing;
+use windlass_core::spec::Spec;
+
+use super::super::story::Pace;
+use super::super::world::{Found, name};
+use super::{Dropped, Executor, actives, effect_of, ended};
+
+impl Executor<'_> {
+    /// Does an effect, or takes up what was begun of it before.
+    pub(super) fn perform(&mut self, run: &RunId, planned: Planned) -> Result<(), Dropped> {
+        let Planned { id, effect } = planned;
+        if effect.is_settled_by_an_event() {
+            let is_new = self.owned(run).performed.insert(id.clone());
+            assert!(is_new, "{id} is performed twice by one process: {}", self.at.said());
+        }
+        if let Effect::StartRun { run: child, spec } = effect {
+            return self.start_run(run, id, &child, *spec);
+        }
+        let pace = if id.verb == Verb::CleanUp { Pace::Quick } else { self.story.line(&id).pace };
+        let is_time = matches!(effect, Effect::WaitUntil { .. });
+        let outcomes = self.outcomes(run, &id, effect);
+        self.point()?;
+        let owned = self.owned(run);
+        match pace {
+            _ if is_time => owned.timers.extend(outcomes),
+            Pace::Slow => owned.slow.extend(outcomes),
+            Pace::Quick | Pace::Never => owned.quick.extend(outcomes),
+        }
+        Ok(())
+    }
+
+    fn outcomes(&mut self, run: &RunId, id: &EffectId, effect: Effect) -> Vec<Event> {
+        let line = self.story.line(id);
+        let (effect_name, effect_id) = (name(run, id), id.clone());
+        let one = |event: Event| vec![event];
+        match effect {
+            Effect::Prepare { args } => {
+                let said = |args: String| Texts {
+                    prompt: format!("Told: {args}"),
+                    system: Some("you".into()),
+                    odd: Vec::new(),
+                };
+                let (texts, fingerprint) = (args.map(said), "0".to_owned());
+                one(Event::Prepared {
+                    effect: effect_id,
+                    texts,
+                    fingerprint,
+                    base: Some("c0".into()),
+                    error: None,
+                })
+            }
+            Effect::StartSession(plan) => {
+                let told = format!("{} resume={}: {}", plan.session, plan.resume, plan.prompt);
+                self.world.begin(effect_name, told);
+                let mut events = one(Event::SessionStarted { effect: id.clone(), session: plan.session });
+                events.extend(self.end_of_turn(run, id));
+                events
+            }
+            Effect::Inspect { .. } => one(Event::Inspected { effect: effect_id, sight: self.sight(run, id) }),
+            Effect::RunChecks { names, .. } => {
+                self.world.begin(effect_name, names.join(" "));
+                let checks = &self.state(run).spec.checks;
+                let named = checks.iter().filter(|check| names.is_empty() || names.contains(&check.name));
+                let result = |name: &str| CheckResult {
+                    name: name.to_owned(),
+                    passed: line.ok,
+                    how: "exit code 1".into(),
+                    output: format!("what {id} found"),
+                };
+                let results = named.map(|check| result(&check.name)).collect();
+                one(Event::ChecksFinished { effect: effect_id, results })
+            }
+            Effect::RunShell { command, idempotent, .. } => self.shell(run, id, command, idempotent),
+            Effect::ClaimTask { path, select, busy, attempts } => {
+                assert!(select.is_none(), "the world knows no conditions");
+                let claim = self.world.claim(&path.unwrap_or_default(), &busy, &attempts);
+                one(Event::TaskClaimed { effect: effect_id, claim })
+            }
+            Effect::SettleTask { path, task, ok, said, why } => {
+                let file = path.unwrap_or_default();
+                let (status, reason) = self.world.settle(&file, &task, ok, said.as_deref());
+                one(Event::TaskSettled { effect: effect_id, status, why: reason.or(why), error: None })
+            }
+            Effect::MakeWorktree { task, attempt } => {
+                let branch = format!("task-{task}-{attempt}");
+                self.world.begin(effect_name, &branch);
+                one(Event::WorktreeMade {
+                    effect: effect_id,
+                    workspace: Some(format!("/trees/{branch}")),
+                    branch,
+                })
+            }
+            Effect::Land { workspace, branch, .. } => {
+                self.world.begin(effect_name, format!("{branch} of {workspace}"));
+                let what = if line.ok { "landed" } else { "it conflicts with what others did" };
+                one(Event::Landed { effect: effect_id, landed: line.ok, what: what.into() })
+            }
+            // Nothing takes so long here, and an agent that may stop does before its time is over.
+            Effect::WaitUntil { .. } if id.verb == Verb::Timeout || self.is_closing(run, &id.node) => vec![],
+            Effect::WaitUntil { .. } => one(Event::WaitOver { effect: effect_id }),
+            Effect::CleanUp { .. } => self.put_away(run, id),
+            Effect::StartRun { .. }
+            | Effect::AnswerHook { .. }
+            | Effect::MarkTracker { .. }
+            | Effect::KillChildren => vec![],
+        }
+    }
+
+    fn is_closing(&self, run: &RunId, node: &NodeId) -> bool {
+        use windlass_core::run::Phase;
+        self.state(run).work(node).is_some_and(|work| matches!(work.phase, Phase::Closing { .. }))
+    }
+
+    /// How a turn ends by itself; one that lives in its hooks is ended by them.
+    fn end_of_turn(&self, run: &RunId, id: &EffectId) -> Option<Event> {
+        let line = self.story.line(id);
+        let mode = self.state(run).work(&id.node)?.node.rules().map(|rules| rules.mode);
+        let is_held = matches!(mode, Some(Mode::InSession | Mode::Plugin));
+        if line.pace == Pace::Never || (is_held && line.verdict == SessionVerdict::Done) {
+            return None;
+        }
+        let verdict = line.verdict.clone();
+        Some(ended(id.clone(), line, verdict))
+    }
+
+    fn sight(&self, run: &RunId, id: &EffectId) -> Sight {
+        let line = self.story.line(id);
+        let rules = self.state(run).work(&id.node).and_then(|work| work.node.rules());
+        let is_done = id.iteration >= line.done_on;
+        let tracker = match rules.is_some_and(|rules| rules.tracker_path.is_some()) {
+            true => TrackerSight::Read { complete: is_done, blocked: None },
+            false => TrackerSight::None,
+        };
+        let promised = rules.is_some_and(|rules| rules.mode == Mode::Plugin) && is_done;
+        Sight { tracker, promised, signalled: false, fingerprint: id.iteration.to_string() }
+    }
+
+    /// One whose outcome is known is not run again; one that was cut off only where it may be.
+    fn shell(&mut self, run: &RunId, id: &EffectId, command: String, idempotent: bool) -> Vec<Event> {
+        let line = self.story.line(id);
+        let effect_name = name(run, id);
+        let found = match idempotent {
+            true => {
+                self.world.begin_again(effect_name, command);
+                Found::Nothing
+            }
+            false => self.world.begin(effect_name, command),
+        };
+        let end = match (found, line.pace) {
+            (Found::It, _) if self.story.loses_shells => ShellEnd::Unknown,
+            (_, Pace::Never) => return vec![],
+            _ => ShellEnd::Exited {
+                passed: line.ok,
+                how: "exit code 1".into(),
+                output: line.says.unwrap_or_else(|| format!("what {id} printed")),
+            },
+        };
+        vec![Event::ShellEnded { effect: id.clone(), end }]
+    }
+
+    /// Starts a run, or takes it up; one that is to be ended is not begun any more.
+    fn start_run(&mut self, run: &RunId, id: EffectId, child: &RunId, spec: Spec) -> Result<(), Dropped> {
+        let is_cut =
+            actives(self.state(run)).iter().any(|active| active.instance == id.node && active.cut.is_some());
+        let from = Some((run.clone(), id));
+        match (self.is_in_store(child), is_cut) {
+            (true, _) => self.adopt(child, from)?,
+            (false, true) => {}
+            (false, false) => {
+                let found = self.world.begin(format!("run {child}"), &spec.input);
+                assert_eq!(found, Found::Nothing, "run {child} was begun and is gone");
+                self.create(child, spec, from)?;
+            }
+        }
+        self.point()
+    }
+
+    /// Ends what is left of a node. A turn's own end comes first, and so does that of a run.
+    fn put_away(&mut self, run: &RunId, id: &EffectId) -> Vec<Event> {
+        let child = actives(self.state(run)).into_iter().find_map(|active| match &active.doing {
+            Doing::Run { run, .. } if active.instance == id.node => Some(run.clone()),
+            _ => None,
+        });
+        let living = child.filter(|child| self.runs.get(child).is_some_and(|owned| !owned.state.is_done()));
+        if let Some(child) = living {
+            let child = self.owned(&child);
+            child.quick.push_back(Event::CancelAsked { inbox: None });
+            child.put_away_by = Some(id.clone());
+            return vec![];
+        }
+        let owned = &self.runs[run];
+        let is_told = |turn: &EffectId| {
+            let ends = owned.quick.iter().filter(|event| matches!(event, Event::SessionEnded { .. }));
+            ends.into_iter().any(|event| effect_of(event) == Some(turn))
+        };
+        let turns = owned.state.book.open.iter().map(|planned| planned.id.clone());
+        let turns = turns.filter(|turn| turn.node == id.node && turn.verb == Verb::Session);
+        let left = turns.filter(|turn| self.world.has_begun(&name(run, turn)) && !is_told(turn));
+        let cut_off = |turn: EffectId| {
+            let line = self.story.line(&turn);
+            ended(turn, line, SessionVerdict::Interrupted { what: "it was ended".into() })
+        };
+        left.map(cut_off).chain([Event::CleanedUp { effect: id.clone() }]).collect()
+    }
+}

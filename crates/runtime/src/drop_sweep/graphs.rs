@@ -1,0 +1,203 @@
+//! Small graphs, made from a number, and how everything in them goes.
+//!
+//! Only what does not hang on the order of things beside each other is made: a branch that is to
+//! win is the only one that can, and what is done for several tasks at once goes well.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+use windlass_core::event::SessionVerdict;
+use windlass_core::graph::builder::{
+    Builder, ask, check_all, clear_context, criteria_loop, prompt, shell, skill, task_loop, turns, wait,
+    workflow,
+};
+use windlass_core::graph::workflow::{Act, Branch, Expression, Join, OnFailure, Retry, Step, Turns};
+use windlass_core::id::{EffectId, NodeId, Verb};
+use windlass_core::looping::Mode;
+use windlass_core::tasks::Task;
+
+use super::story::{Line, Pace, Script, Story, dice, number, spec_of};
+
+const SIGNAL: &str = "ALL CLEAR";
+const SECOND: Duration = Duration::from_secs(1);
+/// How deep blocks nest.
+const DEPTH: u32 = 2;
+
+/// The story of a number.
+pub(super) fn story(seed: u64) -> Story {
+    let mut maker = Maker { seed, count: 0, tasks: BTreeMap::new() };
+    let body = maker.body(DEPTH, Luck::Dice);
+    let start = Builder::new("graph").check("test", "make test").start(prompt("Begin").id("sure-begin"));
+    let workflow = body.into_iter().fold(start, Builder::then).then(prompt("End").id("sure-end")).end();
+    let other =
+        Builder::new("other").start(prompt("Other").id("other-talk")).then(shell("o").id("other-shell"));
+    let mut spec = spec_of(&workflow.unwrap());
+    spec.others = BTreeMap::from([("other".to_owned(), spec_of(&other.end().unwrap()))]);
+    let mut story = Story::new(format!("graph {seed}"), spec, Script::Graph(seed));
+    story.tasks = maker.tasks;
+    story.pauses = (0..dice(seed, 7, 3)).map(|pause| 1 + 2 * pause as u32).collect();
+    story
+}
+
+/// How an effect goes in the story of a number.
+pub(super) fn line(seed: u64, id: &EffectId) -> Line {
+    let node = id.node.as_str().split(['@', '~']).next().unwrap_or_default();
+    let begins = |word: &str| node.starts_with(word);
+    if begins("sure") {
+        return Line::default();
+    }
+    if begins("slow") {
+        return Line::paced(Pace::Slow);
+    }
+    if begins("hung") {
+        return Line::paced(Pace::Never);
+    }
+    if begins("lose") {
+        return Line::bad();
+    }
+    let what = || "story".to_owned();
+    let roll = dice(seed, number(&id.to_string()), 12);
+    let verdict = match roll {
+        0 => SessionVerdict::Failed { what: what() },
+        1 if id.attempt < 3 => SessionVerdict::Transient { what: what() },
+        2 if id.attempt < 3 => SessionVerdict::Interrupted { what: what() },
+        3 if id.attempt < 3 => SessionVerdict::RateLimited { resets_at: None },
+        _ => SessionVerdict::Done,
+    };
+    let says = match (begins("clear"), roll % 3) {
+        (true, 0..2) => Some(format!("{SIGNAL}\n<status>passing</status>")),
+        _ => None,
+    };
+    let ok = id.verb == Verb::Session || roll > 2;
+    Line { ok, verdict, says, done_on: 1 + dice(seed, number(node), 3) as u32, ..Line::default() }
+}
+
+/// Whether things may go wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Luck {
+    Dice,
+    Sure,
+}
+
+struct Maker {
+    seed: u64,
+    count: u64,
+    tasks: BTreeMap<String, Vec<Task>>,
+}
+
+impl Maker {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.count += 1;
+        dice(self.seed, 1_000 + self.count, sides)
+    }
+
+    fn body(&mut self, depth: u32, luck: Luck) -> Vec<Step> {
+        (0..1 + self.roll(3)).map(|_| self.step(depth, luck)).collect()
+    }
+
+    fn step(&mut self, depth: u32, luck: Luck) -> Step {
+        let is_block = depth > 0 && self.roll(2) == 0;
+        let mut step = if is_block { self.block(depth - 1) } else { self.leaf(luck) };
+        if step.id.as_str().is_empty() {
+            step.id = self.name(step.act.word(), luck);
+        }
+        if luck == Luck::Dice && self.roll(3) == 0 {
+            step.retry = Retry { times: 1, delay_ms: 1_000 };
+        }
+        if self.roll(4) > 0 {
+            step.on_failure = OnFailure::Continue;
+        }
+        step
+    }
+
+    fn name(&mut self, word: &str, luck: Luck) -> NodeId {
+        self.count += 1;
+        let word = if luck == Luck::Sure { "sure" } else { word };
+        NodeId::new(format!("{word}-{}", self.count))
+    }
+
+    fn leaf(&mut self, luck: Luck) -> Step {
+        let mode = [Mode::Fresh, Mode::Resume, Mode::InSession, Mode::Plugin][self.roll(4) as usize];
+        match self.roll(if luck == Luck::Sure { 3 } else { 8 }) {
+            0 => prompt("Do it. {{ feedback }}").into(),
+            1 => shell("make").into(),
+            2 => shell("touch x").idempotent().into(),
+            3 => prompt("Turn by turn").turns(Turns { mode: Some(mode), ..turns(3) }).into(),
+            4 => check_all().into(),
+            5 => ask("Well?").into(),
+            6 => wait(SECOND).into(),
+            _ => skill("research").args("{{ input }}").into(),
+        }
+    }
+
+    fn block(&mut self, depth: u32) -> Step {
+        match self.roll(7) {
+            0 => {
+                let condition = ["true", "false"][self.roll(2) as usize];
+                let (then, otherwise) = (self.body(depth, Luck::Dice), self.body(depth, Luck::Dice));
+                bare(Act::If { condition: Expression(condition.into()), then, otherwise })
+            }
+            1 => {
+                let body = self.body(depth, Luck::Dice);
+                bare(Act::Loop { until: vec![Expression("iteration > 1".into())], max: 3, body })
+            }
+            2 => {
+                let mut step = Step::from(criteria_loop(SIGNAL).max(3));
+                let talk = prompt("Round {{ iteration }}").id(self.name("clear", Luck::Dice).as_str());
+                *step.act.blocks_mut().remove(0) = vec![talk.into()];
+                step
+            }
+            3 => self.tasks(depth),
+            4 => self.race(),
+            5 => workflow("other").into(),
+            _ => {
+                let mut branch =
+                    |name: &str| Branch { name: name.into(), body: self.body(depth, Luck::Dice) };
+                let branches = vec![branch("x"), branch("y"), branch("z")];
+                bare(Act::Parallel { limit: self.roll(4) as u32, join: Join::All, branches })
+            }
+        }
+    }
+
+    /// Several branches of which one can win.
+    fn race(&mut self) -> Step {
+        let mut branch = |word: &str| {
+            let id = self.name(word, Luck::Dice);
+            Branch { name: id.as_str().into(), body: vec![shell(word).id(id.as_str()).into()] }
+        };
+        let mut branches = vec![branch("hung"), branch("slow"), branch("hung")];
+        let join = match self.roll(2) {
+            0 => Join::Any,
+            _ => {
+                let id = self.name("lose", Luck::Dice);
+                branches
+                    .push(Branch { name: "lose".into(), body: vec![shell("false").id(id.as_str()).into()] });
+                Join::FirstSuccess
+            }
+        };
+        bare(Act::Parallel { limit: 0, join, branches })
+    }
+
+    fn tasks(&mut self, depth: u32) -> Step {
+        let jobs = 1 + self.roll(2) as u32;
+        let luck = if jobs > 1 { Luck::Sure } else { Luck::Dice };
+        let id = self.name("task_loop", luck);
+        let file = format!("{id}.json");
+        let named = |id: &str| Task::named(id.parse().unwrap(), json!(id).to_string());
+        let mut list = vec![named("a"), named("b"), named("c")];
+        list.truncate(1 + self.roll(3) as usize);
+        self.tasks.insert(file.clone(), list);
+        let mut step = Step::from(task_loop().path(file).jobs(jobs).attempts(2).max(6).id(id.as_str()));
+        let depth = if jobs > 1 { 0 } else { depth };
+        let bodies = [self.body(0, luck), self.body(depth, luck)];
+        for (block, body) in step.act.blocks_mut().into_iter().zip(bodies) {
+            *block = body;
+        }
+        step
+    }
+}
+
+fn bare(act: Act) -> Step {
+    Step { act, ..Step::from(clear_context()) }
+}

@@ -1,0 +1,297 @@
+//! What must be true of the log of a run that is over, however often it died on the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use windlass_core::effect::Effect;
+use windlass_core::engine::{self, Step as Decided};
+use windlass_core::event::{Event, Record};
+use windlass_core::graph::template::Output;
+use windlass_core::graph::workflow::{Act, OnFailure, Step};
+use windlass_core::id::{EffectId, NodeId, RunId};
+use windlass_core::looping::verdict::CheckResult;
+use windlass_core::run::{Cause, News, Outcome, Spent, State, Status};
+use windlass_core::spec::Spec;
+use windlass_core::tasks::{Status as TaskStatus, TaskId};
+use windlass_store::Store;
+
+use super::world::World;
+
+/// What is left in the end, but for times and the order of what happened beside each other.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Left {
+    pub(super) runs: BTreeMap<RunId, Ended>,
+    /// Everything that was begun, and what it was told.
+    pub(super) begun: BTreeMap<String, String>,
+    pub(super) tasks: BTreeMap<String, Vec<(TaskId, TaskStatus)>>,
+}
+
+/// A run that is over.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ended {
+    pub(super) outcome: Outcome,
+    pub(super) turns: u32,
+    pub(super) spent: Spent,
+    pub(super) nodes: BTreeMap<NodeId, Seen>,
+    pub(super) outputs: BTreeMap<NodeId, Output>,
+}
+
+/// What became of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Seen {
+    pub(super) instance: NodeId,
+    pub(super) times: u32,
+    pub(super) outcome: Option<Outcome>,
+    pub(super) spent: Spent,
+    pub(super) cause: Cause,
+}
+
+/// What was decided once more already. Deciding is pure, so what the logs of two lives have in
+/// common is decided once.
+#[derive(Default)]
+pub(super) struct Proven {
+    logs: BTreeMap<RunId, Vec<Known>>,
+}
+
+/// A record that came of what is in it.
+struct Known {
+    body: Vec<u8>,
+    record: Rc<Record>,
+    after: State,
+}
+
+/// Proves every run of a store, and says what is left.
+pub(super) fn prove(store: &Store, world: &World, proven: &mut Proven) -> Left {
+    let mut ended = BTreeMap::new();
+    let mut logs = BTreeMap::new();
+    for row in store.runs().unwrap() {
+        let bodies = store.read_from(&row.id, 1, usize::MAX).unwrap();
+        let bodies = bodies.into_iter().map(|record| record.body).collect();
+        let (log, state) = proven.replay(&row.id, bodies);
+        planned_once(&row.id, &log);
+        settled(&state);
+        gates(&state.spec, &log);
+        ended.insert(row.id.clone(), end_of(&state));
+        logs.insert(row.id, log);
+    }
+    for (run, log) in &logs {
+        children(run, log, &logs, &ended);
+    }
+    Left { runs: ended, begun: world.once(), tasks: world.statuses() }
+}
+
+/// A log.
+type Log = Vec<Rc<Record>>;
+
+impl Proven {
+    /// Decides everything once more: what is in the log must be what comes of it. The first log
+    /// of a run is remembered.
+    fn replay(&mut self, run: &RunId, bodies: Vec<Vec<u8>>) -> (Log, State) {
+        let known = self.logs.entry(run.clone()).or_default();
+        let is_first = known.is_empty();
+        let common = known.iter().zip(&bodies).take_while(|(known, body)| known.body == **body).count();
+        let mut log: Log = known.iter().take(common).map(|known| Rc::clone(&known.record)).collect();
+        let mut state = common.checked_sub(1).map(|last| known[last].after.clone());
+        for body in bodies.into_iter().skip(common) {
+            let record: Rc<Record> = Rc::new(serde_json::from_slice(&body).unwrap());
+            let after = decide(run, state, &record, log.len() + 1);
+            log.push(Rc::clone(&record));
+            if is_first {
+                known.push(Known { body, record, after: after.clone() });
+            }
+            state = Some(after);
+        }
+        (log, state.expect("a log with a beginning"))
+    }
+}
+
+/// Decides a record once more.
+fn decide(run: &RunId, state: Option<State>, record: &Record, seq: usize) -> State {
+    let (state, step) = match (state, &record.event) {
+        (None, Event::RunStarted { spec }) => engine::start(run.clone(), (**spec).clone(), record.at),
+        (None, event) => panic!("run {run} begins with {event:?}"),
+        (Some(mut state), event) => {
+            let step = engine::apply(&mut state, record.at, event);
+            (state, step)
+        }
+    };
+    let recorded = Decided { effects: record.effects.clone(), news: record.news.clone() };
+    assert_eq!(recorded, step, "run {run}, record {seq}: a replay of {:?} differs", record.event);
+    state
+}
+
+/// No effect with an outcome is asked for twice.
+fn planned_once(run: &RunId, log: &[Rc<Record>]) {
+    let mut seen: BTreeSet<&EffectId> = BTreeSet::new();
+    let planned = log.iter().flat_map(|record| &record.effects);
+    for planned in planned.filter(|planned| planned.effect.is_settled_by_an_event()) {
+        assert!(seen.insert(&planned.id), "run {run}: {} is planned twice", planned.id);
+    }
+}
+
+/// Nothing is left, and the nodes together spent what the run did.
+fn settled(state: &State) {
+    let State { run, book, spent, spec, .. } = state;
+    assert!(state.is_done(), "run {run} is not over: {state:?}");
+    assert!(book.open.is_empty() && book.held.is_empty() && book.asks.is_empty(), "run {run}: {book:?}");
+    let mut sum = Spent::default();
+    for place in places(&spec.body) {
+        let is_paid = matches!(place.step.act, Act::Session(_) | Act::Workflow { .. });
+        if let Some(seen) = book.nodes.get(&place.step.id).filter(|_| is_paid) {
+            sum.add(&seen.spent);
+        }
+    }
+    assert_eq!(sum, *spent, "run {run}: its nodes spent something else than it did");
+}
+
+fn end_of(state: &State) -> Ended {
+    let seen = |seen: &windlass_core::run::Seen| Seen {
+        instance: seen.instance.clone(),
+        times: seen.times,
+        outcome: seen.outcome.clone(),
+        spent: seen.spent,
+        cause: seen.cause.clone(),
+    };
+    Ended {
+        outcome: state.outcome().cloned().unwrap(),
+        turns: state.turns(),
+        spent: state.spent,
+        nodes: state.book.nodes.iter().map(|(node, of)| (node.clone(), seen(of))).collect(),
+        outputs: state.book.outputs.clone(),
+    }
+}
+
+/// Every run that was started is there, knows whose it is, and ended as its parent was told.
+fn children(run: &RunId, log: &[Rc<Record>], logs: &BTreeMap<RunId, Log>, ended: &BTreeMap<RunId, Ended>) {
+    let mut started: BTreeMap<&EffectId, &RunId> = BTreeMap::new();
+    for planned in log.iter().flat_map(|record| &record.effects) {
+        let Effect::StartRun { run: child, .. } = &planned.effect else { continue };
+        let Some(first) = logs.get(child).and_then(|log| log.first()) else { continue };
+        let Event::RunStarted { spec } = &first.event else { panic!("run {child} has no beginning") };
+        let parent = spec.parent.as_ref().expect("a parent");
+        assert_eq!((&parent.run, &parent.node), (run, &planned.id.node), "run {child} has another parent");
+        started.insert(&planned.id, child);
+    }
+    for record in log {
+        let Event::RunEnded { effect, end } = &record.event else { continue };
+        let child = &ended[started[effect]];
+        assert_eq!((&end.outcome, end.spent), (&child.outcome, child.spent), "{effect} was told otherwise");
+    }
+}
+
+/// A node and what must be over before it begins.
+struct Place<'s> {
+    step: &'s Step,
+    before: Option<&'s Step>,
+    /// How many rounds and tries of blocks around it are in its name.
+    marks: usize,
+}
+
+fn places(body: &[Step]) -> Vec<Place<'_>> {
+    let mut into = Vec::new();
+    gather(body, None, 0, &mut into);
+    into
+}
+
+fn gather<'s>(body: &'s [Step], first: Option<&'s Step>, marks: usize, into: &mut Vec<Place<'s>>) {
+    let mut before = first;
+    for step in body {
+        into.push(Place { step, before, marks });
+        let has_rounds =
+            matches!(step.act, Act::Loop { .. } | Act::CriteriaLoop { .. } | Act::TaskLoop { .. });
+        let inside = marks + usize::from(step.retry.times > 0) + usize::from(has_rounds);
+        let mut first = None;
+        for block in step.act.blocks() {
+            gather(block.body, first, inside, into);
+            // What comes before each task is over before the task begins.
+            first = matches!(step.act, Act::TaskLoop { .. }).then(|| block.body.last()).flatten();
+        }
+        before = Some(step);
+    }
+}
+
+/// The rounds and tries in the name of a node, those of the node itself left out.
+fn mark_of(instance: &NodeId, marks: usize) -> &str {
+    let name = instance.as_str();
+    let begins: Vec<usize> = name.match_indices(['@', '~']).map(|(at, _)| at).collect();
+    let from = begins.first().copied().unwrap_or(name.len());
+    let to = begins.get(marks).copied().unwrap_or(name.len());
+    &name[from..to]
+}
+
+/// Nothing begins before what comes before it is over and went well, and what is a gate was passed.
+fn gates(spec: &Spec, log: &[Rc<Record>]) {
+    let places: BTreeMap<&str, Place<'_>> =
+        places(&spec.body).into_iter().map(|place| (place.step.id.as_str(), place)).collect();
+    let place_of = |node: &NodeId| {
+        let id = node.as_str().split(['@', '~']).next().unwrap_or_default();
+        places.get(id).unwrap_or_else(|| panic!("no node `{node}`"))
+    };
+    let mut over: BTreeMap<String, Option<Status>> = BTreeMap::new();
+    for record in log {
+        for planned in &record.effects {
+            if let Effect::SettleTask { ok: true, .. } = &planned.effect {
+                assert!(
+                    is_green(&record.event),
+                    "{} settles a task that is not green: {:?}",
+                    planned.id,
+                    record.event
+                );
+            }
+        }
+        for news in &record.news {
+            match news {
+                News::NodeStarted { node, .. } => {
+                    let Place { before, marks, .. } = place_of(node);
+                    let Some(before) = before else { continue };
+                    let name = format!("{}{}", before.id, mark_of(node, *marks));
+                    let Some(how) = over.get(&name) else {
+                        panic!("`{node}` begins before `{name}` is over")
+                    };
+                    let is_well = how.is_none_or(|status| status == Status::Completed);
+                    let goes_on = is_well || before.on_failure == OnFailure::Continue;
+                    assert!(goes_on, "`{node}` begins though `{name}` is {how:?}");
+                }
+                News::NodeFinished { node, outcome, .. } => {
+                    let Place { step, marks, .. } = place_of(node);
+                    over.insert(format!("{}{}", step.id, mark_of(node, *marks)), Some(outcome.status));
+                    if outcome.status == Status::Completed {
+                        passed(&step.act, node, &record.event);
+                    }
+                }
+                News::NodeSkipped { node, .. } => {
+                    let Place { step, marks, .. } = place_of(node);
+                    over.insert(format!("{}{}", step.id, mark_of(node, *marks)), None);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A gate is passed by who may open it.
+fn passed(act: &Act, node: &NodeId, by: &Event) {
+    let is_passed = match (act, by) {
+        (Act::Ask { .. }, by) => matches!(by, Event::PersonAnswered { .. }),
+        (Act::Check { .. }, Event::ChecksFinished { effect, results }) => {
+            effect.node == *node && green(results)
+        }
+        (Act::Check { .. }, _) => false,
+        (Act::Workflow { .. }, Event::RunEnded { end, .. }) => end.outcome.status == Status::Completed,
+        (Act::Workflow { .. }, _) => false,
+        _ => true,
+    };
+    assert!(is_passed, "`{node}` was passed by {by:?}");
+}
+
+fn is_green(event: &Event) -> bool {
+    match event {
+        Event::ChecksFinished { results, .. } => green(results),
+        Event::Landed { landed, .. } => *landed,
+        _ => false,
+    }
+}
+
+fn green(results: &[CheckResult]) -> bool {
+    !results.is_empty() && results.iter().all(|check| check.passed)
+}

@@ -1,0 +1,195 @@
+//! A story: the orders of a run, and how everything outside of it goes.
+//!
+//! What happens to an effect hangs on its name alone, never on how often somebody asked: that is
+//! what makes a run that died comparable with one that did not.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use windlass_core::event::SessionVerdict;
+use windlass_core::graph::workflow::{Act, Step, Turns, Workflow};
+use windlass_core::hook::permission::{Isolation, Rules as PermissionRules};
+use windlass_core::id::{EffectId, NodeId};
+use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_MARKER, DEFAULT_TRACKER, Mode, Rules};
+use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Orders, Policy, Spec};
+use windlass_core::tasks::Task;
+
+/// What is played.
+#[derive(Debug, Clone)]
+pub(super) struct Story {
+    /// What it is called in messages.
+    pub(super) name: String,
+    /// The orders of its first run.
+    pub(super) spec: Spec,
+    /// How everything outside goes.
+    pub(super) script: Script,
+    /// Files of tasks, as they are before.
+    pub(super) tasks: BTreeMap<String, Vec<Task>>,
+    /// A person pauses each run when it has had so many turns, and lets it go on when it stands still.
+    pub(super) pauses: Vec<u32>,
+    /// A command line that a crash interrupts is lost: nobody knows whether it did its work.
+    pub(super) loses_shells: bool,
+}
+
+impl Story {
+    pub(super) fn new(name: impl Into<String>, spec: Spec, script: Script) -> Story {
+        let tasks = BTreeMap::new();
+        Story { name: name.into(), spec, script, tasks, pauses: Vec::new(), loses_shells: false }
+    }
+
+    /// How an effect goes.
+    pub(super) fn line(&self, id: &EffectId) -> Line {
+        match &self.script {
+            Script::Lines(lines) => {
+                let found = lines.get(&id.to_string()).or_else(|| lines.get(id.node.as_str()));
+                found.cloned().unwrap_or_default()
+            }
+            Script::Session(seed) => super::sessions::line(*seed, id),
+            Script::Graph(seed) => super::graphs::line(*seed, id),
+        }
+    }
+}
+
+/// Who says how an effect goes.
+#[derive(Debug, Clone)]
+pub(super) enum Script {
+    /// A list: by effect, else by node in its round and try. What is not there goes well.
+    Lines(BTreeMap<String, Line>),
+    /// Dice, for a single session.
+    Session(u64),
+    /// Dice, for a graph.
+    Graph(u64),
+}
+
+/// How an effect goes.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub(super) pace: Pace,
+    /// It succeeds: a command, a check, a landing.
+    pub(super) ok: bool,
+    /// The agent's last words.
+    pub(super) says: Option<String>,
+    /// What it answers to a schema.
+    pub(super) value: Option<Value>,
+    pub(super) verdict: SessionVerdict,
+    /// The turn on which a loop of turns is done.
+    pub(super) done_on: u32,
+}
+
+impl Default for Line {
+    fn default() -> Line {
+        let (pace, verdict) = (Pace::Quick, SessionVerdict::Done);
+        Line { pace, ok: true, says: None, value: None, verdict, done_on: 1 }
+    }
+}
+
+impl Line {
+    pub(super) fn bad() -> Line {
+        let verdict = SessionVerdict::Failed { what: "it failed".into() };
+        Line { ok: false, verdict, ..Line::default() }
+    }
+
+    pub(super) fn says(text: &str) -> Line {
+        Line { says: Some(text.into()), ..Line::default() }
+    }
+
+    pub(super) fn verdict(verdict: SessionVerdict) -> Line {
+        Line { verdict, ..Line::default() }
+    }
+
+    pub(super) fn paced(pace: Pace) -> Line {
+        Line { pace, ..Line::default() }
+    }
+
+    pub(super) fn done_on(turn: u32) -> Line {
+        Line { done_on: turn, ..Line::default() }
+    }
+}
+
+/// When the outcome of an effect comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// At once.
+    Quick,
+    /// When nothing quick is left anywhere, so that whoever is beside it got as far as it gets.
+    Slow,
+    /// Only when somebody ends it.
+    Never,
+}
+
+/// A small, even hash: the same question always has the same answer.
+pub(super) fn dice(seed: u64, what: u64, sides: u64) -> u64 {
+    let mut x = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ what.wrapping_mul(0xD1B5_4A32_D192_ED03);
+    x ^= x >> 29;
+    x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (x ^ (x >> 32)) % sides
+}
+
+/// A text as something to ask dice about.
+pub(super) fn number(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
+}
+
+/// The orders of a workflow, as the runtime would make them.
+pub(super) fn spec_of(workflow: &Workflow) -> Spec {
+    let mut sessions = BTreeMap::new();
+    orders_in(&workflow.body, &mut sessions);
+    let check = |(name, command): (&String, &String)| Check { name: name.clone(), command: command.clone() };
+    Spec {
+        workflow: workflow.name.clone(),
+        seed: "seed".into(),
+        input: "do it".into(),
+        inputs: BTreeMap::new(),
+        body: workflow.body.clone(),
+        sessions,
+        workspace: "/w".into(),
+        machine: "m".into(),
+        plugins: vec![],
+        checks: workflow.checks.iter().map(check).collect(),
+        policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Wait },
+        limits: Limits::default(),
+        budget: workflow.budget,
+        others: BTreeMap::new(),
+        parent: None,
+    }
+}
+
+fn orders_in(body: &[Step], into: &mut BTreeMap<NodeId, Orders>) {
+    for step in body {
+        if let Act::Session(session) = &step.act {
+            into.insert(step.id.clone(), orders(session.turns.as_ref().map(rules)));
+        }
+        for block in step.act.blocks() {
+            orders_in(block.body, into);
+        }
+    }
+}
+
+pub(super) fn orders(rules: Option<Rules>) -> Orders {
+    Orders {
+        driver: Driver { name: "sim".into(), program: "/sim".into(), model: None, args: vec![] },
+        isolation: Isolation::Minimal,
+        permissions: PermissionRules::default(),
+        entity: None,
+        rules,
+    }
+}
+
+fn rules(turns: &Turns) -> Rules {
+    let mode = turns.mode.unwrap_or_default();
+    Rules {
+        prompt: String::new(),
+        mode,
+        marker: Some(DEFAULT_MARKER.into()),
+        marker_match: turns.marker_match,
+        promise: None,
+        signal: None,
+        blocked_marker: None,
+        max_iterations: turns.max.unwrap_or(5),
+        continue_message: DEFAULT_CONTINUE.into(),
+        tracker_body: DEFAULT_TRACKER.into(),
+        tracker_path: (mode != Mode::Plugin).then(String::new),
+        stuck_after: 0,
+    }
+}

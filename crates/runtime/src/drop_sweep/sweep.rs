@@ -1,0 +1,302 @@
+//! The sweeps. Each runs beside its test, which gives it up when one crash takes too long, and
+//! says where.
+
+use std::collections::BTreeSet;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use windlass_core::graph::workflow::Step;
+use windlass_core::id::RunId;
+use windlass_core::run::{Reason, Status};
+
+use super::executor::{Crash, Executor, Order, RUN, Wreck};
+use super::proof::{Left, Proven};
+use super::story::{Story, dice};
+use super::world::World;
+use super::{everything, graphs, sessions};
+
+/// How long one crash may take; it needs some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// So many crashes of single sessions.
+const SESSION_POINTS: u64 = 2_000;
+/// So many crashes of small graphs; the large one dies at every point there is.
+const GRAPH_POINTS: u64 = 350;
+
+/// Where a sweep stands, for the test that waits for it: which point, and what comes next.
+#[derive(Clone, Default)]
+pub(super) struct Whereabouts(Arc<Mutex<(String, String)>>);
+
+impl Whereabouts {
+    fn begin(&self, story: &Story, point: Option<u64>) {
+        let point = point.map_or("not dropped".to_owned(), |point| format!("dropped at point {point}"));
+        *self.0.lock().unwrap() = (format!("{}, {point}", story.name), "the first effects".into());
+    }
+
+    pub(super) fn wait_for(&self, what: String) {
+        self.0.lock().unwrap().1 = what;
+    }
+
+    pub(super) fn said(&self) -> String {
+        let (point, what) = &*self.0.lock().unwrap();
+        format!("{point}, waited for {what}")
+    }
+}
+
+/// A sweep under way.
+struct Sweep {
+    at: Whereabouts,
+    over: Sender<()>,
+    stories: u64,
+    points: u64,
+}
+
+/// How much was swept.
+struct Count {
+    stories: u64,
+    points: u64,
+}
+
+/// Where stores are made: in memory, where there is such a place.
+fn parent() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { std::env::temp_dir() }
+}
+
+impl Sweep {
+    /// Plays a story that nothing happens to.
+    fn play(&self, story: &Story, proven: &mut Proven) -> Left {
+        self.at.begin(story, None);
+        let dir = tempfile::tempdir_in(parent()).unwrap();
+        let mut executor =
+            Executor::new(dir.path(), story, World::of(story), Crash::Never, Order::Oldest, &self.at);
+        executor.play().unwrap();
+        executor.left(proven)
+    }
+
+    /// Goes on from what a dead process left behind, in another order; sometimes dies once more.
+    fn go_on(&self, story: &Story, mut wreck: Wreck, dir: &Path, point: u64, proven: &mut Proven) -> Left {
+        let dies_again = dice(point, 1, 3) == 0;
+        let mut crashes = vec![Crash::Never];
+        crashes.extend(dies_again.then(|| Crash::At(1 + dice(point, 2, 25))));
+        while let Some(crash) = crashes.pop() {
+            let Wreck { world, committed, .. } = wreck;
+            let order = Order::Dice(point + crashes.len() as u64);
+            let mut executor = Executor::new(dir, story, world, crash, order, &self.at);
+            if executor.take_over(committed).is_ok() {
+                let _ = self.over.send(());
+                return executor.left(proven);
+            }
+            wreck = executor.wreck();
+        }
+        panic!("it dies and dies: {}", self.at.said())
+    }
+
+    /// Lets a process die at points of a story that lives on itself, and hands out what was left
+    /// each time.
+    fn die_at(
+        &mut self,
+        story: &Story,
+        proven: &mut Proven,
+        is_point: impl Fn(u64) -> bool,
+        mut check: impl FnMut(u64, Left),
+    ) {
+        let mut points = 0;
+        let dir = tempfile::tempdir_in(parent()).unwrap();
+        let mut show = |point: u64, mut wreck: Wreck| {
+            points += 1;
+            self.at.begin(story, Some(point));
+            let copy = wreck.copy.take().expect("a copy of the store");
+            check(point, self.go_on(story, wreck, copy.path(), point, proven));
+        };
+        let crash = Crash::Copied { at: &is_point, show: &mut show };
+        let mut executor = Executor::new(dir.path(), story, World::of(story), crash, Order::Oldest, &self.at);
+        executor.play().unwrap();
+        drop(executor);
+        self.points += points;
+        self.stories += 1;
+    }
+}
+
+/// Says what differs, and not what is the same.
+fn same(story: &Story, point: u64, expected: &Left, left: &Left) {
+    let at = format!("{}, dropped at point {point}", story.name);
+    let outcomes = |left: &Left| left.runs.values().map(|ended| ended.outcome.clone()).collect::<Vec<_>>();
+    assert_eq!(outcomes(left), outcomes(expected), "{at}");
+    assert_eq!(left.begun.keys().collect::<Vec<_>>(), expected.begun.keys().collect::<Vec<_>>(), "{at}");
+    assert_eq!(left.begun, expected.begun, "{at}");
+    assert_eq!(left.tasks, expected.tasks, "{at}");
+    for (run, ended) in &expected.runs {
+        let other = left.runs.get(run).unwrap_or_else(|| panic!("{at}: no run {run}"));
+        for (node, seen) in &ended.nodes {
+            assert_eq!(other.nodes.get(node), Some(seen), "{at}: {run}, node {node}");
+        }
+        assert_eq!(
+            (&other.outcome, other.turns, other.spent),
+            (&ended.outcome, ended.turns, ended.spent),
+            "{at}"
+        );
+    }
+    assert_eq!(left, expected, "{at}");
+}
+
+fn single_sessions(sweep: &mut Sweep) {
+    for seed in 0.. {
+        let story = sessions::story(seed);
+        let mut proven = Proven::default();
+        let expected = sweep.play(&story, &mut proven);
+        sweep.die_at(&story, &mut proven, |_| true, |point, left| same(&story, point, &expected, &left));
+        if sweep.points >= SESSION_POINTS {
+            return;
+        }
+    }
+}
+
+fn even_half(sweep: &mut Sweep) {
+    half_of_everything(sweep, |point| point % 2 == 0);
+}
+
+fn odd_half(sweep: &mut Sweep) {
+    half_of_everything(sweep, |point| point % 2 == 1);
+    // It is the same story.
+    sweep.stories -= 1;
+}
+
+fn half_of_everything(sweep: &mut Sweep, is_point: fn(u64) -> bool) {
+    let whole = everything::story(&[3, 17, 24]);
+    let mut proven = Proven::default();
+    let expected = sweep.play(&whole, &mut proven);
+    is_everything(&whole, &expected);
+    sweep.die_at(&whole, &mut proven, is_point, |point, left| same(&whole, point, &expected, &left));
+}
+
+fn small_graphs(sweep: &mut Sweep) {
+    lost_shell(sweep);
+    for seed in 0.. {
+        let story = graphs::story(seed);
+        let mut proven = Proven::default();
+        let expected = sweep.play(&story, &mut proven);
+        let some = |point: u64| dice(seed, point, 4) == 0;
+        sweep.die_at(&story, &mut proven, some, |point, left| same(&story, point, &expected, &left));
+        if sweep.points >= GRAPH_POINTS {
+            return;
+        }
+    }
+}
+
+/// A command that must not run twice is not: its run says that nobody knows.
+fn lost_shell(sweep: &mut Sweep) {
+    let story = everything::lost_shell();
+    let mut proven = Proven::default();
+    let expected = sweep.play(&story, &mut proven);
+    let mut unknown = 0;
+    sweep.die_at(
+        &story,
+        &mut proven,
+        |_| true,
+        |point, left| {
+            let outcome = left.runs[&RunId::new(RUN)].outcome.clone();
+            match outcome.reason {
+                Reason::ShellUnknown => {
+                    assert_eq!(outcome.status, Status::Blocked);
+                    unknown += 1;
+                }
+                _ => same(&story, point, &expected, &left),
+            }
+        },
+    );
+    assert!(unknown > 0, "no command was lost");
+}
+
+/// The large story is what it says: every kind of node runs, and each ends as it is meant to.
+fn is_everything(story: &Story, left: &Left) {
+    let mut words = BTreeSet::new();
+    let mut bodies: Vec<&Step> = story.spec.body.iter().collect();
+    while let Some(step) = bodies.pop() {
+        words.insert(step.act.word());
+        bodies.extend(step.act.blocks().iter().flat_map(|block| block.body));
+    }
+    let all = [
+        "agent",
+        "ask",
+        "check",
+        "clear_context",
+        "command",
+        "criteria_loop",
+        "if",
+        "loop",
+        "parallel",
+        "prompt",
+        "shell",
+        "skill",
+        "task_loop",
+        "wait",
+        "workflow",
+    ];
+    assert_eq!(words.into_iter().collect::<Vec<_>>(), all);
+    let run = &left.runs[&RunId::new(RUN)];
+    assert_eq!(run.outcome.status, Status::Completed, "{:?}", run.outcome);
+    let named = |status: &dyn Fn(Option<Status>) -> bool| -> Vec<&str> {
+        let nodes = run.nodes.iter().filter(|(_, seen)| status(seen.outcome.as_ref().map(|o| o.status)));
+        nodes.map(|(node, _)| node.as_str()).collect()
+    };
+    assert_eq!(named(&|status| status.is_none()), ["left-out"]);
+    assert_eq!(named(&|status| status == Some(Status::Failed)), ["bad", "loses"]);
+    assert_eq!(named(&|status| status == Some(Status::Exhausted)), ["poor"]);
+    let cut = ["hung", "hung-event", "hung-inside", "hung-run", "hung-session", "hung-shell"];
+    assert_eq!(named(&|status| status == Some(Status::Cancelled)), cut);
+    let mut ends: Vec<Status> = left.runs.values().map(|ended| ended.outcome.status).collect();
+    ends.sort_by_key(|status| status.word());
+    assert_eq!(ends, [Status::Cancelled, Status::Completed, Status::Completed]);
+    assert_eq!(left.begun.keys().filter(|name| name.ends_with("land")).count(), 4);
+}
+
+/// Runs the parts of a sweep side by side to their end, and says how much it was.
+fn run(what: &str, parts: &[fn(&mut Sweep)]) -> u64 {
+    let (over, crashes) = channel();
+    let places: Vec<Whereabouts> = parts.iter().map(|_| Whereabouts::default()).collect();
+    let said = || places.iter().map(Whereabouts::said).collect::<Vec<_>>().join("\n");
+    let swept: Vec<_> = parts.iter().zip(&places).map(|(part, at)| start(*part, at, &over)).collect();
+    drop(over);
+    loop {
+        match crashes.recv_timeout(PATIENCE) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Timeout) => panic!("not over after {PATIENCE:?}: {}", said()),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let (mut stories, mut points) = (0, 0);
+    for part in swept {
+        match part.join() {
+            Ok(sweep) => (stories, points) = (stories + sweep.stories, points + sweep.points),
+            Err(panic) => {
+                println!("{}", said());
+                resume_unwind(panic);
+            }
+        }
+    }
+    println!("sweep: in process, {what}, {stories} stories, {points} points");
+    points
+}
+
+fn start(part: fn(&mut Sweep), at: &Whereabouts, over: &Sender<()>) -> thread::JoinHandle<Count> {
+    let (at, over) = (at.clone(), over.clone());
+    thread::spawn(move || {
+        let mut sweep = Sweep { at, over, stories: 0, points: 0 };
+        part(&mut sweep);
+        Count { stories: sweep.stories, points: sweep.points }
+    })
+}
+
+#[test]
+fn a_session_whose_executor_dies_loses_and_repeats_nothing() {
+    assert!(run("sessions", &[single_sessions]) >= SESSION_POINTS);
+}
+
+#[test]
+fn a_graph_whose_executor_dies_loses_and_repeats_nothing() {
+    assert!(run("graphs", &[even_half, odd_half, small_graphs]) >= 1_000);
+}

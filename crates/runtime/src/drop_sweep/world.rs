@@ -1,0 +1,127 @@
+//! The world outside: what was really begun, and how often. It outlives every executor.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_core::id::{EffectId, RunId};
+use windlass_core::tasks::{self, Attempts, Claim, Next, Status, Task, TaskId};
+use windlass_forms::tasks::claimed;
+
+use super::story::Story;
+
+/// What was begun.
+#[derive(Debug, Clone, Default)]
+pub(super) struct World {
+    begun: BTreeMap<String, Begun>,
+    /// Files of tasks.
+    tasks: BTreeMap<String, Vec<Task>>,
+}
+
+/// Something that was begun.
+#[derive(Debug, Clone, PartialEq)]
+struct Begun {
+    times: u32,
+    /// What it was told, so that a second life begins the same and nothing else.
+    what: String,
+    /// It may be begun again when nobody knows whether it was.
+    may_repeat: bool,
+}
+
+/// What somebody who wants to begin something finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing: it is begun now.
+    Nothing,
+    /// It was begun before.
+    It,
+}
+
+/// Names an effect among those of all runs.
+pub(super) fn name(run: &RunId, id: &EffectId) -> String {
+    format!("{run}/{id}")
+}
+
+impl World {
+    /// As it is before a story.
+    pub(super) fn of(story: &Story) -> World {
+        World { tasks: story.tasks.clone(), ..World::default() }
+    }
+
+    /// Begins something, unless it was begun before.
+    pub(super) fn begin(&mut self, name: String, what: impl Into<String>) -> Found {
+        if self.begun.contains_key(&name) {
+            return Found::It;
+        }
+        self.begun.insert(name, Begun { times: 1, what: what.into(), may_repeat: false });
+        Found::Nothing
+    }
+
+    /// Begins something that may be begun again.
+    pub(super) fn begin_again(&mut self, name: String, what: impl Into<String>) {
+        let new = || Begun { times: 0, what: what.into(), may_repeat: true };
+        self.begun.entry(name).or_insert_with(new).times += 1;
+    }
+
+    pub(super) fn has_begun(&self, name: &str) -> bool {
+        self.begun.contains_key(name)
+    }
+
+    /// Everything that was begun and what it was told; each of it once, but for what may repeat.
+    pub(super) fn once(&self) -> BTreeMap<String, String> {
+        let twice: BTreeSet<&String> = self
+            .begun
+            .iter()
+            .filter(|(_, begun)| begun.times != 1 && !begun.may_repeat)
+            .map(|(name, _)| name)
+            .collect();
+        assert!(twice.is_empty(), "begun more than once: {twice:?}");
+        self.begun.iter().map(|(name, begun)| (name.clone(), begun.what.clone())).collect()
+    }
+
+    /// How far the tasks are.
+    pub(super) fn statuses(&self) -> BTreeMap<String, Vec<(TaskId, Status)>> {
+        let of = |tasks: &Vec<Task>| tasks.iter().map(|task| (task.id.clone(), task.status)).collect();
+        self.tasks.iter().map(|(file, tasks)| (file.clone(), of(tasks))).collect()
+    }
+
+    /// Chooses the next task of a file and marks it as begun. What nobody is at goes back first.
+    pub(super) fn claim(&mut self, file: &str, busy: &[TaskId], attempts: &Attempts) -> Claim {
+        let list = self.tasks.get_mut(file).expect("a file of tasks");
+        tasks::recover(list, |id| busy.contains(id));
+        let ready = tasks::ready(list, attempts).into_iter().find(|task| !busy.contains(&task.id));
+        let Some(id) = ready.map(|task| task.id.clone()) else { return nothing(list, busy, attempts) };
+        let task = list.iter_mut().find(|task| task.id == id).unwrap();
+        task.status = Status::InProgress;
+        let told = serde_json::to_value(&*task).unwrap();
+        let made = attempts.made.get(&id).copied().unwrap_or(0) + 1;
+        self.begin_again(format!("{file}/{id}/try {made}"), "");
+        Claim::Task { id, task: told }
+    }
+
+    /// Says in the file how a task went.
+    pub(super) fn settle(
+        &mut self,
+        file: &str,
+        task: &TaskId,
+        ok: bool,
+        said: Option<&str>,
+    ) -> (Status, Option<String>) {
+        let list = self.tasks.get_mut(file).expect("a file of tasks");
+        let task = list.iter_mut().find(|other| other.id == *task).expect("a task of the file");
+        let (status, why) = tasks::settle(ok, said.is_some(), said.and_then(claimed), task.status);
+        task.status = status;
+        (status, why.map(str::to_owned))
+    }
+}
+
+fn nothing(list: &[Task], busy: &[TaskId], attempts: &Attempts) -> Claim {
+    if !busy.is_empty() {
+        return Claim::Working;
+    }
+    match tasks::next(list, attempts) {
+        Next::Task(id) => panic!("task {id} is ready and was not"),
+        Next::Working => Claim::Working,
+        Next::AllDone => Claim::AllDone,
+        Next::Failed { ids } => Claim::Failed { ids },
+        Next::Deadlock(deadlock) => Claim::Deadlock(deadlock),
+    }
+}

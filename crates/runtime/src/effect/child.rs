@@ -1,0 +1,136 @@
+//! A command line under a host of its own: started, or found again after a crash, and waited for.
+//!
+//! What its end means, and whether one that was cut off is begun anew, is decided by whoever
+//! wanted it.
+
+use std::path::Path;
+
+use windlass_core::launch::{EndedBy, Exit, LAUNCH_VERSION, Launch, files as names};
+use windlass_peers::agent::claude::launch::plain_env;
+use windlass_peers::child::{ChildState, child_state, sweep_cookie};
+use windlass_peers::process::start_host;
+use windlass_peers::tail::{TailEvent, Watcher};
+
+use super::{Ground, Unstarted};
+
+/// What a command line may print before it is taken for one that never ends.
+const OUTPUT_MAX_MB: u64 = 64;
+
+/// What starts hosts, and sees how their children end.
+pub(super) struct Hosts<'a> {
+    /// The binary.
+    pub(super) exe: &'a Path,
+    /// Notices the end.
+    pub(super) watcher: &'a Watcher,
+    /// What hosts are told of crash tests.
+    pub(super) env: Vec<(String, String)>,
+}
+
+impl Hosts<'_> {
+    /// Those of a run.
+    pub(super) fn of(ground: &Ground) -> Hosts<'_> {
+        Hosts { exe: &ground.exe, watcher: &ground.watcher, env: ground.home.crash_env() }
+    }
+}
+
+/// What became of a child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// It ended, and nothing is left of it.
+    Exited(Exit),
+    /// Its host died. It may have done something, and nothing of it is left.
+    Lost,
+    /// Its host died before it began: nothing was done.
+    NotStarted,
+}
+
+/// How standard error is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Errors {
+    /// Among standard output.
+    Merged,
+    /// In a file of its own.
+    Apart,
+}
+
+/// A command line of the workflow's author or the settings, in the plain environment of a run.
+/// Its cookie is that of its folder.
+pub(super) fn launch(ground: &Ground, dir: &Path, command: &str, workspace: &str, errors: Errors) -> Launch {
+    Launch {
+        v: LAUNCH_VERSION,
+        cookie: ground.cookie(&ground.child_name(dir).unwrap_or_default()),
+        argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()],
+        env: plain_env(&ground.home.env, &ground.run),
+        cwd: workspace.to_owned(),
+        stdin: None,
+        deadline_ms: None,
+        grace_ms: ground.spec.limits.grace_ms,
+        merge_stderr: errors == Errors::Merged,
+        output_max: Some(OUTPUT_MAX_MB << 20),
+    }
+}
+
+/// Starts the child of a folder, or takes up the one that is there, and waits for its end.
+pub(super) async fn see_through(hosts: &Hosts<'_>, dir: &Path, launch: &Launch) -> Result<End, Unstarted> {
+    let host = match child_state(dir) {
+        ChildState::NotStarted => {
+            let started = start_host(hosts.exe, dir, launch, &hosts.env);
+            Some(started.map_err(|error| Unstarted::of(&error, dir))?)
+        }
+        ChildState::Running { .. } => None,
+        state @ (ChildState::Ended(_) | ChildState::Lost) => return Ok(end(dir, launch, state).await),
+    };
+    let mut events = hosts.watcher.watch(dir, 0, host);
+    while let Some(event) = events.recv().await {
+        match event {
+            TailEvent::Lines(_) => {}
+            TailEvent::Ended(state) => return Ok(end(dir, launch, state).await),
+        }
+    }
+    match child_state(dir) {
+        // The watcher is gone, and so is this process in a moment: the child goes on without it,
+        // for whoever resumes the run.
+        ChildState::Running { .. } => std::future::pending().await,
+        state => Ok(end(dir, launch, state).await),
+    }
+}
+
+async fn end(dir: &Path, launch: &Launch, state: ChildState) -> End {
+    match state {
+        ChildState::NotStarted => return End::NotStarted,
+        ChildState::Ended(exit) => {
+            forget_secrets(dir);
+            return End::Exited(exit);
+        }
+        ChildState::Lost | ChildState::Running { .. } => {}
+    }
+    // It waits for the last of them.
+    let cookie = launch.cookie.clone();
+    let _ = tokio::task::spawn_blocking(move || sweep_cookie(&cookie)).await;
+    forget_secrets(dir);
+    End::Lost
+}
+
+/// The launch file held the environment, and with it perhaps keys.
+fn forget_secrets(dir: &Path) {
+    let _ = std::fs::remove_file(dir.join(names::LAUNCH));
+}
+
+/// Whether it ended by itself, and well.
+pub(super) fn has_passed(exit: &Exit) -> bool {
+    exit.code == Some(0) && exit.ended_by.is_none() && !exit.too_much_output
+}
+
+/// How it ended, in words.
+pub(super) fn how(exit: &Exit) -> String {
+    if exit.too_much_output {
+        return format!("printed more than {OUTPUT_MAX_MB} MB and was ended");
+    }
+    match (exit.ended_by, exit.code, exit.signal) {
+        (Some(EndedBy::Deadline), ..) => "timed out".to_owned(),
+        (Some(EndedBy::Request), ..) => "stopped".to_owned(),
+        (None, Some(code), _) => format!("exit code {code}"),
+        (None, None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None, None) => exit.spawn_error.clone().unwrap_or_else(|| "unknown end".to_owned()),
+    }
+}

@@ -1,0 +1,87 @@
+//! A run that another one starts: made once, seen to its end, and told of.
+
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use windlass_core::event::{Event, RunEnd};
+use windlass_core::id::{EffectId, RunId};
+use windlass_core::run::{Outcome, Reason, State, Status};
+use windlass_core::spec::Spec;
+
+use super::Ground;
+use crate::error::chain;
+use crate::feed::Item;
+use crate::handle::{Adopted, Running};
+
+/// How often a run that another process owns is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Starts the run or takes it over, at once; what is left to do is to see it to its end. The
+/// type is said outright, because a run may start a run.
+pub(super) fn perform(
+    ground: Arc<Ground>,
+    effect: EffectId,
+    run: RunId,
+    spec: Option<Spec>,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    let adopted = ground.handle.adopt(&run, spec);
+    if let Ok(Adopted::Running(running)) = &adopted {
+        let mut children = ground.children.lock().unwrap_or_else(PoisonError::into_inner);
+        children.insert(effect.node.clone(), running.inlet());
+    }
+    Box::pin(async move {
+        let end = match adopted {
+            Ok(Adopted::Never) => return,
+            Ok(Adopted::Running(running)) => follow(&ground, &effect, &run, running).await,
+            Ok(Adopted::Over(state)) => end_of(&state),
+            Ok(Adopted::Elsewhere) => wait(&ground, &run).await,
+            Err(error) => failed(chain(&error)),
+        };
+        ground.children.lock().unwrap_or_else(PoisonError::into_inner).remove(&effect.node);
+        ground.report(Event::RunEnded { effect, end: Box::new(end) }).await;
+    })
+}
+
+/// Shows what the run shows, and tells what it spends as it does.
+async fn follow(ground: &Ground, effect: &EffectId, run: &RunId, mut running: Running) -> RunEnd {
+    while let Some(item) = running.next().await {
+        let has_spent = matches!(&item, Item::Record { record, .. }
+            if matches!(record.event, Event::SessionEnded { .. } | Event::RunSpent { .. }));
+        ground.feed.send(Item::Child { run: run.clone(), item: Box::new(item) });
+        if has_spent && let Ok(view) = ground.handle.view(run) {
+            let (effect, spent) = (effect.clone(), view.state.spent);
+            ground.report(Event::RunSpent { effect, spent }).await;
+        }
+    }
+    match running.finish().await {
+        Ok(state) => end_of(&state),
+        Err(error) => failed(chain(&error)),
+    }
+}
+
+/// Another process runs it: until it is over, or left behind.
+async fn wait(ground: &Ground, run: &RunId) -> RunEnd {
+    loop {
+        match ground.handle.view(run) {
+            Ok(view) if view.state.is_done() => return end_of(&view.state),
+            Ok(_) => tokio::time::sleep(LOOK_EVERY).await,
+            Err(error) => return failed(chain(&error)),
+        }
+    }
+}
+
+fn end_of(state: &State) -> RunEnd {
+    let unknown =
+        || Outcome::new(Status::Failed, Reason::ChildFailed).because("it stopped before it was over");
+    RunEnd {
+        outcome: state.outcome().cloned().unwrap_or_else(unknown),
+        spent: state.spent,
+        text: state.book.last_message.clone().unwrap_or_default(),
+    }
+}
+
+fn failed(why: String) -> RunEnd {
+    let outcome = Outcome::new(Status::Failed, Reason::ChildFailed).because(why);
+    RunEnd { outcome, spent: Default::default(), text: String::new() }
+}

@@ -1,0 +1,95 @@
+//! Runs a command line of the workflow's author under a host.
+//!
+//! One whose outcome is known from before a crash is not run again. One that was cut off is run
+//! again only where its author says that it may; otherwise nobody knows what it did, and that is
+//! its outcome.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass_core::event::{Event, ShellEnd};
+use windlass_core::id::EffectId;
+use windlass_core::launch::{Exit, Launch, files as names};
+use windlass_core::time::Moment;
+use windlass_peers::files;
+
+use super::child::{self, End, Errors, Hosts};
+use super::{Ground, Unstarted};
+use crate::clock::now;
+use crate::error::RunError;
+
+/// How much of its output is kept.
+const OUTPUT_TAIL: u64 = 64 << 10;
+/// How often one that was cut off is begun anew.
+const TRIES: u32 = 5;
+
+/// Whether it may be run once more when nobody knows whether it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    May,
+    MustNot,
+}
+
+/// Runs it, or takes it up, and reports how it ended.
+pub(super) async fn perform(
+    ground: Arc<Ground>,
+    effect: EffectId,
+    command: String,
+    workspace: String,
+    idempotent: bool,
+    deadline: Option<Moment>,
+) {
+    let again = if idempotent { Again::May } else { Again::MustNot };
+    let launch = |dir: &Path| Launch {
+        deadline_ms: deadline.map(|deadline| deadline.since(now()).max(1)),
+        ..child::launch(&ground, dir, &command, &workspace, Errors::Apart)
+    };
+    match run(&Hosts::of(&ground), &ground.child_dir(&effect), launch, again).await {
+        Ok(end) => ground.report(Event::ShellEnded { effect, end }).await,
+        Err(error) => ground.give_up(error).await,
+    }
+}
+
+async fn run(
+    hosts: &Hosts<'_>,
+    dir: &Path,
+    launch: impl Fn(&Path) -> Launch,
+    again: Again,
+) -> Result<ShellEnd, RunError> {
+    let mut place = 1;
+    for _ in 0..TRIES {
+        let dir = dir.join(format!("1-{place}"));
+        match child::see_through(hosts, &dir, &launch(&dir)).await {
+            Ok(End::Exited(exit)) => return Ok(ended(&dir, &exit)),
+            Ok(End::NotStarted) => {}
+            Ok(End::Lost) if again == Again::May => place += 1,
+            Ok(End::Lost) => return Ok(ShellEnd::Unknown),
+            Err(Unstarted::NoRoom(error)) => return Err(error),
+            Err(Unstarted::Failed(how)) => return Ok(failed(how)),
+        }
+    }
+    Ok(failed(format!("cut off {TRIES} times")))
+}
+
+fn failed(how: String) -> ShellEnd {
+    ShellEnd::Exited { passed: false, how, output: String::new() }
+}
+
+fn ended(dir: &Path, exit: &Exit) -> ShellEnd {
+    let passed = child::has_passed(exit);
+    let tail =
+        |name: &str, max: u64| files::read_tail(&dir.join(name), max).trim_end_matches('\n').to_owned();
+    let output = match passed {
+        // What others go on with: nothing but what was meant for them.
+        true => tail(names::STDOUT, OUTPUT_TAIL),
+        // What a person or an agent finds the mistake in.
+        false => {
+            let both = [names::STDOUT, names::STDERR].map(|name| tail(name, OUTPUT_TAIL / 2));
+            both.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+        }
+    };
+    ShellEnd::Exited { passed, how: child::how(exit), output }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! Takes a task from its file, and says there how it went.
+//!
+//! The file is always that of the run's own workspace, whatever worktree a task is done in. It is
+//! read anew each time: people and agents edit it meanwhile, and what they wrote is never lost.
+//!
+//! Done twice, it comes to the same: a task that was taken by a run that died is held by nobody,
+//! is put back and taken again; how a task went can be written twice.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use windlass_core::event::Event;
+use windlass_core::graph::template::{self, Scope, TemplateError};
+use windlass_core::graph::workflow::Expression;
+use windlass_core::id::EffectId;
+use windlass_core::tasks::{self as core, Attempts, Claim, Flaw, Next, Status, Task, TaskId};
+use windlass_core::time::Moment;
+use windlass_forms::diagnostic::Diagnostic;
+use windlass_forms::tasks::claimed;
+
+use super::Ground;
+use crate::clock::now;
+use crate::tasks::{Change, Loaded, Place, TasksError, change, load, locate, locate_inside};
+
+/// So often a file is looked at again that somebody changed in between.
+const LOOKS: usize = 10;
+
+/// Which task is wanted.
+#[derive(Debug, Clone)]
+pub(super) struct Query {
+    /// The file; the usual places where nothing is said.
+    pub(super) path: Option<String>,
+    /// Which of the ready tasks may be taken.
+    pub(super) select: Option<Expression>,
+    /// What this run is at already.
+    pub(super) busy: Vec<TaskId>,
+    /// How often each may be tried, and was.
+    pub(super) attempts: Attempts,
+}
+
+/// How the work on a task ended.
+#[derive(Debug, Clone)]
+pub(super) struct End {
+    /// The file; the usual places where nothing is said.
+    pub(super) path: Option<String>,
+    /// Which.
+    pub(super) task: TaskId,
+    /// What was done for it succeeded, its checks too.
+    pub(super) ok: bool,
+    /// The last words of the agent that worked on it; none where no agent did.
+    pub(super) said: Option<String>,
+    /// What was wrong, where something was.
+    pub(super) why: Option<String>,
+}
+
+/// Chooses the next task and marks it as begun.
+pub(super) fn claim(ground: &Ground, scope: Scope, effect: EffectId, query: Query) -> Event {
+    let claim = choose(Path::new(&ground.spec.workspace), scope, &query, now());
+    let claim = claim.unwrap_or_else(|why| Claim::Unreadable { why });
+    Event::TaskClaimed { effect, claim }
+}
+
+/// Says in the file how a task went.
+pub(super) fn settle(ground: &Ground, effect: EffectId, end: End) -> Event {
+    let (status, why, error) = write_end(Path::new(&ground.spec.workspace), end, now());
+    Event::TaskSettled { effect, status, why, error }
+}
+
+/// Why what was done for a task is not to be brought back, though it succeeded: it would not be
+/// passing by the words of its agent and by its file.
+pub(super) fn withheld(workspace: &Path, end: &End) -> Option<String> {
+    let word = end.said.as_deref().and_then(claimed);
+    let seen = place(workspace, end.path.as_deref()).and_then(|place| load(&place)).ok();
+    let in_file = seen.and_then(|seen| seen.document.tasks().get(&end.task).map(|task| task.status));
+    match core::settle(end.ok, end.said.is_some(), word, in_file.unwrap_or(Status::InProgress)) {
+        (Status::Passing, _) => None,
+        (Status::Skipped, _) => Some("the task was given up meanwhile".to_owned()),
+        (status, why) => Some(why.unwrap_or_else(|| status.word()).to_owned()),
+    }
+}
+
+/// The file of a run; one with a path of its own must be below the workspace.
+pub(crate) fn place(workspace: &Path, path: Option<&str>) -> Result<Place, TasksError> {
+    match path.map(Path::new) {
+        Some(path) => locate_inside(workspace, path.strip_prefix(workspace).unwrap_or(path)),
+        None => locate(workspace, None),
+    }
+}
+
+/// What there is to do, or why the file cannot be used.
+fn choose(workspace: &Path, mut scope: Scope, query: &Query, now: Moment) -> Result<Claim, String> {
+    let place = place(workspace, query.path.as_deref()).map_err(TasksError::told)?;
+    for _ in 0..LOOKS {
+        match look(&place, &mut scope, query, now) {
+            Ok(claim) => return Ok(claim),
+            Err(Hitch::Changed) => {}
+            Err(Hitch::Unusable(why)) => return Err(why),
+        }
+    }
+    Err(TasksError::Busy { file: place.shown().to_owned() }.told())
+}
+
+/// Why one look came to nothing.
+enum Hitch {
+    /// Somebody changed the task that was chosen.
+    Changed,
+    /// It will not be otherwise at the next look.
+    Unusable(String),
+}
+
+impl From<TasksError> for Hitch {
+    fn from(error: TasksError) -> Hitch {
+        match error {
+            TasksError::StatusChanged { .. } | TasksError::TaskGone { .. } => Hitch::Changed,
+            error => Hitch::Unusable(error.told()),
+        }
+    }
+}
+
+fn look(place: &Place, scope: &mut Scope, query: &Query, now: Moment) -> Result<Claim, Hitch> {
+    let seen = load(place)?;
+    refuse_twins(&seen)?;
+    let recovered = change(&seen, &Change::Recover { held: query.busy.clone() }, now)?;
+    let tasks = as_held(&recovered.document.tasks().tasks, &query.busy);
+    if query.attempts.allowed == 0 {
+        // No round is left: only whether everything is done is asked.
+        return whether_done(&tasks, scope, query);
+    }
+    let Some(task) = first(&tasks, scope, query)? else { return nothing(&tasks, scope, query) };
+    let begun = Change::Status { id: task.id.clone(), from: Some(task.status), to: Status::InProgress };
+    let begun = change(&seen, &begun, now)?;
+    let task = begun.document.tasks().get(&task.id).ok_or(Hitch::Changed)?;
+    Ok(Claim::Task { id: task.id.clone(), task: told(task) })
+}
+
+/// Whether any task is left that may be taken.
+fn whether_done(tasks: &[Task], scope: &mut Scope, query: &Query) -> Result<Claim, Hitch> {
+    for task in tasks.iter().filter(|task| !task.status.is_met()) {
+        if is_selected(task, scope, query)? {
+            return Ok(Claim::Working);
+        }
+    }
+    Ok(Claim::AllDone)
+}
+
+/// Of two tasks with one id nobody can say which is meant. Any other flaw holds up only the
+/// tasks that it is about.
+fn refuse_twins(seen: &Loaded) -> Result<(), Hitch> {
+    let is_twin = |flaw: &Flaw| matches!(flaw, Flaw::DuplicateId { .. });
+    if !core::flaws(&seen.document.tasks().tasks).iter().any(is_twin) {
+        return Ok(());
+    }
+    let flaws: Vec<String> = seen.flaws.iter().map(Diagnostic::to_string).collect();
+    Err(Hitch::Unusable(flaws.join("\n\n")))
+}
+
+/// The tasks with those in progress that this run is at, whatever an agent wrote meanwhile: how
+/// far they are is said when they are settled.
+fn as_held(tasks: &[Task], busy: &[TaskId]) -> Vec<Task> {
+    let held = |task: &Task| match busy.contains(&task.id) {
+        true => Task { status: Status::InProgress, ..task.clone() },
+        false => task.clone(),
+    };
+    tasks.iter().map(held).collect()
+}
+
+/// The first of the ready tasks that may be taken.
+fn first<'a>(tasks: &'a [Task], scope: &mut Scope, query: &Query) -> Result<Option<&'a Task>, Hitch> {
+    for task in core::ready(tasks, &query.attempts) {
+        if is_selected(task, scope, query)? {
+            return Ok(Some(task));
+        }
+    }
+    Ok(None)
+}
+
+fn is_selected(task: &Task, scope: &mut Scope, query: &Query) -> Result<bool, Hitch> {
+    let Some(select) = &query.select else { return Ok(true) };
+    scope.set_task(Some(&told(task)));
+    let wrong = |error: TemplateError| {
+        let hint = match &error {
+            TemplateError::Undefined { .. } => {
+                "\n  hint: not every task has it: ask first whether it `is defined`"
+            }
+            _ => "",
+        };
+        let (id, written) = (&task.id, select.0.trim());
+        Hitch::Unusable(format!("`select` cannot be told for task `{id}`: {error}, in: {written}{hint}"))
+    };
+    template::holds(select, scope).map_err(wrong)
+}
+
+/// Why there is nothing to take: judged by the tasks that may be taken, since the others are left
+/// as they are.
+fn nothing(tasks: &[Task], scope: &mut Scope, query: &Query) -> Result<Claim, Hitch> {
+    if !query.busy.is_empty() {
+        return Ok(Claim::Working);
+    }
+    let mut ours = Vec::new();
+    for task in tasks {
+        if task.status.is_met() || is_selected(task, scope, query)? {
+            ours.push(task.clone());
+        }
+    }
+    if let Some((task, other)) = held_up(tasks, &ours) {
+        let why = format!(
+            "task `{task}` waits for `{other}`, which is not done and which `select` leaves out\n  \
+             hint: let `select` take it, or give it up: `windlass tasks set {other} skip`"
+        );
+        return Ok(Claim::Unreadable { why });
+    }
+    match core::next(&ours, &query.attempts) {
+        // Then it would have been taken.
+        Next::Task(_) => Err(Hitch::Changed),
+        Next::Working => Ok(Claim::Working),
+        Next::AllDone => Ok(Claim::AllDone),
+        Next::Failed { ids } => Ok(Claim::Failed { ids }),
+        Next::Deadlock(deadlock) => Ok(Claim::Deadlock(deadlock)),
+    }
+}
+
+/// A task of ours that waits for one which is there and is not ours.
+fn held_up<'a>(tasks: &'a [Task], ours: &[Task]) -> Option<(&'a TaskId, &'a TaskId)> {
+    let is_ours = |id: &TaskId| ours.iter().any(|task| task.id == *id);
+    let is_left_out = |id: &&TaskId| tasks.iter().any(|task| task.id == **id) && !is_ours(id);
+    let mut waiting = tasks.iter().zip(core::waits(tasks));
+    waiting.find_map(|(task, waits)| {
+        let is_open = is_ours(&task.id) && !task.status.is_met();
+        let other = waits.into_iter().find(is_left_out).filter(|_| is_open)?;
+        Some((&task.id, other))
+    })
+}
+
+/// All that the file says of a task, with the fields of ours that it leaves out, so that every
+/// template can name them.
+pub(crate) fn told(task: &Task) -> Value {
+    let mut value = json!({"description": "", "priority": null, "dependencies": [], "metadata": {}});
+    let said = serde_json::to_value(task).unwrap_or_default();
+    if let (Value::Object(all), Value::Object(said)) = (&mut value, said) {
+        all.extend(said);
+    }
+    value
+}
+
+/// How far the task is now, why, and what kept it out of the file.
+fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>, Option<String>) {
+    let word = end.said.as_deref().and_then(claimed);
+    let decide = |in_file| core::settle(end.ok, end.said.is_some(), word, in_file);
+    let written = place(workspace, end.path.as_deref()).and_then(|place| {
+        let mut tries = 0..LOOKS;
+        loop {
+            let written = write_once(&place, &end.task, &decide, now);
+            match written {
+                Err(TasksError::StatusChanged { .. }) if tries.next().is_some() => {}
+                written => return written,
+            }
+        }
+    });
+    match written {
+        Ok((status, reason)) => (status, reason.map(str::to_owned).or(end.why), None),
+        Err(TasksError::NoSuchTask { .. } | TasksError::TaskGone { .. }) => {
+            (decide(Status::InProgress).0, Some("the task is no longer in the file".to_owned()), None)
+        }
+        Err(error) => {
+            let (status, reason) = decide(Status::InProgress);
+            (status, reason.map(str::to_owned).or(end.why), Some(error.told()))
+        }
+    }
+}
+
+type Decided = (Status, Option<&'static str>);
+
+fn write_once(
+    place: &Place,
+    id: &TaskId,
+    decide: &impl Fn(Status) -> Decided,
+    now: Moment,
+) -> Result<Decided, TasksError> {
+    let seen = load(place)?;
+    let in_file = seen.document.tasks().get(id).map(|task| task.status);
+    let decided = decide(in_file.unwrap_or(Status::InProgress));
+    // A task that is not there is named by the change itself.
+    change(&seen, &Change::Status { id: id.clone(), from: in_file, to: decided.0 }, now)?;
+    Ok(decided)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! A worktree for a task, and the way back of what was done in it.
+//!
+//! Each is done again after a crash: what was made for the same effect is taken up, a landing
+//! that was cut off is finished, and one that was finished is not begun anew. How a landing goes
+//! is `peers::git`'s; here it gets its checks, its target and its words.
+
+mod landing;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use windlass_core::event::Event;
+use windlass_core::id::{EffectId, RunId};
+use windlass_core::looping::verdict::CheckResult;
+use windlass_core::tasks::TaskId;
+use windlass_peers::files::{self, Mode};
+use windlass_peers::git::{self, GitError};
+
+use super::{Ground, checks, tasks};
+use crate::error::chain;
+use landing::{Course, Stop, bring_back, keep_out};
+
+/// What is said where there can be no worktree.
+const WITHOUT: &str = "`--jobs 1` needs no worktree";
+/// The folder of a run that its worktrees are in.
+const FOLDER: &str = "worktrees";
+/// So many characters of a task's id are in the names of its worktree and branch.
+const SLUG: usize = 40;
+/// So many worktrees of one name a run may have.
+const NAMESAKES: u32 = 1_000;
+
+/// Makes a worktree for a task on the commit that the workspace is at.
+pub(super) fn make(ground: &Ground, effect: EffectId, task: &TaskId, attempt: u32) -> Event {
+    let wanted = Wanted { run: &ground.run, dir: &ground.dir, effect: &effect, task, attempt };
+    let (workspace, branch) = match make_at(Path::new(&ground.spec.workspace), &wanted) {
+        Ok((workspace, branch)) => (Some(workspace), branch),
+        Err(why) => (None, why),
+    };
+    Event::WorktreeMade { effect, workspace, branch }
+}
+
+/// What a worktree is for.
+struct Wanted<'a> {
+    run: &'a RunId,
+    /// The run's folder.
+    dir: &'a Path,
+    effect: &'a EffectId,
+    task: &'a TaskId,
+    attempt: u32,
+}
+
+/// The folder to work in, and the branch.
+fn make_at(workspace: &Path, wanted: &Wanted<'_>) -> Result<(String, String), String> {
+    on_a_branch(workspace)?;
+    let failed = |why: String| format!("no worktree for task `{}`: {why}; {WITHOUT}", wanted.task);
+    let below = below_the_top(workspace).map_err(|error| failed(chain(&error)))?;
+    let name = name_for(wanted).map_err(&failed)?;
+    let branch = format!("windlass/{}/{name}", wanted.run);
+    let path = wanted.dir.join(FOLDER).join(&name);
+    let made = git::create(workspace, &path, &branch, "HEAD").map_err(|error| failed(chain(&error)))?;
+    let folder = folder_in(&made.path, &below).map_err(&failed)?;
+    Ok((folder, branch))
+}
+
+/// Where the commits are to come back to: the branch that is checked out in the workspace.
+fn on_a_branch(workspace: &Path) -> Result<String, String> {
+    let at = workspace.display();
+    if !git::is_repository(workspace) {
+        return Err(format!(
+            "{at} is not in a git repository, which several tasks at once need: make one with `git init` and \
+             a first commit; {WITHOUT}"
+        ));
+    }
+    let failed = |error: GitError| format!("git cannot be asked about {at}: {}", chain(&error));
+    let said = match git::git(workspace, &["symbolic-ref", "--quiet", "HEAD"]) {
+        Ok(said) => String::from_utf8_lossy(&said).trim_end().to_owned(),
+        Err(GitError::Failed { code: Some(1), .. }) => String::new(),
+        Err(error) => return Err(failed(error)),
+    };
+    let Some(branch) = said.strip_prefix("refs/heads/") else {
+        return Err(format!(
+            "{at} is on no branch (its HEAD is detached), so that commits have nowhere to come back to: \
+             `git switch` to a branch; {WITHOUT}"
+        ));
+    };
+    if git::head(workspace).map_err(failed)?.is_none() {
+        return Err(format!("{at} has no commit to begin at: make a first one; {WITHOUT}"));
+    }
+    // Of what is not committed nothing would be in a worktree.
+    if git::git(workspace, &["rev-parse", "--verify", "--quiet", "HEAD:./"]).is_err() {
+        return Err(format!(
+            "nothing of {at} is committed, so that a worktree would be empty: commit it; {WITHOUT}"
+        ));
+    }
+    Ok(branch.to_owned())
+}
+
+/// The workspace as seen from the top of its repository; empty at the top.
+fn below_the_top(workspace: &Path) -> Result<PathBuf, GitError> {
+    let said = git::git(workspace, &["rev-parse", "--show-prefix"])?;
+    Ok(PathBuf::from(String::from_utf8_lossy(&said).trim_end_matches('\n')))
+}
+
+/// The same folder in a worktree.
+fn folder_in(worktree: &Path, below: &Path) -> Result<String, String> {
+    let folder = worktree.join(below);
+    let real = folder.canonicalize().ok().filter(|real| real.starts_with(worktree) && real.is_dir());
+    let text = real.and_then(|real| real.to_str().map(str::to_owned));
+    text.ok_or_else(|| format!("{} is no folder in the commit it is made from", folder.display()))
+}
+
+/// The name of a worktree, which no other of this run has. It is written down whose it is before
+/// it is made: a second performance finds it, and another round of the same task gets another.
+fn name_for(wanted: &Wanted<'_>) -> Result<String, String> {
+    let folder = wanted.dir.join(FOLDER);
+    files::make_private_dir(&folder).map_err(|error| chain(&error))?;
+    let owner = wanted.effect.to_string();
+    for count in (wanted.attempt.max(1)..).take(NAMESAKES as usize) {
+        let name = format!("task-{}-{count}", slug(wanted.task));
+        let note = folder.join(format!("{name}.for"));
+        let is_new = files::create_new(&note, owner.as_bytes(), Mode::Private);
+        if is_new.map_err(|error| chain(&error))? {
+            return Ok(name);
+        }
+        if files::read_bounded(&note, 4096).is_ok_and(|text| text == owner.as_bytes()) {
+            return Ok(name);
+        }
+    }
+    Err(format!("there are {NAMESAKES} of its name in {}", folder.display()))
+}
+
+/// An id as a part of a folder's and a branch's name. Not every id has its own.
+fn slug(task: &TaskId) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    task.as_str().chars().take(SLUG).map(plain).collect()
+}
+
+/// Brings the commits of a worktree onto the branch of the workspace, with the checks run on
+/// exactly what is brought there, and reports how it went. What nobody says is done stays out.
+pub(super) async fn land(
+    ground: Arc<Ground>,
+    effect: EffectId,
+    workspace: String,
+    branch: String,
+    end: tasks::End,
+) {
+    // Dropped with this task: then nobody wants the landing any more.
+    let (_wanted, given_up) = watch::channel(());
+    let landing = {
+        let (ground, effect) = (Arc::clone(&ground), effect.clone());
+        let handle = tokio::runtime::Handle::current();
+        tokio::task::spawn_blocking(move || {
+            let course = Course {
+                repo: Path::new(&ground.spec.workspace),
+                notes: &ground.child_dir(&effect),
+                branch: &branch,
+            };
+            if !course.is_begun()
+                && let Some(why) = tasks::withheld(course.repo, &end)
+            {
+                return Ok((false, keep_out(&course, why)));
+            }
+            let is_given_up = || given_up.has_changed().is_err();
+            bring_back(&course, is_given_up, |round| {
+                // Each commit that is checked has folders of its own: what was green on another
+                // says nothing.
+                let effect = EffectId { attempt: effect.attempt.saturating_add(round), ..effect.clone() };
+                let mut given_up = given_up.clone();
+                handle.block_on(async {
+                    tokio::select! {
+                        biased;
+                        _ = given_up.changed() => Err(Stop::GivenUp),
+                        results = checks::run_all(&ground, &effect, &ground.spec.checks, &workspace) => {
+                            results.map(|results| red(&results)).map_err(Stop::NoRoom)
+                        }
+                    }
+                })
+            })
+        })
+    };
+    match landing.await {
+        Ok(Ok((landed, what))) => ground.report(Event::Landed { effect, landed, what }).await,
+        Ok(Err(Stop::NoRoom(error))) => ground.give_up(error).await,
+        Ok(Err(Stop::GivenUp)) | Err(_) => {}
+    }
+}
+
+/// What is wrong by the checks; nothing when all are green.
+fn red(results: &[CheckResult]) -> Option<String> {
+    let red = results.iter().filter(|check| !check.passed);
+    let told: Vec<String> =
+        red.map(|check| format!("{}: {}\n{}", check.name, check.how, check.output.trim_end())).collect();
+    (!told.is_empty()).then(|| told.join("\n\n"))
+}

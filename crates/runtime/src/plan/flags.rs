@@ -1,0 +1,112 @@
+//! Flags that are about the nodes of a workflow: where they belong, and where they do not.
+
+use windlass_core::graph::workflow::Act;
+use windlass_core::spec::{Check, Spec};
+
+use super::choose::Part;
+use super::{Flags, Request, nodes};
+use crate::problem::{Class, Problem};
+
+fn usage(text: impl Into<String>) -> Problem {
+    Problem::new(Class::Usage, text)
+}
+
+/// Puts flags into the graphs that are run, and refuses those that would mean nothing there.
+pub(super) fn apply<'a>(
+    flags: &Flags,
+    main: &mut Part<'a>,
+    others: &mut [Part<'a>],
+    warnings: &mut Vec<String>,
+) -> Result<(), Problem> {
+    jobs(flags, main, others)?;
+    let all = || std::iter::once(&*main).chain(&*others);
+    let name = &main.workflow.name;
+    let turns: usize = all()
+        .map(|part| nodes::each(&part.workflow).iter().filter(|node| node.turns().is_some()).count())
+        .sum();
+    if flags.until_signal.is_some() && turns != 1 {
+        let text = format!("--until-signal is for one session with turns, and workflow `{name}` has {turns}");
+        return Err(usage(text).hint("a `criteria_loop` node ends on a signal, too"));
+    }
+    let idle = [("--max-iterations", flags.max_iterations.is_some()), ("--mode", flags.mode.is_some())];
+    for (flag, _) in idle.iter().filter(|(_, is_given)| *is_given && turns == 0) {
+        warnings.push(format!("{flag} changes nothing: no session of workflow `{name}` has turns"));
+    }
+    Ok(())
+}
+
+/// `--jobs` is for every task loop there is.
+fn jobs<'a>(flags: &Flags, main: &mut Part<'a>, others: &mut [Part<'a>]) -> Result<(), Problem> {
+    let Some(wanted) = flags.jobs else { return Ok(()) };
+    if wanted == 0 {
+        return Err(usage("with --jobs 0 no task would ever be done").hint("give 1 or more"));
+    }
+    let mut loops = 0_usize;
+    for part in std::iter::once(&mut *main).chain(others) {
+        nodes::change(&mut part.workflow.body, &mut |_, act| {
+            if let Act::TaskLoop { jobs, .. } = act {
+                *jobs = wanted;
+                loops += 1;
+            }
+        });
+    }
+    if loops == 0 {
+        let text = format!("--jobs is for task loops, and workflow `{}` has none", main.workflow.name);
+        return Err(usage(text).hint("leave it out"));
+    }
+    Ok(())
+}
+
+/// A program, or arguments for one, mean something to one driver only.
+pub(super) fn one_driver(request: &Request, spec: &Spec) -> Result<(), Problem> {
+    let what = match (&request.flags.agent_bin, request.agent_args.is_empty()) {
+        (Some(_), _) => "--agent-bin names the program",
+        (None, false) => "the arguments behind `--` are those",
+        (None, true) => return Ok(()),
+    };
+    let all = std::iter::once(spec).chain(spec.others.values());
+    let mut names: Vec<&str> =
+        all.flat_map(|spec| spec.sessions.values()).map(|orders| orders.driver.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.len() < 2 {
+        return Ok(());
+    }
+    let text = format!("{what} of one agent CLI, and workflow `{}` uses {}", spec.workflow, names.join(", "));
+    Err(usage(text).hint(
+        "choose one with --driver NAME, or write `program` and `args` under `agents.NAME` in the settings",
+    ))
+}
+
+/// The checks of `--check`. Two of one name are a mistake.
+pub(super) fn checks(flags: &Flags) -> Result<Vec<Check>, Problem> {
+    let mut checks: Vec<Check> = Vec::new();
+    for text in &flags.checks {
+        let check = named_check(text)?;
+        if checks.iter().any(|other| other.name == check.name) {
+            return Err(usage(format!("two checks are named `{}`", check.name))
+                .hint("name each differently: --check NAME=COMMAND"));
+        }
+        checks.push(check);
+    }
+    Ok(checks)
+}
+
+/// `NAME=COMMAND` or a command. A name is in small letters, so that the variable of
+/// `RUST_BACKTRACE=1 cargo test` is not taken for one.
+fn named_check(text: &str) -> Result<Check, Problem> {
+    let (name, command) = match text.split_once('=') {
+        Some((name, command)) if is_name(name) => (name, command),
+        _ => (text, text),
+    };
+    if command.trim().is_empty() {
+        return Err(usage("a check without a command is always green")
+            .hint("give one: --check \"cargo test\", or leave --check out"));
+    }
+    Ok(Check { name: name.to_owned(), command: command.to_owned() })
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
+}

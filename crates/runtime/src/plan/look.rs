@@ -1,0 +1,53 @@
+//! Looks at what the only session of a run will be told, so that what is wrong with it is found
+//! before the run begins. Nothing is run for it.
+
+use std::path::Path;
+
+use windlass_core::graph::template::{Scope, names_used, render};
+use windlass_core::graph::workflow::{Act, Source, Step, Template};
+use windlass_core::spec::Spec;
+
+use super::entity::{Stage, texts};
+use crate::home::Home;
+use crate::problem::{Class, Problem};
+
+/// Makes the text of the only session, where nothing of the run itself is needed for it.
+pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Result<(), Problem> {
+    let Some((step, orders)) = spec.only_session() else { return Ok(()) };
+    let Some(template) = told(step).filter(|_| step.when.is_none()) else { return Ok(()) };
+    if needs_a_run(template) {
+        return Ok(());
+    }
+    let text = render(template, &Scope::new(&spec.input, &spec.inputs)).map_err(|error| {
+        let text = format!("workflow `{}`, node `{}`: {error}", spec.workflow, step.id);
+        Problem::new(Class::Configuration, text)
+    })?;
+    let Some(entity) = &orders.entity else { return Ok(()) };
+    let stage = Stage {
+        workspace: Path::new(&spec.workspace),
+        env: &home.env,
+        driver: &orders.driver.name,
+        isolation: orders.isolation,
+        rules: &orders.permissions,
+        on_permission: spec.policy.on_permission,
+        timeout_ms: spec.limits.run_ms,
+        dry_run: true,
+    };
+    texts(entity, &text, &stage, warnings).map(drop)
+}
+
+/// What a session is told: its prompt, or what an entity is.
+fn told(step: &Step) -> Option<&Template> {
+    static NOTHING: Template = Template(String::new());
+    let Act::Session(session) = &step.act else { return None };
+    Some(match &session.source {
+        Source::Prompt { prompt } | Source::Agent { prompt, .. } => prompt,
+        Source::Skill { args, .. } | Source::Command { args, .. } => args.as_ref().unwrap_or(&NOTHING),
+    })
+}
+
+/// Whether it says something that is only known when the run is there.
+fn needs_a_run(template: &Template) -> bool {
+    let is_known = |root: &str| matches!(root, "input" | "inputs");
+    names_used(template).is_ok_and(|names| !names.uses.iter().all(|used| is_known(used.root())))
+}

@@ -1,0 +1,83 @@
+//! The nodes of a workflow, blocks included, each with what is said of its sessions around it.
+
+use windlass_core::graph::workflow::{Act, Session, Settings, Step, Turns, Workflow};
+use windlass_core::id::NodeId;
+use windlass_core::spec::Spec;
+
+/// A node and how its sessions are to be run: its own word, else that of the blocks around it from
+/// the inside out, else the workflow's.
+pub(super) struct Node<'w> {
+    pub(super) step: &'w Step,
+    pub(super) said: Settings,
+}
+
+impl<'w> Node<'w> {
+    /// The session, where it is one.
+    pub(super) fn session(&self) -> Option<&'w Session> {
+        match &self.step.act {
+            Act::Session(session) => Some(session),
+            _ => None,
+        }
+    }
+
+    /// The turns of its session, where it has some.
+    pub(super) fn turns(&self) -> Option<&'w Turns> {
+        self.session().and_then(|session| session.turns.as_ref())
+    }
+}
+
+/// All nodes, in the order of the text. Blocks nest no deeper than the checks let them.
+pub(super) fn each(workflow: &Workflow) -> Vec<Node<'_>> {
+    let mut nodes = Vec::new();
+    gather(&workflow.body, &workflow.settings, &mut nodes);
+    nodes
+}
+
+fn gather<'w>(body: &'w [Step], around: &Settings, nodes: &mut Vec<Node<'w>>) {
+    for step in body {
+        let own = &step.settings;
+        let said = Settings {
+            driver: own.driver.as_ref().or(around.driver.as_ref()).cloned(),
+            model: own.model.as_ref().or(around.model.as_ref()).cloned(),
+            isolation: own.isolation.or(around.isolation),
+            // Each node keeps to its own: the one of a block is for the whole block.
+            timeout_ms: own.timeout_ms,
+        };
+        let blocks = step.act.blocks();
+        nodes.push(Node { step, said: said.clone() });
+        for block in blocks {
+            gather(block.body, &said, nodes);
+        }
+    }
+}
+
+/// The workflows that are run from its nodes.
+pub(super) fn called(workflow: &Workflow) -> Vec<String> {
+    let name = |node: Node<'_>| match &node.step.act {
+        Act::Workflow { name, .. } => Some(name.clone()),
+        _ => None,
+    };
+    each(workflow).into_iter().filter_map(name).collect()
+}
+
+/// Changes every node, blocks included.
+pub(super) fn change(body: &mut [Step], to: &mut impl FnMut(&NodeId, &mut Act)) {
+    for step in body {
+        to(&step.id, &mut step.act);
+        for block in step.act.blocks_mut() {
+            change(block, to);
+        }
+    }
+}
+
+/// The workflow with its turns bounded as its orders bound them, to say what it can take.
+pub(super) fn bounded(workflow: &Workflow, spec: &Spec) -> Workflow {
+    let mut workflow = workflow.clone();
+    change(&mut workflow.body, &mut |id, act| {
+        let rules = spec.sessions.get(id).and_then(|orders| orders.rules.as_ref());
+        if let (Act::Session(Session { turns: Some(turns), .. }), Some(rules)) = (act, rules) {
+            turns.max = Some(rules.max_iterations);
+        }
+    });
+    workflow
+}

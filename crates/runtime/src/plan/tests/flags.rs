@@ -1,0 +1,153 @@
+//! Flags on workflows of several nodes.
+
+use windlass_core::graph::workflow::{Act, Step};
+use windlass_core::looping::DEFAULT_GO_ON;
+
+use super::*;
+
+const TASKS: &str = r#"
+nodes:
+  - if: "input == 'x'"
+    then:
+      - task_loop: { max: 9, jobs: 1 }
+        do:
+          - { id: do, prompt: x }
+      - workflow: inner
+"#;
+
+fn jobs(body: &[Step]) -> Vec<u32> {
+    let mut found = Vec::new();
+    for step in body {
+        if let Act::TaskLoop { jobs, .. } = &step.act {
+            found.push(*jobs);
+        }
+        found.extend(step.act.blocks().iter().flat_map(|block| jobs(block.body)));
+    }
+    found
+}
+
+#[test]
+fn jobs_are_those_of_every_task_loop_wherever_it_is() {
+    let place = Place::new();
+    place.document("outer", TASKS);
+    place.document(
+        "inner",
+        "nodes:\n  - task_loop: { max: 9, jobs: 2 }\n    do:\n      - { id: a, prompt: x }\n",
+    );
+    let mut request = place.run("outer");
+    assert_eq!(jobs(&place.plan(&request).spec.body), [1]);
+    request.flags.jobs = Some(5);
+    let plan = place.plan(&request);
+    assert_eq!(jobs(&plan.spec.body), [5]);
+    assert_eq!(jobs(&plan.workflow.body), [5]);
+    assert_eq!(jobs(&plan.spec.others["inner"].body), [5]);
+}
+
+#[test]
+fn jobs_without_a_task_loop_or_without_any_are_a_mistake() {
+    let place = Place::new();
+    place.document("outer", TASKS);
+    place.document("inner", "nodes:\n  - { id: a, prompt: x }\n");
+    let refused = |name: &str, jobs: u32| {
+        let mut request = place.run(name);
+        request.flags.jobs = Some(jobs);
+        let problem = place.refusal(&request);
+        assert_eq!(problem.class, Class::Usage);
+        problem.text
+    };
+    assert_eq!(refused("inner", 2), "--jobs is for task loops, and workflow `inner` has none");
+    assert_eq!(refused("outer", 0), "with --jobs 0 no task would ever be done");
+}
+
+#[test]
+fn turns_of_all_sessions_follow_the_flags() {
+    let place = Place::new();
+    let text = "nodes:\n  - { id: a, prompt: x, turns: { max: 9 } }\n  - { id: b, prompt: x, turns: { mode: fresh } }\n  - { id: c, prompt: x }\n";
+    place.document("w", text);
+    let mut request = place.run("w");
+    assert_eq!(place.plan(&request).worst, "at most 25 turns");
+    request.flags.max_iterations = Some(2);
+    request.flags.mode = Some(Mode::Resume);
+    let plan = place.plan(&request);
+    for node in ["a", "b"] {
+        let rules = orders(&plan.spec, node).rules.clone().unwrap();
+        assert_eq!((rules.max_iterations, rules.mode), (2, Mode::Resume), "{node}");
+    }
+    assert_eq!(orders(&plan.spec, "c").rules, None);
+    assert_eq!((plan.worst.as_str(), plan.warnings), ("at most 5 turns", Vec::new()));
+}
+
+#[test]
+fn a_flag_for_turns_that_nobody_has_is_said() {
+    let place = Place::new();
+    place.document("w", "nodes:\n  - { id: a, prompt: x }\n");
+    let mut request = place.run("w");
+    request.flags.max_iterations = Some(2);
+    let expected = "--max-iterations changes nothing: no session of workflow `w` has turns";
+    assert_eq!(place.plan(&request).warnings, [expected]);
+}
+
+#[test]
+fn a_signal_takes_the_place_of_marker_and_tracker() {
+    let place = Place::new();
+    let mut request = place.request(Want::Loop);
+    request.flags.until_signal = Some("COMPLETE".to_owned());
+    let spec = place.plan(&request).spec;
+    let rules = orders(&spec, "loop").rules.clone().unwrap();
+    assert_eq!((rules.signal.as_deref(), rules.marker, rules.tracker_path), (Some("COMPLETE"), None, None));
+    assert_eq!(rules.continue_message, DEFAULT_GO_ON);
+}
+
+#[test]
+fn a_signal_is_for_one_session_with_turns() {
+    let place = Place::new();
+    let node = |id: &str| format!("  - {{ id: {id}, prompt: x, turns: {{ max: 2 }} }}\n");
+    place.document("two", &format!("nodes:\n{}{}", node("a"), node("b")));
+    place.document("none", "nodes:\n  - { id: a, prompt: x }\n");
+    place.document("one", &format!("nodes:\n  - {{ id: z, prompt: x }}\n{}", node("a")));
+    let with_signal = |name: &str| {
+        let mut request = place.run(name);
+        request.flags.until_signal = Some("S".to_owned());
+        request
+    };
+    for (name, count) in [("two", 2), ("none", 0)] {
+        let problem = place.refusal(&with_signal(name));
+        let expected =
+            format!("--until-signal is for one session with turns, and workflow `{name}` has {count}");
+        assert_eq!((problem.class, problem.text), (Class::Usage, expected));
+    }
+    let spec = place.plan(&with_signal("one")).spec;
+    assert_eq!(orders(&spec, "a").rules.clone().unwrap().signal.as_deref(), Some("S"));
+}
+
+#[test]
+fn checks_of_flags_are_added_and_can_be_named() {
+    let place = Place::new();
+    place.settings("[checks]\nlint = \"a\"\ntest = \"b\"\n");
+    place.document(
+        "w",
+        "checks: { test: c, own: d }\nnodes:\n  - { id: a, prompt: x }\n  - check: [mine, lint]\n",
+    );
+    assert!(place.refusal(&place.run("w")).text.contains("there is no check `mine`"));
+    let mut request = place.run("w");
+    request.flags.checks = vec!["mine=e".to_owned(), "own=f".to_owned()];
+    let checks = place.plan(&request).spec.checks;
+    let checks: Vec<(&str, &str)> =
+        checks.iter().map(|check| (check.name.as_str(), check.command.as_str())).collect();
+    assert_eq!(checks, [("lint", "a"), ("test", "c"), ("mine", "e"), ("own", "f")]);
+}
+
+#[test]
+fn a_program_is_that_of_one_driver() {
+    let place = Place::new();
+    place.document("w", "nodes:\n  - { id: a, prompt: x }\n  - { id: b, prompt: x, driver: sim }\n");
+    let bin = place.folder.path().join("bin/claude");
+    let mut request = place.run("w");
+    request.flags.agent_bin = Some(bin.clone());
+    let problem = place.refusal(&request);
+    let expected = "--agent-bin names the program of one agent CLI, and workflow `w` uses claude, sim";
+    assert_eq!((problem.class, problem.text.as_str()), (Class::Usage, expected));
+    request.flags.driver = Some("claude".to_owned());
+    let spec = place.plan(&request).spec;
+    assert!(spec.sessions.values().all(|orders| orders.driver.program == bin.display().to_string()));
+}

@@ -1,0 +1,90 @@
+//! What is refused before anything runs.
+
+use super::*;
+
+#[test]
+fn nodes_that_do_not_run_yet_are_refused_with_their_place() {
+    let place = Place::new();
+    let deep = |node: &str| {
+        format!("nodes:\n  - prompt: x\n  - check: all\n  - if: input\n    then:\n      - {node}\n")
+    };
+    for (word, node) in [
+        ("review", "{ id: it, review: { max_cycles: 1 } }"),
+        ("land", "{ id: it, land: true }"),
+        ("pull_request", "{ id: it, pull_request: { title: t } }"),
+    ] {
+        place.document("w", &format!("checks: {{ t: 'true' }}\n{}", deep(node)));
+        place.document("caller", "nodes:\n  - workflow: w\n");
+        for name in ["w", "caller"] {
+            let problem = place.refusal(&place.run(name));
+            assert_eq!(problem.class, Class::Configuration, "{word}");
+            let expected = format!("node `it` cannot be run yet: it is a `{word}` node");
+            assert!(problem.text.contains(&expected), "{}", problem.text);
+            assert!(problem.text.contains("w.yaml:8:"), "{}", problem.text);
+        }
+    }
+}
+
+#[test]
+fn every_other_node_runs() {
+    let place = Place::new();
+    let text = r#"
+checks: { t: "true" }
+nodes:
+  - prompt: x
+  - { skill: commit }
+  - { command: implement-task, args: x }
+  - { agent: reviewer, prompt: x }
+  - shell: "true"
+  - check: all
+  - { if: input, then: [{ shell: "true" }], else: [{ shell: "true" }] }
+  - { loop: { max: 2 }, do: [{ shell: "true" }] }
+  - { task_loop: { max: 2 }, do: [{ prompt: x }] }
+  - { criteria_loop: { signal: S, max: 2 }, do: [{ prompt: x }] }
+  - { parallel: {}, branches: { a: [{ shell: "true" }], b: [{ shell: "false" }] } }
+  - workflow: loop
+  - { ask: "?", default: yes }
+  - wait: 1s
+  - clear_context: true
+"#;
+    place.document("w", text);
+    let plan = place.plan(&place.run("w"));
+    let is_refused = |warning: &&String| warning.contains("run yet");
+    assert_eq!(plan.warnings.iter().filter(is_refused).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert_eq!((plan.spec.body.len(), plan.spec.sessions.len()), (15, 6));
+    assert_eq!(plan.spec.others.keys().collect::<Vec<_>>(), ["loop"]);
+}
+
+#[test]
+fn sim_needs_a_script() {
+    let mut place = Place::new();
+    place.document("w", "nodes:\n  - { id: a, prompt: x }\n  - { id: b, prompt: x, driver: sim }\n");
+    assert_eq!(orders(&place.plan(&place.run("w")).spec, "b").driver.name, "sim");
+    place.home.env.retain(|(name, _)| name != "WINDLASS_SIM_SCRIPT");
+    assert!(place.refusal(&place.run("w")).text.contains("driver `sim` plays a script"));
+}
+
+#[test]
+fn a_text_that_cannot_be_made_is_found_before_the_run() {
+    let place = Place::new();
+    place.document("w", "nodes:\n  - { id: a, prompt: '{{ input | int }}' }\n");
+    let problem = place.refusal(&place.run("w"));
+    assert!(problem.text.starts_with("workflow `w`, node `a`: "), "{}", problem.text);
+    // What is only known in the run is not looked for.
+    place.document("w", "nodes:\n  - { id: a, prompt: '{{ run.id }} {{ input | int }}' }\n");
+    place.plan(&place.run("w"));
+    place.document("w", "nodes:\n  - { id: a, when: 'input == \"7\"', prompt: '{{ input | int }}' }\n");
+    place.plan(&place.run("w"));
+}
+
+#[test]
+fn only_documents_have_inputs() {
+    let place = Place::new();
+    place.write("repo/.windlass/workflows/old.json", r#"{ "name": "old", "promptTemplate": "x" }"#);
+    for mut request in [place.run("old"), place.request(Want::Loop)] {
+        request.inputs = vec![("a".to_owned(), "b".to_owned())];
+        let problem = place.refusal(&request);
+        assert_eq!(problem.class, Class::Usage);
+        assert!(problem.text.contains("has no input `a`"), "{}", problem.text);
+    }
+}

@@ -1,0 +1,333 @@
+//! Looks back at runs, and begins one anew from a point of another.
+//!
+//! Deciding a log again, and where it can be forked, is `core::engine`'s; reading the log, and
+//! making what the new run needs in the folder, is here.
+
+use std::path::{Path, PathBuf};
+
+use windlass_core::effect::{Effect, Planned};
+use windlass_core::engine::explain::nearest;
+use windlass_core::engine::{self, ForkError, Step};
+use windlass_core::event::{Event, Record};
+use windlass_core::graph::walk::ids_in;
+use windlass_core::id::{NodeId, RunId};
+use windlass_core::looping::{MarkerMatch, Rules};
+use windlass_core::run::{News, Phase, State, Work};
+use windlass_core::time::Moment;
+use windlass_forms::tracker::{self, Markers};
+use windlass_peers::files::{self, FileError, Mode};
+use windlass_store::{Cadence, Lease, NewRun};
+
+use crate::clock::now;
+use crate::effect::TRACKER_MAX;
+use crate::error::{RunError, chain};
+use crate::handle::{Handle, Running, pin_sim};
+use crate::owner::project;
+
+/// A run that began with the log of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// Its id.
+    pub run: RunId,
+    /// How much of the other's log it has.
+    pub taken: usize,
+    /// How much the other had.
+    pub of: usize,
+}
+
+/// Why a run cannot be forked.
+#[derive(Debug, thiserror::Error)]
+pub enum TravelError {
+    /// Reading, recording or starting failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The workflow has no such node.
+    #[error("run {run} has no node `{node}`")]
+    NoSuchNode {
+        /// The run.
+        run: RunId,
+        /// What was asked for.
+        node: NodeId,
+        /// What was probably meant.
+        near: Option<NodeId>,
+        /// Those there are.
+        nodes: Vec<NodeId>,
+    },
+    /// Not at that place.
+    #[error("run {run} cannot be forked there: {why}")]
+    Fork {
+        /// The run.
+        run: RunId,
+        /// Why.
+        why: ForkError,
+    },
+    /// A folder it worked in is gone.
+    #[error("the folder {} that run {run} worked in is gone", folder.display())]
+    NoFolder {
+        /// The run.
+        run: RunId,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// What was done so far stood in a tracker, and that cannot be had.
+    #[error("the tracker of `{node}` cannot be copied: {why}")]
+    NoTracker {
+        /// The node.
+        node: NodeId,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A log as a fork has it.
+struct Drawn {
+    state: State,
+    records: Vec<Record>,
+    /// What is to be done now.
+    effects: Vec<Planned>,
+    /// What people are told of that.
+    news: Vec<News>,
+}
+
+impl Handle {
+    /// Begins a new run where a node of another began, and runs it in this process. `iteration`
+    /// is which time of the node is meant, from 1.
+    pub fn fork(
+        &self,
+        from: &RunId,
+        node: &NodeId,
+        iteration: Option<u32>,
+    ) -> Result<(Fork, Running), TravelError> {
+        let (fork, drawn, lease) = self.draw_and_record(from, node, iteration)?;
+        let seq = u64::try_from(drawn.records.len()).unwrap_or(u64::MAX);
+        let loaded = self.store.load(&fork.run).map_err(RunError::from)?;
+        let mut running = self.own(drawn.state, lease, seq, Cadence::of(&loaded), drawn.effects, false)?;
+        running.first = drawn.news;
+        Ok((fork, running))
+    }
+
+    /// The same, left to a process in the background.
+    pub fn fork_detached(
+        &self,
+        from: &RunId,
+        node: &NodeId,
+        iteration: Option<u32>,
+    ) -> Result<Fork, TravelError> {
+        let (fork, drawn, lease) = self.draw_and_record(from, node, iteration)?;
+        drop(lease);
+        self.detach(&drawn.state)?;
+        Ok(fork)
+    }
+
+    fn draw_and_record(
+        &self,
+        from: &RunId,
+        node: &NodeId,
+        iteration: Option<u32>,
+    ) -> Result<(Fork, Drawn, Lease), TravelError> {
+        let log: Vec<Record> = self.records(from, 1)?.into_iter().map(|(_, record)| record).collect();
+        let place = place_of(from, &log, node, iteration)?;
+        let run = RunId::new(crate::random::run_id());
+        let drawn = self.draw(&run, from, &log, place)?;
+        has_its_folders(from, &drawn.state)?;
+        bring_trackers(from, log.get(..=place).unwrap_or_default(), &drawn.state)?;
+        let lease = self.record(&run, &drawn)?;
+        Ok((Fork { run, taken: place, of: log.len() }, drawn, lease))
+    }
+
+    /// The log of the new run: what came before the place, that it is a fork, and what made the
+    /// node begin once more.
+    fn draw(&self, run: &RunId, from: &RunId, log: &[Record], place: usize) -> Result<Drawn, TravelError> {
+        let no_run = || TravelError::Fork { run: from.clone(), why: ForkError::NoRun };
+        let (first, rest) = log.split_first().ok_or_else(no_run)?;
+        let Event::RunStarted { spec } = &first.event else { return Err(no_run()) };
+        let mut spec = (**spec).clone();
+        spec.parent = None;
+        pin_sim(&mut spec, &self.exe()?);
+        let at = now();
+        if place == 0 {
+            spec.seed = crate::random::token();
+        }
+        let shift = at.0.saturating_sub(log.get(place).unwrap_or(first).at.0);
+        let moved = |moment: Moment| Moment(moment.0.saturating_add(shift));
+        let begun = Event::RunStarted { spec: Box::new(spec.clone()) };
+        let (state, step) = engine::start(run.clone(), spec, moved(first.at));
+        let mut course = Course { records: vec![step.record(moved(first.at), begun)], state, step };
+        if let Some(again) = place.checked_sub(1).and_then(|last| rest.get(last)) {
+            for record in rest.iter().take(place.saturating_sub(1)) {
+                course.tell(moved(record.at), record.event.clone());
+            }
+            let seed = crate::random::token();
+            let taken = u64::try_from(place).unwrap_or(u64::MAX);
+            course.tell(at, Event::Forked { from: from.clone(), at: taken, seed });
+            course.tell(at, again.event.clone());
+        }
+        let news = course.step.news.clone();
+        if course.state.book.paused {
+            // Whoever paused the other run did not pause this one.
+            course.tell(at, Event::GoOnAsked { inbox: None });
+        }
+        let effects = course.state.to_perform();
+        Ok(Drawn { state: course.state, records: course.records, effects, news })
+    }
+
+    fn record(&self, run: &RunId, drawn: &Drawn) -> Result<Lease, RunError> {
+        let bodies: Result<Vec<_>, _> = drawn.records.iter().map(serde_json::to_vec).collect();
+        let bodies = bodies.map_err(RunError::Encode)?;
+        let projection = project(&drawn.state, now().0);
+        Ok(self.store.create_run(NewRun { id: run.clone(), projection, bodies })?)
+    }
+}
+
+/// A log that grows.
+struct Course {
+    state: State,
+    records: Vec<Record>,
+    /// What followed from the last fact.
+    step: Step,
+}
+
+impl Course {
+    fn tell(&mut self, at: Moment, event: Event) {
+        self.step = engine::apply(&mut self.state, at, &event);
+        self.records.push(self.step.record(at, event));
+    }
+}
+
+/// The place in the log at which the node began.
+fn place_of(
+    run: &RunId,
+    log: &[Record],
+    node: &NodeId,
+    iteration: Option<u32>,
+) -> Result<usize, TravelError> {
+    let state = engine::fold(run.clone(), log);
+    if let Some(state) = &state {
+        let nodes = ids_in(&state.spec.body);
+        if !nodes.contains(node) {
+            let near = nearest(state, node.as_str());
+            return Err(TravelError::NoSuchNode { run: run.clone(), node: node.clone(), near, nodes });
+        }
+    }
+    let found = engine::fork_point(log, node, iteration);
+    found.map_err(|why| TravelError::Fork { run: run.clone(), why })
+}
+
+/// Everything that is to go on has its folder still.
+fn has_its_folders(from: &RunId, state: &State) -> Result<(), TravelError> {
+    let works = state.works().into_iter().map(|work| work.workspace.clone());
+    let effects = state.book.open.iter().filter_map(|planned| match &planned.effect {
+        Effect::RunChecks { workspace, .. }
+        | Effect::RunShell { workspace, .. }
+        | Effect::Land { workspace, .. } => Some(workspace.clone()),
+        Effect::StartRun { spec, .. } => Some(spec.workspace.clone()),
+        _ => None,
+    });
+    let all = std::iter::once(state.spec.workspace.clone()).chain(works).chain(effects);
+    match all.map(PathBuf::from).find(|folder| !folder.is_dir()) {
+        Some(folder) => Err(TravelError::NoFolder { run: from.clone(), folder }),
+        None => Ok(()),
+    }
+}
+
+/// Copies the trackers of sessions that go on. One that only begins makes its own.
+fn bring_trackers(from: &RunId, log: &[Record], state: &State) -> Result<(), TravelError> {
+    let Some(old) = engine::fold(from.clone(), log) else { return Ok(()) };
+    for work in state.works().into_iter().filter(|work| work.phase != Phase::Preparing) {
+        let Some(rules) = work.node.rules() else { continue };
+        let was = old.work(&work.node.id).and_then(|work| work.node.rules());
+        let (Some(path), Some(was)) =
+            (&rules.tracker_path, was.and_then(|rules| rules.tracker_path.as_ref()))
+        else {
+            continue;
+        };
+        copy_tracker(state, work, rules, Path::new(was), Path::new(path))
+            .map_err(|why| TravelError::NoTracker { node: work.node.id.clone(), why })?;
+    }
+    Ok(())
+}
+
+fn copy_tracker(state: &State, work: &Work, rules: &Rules, old: &Path, new: &Path) -> Result<(), String> {
+    if new.exists() {
+        return Ok(());
+    }
+    let told = |error: FileError| chain(&error);
+    let bytes = files::read_bounded(old, TRACKER_MAX).map_err(told)?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8 text", old.display()))?;
+    let frontmatter = tracker::Frontmatter {
+        run: state.run.as_str(),
+        iteration: work.current_turn(),
+        max_iterations: rules.max_iterations,
+        completion_marker: rules.marker.as_deref(),
+        active: true,
+        started_at: state.started,
+    };
+    let body = without_ends(tracker::split(&text).1, rules);
+    if let Some(dir) = new.parent() {
+        files::make_dirs_inside(Path::new(&work.workspace), dir).map_err(told)?;
+    }
+    files::create_new(new, tracker::render(&frontmatter, &body).as_bytes(), Mode::Shared).map_err(told)?;
+    Ok(())
+}
+
+/// A tracker's body without the marks that it is done or blocked: at the point of the fork the
+/// loop was neither, and they would end the new one after its first turn.
+fn without_ends(body: &str, rules: &Rules) -> String {
+    let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
+    let markers = Markers { complete: rules.marker.as_deref(), blocked, how: rules.marker_match };
+    let mut lines: Vec<&str> = body.split_inclusive('\n').collect();
+    let marker = rules.marker.as_deref().map(str::trim).unwrap_or_default();
+    let start = blocked.split(':').next().unwrap_or_default().trim().trim_end_matches("-->").trim_end();
+    loop {
+        let scan = tracker::scan(&lines.concat(), &rules.tracker_body, markers);
+        let is_end = |line: &&str| {
+            let line = line.trim();
+            let anywhere = rules.marker_match == MarkerMatch::Anywhere && line.contains(marker);
+            (scan.complete && (line == marker || anywhere))
+                || (scan.blocked.is_some() && line.starts_with(start))
+        };
+        match lines.iter().rposition(is_end) {
+            Some(place) => drop(lines.remove(place)),
+            None => return lines.concat(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(marker_match: MarkerMatch, template: &str) -> Rules {
+        Rules {
+            prompt: String::new(),
+            mode: Default::default(),
+            marker: Some("DONE".into()),
+            marker_match,
+            promise: None,
+            signal: None,
+            blocked_marker: None,
+            max_iterations: 3,
+            continue_message: String::new(),
+            tracker_body: template.into(),
+            tracker_path: None,
+            stuck_after: 0,
+        }
+    }
+
+    #[test]
+    fn a_copied_tracker_says_neither_done_nor_blocked() {
+        let plain = rules(MarkerMatch::Line, "# T\n");
+        let body = "# T\n- one\n<!-- WORKFLOW_BLOCKED: no key -->\nDONE\nDONE\n";
+        assert_eq!(without_ends(body, &plain), "# T\n- one\n");
+        assert_eq!(without_ends("not DONE yet\n", &plain), "not DONE yet\n");
+        assert_eq!(without_ends("a\nit is DONE\nb", &rules(MarkerMatch::Anywhere, "")), "a\nb");
+        assert_eq!(without_ends("a\nDONE\n\n", &rules(MarkerMatch::LastLine, "")), "a\n\n");
+    }
+
+    #[test]
+    fn what_the_template_brought_stays() {
+        let template = "Write this at the end:\nDONE\n";
+        let kept = without_ends(&format!("{template}x\nDONE\n"), &rules(MarkerMatch::Line, template));
+        assert_eq!(kept, format!("{template}x\n"));
+    }
+}

@@ -1,0 +1,22 @@
+//! Workflows as pictures: in which language, for every verb that draws one.
+
+use clap::ValueEnum;
+use windlass_core::graph::draw::{States, dot, mermaid, svg};
+use windlass_core::graph::workflow::Workflow;
+
+/// How it is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    Mermaid,
+    Dot,
+    Svg,
+}
+
+/// The picture of a workflow, with how its nodes fared.
+pub(super) fn picture(format: Format, workflow: &Workflow, states: &States) -> String {
+    match format {
+        Format::Mermaid => mermaid(workflow, states),
+        Format::Dot => dot(workflow, states),
+        Format::Svg => svg(workflow, states),
+    }
+}

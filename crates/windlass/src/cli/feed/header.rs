@@ -1,0 +1,52 @@
+//! The first lines of a run: what is run, on what, where and within which bounds.
+
+use windlass_core::id::RunId;
+use windlass_core::spec::{Orders, Spec};
+
+use super::nodes::Nodes;
+use super::words;
+use crate::cli::plain::plain_line;
+use crate::cli::screen::{Screen, Tone};
+
+/// The lines.
+pub(super) fn lines(screen: Screen, run: &RunId, spec: &Spec, nodes: &Nodes) -> Vec<String> {
+    let dot = screen.dot();
+    let drivers = each(spec, |orders| plain_line(&orders.driver.name));
+    let on = if drivers.is_empty() { String::new() } else { format!(" on {}", drivers.join(", ")) };
+    let title = format!("{}{on}{dot}run {run}", plain_line(&spec.workflow));
+    let mut facts = match spec.only_session() {
+        Some((_, orders)) => bounds(orders),
+        None => vec![words::count(u64::try_from(nodes.count()).unwrap_or(u64::MAX), "node")],
+    };
+    let isolations = each(spec, |orders| orders.isolation.word().to_owned());
+    facts.extend((!isolations.is_empty()).then(|| format!("isolation {}", isolations.join(", "))));
+    if !spec.checks.is_empty() {
+        let names: Vec<String> = spec.checks.iter().map(|check| plain_line(&check.name)).collect();
+        facts.push(format!("checks: {}", names.join(", ")));
+    }
+    vec![
+        screen.paint(Tone::Strong, &title),
+        format!("  in {}", plain_line(&spec.workspace)),
+        format!("  {}", facts.join(dot)),
+    ]
+}
+
+/// What the sessions have, each word once.
+fn each(spec: &Spec, of: impl Fn(&Orders) -> String) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in spec.sessions.values().map(of) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words
+}
+
+fn bounds(orders: &Orders) -> Vec<String> {
+    let Some(rules) = &orders.rules else { return Vec::new() };
+    let bound = match rules.max_iterations {
+        0 => "no limit of iterations".to_owned(),
+        most => format!("at most {}", words::count(u64::from(most), "iteration")),
+    };
+    vec![format!("{} mode", rules.mode.word()), bound]
+}

@@ -1,0 +1,272 @@
+//! What a person sees of a run.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use windlass_core::event::RECORD_VERSION;
+use windlass_core::graph::workflow::{
+    Act, Branch, Expression, Join, OnFailure, Session, Source, Step, Template,
+};
+use windlass_core::hook::permission::Isolation;
+use windlass_core::id::{SessionId, Verb};
+use windlass_core::run::{Outcome, Reason, Spent, Status, Waiting};
+use windlass_core::spec::{Driver, Limits, OnPermission, OnQuestion, Orders, Policy};
+use windlass_core::tasks::{Claim, Status as TaskStatus};
+
+use super::super::bottom::CLEAR;
+
+use super::*;
+
+fn feed() -> Human {
+    Human::new(Screen::plain(), Style::default(), RunId::new("k3f9"))
+}
+
+fn told(human: &mut Human, news: News) -> Vec<String> {
+    happened(human, Event::OwnerChanged, vec![news])
+}
+
+fn happened(human: &mut Human, event: Event, news: Vec<News>) -> Vec<String> {
+    human.record(&[], &Record { v: RECORD_VERSION, at: Moment(1_000), event, effects: Vec::new(), news })
+}
+
+fn turn(node: &str) -> EffectId {
+    EffectId { node: NodeId::new(node), iteration: 1, attempt: 1, verb: Verb::Session }
+}
+
+fn text(text: &str) -> AgentEvent {
+    AgentEvent::Text { text: text.to_owned(), message_id: "m".to_owned(), side: false }
+}
+
+fn session(iteration: u32, attempt: u32) -> News {
+    let (node, session) = (NodeId::new("loop"), SessionId::new("s"));
+    News::SessionStarted { node, session, iteration, attempt, resumed: attempt > 1 }
+}
+
+#[test]
+fn an_iteration_has_one_heading_however_often_it_is_tried() {
+    let mut human = feed();
+    assert_eq!(told(&mut human, session(1, 1)), ["", "iteration 1"]);
+    assert_eq!(told(&mut human, session(1, 2)), ["  the session goes on (attempt 2)"]);
+    assert_eq!(told(&mut human, session(2, 1)), ["", "iteration 2"]);
+}
+
+#[test]
+fn within_one_session_the_next_iteration_begins_with_the_next_words() {
+    let mut human = feed();
+    told(&mut human, session(1, 1));
+    let (node, checks) = (NodeId::new("loop"), Vec::new());
+    let finished = News::IterationFinished { node, iteration: 1, checks, goes_on: true, feedback: None };
+    assert!(told(&mut human, finished).is_empty());
+    assert_eq!(human.agent(&[], &turn("loop"), &text("on it")), ["", "iteration 2", "  on it"]);
+}
+
+#[test]
+fn only_refusals_are_told() {
+    let mut human = feed();
+    let decided = |answer| News::HookDecided {
+        hook: windlass_core::id::HookId::new("h"),
+        asked: "tool".to_owned(),
+        tool: Some("WebFetch".to_owned()),
+        answer,
+    };
+    assert!(told(&mut human, decided(Answer::Allow { input: None })).is_empty());
+    let denied = told(&mut human, decided(Answer::Deny { reason: "not in\n\u{1b}[1mstrict".to_owned() }));
+    assert_eq!(denied, ["  denied WebFetch: not in ^[[1mstrict"]);
+}
+
+#[test]
+fn a_refusal_is_told_once() {
+    let mut human = feed();
+    let reason = "not in strict".to_owned();
+    let (hook, tool) = (windlass_core::id::HookId::new("h"), Some("WebFetch".to_owned()));
+    let answer = Answer::Deny { reason };
+    assert_eq!(told(&mut human, News::HookDecided { hook, asked: "tool".to_owned(), tool, answer }).len(), 1);
+    let result = |text: &str| AgentEvent::ToolResult {
+        id: "t".to_owned(),
+        is_error: true,
+        text: text.to_owned(),
+        was_decided: true,
+        side: false,
+    };
+    assert_eq!(human.agent(&[], &turn("loop"), &result("no such file")).len(), 1);
+    assert!(human.agent(&[], &turn("loop"), &result("Hook said: not in strict")).is_empty());
+    assert_eq!(human.agent(&[], &turn("loop"), &result("Hook said: not in strict")).len(), 1);
+}
+
+#[test]
+fn a_wait_says_how_long() {
+    let waiting = Waiting::Retry { until: Moment(5_000), what: "overloaded".to_owned() };
+    assert_eq!(told(&mut feed(), News::Waiting(waiting)), ["  overloaded: trying again in 4 s"]);
+}
+
+#[test]
+fn without_a_terminal_there_is_no_progress_line() {
+    let mut human = feed();
+    assert_eq!((human.progress(Moment(0)), human.bottom.clear()), (None, ""));
+    human.screen.redraws = true;
+    assert_eq!(human.progress(Moment(0)).as_deref(), Some("\r\u{1b}[Kpreparing, 0 s"));
+    assert_eq!((human.bottom.clear(), human.bottom.clear()), (CLEAR, ""));
+}
+
+fn step(id: &str, act: Act) -> Step {
+    Step {
+        id: NodeId::new(id),
+        act,
+        when: None,
+        settings: Default::default(),
+        retry: Default::default(),
+        budget: Default::default(),
+        on_failure: OnFailure::Fail,
+    }
+}
+
+fn prompt(id: &str) -> Step {
+    let source = Source::Prompt { prompt: Template("x".to_owned()) };
+    step(id, Act::Session(Session { source, turns: None, schema: None }))
+}
+
+fn spec(workflow: &str, body: Vec<Step>) -> Spec {
+    let driver = Driver { name: "sim".to_owned(), program: "/sim".to_owned(), model: None, args: Vec::new() };
+    let orders = Orders {
+        driver,
+        isolation: Isolation::Strict,
+        permissions: Default::default(),
+        entity: None,
+        rules: None,
+    };
+    let ids = windlass_core::graph::walk::ids_in(&body);
+    Spec {
+        workflow: workflow.to_owned(),
+        seed: "s".to_owned(),
+        input: "x".to_owned(),
+        inputs: BTreeMap::new(),
+        body,
+        sessions: ids.into_iter().map(|id| (id, orders.clone())).collect(),
+        workspace: "/w".to_owned(),
+        machine: "m".to_owned(),
+        plugins: Vec::new(),
+        checks: Vec::new(),
+        policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
+        limits: Limits::default(),
+        budget: Default::default(),
+        others: BTreeMap::new(),
+        parent: None,
+    }
+}
+
+/// A feed of a run of several nodes, with its header told.
+fn of(body: Vec<Step>) -> Human {
+    let mut human = feed();
+    let header = happened(&mut human, Event::RunStarted { spec: Box::new(spec("ship", body)) }, vec![]);
+    assert_eq!(header[0], "ship on sim, run k3f9");
+    human
+}
+
+fn begins(node: &str, kind: &str) -> News {
+    News::NodeStarted { node: NodeId::new(node), kind: kind.to_owned(), about: None }
+}
+
+fn ends(node: &str) -> News {
+    let outcome = Outcome::new(Status::Completed, Reason::AllDone);
+    News::NodeFinished { node: NodeId::new(node), outcome, spent: Spent::default(), took_ms: 3_000 }
+}
+
+#[test]
+fn one_session_has_its_bounds_in_the_header_and_several_nodes_their_number() {
+    let run = |body| {
+        let spec = Box::new(spec("ship", body));
+        happened(&mut feed(), Event::RunStarted { spec }, vec![])
+    };
+    assert_eq!(run(vec![prompt("a")]), ["ship on sim, run k3f9", "  in /w", "  isolation strict"]);
+    let several = run(vec![prompt("a"), prompt("b")]);
+    assert_eq!(several, ["ship on sim, run k3f9", "  in /w", "  2 nodes, isolation strict"]);
+}
+
+#[test]
+fn nodes_have_headings_by_their_depth_and_an_end() {
+    let again = Act::Loop { until: vec![Expression("true".to_owned())], max: 3, body: vec![prompt("fix")] };
+    let mut human = of(vec![step("again", again), prompt("b")]);
+    assert_eq!(told(&mut human, begins("again", "loop")), ["", "> again (loop)"]);
+    let round = News::Round { node: NodeId::new("again"), round: 2, task: None };
+    assert_eq!(told(&mut human, round), ["  round 2"]);
+    assert_eq!(told(&mut human, begins("fix@2", "prompt")), ["  > fix (prompt)"]);
+    assert!(told(&mut human, session(1, 1)).is_empty(), "one turn is no iteration");
+    assert_eq!(human.agent(&[], &turn("fix@2"), &text("on it")), ["    on it"]);
+    assert_eq!(told(&mut human, ends("fix@2")), ["  ok fix completed, 3 s"]);
+    let skipped = News::NodeSkipped { node: NodeId::new("b"), why: "`x` does not hold".to_owned() };
+    assert_eq!(told(&mut human, skipped), ["- b skipped: `x` does not hold"]);
+}
+
+#[test]
+fn words_of_several_agents_at_once_say_whose_they_are() {
+    let branch = |id: &str| Branch { name: id.to_owned(), body: vec![prompt(id)] };
+    let branches = vec![branch("history"), branch("style")];
+    let mut human =
+        of(vec![step("both", Act::Parallel { limit: 0, join: Join::All, branches }), prompt("c")]);
+    told(&mut human, begins("both", "parallel"));
+    told(&mut human, begins("history", "prompt"));
+    assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["    alone"]);
+    told(&mut human, begins("style", "prompt"));
+    assert_eq!(human.agent(&[], &turn("history"), &text("looking")), ["[history] looking"]);
+    human.screen.redraws = true;
+    assert_eq!(human.progress(Moment(1_000)).as_deref(), Some("\r\u{1b}[K2 nodes, working, 0 s"));
+    told(&mut human, ends("style"));
+    assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["    alone"]);
+    assert_eq!(human.progress(Moment(1_000)).as_deref(), Some("\r\u{1b}[Khistory, working, 0 s"));
+}
+
+#[test]
+fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
+    let each = Act::TaskLoop {
+        path: None,
+        until: None,
+        select: None,
+        max: 0,
+        jobs: 2,
+        attempts: 1,
+        before_each: Vec::new(),
+        body: vec![prompt("do")],
+    };
+    let mut human = of(vec![step("tasks", each)]);
+    let task = json!({"id": "3", "name": "Write the\u{1b}[2J parser"});
+    let claim = Claim::Task { id: "3".parse().unwrap(), task };
+    let event = Event::TaskClaimed { effect: turn("tasks"), claim };
+    let node = NodeId::new("tasks");
+    let round = News::Round { node: node.clone(), round: 1, task: Some("3".to_owned()) };
+    assert_eq!(happened(&mut human, event, vec![round]), ["  task 3: Write the^[[2J parser (@1)"]);
+    assert_eq!(told(&mut human, begins("do@1", "prompt")), ["  > do@1 (prompt)"], "there may be two of it");
+    let why = Some("the checks are red".to_owned());
+    let failing = News::Task { node, task: "3".to_owned(), status: TaskStatus::Failing, why };
+    assert_eq!(told(&mut human, failing), ["  task 3 is failing: the checks are red"]);
+}
+
+#[test]
+fn a_run_within_a_run_is_told_with_its_name() {
+    let call = Act::Workflow { name: "release".to_owned(), inputs: BTreeMap::new() };
+    let mut human = of(vec![step("call", call), prompt("b")]);
+    let child = RunId::new("c1");
+    let effect = Effect::StartRun { run: child.clone(), spec: Box::new(spec("release", vec![prompt("go")])) };
+    let id = EffectId { verb: Verb::Run, ..turn("call") };
+    let effects = vec![Planned { id, effect }];
+    let news = vec![begins("call", "workflow")];
+    let record = Record { v: RECORD_VERSION, at: Moment(0), event: Event::OwnerChanged, effects, news };
+    let lines = human.record(&[], &record);
+    assert_eq!(lines, ["", "> call (workflow)", "  run c1 begins: windlass logs c1"]);
+    let from = std::slice::from_ref(&child);
+    assert_eq!(human.agent(from, &turn("go"), &text("hello")), ["[release] hello"]);
+    let started = Event::RunStarted { spec: Box::new(spec("release", vec![prompt("go")])) };
+    let record = Record { v: RECORD_VERSION, at: Moment(0), event: started, effects: vec![], news: vec![] };
+    assert!(human.record(from, &record).is_empty(), "the run around it has said what it is");
+}
+
+#[test]
+fn a_wait_says_what_ends_it() {
+    let mut human = feed();
+    let event = Waiting::Event { name: "deployed".to_owned() };
+    assert_eq!(
+        told(&mut human, News::Waiting(event)),
+        ["  waiting for the event deployed: windlass send k3f9 --event deployed"]
+    );
+    assert!(told(&mut human, News::Paused)[0].ends_with("nothing new begins; windlass resume k3f9"));
+    assert_eq!(told(&mut human, News::GoesOn), ["  going on"]);
+}

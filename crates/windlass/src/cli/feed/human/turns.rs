@@ -1,0 +1,57 @@
+//! The turns of each node: where one begins, and how it is called.
+
+use windlass_core::id::NodeId;
+
+use super::Human;
+use crate::cli::screen::Tone;
+
+/// The turns of one node.
+#[derive(Default)]
+pub(super) struct Turns {
+    pub(super) iteration: u32,
+    /// An iteration that began and has no line yet.
+    pub(super) heading: Option<u32>,
+}
+
+impl Human {
+    pub(super) fn session(
+        &mut self,
+        node: &NodeId,
+        iteration: u32,
+        attempt: u32,
+        resumed: bool,
+    ) -> Vec<String> {
+        self.phase = "working";
+        let turns = self.turns.entry(node.clone()).or_default();
+        turns.heading = (iteration != turns.iteration).then_some(iteration);
+        let lines = self.heading(node);
+        if attempt == 1 || !lines.is_empty() {
+            return lines;
+        }
+        let how = if resumed { "the session goes on" } else { "a new session begins" };
+        vec![self.screen.paint(Tone::Faint, &format!("  {how} (attempt {attempt})"))]
+    }
+
+    /// The line that opens an iteration, once. A node of several that has but one turn has none.
+    pub(super) fn heading(&mut self, node: &NodeId) -> Vec<String> {
+        let Some(turns) = self.turns.get_mut(node) else { return Vec::new() };
+        let Some(iteration) = turns.heading.take() else { return Vec::new() };
+        turns.iteration = iteration;
+        self.phase = "working";
+        let place = self.place(node, iteration);
+        match self.nodes.is_one() {
+            true => vec![String::new(), self.screen.paint(Tone::Strong, &place)],
+            false if self.nodes.most(node).is_some() => {
+                vec![self.screen.paint(Tone::Strong, &format!("  {place}"))]
+            }
+            false => Vec::new(),
+        }
+    }
+
+    pub(super) fn place(&self, node: &NodeId, iteration: u32) -> String {
+        match self.nodes.most(node) {
+            None | Some(0) => format!("iteration {iteration}"),
+            Some(most) => format!("iteration {iteration} of {most}"),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The nodes of a run as they are told: how deep each stands, and which are under way.
+
+use std::collections::BTreeMap;
+
+use windlass_core::graph::workflow::{Act, Step};
+use windlass_core::id::NodeId;
+use windlass_core::run::{Doing, State};
+use windlass_core::spec::Spec;
+
+use crate::cli::plain::plain_line;
+
+/// The nodes of one run.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    known: BTreeMap<String, Known>,
+    /// The run is one session and nothing else.
+    is_one: bool,
+    /// Those without others in them that are under way.
+    open: Vec<NodeId>,
+}
+
+#[derive(Debug)]
+struct Known {
+    depth: usize,
+    is_session: bool,
+    is_leaf: bool,
+    /// It may be under way several times at once, so that only its round tells it apart.
+    has_twins: bool,
+    /// Several of its rounds may be under way at once.
+    has_jobs: bool,
+    /// Turns at most, where it is a loop of turns.
+    most: Option<u32>,
+}
+
+impl Nodes {
+    /// Those of a run of which nothing is known yet.
+    pub(crate) fn unknown() -> Nodes {
+        Nodes { known: BTreeMap::new(), is_one: true, open: Vec::new() }
+    }
+
+    /// Those of a run.
+    pub(crate) fn of(spec: &Spec) -> Nodes {
+        let mut nodes = Nodes { is_one: spec.only_session().is_some(), ..Nodes::unknown() };
+        nodes.know(spec, &spec.body, 0, false);
+        nodes
+    }
+
+    fn know(&mut self, spec: &Spec, steps: &[Step], depth: usize, has_twins: bool) {
+        for step in steps {
+            let rules = spec.sessions.get(&step.id).and_then(|orders| orders.rules.as_ref());
+            let blocks = step.act.blocks();
+            let has_jobs = matches!(step.act, Act::TaskLoop { jobs, .. } if jobs > 1);
+            let known = Known {
+                depth,
+                is_session: matches!(step.act, Act::Session(_)),
+                is_leaf: blocks.is_empty(),
+                has_twins,
+                has_jobs,
+                most: rules.map(|rules| rules.max_iterations),
+            };
+            self.known.insert(step.id.to_string(), known);
+            for block in blocks {
+                self.know(spec, block.body, depth + 1, has_twins || has_jobs);
+            }
+        }
+    }
+
+    /// Takes over what is under way, when a run is looked at from its middle on.
+    pub(crate) fn see(&mut self, state: &State) {
+        let mut actives = Vec::new();
+        state.root.actives(&mut actives);
+        for active in actives.iter().filter(|active| !matches!(active.doing, Doing::Pausing { .. })) {
+            self.began(&active.instance);
+        }
+    }
+
+    /// Whether the run is one session and nothing else.
+    pub(crate) fn is_one(&self) -> bool {
+        self.is_one
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.known.len()
+    }
+
+    /// One begins.
+    pub(crate) fn began(&mut self, node: &NodeId) {
+        if self.of_name(node).is_some_and(|known| known.is_leaf) && !self.open.contains(node) {
+            self.open.push(node.clone());
+        }
+    }
+
+    /// One is over.
+    pub(crate) fn over(&mut self, node: &NodeId) {
+        self.open.retain(|open| open != node);
+    }
+
+    /// How many blocks are around it.
+    pub(crate) fn depth(&self, node: &NodeId) -> usize {
+        self.of_name(node).map_or(0, |known| known.depth)
+    }
+
+    /// Turns at most, where it is a loop of turns.
+    pub(crate) fn most(&self, node: &NodeId) -> Option<u32> {
+        self.of_name(node).and_then(|known| known.most)
+    }
+
+    /// Whether several of its rounds may be under way at once.
+    pub(crate) fn has_jobs(&self, node: &NodeId) -> bool {
+        self.of_name(node).is_some_and(|known| known.has_jobs)
+    }
+
+    /// Whether the words of one agent must be told from those of another.
+    pub(crate) fn has_several_sessions(&self) -> bool {
+        let is_session = |node: &&NodeId| self.of_name(node).is_some_and(|known| known.is_session);
+        self.open.iter().filter(is_session).count() > 1
+    }
+
+    /// What people call it: as the workflow does, unless that could be several at once.
+    pub(crate) fn name(&self, node: &NodeId) -> String {
+        let has_twins = self.of_name(node).is_some_and(|known| known.has_twins);
+        plain_line(if has_twins { node.as_str() } else { named(node) })
+    }
+
+    /// What is under way, in a few words.
+    pub(crate) fn under_way(&self) -> Option<String> {
+        match self.open.as_slice() {
+            [] => None,
+            [one] => Some(self.name(one)),
+            several => Some(format!("{} nodes", several.len())),
+        }
+    }
+
+    /// The one that is under way, when it is only one.
+    pub(crate) fn only_open(&self) -> Option<&NodeId> {
+        match self.open.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+
+    fn of_name(&self, node: &NodeId) -> Option<&Known> {
+        self.known.get(named(node))
+    }
+}
+
+/// A node as the workflow names it, without its round and try.
+pub(crate) fn named(node: &NodeId) -> &str {
+    node.as_str().split(['@', '~']).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_round_and_the_try_are_no_part_of_the_name() {
+        let name = |text: &str| named(&NodeId::new(text)).to_owned();
+        assert_eq!([name("fix"), name("fix@2"), name("fix~2@3")], ["fix", "fix", "fix"]);
+    }
+}

@@ -1,0 +1,175 @@
+//! `windlass fork`: a new run from a point of another.
+
+use std::num::NonZeroU32;
+
+use serde_json::json;
+use windlass_core::engine::ForkError;
+use windlass_core::id::{NodeId, RunId};
+use windlass_runtime::handle::Handle;
+use windlass_runtime::time_travel::{Fork, TravelError};
+
+use super::feed::{envelope, words};
+use super::here::{Here, block_on, print};
+use super::orders::wait_for_owner;
+use super::plain::plain_line;
+use super::report::{Report, note};
+use super::watch::Watch;
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass fork k3f9 --at fix             a new run, from where `fix` first began
+  windlass fork k3f9 --at fix:3           from the third time that it began
+  windlass fork k3f9 --at loop:2 --detach     in a run of one session: from its second turn";
+
+/// Begin a new run where a node of another run began
+///
+/// The new run has what the other did before as its past: no session of that is started again.
+/// The other run stays as it is. The folder is taken as it is now: nothing that was done there
+/// is undone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The run, or the beginning of its id
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// The node, and which of its times is meant, from 1; in a run of one session that is the turn
+    #[arg(long, value_name = "NODE[:ITERATION]", value_parser = point)]
+    at: Point,
+
+    /// Run in the background and print the new run's id
+    #[arg(long, conflicts_with = "output_last_message")]
+    detach: bool,
+
+    #[command(flatten)]
+    watch: Watch,
+}
+
+/// A node, in one of its times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Point {
+    node: NodeId,
+    iteration: Option<u32>,
+}
+
+fn point(text: &str) -> Result<Point, String> {
+    let (node, iteration) = match text.split_once(':') {
+        None => (text, None),
+        Some((node, iteration)) => {
+            let iteration = iteration.parse::<NonZeroU32>();
+            let iteration = iteration.map_err(|_| "write it like NODE:2, counted from 1".to_owned())?;
+            (node, Some(iteration.get()))
+        }
+    };
+    if node.is_empty() {
+        return Err("write it like NODE or NODE:2".to_owned());
+    }
+    Ok(Point { node: NodeId::new(node), iteration })
+}
+
+/// Forks it.
+pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    args.watch.check()?;
+    let handle = here.open(here.durability())?;
+    let from = handle.find(&args.run)?;
+    let Point { node, iteration } = &args.at;
+    if args.detach {
+        let fork = handle.fork_detached(&from, node, *iteration)?;
+        wait_for_owner(&handle, &fork.run)?;
+        return args.left(&handle, &from, &fork);
+    }
+    block_on(async {
+        let (fork, running) = handle.fork(&from, node, *iteration)?;
+        if args.watch.json {
+            print(&[args.object(&from, &fork)])?;
+        } else {
+            tell(&handle, &from, &fork);
+        }
+        args.watch.follow(&here, &handle, running).await
+    })
+}
+
+impl Args {
+    /// Says what was left to the background.
+    fn left(&self, handle: &Handle, from: &RunId, fork: &Fork) -> Result<Exit, Report> {
+        if self.watch.json {
+            return print(&[self.object(from, fork)]);
+        }
+        tell(handle, from, fork);
+        note(&format!("running in the background; `windlass logs -f {}` follows it", fork.run));
+        print(&[fork.run.to_string()])
+    }
+
+    fn object(&self, from: &RunId, fork: &Fork) -> String {
+        let data = json!({"from": from, "node": self.at.node, "iteration": self.at.iteration.unwrap_or(1),
+            "taken": fork.taken, "of": fork.of});
+        envelope("run.forked", words::now(), Some(&fork.run), data)
+    }
+}
+
+/// What a fork is, said plainly.
+fn tell(handle: &Handle, from: &RunId, fork: &Fork) {
+    let Fork { run, taken, of } = fork;
+    note(&match taken {
+        0 => format!("run {run} begins anew with the orders of run {from}"),
+        _ => format!(
+            "run {run} goes on from record {taken} of the {of} of run {from}; that run stays as it is"
+        ),
+    });
+    note("the folder is as it is now: nothing that was done there is undone");
+    let goes_on = |status: &str| matches!(status, "running" | "waiting");
+    if handle.view(from).is_ok_and(|view| goes_on(&view.status)) {
+        note(&format!("run {from} goes on in the same folder"));
+    }
+}
+
+impl From<TravelError> for Report {
+    fn from(error: TravelError) -> Report {
+        let text = error.to_string();
+        match error {
+            TravelError::Run(error) => error.into(),
+            TravelError::NoSuchNode { near, mut nodes, .. } => {
+                nodes.sort();
+                let nodes: Vec<String> = nodes.iter().map(|node| plain_line(node.as_str())).collect();
+                let there = format!("there are: {}", nodes.join(", "));
+                Report::usage(text).hint(match near {
+                    Some(near) => format!("did you mean `{near}`? {there}"),
+                    None => there,
+                })
+            }
+            TravelError::Fork { run, why } => Report::usage(text).hint(match why {
+                ForkError::NeverRan { node } => {
+                    format!("`windlass show {run} --explain {node}` says why it never ran")
+                }
+                ForkError::NotSoOften { .. } => format!("`windlass show {run}` says what ran"),
+                ForkError::Busy { .. } => {
+                    "the end of what was under way is not known there, and it would be done twice".to_owned()
+                }
+                ForkError::NoRun => "a newer windlass may have written it".to_owned(),
+            }),
+            TravelError::NoFolder { .. } => {
+                Report::usage(text).hint("put it back, or begin a new run with `windlass run`")
+            }
+            TravelError::NoTracker { .. } => {
+                Report::usage(text).hint("put it back, or fork at an earlier point: it is made anew there")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_a_node_and_a_time() {
+        let at = |node: &str, iteration| Ok(Point { node: NodeId::new(node), iteration });
+        assert_eq!(point("fix"), at("fix", None));
+        assert_eq!(point("fix:2"), at("fix", Some(2)));
+        for wrong in ["", ":2", "fix:", "fix:0", "fix:x", "fix:-1", "fix:2:3"] {
+            assert!(point(wrong).is_err(), "{wrong}");
+        }
+    }
+}

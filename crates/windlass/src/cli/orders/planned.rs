@@ -1,0 +1,180 @@
+//! What `--dry-run` shows: a plan in words, and as JSON.
+
+use serde_json::{Value, json};
+use windlass_core::engine;
+use windlass_core::engine::rehearsal::{Act, Rehearsal};
+use windlass_core::entity::Kind;
+use windlass_core::graph::workflow::Step;
+use windlass_core::id::RunId;
+use windlass_core::run::{Status, Work};
+use windlass_core::spec::{Check, Orders, Spec};
+use windlass_core::time::Moment;
+use windlass_runtime::plan::Plan;
+use windlass_runtime::rehearse::rehearse;
+
+use super::super::feed::words;
+use super::super::plain::{plain, plain_line, plain_short};
+
+/// How much of a text is shown on the way through a workflow.
+const TEXT: usize = 100;
+
+/// The orders as they are kept, and those of the only session besides.
+pub(super) fn object(plan: &Plan) -> Value {
+    let mut data = serde_json::to_value(&plan.spec).unwrap_or_default();
+    let Value::Object(map) = &mut data else { return data };
+    map.insert("worst".to_owned(), plan.worst.as_str().into());
+    if let Some((_, orders)) = plan.spec.only_session() {
+        map.insert("driver".to_owned(), json!(orders.driver));
+        map.insert("isolation".to_owned(), orders.isolation.word().into());
+        map.insert("permissions".to_owned(), json!(orders.permissions));
+    } else {
+        let Rehearsal { acts, outcome, turns } = rehearse(&plan.spec);
+        let act =
+            |act: &Act| json!({"node": act.node, "depth": act.depth, "what": act.what, "text": act.text});
+        let acts: Vec<Value> = acts.iter().map(act).collect();
+        map.insert("rehearsal".to_owned(), json!({"acts": acts, "outcome": outcome, "turns": turns}));
+    }
+    data
+}
+
+/// The plan in words.
+pub(super) fn lines(plan: &Plan) -> Vec<String> {
+    let spec = &plan.spec;
+    let only = spec.only_session().map(|(_, orders)| orders);
+    let mut lines = vec![format!("workflow    {}", plain_line(&spec.workflow))];
+    lines.extend(only.into_iter().flat_map(driver));
+    lines.push(format!("workspace   {}", plain_line(&spec.workspace)));
+    match only {
+        Some(orders) => lines.extend(bounds(orders)),
+        None => lines.push(format!("turns       {}", plain_line(&plan.worst))),
+    }
+    lines.extend(around(spec));
+    match only {
+        Some(orders) => lines.extend(told(spec, orders)),
+        None => {
+            lines.push("nodes".to_owned());
+            lines.extend(nodes(spec, &spec.body, 1));
+            lines.extend(walk(plan));
+        }
+    }
+    lines
+}
+
+fn driver(orders: &Orders) -> Vec<String> {
+    let driver = &orders.driver;
+    let model = driver.model.as_deref().map_or("the CLI's own choice".to_owned(), plain_line);
+    vec![
+        format!("driver      {} ({})", plain_line(&driver.name), plain_line(&driver.program)),
+        format!("model       {model}"),
+    ]
+}
+
+fn bounds(orders: &Orders) -> Vec<String> {
+    let mut lines = vec![format!("isolation   {}", orders.isolation.word())];
+    let Some(rules) = &orders.rules else { return lines };
+    let most =
+        if rules.max_iterations == 0 { "no limit".to_owned() } else { rules.max_iterations.to_string() };
+    lines.push(format!("mode        {}", rules.mode.word()));
+    lines.push(format!("iterations  {most}"));
+    let done = |what: &str, text: &String| format!("done when   {what} {}", plain_line(text));
+    lines.extend(rules.signal.iter().map(|text| done("the agent ends a turn with", text)));
+    lines.extend(rules.marker.iter().map(|text| done("the tracker says", text)));
+    lines.extend(rules.promise.iter().map(|text| done("the agent promises", text)));
+    lines
+}
+
+fn around(spec: &Spec) -> Vec<String> {
+    let check =
+        |check: &Check| format!("check       {}: {}", plain_line(&check.name), plain_line(&check.command));
+    let mut lines: Vec<String> = spec.checks.iter().map(check).collect();
+    lines.extend(
+        spec.plugins
+            .iter()
+            .map(|plugin| format!("plugin      {} ({})", plain_line(&plugin.name), plain_line(&plugin.dir))),
+    );
+    lines.extend(spec.limits.run_ms.map(|ms| format!("timeout     {}", words::span(ms))));
+    lines
+}
+
+/// What the only session is told, and how.
+fn told(spec: &Spec, orders: &Orders) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !orders.driver.args.is_empty() {
+        lines.push(format!("arguments   {}", plain_line(&orders.driver.args.join(" "))));
+    }
+    if let Some(only) = &orders.permissions.only {
+        lines.push(format!("tools       {}", plain_line(&only.join(", "))));
+    }
+    let prompt = prompt(spec);
+    match orders.entity.as_deref() {
+        None => lines.extend(text("prompt", &prompt)),
+        Some(entity) if entity.kind == Kind::Agent => {
+            lines.extend(text("system prompt", &entity.prompt));
+            lines.extend(text("prompt", &spec.input));
+        }
+        Some(entity) => {
+            lines.extend(text("prompt", &entity.prompt));
+            lines.extend(
+                (!spec.input.is_empty()).then(|| text("its arguments", &spec.input)).into_iter().flatten(),
+            );
+        }
+    }
+    lines
+}
+
+/// What the first turn is asked, as the engine would ask it now.
+fn prompt(spec: &Spec) -> String {
+    let (state, _) = engine::start(RunId::new("plan"), spec.clone(), Moment(0));
+    state.works().first().map(|work: &&Work| work.node.prompt().to_owned()).unwrap_or_default()
+}
+
+fn text(title: &str, text: &str) -> Vec<String> {
+    let mut lines = vec![title.to_owned()];
+    lines.extend(plain(text).lines().map(|line| format!("  {line}")));
+    lines
+}
+
+/// The nodes in the order of the workflow, with who works in each.
+fn nodes(spec: &Spec, body: &[Step], depth: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for step in body {
+        let who = spec.sessions.get(&step.id).map(|orders| {
+            let model = orders.driver.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
+            format!(": {}{}, {}", orders.driver.name, model, orders.isolation.word())
+        });
+        let line = format!("{} ({}){}", step.id, step.act.word(), who.unwrap_or_default());
+        lines.push(format!("{}{}", "  ".repeat(depth), plain_line(&line)));
+        for block in step.act.blocks() {
+            lines.extend(nodes(spec, block.body, depth + 1));
+        }
+    }
+    lines
+}
+
+/// The way through the workflow, with stubs for everything that it would start.
+fn walk(plan: &Plan) -> Vec<String> {
+    let Rehearsal { acts, outcome, turns } = rehearse(&plan.spec);
+    let mut lines = vec!["with stubs".to_owned()];
+    let befores = std::iter::once(None).chain(acts.iter().map(Some));
+    lines.extend(acts.iter().zip(befores).map(|(this, before)| act(this, before)));
+    let turns = words::count(turns.into(), "turn");
+    let ends = match outcome.status {
+        Status::Completed => outcome.status.word().to_owned(),
+        _ => words::outcome(&outcome),
+    };
+    lines.push(format!("with stubs it ends: {ends} after {turns}; {}", plain_line(&plan.worst)));
+    lines
+}
+
+/// One act; whose it is is said where the line above it is of another node.
+fn act(act: &Act, before: Option<&Act>) -> String {
+    let (node, text) = (plain_line(act.node.as_str()), plain_short(&act.text, TEXT));
+    let (deeper, line) = match act.what {
+        "begins" => (0, format!("{node} ({text})")),
+        "skipped" => (0, format!("{node} is skipped: {text}")),
+        "round" => (1, text),
+        what if before.is_some_and(|before| before.node == act.node) => (1, format!("{what}: {text}")),
+        what => (1, format!("{node} {what}: {text}")),
+    };
+    format!("{}{line}", "  ".repeat(1 + act.depth + deeper))
+}

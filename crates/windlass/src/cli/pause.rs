@@ -1,0 +1,106 @@
+//! `windlass pause`: a run begins nothing new until it is let go on.
+//!
+//! What is under way is finished: an agent is not cut off in the middle of its turn.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use windlass_core::id::RunId;
+use windlass_core::run::State;
+use windlass_runtime::handle::{Handle, View};
+
+use super::feed::{envelope, named, words};
+use super::here::{Here, print};
+use super::plain::plain_line;
+use super::report::{Report, note};
+use crate::exit::Exit;
+
+/// How long the owner of a run has to notice.
+const PATIENCE: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(20);
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass pause k3f9
+  windlass resume k3f9         let it go on";
+
+/// Let a run begin nothing new; what is under way is finished
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The run, or the beginning of its id
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Pauses it.
+pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    let handle = here.open_to_ask()?;
+    let run = handle.find(&args.run)?;
+    let view = handle.view(&run)?;
+    if view.status == "crashed" {
+        return Err(Report::usage(format!("nobody runs run {run}, so nothing new begins"))
+            .hint(format!("`windlass resume {run}` goes on with it")));
+    }
+    if !view.state.book.paused {
+        handle.pause(&run)?;
+    }
+    let view = wait(&handle, &run, Wish::Paused)?;
+    tell(&view, args.json)
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    Paused,
+    GoesOn,
+}
+
+/// Waits until the owner has done so, the run is over, or patience ends.
+pub(super) fn wait(handle: &Handle, run: &RunId, wish: Wish) -> Result<View, Report> {
+    let begun = Instant::now();
+    loop {
+        let view = handle.view(run)?;
+        let is_so = view.state.book.paused == (wish == Wish::Paused);
+        if is_so || view.state.is_done() || view.status == "crashed" || begun.elapsed() > PATIENCE {
+            return Ok(view);
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn tell(view: &View, json: bool) -> Result<Exit, Report> {
+    let (run, state) = (&view.run, &view.state);
+    let busy = busy(state);
+    if json {
+        let data = json!({"paused": state.book.paused, "status": view.status, "under_way": busy});
+        return print(&[envelope("run.paused", words::now(), Some(run), data)]);
+    }
+    let go_on = format!("`windlass resume {run}` lets it go on");
+    if state.is_done() {
+        note(&format!("run {run} is over meanwhile: {}", view.status));
+    } else if !state.book.paused {
+        note(&format!("run {run} was asked to pause and has not yet"));
+    } else if busy.is_empty() {
+        note(&format!("run {run} is paused; {go_on}"));
+    } else {
+        let busy = busy.join(", ");
+        note(&format!("run {run} is paused: {busy} may end what it began, nothing new begins; {go_on}"));
+    }
+    Ok(Exit::Completed)
+}
+
+/// The nodes under way that go on until they are over.
+fn busy(state: &State) -> Vec<String> {
+    let mut actives = Vec::new();
+    state.root.actives(&mut actives);
+    let is_held =
+        |active: &&&windlass_core::run::Active| state.book.held.iter().any(|id| id.node == active.instance);
+    let busy = actives.iter().filter(|active| active.doing.lanes().is_empty());
+    busy.filter(|active| !is_held(active)).map(|active| plain_line(named(&active.instance))).collect()
+}

@@ -1,0 +1,176 @@
+//! `windlass replay`: what was recorded of a run is decided again, without an agent; as it was
+//! ordered, or as if it had been ordered otherwise.
+
+mod change;
+mod otherwise;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use windlass_core::effect::Effect;
+use windlass_core::engine::{self, Difference, Replayed};
+use windlass_core::event::{Event, Record};
+use windlass_core::id::RunId;
+use windlass_runtime::handle::Handle;
+
+use super::feed::{envelope, words};
+use super::here::Here;
+use super::output::Out;
+use super::plain::plain_line;
+use super::report::{Report, note};
+use crate::exit::Exit;
+use change::Change;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass replay k3f9                                  the same decisions? else it is a bug
+  windlass replay k3f9 --what-if max_iterations=3       where it would have gone otherwise
+  windlass replay k3f9 --what-if budget.cost=2 --what-if timeout=30m";
+
+/// Decide again what was recorded of a run, without an agent, and compare
+///
+/// Every event of the log is put through the engine once more, and of every run that it started.
+/// Nothing is started and nothing is changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The run, or the beginning of its id
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// Say where it would have gone otherwise with other orders (may be repeated):
+    /// max_iterations=N, budget.turns=N, budget.tokens=N, budget.cost=USD, timeout=TIME,
+    /// stuck_after=N
+    #[arg(long, value_name = "KEY=VALUE", value_parser = change::read)]
+    what_if: Vec<Change>,
+
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Replays it.
+pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    let handle = here.open_to_ask()?;
+    let run = handle.find(&args.run)?;
+    let logs = with_those_it_started(&handle, &run)?;
+    match args.what_if.as_slice() {
+        [] => again(&logs, &run, args.json),
+        changes => otherwise::tell(&logs, changes, args.json),
+    }
+}
+
+/// A run and what was recorded of it.
+struct Log {
+    run: RunId,
+    workflow: String,
+    records: Vec<Record>,
+    /// Another run of these started it.
+    is_started: bool,
+}
+
+/// The run itself first, then those that it started, and those that these did.
+fn with_those_it_started(handle: &Handle, run: &RunId) -> Result<Vec<Log>, Report> {
+    let (mut logs, mut seen) = (Vec::new(), BTreeSet::new());
+    let mut left = vec![run.clone()];
+    while let Some(next) = left.pop() {
+        if !seen.insert(next.clone()) {
+            continue;
+        }
+        let records: Vec<Record> = handle.records(&next, 1)?.into_iter().map(|(_, record)| record).collect();
+        let workflow = match records.first().map(|record| &record.event) {
+            Some(Event::RunStarted { spec }) => spec.workflow.clone(),
+            _ => String::new(),
+        };
+        left.extend(started_in(&records).into_iter().rev());
+        // One that was ordered before a crash, and never begun, has no log.
+        if !records.is_empty() || next == *run {
+            logs.push(Log { is_started: next != *run, run: next, workflow, records });
+        }
+    }
+    Ok(logs)
+}
+
+fn started_in(records: &[Record]) -> Vec<RunId> {
+    let effects = records.iter().flat_map(|record| &record.effects);
+    let started = effects.filter_map(|planned| match &planned.effect {
+        Effect::StartRun { run, .. } => Some(run.clone()),
+        _ => None,
+    });
+    started.collect()
+}
+
+/// Decides everything again.
+fn again(logs: &[Log], run: &RunId, json: bool) -> Result<Exit, Report> {
+    let mut out = Out::stdout();
+    let mut is_same = true;
+    for log in logs {
+        let Replayed { records, differences, .. } = engine::replay(log.run.clone(), &log.records);
+        is_same &= differences.is_empty();
+        match json {
+            true => out.line(&object(log, records, &differences)),
+            false => told(log, records, &differences).iter().for_each(|line| out.line(line)),
+        }
+    }
+    if is_same {
+        return out.end(Exit::Completed);
+    }
+    let done = out.end(Exit::Unexpected);
+    note(&format!("that is a bug worth reporting, with what `windlass logs {run} --json` prints"));
+    done
+}
+
+fn told(log: &Log, records: usize, differences: &[Difference]) -> Vec<String> {
+    let records = words::count(many(records), "record");
+    let found = match differences.len() {
+        0 => "every decision is the same".to_owned(),
+        some => words::count(many(some), "difference"),
+    };
+    let mut lines = vec![format!("{}replayed {records}: {found}", of_whom(log))];
+    lines.extend(differences.iter().map(|difference| format!("  {}", plain_line(&difference.to_string()))));
+    lines
+}
+
+fn object(log: &Log, records: usize, differences: &[Difference]) -> String {
+    let difference = |found: &Difference| json!({"record": found.seq, "what": found.what});
+    let differences: Vec<Value> = differences.iter().map(difference).collect();
+    let data = json!({"workflow": log.workflow, "records": records, "differences": differences});
+    envelope("run.replayed", words::now(), Some(&log.run), data)
+}
+
+/// Whose log it is, where it is not that of the run itself.
+fn of_whom(log: &Log) -> String {
+    match log.is_started {
+        true => format!("run {} ({}): ", log.run, plain_line(&log.workflow)),
+        false => String::new(),
+    }
+}
+
+fn many(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::engine::Step;
+    use windlass_core::time::Moment;
+
+    use super::*;
+
+    #[test]
+    fn every_difference_is_told_with_its_record_and_is_no_success() {
+        let record = |event| Step::default().record(Moment(0), event);
+        let records = vec![record(Event::OwnerChanged), record(Event::RunTimedOut)];
+        let log = Log { run: RunId::new("r"), workflow: "inner".into(), records, is_started: true };
+        let Replayed { records, differences, .. } = engine::replay(log.run.clone(), &log.records);
+        let lines = told(&log, records, &differences);
+        let expected = [
+            "run r (inner): replayed 2 records: 2 differences",
+            "  record 1: there is no run before it",
+            "  record 2: there is no run before it",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(again(&[log], &RunId::new("r"), false), Ok(Exit::Unexpected));
+    }
+}

@@ -1,0 +1,228 @@
+//! Where a run would have gone otherwise with other orders, and how.
+
+use serde_json::{Value, json};
+use windlass_core::effect::Effect;
+use windlass_core::engine::{self, Difference};
+use windlass_core::event::{Event, Record};
+use windlass_core::graph::workflow::Budget;
+use windlass_core::id::{EffectId, NodeId, RunId};
+use windlass_core::run::{Course, Outcome, Phase, Spent, State, Work};
+
+use super::super::feed::{envelope, words};
+use super::super::here::print;
+use super::super::plain::plain_line;
+use super::super::report::Report;
+use super::change::{Change, What};
+use super::{Log, many, of_whom};
+use crate::exit::Exit;
+
+/// The point from which something else comes.
+struct Turning {
+    /// The record, from 1.
+    seq: u64,
+    how: How,
+}
+
+/// What would have come.
+enum How {
+    /// The run would have ended.
+    Ended(Outcome),
+    /// It would not have ended.
+    GoneOn,
+    /// A node of it would have ended.
+    NodeEnded(NodeId, Outcome),
+    /// Something else.
+    Otherwise(String),
+}
+
+impl How {
+    fn word(&self) -> &'static str {
+        match self {
+            How::Ended(_) => "ended",
+            How::GoneOn => "gone_on",
+            How::NodeEnded(..) => "node_ended",
+            How::Otherwise(_) => "otherwise",
+        }
+    }
+
+    fn outcome(&self) -> Option<&Outcome> {
+        match self {
+            How::Ended(outcome) | How::NodeEnded(_, outcome) => Some(outcome),
+            How::GoneOn | How::Otherwise(_) => None,
+        }
+    }
+
+    fn text(&self) -> String {
+        let so = |outcome: &Outcome| format!("{} ({})", outcome.status.word(), outcome.reason.word());
+        match self {
+            How::Ended(outcome) => format!("it would have ended here: {}", so(outcome)),
+            How::GoneOn => "it would have gone on here".to_owned(),
+            How::NodeEnded(node, outcome) => format!("`{node}` would have ended here: {}", so(outcome)),
+            How::Otherwise(what) => format!("it would have gone otherwise here: {what}"),
+        }
+    }
+}
+
+/// Says it of each run.
+pub(super) fn tell(logs: &[Log], changes: &[Change], json: bool) -> Result<Exit, Report> {
+    let mut lines = Vec::new();
+    for log in logs {
+        let holds = |change: &&Change| !log.is_started || change.what.is_of_each();
+        let here: Vec<&Change> = changes.iter().filter(holds).collect();
+        if here.is_empty() {
+            continue;
+        }
+        let turning = turning(log, &here);
+        lines.push(if json { object(log, &here, turning.as_ref()) } else { line(log, turning.as_ref()) });
+    }
+    print(&lines)
+}
+
+fn line(log: &Log, turning: Option<&Turning>) -> String {
+    let whole = many(log.records.len());
+    let found = match turning {
+        None => format!("{}: nothing changes", words::count(whole, "record")),
+        Some(turning) => format!("record {} of {whole}: {}", turning.seq, turning.how.text()),
+    };
+    format!("{}{}", of_whom(log), plain_line(&found))
+}
+
+fn object(log: &Log, changes: &[&Change], turning: Option<&Turning>) -> String {
+    let differs = turning.map(|turning| {
+        json!({"record": turning.seq, "how": turning.how.word(), "outcome": turning.how.outcome(),
+            "what": turning.how.text()})
+    });
+    let typed: Vec<Value> = changes.iter().map(|change| change.typed.as_str().into()).collect();
+    let data =
+        json!({"workflow": log.workflow, "what_if": typed, "records": log.records.len(), "differs": differs});
+    envelope("run.what_if", words::now(), Some(&log.run), data)
+}
+
+/// The first point from which something else comes.
+fn turning(log: &Log, changes: &[&Change]) -> Option<Turning> {
+    let timeout = changes.iter().rev().find_map(|change| match change.what {
+        What::Timeout(ms) => Some(ms),
+        _ => None,
+    });
+    let in_time = timeout.and_then(|ms| timed(&log.run, &log.records, ms));
+    let mut records = log.records.clone();
+    let ordered = loop {
+        let ordered = engine::what_if(log.run.clone(), &records, |spec| {
+            changes.iter().for_each(|change| change.what.order(spec));
+        });
+        let (Some(difference), Some(now)) = (&ordered.differs, &ordered.state) else { break ordered };
+        if !budgets_suffice(&mut records, difference.seq, now) {
+            break ordered;
+        }
+    };
+    let ordered =
+        ordered.differs.zip(ordered.state).map(|(difference, now)| of_orders(log, difference, &now));
+    ordered.into_iter().chain(in_time).min_by_key(|turning| turning.seq)
+}
+
+/// Where all that differs is what a run that is started there may spend, and that was enough for
+/// it: goes on as if it had been ordered so.
+fn budgets_suffice(records: &mut [Record], seq: u64, now: &State) -> bool {
+    let place = usize::try_from(seq).ok().and_then(|seq| seq.checked_sub(1));
+    let Some((place, record)) = place.and_then(|place| Some((place, records.get(place)?))) else {
+        return false;
+    };
+    let mut ordered = record.effects.clone();
+    for planned in &mut ordered {
+        let Effect::StartRun { spec, .. } = &mut planned.effect else { continue };
+        let other = now.book.open.iter().find(|open| open.id == planned.id).map(|open| &open.effect);
+        let Some(Effect::StartRun { spec: other, .. }) = other else { return false };
+        if is_enough(&other.budget, spent_by(records, &planned.id)) {
+            spec.budget = other.budget;
+        }
+    }
+    match records.get_mut(place) {
+        Some(record) if record.effects != ordered => {
+            record.effects = ordered;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// What a run that was started spent, as far as it is known.
+fn spent_by(records: &[Record], effect: &EffectId) -> Spent {
+    let spent = records.iter().rev().find_map(|record| match &record.event {
+        Event::RunEnded { effect: of, end } if of == effect => Some(end.spent),
+        Event::RunSpent { effect: of, spent } if of == effect => Some(*spent),
+        _ => None,
+    });
+    spent.unwrap_or_default()
+}
+
+fn is_enough(budget: &Budget, spent: Spent) -> bool {
+    let Spent { turns, usage } = spent;
+    let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+    budget.turns.is_none_or(|most| turns <= most)
+        && budget.tokens.is_none_or(|most| tokens < most)
+        && budget.cost_usd.is_none_or(|most| usage.cost_usd.unwrap_or(0.0) < most)
+}
+
+/// What other orders come to, where they first make a difference.
+fn of_orders(log: &Log, difference: Difference, now: &State) -> Turning {
+    let Difference { seq, what } = difference;
+    let taken = usize::try_from(seq).unwrap_or(usize::MAX);
+    let was = engine::fold(log.run.clone(), log.records.iter().take(taken));
+    let before = was.as_ref().and_then(decided);
+    let how = match (decided(now), before) {
+        (Some(outcome), before) if before != Some(outcome) => How::Ended(outcome.clone()),
+        (None, Some(_)) => How::GoneOn,
+        _ => node_ended(now, was.as_ref()).unwrap_or(How::Otherwise(what)),
+    };
+    Turning { seq, how }
+}
+
+/// How a run is to end, once that is decided.
+fn decided(state: &State) -> Option<&Outcome> {
+    match &state.course {
+        Course::Ending { outcome } | Course::Done { outcome } => Some(outcome),
+        Course::Running => {
+            state.spec.only_session()?;
+            state.works().first().and_then(|work| ending(work))
+        }
+    }
+}
+
+fn ending(work: &Work) -> Option<&Outcome> {
+    match &work.phase {
+        Phase::Closing { outcome } | Phase::Ending { outcome } => Some(outcome),
+        _ => None,
+    }
+}
+
+/// A session that would be put away here, and was not.
+fn node_ended(now: &State, was: Option<&State>) -> Option<How> {
+    let went_on = |work: &Work| was.and_then(|was| was.work(&work.node.id)).and_then(ending).is_none();
+    let ended = now.works().into_iter().find(|work| ending(work).is_some() && went_on(work))?;
+    Some(How::NodeEnded(ended.node.id.clone(), ending(ended)?.clone()))
+}
+
+/// Where another bound on the time of the whole run would have ended it, or would not have. The
+/// owner of a run looks at the clock, so the times of the records are compared with it.
+fn timed(run: &RunId, records: &[Record], ms: u64) -> Option<Turning> {
+    let mut log = (1..).zip(records);
+    let (_, first) = log.next()?;
+    let mut state = engine::fold(run.clone(), [first])?;
+    let ms = state.spec.budget.time_ms.map_or(ms, |other| other.min(ms));
+    let deadline = state.started.plus_ms(ms);
+    for (seq, record) in log {
+        let is_timeout = matches!(record.event, Event::RunTimedOut);
+        if is_timeout && record.at < deadline {
+            return Some(Turning { seq, how: How::GoneOn });
+        }
+        if !is_timeout && record.at >= deadline && matches!(state.course, Course::Running) {
+            let mut ended = state.clone();
+            engine::apply(&mut ended, deadline, &Event::RunTimedOut);
+            if let Some(outcome) = decided(&ended).filter(|outcome| decided(&state) != Some(*outcome)) {
+                return Some(Turning { seq, how: How::Ended(outcome.clone()) });
+            }
+        }
+        engine::apply(&mut state, record.at, &record.event);
+    }
+    None
+}

@@ -1,0 +1,98 @@
+//! `windlass send`: tells a run that something happened that it waits for.
+
+use serde_json::json;
+use windlass_core::graph::workflow::{Act, Step, Until};
+use windlass_core::id::RunId;
+use windlass_core::run::State;
+
+use super::asks::below;
+use super::feed::{envelope, words};
+use super::here::{Here, print};
+use super::plain::plain_line;
+use super::report::{Report, note};
+use crate::exit::Exit;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass send k3f9 --event deployed
+  windlass send k3f9 --event review \"looks good\"    the text is what the node gives";
+
+/// Tell a run that an event happened, for a node that waits for it
+///
+/// One that no node waits for yet is kept until one does.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The run, or the beginning of its id
+    #[arg(value_name = "RUN")]
+    run: String,
+
+    /// The event, as the workflow names it: `wait: { event: NAME }`
+    #[arg(long, value_name = "NAME")]
+    event: String,
+
+    /// What is said of it
+    #[arg(value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
+    text: String,
+
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Tells it.
+pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
+    let here = Here::look()?;
+    here.refuse_agents("tell a run what happened")?;
+    let handle = here.open_to_ask()?;
+    let view = handle.view(&handle.find(&args.run)?)?;
+    let below = below(&handle, &view.state);
+    let run = listener(&view.state, &below, &args.event)?;
+    handle.tell(&run, &args.event, &args.text)?;
+    let is_owned = handle.view(&run)?.status != "crashed";
+    if args.json {
+        let data = json!({"event": args.event, "delivered": is_owned});
+        return print(&[envelope("run.told", words::now(), Some(&run), data)]);
+    }
+    match is_owned {
+        true => note(&format!("told run {run}: {}", args.event)),
+        false => {
+            note(&format!("kept for run {run}, which nobody runs: `windlass resume {run}` goes on with it"))
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+/// The run that has a node for the event: the one that was named, or one that it started.
+fn listener(state: &State, below: &[State], event: &str) -> Result<RunId, Report> {
+    let mut known: Vec<String> = Vec::new();
+    for state in std::iter::once(state).chain(below) {
+        let events = events(&state.spec.body);
+        if events.iter().any(|name| name == event) {
+            return Ok(state.run.clone());
+        }
+        known.extend(events);
+    }
+    known.sort();
+    known.dedup();
+    let report = Report::usage(format!("no node of run {} waits for the event `{event}`", state.run));
+    Err(match known.is_empty() {
+        true => report.hint("its workflow waits for no event at all"),
+        false => {
+            let names: Vec<String> = known.iter().map(|name| plain_line(name)).collect();
+            report.hint(format!("it waits for: {}", names.join(", ")))
+        }
+    })
+}
+
+/// The events that nodes wait for.
+fn events(body: &[Step]) -> Vec<String> {
+    let mut names = Vec::new();
+    for step in body {
+        if let Act::Wait(Until::Event { name, .. }) = &step.act {
+            names.push(name.clone());
+        }
+        names.extend(step.act.blocks().iter().flat_map(|block| events(block.body)));
+    }
+    names
+}

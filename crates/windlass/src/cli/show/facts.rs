@@ -1,0 +1,227 @@
+//! What is known of a run as a whole.
+
+use serde_json::{Value, json};
+use windlass_core::launch::files;
+use windlass_core::looping::Rules;
+use windlass_core::run::{Doing, Standing, State, Waiting};
+use windlass_runtime::handle::{Handle, View};
+
+use super::super::asks::{open_asks, whose};
+use super::super::feed::{describe_ask, envelope, rfc3339, words};
+use super::super::plain::{plain, plain_line, plain_short};
+use super::super::screen::{Screen, Tone};
+use super::{Story, Turn, nodes};
+
+/// All of it, for programs.
+pub(super) fn object(story: &Story) -> String {
+    let Story { view, turns, children } = story;
+    let (state, spec) = (&view.state, &view.state.spec);
+    let (orders, rules) = (spec.first_session(), rules(state));
+    let usage = &state.spent.usage;
+    let is_many = story.is_many();
+    let mut data = json!({
+        "status": view.status,
+        "resumable": view.status == "crashed",
+        "outcome": state.outcome(),
+        "workflow": spec.workflow,
+        "driver": orders.map(|orders| &orders.driver),
+        "workspace": spec.workspace,
+        "input": spec.input,
+        "isolation": orders.map(|orders| orders.isolation.word()),
+        "mode": rules.map(|rules| rules.mode.word()),
+        "max_iterations": if is_many { None } else { Some(rules.map_or(1, |rules| rules.max_iterations)) },
+        "tracker": tracker(state),
+        "iterations": state.turns(),
+        "started": rfc3339(state.started),
+        "usage": usage,
+        "cost_usd": usage.cost_usd,
+        "asks": state.book.asks,
+        "sessions": turns.iter().map(|turn| session(view, turn, is_many)).collect::<Vec<_>>(),
+        "last_message": state.book.last_message,
+        "dir": view.dir,
+    });
+    let Value::Object(map) = &mut data else { return String::new() };
+    if is_many {
+        let child =
+            |child: &super::Child| json!({"run": child.run, "node": child.node, "workflow": child.workflow});
+        map.insert("nodes".to_owned(), nodes::objects(state, words::now()).into());
+        map.insert("children".to_owned(), children.iter().map(child).collect::<Vec<_>>().into());
+        map.insert("paused".to_owned(), state.book.paused.into());
+    }
+    map.extend(spec.parent.as_ref().map(|parent| ("parent".to_owned(), json!(parent))));
+    envelope("run", words::now(), Some(&view.run), data)
+}
+
+/// A turn's process, for programs.
+pub(super) fn session(view: &View, turn: &Turn, is_many: bool) -> Value {
+    let stdout = view.dir.join(turn.effect.to_string()).join(files::STDOUT);
+    let mut data = json!({"session": turn.session, "iteration": turn.effect.iteration,
+        "attempt": turn.effect.attempt, "transcript": stdout});
+    if let (Value::Object(map), true) = (&mut data, is_many) {
+        map.insert("node".to_owned(), turn.effect.node.as_str().into());
+    }
+    data
+}
+
+/// The loop of turns of a run that is nothing else.
+fn rules(state: &State) -> Option<&Rules> {
+    state.spec.only_session().and_then(|(_, orders)| orders.rules.as_ref())
+}
+
+/// Where that loop keeps its tracker; one that was given no place has the engine's.
+fn tracker(state: &State) -> Option<String> {
+    let path = rules(state)?.tracker_path.as_deref()?;
+    Some(match path {
+        "" => format!("{}/.windlass/runs/{}/loop-tracker.md", state.spec.workspace, state.run),
+        path => path.to_owned(),
+    })
+}
+
+/// All of it, for people.
+pub(super) fn lines(screen: Screen, handle: &Handle, story: &Story) -> Vec<String> {
+    let view = &story.view;
+    let (state, spec) = (&view.state, &view.state.spec);
+    let mut lines = vec![screen.paint(Tone::Strong, &format!("run {}", view.run))];
+    let mut fact = |name: &str, text: &str| lines.push(format!("  {name:11} {text}"));
+    fact("status", &status(view));
+    fact("workflow", &plain_line(&spec.workflow));
+    if let Some(parent) = &spec.parent {
+        fact("part of", &format!("run {}, node {}", parent.run, plain_line(parent.node.as_str())));
+    }
+    fact("input", &plain_short(&spec.input, 400));
+    if let Some((_, orders)) = spec.only_session() {
+        let driver = &orders.driver;
+        fact("driver", &format!("{} ({})", plain_line(&driver.name), plain_line(&driver.program)));
+    }
+    fact("workspace", &plain_line(&spec.workspace));
+    if let Some((_, orders)) = spec.only_session() {
+        fact("isolation", orders.isolation.word());
+    }
+    if let Some(rules) = rules(state) {
+        let most =
+            if rules.max_iterations == 0 { "no limit".to_owned() } else { rules.max_iterations.to_string() };
+        fact("mode", rules.mode.word());
+        fact("iterations", &format!("{} finished of {most}", state.turns()));
+    }
+    if let Some(path) = tracker(state) {
+        fact("tracker", &plain_line(&path));
+    }
+    fact("started", &words::date(state.started));
+    let usage = &state.spent.usage;
+    fact("spent", &format!("{}{}{}", words::tokens(usage), screen.dot(), words::cost(usage.cost_usd)));
+    fact("kept in", &plain_line(&view.dir.display().to_string()));
+    if story.is_many() {
+        lines.push("  nodes".to_owned());
+        lines.extend(nodes::table(screen, state, words::now()));
+    }
+    lines.extend(children(story));
+    lines.extend(sessions("  sessions", view, &story.turns.iter().collect::<Vec<_>>(), story.is_many()));
+    lines.extend(changes(handle, view));
+    lines.extend(last_words(state));
+    lines.extend(what_now(screen, handle, view));
+    lines
+}
+
+/// How it stands and why.
+fn status(view: &View) -> String {
+    let state = &view.state;
+    let standing = state.standing();
+    if let Standing::Finished(outcome) = &standing {
+        return words::outcome(outcome);
+    }
+    if view.status == "crashed" {
+        return "crashed (resumable): its process is gone".to_owned();
+    }
+    let text = match standing {
+        Standing::Waiting(Waiting::RateLimit { until }) => {
+            format!("waiting for the usage limit to end at {}", words::clock(until))
+        }
+        Standing::Waiting(Waiting::Retry { until, what }) => {
+            format!("waiting until {} to try again: {}", words::clock(until), plain_line(&what))
+        }
+        Standing::Waiting(Waiting::Time { until }) => format!("waiting until {}", words::clock(until)),
+        Standing::Waiting(Waiting::Event { name }) => format!("waiting for the event {}", plain_line(&name)),
+        Standing::Waiting(Waiting::Paused) => return "paused".to_owned(),
+        Standing::Waiting(Waiting::Person(_)) | Standing::Running | Standing::Finished(_) => {
+            view.status.clone()
+        }
+    };
+    if state.book.paused { format!("{text}; paused: nothing new begins") } else { text }
+}
+
+fn children(story: &Story) -> Vec<String> {
+    if story.children.is_empty() {
+        return Vec::new();
+    }
+    let line = |child: &super::Child| {
+        let (workflow, node) = (plain_line(&child.workflow), plain_line(child.node.as_str()));
+        format!("    {}: {workflow}, started by {node}", child.run)
+    };
+    let mut lines = vec!["  runs it started".to_owned()];
+    lines.extend(story.children.iter().map(line));
+    lines
+}
+
+/// Sessions and their transcripts.
+pub(super) fn sessions(title: &str, view: &View, turns: &[&Turn], is_many: bool) -> Vec<String> {
+    if turns.is_empty() {
+        return Vec::new();
+    }
+    let line = |turn: &&Turn| {
+        let stdout = view.dir.join(turn.effect.to_string()).join(files::STDOUT);
+        let (iteration, attempt) = (turn.effect.iteration, turn.effect.attempt);
+        let node =
+            if is_many { format!("{}, ", plain_line(turn.effect.node.as_str())) } else { String::new() };
+        let again = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+        let file = plain_line(&stdout.display().to_string());
+        [format!("    {node}iteration {iteration}{again}: {}", turn.session), format!("      {file}")]
+    };
+    let mut lines = vec![title.to_owned()];
+    lines.extend(turns.iter().flat_map(line));
+    lines
+}
+
+fn changes(handle: &Handle, view: &View) -> Vec<String> {
+    let changes = handle.changes(&view.run).ok().flatten().unwrap_or_default();
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec!["  changed".to_owned()];
+    lines.extend(changes.iter().map(|line| format!("    {}", plain(line.trim()))));
+    lines
+}
+
+fn last_words(state: &State) -> Vec<String> {
+    let Some(text) = state.book.last_message.as_deref().filter(|text| !text.trim().is_empty()) else {
+        return Vec::new();
+    };
+    let mut lines = vec!["  last message".to_owned()];
+    lines.extend(plain(text.trim()).lines().take(20).map(|line| format!("    {line}")));
+    lines
+}
+
+/// What a person can or must do next.
+fn what_now(screen: Screen, handle: &Handle, view: &View) -> Vec<String> {
+    let (state, run) = (&view.state, &view.run);
+    if state.is_done() {
+        return Vec::new();
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for (run, ask) in open_asks(handle, state) {
+        let asked = describe_ask(&run, &ask, whose(&state.spec));
+        lines.extend(asked.iter().map(|line| screen.paint(Tone::Careful, &format!("  {line}"))));
+    }
+    let mut actives = Vec::new();
+    state.root.actives(&mut actives);
+    for active in actives {
+        if let Doing::Listen { name } = &active.doing {
+            lines.push(format!("  tell it: windlass send {run} --event {}", plain_line(name)));
+        }
+    }
+    if view.status == "crashed" {
+        lines.push(format!("  go on with it: windlass resume {run}"));
+    } else if state.book.paused {
+        lines.push(format!("  let it go on: windlass resume {run}"));
+    }
+    lines
+}

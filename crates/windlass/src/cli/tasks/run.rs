@@ -1,0 +1,54 @@
+//! `windlass tasks run`: the workflow `tasks` on a file of tasks.
+
+use std::path::PathBuf;
+
+use windlass_runtime::tasks::{Place, load, locate};
+
+use super::{report, tell};
+use crate::cli::here::Here;
+use crate::cli::orders::{Orders, jobs};
+use crate::cli::report::Report;
+use crate::exit::Exit;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What holds for every task, taken as it is; `-` reads standard input
+    #[arg(value_name = "INPUT", allow_hyphen_values = true, default_value = "", hide_default_value = true)]
+    input: String,
+
+    /// The file; without it, tasks.json or research/tasks.json of this folder or of one above it
+    #[arg(long, value_name = "PATH")]
+    file: Option<PathBuf>,
+
+    /// How many tasks at once, each in a worktree of its own
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    jobs: Option<u32>,
+
+    #[command(flatten)]
+    orders: Orders,
+}
+
+/// Runs them. A file that cannot be used is found out before there is a run.
+pub(super) fn perform(here: &Here, mut args: Args) -> Result<Exit, Report> {
+    let place = locate(&here.cwd, args.file.as_deref()).map_err(report)?;
+    let loaded = load(&place).map_err(report)?;
+    tell(&loaded.warnings);
+    // Where nobody names a file, the workflow finds it as we did.
+    let file = args.file.as_ref().map(|_| inside(here, &place)).transpose()?;
+    args.orders.jobs = args.jobs;
+    args.orders.carry_out_tasks(&args.input, file)
+}
+
+/// The path as a run may use it: its tasks lie below the folder it works in.
+fn inside(here: &Here, place: &Place) -> Result<String, Report> {
+    let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
+    let outside = || {
+        let folder = place.path().parent().unwrap_or(place.path()).display().to_string();
+        Report::usage(format!("{} is outside of the folder the agents would work in", place.shown()))
+            .hint(format!("change to {folder}, or to a folder above it"))
+    };
+    if !place.path().starts_with(&cwd) {
+        return Err(outside());
+    }
+    place.path().to_str().map(str::to_owned).ok_or_else(outside)
+}

@@ -1,0 +1,352 @@
+//! Workflows of several nodes, on the `sim` driver: each kind of node, what passes between them,
+//! and how they end.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
+
+mod common;
+
+use std::fs;
+
+use common::{LIMIT, Place, last_turn, say};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use windlass_testkit::wait::until;
+
+/// A place with documents and turns by node.
+fn place(nodes: Value, documents: &[&str]) -> Place {
+    let place = Place::with_settings("");
+    let default = json!({"steps": [say("Fine.")]});
+    place.script(json!({"nodes": nodes, "default": default}));
+    for text in documents {
+        let name = text.lines().find_map(|line| line.strip_prefix("name: ")).unwrap();
+        place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), text);
+    }
+    place
+}
+
+fn turn(text: &str) -> Value {
+    json!([{"steps": [say(text)]}])
+}
+
+/// What the agent of a node was asked, in the order of its turns.
+fn asked(place: &Place, node: &str) -> Vec<String> {
+    let requests = place.requests();
+    let of = |request: &&Value| {
+        request["node"].as_str().unwrap_or_default().split(['@', '~']).next() == Some(node)
+    };
+    requests.iter().filter(of).map(|request| request["prompt"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn skill_agent_and_command_nodes_are_found_by_name_and_told_what_came_before() {
+    let place = place(
+        json!({"skill-plan": turn("First A, then B."), "agent-critic": turn("A is wrong."),
+            "command-apply": turn("Applied.")}),
+        &[
+            "name: chain\ninputs:\n  area: { type: text, required: true }\nnodes:\n  - skill: plan\n    args: \"{{ inputs.area }}\"\n  - agent: critic\n    prompt: \"Judge: {{ outputs.skill_plan.text }}\"\n  - command: apply\n    args: \"{{ outputs.agent_critic.text }} / {{ input }}\"\n",
+        ],
+    );
+    place.sealed.write(
+        "repo/.claude/skills/plan/SKILL.md",
+        "---\nname: plan\ndescription: p\n---\nPlan for $ARGUMENTS.",
+    );
+    place
+        .sealed
+        .write("repo/.claude/agents/critic.md", "---\nname: critic\ndescription: c\n---\nYou are a critic.");
+    place.sealed.write("repo/.claude/commands/apply.md", "Apply this: $ARGUMENTS");
+    let ran = place.go(&["run", "--workflow", "chain", "now", "--input", "area=docs", "--json"]);
+    ran.assert_ended(0, "completed", "all_done", 3);
+    assert_eq!(asked(&place, "skill-plan"), ["Plan for docs."]);
+    assert_eq!(asked(&place, "agent-critic"), ["Judge: First A, then B."]);
+    let systems: Vec<Value> = place.requests().iter().map(|request| request["system"].clone()).collect();
+    assert_eq!(systems, [Value::Null, json!("You are a critic."), Value::Null]);
+    assert_eq!(asked(&place, "command-apply"), ["Apply this: A is wrong. / now"]);
+    let order: Vec<&Value> = ran.all("node.started").iter().map(|data| &data["node"]).collect();
+    assert_eq!(order, ["skill-plan", "agent-critic", "command-apply"]);
+}
+
+#[test]
+fn shell_if_when_and_check_decide_what_follows() {
+    let place = place(
+        json!({}),
+        &[
+            "name: ways\nchecks: { there: test -e made }\nnodes:\n  - id: look\n    shell: printf 'two words'\n  - if: outputs.look.text == 'two words'\n    then:\n      - { id: yes, shell: 'printf yes > made' }\n    else:\n      - { id: no, prompt: never }\n  - check: [there]\n  - { id: left, when: outputs.no is defined, prompt: never }\n  - { id: last, prompt: \"{{ outputs.look.text }}, {{ outputs.yes.status }}\" }\n",
+        ],
+    );
+    let ran = place.go(&["run", "--workflow", "ways", "--json"]);
+    ran.assert_ended(0, "completed", "all_done", 1);
+    assert_eq!(place.prompts(), ["two words, completed"]);
+    assert_eq!(fs::read_to_string(place.repo().join("made")).unwrap(), "yes");
+    let skipped: Vec<&Value> = ran.all("node.skipped").iter().map(|data| &data["node"]).collect();
+    assert_eq!(skipped, ["left"]);
+}
+
+#[test]
+fn a_red_check_and_a_failed_command_end_the_run() {
+    let red =
+        "name: red\nchecks: { never: 'echo broken; false' }\nnodes:\n  - check: all\n  - prompt: never\n";
+    let bad = "name: bad\nnodes:\n  - { id: x, shell: 'echo oops >&2; exit 3' }\n  - prompt: never\n";
+    let place = place(json!({}), &[red, bad]);
+    let ran = place.go(&["run", "--workflow", "red", "--json"]);
+    ran.assert_ended(4, "failed", "checks_failed", 0);
+    let ran = place.go(&["run", "--workflow", "bad", "--json"]);
+    ran.assert_ended(4, "failed", "shell_failed", 0);
+    assert!(ran.finished()["detail"].as_str().unwrap().contains("exit code 3"), "{ran}");
+    assert!(place.requests().is_empty());
+}
+
+#[test]
+fn a_loop_goes_on_until_its_condition_holds_and_is_told_what_was_wrong() {
+    let place = place(
+        json!({"fix": [{"steps": [{"bash": "echo x >> tries"}, say("Tried.")]}]}),
+        &[
+            "name: again\nchecks: { three: 'test $(wc -l < tries) -ge 3' }\nnodes:\n  - loop: { until: not outputs.gate.failed, max: 5 }\n    do:\n      - { id: fix, prompt: \"Round {{ iteration }}. {{ feedback }}\" }\n      - { id: gate, check: all, on_failure: continue }\n",
+        ],
+    );
+    place.go(&["run", "--workflow", "again", "--json"]).assert_ended(0, "completed", "all_done", 3);
+    let told = asked(&place, "fix");
+    assert_eq!(told.len(), 3);
+    assert_eq!(told[0], "Round 1. ");
+    assert!(told[1].starts_with("Round 2. `gate`: `gate` found red: three"), "{}", told[1]);
+}
+
+#[test]
+fn a_loop_that_is_never_done_is_exhausted() {
+    let document =
+        "name: endless\nnodes:\n  - loop: { until: 'false', max: 3 }\n    do:\n      - shell: 'true'\n";
+    let place = place(json!({}), &[document]);
+    let ran = place.go(&["run", "--workflow", "endless", "--json"]);
+    ran.assert_ended(9, "exhausted", "max_iterations", 0);
+    assert_eq!(ran.all("round.started").len(), 3);
+}
+
+#[test]
+fn a_criteria_loop_ends_with_its_signal_alone_on_a_line() {
+    let place = place(
+        json!({"yolo": [{"steps": [say("COMPLETE is not what this is")]}, {"steps": [say("Now.\nCOMPLETE")]}]}),
+        &[
+            "name: yolo\nnodes:\n  - criteria_loop: { signal: COMPLETE, max: 5 }\n    do:\n      - { id: yolo, prompt: \"{{ input }}\" }\n",
+        ],
+    );
+    place.go(&["run", "--workflow", "yolo", "do it", "--json"]).assert_ended(0, "completed", "all_done", 2);
+    assert!(asked(&place, "yolo")[0].contains("alone on a line:\nCOMPLETE"));
+}
+
+#[test]
+fn parallel_branches_run_at_once_and_join() {
+    // Each waits for the other: one after the other they would never end.
+    let place = place(
+        json!({"left": [{"steps": [{"bash": "touch l"}, {"wait_for": "r"}, say("L")]}],
+            "right": [{"steps": [{"bash": "touch r"}, {"wait_for": "l"}, say("R")]}]}),
+        &[
+            "name: both\nnodes:\n  - parallel: { join: all }\n    branches:\n      one: [ { id: left, prompt: a } ]\n      two: [ { id: right, prompt: b } ]\n  - { id: sum, prompt: \"{{ outputs.left.text }}{{ outputs.right.text }}\" }\n",
+        ],
+    );
+    place.go(&["run", "--workflow", "both", "--json"]).assert_ended(0, "completed", "all_done", 3);
+    assert_eq!(asked(&place, "sum"), ["LR"]);
+}
+
+#[test]
+fn the_first_success_ends_the_other_branches() {
+    let place = place(
+        json!({"slow": [{"steps": [{"bash": "touch begun"}, {"hang": true}]}],
+            "quick": [{"steps": [{"wait_for": "begun"}, say("Done.")]}]}),
+        &[
+            "name: race\nnodes:\n  - parallel: { join: first_success }\n    branches:\n      a: [ { id: slow, prompt: a } ]\n      b: [ { id: quick, prompt: b } ]\n  - { id: after, prompt: c }\n",
+        ],
+    );
+    let ran = place.go(&["run", "--workflow", "race", "--json"]);
+    assert_eq!((ran.code, &ran.finished()["status"]), (0, &json!("completed")), "{ran}");
+    assert_eq!(asked(&place, "after").len(), 1);
+    place.assert_nothing_is_left();
+}
+
+#[test]
+fn an_answer_with_a_schema_is_a_value_and_a_wrong_one_is_asked_for_again() {
+    let wrong = json!({"steps": [say("{\"steps\": \"none\"}")]});
+    let right = json!({"steps": [say("Here:\n```json\n{\"steps\": [\"a\", \"b\"]}\n```")]});
+    let place = place(
+        json!({"plan": [wrong, right], "do": turn("ok")}),
+        &[
+            "name: form\nnodes:\n  - id: plan\n    prompt: Plan it.\n    schema: { type: object, required: [steps], properties: { steps: { type: array, items: { type: string } } } }\n  - { id: do, prompt: \"{{ outputs.plan.value.steps | join(' then ') }}\" }\n",
+        ],
+    );
+    place.go(&["run", "--workflow", "form", "--json"]).assert_ended(0, "completed", "all_done", 3);
+    assert!(asked(&place, "plan")[1].starts_with("Your answer does not fit"), "{:?}", asked(&place, "plan"));
+    assert_eq!(asked(&place, "do"), ["a then b"]);
+}
+
+#[test]
+fn a_sub_workflow_is_a_run_of_its_own_and_linked() {
+    let inner = "name: inner\ninputs:\n  level: { type: integer, default: 1 }\nnodes:\n  - { id: work, prompt: \"{{ input }} at {{ inputs.level + 1 }}\" }\n";
+    let outer = "name: outer\nnodes:\n  - { id: sub, workflow: inner, with: { level: '3' } }\n  - { id: after, prompt: \"{{ outputs.sub.text }}\" }\n";
+    let place = place(json!({"work": turn("from inside")}), &[inner, outer]);
+    let ran = place.go(&["run", "--workflow", "outer", "up", "--json"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(asked(&place, "work"), ["up at 4"]);
+    assert_eq!(asked(&place, "after"), ["from inside"]);
+    let runs = place.go(&["ps", "--all", "--json"]).lines;
+    let child = runs.iter().find(|line| line["data"]["workflow"] == "inner").expect("a run of its own");
+    assert_eq!(child["data"]["parent"], json!(ran.run()), "{child}");
+    assert_eq!(child["data"]["status"], "completed");
+    let shown = place.go(&["show", ran.run(), "--json"]);
+    assert_eq!(
+        shown.lines[0]["data"]["usage"]["output_tokens"], 40,
+        "what the sub-run spent counts: {shown}"
+    );
+}
+
+#[test]
+fn an_ask_waits_for_a_person_and_survives_everything() {
+    let document = "name: gate\nnodes:\n  - id: ship\n    ask: Ship {{ input }}?\n    choices: [yes, no]\n  - { id: go, when: outputs.ship.text == 'yes', prompt: ship it }\n";
+    let place = place(json!({}), &[document]);
+    let mut going = place.start(&["run", "--workflow", "gate", "1.0", "--json", "--on-question", "wait"]);
+    let run = going.run();
+    going.wait_for("run.waiting");
+    place.kill_everything(going);
+    assert_eq!(place.ps()[0]["data"]["status"], "crashed");
+    let mut again = place.start(&["resume", &run, "--json"]);
+    again.wait_for("run.waiting");
+    let wrong = place.go(&["answer", &run, "perhaps"]);
+    assert_eq!(wrong.code, 2, "{wrong}");
+    assert!(wrong.stderr.contains("yes") && wrong.stderr.contains("no"), "{wrong}");
+    assert_eq!(place.go(&["answer", &run, "yes"]).code, 0);
+    let ran = again.end();
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(place.prompts(), ["ship it"]);
+}
+
+#[test]
+fn an_ask_where_nobody_is_takes_its_default_or_blocks() {
+    let with = "name: with\nnodes:\n  - { id: q, ask: Ship?, choices: [yes, no], default: no }\n  - { when: outputs.q.text == 'yes', prompt: never }\n";
+    let without = "name: without\nnodes:\n  - { id: q, ask: Ship?, choices: [yes, no] }\n  - { when: outputs.q.text == 'yes', prompt: never }\n";
+    let place = place(json!({}), &[with, without]);
+    place.go(&["run", "--workflow", "with", "--json", "--on-question", "fail"]).assert_ended(
+        0,
+        "completed",
+        "all_done",
+        0,
+    );
+    place
+        .go(&["run", "--workflow", "without", "--json", "--on-question", "fail"])
+        .assert_ended(8, "blocked", "question", 0);
+}
+
+#[test]
+fn a_wait_for_an_event_goes_on_when_it_is_told() {
+    let document = "name: listen\nnodes:\n  - id: d\n    wait: { event: deployed, timeout: 1h }\n  - { id: go, prompt: \"{{ outputs.d.text }}\" }\n";
+    let place = place(json!({}), &[document]);
+    let mut going = place.start(&["run", "--workflow", "listen", "--json"]);
+    let run = going.run();
+    going.wait_for("run.waiting");
+    let unknown = place.go(&["send", &run, "--event", "deploid", "x"]);
+    assert_ne!(unknown.code, 0);
+    assert!(unknown.stderr.contains("deployed"), "{unknown}");
+    assert_eq!(place.go(&["send", &run, "--event", "deployed", "at 12:00"]).code, 0);
+    assert_eq!(going.end().code, 0);
+    assert_eq!(place.prompts(), ["at 12:00"]);
+}
+
+#[test]
+fn a_node_is_tried_again_and_a_failure_can_be_lived_with() {
+    let document = "name: again\nnodes:\n  - { id: flaky, shell: 'echo x >> n; test $(wc -l < n) -ge 3', retry: { times: 3, delay: 10ms } }\n  - { id: never, shell: 'false', on_failure: continue }\n  - { id: last, prompt: \"{{ outputs.never.failed }}\" }\n";
+    let place = place(json!({}), &[document]);
+    place.go(&["run", "--workflow", "again", "--json"]).assert_ended(0, "completed", "all_done", 1);
+    assert_eq!(fs::read_to_string(place.repo().join("n")).unwrap().lines().count(), 3);
+    assert_eq!(place.prompts(), ["True"]);
+}
+
+#[test]
+fn a_node_that_takes_too_long_is_ended() {
+    let document = "name: slow\nnodes:\n  - { id: nap, prompt: x, timeout: 1s }\n";
+    let place = place(json!({"nap": [{"steps": [{"hang": {"ignore_sigterm": true}}]}]}), &[document]);
+    place.go(&["run", "--workflow", "slow", "--json"]).assert_ended(6, "failed", "timeout", 0);
+    place.assert_nothing_is_left();
+}
+
+#[test]
+fn a_budget_of_turns_holds_across_nodes_and_a_restart() {
+    let document = "name: poor\nbudget: { turns: 3 }\nnodes:\n  - loop: { until: 'false', max: 10 }\n    do:\n      - { id: spend, prompt: more }\n";
+    let place = place(
+        json!({"spend": [{"steps": [say("1")]}, {"steps": [{"bash": "touch second"}, {"wait_for": "go"}, say("2")]}, {"steps": [say("3")]}]}),
+        &[document],
+    );
+    let mut going = place.start(&["run", "--workflow", "poor", "--json"]);
+    let run = going.run();
+    place.file_exists("second");
+    going.signal(Signal::KILL);
+    going.end();
+    fs::write(place.repo().join("go"), "x").unwrap();
+    let ran = place.go(&["resume", &run, "--json"]);
+    assert_eq!((ran.code, &ran.finished()["reason"]), (9, &json!("budget")), "{ran}");
+    assert_eq!(place.requests().len(), 3);
+}
+
+#[test]
+fn a_paused_run_begins_nothing_until_it_goes_on() {
+    let document = "name: steps\nnodes:\n  - { id: a, prompt: a }\n  - { id: b, prompt: b }\n";
+    let place = place(
+        json!({"a": [{"steps": [{"bash": "touch begun"}, {"wait_for": "go"}, say("A")]}]}),
+        &[document],
+    );
+    let mut going = place.start(&["run", "--workflow", "steps", "--json"]);
+    let run = going.run();
+    place.file_exists("begun");
+    assert_eq!(place.go(&["pause", &run]).code, 0);
+    going.wait_for("run.paused");
+    fs::write(place.repo().join("go"), "x").unwrap();
+    until(LIMIT, || ["waiting", "paused"].contains(&place.ps()[0]["data"]["status"].as_str().unwrap()));
+    assert_eq!(asked(&place, "b").len(), 0);
+    assert_eq!(place.go(&["resume", &run]).code, 0);
+    assert_eq!(going.end().code, 0);
+    assert_eq!(asked(&place, "b").len(), 1);
+}
+
+#[test]
+fn a_cancel_ends_every_branch_and_leaves_nothing_behind() {
+    let hang = |name: &str| json!([{"steps": [{"bash": format!("touch {name}")}, {"hang": true}]}]);
+    let place = place(
+        json!({"x": hang("x"), "y": hang("y")}),
+        &[
+            "name: both\nnodes:\n  - parallel: { join: all }\n    branches:\n      one: [ { id: x, prompt: a } ]\n      two: [ { id: y, prompt: b } ]\n      three: [ { id: z, shell: 'touch z; sleep 1000' } ]\n",
+        ],
+    );
+    let mut going = place.start(&["run", "--workflow", "both", "--json"]);
+    let run = going.run();
+    for name in ["x", "y", "z"] {
+        place.file_exists(name);
+    }
+    assert_eq!(place.go(&["cancel", &run]).code, 0);
+    going.end().assert_ended(130, "cancelled", "user", 2);
+    place.assert_nothing_is_left();
+}
+
+#[test]
+fn a_command_that_was_cut_off_is_not_run_again_unless_it_may_be() {
+    for (idempotent, code, runs) in [(false, 8, 1), (true, 0, 2)] {
+        let document = format!(
+            "name: once\nnodes:\n  - {{ id: s, shell: 'echo x >> ran; test -e go || sleep 1000', idempotent: {idempotent} }}\n"
+        );
+        let place = place(json!({}), &[&document]);
+        let mut going = place.start(&["run", "--workflow", "once", "--json"]);
+        let run = going.run();
+        place.file_exists("ran");
+        place.kill_everything(going);
+        fs::write(place.repo().join("go"), "x").unwrap();
+        let ran = place.go(&["resume", &run, "--json"]);
+        assert_eq!(ran.code, code, "{ran}");
+        assert_eq!(fs::read_to_string(place.repo().join("ran")).unwrap().lines().count(), runs);
+    }
+}
+
+#[test]
+fn a_run_of_one_session_in_a_document_keeps_its_tracker_name_and_a_second_loop_has_its_own() {
+    let document = "name: two\nnodes:\n  - { id: first, prompt: a, turns: { max: 2 } }\n  - { id: second, prompt: b, turns: { max: 2 } }\n";
+    let place = place(json!({"first": [last_turn()], "second": [last_turn()]}), &[document]);
+    let ran = place.go(&["run", "--workflow", "two", "--json"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    for name in ["first", "second"] {
+        let path = place.repo().join(format!(".windlass/runs/{}/{name}-tracker.md", ran.run()));
+        assert!(path.is_file(), "{}", path.display());
+    }
+}
