@@ -157,27 +157,31 @@ pub fn literal(text: &str) -> String {
 
 /// What an expression is worth.
 pub fn evaluate(expression: &Expression, scope: &Scope) -> Result<serde_json::Value, TemplateError> {
-    let value = value_of(expression, scope)?;
-    serde_json::to_value(&value)
-        .map_err(|error| TemplateError::Failed { what: error.to_string(), at: at("", 0) })
+    let value = value_of(expression, scope, |value| serde_json::to_value(value))?;
+    value.map_err(|error| TemplateError::Failed { what: error.to_string(), at: at("", 0) })
 }
 
 /// Whether a condition holds.
 pub fn holds(condition: &Expression, scope: &Scope) -> Result<bool, TemplateError> {
-    value_of(condition, scope).map(|value| value.is_true())
+    value_of(condition, scope, Value::is_true)
 }
 
-fn value_of(expression: &Expression, scope: &Scope) -> Result<Value, TemplateError> {
+/// What is made of a value: it may be computed only then.
+fn value_of<T>(
+    expression: &Expression,
+    scope: &Scope,
+    made: impl FnOnce(&Value) -> T,
+) -> Result<T, TemplateError> {
     let source = expression.0.as_str();
     limits::expression(source)?;
-    let value = caught(source, || environment().compile_expression(source)?.eval(scope.value()))?;
-    if value.is_undefined() {
-        return Err(TemplateError::Undefined {
-            what: format!("`{}` is undefined", source.trim()),
-            at: at(source, 0),
-        });
-    }
-    Ok(value)
+    let value = caught(source, || {
+        let value = environment().compile_expression(source)?.eval(scope.value())?;
+        Ok((!value.is_undefined()).then(|| made(&value)))
+    })?;
+    value.ok_or_else(|| TemplateError::Undefined {
+        what: format!("`{}` is undefined", source.trim()),
+        at: at(source, 0),
+    })
 }
 
 /// The value, or what is wrong. Some texts make the template engine itself stop with an overflow, as

@@ -7,9 +7,9 @@
 mod facts;
 mod tree;
 
-use minijinja::machinery::{ast, parse, parse_expr};
+use minijinja::machinery::{parse, parse_expr};
 
-use super::{At, TemplateError, at, limits, syntax, translate};
+use super::{At, TemplateError, at, caught, limits, syntax};
 use crate::graph::workflow::{Expression, Template};
 
 /// What a template or an expression refers to, in the order of the text.
@@ -184,25 +184,27 @@ const FUNCTIONS: &[&str] = &["dict", "range"];
 pub fn names_used(template: &Template) -> Result<Names, TemplateError> {
     let source = template.0.as_str();
     limits::template(source)?;
-    let parsed = parse(source, "template", syntax()).map_err(|error| translate(&error, source))?;
-    Ok(tree::Walk::over(source, |walk| walk.statement(&parsed)))
+    caught(source, || {
+        let parsed = parse(source, "template", syntax())?;
+        Ok(tree::Walk::over(source, |walk| walk.statement(&parsed)))
+    })
 }
 
 /// What an expression refers to.
 pub fn names_in(expression: &Expression) -> Result<Names, TemplateError> {
     let source = expression.0.as_str();
-    let parsed = parsed(source)?;
-    Ok(tree::Walk::over(source, |walk| walk.expression(&parsed)))
+    limits::expression(source)?;
+    caught(source, || {
+        let parsed = parse_expr(source)?;
+        Ok(tree::Walk::over(source, |walk| walk.expression(&parsed)))
+    })
 }
 
 /// What a condition always is, where that can be told from its text alone.
 pub fn constant(expression: &Expression) -> Option<bool> {
-    parsed(&expression.0).ok().and_then(|parsed| facts::constant(&parsed))
-}
-
-fn parsed(source: &str) -> Result<ast::Expr<'_>, TemplateError> {
-    limits::expression(source)?;
-    parse_expr(source).map_err(|error| translate(&error, source))
+    let source = expression.0.as_str();
+    limits::expression(source).ok()?;
+    caught(source, || Ok(facts::constant(&parse_expr(source)?))).ok().flatten()
 }
 
 fn place(source: &str, span: minijinja::machinery::Span) -> At {
