@@ -1,7 +1,7 @@
 //! Durable steps of workflows beside LangGraph with its SQLite saver, in turn.
 //!
 //! Both are programs that take the same words and answer with a line of the same JSON: ours is
-//! the example `steps` of the store (the store's half, without the engine), theirs is
+//! the example `steps` of the store (engine and store, as the owner of a run commits), theirs is
 //! `bench/langgraph.py`. What cannot be had is said where its figure would stand.
 
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) fn run(_: &Path) -> Result<(), String> {
     if let Err(why) = &bench.peer {
         say::note(&format!("LangGraph is not compared with: {why}"));
     }
-    println!("{:<58} {:>10}  goal", "store: without the engine that decides", "measured");
+    println!("{:<58} {:>10}  goal", "steps: engine and store", "measured");
     bench.fixed()?;
     bench.growing()?;
     bench.linear("parallel", "--branches", 100, "branches in one run", "branch")?;
@@ -98,10 +98,10 @@ impl Bench {
         println!("1,000 steps of a one-node loop, state of 4 KB, CPU µs a step");
         let each = |took: Took| format!("{:.0}", took.cpu / COUNT * 1e6);
         told("  a file appended to and synced as often", floor, each, "");
-        told("  store, each step synced", store, each, "<= 150");
-        told("  store, each step survives a killed process only", unsynced, each, "");
+        told("  Windlass, each step synced", store, each, "<= 150");
+        told("  Windlass, each step survives a killed process only", unsynced, each, "");
         self.peer_told("  LangGraph, each step synced", peer, each, "");
-        self.ratio("  LangGraph x store, both synced", store, peer, ">= 8");
+        self.ratio("  LangGraph x Windlass, both synced", store, peer, ">= 8");
         Ok(())
     }
 
@@ -117,16 +117,16 @@ impl Bench {
         ])?;
         let flat = |took: Took| took.last_by_first.map_or("?".to_owned(), |times| format!("{times:.2}"));
         println!("2,000 steps, state growing by 1 KB each: last 50 x first 50, CPU");
-        told("  store", store, flat, "<= 1.2");
+        told("  Windlass", store, flat, "<= 1.2");
         self.peer_told("  LangGraph", list, flat, "");
         self.peer_told("  LangGraph, its DeltaChannel (beta)", delta, flat, "");
         let size = |took: Took| format!("{:.1}", took.database / DELTAS);
         println!("the same: database x all that was added");
-        told("  store", store, size, "<= 3");
+        told("  Windlass", store, size, "<= 3");
         self.peer_told("  LangGraph", list, size, "");
         self.peer_told("  LangGraph, its DeltaChannel (beta)", delta, size, "");
-        self.ratio("CPU of LangGraph x store", store, list, "");
-        self.ratio("CPU of LangGraph with its DeltaChannel x store", store, delta, "");
+        self.ratio("CPU of LangGraph x Windlass", store, list, "");
+        self.ratio("CPU of LangGraph with its DeltaChannel x Windlass", store, delta, "");
         Ok(())
     }
 
@@ -143,12 +143,17 @@ impl Bench {
         ])?;
         println!("{many} {what}, CPU µs a {one}");
         let each = |took: Took| format!("{:.0}", took.cpu / f64::from(many) * 1e6);
-        told("  store", store, each, "");
+        told("  Windlass", store, each, "");
         self.peer_told("  LangGraph", peer, each, "");
-        self.ratio("  LangGraph x store", store, peer, "");
+        self.ratio("  LangGraph x Windlass", store, peer, "");
         let quarter = many / 4;
         let by = |few: Option<Took>| move |took: Took| few.map_or("?".to_owned(), |few| beside(took, few));
-        told(&format!("  a {one} of {many} x a {one} of {quarter}, store"), store, by(store_few), "about 1");
+        told(
+            &format!("  a {one} of {many} x a {one} of {quarter}, Windlass"),
+            store,
+            by(store_few),
+            "about 1",
+        );
         self.peer_told(
             &format!("  a {one} of {many} x a {one} of {quarter}, LangGraph"),
             peer,

@@ -217,7 +217,9 @@ fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, outcome: Outcome) -> T
     if !is_well {
         let told = wrong(step, &outcome, cx.book.outputs.get(&step.id));
         // What is spent around a node is spent for all that comes after it, too.
-        let is_final = outcome.status == Status::Cancelled || cx.has_run_dry(&outcome);
+        // That somebody ended a run that was started from here is no wish to end this one.
+        let is_ended = outcome.status == Status::Cancelled && outcome.reason != Reason::ChildFailed;
+        let is_final = is_ended || cx.has_run_dry(&outcome);
         if step.on_failure == OnFailure::Fail || is_final {
             lane.wrong = told;
             return Then::End(outcome);

@@ -159,6 +159,12 @@ pub(super) async fn land(
                 notes: &ground.child_dir(&effect),
                 branch: &branch,
             };
+            if !course.is_begun() && !Path::new(&workspace).is_dir() {
+                let why = format!(
+                    "the worktree {workspace} is gone; what was committed there is on branch {branch}"
+                );
+                return Ok((false, why));
+            }
             if !course.is_begun()
                 && let Some(why) = tasks::withheld(course.repo, &end)
             {

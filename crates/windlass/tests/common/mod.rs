@@ -203,6 +203,26 @@ impl Place {
     }
 }
 
+/// Every run that a test has recorded is decided once more, from its log alone, and alike.
+impl Drop for Place {
+    fn drop(&mut self) {
+        if std::thread::panicking() || !self.sealed.state().join("windlass/windlass.db").exists() {
+            return;
+        }
+        let lines = |arguments: &[&str]| {
+            let output = self.windlass(arguments).output().expect("windlass starts");
+            json_lines(&String::from_utf8_lossy(&output.stdout))
+        };
+        for listed in lines(&["ps", "--json"]) {
+            let Some(run) = listed["run"].as_str() else { continue };
+            for replayed in lines(&["replay", run, "--json"]) {
+                let differences = replayed["data"]["differences"].as_array();
+                assert_eq!(differences.map_or(0, Vec::len), 0, "replay of run {run}: {replayed}");
+            }
+        }
+    }
+}
+
 /// A `windlass` that runs.
 pub struct Going {
     child: Child,
