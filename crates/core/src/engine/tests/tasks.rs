@@ -257,6 +257,18 @@ fn a_worktree_that_cannot_be_made_fails_its_task_and_no_other_is_begun() {
 }
 
 #[test]
+fn a_task_settled_while_another_is_looked_for_is_found_by_another_look() {
+    let mut story = Story::drawn(several(2));
+    story.gets("a").worktree("t@1").shell("do@1", true, "").landed("t@1", false);
+    story.settled("t@1", TaskStatus::Failing);
+    assert_eq!(story.wanted(), ["t.2.1.claim"], "one look at a time");
+    // Whoever looked still saw the first task under way.
+    story.claimed(Claim::Working);
+    assert_eq!(story.wanted(), ["t.3.1.claim"]);
+    assert_eq!(story.gets("a").does(), ["t@2.1.1.worktree", "t.4.1.claim"]);
+}
+
+#[test]
 fn a_task_that_is_being_done_is_not_begun_again() {
     let mut story = Story::drawn(several(2));
     story.gets("a").gets("a");
