@@ -4,6 +4,7 @@
 //! outcome of an effect is a fact that waits in a queue until the executor takes it, so that a
 //! death between the two loses it.
 
+mod next;
 mod perform;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -11,31 +12,32 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::effect::Planned;
 use windlass_core::engine::{self, Step};
-use windlass_core::event::{Event, PersonReply, RunEnd, SessionEnd, SessionVerdict};
-use windlass_core::hook::{HookCall, HookKind};
-use windlass_core::id::{EffectId, HookId, InboxId, NodeId, RunId};
-use windlass_core::looping::Mode;
-use windlass_core::run::{Active, Doing, Phase, State, Work};
+use windlass_core::event::{Event, RunEnd, SessionEnd, SessionVerdict};
+use windlass_core::id::{EffectId, InboxId, NodeId, RunId};
+use windlass_core::run::{Active, State};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
-use windlass_store::{Append, Durability, Found as InStore, Lease, NewRun, Projection, Put, Store};
+use windlass_store::{Append, Durability, Found as InStore, Lease, NewRun, Projection, Store};
 
-use super::proof::{Left, Proven, prove};
-use super::story::{Pace, Story, dice};
+use super::proof::{Known, Left, prove};
+use super::story::{Line, Story};
 use super::sweep::Whereabouts;
-use super::world::{World, name};
-use crate::inbox::{Message, event_of};
+use super::world::World;
 use crate::recover;
 
 /// The first run of every story.
 pub(super) const RUN: &str = "r";
+/// What each turn writes.
+pub(super) const TOKENS: u64 = 10;
 /// More records than any run of a story has.
 const ENDLESS: u64 = 1_500;
 /// So often a process that may die keeps a snapshot: they are part of what is tested.
 const SNAPSHOT_EVERY: u64 = 7;
 /// So many records one that does not die commits together: only the whole log matters then.
 const TOGETHER: usize = 64;
+/// So often is an outcome told twice.
+const ECHO_EVERY: u64 = 8;
 /// Nobody ever tells this.
 pub(super) const NEVER_TOLD: &str = "never";
 
@@ -158,9 +160,9 @@ impl<'a> Executor<'a> {
     }
 
     /// What is left in the end, with every log of it proven.
-    pub(super) fn left(&mut self, proven: &mut Proven) -> Left {
+    pub(super) fn left(&mut self, known: &mut Known) -> Left {
         self.runs.keys().cloned().collect::<Vec<_>>().iter().for_each(|run| self.write(run));
-        prove(&self.store, &self.world, proven)
+        prove(&self.store, &self.world, known)
     }
 
     /// What is left when it is dropped.
@@ -334,7 +336,12 @@ impl<'a> Executor<'a> {
             if self.pause()? {
                 continue;
             }
-            if let Some((run, event)) = self.next_quick().or_else(|| self.agent()) {
+            if let Some((run, event)) = self.next_quick() {
+                self.echo(&run, &event);
+                self.tell(&run, event, vec![])?;
+                continue;
+            }
+            if let Some((run, event)) = self.agent() {
                 self.tell(&run, event, vec![])?;
                 continue;
             }
@@ -376,136 +383,6 @@ impl<'a> Executor<'a> {
         living.map(|(run, _)| run.clone()).collect()
     }
 
-    /// The next of the facts that wait: any node's first one.
-    fn next_quick(&mut self) -> Option<(RunId, Event)> {
-        let mut heads: Vec<(RunId, usize)> = Vec::new();
-        for run in self.living() {
-            let mut seen: Vec<Option<&NodeId>> = Vec::new();
-            for (place, event) in self.runs[&run].quick.iter().enumerate() {
-                let node = node_of(event);
-                if !seen.contains(&node) {
-                    heads.push((run.clone(), place));
-                    seen.push(node);
-                }
-            }
-        }
-        let chosen = match self.order {
-            Order::Oldest => 0,
-            Order::Dice(seed) => dice(seed, self.taken, heads.len().max(1) as u64) as usize,
-        };
-        let (run, place) = heads.into_iter().nth(chosen)?;
-        let event = self.owned(&run).quick.remove(place)?;
-        Some((run, event))
-    }
-
-    /// What takes longer than everything quick: slow effects first, then time.
-    fn later(&mut self) -> Option<(RunId, Event)> {
-        for of in [|owned: &mut Owned| owned.slow.pop_front(), |owned: &mut Owned| owned.timers.pop_front()] {
-            for run in self.living() {
-                if let Some(event) = of(self.owned(&run)) {
-                    return Some((run, event));
-                }
-            }
-        }
-        None
-    }
-
-    /// What an agent that waits in its hooks does next.
-    fn agent(&mut self) -> Option<(RunId, Event)> {
-        for run in self.living() {
-            let works = self.state(&run).works().into_iter().cloned().collect::<Vec<_>>();
-            if let Some(event) = works.iter().find_map(|work| self.agent_of(&run, work)) {
-                return Some((run, event));
-            }
-        }
-        None
-    }
-
-    /// Asks to stop, with an id that a resend shares, or ends because it was let go.
-    fn agent_of(&mut self, run: &RunId, work: &Work) -> Option<Event> {
-        let turn = work.turn.as_ref()?;
-        let line = self.story.line(&turn.effect);
-        let is_here = self.world.has_begun(&name(run, &turn.effect)) && line.pace == Pace::Quick;
-        if !is_here || line.verdict != SessionVerdict::Done {
-            return None;
-        }
-        let (count, is_done) = match (work.node.rules()?.mode, &work.phase) {
-            (Mode::InSession, Phase::InTurn) => (work.turns, false),
-            (Mode::InSession, Phase::Closing { .. }) => (work.turns, true),
-            (Mode::Plugin, Phase::InTurn) => (turn.stops, turn.stops >= line.done_on),
-            _ => return None,
-        };
-        let effect = turn.effect.clone();
-        if is_done {
-            return Some(ended(effect.clone(), self.story.line(&effect), SessionVerdict::Done));
-        }
-        let id = HookId::new(format!("{effect}/{count}"));
-        self.world.begin(format!("{run}/hook {id}"), "");
-        let kind = HookKind::Stop { last_message: None, background: false, stop_hook_active: true };
-        Some(Event::HookAsked { call: HookCall { id, from: Some(effect), kind } })
-    }
-
-    /// A person puts a request into the inbox of a run, once; it is taken if nobody did yet.
-    fn ask(&mut self, run: &RunId, id: &str, message: &Message) -> Result<bool, Dropped> {
-        let id = InboxId::new(id);
-        if !self.put.insert((run.clone(), id.clone())) {
-            return Ok(false);
-        }
-        let body = serde_json::to_vec(message).unwrap();
-        let put = self.store.put(run, &id, &body).unwrap();
-        // When a pause comes hangs on the order of things beside each other.
-        if put == Put::Fresh && matches!(message, Message::Reply { .. } | Message::Tell { .. }) {
-            self.world.begin(format!("{run}/request {}", id.as_str()), "");
-        }
-        let waiting = self.store.pending(run).unwrap().into_iter().find(|request| request.id == id);
-        let Some(request) = waiting else { return Ok(false) };
-        let message = serde_json::from_slice(&request.body).unwrap();
-        self.tell(run, event_of(id.clone(), message), vec![id])?;
-        Ok(true)
-    }
-
-    fn pause(&mut self) -> Result<bool, Dropped> {
-        let pauses = &self.story.pauses;
-        for run in self.living() {
-            let had = self.state(&run).turns();
-            for turns in pauses.iter().filter(|turns| had >= **turns) {
-                if self.ask(&run, &format!("pause/{turns}"), &Message::Pause)? {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    fn go_on(&mut self) -> Result<bool, Dropped> {
-        let paused = self.living().into_iter().find(|run| self.state(run).book.paused);
-        let Some(run) = paused else { return Ok(false) };
-        let pauses = &self.story.pauses;
-        let turns = pauses.iter().filter(|turns| self.state(&run).turns() >= **turns).max().copied();
-        self.ask(&run, &format!("go-on/{}", turns.unwrap_or(0)), &Message::GoOn)
-    }
-
-    /// Nothing else happens: somebody answers a question, or tells what is waited for.
-    fn person(&mut self) -> Result<bool, Dropped> {
-        for run in self.living() {
-            let state = self.state(&run);
-            if let Some(ask) = state.book.asks.first().cloned() {
-                let reply = PersonReply::Answers { answers: vec![(String::new(), "yes".into())] };
-                let id = format!("reply/{}", ask.hook);
-                return self.ask(&run, &id, &Message::Reply { hook: Some(ask.hook), reply });
-            }
-            let listens = actives(state).into_iter().find_map(|active| match &active.doing {
-                Doing::Listen { name } if name != NEVER_TOLD => Some((active.instance.clone(), name.clone())),
-                _ => None,
-            });
-            if let Some((node, name)) = listens {
-                let text = format!("{name} happened");
-                return self.ask(&run, &format!("tell/{node}"), &Message::Tell { name, text });
-            }
-        }
-        Ok(false)
-    }
-
     fn perform_all(&mut self, run: &RunId, effects: Vec<Planned>) -> Result<(), Dropped> {
         effects.into_iter().try_for_each(|planned| self.perform(run, planned))
     }
@@ -543,8 +420,8 @@ fn effect_of(event: &Event) -> Option<&EffectId> {
 }
 
 /// The end of a turn. What it spent is the same however it ended.
-fn ended(effect: EffectId, line: super::story::Line, verdict: SessionVerdict) -> Event {
-    let usage = Usage { input_tokens: 3, output_tokens: 10, cost_usd: Some(0.25), ..Usage::default() };
+fn ended(effect: EffectId, line: Line, verdict: SessionVerdict) -> Event {
+    let usage = Usage { input_tokens: 3, output_tokens: TOKENS, cost_usd: Some(0.25), ..Usage::default() };
     let says = line.says.unwrap_or_else(|| format!("{effect} is done\n<status>passing</status>"));
     let end = SessionEnd {
         verdict,
@@ -558,7 +435,8 @@ fn ended(effect: EffectId, line: super::story::Line, verdict: SessionVerdict) ->
     Event::SessionEnded { effect, end }
 }
 
-/// What is on the disk, as it lies. The index of the log beside it belongs to a process.
+/// What is on the disk, as it lies. The index of the log beside it belongs to a process. That reading
+/// the database drops SQLite's own locks on it does no harm: nobody else opens it.
 fn copy_of(dir: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir_in(dir.parent().unwrap()).unwrap();
     copy_into(dir, copy.path());

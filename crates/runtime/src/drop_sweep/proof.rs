@@ -1,10 +1,9 @@
 //! What must be true of the log of a run that is over, however often it died on the way.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 use windlass_core::effect::Effect;
-use windlass_core::engine::{self, Step as Decided};
+use windlass_core::engine;
 use windlass_core::event::{Event, Record};
 use windlass_core::graph::template::Output;
 use windlass_core::graph::workflow::{Act, OnFailure, Step};
@@ -15,6 +14,7 @@ use windlass_core::spec::Spec;
 use windlass_core::tasks::{Status as TaskStatus, TaskId};
 use windlass_store::Store;
 
+use super::executor::{RUN, TOKENS};
 use super::world::World;
 
 /// What is left in the end, but for times and the order of what happened beside each other.
@@ -46,28 +46,35 @@ pub(super) struct Seen {
     pub(super) cause: Cause,
 }
 
-/// What was decided once more already. Deciding is pure, so what the logs of two lives have in
-/// common is decided once.
+/// Records that were read already: the logs of two lives have much in common.
 #[derive(Default)]
-pub(super) struct Proven {
-    logs: BTreeMap<RunId, Vec<Known>>,
+pub(super) struct Known {
+    logs: BTreeMap<RunId, Vec<(Vec<u8>, Record)>>,
 }
 
-/// A record that came of what is in it.
-struct Known {
-    body: Vec<u8>,
-    record: Rc<Record>,
-    after: State,
+impl Known {
+    /// The records of a log. The first log of a run is remembered.
+    fn read(&mut self, run: &RunId, bodies: Vec<Vec<u8>>) -> Vec<Record> {
+        let known = self.logs.entry(run.clone()).or_default();
+        let common = known.iter().zip(&bodies).take_while(|((known, _), body)| known == *body).count();
+        let mut log: Vec<Record> = known.iter().take(common).map(|(_, record)| record.clone()).collect();
+        log.extend(bodies.iter().skip(common).map(|body| serde_json::from_slice::<Record>(body).unwrap()));
+        if known.is_empty() {
+            known.extend(bodies.into_iter().zip(log.iter().cloned()));
+        }
+        log
+    }
 }
 
 /// Proves every run of a store, and says what is left.
-pub(super) fn prove(store: &Store, world: &World, proven: &mut Proven) -> Left {
+pub(super) fn prove(store: &Store, world: &World, known: &mut Known) -> Left {
     let mut ended = BTreeMap::new();
     let mut logs = BTreeMap::new();
     for row in store.runs().unwrap() {
         let bodies = store.read_from(&row.id, 1, usize::MAX).unwrap();
         let bodies = bodies.into_iter().map(|record| record.body).collect();
-        let (log, state) = proven.replay(&row.id, bodies);
+        let log = known.read(&row.id, bodies);
+        let state = replay(&row.id, &log);
         planned_once(&row.id, &log);
         settled(&state);
         gates(&state.spec, &log);
@@ -77,51 +84,28 @@ pub(super) fn prove(store: &Store, world: &World, proven: &mut Proven) -> Left {
     for (run, log) in &logs {
         children(run, log, &logs, &ended);
     }
-    Left { runs: ended, begun: world.once(), tasks: world.statuses() }
+    let begun = world.once();
+    paid_once(&ended, &begun);
+    Left { runs: ended, begun, tasks: world.statuses() }
 }
 
-/// A log.
-type Log = Vec<Rc<Record>>;
-
-impl Proven {
-    /// Decides everything once more: what is in the log must be what comes of it. The first log
-    /// of a run is remembered.
-    fn replay(&mut self, run: &RunId, bodies: Vec<Vec<u8>>) -> (Log, State) {
-        let known = self.logs.entry(run.clone()).or_default();
-        let is_first = known.is_empty();
-        let common = known.iter().zip(&bodies).take_while(|(known, body)| known.body == **body).count();
-        let mut log: Log = known.iter().take(common).map(|known| Rc::clone(&known.record)).collect();
-        let mut state = common.checked_sub(1).map(|last| known[last].after.clone());
-        for body in bodies.into_iter().skip(common) {
-            let record: Rc<Record> = Rc::new(serde_json::from_slice(&body).unwrap());
-            let after = decide(run, state, &record, log.len() + 1);
-            log.push(Rc::clone(&record));
-            if is_first {
-                known.push(Known { body, record, after: after.clone() });
-            }
-            state = Some(after);
-        }
-        (log, state.expect("a log with a beginning"))
-    }
+/// What the first run spent, with those it started, is what all turns that were begun cost.
+fn paid_once(ended: &BTreeMap<RunId, Ended>, begun: &BTreeMap<String, String>) {
+    let turns = begun.keys().filter(|name| name.ends_with(".session")).count() as u64;
+    let spent = ended[&RunId::new(RUN)].spent.usage.output_tokens;
+    assert_eq!(spent, turns * TOKENS, "{turns} turns were begun");
 }
 
-/// Decides a record once more.
-fn decide(run: &RunId, state: Option<State>, record: &Record, seq: usize) -> State {
-    let (state, step) = match (state, &record.event) {
-        (None, Event::RunStarted { spec }) => engine::start(run.clone(), (**spec).clone(), record.at),
-        (None, event) => panic!("run {run} begins with {event:?}"),
-        (Some(mut state), event) => {
-            let step = engine::apply(&mut state, record.at, event);
-            (state, step)
-        }
-    };
-    let recorded = Decided { effects: record.effects.clone(), news: record.news.clone() };
-    assert_eq!(recorded, step, "run {run}, record {seq}: a replay of {:?} differs", record.event);
-    state
+/// Decides everything once more: what is in the log must be what comes of it.
+fn replay(run: &RunId, log: &[Record]) -> State {
+    let replayed = engine::replay(run.clone(), log);
+    let differences: Vec<String> = replayed.differences.iter().map(ToString::to_string).collect();
+    assert!(differences.is_empty(), "run {run}: a replay differs: {}", differences.join("; "));
+    replayed.state.expect("a log with a beginning")
 }
 
 /// No effect with an outcome is asked for twice.
-fn planned_once(run: &RunId, log: &[Rc<Record>]) {
+fn planned_once(run: &RunId, log: &[Record]) {
     let mut seen: BTreeSet<&EffectId> = BTreeSet::new();
     let planned = log.iter().flat_map(|record| &record.effects);
     for planned in planned.filter(|planned| planned.effect.is_settled_by_an_event()) {
@@ -162,7 +146,12 @@ fn end_of(state: &State) -> Ended {
 }
 
 /// Every run that was started is there, knows whose it is, and ended as its parent was told.
-fn children(run: &RunId, log: &[Rc<Record>], logs: &BTreeMap<RunId, Log>, ended: &BTreeMap<RunId, Ended>) {
+fn children(
+    run: &RunId,
+    log: &[Record],
+    logs: &BTreeMap<RunId, Vec<Record>>,
+    ended: &BTreeMap<RunId, Ended>,
+) {
     let mut started: BTreeMap<&EffectId, &RunId> = BTreeMap::new();
     for planned in log.iter().flat_map(|record| &record.effects) {
         let Effect::StartRun { run: child, .. } = &planned.effect else { continue };
@@ -220,7 +209,7 @@ fn mark_of(instance: &NodeId, marks: usize) -> &str {
 }
 
 /// Nothing begins before what comes before it is over and went well, and what is a gate was passed.
-fn gates(spec: &Spec, log: &[Rc<Record>]) {
+fn gates(spec: &Spec, log: &[Record]) {
     let places: BTreeMap<&str, Place<'_>> =
         places(&spec.body).into_iter().map(|place| (place.step.id.as_str(), place)).collect();
     let place_of = |node: &NodeId| {

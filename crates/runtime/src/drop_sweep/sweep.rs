@@ -1,8 +1,9 @@
 //! The sweeps. Each runs beside its test, which gives it up when one crash takes too long, and
 //! says where.
 
+use std::any::Any;
 use std::collections::BTreeSet;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -14,7 +15,7 @@ use windlass_core::id::RunId;
 use windlass_core::run::{Reason, Status};
 
 use super::executor::{Crash, Executor, Order, RUN, Wreck};
-use super::proof::{Left, Proven};
+use super::proof::{Known, Left};
 use super::story::{Story, dice};
 use super::world::World;
 use super::{everything, graphs, sessions};
@@ -49,9 +50,20 @@ impl Whereabouts {
 /// A sweep under way.
 struct Sweep {
     at: Whereabouts,
-    over: Sender<()>,
+    tell: Sender<Report>,
+    folder: PathBuf,
     stories: u64,
     points: u64,
+}
+
+/// What a part of a sweep tells the test that waits for it.
+enum Report {
+    /// One crash was survived.
+    Point,
+    /// It is over.
+    Over(Count),
+    /// Something was not survived.
+    Failed(Box<dyn Any + Send>),
 }
 
 /// How much was swept.
@@ -60,25 +72,27 @@ struct Count {
     points: u64,
 }
 
-/// Where stores are made: in memory, where there is such a place.
-fn parent() -> PathBuf {
+/// Where the stores of a sweep are made: in memory, where there is such a place. All of it goes with
+/// the test, however that ends.
+fn folder() -> tempfile::TempDir {
     let memory = PathBuf::from("/dev/shm");
-    if memory.is_dir() { memory } else { std::env::temp_dir() }
+    let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    tempfile::tempdir_in(parent).unwrap()
 }
 
 impl Sweep {
     /// Plays a story that nothing happens to.
-    fn play(&self, story: &Story, proven: &mut Proven) -> Left {
+    fn play(&self, story: &Story, known: &mut Known) -> Left {
         self.at.begin(story, None);
-        let dir = tempfile::tempdir_in(parent()).unwrap();
+        let dir = tempfile::tempdir_in(&self.folder).unwrap();
         let mut executor =
             Executor::new(dir.path(), story, World::of(story), Crash::Never, Order::Oldest, &self.at);
         executor.play().unwrap();
-        executor.left(proven)
+        executor.left(known)
     }
 
     /// Goes on from what a dead process left behind, in another order; sometimes dies once more.
-    fn go_on(&self, story: &Story, mut wreck: Wreck, dir: &Path, point: u64, proven: &mut Proven) -> Left {
+    fn go_on(&self, story: &Story, mut wreck: Wreck, dir: &Path, point: u64, known: &mut Known) -> Left {
         let dies_again = dice(point, 1, 3) == 0;
         let mut crashes = vec![Crash::Never];
         crashes.extend(dies_again.then(|| Crash::At(1 + dice(point, 2, 25))));
@@ -87,8 +101,8 @@ impl Sweep {
             let order = Order::Dice(point + crashes.len() as u64);
             let mut executor = Executor::new(dir, story, world, crash, order, &self.at);
             if executor.take_over(committed).is_ok() {
-                let _ = self.over.send(());
-                return executor.left(proven);
+                let _ = self.tell.send(Report::Point);
+                return executor.left(known);
             }
             wreck = executor.wreck();
         }
@@ -100,17 +114,17 @@ impl Sweep {
     fn die_at(
         &mut self,
         story: &Story,
-        proven: &mut Proven,
+        known: &mut Known,
         is_point: impl Fn(u64) -> bool,
         mut check: impl FnMut(u64, Left),
     ) {
         let mut points = 0;
-        let dir = tempfile::tempdir_in(parent()).unwrap();
+        let dir = tempfile::tempdir_in(&self.folder).unwrap();
         let mut show = |point: u64, mut wreck: Wreck| {
             points += 1;
             self.at.begin(story, Some(point));
             let copy = wreck.copy.take().expect("a copy of the store");
-            check(point, self.go_on(story, wreck, copy.path(), point, proven));
+            check(point, self.go_on(story, wreck, copy.path(), point, known));
         };
         let crash = Crash::Copied { at: &is_point, show: &mut show };
         let mut executor = Executor::new(dir.path(), story, World::of(story), crash, Order::Oldest, &self.at);
@@ -146,9 +160,9 @@ fn same(story: &Story, point: u64, expected: &Left, left: &Left) {
 fn single_sessions(sweep: &mut Sweep) {
     for seed in 0.. {
         let story = sessions::story(seed);
-        let mut proven = Proven::default();
-        let expected = sweep.play(&story, &mut proven);
-        sweep.die_at(&story, &mut proven, |_| true, |point, left| same(&story, point, &expected, &left));
+        let mut known = Known::default();
+        let expected = sweep.play(&story, &mut known);
+        sweep.die_at(&story, &mut known, |_| true, |point, left| same(&story, point, &expected, &left));
         if sweep.points >= SESSION_POINTS {
             return;
         }
@@ -166,21 +180,21 @@ fn odd_half(sweep: &mut Sweep) {
 }
 
 fn half_of_everything(sweep: &mut Sweep, is_point: fn(u64) -> bool) {
-    let whole = everything::story(&[3, 17, 24]);
-    let mut proven = Proven::default();
-    let expected = sweep.play(&whole, &mut proven);
+    let whole = everything::story(&[0, 3, 17, 24]);
+    let mut known = Known::default();
+    let expected = sweep.play(&whole, &mut known);
     is_everything(&whole, &expected);
-    sweep.die_at(&whole, &mut proven, is_point, |point, left| same(&whole, point, &expected, &left));
+    sweep.die_at(&whole, &mut known, is_point, |point, left| same(&whole, point, &expected, &left));
 }
 
 fn small_graphs(sweep: &mut Sweep) {
     lost_shell(sweep);
     for seed in 0.. {
         let story = graphs::story(seed);
-        let mut proven = Proven::default();
-        let expected = sweep.play(&story, &mut proven);
+        let mut known = Known::default();
+        let expected = sweep.play(&story, &mut known);
         let some = |point: u64| dice(seed, point, 4) == 0;
-        sweep.die_at(&story, &mut proven, some, |point, left| same(&story, point, &expected, &left));
+        sweep.die_at(&story, &mut known, some, |point, left| same(&story, point, &expected, &left));
         if sweep.points >= GRAPH_POINTS {
             return;
         }
@@ -190,12 +204,12 @@ fn small_graphs(sweep: &mut Sweep) {
 /// A command that must not run twice is not: its run says that nobody knows.
 fn lost_shell(sweep: &mut Sweep) {
     let story = everything::lost_shell();
-    let mut proven = Proven::default();
-    let expected = sweep.play(&story, &mut proven);
+    let mut known = Known::default();
+    let expected = sweep.play(&story, &mut known);
     let mut unknown = 0;
     sweep.die_at(
         &story,
-        &mut proven,
+        &mut known,
         |_| true,
         |point, left| {
             let outcome = left.runs[&RunId::new(RUN)].outcome.clone();
@@ -256,39 +270,40 @@ fn is_everything(story: &Story, left: &Left) {
 
 /// Runs the parts of a sweep side by side to their end, and says how much it was.
 fn run(what: &str, parts: &[fn(&mut Sweep)]) -> u64 {
-    let (over, crashes) = channel();
+    let folder = folder();
+    let (tell, told) = channel();
     let places: Vec<Whereabouts> = parts.iter().map(|_| Whereabouts::default()).collect();
     let said = || places.iter().map(Whereabouts::said).collect::<Vec<_>>().join("\n");
-    let swept: Vec<_> = parts.iter().zip(&places).map(|(part, at)| start(*part, at, &over)).collect();
-    drop(over);
-    loop {
-        match crashes.recv_timeout(PATIENCE) {
-            Ok(()) => {}
-            Err(RecvTimeoutError::Timeout) => panic!("not over after {PATIENCE:?}: {}", said()),
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
+    for (part, at) in parts.iter().zip(&places) {
+        start(*part, at.clone(), tell.clone(), folder.path().to_owned());
     }
+    drop(tell);
     let (mut stories, mut points) = (0, 0);
-    for part in swept {
-        match part.join() {
-            Ok(sweep) => (stories, points) = (stories + sweep.stories, points + sweep.points),
-            Err(panic) => {
+    loop {
+        match told.recv_timeout(PATIENCE) {
+            Ok(Report::Point) => {}
+            Ok(Report::Over(part)) => (stories, points) = (stories + part.stories, points + part.points),
+            Ok(Report::Failed(panic)) => {
                 println!("{}", said());
                 resume_unwind(panic);
             }
+            Err(RecvTimeoutError::Timeout) => panic!("not over after {PATIENCE:?}: {}", said()),
+            Err(RecvTimeoutError::Disconnected) => break,
         }
     }
     println!("sweep: in process, {what}, {stories} stories, {points} points");
     points
 }
 
-fn start(part: fn(&mut Sweep), at: &Whereabouts, over: &Sender<()>) -> thread::JoinHandle<Count> {
-    let (at, over) = (at.clone(), over.clone());
+fn start(part: fn(&mut Sweep), at: Whereabouts, tell: Sender<Report>, folder: PathBuf) {
     thread::spawn(move || {
-        let mut sweep = Sweep { at, over, stories: 0, points: 0 };
-        part(&mut sweep);
-        Count { stories: sweep.stories, points: sweep.points }
-    })
+        let mut sweep = Sweep { at, tell: tell.clone(), folder, stories: 0, points: 0 };
+        let swept = catch_unwind(AssertUnwindSafe(|| part(&mut sweep)));
+        let (stories, points) = (sweep.stories, sweep.points);
+        let report = swept.map_or_else(Report::Failed, |()| Report::Over(Count { stories, points }));
+        // Nobody listens any more when another part has failed.
+        let _ = tell.send(report);
+    });
 }
 
 #[test]
