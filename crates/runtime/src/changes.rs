@@ -29,6 +29,9 @@ struct Before {
 /// Remembers what is uncommitted now. The first time counts: on a second try the run may have
 /// begun.
 pub(crate) fn remember(run_dir: &Path, workspace: &Path) {
+    if run_dir.join(FILE).exists() {
+        return;
+    }
     let Ok(files) = git::uncommitted(workspace, FILES) else { return };
     let head = git::head(workspace).ok();
     let base = head.map(|head| head.unwrap_or_else(|| git::EMPTY_TREE.to_owned()));

@@ -174,7 +174,7 @@ fn itself(
     match &mut active.doing {
         Doing::Session(work) => work::apply(cx, work, event),
         Doing::Tasks(_) => tasks::apply(cx, step, active, frame, event),
-        _ => leaf::apply(cx, step, active, frame, event),
+        _ => leaf::apply(cx, step, active, event),
     }
 }
 

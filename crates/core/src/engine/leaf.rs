@@ -4,22 +4,15 @@ use serde_json::{Value, json};
 
 use super::Cx;
 use super::begin::{answered, done};
-use super::frame::Frame;
 use crate::event::{Event, PersonReply, RunEnd, ShellEnd};
 use crate::graph::template::Output;
 use crate::graph::workflow::{Act, Step};
 use crate::hook::question_texts;
-use crate::looping::verdict::CheckResult;
+use crate::looping::verdict::{CheckResult, red};
 use crate::run::{Active, Doing, News, Outcome, Reason, Slot, Status};
 
 /// Applies a fact to a node that it is about; how it ended, once it has.
-pub(super) fn apply(
-    cx: &mut Cx<'_>,
-    step: &Step,
-    active: &mut Active,
-    _frame: &Frame<'_>,
-    event: &Event,
-) -> Option<Outcome> {
+pub(super) fn apply(cx: &mut Cx<'_>, step: &Step, active: &mut Active, event: &Event) -> Option<Outcome> {
     match (event, &mut active.doing) {
         (Event::RunSpent { spent, .. }, Doing::Run { spent: before, .. }) => {
             let fresh = spent.since(before);
@@ -131,9 +124,8 @@ fn checked(cx: &mut Cx<'_>, step: &Step, active: &Active, results: &[CheckResult
         let why = format!("the checks of `{}` were not run", step.id);
         return Outcome::new(Status::Failed, Reason::ChecksFailed).because(why);
     }
+    let text = red(results).unwrap_or_default();
     let red: Vec<&CheckResult> = results.iter().filter(|check| !check.passed).collect();
-    let tell = |check: &&CheckResult| format!("{}: {}\n{}", check.name, check.how, check.output.trim_end());
-    let text = red.iter().map(tell).collect::<Vec<_>>().join("\n\n");
     let by_name: serde_json::Map<String, Value> =
         results.iter().map(|check| (check.name.clone(), json!(check.passed))).collect();
     give_value(cx, active, &text, Some(Value::Object(by_name)));

@@ -11,7 +11,7 @@ use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::workflow::{Act, Step};
 use crate::id::{EffectId, NodeId, Verb};
-use crate::looping::verdict::CheckResult;
+use crate::looping::verdict::red;
 use crate::run::{Active, Doing, Lane, News, Outcome, Reason, Round, RoundPhase, Status, TaskRounds};
 use crate::tasks::{Attempts, Claim, Status as TaskStatus, TaskId};
 
@@ -366,7 +366,7 @@ fn about_round(
             }
         },
         Event::ChecksFinished { results, .. } => {
-            round.wrong = red(results);
+            round.wrong = red(results).map(|told| format!("checks are red:\n{told}"));
             settle(cx, active, place);
         }
         Event::Landed { landed, what, .. } => {
@@ -381,13 +381,6 @@ fn about_round(
         }
         _ => {}
     }
-}
-
-fn red(results: &[CheckResult]) -> Option<String> {
-    let red = results.iter().filter(|check| !check.passed);
-    let told: Vec<String> =
-        red.map(|check| format!("{}: {}\n{}", check.name, check.how, check.output.trim_end())).collect();
-    (!told.is_empty()).then(|| format!("checks are red:\n{}", told.join("\n\n")))
 }
 
 /// It stands in the file how a task went: the round is over.

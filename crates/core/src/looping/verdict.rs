@@ -98,6 +98,14 @@ pub fn claim(sight: &Sight) -> Option<Reason> {
     promised.or(sight.signalled.then_some(Reason::Signal))
 }
 
+/// What the checks that failed said, for whoever mends it; nothing when all are green.
+pub fn red(results: &[CheckResult]) -> Option<String> {
+    let red = results.iter().filter(|check| !check.passed);
+    let told: Vec<String> =
+        red.map(|check| format!("{}: {}\n{}", check.name, check.how, check.output.trim_end())).collect();
+    (!told.is_empty()).then(|| told.join("\n\n"))
+}
+
 /// Whether a signal stands alone on a line of a message, outside code fences.
 pub fn is_signalled(message: &str, signal: &str) -> bool {
     let mut is_fenced = false;

@@ -10,11 +10,11 @@ use windlass_core::looping::{MarkerMatch, Rules};
 use windlass_forms::tracker::{self, Markers};
 use windlass_peers::{files, git};
 
+use super::Site;
 use super::prepare::TRACKER_MAX;
-use super::{Ground, Site};
 
 /// Looks, and says what was seen.
-pub(super) fn inspect(_: &Ground, site: &Site, effect: EffectId, last_message: Option<&str>) -> Event {
+pub(super) fn inspect(site: &Site, effect: EffectId, last_message: Option<&str>) -> Event {
     let rules = site.node.rules();
     let promise = rules.and_then(|rules| rules.promise.as_deref());
     let promised = match (promise, last_message) {

@@ -149,7 +149,7 @@ impl Ground {
             }
             Effect::Inspect { last_message } => {
                 let Some(site) = site else { return Outcome::Done };
-                self.block(move |ground| inspect::inspect(ground, &site, id, last_message.as_deref()));
+                self.block(move |_| inspect::inspect(&site, id, last_message.as_deref()));
             }
             Effect::RunChecks { names, workspace } => {
                 drop(self.spawn(async move { checks::perform(ground, id, names, workspace).await }));

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use windlass_core::event::Event;
 use windlass_core::id::{EffectId, RunId};
-use windlass_core::looping::verdict::CheckResult;
+use windlass_core::looping::verdict::red;
 use windlass_core::tasks::TaskId;
 use windlass_peers::files::{self, Mode};
 use windlass_peers::git::{self, GitError};
@@ -193,12 +193,4 @@ pub(super) async fn land(
         Ok(Err(Stop::NoRoom(error))) => ground.give_up(error).await,
         Ok(Err(Stop::GivenUp)) | Err(_) => {}
     }
-}
-
-/// What is wrong by the checks; nothing when all are green.
-fn red(results: &[CheckResult]) -> Option<String> {
-    let red = results.iter().filter(|check| !check.passed);
-    let told: Vec<String> =
-        red.map(|check| format!("{}: {}\n{}", check.name, check.how, check.output.trim_end())).collect();
-    (!told.is_empty()).then(|| told.join("\n\n"))
 }
