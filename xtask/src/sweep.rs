@@ -1,6 +1,6 @@
 //! `cargo xtask sweep`: kills the process at every crash point and prints what came of it.
 //!
-//! The sweep itself is the test `crash_sweep` of the binary's crate.
+//! The sweeps themselves are tests of the binary's crate, in `tests/sim`.
 
 use crate::cargo::{self, cargo};
 use crate::{Outcome, Verdict, say};
@@ -17,7 +17,7 @@ pub(crate) fn run(depth: Depth) -> Outcome {
         Depth::Short => "short",
         Depth::Full => "full",
     };
-    let words = ["test", "--release", "--package", "windlass", "--test", "crash_sweep", "--"];
+    let words = ["test", "--release", "--package", "windlass", "--test", "sim", "sweep", "--"];
     let mut command = cargo(&words);
     command.args(["--nocapture", "--include-ignored"]).env("WINDLASS_SWEEP", word);
     let good = say::timed(&format!("sweep ({word})"), || cargo::succeeds(&mut command))?;

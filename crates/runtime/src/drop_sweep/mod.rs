@@ -3,7 +3,7 @@
 //!
 //! Store, engine, inbox and recovery are the real ones; executor and world are small ones, whose
 //! children always answer alike, so that every run of a story can be compared with the uncrashed
-//! one. Real processes are killed in `crates/windlass/tests/crash_sweep.rs`.
+//! one. Real processes are killed in `crates/windlass/tests/sim/crash_sweep.rs`.
 //!
 //! - [`story`]: what is played: orders, and how everything outside goes. - [`sessions`]: one session each.
 //! - [`everything`]: a workflow with every kind of node that runs. - [`graphs`]: small ones, from dice.

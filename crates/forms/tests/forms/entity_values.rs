@@ -1,9 +1,7 @@
 //! Values of the wrong type, names that are none, limits that cannot be understood: what is made
 //! of each, and exactly what is said about it.
 
-mod common;
-
-use common::{clean, line, only, origin, refused, said};
+use crate::entity::{clean, line, only, origin, refused, said};
 use windlass_core::entity::{Kind, PluginSource};
 use windlass_forms::entity::{Origin, parse};
 

@@ -1,12 +1,8 @@
 //! What goes wrong with an agent, and that nothing of it is left or counted twice.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::{Going, Place, assert_gone, busy_turn, done, last_turn, say};
+use crate::place::{Going, Place, assert_gone, busy_turn, done, last_turn, say};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -188,7 +184,7 @@ fn interrupt_twice(place: &Place, going: Going) {
     let begun = Instant::now();
     going.signal(Signal::INT);
     // Two of them at once are one to the kernel: the second comes when the first was seen.
-    windlass_testkit::wait::until(common::LIMIT, || going.errors().contains("interrupted"));
+    windlass_testkit::wait::until(crate::place::LIMIT, || going.errors().contains("interrupted"));
     going.signal(Signal::INT);
     let ran = going.end();
     assert_eq!((ran.code, &ran.finished()["status"]), (130, &json!("cancelled")), "{ran}");
@@ -242,7 +238,9 @@ fn a_second_cancel_from_outside_kills_at_once() {
     place.file("sign");
     let first = place.start(&["cancel", &run]);
     // With grace, the agent is asked to end and does not: the tracker says so first.
-    windlass_testkit::wait::until(common::LIMIT, || place.go(&["logs", &run]).stdout.contains("cancelling"));
+    windlass_testkit::wait::until(crate::place::LIMIT, || {
+        place.go(&["logs", &run]).stdout.contains("cancelling")
+    });
     let begun = Instant::now();
     assert_eq!(place.go(&["cancel", &run]).code, 0);
     going.end().assert_ended(130, "cancelled", "user", 0);

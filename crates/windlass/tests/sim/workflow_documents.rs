@@ -1,10 +1,6 @@
 //! Workflow documents: begun, checked, drawn, and run where they have one session.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
-use common::{Place, last_turn, say};
+use crate::place::{Place, last_turn, say};
 use serde_json::{Value, json};
 
 const USAGE: i32 = 2;

@@ -1,8 +1,6 @@
 //! Files as people really write them: what is made of each, and exactly what is said about it.
 
-mod common;
-
-use common::{clean, line, only, origin, refused, said, skill};
+use crate::entity::{clean, line, only, origin, refused, said, skill};
 use windlass_core::entity::Kind;
 use windlass_forms::entity::parse;
 

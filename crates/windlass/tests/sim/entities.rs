@@ -1,10 +1,6 @@
 //! One session with a command, a skill or an agent, whichever folder it lives in.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
-use common::{LIMIT, Place, say};
+use crate::place::{LIMIT, Place, say};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use windlass_testkit::eventually;

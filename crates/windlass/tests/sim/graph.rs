@@ -1,13 +1,9 @@
 //! Workflows of several nodes, on the `sim` driver: each kind of node, what passes between them,
 //! and how they end.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::fs;
 
-use common::{LIMIT, Place, last_turn, say};
+use crate::place::{LIMIT, Place, last_turn, say};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use windlass_testkit::wait::until;

@@ -1,13 +1,9 @@
 //! Looking back at runs, on the `sim` driver: a log decided again, with other orders, and a run
 //! forked from it; and a look ahead without any agent.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::fs;
 
-use common::{LIMIT, Place, Ran, busy_turn, last_turn, say};
+use crate::place::{LIMIT, Place, Ran, busy_turn, last_turn, say};
 use serde_json::{Value, json};
 use windlass_testkit::wait::until;
 

@@ -4,23 +4,14 @@
 //! Every point is tried in one process by `runtime::drop_sweep`; here every few of them, all with
 //! `WINDLASS_SWEEP=full`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "test code"
-)]
-
-mod common;
+#![allow(clippy::print_stdout, reason = "says how many points there were")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Place, say};
+use crate::place::{Place, say};
 use serde_json::{Value, json};
 
 const INNER: &str = "name: inner\nnodes:\n  - { id: inside, prompt: \"{{ input }}\" }\n";

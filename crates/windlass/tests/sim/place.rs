@@ -8,10 +8,6 @@
 //!
 //! Nothing here waits without a deadline.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-#![allow(clippy::expect_used, clippy::panic, reason = "a test stops where it stands")]
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses its part")]
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -24,73 +20,73 @@ use windlass_testkit::wait::until;
 use windlass_testkit::{Sealed, eventually, procs};
 
 /// No command of these tests takes longer, on a busy machine neither.
-pub const LIMIT: Duration = Duration::from_secs(40);
+pub(crate) const LIMIT: Duration = Duration::from_secs(40);
 
 /// The marker that completes a loop.
-pub const DONE: &str = "<!-- WORKFLOW_COMPLETE -->";
+pub(crate) const DONE: &str = "<!-- WORKFLOW_COMPLETE -->";
 
 /// The `sim` driver, and waits that do not hold a test up.
 const SETTINGS: &str = "driver = \"sim\"\nretry_delay = \"20ms\"\nrate_limit_wait = \"50ms\"\ngrace = \"400ms\"\n\
     durability = \"normal\"\n";
 
 /// A step that completes the loop.
-pub fn done() -> Value {
+pub(crate) fn done() -> Value {
     json!({"tracker": {"append": DONE}})
 }
 
 /// A step that says this.
-pub fn say(text: &str) -> Value {
+pub(crate) fn say(text: &str) -> Value {
     json!({"say": text})
 }
 
 /// A turn that completes the loop.
-pub fn last_turn() -> Value {
+pub(crate) fn last_turn() -> Value {
     json!({"steps": [done(), say("All done.")]})
 }
 
 /// A turn that leaves a trace and does not complete the loop.
-pub fn busy_turn() -> Value {
+pub(crate) fn busy_turn() -> Value {
     json!({"steps": [{"tracker": {"append": "- turn ${ITERATION}"}}, say("More is left.")]})
 }
 
 /// A sealed place in which `windlass` plays a script.
-pub struct Place {
-    pub sealed: Sealed,
+pub(crate) struct Place {
+    pub(crate) sealed: Sealed,
     count: AtomicU32,
 }
 
 impl Place {
     /// A place whose agent plays these turns.
-    pub fn playing(turns: Value) -> Place {
+    pub(crate) fn playing(turns: Value) -> Place {
         let place = Place::with_settings("");
         place.script(json!({"turns": turns}));
         place
     }
 
     /// A place with more lines in the user's settings, and no script yet.
-    pub fn with_settings(more: &str) -> Place {
+    pub(crate) fn with_settings(more: &str) -> Place {
         let sealed = Sealed::in_memory();
         sealed.write("config/windlass/config.toml", format!("{SETTINGS}{more}"));
         Place { sealed, count: AtomicU32::new(0) }
     }
 
     /// Writes the script.
-    pub fn script(&self, script: Value) {
+    pub(crate) fn script(&self, script: Value) {
         self.sealed.write("script.json", script.to_string());
     }
 
     /// Writes a project workflow, to be run with `--workflow`.
-    pub fn workflow(&self, workflow: Value) {
+    pub(crate) fn workflow(&self, workflow: Value) {
         let name = workflow["name"].as_str().expect("a workflow has a name").to_owned();
         self.sealed.write(format!("repo/.windlass/workflows/{name}.json"), workflow.to_string());
     }
 
-    pub fn repo(&self) -> PathBuf {
+    pub(crate) fn repo(&self) -> PathBuf {
         self.sealed.repo()
     }
 
     /// `windlass` with these arguments, its agent playing the script.
-    pub fn windlass(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn windlass(&self, arguments: &[&str]) -> Command {
         let mut command = self.sealed.command(env!("CARGO_BIN_EXE_windlass"));
         command.env("WINDLASS_SIM_SCRIPT", self.sealed.root().join("script.json"));
         command.env("WINDLASS_SIM_LOG", self.sealed.root().join("requests.jsonl"));
@@ -100,19 +96,19 @@ impl Place {
 
     /// Runs `windlass` to its end.
     #[track_caller]
-    pub fn go(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn go(&self, arguments: &[&str]) -> Ran {
         self.start(arguments).end()
     }
 
     /// Leaves `windlass` running.
     #[track_caller]
-    pub fn start(&self, arguments: &[&str]) -> Going {
+    pub(crate) fn start(&self, arguments: &[&str]) -> Going {
         self.spawn(self.windlass(arguments))
     }
 
     /// Leaves a command running, its output in files.
     #[track_caller]
-    pub fn spawn(&self, mut command: Command) -> Going {
+    pub(crate) fn spawn(&self, mut command: Command) -> Going {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let [stdout, stderr] = ["out", "err"].map(|name| self.sealed.root().join(format!("{name}.{number}")));
         command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
@@ -120,49 +116,49 @@ impl Place {
     }
 
     /// What the agent was asked, turn by turn.
-    pub fn requests(&self) -> Vec<Value> {
+    pub(crate) fn requests(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.sealed.root().join("requests.jsonl")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a request is JSON")).collect()
     }
 
     /// The prompts of all requests.
-    pub fn prompts(&self) -> Vec<String> {
+    pub(crate) fn prompts(&self) -> Vec<String> {
         self.requests().iter().map(|request| request["prompt"].as_str().unwrap().to_owned()).collect()
     }
 
     /// The tracker of a run.
-    pub fn tracker(&self, run: &str) -> PathBuf {
+    pub(crate) fn tracker(&self, run: &str) -> PathBuf {
         self.repo().join(format!(".windlass/runs/{run}/loop-tracker.md"))
     }
 
     /// The tracker's text.
     #[track_caller]
-    pub fn tracker_text(&self, run: &str) -> String {
+    pub(crate) fn tracker_text(&self, run: &str) -> String {
         fs::read_to_string(self.tracker(run)).expect("the tracker is there")
     }
 
     /// A file of the repository, once it is there and not empty.
     #[track_caller]
-    pub fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         let path = self.repo().join(name);
         eventually(LIMIT, || fs::read_to_string(&path).ok().filter(|text| !text.is_empty()))
     }
 
     /// Waits until a file of the repository is there.
     #[track_caller]
-    pub fn file_exists(&self, name: &str) {
+    pub(crate) fn file_exists(&self, name: &str) {
         let path = self.repo().join(name);
         until(LIMIT, || path.exists());
     }
 
     /// The hosts of this place. They have no environment to be known by, but a folder.
-    pub fn hosts(&self) -> Vec<procs::Proc> {
+    pub(crate) fn hosts(&self) -> Vec<procs::Proc> {
         let folder = format!(" host {}/", self.sealed.root().display());
         procs::all().into_iter().filter(|process| process.command.contains(&folder)).collect()
     }
 
     /// Kills every host of this place.
-    pub fn kill_hosts(&self) {
+    pub(crate) fn kill_hosts(&self) {
         for host in self.hosts() {
             // Gone already is as good as killed.
             let _ = kill_process(Pid::from_raw(host.pid).unwrap(), Signal::KILL);
@@ -171,7 +167,7 @@ impl Place {
 
     /// Waits until nothing that was started here is alive, and names what is.
     #[track_caller]
-    pub fn assert_nothing_is_left(&self) {
+    pub(crate) fn assert_nothing_is_left(&self) {
         let begun = Instant::now();
         loop {
             let left = [self.sealed.processes(), self.hosts()].concat();
@@ -185,7 +181,7 @@ impl Place {
 
     /// Kills a `windlass` that runs, all hosts and all agents, without a chance to say a word.
     #[track_caller]
-    pub fn kill_everything(&self, going: Going) {
+    pub(crate) fn kill_everything(&self, going: Going) {
         going.signal(Signal::KILL);
         self.kill_hosts();
         for process in self.sealed.processes() {
@@ -196,7 +192,7 @@ impl Place {
 
     /// What `ps` says of the runs, newest first.
     #[track_caller]
-    pub fn ps(&self) -> Vec<Value> {
+    pub(crate) fn ps(&self) -> Vec<Value> {
         let listed = self.go(&["ps", "--json"]);
         assert_eq!(listed.code, 0, "{listed}");
         listed.lines
@@ -224,35 +220,35 @@ impl Drop for Place {
 }
 
 /// A `windlass` that runs.
-pub struct Going {
+pub(crate) struct Going {
     child: Child,
     stdout: PathBuf,
     stderr: PathBuf,
 }
 
 impl Going {
-    pub fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).unwrap()
     }
 
     /// The whole JSON lines printed so far.
-    pub fn lines(&self) -> Vec<Value> {
+    pub(crate) fn lines(&self) -> Vec<Value> {
         json_lines(&read(&self.stdout))
     }
 
     /// What was printed so far.
-    pub fn output(&self) -> String {
+    pub(crate) fn output(&self) -> String {
         read(&self.stdout)
     }
 
     /// What was printed to standard error so far.
-    pub fn errors(&self) -> String {
+    pub(crate) fn errors(&self) -> String {
         read(&self.stderr)
     }
 
     /// The first line of this type, once it is there; its `data`.
     #[track_caller]
-    pub fn wait_for(&mut self, kind: &str) -> Value {
+    pub(crate) fn wait_for(&mut self, kind: &str) -> Value {
         let story = |going: &Going| format!("{}\n{}", read(&going.stdout), read(&going.stderr));
         eventually(LIMIT, || {
             let found = self.lines().into_iter().find(|line| line["type"] == kind);
@@ -266,18 +262,18 @@ impl Going {
 
     /// The id of the run, once it has one.
     #[track_caller]
-    pub fn run(&mut self) -> String {
+    pub(crate) fn run(&mut self) -> String {
         self.wait_for("run.started");
         self.lines()[0]["run"].as_str().unwrap().to_owned()
     }
 
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_raw(self.pid()).unwrap(), signal).unwrap();
     }
 
     /// Waits for its end.
     #[track_caller]
-    pub fn end(mut self) -> Ran {
+    pub(crate) fn end(mut self) -> Ran {
         let status = eventually(LIMIT, || self.child.try_wait().unwrap());
         let (stdout, stderr) = (read(&self.stdout), read(&self.stderr));
         Ran { status, code: status.code().unwrap_or(-1), lines: json_lines(&stdout), stdout, stderr }
@@ -292,23 +288,23 @@ impl Drop for Going {
 }
 
 /// A `windlass` that has ended.
-pub struct Ran {
-    pub status: ExitStatus,
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-    pub lines: Vec<Value>,
+pub(crate) struct Ran {
+    pub(crate) status: ExitStatus,
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) lines: Vec<Value>,
 }
 
 impl Ran {
     /// The `data` of every line of this type.
-    pub fn all(&self, kind: &str) -> Vec<&Value> {
+    pub(crate) fn all(&self, kind: &str) -> Vec<&Value> {
         self.lines.iter().filter(|line| line["type"] == kind).map(|line| &line["data"]).collect()
     }
 
     /// The `data` of the one line that says how the run ended.
     #[track_caller]
-    pub fn finished(&self) -> &Value {
+    pub(crate) fn finished(&self) -> &Value {
         let run = self.run();
         let is_end = |line: &&Value| line["type"] == "run.finished" && line["run"] == run;
         let ends: Vec<&Value> = self.lines.iter().filter(is_end).map(|line| &line["data"]).collect();
@@ -318,13 +314,13 @@ impl Ran {
 
     /// The run's id.
     #[track_caller]
-    pub fn run(&self) -> &str {
+    pub(crate) fn run(&self) -> &str {
         self.lines.first().and_then(|line| line["run"].as_str()).unwrap_or_else(|| panic!("no run: {self}"))
     }
 
     /// That the run ended so, after so many iterations.
     #[track_caller]
-    pub fn assert_ended(&self, code: i32, status: &str, reason: &str, iterations: u32) {
+    pub(crate) fn assert_ended(&self, code: i32, status: &str, reason: &str, iterations: u32) {
         let end = self.finished();
         let found = (self.code, &end["status"], &end["reason"], &end["iterations"], &end["exit_code"]);
         assert_eq!(found, (code, &json!(status), &json!(reason), &json!(iterations), &json!(code)), "{self}");
@@ -332,7 +328,7 @@ impl Ran {
 
     /// That it was refused before a run, with this in the text, a hint and this code.
     #[track_caller]
-    pub fn assert_refused(&self, code: i32, words: &[&str]) {
+    pub(crate) fn assert_refused(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{self}");
         assert!(self.stderr.starts_with("error: ") || self.stderr.contains("\nerror: "), "{self}");
         assert!(self.stderr.contains("hint: "), "no hint: {self}");
@@ -351,7 +347,7 @@ impl std::fmt::Display for Ran {
 
 /// Waits until a process is gone.
 #[track_caller]
-pub fn assert_gone(pid: i32) {
+pub(crate) fn assert_gone(pid: i32) {
     until(Duration::from_secs(5), || !procs::is_alive(pid));
 }
 

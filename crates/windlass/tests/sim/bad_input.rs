@@ -1,14 +1,10 @@
 //! Bad input: each mistake gets a clear error, a hint and the right exit code, before an agent
 //! runs, and nothing is lost.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use common::{Place, Ran, last_turn};
+use crate::place::{Place, Ran, last_turn};
 use serde_json::{Value, json};
 use windlass_testkit::plugin::Plugin;
 

@@ -1,13 +1,9 @@
 //! `windlass tasks` with the real binary: every verb, its output and its exit code.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use common::{Place, Ran};
+use crate::place::{Place, Ran};
 use serde_json::{Value, json};
 
 const USAGE: i32 = 2;

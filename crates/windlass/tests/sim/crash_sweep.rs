@@ -5,14 +5,7 @@
 //! is equal), a host alone, and everything at once (an interrupted turn is repeated at most
 //! once). `WINDLASS_SWEEP=full` also sweeps the longer stories and prints a table.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "test code"
-)]
+#![allow(clippy::print_stdout, reason = "says how many points there were")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,9 @@
 //! The process that runs a run, and the others: crashes, resuming, the background, logs.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::collections::HashMap;
 use std::fs;
 
-use common::{Place, busy_turn, done, last_turn, say};
+use crate::place::{Place, busy_turn, done, last_turn, say};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use windlass_testkit::wait::until;
@@ -154,7 +150,7 @@ fn a_detached_run_goes_on_by_itself() {
     place.file("sign");
     assert_eq!((place.ps()[0]["run"].as_str(), status(&place)), (Some(run.as_str()), "running".to_owned()));
     release(&place);
-    until(common::LIMIT, || status(&place) == "completed");
+    until(crate::place::LIMIT, || status(&place) == "completed");
     place.assert_nothing_is_left();
 }
 
@@ -197,13 +193,13 @@ fn logs_follow_a_run_to_its_end_and_tell_what_was_shown_live() {
     let run = going.run();
     place.file("sign");
     let follower = place.start(&["logs", "-f", &run, "--json"]);
-    until(common::LIMIT, || follower.output().contains("Waiting."));
+    until(crate::place::LIMIT, || follower.output().contains("Waiting."));
     release(&place);
     let (live, followed) = (going.end(), follower.end());
     assert_eq!(followed.code, 0, "{followed}");
     followed.finished();
     let afterwards = place.go(&["logs", &run, "--json"]);
-    let kinds = |ran: &common::Ran| {
+    let kinds = |ran: &crate::place::Ran| {
         let mut kinds: Vec<String> =
             ran.lines.iter().map(|line| format!("{} {}", line["type"], line["data"]["kind"])).collect();
         kinds.sort();
@@ -239,7 +235,7 @@ fn a_reader_that_goes_away_ends_no_run() {
     command.env("WINDLASS_SIM_SCRIPT", place.sealed.root().join("script.json"));
     let ran = place.spawn(command).end();
     assert_eq!((ran.code, ran.lines.len()), (0, 1), "{ran}");
-    until(common::LIMIT, || status(&place) == "completed");
+    until(crate::place::LIMIT, || status(&place) == "completed");
 }
 
 #[test]
@@ -313,7 +309,7 @@ fn a_cancel_that_was_cut_off_is_finished_by_a_resume() {
     let run = going.run();
     place.file("sign");
     going.signal(Signal::INT);
-    until(common::LIMIT, || place.go(&["logs", &run]).stdout.contains("cancelling"));
+    until(crate::place::LIMIT, || place.go(&["logs", &run]).stdout.contains("cancelling"));
     place.sealed.kill9(going.pid());
     going.end();
     assert_eq!(status(&place), "crashed");

@@ -1,14 +1,10 @@
 //! `windlass tasks run` and task loops of documents, on the `sim` driver: which task is done when,
 //! what it takes to be passing, several at once, edits of the file meanwhile, and crashes.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::{LIMIT, Place, Ran, say};
+use crate::place::{LIMIT, Place, Ran, say};
 use serde_json::{Value, json};
 use windlass_testkit::wait::until;
 

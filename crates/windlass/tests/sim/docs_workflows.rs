@@ -1,16 +1,11 @@
 //! The documents of docs/workflows.md and examples/workflows/nodes run as they stand, and the
 //! commands of the pages are those there are.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-#![allow(clippy::panic, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{DONE, LIMIT, Place, Ran, say};
+use crate::place::{DONE, LIMIT, Place, Ran, say};
 use serde_json::{Value, json};
 use windlass_testkit::wait::until;
 

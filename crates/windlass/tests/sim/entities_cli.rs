@@ -1,12 +1,8 @@
 //! `windlass entities` and `windlass hint`, and what a shell completes.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::os::unix::fs::symlink;
 
-use common::{Place, Ran};
+use crate::place::{Place, Ran};
 use serde_json::Value;
 
 fn skill(about: &str) -> String {

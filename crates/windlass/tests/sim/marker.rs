@@ -1,10 +1,6 @@
 //! When a marker in the tracker completes a loop, and when it is only mentioned.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
-use common::{DONE, Place, last_turn};
+use crate::place::{DONE, Place, last_turn};
 use serde_json::{Value, json};
 
 /// How a loop of one turn ends that leaves this in the tracker: 0 or 9.

@@ -2,8 +2,6 @@
 //! came before as arguments, task loops with and without an end of their own, the criteria loop, a
 //! workflow in a workflow, a question, things at once.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it stands")]
-
 use windlass_core::graph::builder::*;
 use windlass_core::graph::workflow::{Join, Workflow};
 use windlass_forms::workflow::document::read;

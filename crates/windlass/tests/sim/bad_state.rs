@@ -1,15 +1,11 @@
 //! A state folder that cannot be used: unwritable, full, damaged, of a newer build. Each gets a
 //! clear error, a hint and the right exit code, and nothing is lost.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use common::{Place, Ran, busy_turn, done, last_turn, say};
+use crate::place::{Place, Ran, busy_turn, done, last_turn, say};
 use serde_json::json;
 use windlass_testkit::skip;
 

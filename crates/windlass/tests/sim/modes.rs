@@ -1,13 +1,9 @@
 //! The four ways a loop goes from one turn to the next: fresh, in_session, resume and plugin.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::{Place, busy_turn, done, last_turn, say};
+use crate::place::{Place, busy_turn, done, last_turn, say};
 use serde_json::{Value, json};
 use windlass_testkit::plugin;
 use windlass_testkit::wait::until;
@@ -269,7 +265,7 @@ fn plugin_replaces_the_state_file_of_an_earlier_prompt() {
     assert!(!text.contains("An old prompt"));
     going.signal(rustix::process::Signal::INT);
     assert_eq!(going.end().code, 130);
-    until(common::LIMIT, || !ralph.state().exists());
+    until(crate::place::LIMIT, || !ralph.state().exists());
     assert!(ralph.place.repo().join(".claude").exists(), "the folder was there before");
 }
 

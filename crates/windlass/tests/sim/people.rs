@@ -1,10 +1,6 @@
 //! Questions and permissions: who is asked, who answers, and what an agent may not do at all.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
-use common::{Place, Ran, done, say};
+use crate::place::{Place, Ran, done, say};
 use serde_json::{Value, json};
 
 /// Asks which colour, and writes it down.

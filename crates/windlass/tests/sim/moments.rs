@@ -1,13 +1,9 @@
 //! Time-outs, cancels and crashes at odd moments: while a check runs, while a limit lasts,
 //! while a person is asked, inside one long session.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
 use std::fs;
 
-use common::{Going, Place, busy_turn, done, last_turn, say};
+use crate::place::{Going, Place, busy_turn, done, last_turn, say};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

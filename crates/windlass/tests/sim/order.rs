@@ -1,11 +1,7 @@
 //! After each turn, in this order: cancelled, session failed, transport broken, tracker missing,
 //! complete, blocked, checks failed, stuck, exhausted, next. Each row with the `sim` driver.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
-use common::{Place, busy_turn, done, last_turn, say};
+use crate::place::{Place, busy_turn, done, last_turn, say};
 use serde_json::json;
 
 #[test]

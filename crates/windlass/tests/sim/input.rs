@@ -1,11 +1,7 @@
 //! What goes in and what comes out: input byte for byte, a clean environment, runs beside each
 //! other, long paths, and no escape codes.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
-
-mod common;
-
-use common::{Place, busy_turn, done, last_turn, say};
+use crate::place::{Place, busy_turn, done, last_turn, say};
 use serde_json::json;
 
 /// Inputs that something on the way might take for its own.
@@ -103,7 +99,7 @@ fn two_runs_of_one_workflow_at_once_do_not_touch_each_other() {
         {"steps": [{"bash": "cat \"${TRACKER}\" > \"seen.$WINDLASS_RUN\""}, done()]},
     ]));
     let both = ["first", "second"].map(|input| place.start(&["loop", input, "--json"]));
-    let both = both.map(common::Going::end);
+    let both = both.map(crate::place::Going::end);
     for ran in &both {
         ran.assert_ended(0, "completed", "marker", 3);
     }
@@ -112,7 +108,7 @@ fn two_runs_of_one_workflow_at_once_do_not_touch_each_other() {
     for (own, foreign) in [(&both[0], &both[1]), (&both[1], &both[0])] {
         let seen = place.file(&format!("seen.{}", own.run()));
         let session =
-            |ran: &common::Ran| ran.all("session.started")[0]["session"].as_str().unwrap().to_owned();
+            |ran: &crate::place::Ran| ran.all("session.started")[0]["session"].as_str().unwrap().to_owned();
         assert!(seen.contains(&session(own)) && !seen.contains(&session(foreign)), "{seen}");
     }
 }

@@ -1,0 +1,26 @@
+//! The binary as people use it, with the `sim` driver in the place of an agent.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it stands")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test stops where it stands")]
+
+mod bad_input;
+mod bad_state;
+mod crash_sweep;
+mod docs_workflows;
+mod entities;
+mod entities_cli;
+mod faults;
+mod graph;
+mod graph_sweep;
+mod input;
+mod marker;
+mod modes;
+mod moments;
+mod order;
+mod owner;
+mod people;
+mod place;
+mod tasks;
+mod tasks_cli;
+mod time_travel;
+mod workflow_documents;
