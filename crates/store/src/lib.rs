@@ -5,10 +5,9 @@
 //! its owner, and [`Store::put`] is how everyone else speaks to it.
 //!
 //! Bodies are opaque bytes: what an event means, when one is made and what is done about it is
-//! left to `core` and `runtime`. There is one door to the database, `open.rs`, and one thread a
-//! process that writes, `writer.rs`.
+//! left to `core` and `runtime`. There is one door to the database, `open.rs`, and one connection
+//! a process that writes, `writer.rs`.
 
-mod answer;
 mod checkpoint;
 mod fault;
 mod filesystem;

@@ -22,7 +22,7 @@ use crate::presence::Presence;
 const MAPPED: u32 = 256 * 1024 * 1024;
 
 /// How long a statement waits for another process that writes.
-const BUSY: Duration = Duration::from_secs(10);
+pub(crate) const BUSY: Duration = Duration::from_secs(10);
 /// How long opening waits for another process that migrates, or that has to end first.
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -31,8 +31,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// written near what was changed (see `examples/bench_log.rs`). A database keeps the pages it was
 /// made with.
 const PAGE_SIZE: u32 = 512;
-/// Pages in the write-ahead log before they are moved into the database: 8 MB.
-const CHECKPOINT_PAGES: u32 = 8 * 1024 * 1024 / PAGE_SIZE;
+/// Pages in the write-ahead log before they are moved into the database: 4 MB. Syncing a file that
+/// grows costs twice what syncing one costs that is written over again, and after this much it is.
+const CHECKPOINT_PAGES: u32 = 4 * 1024 * 1024 / PAGE_SIZE;
 
 /// Why the store could not be opened.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,7 @@ use crate::log::unsigned;
 use crate::open::{self, OpenError};
 use crate::writer::Writer;
 
-/// An open store. Clones share one writer thread; the last one to go closes the database.
+/// An open store. Clones share one connection that writes; the last one to go closes the database.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -29,9 +29,7 @@ impl Store {
     /// Opens the store in the state folder `dir`, making or migrating it where needed.
     pub fn open(dir: &Path) -> Result<Store, OpenError> {
         let opened = open::open(dir)?;
-        let presence = Arc::new(opened.presence);
-        let writer = Writer::start(opened.writer, dir.to_owned(), presence)
-            .map_err(|source| OpenError::Unwritable { dir: dir.to_owned(), source })?;
+        let writer = Writer::new(opened.writer, dir.to_owned(), opened.presence);
         let inner = Inner { dir: dir.to_owned(), writer, reader: Mutex::new(opened.reader) };
         Ok(Store { inner: Arc::new(inner) })
     }

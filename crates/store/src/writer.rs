@@ -1,25 +1,28 @@
-//! The one thread of a process that writes: drains its queue into one transaction.
+//! The one connection of a process that writes: what is queued goes into one transaction.
 //!
 //! Each job stands in a savepoint of its own, so that a stale one fails alone. What a job does
 //! is left to the file it comes from; opening the connection to `open.rs`.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
-use crate::answer::{wait_for, watch};
 use crate::fault::Fault;
+use crate::open::BUSY;
 use crate::presence::Presence;
 
-/// Jobs that may wait before whoever sends another has to.
-const QUEUE: usize = 1024;
 /// Jobs that share one transaction at most, so that the first is not kept waiting for long.
 const BATCH: usize = 256;
+/// How long a task waits in place for another process that writes.
+const BRIEF: Duration = Duration::from_millis(2);
+/// After a commit that took longer, tasks do not wait in place for the next.
+const SLOW: Duration = Duration::from_millis(10);
 
 /// What a commit survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,25 +109,28 @@ where
     }
 }
 
-/// The sending end of the queue. Dropping it lets the thread finish what is queued and end.
+/// Where jobs are handed in. Whoever waits for an answer and finds nobody writing writes, for all
+/// who wait: between a step and its commit no thread has to wake another.
+#[derive(Clone)]
 pub(crate) struct Writer {
-    queue: Option<SyncSender<Box<dyn Job>>>,
-    thread: Option<JoinHandle<()>>,
+    desk: Arc<Desk>,
 }
 
 impl Writer {
-    /// Starts the thread. It keeps `presence` until the connection is closed.
-    pub(crate) fn start(conn: Connection, dir: PathBuf, presence: Arc<Presence>) -> std::io::Result<Writer> {
-        let (queue, jobs) = sync_channel(QUEUE);
-        let scribe = Scribe { conn, dir, synchronous: None, sync_cost: Duration::ZERO };
-        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            scribe.write_until_closed(&jobs);
-            drop(presence);
-        })?;
-        Ok(Writer { queue: Some(queue), thread: Some(thread) })
+    /// Keeps `presence` until the connection is closed.
+    pub(crate) fn new(conn: Connection, dir: PathBuf, presence: Presence) -> Writer {
+        let scribe = Scribe { conn, dir, synchronous: None, patience: None, _presence: presence };
+        let desk = Desk {
+            queue: Mutex::default(),
+            scribe: Mutex::new(scribe),
+            is_slow: AtomicBool::new(false),
+            is_called: AtomicBool::new(false),
+        };
+        Writer { desk: Arc::new(desk) }
     }
 
-    /// Queues a job at once; the future waits until it is committed or refused.
+    /// Queues a job at once; the future waits until it is committed or refused. A future that is
+    /// dropped has its job done all the same.
     pub(crate) fn ask<T, E, F>(
         &self,
         durability: Durability,
@@ -135,17 +141,17 @@ impl Writer {
         T: Send + 'static,
         E: Refusal + 'static,
     {
-        let (reply, mut answer) = oneshot::channel();
-        let task = Task { durability, work, outcome: None, reply };
-        // A job that cannot be queued is dropped with its reply, which is then seen as closed.
-        if let Some(queue) = &self.queue {
-            let _ = queue.send(Box::new(task));
-        }
+        let mut answer = self.desk.put(durability, work);
+        let asked = Asked { desk: Some(Arc::clone(&self.desk)) };
         async move {
-            match watch(durability, || answer.try_recv().ok()) {
-                Some(result) => result,
-                None => answer.await.unwrap_or_else(|_| Err(Fault::Closed.into())),
+            // The others that are ready queue theirs, and one commit is for all.
+            tokio::task::yield_now().await;
+            if let Ok(result) = answer.try_recv() {
+                asked.is_answered();
+                return result;
             }
+            drop(asked);
+            answer.await.unwrap_or_else(|_| Err(Fault::Closed.into()))
         }
     }
 
@@ -159,72 +165,167 @@ impl Writer {
         T: Send + 'static,
         E: Refusal + 'static,
     {
-        wait_for(self.ask(durability, work))
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        self.queue = None;
-        let Some(thread) = self.thread.take() else { return };
-        // A waker called by a reply may hold the last handle; the thread cannot wait for itself.
-        if thread.thread().id() != thread::current().id() {
-            let _ = thread.join();
+        let mut answer = self.desk.put(durability, work);
+        loop {
+            match answer.try_recv() {
+                Ok(result) => return result,
+                // Whoever had its turn at the desk has written the job, or a full batch before it.
+                Err(TryRecvError::Empty) => self.desk.write_queued(),
+                Err(TryRecvError::Closed) => return Err(Fault::Closed.into()),
+            }
         }
     }
 }
 
-/// The thread's own state.
+/// A job that someone may have to write. Letting go of it does so, with all that is queued.
+struct Asked {
+    desk: Option<Arc<Desk>>,
+}
+
+impl Asked {
+    /// What is queued by now is for those to write who wait for it: together, not one by one.
+    fn is_answered(mut self) {
+        self.desk = None;
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if let Some(desk) = self.desk.take()
+            && !desk.write_in_passing()
+        {
+            desk.write_elsewhere();
+        }
+    }
+}
+
+/// What is shared by all who write.
+struct Desk {
+    queue: Mutex<VecDeque<Box<dyn Job>>>,
+    scribe: Mutex<Scribe>,
+    /// Whether the last commit took so long that a task should not wait in place for the next.
+    is_slow: AtomicBool,
+    /// Whether a thread is on its way that will write what is queued.
+    is_called: AtomicBool,
+}
+
+impl Desk {
+    fn put<T, E, F>(&self, durability: Durability, work: F) -> oneshot::Receiver<Result<T, E>>
+    where
+        F: FnMut(&Connection) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: Refusal + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        self.queue().push_back(Box::new(Task { durability, work, outcome: None, reply }));
+        answer
+    }
+
+    /// Waits for whoever writes, then writes what is still queued.
+    fn write_queued(&self) {
+        let mut turn = Some(self.scribe.lock().unwrap_or_else(PoisonError::into_inner));
+        while let Some(scribe) = turn {
+            self.write_batch(scribe, BUSY);
+            // Whoever came while this one wrote has left the writing to it.
+            turn = if self.queue().is_empty() { None } else { self.free_scribe() };
+        }
+    }
+
+    /// Writes what is queued, unless someone is at it, who then does it all. Answers with false if
+    /// it would take too long for a thread that has other things to do.
+    fn write_in_passing(&self) -> bool {
+        while !self.queue().is_empty() {
+            if self.is_slow.load(Ordering::Relaxed) {
+                return false;
+            }
+            let Some(scribe) = self.free_scribe() else { return true };
+            if !self.write_batch(scribe, BRIEF) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lets a thread of its own wait for the disk or for another process.
+    fn write_elsewhere(self: &Arc<Self>) {
+        if self.is_called.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let desk = Arc::clone(self);
+        let begun = thread::Builder::new().name("store-writer".to_owned()).spawn(move || desk.write_queued());
+        if begun.is_err() {
+            self.write_queued();
+        }
+    }
+
+    /// Writes one batch and answers it. Answers with false, and leaves it in the queue, if another
+    /// process writes and this one shall wait for it elsewhere.
+    fn write_batch(&self, mut scribe: MutexGuard<'_, Scribe>, patience: Duration) -> bool {
+        // From here on a job may come too late for whoever was called.
+        self.is_called.store(false, Ordering::Release);
+        let mut batch: Vec<Box<dyn Job>> = {
+            let mut queue = self.queue();
+            let together = queue.len().min(BATCH);
+            queue.drain(..together).collect()
+        };
+        if batch.is_empty() {
+            return true;
+        }
+        let start = Instant::now();
+        let committed = scribe.write(&mut batch, patience);
+        self.is_slow.store(start.elapsed() > SLOW, Ordering::Relaxed);
+        let is_kept_out = committed.iter().all(|answer| matches!(answer, Err(Fault::Busy)));
+        if is_kept_out && patience == BRIEF {
+            let mut queue = self.queue();
+            batch.into_iter().rev().for_each(|job| queue.push_front(job));
+            return false;
+        }
+        for (job, committed) in batch.into_iter().zip(committed) {
+            job.settle(committed);
+        }
+        true
+    }
+
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Box<dyn Job>>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn free_scribe(&self) -> Option<MutexGuard<'_, Scribe>> {
+        match self.scribe.try_lock() {
+            Ok(scribe) => Some(scribe),
+            Err(TryLockError::Poisoned(scribe)) => Some(scribe.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// The connection, and what it is set to.
 struct Scribe {
     conn: Connection,
     dir: PathBuf,
     synchronous: Option<Durability>,
-    /// What the last shared commit waited for the disk.
-    sync_cost: Duration,
+    patience: Option<Duration>,
+    /// Given back after the connection was closed.
+    _presence: Presence,
 }
 
 impl Scribe {
-    fn write_until_closed(mut self, jobs: &Receiver<Box<dyn Job>>) {
-        let mut crowd = 0;
-        while let Some(first) =
-            watch(Durability::Normal, || jobs.try_recv().ok()).or_else(|| jobs.recv().ok())
-        {
-            let mut batch = vec![first];
-            batch.extend(jobs.try_iter().take(BATCH - 1));
-            self.gather(&mut batch, crowd, jobs);
-            crowd = batch.len();
-            self.write(batch);
-        }
-    }
-
-    /// Waits a little for those who shared the last commit: they were answered together and are
-    /// about to write again, and one wait for the disk is dearer than this one.
-    fn gather(&self, batch: &mut Vec<Box<dyn Job>>, crowd: usize, jobs: &Receiver<Box<dyn Job>>) {
-        let start = Instant::now();
-        while batch.len() < crowd && start.elapsed() < self.sync_cost / 2 {
-            match jobs.try_recv() {
-                Ok(job) => batch.push(job),
-                Err(_) => thread::yield_now(),
-            }
-        }
-    }
-
-    fn write(&mut self, mut batch: Vec<Box<dyn Job>>) {
-        let committed = self.commit(&mut batch);
-        if committed.is_ok() || batch.len() == 1 {
-            for job in batch {
-                job.settle(committed.clone());
-            }
-            return;
+    /// Whether each job's transaction was committed.
+    fn write(&mut self, batch: &mut [Box<dyn Job>], patience: Duration) -> Vec<Result<(), Fault>> {
+        let together = self.wait_at_most(patience).and_then(|()| self.commit(batch));
+        if together.is_ok() || batch.len() == 1 || matches!(together, Err(Fault::Busy)) {
+            return vec![together; batch.len()];
         }
         // One large body on a nearly full disk must not take the small ones with it.
-        for job in batch {
-            let mut alone = vec![job];
-            let committed = self.commit(&mut alone);
-            for job in alone {
-                job.settle(committed.clone());
-            }
+        batch.iter_mut().map(|job| self.commit(std::slice::from_mut(job))).collect()
+    }
+
+    fn wait_at_most(&mut self, patience: Duration) -> Result<(), Fault> {
+        if self.patience != Some(patience) {
+            self.conn.busy_timeout(patience)?;
+            self.patience = Some(patience);
         }
+        Ok(())
     }
 
     fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Fault> {
@@ -248,10 +349,7 @@ impl Scribe {
         for job in batch {
             self.perform_in_savepoint(job.as_mut())?;
         }
-        let start = Instant::now();
-        run(&self.conn, "COMMIT")?;
-        self.sync_cost = if wanted == Durability::Full { start.elapsed() } else { Duration::ZERO };
-        Ok(())
+        run(&self.conn, "COMMIT")
     }
 
     /// Ends the transaction of a lone job, which needs no savepoint.

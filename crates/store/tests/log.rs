@@ -282,3 +282,59 @@ async fn a_task_may_wait_in_place_as_often_as_it_likes() {
         assert_eq!(store.append_blocking(step("a", n, &lease, b"x")).unwrap(), n + 1);
     }
 }
+
+/// Only another task of the same thread can end what the append waits for.
+#[tokio::test]
+async fn a_task_that_waits_for_another_program_lets_the_other_tasks_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let lease = store.create_run(new_run("a")).unwrap();
+    let blocker = raw(&dir.path().join("windlass.db"));
+    blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let start = std::time::Instant::now();
+
+    let append = tokio::spawn(store.append(step("a", 1, &lease, b"2")));
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+        assert!(!append.is_finished());
+    }
+    blocker.execute_batch("COMMIT").unwrap();
+
+    assert_eq!(append.await.unwrap().unwrap(), 2);
+    assert!(start.elapsed() < std::time::Duration::from_secs(5), "it took {:?}", start.elapsed());
+}
+
+#[test]
+fn what_was_asked_is_written_though_nobody_waits_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let lease = store.create_run(new_run("a")).unwrap();
+    drop(store.append(step("a", 1, &lease, b"2")));
+    assert_eq!(bodies(&store, "a").len(), 2);
+}
+
+#[tokio::test]
+async fn tasks_that_write_again_and_again_share_every_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let ids: Vec<String> = (0..8).map(|n| format!("run-{n}")).collect();
+    let leases: Vec<_> = ids.iter().map(|id| store.create_run(new_run(id)).unwrap()).collect();
+    let before = commits(dir.path());
+    let tasks: Vec<_> = ids
+        .into_iter()
+        .zip(leases)
+        .map(|(id, lease)| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                for seq in 1..=10 {
+                    store.append(step(&id, seq, &lease, b"x")).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let made = commits(dir.path()) - before;
+    assert!(made < 40, "80 appends of eight runs took {made} commits");
+}
