@@ -147,7 +147,7 @@ impl Writer {
             // The others that are ready queue theirs, and one commit is for all.
             tokio::task::yield_now().await;
             if let Ok(result) = answer.try_recv() {
-                asked.is_answered();
+                asked.leave_it();
                 return result;
             }
             drop(asked);
@@ -184,7 +184,7 @@ struct Asked {
 
 impl Asked {
     /// What is queued by now is for those to write who wait for it: together, not one by one.
-    fn is_answered(mut self) {
+    fn leave_it(mut self) {
         self.desk = None;
     }
 }
