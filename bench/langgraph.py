@@ -1,6 +1,6 @@
 """LangGraph with its SQLite saver, doing what the bench `steps` measures. Installs nothing.
 
-    langgraph.py DIR steps --count 1000 --state 4096
+    langgraph.py DIR steps --count 1000 --state 4096 [--durability normal]
     langgraph.py DIR grow --count 2000 --delta 1024 [--channel delta]
     langgraph.py DIR parallel --branches 100 [--state 1024]
     langgraph.py DIR runs --count 200 --steps 5 [--state 1024]
@@ -12,21 +12,24 @@ The database is made below DIR. One line of JSON on standard output:
                      some steps in a database of its own come before it
     wall_s           the same by the clock on the wall
     database_bytes   the file and its -wal after that checkpoint
-    first_50_cpu_s   the CPU of the first and of the last 50 steps, where one follows the other;
-    last_50_cpu_s    counted from one call of the node to the next
+    first_cpu_s      the median of the CPU of the first and of the last 50 steps, where one follows
+    last_cpu_s       the other; counted from one call of the node to the next
 
 `durability="sync"` is passed: LangGraph then waits until the checkpoint of a step is written before
 it begins the next. The saver writes with SQLite's default in a WAL, `synchronous=FULL`, so each of
-its commits is synced; a line of another kind would not compare, so this is checked.
+its commits is synced; a line of another kind would not compare, so this is checked. With
+`--durability normal` it is set to NORMAL, so that a step survives a killed process only.
 """
 
 import argparse
 import inspect
+import itertools
 import json
 import operator
 import os
 import resource
 import sqlite3
+import statistics
 import sys
 import tempfile
 import time
@@ -122,8 +125,9 @@ def cpu():
 class Database:
     """A database of its own, and what using it took."""
 
-    def __init__(self, folder, name):
+    def __init__(self, folder, name, durability="full"):
         self.path = Path(folder) / f"{name}.db"
+        self.durability = durability
 
     def measure(self, graph, work):
         """Compiles the graph, then measures `work(app)` up to a checkpoint of everything."""
@@ -132,6 +136,8 @@ class Database:
             synchronous = saver.conn.execute("PRAGMA synchronous").fetchone()[0]
             if synchronous != FULL:
                 sys.exit(f"SQLite is built with synchronous={synchronous}, not {FULL}: its steps are not synced")
+            if self.durability == "normal":
+                saver.conn.execute("PRAGMA synchronous=NORMAL")
             app = graph.compile(checkpointer=saver)
             used, begun = cpu(), time.perf_counter()
             answer = work(app)
@@ -146,26 +152,27 @@ class Database:
 
 
 def windows(marks):
-    """Needs one mark a step: a window ends where the next step begins."""
-    if len(marks) <= WINDOW:
+    """Needs one mark a step: a step ends where the next begins."""
+    steps = [later - earlier for earlier, later in itertools.pairwise(marks)]
+    if len(steps) < WINDOW:
         return {}
-    return {"first_50_cpu_s": marks[WINDOW] - marks[0], "last_50_cpu_s": marks[-1] - marks[-1 - WINDOW]}
+    return {"first_cpu_s": statistics.median(steps[:WINDOW]), "last_cpu_s": statistics.median(steps[-WINDOW:])}
 
 
-def one_run(folder, schema, first, update, count):
+def one_run(folder, schema, first, update, count, durability="full"):
     def go(app):
         return invoke(app, "measured", first, count)
 
     Database(folder, "warm-up").measure(loop(schema, WARM_UP, update), go)
     marks = []
-    state, took = Database(folder, "measured").measure(loop(schema, count, update, marks), go)
+    state, took = Database(folder, "measured", durability).measure(loop(schema, count, update, marks), go)
     assert state["step"] == count, f"{state['step']} steps, not {count}"
     return {**took, **windows(marks)}
 
 
-def steps(folder, count, state):
+def steps(folder, count, state, durability):
     first = {"step": 0, "text": text(0, state)}
-    return one_run(folder, Replaced, first, lambda step: {"text": text(step + 1, state)}, count)
+    return one_run(folder, Replaced, first, lambda step: {"text": text(step + 1, state)}, count, durability)
 
 
 def grow(folder, count, delta, channel):
@@ -213,7 +220,7 @@ def arguments():
             sub.add_argument(f"--{option}", type=int, default=default)
         return sub
 
-    scenario("steps", count=1000, state=4096)
+    scenario("steps", count=1000, state=4096).add_argument("--durability", choices=["full", "normal"], default="full")
     scenario("grow", count=2000, delta=1024).add_argument("--channel", choices=["list", "delta"], default="list")
     scenario("parallel", branches=100, state=1024)
     scenario("runs", count=200, steps=5, state=1024)
@@ -226,7 +233,7 @@ def main():
     with tempfile.TemporaryDirectory(dir=base) as folder:
         took = {"steps": steps, "grow": grow, "parallel": parallel, "runs": runs}[scenario](folder, **given)
     versions = {name: version(name) for name in ["langgraph", "langgraph-checkpoint-sqlite"]}
-    settings = {"sqlite": sqlite3.sqlite_version, "durability": SYNC.get("durability", "unknown to this version")}
+    settings = {"sqlite": sqlite3.sqlite_version, "waits": SYNC.get("durability", "unknown to this version")}
     print(json.dumps({"scenario": scenario, **given, **took, **versions, **settings}))
 
 

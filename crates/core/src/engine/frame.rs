@@ -83,11 +83,14 @@ impl<'a> Frame<'a> {
     fn scope(&self, cx: &Cx<'_>, text: &str) -> Scope {
         let mut scope = Scope::new(&cx.spec.input, &cx.spec.inputs);
         scope.set_run(&json!({"id": cx.run, "workflow": cx.spec.workflow, "workspace": cx.spec.workspace}));
-        let text = folded(text);
-        // Only what may be meant: a large output is not copied for nothing.
-        for (node, output) in &cx.book.outputs {
-            if text.contains(&folded(node.as_str())) || text.contains("outputs[") {
-                scope.set_output(node, output.clone());
+        // Only what may be meant: a large output is not copied for nothing, and of a thousand nodes
+        // not even the names are looked at where none is named.
+        if text.contains("outputs") {
+            let text = folded(text);
+            for (node, output) in &cx.book.outputs {
+                if text.contains(&folded(node.as_str())) || text.contains("outputs[") {
+                    scope.set_output(node, output.clone());
+                }
             }
         }
         scope.set_task(self.task);
