@@ -14,7 +14,7 @@ use crate::hook::permission::{Isolation, Rules as PermissionRules};
 use crate::id::{NodeId, RunId};
 use crate::looping::Rules;
 
-/// How deep runs may start runs.
+/// How deep runs may start runs: what a check refuses, and what no run does.
 pub const MAX_DEPTH: u32 = 8;
 
 /// One run's orders.

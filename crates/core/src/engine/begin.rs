@@ -4,10 +4,11 @@ use serde_json::json;
 
 use super::frame::Frame;
 use super::lane::{in_purse, seen};
+use super::purse::left_to;
 use super::{Cx, block, tasks, work};
 use crate::effect::Effect;
 use crate::graph::walk::ids_in;
-use crate::graph::workflow::{Act, Session, Source, Step, Until};
+use crate::graph::workflow::{Act, Budget, Session, Source, Step, Until};
 use crate::graph::{Node, NodeKind};
 use crate::id::{EffectId, HookId, Verb, derive_run};
 use crate::looping::{Rules, prompt};
@@ -329,16 +330,9 @@ fn run(
     spec.workspace.clone_from(&frame.workspace);
     spec.others.clone_from(&cx.spec.others);
     spec.parent = Some(Parent { run: cx.run.clone(), node: active.instance.clone(), depth });
-    let left = cx.left();
-    let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
-    spec.budget.turns = spec.budget.turns.into_iter().chain(left.turns).min();
-    spec.budget.tokens = least(spec.budget.tokens, left.tokens);
-    spec.budget.cost_usd = match (spec.budget.cost_usd, left.cost_usd) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
     let own_time = active.deadline.map(|deadline| deadline.since(cx.at));
-    spec.budget.time_ms = least(spec.budget.time_ms, own_time);
+    let left = Budget { time_ms: own_time, ..left_to(&cx.purses, &Spent::default()) };
+    spec.budget = spec.budget.least(&left);
     let run = derive_run(&cx.book.seed, &active.instance);
     active.doing = Doing::Run { run: run.clone(), spent: Spent::default() };
     cx.plan_once(&active.instance, Verb::Run, Effect::StartRun { run, spec: Box::new(spec) });

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::graph::builder::{
-    agent, ask, check, check_all, land, prompt, pull_request, review, shell, skill, wait, wait_for, workflow,
+    agent, ask, check, check_all, clear_context, land, prompt, pull_request, review, shell, skill, wait, wait_for, workflow,
 };
 use crate::run::Spent;
 use crate::spec::{MAX_DEPTH, Parent};
@@ -302,6 +302,37 @@ fn another_run_may_spend_what_is_left() {
     let (_, child) = started_run(&story);
     let left = Budget { turns: Some(3), tokens: Some(90), cost_usd: Some(2.0), time_ms: Some(50_000) };
     assert_eq!(child.budget, left);
+}
+
+#[test]
+fn runs_side_by_side_are_told_what_the_others_leave_them() {
+    let budget = Budget { turns: Some(5), cost_usd: Some(1.0), ..Budget::default() };
+    let lanes = Builder::new("w").start(clear_context()).parallel(|lanes| {
+        let lanes = lanes.branch("x", |x| x.then(workflow("other").id("x")));
+        let lanes = lanes.branch("y", |y| y.then(workflow("other").id("y")));
+        lanes.branch("z", |z| z.then(prompt("z").id("z")))
+    });
+    let mut story = Story::of(with_other(lanes.budget(budget)));
+    assert_eq!(allowances(&story.state), [], "each began with all of it");
+    let spends = |node: &str, turns, cost| {
+        let effect =
+            EffectId { node: NodeId::new(node), iteration: 1, attempt: 1, verb: Verb::Run };
+        let usage = Usage { cost_usd: Some(cost), ..Usage::default() };
+        Event::RunSpent { effect, spent: Spent { turns, usage } }
+    };
+    let left = |turns, cost| Budget { turns: Some(turns), cost_usd: Some(cost), ..Budget::default() };
+    story.tell(spends("x", 2, 0.25));
+    assert_eq!(allowances(&story.state), [(NodeId::new("y"), left(3, 0.75))]);
+    story.prepared("z").tell(spends("y", 1, 0.25));
+    let told = [(NodeId::new("x"), left(3, 0.75)), (NodeId::new("y"), left(2, 0.75))];
+    assert_eq!(allowances(&story.state), told, "a turn of its own counts, and nobody's twice");
+
+    // Who is told so begins no other turn.
+    let mut child = Story::drawn(Builder::new("w").start(prompt("a").id("a")).then(prompt("b").id("b")).budget(left(5, 1.0)));
+    child.tell(Event::Allowed { budget: left(1, 0.75) }).tell(Event::Allowed { budget: left(4, 0.75) });
+    child.says("a", "").prepared("b").cleaned("b");
+    assert_eq!(child.ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(child.detail(), "the budget of 1 turns is spent");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::*;
 use crate::effect::SessionPlan;
 use crate::event::{PersonReply, RunEnd, SessionEnd, SessionVerdict, ShellEnd};
 use crate::graph::builder::Builder;
-use crate::graph::workflow::{Act, Step as Drawn};
+use crate::graph::workflow::{Act, Budget, Step as Drawn};
 use crate::hook::permission::{Isolation, Rules as PermissionRules};
 use crate::hook::{HookCall, HookKind};
 use crate::id::{InboxId, NodeId};
