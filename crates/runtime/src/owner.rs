@@ -175,8 +175,9 @@ impl Owner {
         let record = step.record(at, event);
         self.commit(&step, &record, taken).await?;
         self.feed.send(Item::Record { seq: self.seq, record: Box::new(record) });
-        self.perform(step.effects);
+        // First, so that nothing that begins now ends before the others know what it left them.
         self.share();
+        self.perform(step.effects);
         Ok(())
     }
 

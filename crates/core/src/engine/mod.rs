@@ -3,7 +3,7 @@
 //! Pure: the same events give the same state, effects and news, which is what recovery and
 //! replay rest on. Committing a step before acting on it is the runtime's duty.
 //!
-//! - [`lane`]: one node after the other. - [`begin`]: how each kind of node begins.
+//! - [`lane`]: one node after the other. - [`begin`]: how each kind of node begins. - [`call`]: runs of others.
 //! - [`block`]: loops, branches, parallel ones. - [`tasks`]: task loops.
 //! - [`leaf`]: what becomes of a node that has no others in it. - [`cut`]: how one is ended early.
 //! - [`mod@purse`]: what may be spent. - [`work`]: the work of one node with an agent. - [`frame`]: what templates see.
@@ -12,6 +12,7 @@
 
 mod begin;
 mod block;
+mod call;
 mod cut;
 pub mod explain;
 mod frame;

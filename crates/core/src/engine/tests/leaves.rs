@@ -271,6 +271,37 @@ fn each_round_starts_another_run() {
 }
 
 #[test]
+fn what_another_run_is_told_is_of_the_kind_it_wants() {
+    use crate::graph::workflow::InputKind;
+    let told = |kind, text: &str| {
+        let node = workflow("other").with_input("it", text).id("sub");
+        let mut spec = with_other(Builder::new("w").start(node));
+        spec.others.get_mut("other").expect("it").kinds.insert("it".to_owned(), kind);
+        Story::of(spec)
+    };
+    let fits = |kind, text: &str| started_run(&told(kind, text)).1.inputs["it"].clone();
+    assert_eq!(fits(InputKind::List, "{{ ['a', 'b'] }}"), json!(["a", "b"]), "of an expression");
+    assert_eq!(fits(InputKind::List, " [\"a\", 2]\n"), json!(["a", "2"]), "of text");
+    assert_eq!(fits(InputKind::Integer, "{{ 1 + 1 }}"), json!(2));
+    assert_eq!(fits(InputKind::Number, "1.5"), json!(1.5));
+    assert_eq!(fits(InputKind::Boolean, "{{ 1 == 1 }}"), json!(true));
+    assert_eq!(fits(InputKind::Text, "[1]"), json!("[1]"));
+    for (kind, text) in [
+        (InputKind::List, "a, b"),
+        (InputKind::List, "[[1]]"),
+        (InputKind::Integer, "1.5"),
+        (InputKind::Number, "many"),
+        (InputKind::Boolean, "1"),
+    ] {
+        assert_eq!(told(kind, text).ended(), (Status::Failed, Reason::Template), "{text}");
+    }
+    assert_eq!(
+        told(InputKind::Integer, "many").detail(),
+        "`sub` gives `many` to the input `it` of workflow `other`, and that must be of kind integer"
+    );
+}
+
+#[test]
 fn what_another_run_spends_is_counted_once() {
     let mut story = Story::of(with_other(Builder::new("w").start(workflow("other").id("sub"))));
     let effect = story.open(Verb::Run);

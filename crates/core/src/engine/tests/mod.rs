@@ -80,6 +80,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         seed: "seed".into(),
         input: "do it".into(),
         inputs: BTreeMap::new(),
+        kinds: BTreeMap::new(),
         body,
         sessions,
         workspace: "/w".into(),
