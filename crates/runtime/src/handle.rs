@@ -225,6 +225,7 @@ impl Handle {
             tasks: Mutex::default(),
             readers: Mutex::default(),
             children: Mutex::default(),
+            gate: Default::default(),
         });
         let told = match taken_over {
             true => Vec::new(),

@@ -151,9 +151,11 @@ fn hint_of(error: &RunError) -> Option<String> {
             format!("`windlass show {run}` says what it is doing")
         }
         RunError::BadLog { .. } => "it was left as it is, and `windlass ps` still lists it".to_owned(),
-        RunError::OtherVersion { .. } => "nothing of it is lost, and `windlass ps` still lists it: look at it or \
+        RunError::OtherVersion { .. } => {
+            "nothing of it is lost, and `windlass ps` still lists it: look at it or \
              finish it with the windlass that recorded it"
-            .to_owned(),
+                .to_owned()
+        }
         RunError::Abandoned => "`windlass resume` goes on with it".to_owned(),
         RunError::Create(_)
         | RunError::Read(_)

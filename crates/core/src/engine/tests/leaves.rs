@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::graph::builder::{
-    agent, ask, check, check_all, clear_context, land, prompt, pull_request, review, shell, skill, wait, wait_for, workflow,
+    agent, ask, check, check_all, clear_context, land, prompt, pull_request, review, shell, skill, wait,
+    wait_for, workflow,
 };
 use crate::run::Spent;
 use crate::spec::{MAX_DEPTH, Parent};
@@ -346,8 +347,7 @@ fn runs_side_by_side_are_told_what_the_others_leave_them() {
     let mut story = Story::of(with_other(lanes.budget(budget)));
     assert_eq!(allowances(&story.state), [], "each began with all of it");
     let spends = |node: &str, turns, cost| {
-        let effect =
-            EffectId { node: NodeId::new(node), iteration: 1, attempt: 1, verb: Verb::Run };
+        let effect = EffectId { node: NodeId::new(node), iteration: 1, attempt: 1, verb: Verb::Run };
         let usage = Usage { cost_usd: Some(cost), ..Usage::default() };
         Event::RunSpent { effect, spent: Spent { turns, usage } }
     };
@@ -359,7 +359,9 @@ fn runs_side_by_side_are_told_what_the_others_leave_them() {
     assert_eq!(allowances(&story.state), told, "a turn of its own counts, and nobody's twice");
 
     // Who is told so begins no other turn.
-    let mut child = Story::drawn(Builder::new("w").start(prompt("a").id("a")).then(prompt("b").id("b")).budget(left(5, 1.0)));
+    let mut child = Story::drawn(
+        Builder::new("w").start(prompt("a").id("a")).then(prompt("b").id("b")).budget(left(5, 1.0)),
+    );
     child.tell(Event::Allowed { budget: left(1, 0.75) }).tell(Event::Allowed { budget: left(4, 0.75) });
     child.says("a", "").prepared("b").cleaned("b");
     assert_eq!(child.ended(), (Status::Exhausted, Reason::Budget));
