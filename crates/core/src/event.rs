@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::effect::Planned;
-use crate::hook::HookCall;
+use crate::effect::{Effect, Planned};
+use crate::graph::workflow::Budget;
+use crate::hook::{Answer, HookCall};
 use crate::id::{EffectId, HookId, InboxId, RunId, SessionId};
 use crate::looping::verdict::{CheckResult, Sight};
 use crate::run::{News, Outcome, Spent};
@@ -36,6 +37,19 @@ pub struct Record {
     pub news: Vec<News>,
 }
 
+impl Record {
+    /// Whether the run has spent more after it: a turn begins, or it is known what one has cost.
+    pub fn spends(&self) -> bool {
+        let begins_turn = |planned: &Planned| match &planned.effect {
+            Effect::StartSession(_) => planned.id.attempt == 1,
+            Effect::AnswerHook { answer, .. } => matches!(answer, Answer::Block { .. }),
+            _ => false,
+        };
+        matches!(self.event, Event::SessionEnded { .. } | Event::RunSpent { .. } | Event::RunEnded { .. })
+            || self.effects.iter().any(begins_turn)
+    }
+}
+
 /// A fact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
@@ -55,6 +69,11 @@ pub enum Event {
         at: u64,
         /// Random text from which session ids are derived from here on.
         seed: String,
+    },
+    /// Others spent of what this run may spend too: so much is the most that it may in all.
+    Allowed {
+        /// What it may spend.
+        budget: Budget,
     },
     /// Text, tracker and state file are there, or why not.
     Prepared {

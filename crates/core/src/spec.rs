@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::entity::Entity;
-use crate::graph::workflow::{Act, Budget, Step};
+use crate::graph::workflow::{Act, Budget, InputKind, Step};
 use crate::hook::permission::{Isolation, Rules as PermissionRules};
 use crate::id::{NodeId, RunId};
 use crate::looping::Rules;
 
-/// How deep runs may start runs.
+/// How deep runs may start runs: what a check refuses, and what no run does.
 pub const MAX_DEPTH: u32 = 8;
 
 /// One run's orders.
@@ -29,6 +29,9 @@ pub struct Spec {
     /// The workflow's own inputs, by name.
     #[serde(default)]
     pub inputs: BTreeMap<String, Value>,
+    /// What each of those must be; of one that is not here nothing is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kinds: BTreeMap<String, InputKind>,
     /// What is done, one after the other.
     pub body: Vec<Step>,
     /// How each session of it is run, by node.

@@ -40,6 +40,7 @@ fn spec() -> Given {
         seed: "s".into(),
         input: "x".into(),
         inputs: Default::default(),
+        kinds: Default::default(),
         body: vec![],
         sessions: Default::default(),
         workspace: "/work space".into(),

@@ -56,6 +56,17 @@ pub enum RunError {
         /// Why.
         why: String,
     },
+    /// The log of a run is of a version that this build does not read.
+    #[error(
+        "the log of run {run} is of version {found}, and this windlass reads version {} alone",
+        windlass_core::event::RECORD_VERSION
+    )]
+    OtherVersion {
+        /// The run.
+        run: RunId,
+        /// The version of its records.
+        found: u32,
+    },
     /// The run is over and cannot go on.
     #[error("run {0} is already over")]
     Over(RunId),

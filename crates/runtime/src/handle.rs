@@ -182,8 +182,7 @@ impl Handle {
     /// Takes over a run that nobody owns and goes on with it.
     pub fn resume(&self, run: &RunId) -> Result<Running, RunError> {
         let lease = self.store.acquire(run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
-        let loaded = self.store.load(run)?;
-        let state = recover::fold(run, &loaded)?;
+        let (loaded, state) = recover::load(&self.store, run)?;
         if state.is_done() {
             return Err(RunError::Over(run.clone()));
         }
@@ -226,6 +225,7 @@ impl Handle {
             tasks: Mutex::default(),
             readers: Mutex::default(),
             children: Mutex::default(),
+            gate: Default::default(),
         });
         let told = match taken_over {
             true => Vec::new(),
@@ -276,7 +276,7 @@ impl Handle {
 
     /// One run as it stands.
     pub fn view(&self, run: &RunId) -> Result<View, RunError> {
-        let state = recover::fold(run, &self.store.load(run)?)?;
+        let (_, state) = recover::load(&self.store, run)?;
         let status = self.status(run, state.standing().word());
         Ok(View { run: run.clone(), status, state, dir: self.store.run_dir(run) })
     }
@@ -296,9 +296,7 @@ impl Handle {
             let Some(last) = batch.last() else { return Ok(out) };
             next = last.seq + 1;
             for entry in &batch {
-                let record = serde_json::from_slice(&entry.body)
-                    .map_err(|error| RunError::BadLog { run: run.clone(), why: chain(&error) })?;
-                out.push((entry.seq, record));
+                out.push((entry.seq, recover::read(run, entry)?));
             }
         }
     }

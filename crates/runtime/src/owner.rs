@@ -4,16 +4,17 @@
 //! only then acted on. Performing effects is `effect/`, deciding is `core::engine`.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine::{self, Step};
 use windlass_core::event::Event;
+use windlass_core::graph::workflow::Budget;
 use windlass_core::hook::wire::{Reply, WIRE_VERSION};
 use windlass_core::hook::{Answer, HookCall, HookKind};
-use windlass_core::id::{EffectId, HookId, InboxId};
+use windlass_core::id::{EffectId, HookId, InboxId, NodeId};
 use windlass_core::run::{Course, State};
 use windlass_core::spec::Spec;
 use windlass_peers::agent::claude::hook::{read_hook, write_answer};
@@ -44,6 +45,8 @@ pub(crate) struct Owner {
     inlet: mpsc::Receiver<Fact>,
     /// Hook calls with a forwarder waiting at the other end.
     waiting: HashMap<HookId, HookRequest>,
+    /// What the runs that were started from here were told that they may spend, by node.
+    told: HashMap<NodeId, Budget>,
     hooks: mpsc::Receiver<Request>,
     requests: mpsc::Sender<Request>,
 }
@@ -78,6 +81,7 @@ impl Owner {
             feed: parts.feed,
             inlet: parts.inlet,
             waiting: HashMap::new(),
+            told: HashMap::new(),
             hooks: parts.hooks,
             requests: parts.requests,
         }
@@ -95,6 +99,7 @@ impl Owner {
             self.tell(Event::OwnerChanged, Vec::new()).await?;
         }
         self.perform(first);
+        self.share();
         let mut inbox = tokio::time::interval(INBOX_EVERY);
         inbox.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let deadline = self.state.deadline();
@@ -170,8 +175,27 @@ impl Owner {
         let record = step.record(at, event);
         self.commit(&step, &record, taken).await?;
         self.feed.send(Item::Record { seq: self.seq, record: Box::new(record) });
+        // First, so that nothing that begins now ends before the others know what it left them.
+        self.share();
         self.perform(step.effects);
         Ok(())
+    }
+
+    /// Tells the runs that were started from here what is left for them, where others spent of it.
+    /// Who cannot be told now is told after the next fact; after a crash all are told again.
+    fn share(&mut self) {
+        let children = self.ground.children.lock().unwrap_or_else(PoisonError::into_inner);
+        if children.is_empty() {
+            return;
+        }
+        for (node, budget) in engine::allowances(&self.state) {
+            let Some(inlet) = children.get(&node).filter(|_| self.told.get(&node) != Some(&budget)) else {
+                continue;
+            };
+            if inlet.try_send(Ok(Event::Allowed { budget })).is_ok() {
+                self.told.insert(node, budget);
+            }
+        }
     }
 
     async fn commit(

@@ -176,6 +176,7 @@ impl Bench {
             seed: "seed".into(),
             input: "Work on the cart until its tests are green.".into(),
             inputs: Default::default(),
+            kinds: Default::default(),
             body,
             sessions: Default::default(),
             workspace: "/home/ada/shop".into(),

@@ -4,15 +4,15 @@ use serde_json::json;
 
 use super::frame::Frame;
 use super::lane::{in_purse, seen};
-use super::{Cx, block, tasks, work};
+use super::{Cx, block, call, tasks, work};
 use crate::effect::Effect;
 use crate::graph::walk::ids_in;
 use crate::graph::workflow::{Act, Session, Source, Step, Until};
 use crate::graph::{Node, NodeKind};
-use crate::id::{EffectId, HookId, Verb, derive_run};
+use crate::id::{EffectId, HookId, Verb};
 use crate::looping::{Rules, prompt};
 use crate::run::{Active, Ask, Cause, Doing, Lane, News, Outcome, Reason, Spent, Status, Waiting};
-use crate::spec::{MAX_DEPTH, OnQuestion, Parent};
+use crate::spec::OnQuestion;
 use crate::time::Moment;
 
 /// How a node began.
@@ -139,16 +139,7 @@ fn act(cx: &mut Cx<'_>, step: &Step, active: &mut Active, frame: &Frame<'_>) -> 
             Err(outcome) => Some(outcome),
         },
         Act::Wait(until) => wait(cx, active, until),
-        Act::Workflow { name, inputs } => {
-            let mut told = std::collections::BTreeMap::new();
-            for (input, text) in inputs {
-                match frame.render(cx, text) {
-                    Ok(text) => told.insert(input.clone(), text),
-                    Err(outcome) => return Some(outcome),
-                };
-            }
-            run(cx, active, frame, name, told)
-        }
+        Act::Workflow { name, inputs } => call::run(cx, active, frame, name, inputs),
         Act::If { .. } => block::begin_if(cx, step, active, &inside),
         Act::Loop { .. } | Act::CriteriaLoop { .. } => block::begin_loop(cx, step, active, &inside),
         Act::Parallel { .. } => block::begin_parallel(cx, step, active, &inside),
@@ -296,51 +287,4 @@ fn wait(cx: &mut Cx<'_>, active: &mut Active, until: &Until) -> Option<Outcome> 
             None
         }
     }
-}
-
-/// Another workflow, as a run of its own.
-fn run(
-    cx: &mut Cx<'_>,
-    active: &mut Active,
-    frame: &Frame<'_>,
-    name: &str,
-    told: std::collections::BTreeMap<String, String>,
-) -> Option<Outcome> {
-    let failed = |reason, why: String| Some(Outcome::new(Status::Failed, reason).because(why));
-    let depth = cx.spec.parent.as_ref().map_or(0, |parent| parent.depth) + 1;
-    if depth > MAX_DEPTH {
-        return failed(Reason::TooDeep, format!("runs start runs more than {MAX_DEPTH} deep"));
-    }
-    let Some(other) = cx.spec.others.get(name) else {
-        return failed(Reason::NotYet, format!("there are no orders for the workflow `{name}`"));
-    };
-    let mut spec = other.clone();
-    let input = told.get("input").cloned();
-    for (input, text) in told.into_iter().filter(|(name, _)| name != "input") {
-        let value = match spec.inputs.get(&input) {
-            // What was planned as another kind of value is read as one.
-            Some(serde_json::Value::Null | serde_json::Value::String(_)) | None => json!(text),
-            Some(_) => serde_json::from_str(text.trim()).unwrap_or_else(|_| json!(text)),
-        };
-        spec.inputs.insert(input, value);
-    }
-    spec.input = input.unwrap_or_else(|| cx.spec.input.clone());
-    spec.seed = format!("{}/{}", cx.book.seed, active.instance);
-    spec.workspace.clone_from(&frame.workspace);
-    spec.others.clone_from(&cx.spec.others);
-    spec.parent = Some(Parent { run: cx.run.clone(), node: active.instance.clone(), depth });
-    let left = cx.left();
-    let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
-    spec.budget.turns = spec.budget.turns.into_iter().chain(left.turns).min();
-    spec.budget.tokens = least(spec.budget.tokens, left.tokens);
-    spec.budget.cost_usd = match (spec.budget.cost_usd, left.cost_usd) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    let own_time = active.deadline.map(|deadline| deadline.since(cx.at));
-    spec.budget.time_ms = least(spec.budget.time_ms, own_time);
-    let run = derive_run(&cx.book.seed, &active.instance);
-    active.doing = Doing::Run { run: run.clone(), spent: Spent::default() };
-    cx.plan_once(&active.instance, Verb::Run, Effect::StartRun { run, spec: Box::new(spec) });
-    None
 }

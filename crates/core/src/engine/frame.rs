@@ -80,6 +80,12 @@ impl<'a> Frame<'a> {
             .map_err(|error| failed(&condition.0, &error))
     }
 
+    /// What an expression is worth here.
+    pub(super) fn evaluate(&self, cx: &Cx<'_>, expression: &Expression) -> Result<Value, Outcome> {
+        template::evaluate(expression, &self.scope(cx, &expression.0))
+            .map_err(|error| failed(&expression.0, &error))
+    }
+
     fn scope(&self, cx: &Cx<'_>, text: &str) -> Scope {
         let mut scope = Scope::new(&cx.spec.input, &cx.spec.inputs);
         scope.set_run(&json!({"id": cx.run, "workflow": cx.spec.workflow, "workspace": cx.spec.workspace}));

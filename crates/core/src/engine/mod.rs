@@ -3,20 +3,22 @@
 //! Pure: the same events give the same state, effects and news, which is what recovery and
 //! replay rest on. Committing a step before acting on it is the runtime's duty.
 //!
-//! - [`lane`]: one node after the other. - [`begin`]: how each kind of node begins.
+//! - [`lane`]: one node after the other. - [`begin`]: how each kind of node begins. - [`call`]: runs of others.
 //! - [`block`]: loops, branches, parallel ones. - [`tasks`]: task loops.
 //! - [`leaf`]: what becomes of a node that has no others in it. - [`cut`]: how one is ended early.
-//! - [`work`]: the work of one node with an agent. - [`frame`]: what templates see.
+//! - [`mod@purse`]: what may be spent. - [`work`]: the work of one node with an agent. - [`frame`]: what templates see.
 //! - [`explain`]: why a node ran or did not.
 //! - [`mod@replay`]: what a log would be today, and where it can be forked.
 
 mod begin;
 mod block;
+mod call;
 mod cut;
 pub mod explain;
 mod frame;
 mod lane;
 mod leaf;
+mod purse;
 pub mod rehearsal;
 mod replay;
 mod tasks;
@@ -26,7 +28,6 @@ mod work;
 
 use crate::effect::{Effect, Planned};
 use crate::event::{Event, RECORD_VERSION, Record};
-use crate::graph::workflow::Budget;
 use crate::hook::{Answer, HookCall};
 use crate::id::{EffectId, HookId, NodeId, RunId, Verb};
 use crate::run::{Book, Course, Doing, Lane, News, Outcome, Phase, Reason, Spent, State, Status, Turn};
@@ -35,6 +36,8 @@ use crate::time::Moment;
 use crate::usage::Usage;
 use frame::Frame;
 pub use frame::scope;
+use purse::Purse;
+pub use purse::allowances;
 pub use replay::{Difference, ForkError, Replayed, WhatIf, fork_point, replay, what_if};
 
 /// Hook answers remembered for resends.
@@ -105,6 +108,7 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
     }
     match event {
         Event::RunStarted { .. } => {}
+        Event::Allowed { budget } => state.book.allowed = state.book.allowed.least(budget),
         Event::OwnerChanged => take_over(state, &mut step),
         Event::Forked { seed, .. } => state.book.seed.clone_from(seed),
         Event::SessionStarted { effect, .. } | Event::RunSpent { effect, .. } => {
@@ -190,12 +194,6 @@ pub(crate) struct Cx<'a> {
     rounds: u32,
 }
 
-/// What may be spent and was.
-struct Purse {
-    budget: Budget,
-    spent: Spent,
-}
-
 impl Cx<'_> {
     /// Plans an effect; while the run is paused, those that begin something are held back.
     fn plan(&mut self, id: EffectId, effect: Effect) -> EffectId {
@@ -262,54 +260,6 @@ impl Cx<'_> {
         let what = self.purses.iter().find_map(Purse::is_empty)?;
         Some(Outcome::new(Status::Exhausted, Reason::Budget).because(what))
     }
-
-    /// What is left to spend for a run that is started from here.
-    fn left(&self) -> Budget {
-        let mut left = Budget::default();
-        for Purse { budget, spent } in &self.purses {
-            let tokens = tokens(&spent.usage);
-            let less = |now: Option<u64>, most: Option<u64>, spent: u64| {
-                most.map(|most| most.saturating_sub(spent)).into_iter().chain(now).min()
-            };
-            let turns = less(left.turns.map(u64::from), budget.turns.map(u64::from), spent.turns.into());
-            left.turns = turns.and_then(|turns| u32::try_from(turns).ok());
-            left.tokens = less(left.tokens, budget.tokens, tokens);
-            let cost = budget.cost_usd.map(|most| (most - spent.usage.cost_usd.unwrap_or(0.0)).max(0.0));
-            left.cost_usd = match (left.cost_usd, cost) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
-        }
-        left
-    }
-}
-
-impl Purse {
-    /// What is spent, in words.
-    fn is_spent(&self) -> Option<String> {
-        let Purse { budget, spent } = self;
-        if let Some(most) = budget.turns.filter(|most| spent.turns >= *most) {
-            return Some(format!("the budget of {most} turns is spent"));
-        }
-        self.is_empty()
-    }
-
-    /// What of tokens and money is spent, in words.
-    fn is_empty(&self) -> Option<String> {
-        let Purse { budget, spent } = self;
-        let tokens = tokens(&spent.usage);
-        if let Some(most) = budget.tokens.filter(|most| tokens >= *most) {
-            return Some(format!("the budget of {most} tokens is spent: {tokens} were used"));
-        }
-        let cost = spent.usage.cost_usd.unwrap_or(0.0);
-        let most = budget.cost_usd.filter(|most| cost >= *most)?;
-        Some(format!("the budget of ${most:.2} is spent: it cost ${cost:.2}"))
-    }
-}
-
-/// Tokens that count: in and out, not those from a cache.
-fn tokens(usage: &Usage) -> u64 {
-    usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
 fn root_node() -> NodeId {
@@ -326,7 +276,7 @@ fn with(
 ) -> bool {
     let deadline = state.deadline();
     let State { run, spec, root, book, spent, .. } = state;
-    let purse = Purse { budget: spec.budget, spent: *spent };
+    let purse = Purse { budget: spec.budget.least(&book.allowed), spent: *spent };
     let mut cx = Cx { run, spec, at, book, step, purses: vec![purse], rounds: 0 };
     let frame = Frame::of(cx.spec, deadline);
     let over = act(&mut cx, root, &frame);

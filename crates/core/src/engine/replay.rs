@@ -10,6 +10,7 @@ use super::{Step, apply, start};
 use crate::effect::{Effect, Planned};
 use crate::event::{Event, Record};
 use crate::id::{EffectId, NodeId, RunId};
+use crate::looping::Mode;
 use crate::run::{News, Outcome, State};
 use crate::spec::Spec;
 
@@ -79,6 +80,12 @@ pub enum ForkError {
         /// Which time was meant.
         wanted: u32,
     },
+    /// Its turns are in one session.
+    #[error("all turns of `{node}` are in one agent session, which cannot be begun in its middle")]
+    InSession {
+        /// The node.
+        node: NodeId,
+    },
     /// Something else was under way, whose outcome is not known there.
     #[error("when `{node}` began, other work was under way: {}; fork at a node that ran alone", names(open))]
     Busy {
@@ -138,20 +145,32 @@ pub fn fork_point(records: &[Record], node: &NodeId, iteration: Option<u32>) -> 
     let Some(Event::RunStarted { spec }) = records.first().map(|record| &record.event) else {
         return Err(ForkError::NoRun);
     };
-    let begins = match spec.only_session() {
+    let only = spec.only_session();
+    let begins = match only {
         Some(_) => turns(records, node),
         None => times(records, node),
     };
+    let rules = only.and_then(|(_, orders)| orders.rules.as_ref());
+    let is_in_one_session = rules.is_some_and(|rules| matches!(rules.mode, Mode::InSession | Mode::Plugin));
     let times = u32::try_from(begins.len()).unwrap_or(u32::MAX);
     let wanted = iteration.unwrap_or(1);
     let place = usize::try_from(wanted).ok().and_then(|wanted| wanted.checked_sub(1));
     let found = place.and_then(|place| begins.get(place)).copied();
     let found = found.ok_or_else(|| match times {
+        1.. if rules.is_some_and(|rules| rules.mode == Mode::Plugin) => {
+            // Its turns are the plugin's own, and leave no trace in the log.
+            ForkError::InSession { node: node.clone() }
+        }
         0 => ForkError::NeverRan { node: node.clone() },
         times => ForkError::NotSoOften { node: node.clone(), times, wanted },
     })?;
     let open = other_work(records, found);
-    if open.is_empty() { Ok(found) } else { Err(ForkError::Busy { node: node.clone(), open }) }
+    let node = node.clone();
+    match open.is_empty() {
+        true => Ok(found),
+        false if is_in_one_session => Err(ForkError::InSession { node }),
+        false => Err(ForkError::Busy { node, open }),
+    }
 }
 
 /// One record decided again; nothing where no run was begun yet.

@@ -33,7 +33,6 @@ pub mod structure;
 mod tests;
 mod texts;
 
-pub use calls::MAX_CALLS;
 pub use finding::{Finding, Severity};
 pub use known::{Ability, Known};
 

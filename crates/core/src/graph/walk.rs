@@ -102,6 +102,16 @@ pub fn ids_in(steps: &[Step]) -> Vec<NodeId> {
     ids
 }
 
+/// A node by its id, among these and those inside them.
+pub fn find<'w>(steps: &'w [Step], id: &NodeId) -> Option<&'w Step> {
+    steps.iter().find_map(|step| {
+        if step.id == *id {
+            return Some(step);
+        }
+        step.act.blocks().into_iter().find_map(|block| find(block.body, id))
+    })
+}
+
 /// How many blocks are around a node.
 pub fn depth_of(steps: &[Step], id: &NodeId) -> Option<usize> {
     steps.iter().find_map(|step| {

@@ -355,6 +355,18 @@ pub struct Budget {
     pub time_ms: Option<u64>,
 }
 
+impl Budget {
+    /// What keeps both.
+    pub fn least(&self, other: &Budget) -> Budget {
+        Budget {
+            turns: self.turns.into_iter().chain(other.turns).min(),
+            tokens: self.tokens.into_iter().chain(other.tokens).min(),
+            cost_usd: self.cost_usd.into_iter().chain(other.cost_usd).reduce(f64::min),
+            time_ms: self.time_ms.into_iter().chain(other.time_ms).min(),
+        }
+    }
+}
+
 /// What becomes of the run when a node fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -55,16 +55,16 @@ pub fn worst(workflow: &Workflow, others: &Others) -> Worst {
 }
 
 /// How deep workflows are followed into each other; the check refuses as much.
-const FOLLOWED: usize = super::check::MAX_CALLS + 1;
+const FOLLOWED: u32 = crate::spec::MAX_DEPTH + 1;
 
-fn whole(workflow: &Workflow, others: &Others, calls: usize) -> Bound {
+fn whole(workflow: &Workflow, others: &Others, calls: u32) -> Bound {
     let turns = Walk { others, calls }.sequence(&workflow.body, 0);
     turns.capped(workflow.budget.turns)
 }
 
 struct Walk<'o> {
     others: &'o Others,
-    calls: usize,
+    calls: u32,
 }
 
 impl Walk<'_> {

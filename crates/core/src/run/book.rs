@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Ask, Outcome, Spent};
 use crate::effect::Planned;
 use crate::graph::template::Output;
+use crate::graph::workflow::Budget;
 use crate::hook::Answer;
 use crate::id::{EffectId, HookId, NodeId};
 use crate::time::Moment;
@@ -42,6 +43,9 @@ pub struct Book {
     /// The commit the run began on, in a repository.
     #[serde(default)]
     pub base: Option<String>,
+    /// What the run may spend by now, besides its own budget: others spend of the same.
+    #[serde(default)]
+    pub allowed: Budget,
     /// The last words of an agent.
     pub last_message: Option<String>,
 }

@@ -141,6 +141,7 @@ pub(super) fn spec_of(workflow: &Workflow) -> Spec {
         seed: "seed".into(),
         input: "do it".into(),
         inputs: BTreeMap::new(),
+        kinds: BTreeMap::new(),
         body: workflow.body.clone(),
         sessions,
         workspace: "/w".into(),

@@ -56,7 +56,7 @@ async fn run(
         let dir = ground.child_dir(effect).join(format!("{}-{attempt}", place + 1));
         let mut launch = child::launch(ground, &dir, &check.command, workspace, Errors::Merged);
         launch.deadline_ms = Some(ground.spec.limits.check_ms);
-        match child::see_through(&Hosts::of(ground), &dir, &launch).await {
+        match child::see_through(&Hosts::of(ground, &effect.node), &dir, &launch).await {
             Ok(End::Exited(exit)) => {
                 let output = files::read_tail(&dir.join(names::STDOUT), OUTPUT_TAIL);
                 return Ok(result(check, child::has_passed(&exit), child::how(&exit), output));

@@ -5,12 +5,14 @@
 
 use std::path::Path;
 
+use windlass_core::id::NodeId;
 use windlass_core::launch::{EndedBy, Exit, LAUNCH_VERSION, Launch, files as names};
 use windlass_peers::agent::claude::launch::plain_env;
 use windlass_peers::child::{ChildState, child_state, sweep_cookie};
 use windlass_peers::process::start_host;
 use windlass_peers::tail::{TailEvent, Watcher};
 
+use super::gate::Gate;
 use super::{Ground, Unstarted};
 
 /// What a command line may print before it is taken for one that never ends.
@@ -24,12 +26,17 @@ pub(super) struct Hosts<'a> {
     pub(super) watcher: &'a Watcher,
     /// What hosts are told of crash tests.
     pub(super) env: Vec<(String, String)>,
+    /// The node they are for.
+    pub(super) node: NodeId,
+    /// Whether they may still be started.
+    pub(super) gate: &'a Gate,
 }
 
 impl Hosts<'_> {
-    /// Those of a run.
-    pub(super) fn of(ground: &Ground) -> Hosts<'_> {
-        Hosts { exe: &ground.exe, watcher: &ground.watcher, env: ground.home.crash_env() }
+    /// Those of a node.
+    pub(super) fn of<'g>(ground: &'g Ground, node: &NodeId) -> Hosts<'g> {
+        let (exe, watcher, gate) = (&ground.exe, &ground.watcher, &ground.gate);
+        Hosts { exe, watcher, env: ground.home.crash_env(), node: node.clone(), gate }
     }
 }
 
@@ -74,8 +81,13 @@ pub(super) fn launch(ground: &Ground, dir: &Path, command: &str, workspace: &str
 pub(super) async fn see_through(hosts: &Hosts<'_>, dir: &Path, launch: &Launch) -> Result<End, Unstarted> {
     let host = match child_state(dir) {
         ChildState::NotStarted => {
-            let started = start_host(hosts.exe, dir, launch, &hosts.env);
-            Some(started.map_err(|error| Unstarted::of(&error, dir))?)
+            let start = || start_host(hosts.exe, dir, launch, &hosts.env);
+            let started = hosts.gate.start(&hosts.node, dir, start);
+            match started.map_err(|error| Unstarted::of(&error, dir))? {
+                Some(host) => Some(host),
+                // Nobody waits for what it would have done.
+                None => std::future::pending().await,
+            }
         }
         ChildState::Running { .. } => None,
         state @ (ChildState::Ended(_) | ChildState::Lost) => return Ok(end(dir, launch, state).await),

@@ -20,17 +20,16 @@ const READER_MAX: Duration = Duration::from_secs(10);
 /// Ends what is left and marks the tracker.
 pub(super) async fn perform(ground: Arc<Ground>, site: Option<Site>, effect: EffectId, iteration: u32) {
     let node = &effect.node;
+    ground.gate.put_away(node);
     end_short_of(&ground.cookie(node.as_str()));
     let dirs = ground.child_dirs(Some(node));
-    for dir in &dirs {
-        terminate_host(dir, Terminate::WithGrace);
-    }
+    let asked: Vec<bool> = dirs.iter().map(|dir| terminate_host(dir, Terminate::WithGrace)).collect();
     let child = ground.children.lock().unwrap_or_else(PoisonError::into_inner).get(node).cloned();
     if let Some(child) = &child {
         let _ = child.send(Ok(Event::CancelAsked { inbox: None })).await;
     }
-    for dir in &dirs {
-        wait_for_end(&ground, dir).await;
+    for (dir, is_asked) in dirs.iter().zip(asked) {
+        wait_for_end(&ground, dir, is_asked).await;
     }
     let reader = ground.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(node);
     match (reader, child) {
@@ -46,10 +45,13 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Option<Site>, effect: Eff
     ground.report(Event::CleanedUp { effect }).await;
 }
 
-/// Waits for the host; a host that died is swept after.
-async fn wait_for_end(ground: &Ground, dir: &Path) {
+/// Waits for the host; a host that died is swept after. One that had only just been started could
+/// not be asked to end, and is asked as soon as it can be found.
+async fn wait_for_end(ground: &Ground, dir: &Path, mut is_asked: bool) {
     loop {
+        is_asked = is_asked || terminate_host(dir, Terminate::WithGrace);
         match child_state(dir) {
+            ChildState::NotStarted if ground.gate.has_host(dir) => tokio::time::sleep(LOOK_EVERY).await,
             ChildState::Running { .. } => tokio::time::sleep(LOOK_EVERY).await,
             ChildState::Lost => {
                 if let Some(name) = ground.child_name(dir) {

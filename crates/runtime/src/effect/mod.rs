@@ -4,6 +4,7 @@
 mod checks;
 mod child;
 mod cleanup;
+mod gate;
 mod inspect;
 mod prepare;
 mod run;
@@ -12,6 +13,7 @@ mod shell;
 mod tasks;
 mod worktree;
 
+use gate::Gate;
 pub(crate) use prepare::TRACKER_MAX;
 pub(crate) use tasks::{place as tasks_place, told as task_value};
 
@@ -77,6 +79,8 @@ pub(crate) struct Ground {
     /// The tasks that read a turn under way, or see a run to its end: a node is not over before
     /// they have spoken.
     pub(crate) readers: Mutex<HashMap<NodeId, JoinHandle<()>>>,
+    /// What may begin, and what has only just begun.
+    pub(crate) gate: Gate,
     /// Where the runs are told things that nodes have started.
     pub(crate) children: Mutex<HashMap<NodeId, mpsc::Sender<Fact>>>,
 }

@@ -46,8 +46,7 @@ pub(super) fn perform(
 /// Shows what the run shows, and tells what it spends as it does.
 async fn follow(ground: &Ground, effect: &EffectId, run: &RunId, mut running: Running) -> RunEnd {
     while let Some(item) = running.next().await {
-        let has_spent = matches!(&item, Item::Record { record, .. }
-            if matches!(record.event, Event::SessionEnded { .. } | Event::RunSpent { .. }));
+        let has_spent = matches!(&item, Item::Record { record, .. } if record.spends());
         ground.feed.send(Item::Child { run: run.clone(), item: Box::new(item) });
         if has_spent && let Ok(view) = ground.handle.view(run) {
             let (effect, spent) = (effect.clone(), view.state.spent);

@@ -33,7 +33,8 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, p
             return;
         }
         match launch(&ground, &site, &effect, &plan, &dir) {
-            Ok(started) => host = Some(started),
+            Ok(Some(started)) => host = Some(started),
+            Ok(None) => return,
             Err(Unstarted::NoRoom(error)) => return ground.give_up(error).await,
             Err(Unstarted::Failed(what)) => {
                 return ground.report(Event::SessionEnded { effect, end: failed(what) }).await;
@@ -55,7 +56,7 @@ fn launch(
     effect: &EffectId,
     plan: &SessionPlan,
     dir: &Path,
-) -> Result<HostStart, Unstarted> {
+) -> Result<Option<HostStart>, Unstarted> {
     let user_settings = files::read_bounded(&user_settings_path(ground), 1 << 20).ok();
     let user_settings = user_settings.and_then(|bytes| String::from_utf8(bytes).ok());
     let turn = claude::Turn {
@@ -75,8 +76,8 @@ fn launch(
     for (path, bytes) in &prepared.files {
         files::write_atomic(path, bytes, files::Mode::Private).map_err(|error| Unstarted::of(&error, dir))?;
     }
-    start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env())
-        .map_err(|error| Unstarted::of(&error, dir))
+    let start = || start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env());
+    ground.gate.start(&effect.node, dir, start).map_err(|error| Unstarted::of(&error, dir))
 }
 
 /// Where Claude Code keeps the user's own settings.

@@ -44,7 +44,7 @@ pub(super) async fn perform(
         deadline_ms: deadline.map(|deadline| deadline.since(now()).max(1)),
         ..child::launch(&ground, dir, &command, &workspace, Errors::Apart)
     };
-    match run(&Hosts::of(&ground), &ground.child_dir(&effect), launch, again).await {
+    match run(&Hosts::of(&ground, &effect.node), &ground.child_dir(&effect), launch, again).await {
         Ok(end) => ground.report(Event::ShellEnded { effect, end }).await,
         Err(error) => ground.give_up(error).await,
     }

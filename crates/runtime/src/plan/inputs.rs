@@ -14,6 +14,11 @@ pub(super) fn defaults(workflow: &Workflow) -> BTreeMap<String, Value> {
     workflow.inputs.iter().map(value).collect()
 }
 
+/// What each input must be.
+pub(super) fn kinds(workflow: &Workflow) -> BTreeMap<String, InputKind> {
+    workflow.inputs.iter().map(|input| (input.name.clone(), input.kind)).collect()
+}
+
 /// Nothing; of an input that whoever runs the workflow must say, of which kind it will be.
 fn unsaid(input: &Input) -> Value {
     match input.kind {

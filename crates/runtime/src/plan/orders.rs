@@ -49,6 +49,7 @@ impl Given<'_> {
             seed: String::new(),
             input: String::new(),
             inputs: inputs::defaults(&part.workflow),
+            kinds: inputs::kinds(&part.workflow),
             body: part.workflow.body.clone(),
             sessions,
             workspace: text_path(self.cwd)?,

@@ -143,11 +143,14 @@ impl From<TravelError> for Report {
                 ForkError::NeverRan { node } => {
                     format!("`windlass show {run} --explain {node}` says why it never ran")
                 }
+                ForkError::InSession { node } => {
+                    format!("fork it at its first turn: `windlass fork {run} --at {node}:1`")
+                }
                 ForkError::NotSoOften { .. } => format!("`windlass show {run}` says what ran"),
                 ForkError::Busy { .. } => {
                     "the end of what was under way is not known there, and it would be done twice".to_owned()
                 }
-                ForkError::NoRun => "a newer windlass may have written it".to_owned(),
+                ForkError::NoRun => "it was left as it is, and `windlass ps` still lists it".to_owned(),
             }),
             TravelError::NoFolder { .. } => {
                 Report::usage(text).hint("put it back, or begin a new run with `windlass run`")

@@ -119,6 +119,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::Read(_)
         | RunError::Store(_)
         | RunError::Inbox(_)
+        | RunError::OtherVersion { .. }
         | RunError::Socket { .. }
         | RunError::Place { .. }
         | RunError::NoRoom { .. }
@@ -149,7 +150,12 @@ fn hint_of(error: &RunError) -> Option<String> {
         RunError::AlreadyAnswered(run) | RunError::NothingAsked(run) => {
             format!("`windlass show {run}` says what it is doing")
         }
-        RunError::BadLog { .. } => "a newer windlass may have written it".to_owned(),
+        RunError::BadLog { .. } => "it was left as it is, and `windlass ps` still lists it".to_owned(),
+        RunError::OtherVersion { .. } => {
+            "nothing of it is lost, and `windlass ps` still lists it: look at it or \
+             finish it with the windlass that recorded it"
+                .to_owned()
+        }
         RunError::Abandoned => "`windlass resume` goes on with it".to_owned(),
         RunError::Create(_)
         | RunError::Read(_)

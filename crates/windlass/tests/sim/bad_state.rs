@@ -61,6 +61,47 @@ fn a_database_of_a_newer_windlass_is_refused_and_left_untouched() {
     assert_eq!(place.requests().len(), 1);
 }
 
+#[test]
+fn a_log_of_another_version_is_named_as_such_and_left_as_it_is() {
+    let place = Place::playing(json!([busy_turn(), last_turn()]));
+    let ran = place.go(&["loop", "work", "--json"]);
+    let run = ran.run();
+    let db = place.sealed.state().join("windlass/windlass.db");
+    let written = fs::read(&db).unwrap();
+    // Every record begins with its version, packed or not.
+    let stamp = |version: u8| [br#"{"v":"#.as_slice(), &[version], b","].concat();
+    let places: Vec<usize> =
+        written.windows(7).enumerate().filter(|(_, bytes)| *bytes == stamp(b'2')).map(|(at, _)| at).collect();
+    assert!(places.len() > 5, "{}", places.len());
+    for version in ["1", "7"] {
+        let mut bytes = written.clone();
+        for at in &places {
+            bytes[*at..*at + 7].copy_from_slice(&stamp(version.as_bytes()[0]));
+        }
+        fs::write(&db, &bytes).unwrap();
+        let said =
+            format!("the log of run {run} is of version {version}, and this windlass reads version 2 alone");
+        let words = [said.as_str(), "`windlass ps` still lists it", "with the windlass that recorded it"];
+        for arguments in [
+            &["show", run][..],
+            &["logs", run],
+            &["logs", "-f", run],
+            &["resume", run],
+            &["replay", run],
+            &["fork", run, "--at", "loop"],
+            &["cancel", run],
+            &["pause", run],
+            &["answer", run, "yes"],
+        ] {
+            place.go(arguments).assert_refused(CONFIGURATION, &words);
+        }
+        let listed = place.ps();
+        assert_eq!((listed.len(), &listed[0]["run"]), (1, &json!(run)));
+        assert_eq!(listed[0]["data"]["status"], "completed");
+    }
+    assert_eq!(place.requests().len(), 2, "no agent was asked");
+}
+
 /// A small file system in memory, gone at the end.
 struct Disk<'a> {
     place: &'a Place,

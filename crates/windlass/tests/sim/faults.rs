@@ -256,3 +256,16 @@ fn a_socket_that_is_deleted_is_mended_and_no_hook_is_lost() {
     ran.assert_ended(0, "completed", "marker", 1);
     assert!(place.repo().join("later").exists());
 }
+
+#[test]
+fn a_check_that_is_cancelled_is_followed_by_no_other() {
+    let place = Place::playing(json!([last_turn()]));
+    let checks = ["--check", "one=touch one; sleep 300", "--check", "two=touch two; sleep 300"];
+    let mut going = place.start(&[&["loop", "work", "--json"][..], &checks].concat());
+    going.run();
+    place.file_exists("one");
+    going.signal(Signal::INT);
+    assert_eq!(going.end().code, 130);
+    place.assert_nothing_is_left();
+    assert!(!place.repo().join("two").exists(), "the other check was begun");
+}

@@ -346,3 +346,26 @@ fn a_run_of_one_session_in_a_document_keeps_its_tracker_name_and_a_second_loop_h
         assert!(path.is_file(), "{}", path.display());
     }
 }
+
+#[test]
+fn runs_side_by_side_spend_one_budget() {
+    let quick = "name: quick\nnodes:\n  - { id: q1, prompt: a }\n  - { id: q2, prompt: b }\n  - { id: q3, prompt: c }\n";
+    let slow = "name: slow\nnodes:\n  - { id: s1, prompt: a }\n  - { id: s2, prompt: b }\n";
+    let both = "name: both\nbudget: { turns: 4 }\nnodes:\n  - parallel: { join: all }\n    branches:
+      one: [ { id: fast, workflow: quick }, { id: mark, shell: touch go } ]
+      two: [ { id: tardy, workflow: slow } ]\n";
+    let place = Place::with_settings("");
+    // The first turn of the second run takes until the first run is over.
+    let s1 = json!([{"steps": [{"wait_for": "go"}, say("So.")]}]);
+    place.script(json!({"nodes": {"s1": s1}, "default": {"steps": [say("Fine.")]}}));
+    for (name, text) in [("quick", quick), ("slow", slow), ("both", both)] {
+        place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), text);
+    }
+    let ran = place.go(&["run", "--workflow", "both", "x", "--json"]);
+    let mut asked: Vec<String> =
+        place.requests().iter().map(|request| request["node"].as_str().unwrap().to_owned()).collect();
+    asked.sort();
+    assert_eq!(asked, ["q1", "q2", "q3", "s1"], "four turns, whoever begins them: {ran}");
+    assert_eq!((ran.code, &ran.finished()["status"]), (9, &json!("exhausted")), "{ran}");
+    assert_eq!(ran.finished()["iterations"], 4, "{ran}");
+}

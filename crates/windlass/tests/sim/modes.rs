@@ -67,6 +67,11 @@ fn in_session_is_exhausted_after_exactly_so_many_turns() {
     let ran = place.go(&["loop", "work", "--json", "--mode", "in_session", "--max-iterations", "12"]);
     ran.assert_ended(9, "exhausted", "max_iterations", 12);
     assert_eq!((place.requests().len(), ran.all("session.started").len()), (12, 1));
+    let fork = |turn: u32| place.go(&["fork", ran.run(), "--at", &format!("loop:{turn}"), "--json"]);
+    let first = format!("`windlass fork {} --at loop:1`", ran.run());
+    fork(2).assert_refused(2, &["all turns of `loop` are in one agent session", &first]);
+    fork(13).assert_refused(2, &["`loop` ran 12 times"]);
+    fork(1).assert_ended(9, "exhausted", "max_iterations", 12);
 }
 
 #[test]

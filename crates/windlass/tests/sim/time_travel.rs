@@ -313,3 +313,99 @@ fn a_dry_run_walks_every_node_and_starts_nothing() {
     assert!(told[0].starts_with("Do the walls.") && told[1].starts_with("Do the roof."), "{told:?}");
     assert_eq!(fs::read(place.repo().join("tasks.json")).unwrap(), before);
 }
+
+#[test]
+fn a_fork_begins_in_a_branch_that_ran_alone_in_a_second_round_and_at_a_question() {
+    let document = "name: rounds
+nodes:
+  - loop: { until: iteration == 2, max: 3 }
+    do:
+      - parallel: { join: all, limit: 1 }
+        branches:
+          one: [ { id: left, prompt: \"left {{ iteration }}\" } ]
+          two: [ { id: right, prompt: \"right {{ iteration }}\" } ]
+  - { id: ship, ask: Ship it?, choices: [yes, no] }
+  - { id: last, prompt: \"{{ outputs.ship.text }}\" }
+";
+    let place = place(json!({}), &[document]);
+    let ends = |arguments: &[&str], answer: &str| {
+        let mut going = place.start(&[arguments, &["--json"]].concat());
+        let run = going.run();
+        going.wait_for("run.waiting");
+        assert_eq!(place.go(&["answer", &run, answer]).code, 0);
+        let ran = going.end();
+        assert_eq!(ran.code, 0, "{ran}");
+        assert_same(&place, &run);
+        run
+    };
+    let first = ends(&["run", "--workflow", "rounds", "x", "--on-question", "wait"], "yes");
+    let whole = ["left 1", "right 1", "left 2", "right 2", "yes"];
+    assert_eq!(place.prompts(), whole);
+    let second = ends(&["fork", &first, "--at", "right:2"], "no");
+    assert_eq!(place.prompts()[5..], ["right 2", "no"], "in a branch, in the second round");
+    // A fork is a run like any other, and what is asked there is asked anew.
+    ends(&["fork", &second, "--at", "ship"], "yes");
+    assert_eq!(place.prompts()[7..], ["yes"]);
+    ends(&["fork", &second, "--at", "left"], "no");
+    assert_eq!(place.prompts()[8..], ["left 1", "right 1", "left 2", "right 2", "no"]);
+}
+
+#[test]
+fn a_run_that_goes_on_can_be_forked_and_neither_hinders_the_other() {
+    let build = json!([{"steps": [{"bash": "touch begun"}, {"wait_for": "go"}, say("Built.")]}]);
+    let place = place(json!({"build": build}), &[THREE]);
+    let mut going = place.start(&["run", "--workflow", "three", "--json"]);
+    let run = going.run();
+    place.file_exists("begun");
+    let mut forked = place.start(&["fork", &run, "--at", "build", "--json"]);
+    let fork = forked.run();
+    until(LIMIT, || asked(&place).len() == 3);
+    fs::write(place.repo().join("go"), "").unwrap();
+    for ran in [going.end(), forked.end()] {
+        assert_eq!((ran.code, &ran.finished()["status"]), (0, &json!("completed")), "{ran}");
+    }
+    assert_eq!(asked(&place), ["plan", "build", "build"]);
+    assert_same(&place, &run);
+    assert_same(&place, &fork);
+}
+
+#[test]
+fn another_order_must_be_one_that_there_is_with_a_value_that_it_can_have() {
+    let (place, run) = looped(json!([busy_turn(), busy_turn(), last_turn()]));
+    let what_if = |what: &str| place.go(&["replay", &run, "--what-if", what]);
+    for fine in [
+        "max_iterations=9",
+        "stuck_after=0",
+        "timeout=2h",
+        "budget.turns=9",
+        "budget.tokens=9000000",
+        "budget.cost=99.5",
+    ] {
+        let ran = what_if(fine);
+        assert!(ran.code == 0 && ran.stdout.contains("nothing changes"), "{fine}: {ran}");
+    }
+    for wrong in [
+        "",
+        "=",
+        "max_iterations",
+        "max_iterations=",
+        "max_iterations=-1",
+        "max_iterations=1.5",
+        "max_iterations=99999999999",
+        "stuck_after=soon",
+        "timeout=later",
+        "budget.turns=few",
+        "budget.tokens=-3",
+        "budget.cost=cheap",
+        "budget.cost=-1",
+        "budget.cost=NaN",
+        "budget.cost=inf",
+        "budget.time=3",
+        "budget=3",
+        "no.such=1",
+    ] {
+        let ran = what_if(wrong);
+        assert_eq!(ran.code, 2, "{wrong}: {ran}");
+        assert!(ran.stderr.contains("error: ") && ran.stdout.is_empty(), "{wrong}: {ran}");
+    }
+}

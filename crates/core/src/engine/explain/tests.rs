@@ -44,6 +44,7 @@ impl Story {
             seed: "seed".into(),
             input: "x".into(),
             inputs: BTreeMap::new(),
+            kinds: BTreeMap::new(),
             body,
             sessions: BTreeMap::new(),
             workspace: "/w".into(),

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::graph::builder::{
-    agent, ask, check, check_all, land, prompt, pull_request, review, shell, skill, wait, wait_for, workflow,
+    agent, ask, check, check_all, clear_context, land, prompt, pull_request, review, shell, skill, wait,
+    wait_for, workflow,
 };
 use crate::run::Spent;
 use crate::spec::{MAX_DEPTH, Parent};
@@ -271,6 +272,37 @@ fn each_round_starts_another_run() {
 }
 
 #[test]
+fn what_another_run_is_told_is_of_the_kind_it_wants() {
+    use crate::graph::workflow::InputKind;
+    let told = |kind, text: &str| {
+        let node = workflow("other").with_input("it", text).id("sub");
+        let mut spec = with_other(Builder::new("w").start(node));
+        spec.others.get_mut("other").expect("it").kinds.insert("it".to_owned(), kind);
+        Story::of(spec)
+    };
+    let fits = |kind, text: &str| started_run(&told(kind, text)).1.inputs["it"].clone();
+    assert_eq!(fits(InputKind::List, "{{ ['a', 'b'] }}"), json!(["a", "b"]), "of an expression");
+    assert_eq!(fits(InputKind::List, " [\"a\", 2]\n"), json!(["a", "2"]), "of text");
+    assert_eq!(fits(InputKind::Integer, "{{ 1 + 1 }}"), json!(2));
+    assert_eq!(fits(InputKind::Number, "1.5"), json!(1.5));
+    assert_eq!(fits(InputKind::Boolean, "{{ 1 == 1 }}"), json!(true));
+    assert_eq!(fits(InputKind::Text, "[1]"), json!("[1]"));
+    for (kind, text) in [
+        (InputKind::List, "a, b"),
+        (InputKind::List, "[[1]]"),
+        (InputKind::Integer, "1.5"),
+        (InputKind::Number, "many"),
+        (InputKind::Boolean, "1"),
+    ] {
+        assert_eq!(told(kind, text).ended(), (Status::Failed, Reason::Template), "{text}");
+    }
+    assert_eq!(
+        told(InputKind::Integer, "many").detail(),
+        "`sub` gives `many` to the input `it` of workflow `other`, and that must be of kind integer"
+    );
+}
+
+#[test]
 fn what_another_run_spends_is_counted_once() {
     let mut story = Story::of(with_other(Builder::new("w").start(workflow("other").id("sub"))));
     let effect = story.open(Verb::Run);
@@ -302,6 +334,38 @@ fn another_run_may_spend_what_is_left() {
     let (_, child) = started_run(&story);
     let left = Budget { turns: Some(3), tokens: Some(90), cost_usd: Some(2.0), time_ms: Some(50_000) };
     assert_eq!(child.budget, left);
+}
+
+#[test]
+fn runs_side_by_side_are_told_what_the_others_leave_them() {
+    let budget = Budget { turns: Some(5), cost_usd: Some(1.0), ..Budget::default() };
+    let lanes = Builder::new("w").start(clear_context()).parallel(|lanes| {
+        let lanes = lanes.branch("x", |x| x.then(workflow("other").id("x")));
+        let lanes = lanes.branch("y", |y| y.then(workflow("other").id("y")));
+        lanes.branch("z", |z| z.then(prompt("z").id("z")))
+    });
+    let mut story = Story::of(with_other(lanes.budget(budget)));
+    assert_eq!(allowances(&story.state), [], "each began with all of it");
+    let spends = |node: &str, turns, cost| {
+        let effect = EffectId { node: NodeId::new(node), iteration: 1, attempt: 1, verb: Verb::Run };
+        let usage = Usage { cost_usd: Some(cost), ..Usage::default() };
+        Event::RunSpent { effect, spent: Spent { turns, usage } }
+    };
+    let left = |turns, cost| Budget { turns: Some(turns), cost_usd: Some(cost), ..Budget::default() };
+    story.tell(spends("x", 2, 0.25));
+    assert_eq!(allowances(&story.state), [(NodeId::new("y"), left(3, 0.75))]);
+    story.prepared("z").tell(spends("y", 1, 0.25));
+    let told = [(NodeId::new("x"), left(3, 0.75)), (NodeId::new("y"), left(2, 0.75))];
+    assert_eq!(allowances(&story.state), told, "a turn of its own counts, and nobody's twice");
+
+    // Who is told so begins no other turn.
+    let mut child = Story::drawn(
+        Builder::new("w").start(prompt("a").id("a")).then(prompt("b").id("b")).budget(left(5, 1.0)),
+    );
+    child.tell(Event::Allowed { budget: left(1, 0.75) }).tell(Event::Allowed { budget: left(4, 0.75) });
+    child.says("a", "").prepared("b").cleaned("b");
+    assert_eq!(child.ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(child.detail(), "the budget of 1 turns is spent");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::*;
 use crate::effect::SessionPlan;
 use crate::event::{PersonReply, RunEnd, SessionEnd, SessionVerdict, ShellEnd};
 use crate::graph::builder::Builder;
-use crate::graph::workflow::{Act, Step as Drawn};
+use crate::graph::workflow::{Act, Budget, Step as Drawn};
 use crate::hook::permission::{Isolation, Rules as PermissionRules};
 use crate::hook::{HookCall, HookKind};
 use crate::id::{InboxId, NodeId};
@@ -80,6 +80,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         seed: "seed".into(),
         input: "do it".into(),
         inputs: BTreeMap::new(),
+        kinds: BTreeMap::new(),
         body,
         sessions,
         workspace: "/w".into(),

@@ -230,6 +230,12 @@ fn a_loop_alone_is_forked_at_a_turn() {
 fn a_turn_that_goes_on_in_a_living_session_is_no_place_for_a_fork() {
     let mut story = one_loop(Mode::InSession);
     story.stops("h").seen(false);
-    let busy = fork_point(&story.records, &node("loop"), Some(2));
-    assert!(matches!(busy, Err(ForkError::Busy { ref open, .. }) if open.len() == 1), "{busy:?}");
+    let at = |story: &Story, turn| fork_point(&story.records, &node("loop"), Some(turn));
+    let in_session = Err(ForkError::InSession { node: node("loop") });
+    assert_eq!((at(&story, 1), at(&story, 2)), (Ok(0), in_session.clone()));
+    assert!(matches!(at(&story, 3), Err(ForkError::NotSoOften { times: 2, .. })));
+    // What a plugin holds is not in the log.
+    let mut story = one_loop(Mode::Plugin);
+    story.stops("h");
+    assert_eq!((at(&story, 1), at(&story, 2)), (Ok(0), in_session));
 }

@@ -7,9 +7,7 @@ use super::known::Known;
 use super::near::{did_you_mean, shown};
 use super::outline::{Node, Outline};
 use crate::graph::workflow::{Act, Step, Workflow};
-
-/// How many workflows may run inside each other.
-pub const MAX_CALLS: usize = 8;
+use crate::spec::MAX_DEPTH;
 
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
     let mut ways = Ways { known, of: HashMap::new() };
@@ -56,8 +54,8 @@ fn depth(outline: &Outline<'_>, node: &Node<'_>, name: &str, ways: &mut Ways<'_>
             let text = format!("workflows run each other without end: {}", ring.join(" → "));
             found.error(node, "workflow", text);
         }
-        Way::Deep(deep) if deep >= MAX_CALLS => {
-            let text = format!("{} workflows run inside each other, where {MAX_CALLS} may", deep + 1);
+        Way::Deep(deep) if deep > MAX_DEPTH => {
+            let text = format!("workflows run workflows {deep} deep, where {MAX_DEPTH} deep they may");
             found.error(node, "workflow", text);
         }
         Way::Deep(_) => {}
@@ -68,7 +66,7 @@ fn depth(outline: &Outline<'_>, node: &Node<'_>, name: &str, ways: &mut Ways<'_>
 #[derive(Clone)]
 enum Way {
     /// So many inside each other, itself included.
-    Deep(usize),
+    Deep(u32),
     /// Back to one that was already running.
     Ring(Vec<String>),
 }
@@ -88,7 +86,7 @@ impl Ways<'_> {
         if let Some(way) = self.of.get(name) {
             return way.clone();
         }
-        if running.len() > MAX_CALLS {
+        if running.len() > MAX_DEPTH as usize {
             return Way::Deep(1);
         }
         running.push(name.to_owned());

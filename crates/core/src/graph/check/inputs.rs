@@ -92,4 +92,19 @@ impl InputKind {
             InputKind::List => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
         }
     }
+
+    /// A text as an input of this kind, where it can be one. All but text is JSON; what stands in a
+    /// list becomes text.
+    pub fn read(self, text: &str) -> Option<Value> {
+        if self == InputKind::Text {
+            return Some(Value::from(text));
+        }
+        let mut value: Value = serde_json::from_str(text.trim()).ok()?;
+        for item in value.as_array_mut().into_iter().flatten() {
+            if item.is_number() || item.is_boolean() {
+                *item = Value::from(item.to_string());
+            }
+        }
+        self.admits(&value).then_some(value)
+    }
 }

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use windlass_core::id::NodeId;
 use windlass_core::launch::LAUNCH_VERSION;
 use windlass_peers::tail::Watcher;
 
+use super::super::gate::Gate;
 use super::*;
 
 /// `host DIR`: locks, says who it is, starts the child and writes down how it ended. The launch
@@ -59,7 +61,8 @@ impl Stage {
     }
 
     async fn run(&self, command: &str, again: Again) -> ShellEnd {
-        let hosts = Hosts { exe: &self.exe, watcher: &self.watcher, env: Vec::new() };
+        let (node, gate) = (NodeId::new("x"), &Gate::default());
+        let hosts = Hosts { exe: &self.exe, watcher: &self.watcher, env: Vec::new(), node, gate };
         let launch = |dir: &Path| Launch {
             v: LAUNCH_VERSION,
             // The folder makes it one that no other test has.

@@ -184,6 +184,7 @@ impl Human {
             }
             Event::OwnerChanged
             | Event::Forked { .. }
+            | Event::Allowed { .. }
             | Event::Prepared { .. }
             | Event::SessionStarted { .. }
             | Event::HookAsked { .. }

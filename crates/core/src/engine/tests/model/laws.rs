@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::world::settles;
 use crate::effect::{Effect, Planned};
-use crate::engine::{Step, tokens};
+use crate::engine::Step;
+use crate::engine::purse::tokens;
 use crate::event::Event;
-use crate::graph::workflow::{Act, OnFailure, Step as Drawn};
+use crate::graph::workflow::{Act, Budget, OnFailure, Step as Drawn};
 use crate::hook::{Answer, HookKind};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::looping::Mode;
@@ -140,7 +141,24 @@ impl Laws {
 
     fn child(&mut self, effect: &EffectId, spent: &Spent) {
         let earlier = self.children.insert(effect.clone(), *spent).unwrap_or_default();
-        self.children_in_all.add(&spent.since(&earlier));
+        let mut all = self.own;
+        all.add(&self.children_in_all);
+        let fresh = spent.since(&earlier);
+        self.children_in_all.add(&fresh);
+        if fresh.turns == 0 || self.has_plugin {
+            return;
+        }
+        let Budget { turns, tokens: most, cost_usd, .. } = self.spec.budget;
+        // As if all but the last of its turns were over before that one began.
+        let share = f64::from(fresh.turns - 1) / f64::from(fresh.turns);
+        let begun = all.turns + fresh.turns;
+        assert!(turns.is_none_or(|most| begun <= most), "turn {begun} of {turns:?} begins; {}", self.told());
+        let used = tokens(&all.usage) as f64 + tokens(&fresh.usage) as f64 * share;
+        let is_left = most.is_none_or(|most| used < most as f64);
+        assert!(is_left, "a run goes on with {used} of {most:?} tokens used; {}", self.told());
+        let cost = all.usage.cost_usd.unwrap_or(0.0) + fresh.usage.cost_usd.unwrap_or(0.0) * share;
+        let is_left = cost_usd.is_none_or(|most| cost < most + 1e-3);
+        assert!(is_left, "a run goes on with ${cost} of {cost_usd:?} spent; {}", self.told());
     }
 
     fn ids_are_planned_once(&mut self, state: &State, step: &Step) {

@@ -5,6 +5,8 @@ use serde_json::json;
 use super::super::{result, session_end};
 use super::world::{Event, World};
 use crate::effect::{Effect, Planned};
+use crate::engine::allowances;
+use crate::engine::purse::Purse;
 use crate::event::{RunEnd, SessionEnd, SessionVerdict, ShellEnd};
 use crate::id::EffectId;
 use crate::looping::Mode;
@@ -145,14 +147,16 @@ impl World {
 
     fn child(&mut self, effect: EffectId, spec: &Spec) {
         let more = self.roll(4);
-        let before = self.laws.child_spent(&effect);
-        let most = spec.budget.turns.unwrap_or(u32::MAX);
-        let usage = Usage {
-            output_tokens: before.usage.output_tokens + more as u64 * 7,
-            cost_usd: Some(before.usage.cost_usd.unwrap_or(0.0) + more as f64 / 7.0),
-            ..Usage::default()
-        };
-        let spent = Spent { turns: before.turns.saturating_add(more as u32).min(most), usage };
+        let mut spent = self.laws.child_spent(&effect);
+        // It is told at once what others leave it.
+        let told = allowances(&self.state).into_iter().find(|(node, _)| *node == effect.node);
+        let budget = told.map_or(spec.budget, |(_, budget)| spec.budget.least(&budget));
+        for _ in 0..more {
+            if (Purse { budget, spent }).is_spent().is_none() {
+                let usage = Usage { output_tokens: 7, cost_usd: Some(1.0 / 7.0), ..Usage::default() };
+                spent.add(&Spent { turns: 1, usage });
+            }
+        }
         if self.roll(3) == 2 {
             self.tell(Event::RunSpent { effect, spent });
             return;

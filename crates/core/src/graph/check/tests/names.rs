@@ -233,8 +233,8 @@ fn workflows_may_not_run_too_deep_inside_each_other() {
     }
     known.workflows.insert("d12".into(), None);
     let at = |name: &str| said_by(Builder::new("w").start(workflow(name).id("x")), &known);
-    assert_eq!(at("d6"), Vec::<String>::new());
-    assert_eq!(at("d5"), ["error: 9 workflows run inside each other, where 8 may → x.workflow"]);
+    assert_eq!(at("d5"), Vec::<String>::new());
+    assert_eq!(at("d4"), ["error: workflows run workflows 9 deep, where 8 deep they may → x.workflow"]);
     assert_eq!(at("d0").len(), 1);
 }
 

@@ -140,6 +140,7 @@ fn spec(workflow: &str, body: Vec<Step>) -> Spec {
         seed: "s".to_owned(),
         input: "x".to_owned(),
         inputs: BTreeMap::new(),
+        kinds: BTreeMap::new(),
         body,
         sessions: ids.into_iter().map(|id| (id, orders.clone())).collect(),
         workspace: "/w".to_owned(),

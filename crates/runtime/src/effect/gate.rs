@@ -1,0 +1,70 @@
+//! Nothing begins for a node that is put away, and no host that was started is overlooked.
+//!
+//! A host is known by what it writes into its folder, and it has written nothing yet when it was
+//! only just started. Whoever puts a node away right then would find nothing to end.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use windlass_core::id::NodeId;
+use windlass_peers::process::HostStart;
+
+/// What a run has started, and for whom it starts nothing more.
+#[derive(Debug, Default)]
+pub(crate) struct Gate(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    put_away: HashSet<NodeId>,
+    hosts: HashMap<PathBuf, HostStart>,
+}
+
+impl Gate {
+    /// Starts a host, unless its node is put away.
+    pub(super) fn start<E>(
+        &self,
+        node: &NodeId,
+        dir: &Path,
+        start: impl FnOnce() -> Result<HostStart, E>,
+    ) -> Result<Option<HostStart>, E> {
+        // Held until it is started: who puts the node away finds it here, or comes first.
+        let mut known = self.known();
+        if known.put_away.contains(node) {
+            return Ok(None);
+        }
+        let host = start()?;
+        known.hosts.retain(|_, host| !host.is_gone());
+        known.hosts.insert(dir.to_owned(), host.clone());
+        Ok(Some(host))
+    }
+
+    /// From here on nothing begins for a node.
+    pub(super) fn put_away(&self, node: &NodeId) {
+        self.known().put_away.insert(node.clone());
+    }
+
+    /// Whether a host was started in a folder and has not ended.
+    pub(super) fn has_host(&self, dir: &Path) -> bool {
+        self.known().hosts.get(dir).is_some_and(|host| !host.is_gone())
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_begins_for_a_node_that_is_put_away() {
+        let gate = Gate::default();
+        let begins = |node: &str| gate.start(&NodeId::new(node), Path::new("/x"), || Err("it begins"));
+        assert_eq!(begins("a").unwrap_err(), "it begins");
+        gate.put_away(&NodeId::new("a"));
+        assert!(begins("a").is_ok_and(|host| host.is_none()));
+        assert_eq!(begins("a~2").unwrap_err(), "it begins", "another try is another node");
+    }
+}
