@@ -14,6 +14,7 @@ mod worktree;
 
 pub(crate) use prepare::TRACKER_MAX;
 pub(crate) use tasks::{place as tasks_place, told as task_value};
+pub(crate) use worktree::{in_a_repository, on_a_branch};
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

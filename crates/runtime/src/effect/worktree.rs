@@ -66,15 +66,22 @@ fn make_at(workspace: &Path, wanted: &Wanted<'_>) -> Result<(String, String), St
     Ok((folder, branch))
 }
 
-/// Where the commits are to come back to: the branch that is checked out in the workspace.
-fn on_a_branch(workspace: &Path) -> Result<String, String> {
-    let at = workspace.display();
-    if !git::is_repository(workspace) {
-        return Err(format!(
-            "{at} is not in a git repository, which several tasks at once need: make one with `git init` and \
-             a first commit; {WITHOUT}"
-        ));
+/// That there is a repository to make worktrees of; else what to do.
+pub(crate) fn in_a_repository(workspace: &Path) -> Result<(), String> {
+    if git::is_repository(workspace) {
+        return Ok(());
     }
+    Err(format!(
+        "{} is not in a git repository, which several tasks at once need: make one with `git init` and a first \
+         commit; {WITHOUT}",
+        workspace.display()
+    ))
+}
+
+/// Where the commits are to come back to: the branch that is checked out in the workspace.
+pub(crate) fn on_a_branch(workspace: &Path) -> Result<String, String> {
+    in_a_repository(workspace)?;
+    let at = workspace.display();
     let failed = |error: GitError| format!("git cannot be asked about {at}: {}", chain(&error));
     let said = match git::git(workspace, &["symbolic-ref", "--quiet", "HEAD"]) {
         Ok(said) => String::from_utf8_lossy(&said).trim_end().to_owned(),

@@ -251,17 +251,38 @@ fn checks_that_are_red_only_on_top_of_the_others_keep_the_branch_out() {
 }
 
 #[test]
-fn where_there_is_no_repository_several_at_once_are_refused_with_a_word_and_one_at_a_time_works() {
+fn where_there_is_no_repository_several_at_once_are_refused_before_a_run_and_one_at_a_time_works() {
     let place = place(json!([task("1", &[]), task("2", &["1"])]), json!([]));
     fs::remove_dir_all(place.repo().join(".git")).unwrap();
-    let ran = run(&place, &["--jobs", "2"]);
-    assert_ne!(ran.code, 0, "{ran}");
-    for words in ["not in a git repository", "`git init`", "`--jobs 1`"] {
-        assert!(detail(&ran).contains(words), "{ran}");
+    document(
+        &place,
+        "name: own\nnodes:\n  - { id: first, shell: 'true' }\n  - task_loop: { max: 9, jobs: 2 }\n    do:\n      - { id: implement, prompt: x }\n",
+    );
+    let cases: [(&[&str], i32); 3] = [
+        (&["tasks", "run", "--jobs", "2"], 2),
+        (&["tasks", "run", "--jobs", "2", "--dry-run"], 2),
+        (&["run", "--workflow", "own"], 3),
+    ];
+    for (arguments, code) in cases {
+        let ran = place.go(arguments);
+        assert_eq!(ran.code, code, "{arguments:?}: {ran}");
+        for words in ["not in a git repository", "`git init`", "`--jobs 1`"] {
+            assert!(ran.stderr.contains(words), "{arguments:?}: {ran}");
+        }
     }
-    assert_eq!(begun(&ran), ["1"], "it is not tried again and again");
-    assert!(place.requests().is_empty());
+    assert_eq!(in_file(&place), ["1 pending", "2 pending"]);
+    assert!(place.go(&["ps", "--all", "--json"]).lines.is_empty(), "there is no run");
     run(&place, &[]).assert_ended(0, "completed", "all_done", 2);
+}
+
+#[test]
+fn a_checkout_on_no_branch_is_found_before_a_run_where_nothing_comes_before_the_tasks() {
+    let place = place(tasks(1), json!([]));
+    place.sealed.git(["switch", "--quiet", "--detach"]);
+    let ran = run(&place, &["--jobs", "2"]);
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("is on no branch"), "{ran}");
+    assert_eq!(in_file(&place), ["1 pending"]);
 }
 
 #[test]
