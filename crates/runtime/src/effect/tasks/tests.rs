@@ -234,6 +234,11 @@ fn what_was_wrong_is_handed_on() {
     assert_eq!(write_end(dir.path(), red.clone(), NOW), told);
     assert_eq!(write_end(dir.path(), red, NOW), told, "and the same the second time");
     assert_eq!(status(&dir, "1"), Status::Failing);
+    let dir = project(BEGUN);
+    let once = write_end(dir.path(), end("1", true, Some("I am done.")), NOW);
+    let written = text(&dir);
+    assert_eq!(write_end(dir.path(), end("1", true, Some("I am done.")), NOW.plus_ms(9_000)), once);
+    assert_eq!(text(&dir), written, "it is settled once");
 }
 
 #[test]
