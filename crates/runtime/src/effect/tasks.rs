@@ -13,7 +13,7 @@ use windlass_core::event::Event;
 use windlass_core::graph::template::{self, Scope, TemplateError};
 use windlass_core::graph::workflow::Expression;
 use windlass_core::id::EffectId;
-use windlass_core::tasks::{self as core, Attempts, Claim, Flaw, Next, Status, Task, TaskId};
+use windlass_core::tasks::{self as core, Attempts, Claim, Deadlock, Flaw, Next, Status, Task, TaskId};
 use windlass_core::time::Moment;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::tasks::claimed;
@@ -203,11 +203,8 @@ fn nothing(tasks: &[Task], scope: &mut Scope, query: &Query) -> Result<Claim, Hi
         }
     }
     if let Some((task, other)) = held_up(tasks, &ours) {
-        let why = format!(
-            "task `{task}` waits for `{other}`, which is not done and which `select` leaves out\n  \
-             hint: let `select` take it, or give it up: `windlass tasks set {other} skip`"
-        );
-        return Ok(Claim::Unreadable { why });
+        let (task, dependency) = (task.clone(), other.clone());
+        return Ok(Claim::Deadlock(Deadlock::LeftOut { task, dependency }));
     }
     match core::next(&ours, &query.attempts) {
         // Then it would have been taken.

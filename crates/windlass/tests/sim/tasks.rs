@@ -380,6 +380,25 @@ fn select_takes_its_tasks_only_and_before_each_comes_before_each() {
 }
 
 #[test]
+fn what_select_leaves_out_counts_where_it_is_done_and_blocks_where_it_is_open() {
+    let place = place(json!([task("1", &[]), task("2", &["1"])]), json!([]));
+    document(
+        &place,
+        "name: own\nnodes:\n  - task_loop: { select: \"task.id == '2'\", max: 9 }\n    do:\n      - { id: implement, prompt: x }\n",
+    );
+    let ran = run_document(&place);
+    ran.assert_ended(8, "blocked", "deadlock", 0);
+    assert!(
+        detail(&ran).starts_with("task 2 waits for 1, which is not done and which `select` leaves out"),
+        "{ran}"
+    );
+    assert_eq!(in_file(&place), ["1 pending", "2 pending"]);
+    assert_eq!(place.go(&["tasks", "set", "1", "done"]).code, 0);
+    run_document(&place).assert_ended(0, "completed", "all_done", 1);
+    assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
+}
+
+#[test]
 fn before_each_that_fails_is_a_failed_try_and_no_agent_works() {
     let place = place(tasks(1), json!([]));
     document(
