@@ -39,6 +39,9 @@ use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::home::Home;
 
+/// What is said of a task that is put back.
+const RELEASED: &str = "the work on it was ended before it was done";
+
 /// What the owner of a run is told: what happened, or why nothing can.
 pub(crate) type Fact = Result<Event, RunError>;
 
@@ -169,10 +172,14 @@ impl Ground {
                 let query = tasks::Query { path, select, busy, attempts };
                 self.block(move |ground| tasks::claim(ground, scope, id, query));
             }
-            Effect::SettleTask { path, task, ok, said, why } => {
-                let end = tasks::End { path, task, ok, said, why };
-                self.block(move |ground| tasks::settle(ground, id, end));
-            }
+            Effect::SettleTask { path, task, ok, said, why, branch } => self.block(move |ground| {
+                let why = why.map(|why| worktree::leave(ground, &id, branch.as_deref(), why));
+                tasks::settle(ground, id, tasks::End { path, task, ok, said, why })
+            }),
+            Effect::ReleaseTask { path, task, branch } => self.block(move |ground| {
+                let why = worktree::leave(ground, &id, branch.as_deref(), RELEASED.to_owned());
+                tasks::release(ground, id, path.as_deref(), &task, why)
+            }),
             Effect::MakeWorktree { task, attempt } => {
                 self.block(move |ground| worktree::make(ground, id, &task, attempt));
             }

@@ -66,6 +66,24 @@ pub(super) fn settle(ground: &Ground, effect: EffectId, end: End) -> Event {
     Event::TaskSettled { effect, status, why, error }
 }
 
+/// Puts a task back in the file that was not done, and that nobody is at any more.
+pub(super) fn release(
+    ground: &Ground,
+    effect: EffectId,
+    path: Option<&str>,
+    task: &TaskId,
+    why: String,
+) -> Event {
+    match put_back(Path::new(&ground.spec.workspace), path, task, now()) {
+        Ok(status) => Event::TaskSettled { effect, status, why: Some(why), error: None },
+        Err(error) => {
+            let error = error.told();
+            let why = format!("{why}, and it could not be put back: {error}");
+            Event::TaskSettled { effect, status: Status::InProgress, why: Some(why), error: Some(error) }
+        }
+    }
+}
+
 /// Why what was done for a task is not to be brought back, though it succeeded: it would not be
 /// passing by the words of its agent and by its file.
 pub(super) fn withheld(workspace: &Path, end: &End) -> Option<String> {
@@ -261,6 +279,26 @@ fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>
         Err(error) => {
             let (status, reason) = decide(Status::InProgress);
             (status, reason.map(str::to_owned).or(end.why), Some(error.told()))
+        }
+    }
+}
+
+/// How far a task is that is not worked on any more: what somebody else wrote about it stays.
+fn put_back(workspace: &Path, path: Option<&str>, id: &TaskId, now: Moment) -> Result<Status, TasksError> {
+    let place = place(workspace, path)?;
+    let mut tries = 0..LOOKS;
+    loop {
+        let seen = load(&place)?;
+        let in_file = seen.document.tasks().get(id).map(|task| task.status);
+        if in_file != Some(Status::InProgress) {
+            return Ok(in_file.unwrap_or(Status::Pending));
+        }
+        let back = Change::Status { id: id.clone(), from: in_file, to: Status::Pending };
+        match change(&seen, &back, now) {
+            Ok(_) => return Ok(Status::Pending),
+            Err(TasksError::StatusChanged { .. } | TasksError::TaskGone { .. }) if tries.next().is_some() => {
+            }
+            Err(error) => return Err(error),
         }
     }
 }

@@ -146,6 +146,14 @@ fn slug(task: &TaskId) -> String {
     task.as_str().chars().take(SLUG).map(plain).collect()
 }
 
+/// Leaves a worktree from which nothing is brought back, and adds to what is said where its work is
+/// kept; one without any work is taken away.
+pub(super) fn leave(ground: &Ground, effect: &EffectId, branch: Option<&str>, why: String) -> String {
+    let Some(branch) = branch else { return why };
+    let repo = Path::new(&ground.spec.workspace);
+    keep_out(&Course { repo, notes: &ground.child_dir(effect), branch }, why)
+}
+
 /// Brings the commits of a worktree onto the branch of the workspace, with the checks run on
 /// exactly what is brought there, and reports how it went. What nobody says is done stays out.
 pub(super) async fn land(

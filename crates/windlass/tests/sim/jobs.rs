@@ -213,6 +213,47 @@ fn a_try_that_was_red_in_its_worktree_is_kept_and_the_next_is_told_where() {
 }
 
 #[test]
+fn a_try_that_failed_in_its_steps_and_holds_nothing_leaves_nothing_behind() {
+    let place = place(tasks(1), json!([turn(&[]), committing("good")]));
+    let ran = run(&place, &["--jobs", "2", "--check", "test -e good"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    let told = place.prompts()[1].clone();
+    assert!(
+        told.contains("test -e good") && !told.contains("is kept on branch"),
+        "nothing was there to keep: {told}"
+    );
+    assert_eq!(worktrees(&place), 0);
+    assert_eq!(place.sealed.git(["branch", "--format=%(refname:short)"]), "main");
+}
+
+#[test]
+fn a_run_that_is_cancelled_puts_its_tasks_back_and_keeps_what_holds_work() {
+    let place = place(tasks(3), json!([]));
+    let held = |steps: &[Value], name: &str| {
+        turn(&[steps, &[touch(&place, name), wait_for(&place, "never")]].concat())
+    };
+    let commit = [json!({"write": {"path": "half", "content": "x"}}), json!({"commit": "half"})];
+    place.script(json!({"nodes": {"implement": [held(&commit, "a"), held(&[], "b")]}}));
+    let mut going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
+    let id = going.run();
+    until(LIMIT, || ["a", "b"].iter().all(|name| outside(&place, name).exists()));
+    assert_eq!(in_file(&place), ["1 in_progress", "2 in_progress", "3 pending"]);
+    assert_eq!(place.go(&["cancel", &id]).code, 0);
+    let ran = going.end();
+    ran.assert_ended(130, "cancelled", "user", 2);
+    assert_eq!(in_file(&place), ["1 pending", "2 pending", "3 pending"]);
+    let kept = format!("windlass/{id}/task-1-1");
+    let told = ran.all("task.settled");
+    let why = |task: &str| {
+        told.iter().find(|data| data["task"] == task).unwrap()["why"].as_str().unwrap().to_owned()
+    };
+    assert!(why("1").contains(&kept), "{ran}");
+    assert_eq!(why("2"), "the work on it was ended before it was done");
+    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &kept]), "half");
+    assert_eq!(worktrees(&place), 1, "the other held nothing");
+}
+
+#[test]
 fn a_copy_of_the_file_that_an_agent_commits_does_not_replace_it() {
     let edit = json!({"bash": "sed -i s/pending/passing/ tasks.json"});
     let place = place(

@@ -238,6 +238,24 @@ fn what_was_wrong_is_handed_on() {
 }
 
 #[test]
+fn what_nobody_is_at_any_more_is_put_back_once_and_what_others_wrote_stays() {
+    let dir = project(BEGUN);
+    let back = |dir: &TempDir, task: &str| put_back(dir.path(), None, &id(task), NOW).unwrap();
+    assert_eq!(back(&dir, "1"), Status::Pending);
+    let written = text(&dir);
+    assert!(written.contains("// by hand") && written.contains("pending"), "{written}");
+    assert_eq!((back(&dir, "1"), text(&dir)), (Status::Pending, written.clone()), "the second time");
+    assert_eq!((back(&dir, "gone"), text(&dir)), (Status::Pending, written));
+    for word in ["skipped", "passing", "failing"] {
+        let dir = project(&BEGUN.replace("in_progress", word));
+        assert_eq!((back(&dir, "1").word(), status(&dir, "1").word()), (word, word));
+    }
+    write(&dir, "oops");
+    assert!(put_back(dir.path(), None, &id("1"), NOW).is_err());
+    assert_eq!(text(&dir), "oops");
+}
+
+#[test]
 fn an_edit_of_the_file_is_a_claim_and_every_other_edit_stays() {
     let dir = project(&BEGUN.replace("in_progress", "done"));
     assert_eq!(write_end(dir.path(), end("1", true, Some("")), NOW).0, Status::Passing);
