@@ -170,6 +170,7 @@ impl Owner {
         let record = step.record(at, event);
         self.commit(&step, &record, taken).await?;
         self.feed.send(Item::Record { seq: self.seq, record: Box::new(record) });
+        self.ground.let_go(&self.state);
         self.perform(step.effects);
         Ok(())
     }

@@ -27,7 +27,7 @@ use windlass_core::engine;
 use windlass_core::event::Event;
 use windlass_core::graph::Node;
 use windlass_core::id::{EffectId, NodeId, RunId};
-use windlass_core::run::{Phase, State};
+use windlass_core::run::{Doing, Phase, State};
 use windlass_core::spec::{Orders, Spec};
 use windlass_peers::child::{Terminate, sweep_cookie, terminate_host};
 use windlass_peers::tail::Watcher;
@@ -38,6 +38,7 @@ use crate::error::{RunError, chain, want_of_room};
 use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::home::Home;
+use crate::tasks::{Hold, Place, TasksError};
 
 /// What is said of a task that is put back.
 const RELEASED: &str = "the work on it was ended before it was done";
@@ -83,6 +84,8 @@ pub(crate) struct Ground {
     pub(crate) readers: Mutex<HashMap<NodeId, JoinHandle<()>>>,
     /// Where the runs are told things that nodes have started.
     pub(crate) children: Mutex<HashMap<NodeId, mpsc::Sender<Fact>>>,
+    /// The files of tasks that this run works on, and no other.
+    pub(crate) holds: Mutex<Vec<Hold>>,
 }
 
 /// A node with an agent, as its effects find it.
@@ -236,6 +239,28 @@ impl Ground {
         tasks.retain(|task| !task.is_finished());
         tasks.push(handle.abort_handle());
         handle
+    }
+
+    /// Keeps other runs away from a file of tasks.
+    fn hold(&self, place: &Place) -> Result<(), TasksError> {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        if !holds.iter().any(|hold| hold.is_for(place)) {
+            holds.push(Hold::take(&self.home.state, place, &self.run)?);
+        }
+        Ok(())
+    }
+
+    /// Lets others have the tasks, once no task loop is under way.
+    pub(crate) fn let_go(&self, state: &State) {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        if holds.is_empty() {
+            return;
+        }
+        let mut actives = Vec::new();
+        state.root.actives(&mut actives);
+        if !actives.iter().any(|active| matches!(active.doing, Doing::Tasks(_))) {
+            holds.clear();
+        }
     }
 
     /// Ends the tasks of a run whose owner ends; children go on under their hosts.

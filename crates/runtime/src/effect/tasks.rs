@@ -55,7 +55,9 @@ pub(super) struct End {
 
 /// Chooses the next task and marks it as begun.
 pub(super) fn claim(ground: &Ground, scope: Scope, effect: EffectId, query: Query) -> Event {
-    let claim = choose(Path::new(&ground.spec.workspace), scope, &query, now());
+    let workspace = Path::new(&ground.spec.workspace);
+    let held = place(workspace, query.path.as_deref()).and_then(|place| ground.hold(&place));
+    let claim = held.map_err(TasksError::told).and_then(|()| choose(workspace, scope, &query, now()));
     let claim = claim.unwrap_or_else(|why| Claim::Unreadable { why });
     Event::TaskClaimed { effect, claim }
 }

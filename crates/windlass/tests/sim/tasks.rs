@@ -251,6 +251,51 @@ fn a_task_in_progress_of_a_run_that_nobody_resumes_is_done_by_the_next_run() {
     assert_eq!(in_file(&place), ["1 passing"]);
 }
 
+#[test]
+fn a_second_run_on_the_same_file_is_refused_while_the_first_lives_and_not_after() {
+    let place = place(tasks(2), json!([]));
+    let held = turn(&[touch(&place, "begun"), wait_for(&place, "never")]);
+    place.script(json!({"nodes": {"implement": [held]}}));
+    let mut first = place.start(&["tasks", "run", "--json"]);
+    let first_id = first.run();
+    until(LIMIT, || outside(&place, "begun").exists());
+    std::os::unix::fs::symlink("tasks.json", place.repo().join("link.json")).unwrap();
+    document(
+        &place,
+        "name: own\nnodes:\n  - { id: first, shell: 'true' }\n  - task_loop: { path: link.json, max: 9 }\n    do:\n      - { id: implement, prompt: x }\n",
+    );
+    let before = text(&place);
+    let by = format!("is being worked on by run {first_id}");
+    for file in ["tasks.json", "link.json"] {
+        let ran = run(&place, &["--file", file]);
+        assert_eq!(ran.code, 2, "{ran}");
+        assert!(
+            ran.stderr.contains(&by) && ran.stderr.contains(&format!("`windlass cancel {first_id}`")),
+            "{ran}"
+        );
+    }
+    let runs = place.go(&["ps", "--json"]).lines.len();
+    assert_eq!(runs, 1, "there is no second run");
+    let later = run_document(&place);
+    later.assert_ended(8, "blocked", "tasks_unreadable", 0);
+    assert!(detail(&later).contains(&by), "{later}");
+    assert_eq!(text(&place), before);
+    place.kill_everything(first);
+    // What a dead run left behind is taken up by the next, and cannot be resumed while that lives.
+    place.script(
+        json!({"nodes": {"implement": [turn(&[touch(&place, "again"), wait_for(&place, "go")]), turn(&[])]}}),
+    );
+    let mut second = place.start(&["tasks", "run", "--json"]);
+    let second_id = second.run();
+    until(LIMIT, || outside(&place, "again").exists());
+    let resumed = place.go(&["resume", &first_id]);
+    assert_eq!(resumed.code, 2, "{resumed}");
+    assert!(resumed.stderr.contains(&format!("is being worked on by run {second_id}")), "{resumed}");
+    fs::write(outside(&place, "go"), "x").unwrap();
+    second.end().assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
+}
+
 // The file, edited meanwhile
 
 #[test]
