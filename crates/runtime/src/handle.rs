@@ -255,6 +255,7 @@ impl Handle {
             tasks: Mutex::default(),
             readers: Mutex::default(),
             children: Mutex::default(),
+            green: Mutex::default(),
             holds: Mutex::new(holds),
         });
         let told = match taken_over {

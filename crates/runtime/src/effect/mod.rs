@@ -84,6 +84,8 @@ pub(crate) struct Ground {
     pub(crate) readers: Mutex<HashMap<NodeId, JoinHandle<()>>>,
     /// Where the runs are told things that nodes have started.
     pub(crate) children: Mutex<HashMap<NodeId, mpsc::Sender<Fact>>>,
+    /// The commit of each worktree on which all checks were green.
+    pub(crate) green: Mutex<HashMap<String, String>>,
     /// The files of tasks that this run works on, and no other.
     pub(crate) holds: Mutex<Vec<Hold>>,
 }

@@ -187,6 +187,10 @@ pub(super) async fn land(
             }
             let is_given_up = || given_up.has_changed().is_err();
             bring_back(&course, is_given_up, |round| {
+                // Where nothing else landed meanwhile it is the commit that was checked already.
+                if checks::are_known_to_be_green(&ground, &workspace) {
+                    return Ok(None);
+                }
                 // Each commit that is checked has folders of its own: what was green on another
                 // says nothing.
                 let effect = EffectId { attempt: effect.attempt.saturating_add(round), ..effect.clone() };

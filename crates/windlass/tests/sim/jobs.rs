@@ -71,6 +71,25 @@ fn two_tasks_at_once_work_in_worktrees_and_land_one_by_one_with_checks_on_what_i
 }
 
 #[test]
+fn a_commit_that_was_green_in_its_worktree_is_not_checked_again_unless_another_landed_before_it() {
+    let place = place(tasks(2), json!([]));
+    let landed_first = json!({"bash": format!("until git -C {} log --format=%s main | grep -q a; do sleep 0.05; done", place.repo().display())});
+    let b = [json!({"write": {"path": "b", "content": "x"}}), json!({"commit": "b"}), landed_first];
+    place.script(json!({"nodes": {"implement": [committing("a"), turn(&b)]}}));
+    let checked = outside(&place, "checked");
+    let check = format!("git rev-parse HEAD >> {}", checked.display());
+    let before = place.sealed.git(["rev-parse", "main"]);
+    let ran = run(&place, &["--jobs", "2", "--check", &check]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(landed(&place), ["a", "b"]);
+    let on_main = place.sealed.git(["rev-list", "--reverse", &format!("{before}..main")]);
+    let on_main: Vec<&str> = on_main.lines().collect();
+    let checked = lines(&checked);
+    assert_eq!(checked.len(), 3, "a once, b in its worktree and on top of a: {checked:?}");
+    assert_eq!([checked[0].as_str(), checked[2].as_str()], on_main[..], "each was green as it stands there");
+}
+
+#[test]
 fn a_dependent_task_begins_when_its_dependency_has_landed_though_a_slow_one_still_runs() {
     let place = place(json!([task("1", &[]), task("slow", &[]), task("2", &["1"])]), json!([]));
     let turns = json!([
