@@ -88,6 +88,20 @@ pub enum Effect {
         said: Option<String>,
         /// What was wrong, where something was.
         why: Option<String>,
+        /// The branch of its worktree, where nothing is brought back from there: it is taken away
+        /// if it holds no work.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+    },
+    /// Put a task back in the file that is not worked on any more, though it was not done. Settled
+    /// by `TaskSettled`.
+    ReleaseTask {
+        /// The file; the usual places where nothing is said.
+        path: Option<String>,
+        /// Which.
+        task: TaskId,
+        /// The branch of its worktree, which is taken away if it holds no work.
+        branch: Option<String>,
     },
     /// Make a worktree for a task. Settled by `WorktreeMade`.
     MakeWorktree {
@@ -149,6 +163,7 @@ impl Effect {
             | Effect::StartRun { .. }
             | Effect::ClaimTask { .. }
             | Effect::SettleTask { .. }
+            | Effect::ReleaseTask { .. }
             | Effect::MakeWorktree { .. }
             | Effect::Land { .. }
             | Effect::WaitUntil { .. }
@@ -173,6 +188,7 @@ impl Effect {
             | Effect::Inspect { .. }
             | Effect::RunChecks { .. }
             | Effect::SettleTask { .. }
+            | Effect::ReleaseTask { .. }
             | Effect::AnswerHook { .. }
             | Effect::WaitUntil { .. }
             | Effect::MarkTracker { .. }

@@ -7,6 +7,8 @@ use windlass_core::id::RunId;
 use windlass_peers::hook_socket::SocketError;
 use windlass_store::{AppendError, CreateError, Fault, InboxError, LeaseError, OpenError, ReadError};
 
+use crate::tasks::TasksError;
+
 /// Why a run could not be started, taken over, asked or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -37,6 +39,9 @@ pub enum RunError {
         #[source]
         source: LeaseError,
     },
+    /// The tasks it would work on cannot be had.
+    #[error(transparent)]
+    Tasks(#[from] TasksError),
     /// There is no such run.
     #[error("no run `{0}`")]
     NoSuchRun(String),

@@ -18,7 +18,7 @@ use windlass_peers::{files, hook_socket, process};
 use windlass_store::{Cadence, Durability, Found, Lease, NewRun, Put, RunRow, Store};
 
 use crate::clock::now;
-use crate::effect::{Fact, Ground};
+use crate::effect::{Fact, Ground, tasks_place};
 use crate::entities::{self, Loaded};
 use crate::error::{RunError, chain};
 use crate::feed::{Feed, Item};
@@ -27,6 +27,7 @@ use crate::inbox::Message;
 use crate::owner::{Owner, Parts, project};
 use crate::problem::Problem;
 use crate::recover;
+use crate::tasks::Hold;
 
 /// How many inbound things may wait for an owner before their senders do.
 const INBOUND: usize = 256;
@@ -78,6 +79,14 @@ impl Running {
     }
 }
 
+/// What a process must have to run a run.
+pub(crate) struct Rights {
+    /// The run is its own.
+    pub(crate) lease: Lease,
+    /// No other run is at the tasks it works on.
+    pub(crate) holds: Vec<Hold>,
+}
+
 /// A run that another one starts.
 pub(crate) enum Adopted {
     /// This process runs it.
@@ -122,16 +131,16 @@ impl Handle {
     /// Records a new run and runs it in this process.
     pub fn start(&self, spec: Spec) -> Result<Running, RunError> {
         let run = RunId::new(crate::random::run_id());
-        let (state, effects, lease) = self.create(run, spec)?;
+        let (state, effects, rights) = self.create(run, spec)?;
         let first = self.store.load(&state.run)?;
-        self.own(state, lease, 1, Cadence::of(&first), effects, false)
+        self.own(state, rights, 1, Cadence::of(&first), effects, false)
     }
 
     /// Records a new run and leaves it to a process in the background.
     pub fn start_detached(&self, spec: Spec) -> Result<RunId, RunError> {
         let run = RunId::new(crate::random::run_id());
-        let (state, _, lease) = self.create(run, spec)?;
-        drop(lease);
+        let (state, _, rights) = self.create(run, spec)?;
+        drop(rights);
         self.detach(&state)?;
         Ok(state.run)
     }
@@ -146,7 +155,7 @@ impl Handle {
             .map_err(|error| RunError::Detach(chain(&error)))
     }
 
-    fn create(&self, run: RunId, mut spec: Spec) -> Result<(State, Vec<Planned>, Lease), RunError> {
+    fn create(&self, run: RunId, mut spec: Spec) -> Result<(State, Vec<Planned>, Rights), RunError> {
         // Without room for it nothing could run: found out before there is a run.
         let exe = self.exe()?;
         pin_sim(&mut spec, &exe);
@@ -155,11 +164,29 @@ impl Handle {
         let (state, step) = engine::start(run.clone(), spec, at);
         let body = serde_json::to_vec(&step.record(at, event)).map_err(RunError::Encode)?;
         let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
+        let holds = self.hold_tasks(&state)?;
         self.home.crash.point(|| {});
         let lease = self.store.create_run(new)?;
         crate::changes::remember(&self.store.run_dir(&state.run), Path::new(&state.spec.workspace));
         self.home.crash.point(|| {});
-        Ok((state, step.effects, lease))
+        Ok((state, step.effects, Rights { lease, holds }))
+    }
+
+    /// Takes the files that the task loops under way work on; refused where another run has one. A
+    /// file that cannot be found is said when a task is asked for.
+    pub(crate) fn hold_tasks(&self, state: &State) -> Result<Vec<Hold>, RunError> {
+        let mut actives = Vec::new();
+        state.root.actives(&mut actives);
+        let mut holds: Vec<Hold> = Vec::new();
+        for active in actives {
+            let Doing::Tasks(tasks) = &active.doing else { continue };
+            let place = tasks_place(Path::new(&state.spec.workspace), tasks.path.as_deref());
+            let Some(place) = place.ok().filter(|place| !holds.iter().any(|hold| hold.is_for(place))) else {
+                continue;
+            };
+            holds.push(Hold::take(&self.home.state, &place, &state.run)?);
+        }
+        Ok(holds)
     }
 
     /// Makes a run that another one starts, or takes it over where it was made before a crash.
@@ -167,9 +194,9 @@ impl Handle {
         let is_there = matches!(self.store.find(run.as_str())?, Found::One(row) if row.id == *run);
         if !is_there {
             let Some(spec) = spec else { return Ok(Adopted::Never) };
-            let (state, effects, lease) = self.create(run.clone(), spec)?;
+            let (state, effects, rights) = self.create(run.clone(), spec)?;
             let first = self.store.load(run)?;
-            return Ok(Adopted::Running(self.own(state, lease, 1, Cadence::of(&first), effects, false)?));
+            return Ok(Adopted::Running(self.own(state, rights, 1, Cadence::of(&first), effects, false)?));
         }
         match self.resume(run) {
             Ok(running) => Ok(Adopted::Running(running)),
@@ -186,9 +213,10 @@ impl Handle {
         if state.is_done() {
             return Err(RunError::Over(run.clone()));
         }
+        let rights = Rights { lease, holds: self.hold_tasks(&state)? };
         let open = state.to_perform();
         let seq = loaded.last_seq();
-        let running = self.own(state, lease, seq, Cadence::of(&loaded), open, seq > 1)?;
+        let running = self.own(state, rights, seq, Cadence::of(&loaded), open, seq > 1)?;
         Ok(running)
     }
 
@@ -196,13 +224,14 @@ impl Handle {
     pub(crate) fn own(
         &self,
         state: State,
-        lease: Lease,
+        rights: Rights,
         seq: u64,
         cadence: Cadence,
         first: Vec<Planned>,
         taken_over: bool,
     ) -> Result<Running, RunError> {
         let run = state.run.clone();
+        let Rights { lease, holds } = rights;
         let (outbox, inlet) = mpsc::channel(INBOUND);
         let (feed, items) = Feed::open();
         let socket = hook_socket::path_for(&self.home.state, &run, &self.home.temp)?;
@@ -226,6 +255,8 @@ impl Handle {
             readers: Mutex::default(),
             children: Mutex::default(),
             gate: Default::default(),
+            green: Mutex::default(),
+            holds: Mutex::new(holds),
         });
         let told = match taken_over {
             true => Vec::new(),

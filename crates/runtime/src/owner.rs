@@ -177,6 +177,7 @@ impl Owner {
         self.feed.send(Item::Record { seq: self.seq, record: Box::new(record) });
         // First, so that nothing that begins now ends before the others know what it left them.
         self.share();
+        self.ground.let_go(&self.state);
         self.perform(step.effects);
         Ok(())
     }

@@ -2,13 +2,15 @@
 //!
 //! Everything that can be wrong is found here, before an agent runs: [`choose`] says what is run
 //! and what is run from there, [`flags`] and [`inputs`] what was typed for it, [`orders`] puts
-//! flags, workflow and settings together for each session, [`look`] tries what a session is told.
+//! flags, workflow and settings together for each session, [`jobs`] looks where several tasks are done at
+//! once, [`look`] tries what a session is told.
 //! What an [`entity`] says is made when its node begins.
 
 mod choose;
 mod entity;
 mod flags;
 mod inputs;
+mod jobs;
 mod look;
 mod nodes;
 mod orders;
@@ -165,6 +167,7 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
         spec.others.insert(orders.workflow.clone(), orders);
     }
     flags::one_driver(request, &spec)?;
+    jobs::need_a_repository(&request.flags, &spec)?;
     look::ahead(home, &spec, &mut warnings)?;
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);

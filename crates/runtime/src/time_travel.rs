@@ -21,7 +21,7 @@ use windlass_store::{Cadence, Lease, NewRun};
 use crate::clock::now;
 use crate::effect::TRACKER_MAX;
 use crate::error::{RunError, chain};
-use crate::handle::{Handle, Running, pin_sim};
+use crate::handle::{Handle, Rights, Running, pin_sim};
 use crate::owner::project;
 
 /// A run that began with the log of another.
@@ -98,10 +98,10 @@ impl Handle {
         node: &NodeId,
         iteration: Option<u32>,
     ) -> Result<(Fork, Running), TravelError> {
-        let (fork, drawn, lease) = self.draw_and_record(from, node, iteration)?;
+        let (fork, drawn, rights) = self.draw_and_record(from, node, iteration)?;
         let seq = u64::try_from(drawn.records.len()).unwrap_or(u64::MAX);
         let loaded = self.store.load(&fork.run).map_err(RunError::from)?;
-        let mut running = self.own(drawn.state, lease, seq, Cadence::of(&loaded), drawn.effects, false)?;
+        let mut running = self.own(drawn.state, rights, seq, Cadence::of(&loaded), drawn.effects, false)?;
         running.first = drawn.news;
         Ok((fork, running))
     }
@@ -113,8 +113,8 @@ impl Handle {
         node: &NodeId,
         iteration: Option<u32>,
     ) -> Result<Fork, TravelError> {
-        let (fork, drawn, lease) = self.draw_and_record(from, node, iteration)?;
-        drop(lease);
+        let (fork, drawn, rights) = self.draw_and_record(from, node, iteration)?;
+        drop(rights);
         self.detach(&drawn.state)?;
         Ok(fork)
     }
@@ -124,15 +124,16 @@ impl Handle {
         from: &RunId,
         node: &NodeId,
         iteration: Option<u32>,
-    ) -> Result<(Fork, Drawn, Lease), TravelError> {
+    ) -> Result<(Fork, Drawn, Rights), TravelError> {
         let log: Vec<Record> = self.records(from, 1)?.into_iter().map(|(_, record)| record).collect();
         let place = place_of(from, &log, node, iteration)?;
         let run = RunId::new(crate::random::run_id());
         let drawn = self.draw(&run, from, &log, place)?;
         has_its_folders(from, &drawn.state)?;
+        let holds = self.hold_tasks(&drawn.state)?;
         bring_trackers(from, log.get(..=place).unwrap_or_default(), &drawn.state)?;
         let lease = self.record(&run, &drawn)?;
-        Ok((Fork { run, taken: place, of: log.len() }, drawn, lease))
+        Ok((Fork { run, taken: place, of: log.len() }, drawn, Rights { lease, holds }))
     }
 
     /// The log of the new run: what came before the place, that it is a fork, and what made the

@@ -53,7 +53,7 @@ pub(super) fn node(
         }
         // What it spends until it is over still counts; one that a pause held back never begins.
         (_, Doing::Run { .. }) => {
-            if cx.book.held.iter().any(|id| id.node == active.instance) {
+            if cx.is_held(&active.instance) {
                 cx.forget(&active.instance);
             }
             cx.plan_once(&active.instance, Verb::CleanUp, Effect::CleanUp { iteration: 0 });

@@ -67,6 +67,7 @@ impl Step {
             | Effect::StartRun { .. }
             | Effect::ClaimTask { .. }
             | Effect::SettleTask { .. }
+            | Effect::ReleaseTask { .. }
             | Effect::MakeWorktree { .. }
             | Effect::Land { .. }
             | Effect::WaitUntil { .. }
@@ -213,6 +214,11 @@ impl Cx<'_> {
     /// Plans the effect of a node that has only one of its kind.
     fn plan_once(&mut self, node: &NodeId, verb: Verb, effect: Effect) {
         self.plan(EffectId { node: node.clone(), iteration: 1, attempt: 1, verb }, effect);
+    }
+
+    /// A pause holds something back that the node would begin.
+    fn is_held(&self, node: &NodeId) -> bool {
+        self.book.held.iter().any(|id| id.node == *node)
     }
 
     /// Nothing of a node is waited for any more.

@@ -174,6 +174,10 @@ impl Stage {
                 let status = if ok { TaskStatus::Passing } else { TaskStatus::Failing };
                 self.queue.push_back(Event::TaskSettled { effect: id, status, why, error: None });
             }
+            Effect::ReleaseTask { .. } => {
+                let status = TaskStatus::Pending;
+                self.queue.push_back(Event::TaskSettled { effect: id, status, why: None, error: None });
+            }
             Effect::MakeWorktree { task, .. } => {
                 let workspace = Some(format!("{}-task-{task}", self.state.spec.workspace));
                 self.queue.push_back(Event::WorktreeMade {

@@ -14,6 +14,7 @@ use crate::id::{EffectId, NodeId, Verb};
 use crate::looping::verdict::red;
 use crate::run::{Active, Doing, Lane, News, Outcome, Reason, Round, RoundPhase, Status, TaskRounds};
 use crate::tasks::{Attempts, Claim, Status as TaskStatus, TaskId};
+use serde_json::Value;
 
 /// What the workflow says of a task loop.
 struct Plan<'a> {
@@ -111,7 +112,10 @@ pub(super) fn apply(
     tasks.asking = false;
     let is_stale = std::mem::take(&mut tasks.stale);
     if tasks.over.is_some() {
-        // It is being ended: a task that was chosen meanwhile goes back by itself.
+        // It is being ended: a task that was taken meanwhile goes back.
+        if let Claim::Task { id, task } = claim {
+            give_back(cx, active, id, task);
+        }
         return go_on(cx, step, active);
     }
     match claim {
@@ -123,19 +127,8 @@ pub(super) fn apply(
         // No task is done twice at once, whatever its file says.
         Claim::Task { id, .. } if tasks.open.iter().any(|round| round.id == *id) => tasks.idle = true,
         Claim::Task { id, task } => {
-            tasks.rounds += 1;
             tasks.attempts.count(id);
-            let round = Round {
-                round: tasks.rounds,
-                id: id.clone(),
-                task: task.clone(),
-                workspace: None,
-                branch: None,
-                phase: RoundPhase::Leasing,
-                lane: Lane::default(),
-                wrong: None,
-            };
-            tasks.open.push(round);
+            open(tasks, id, task);
             let (round, about) = (tasks.rounds, Some(id.to_string()));
             cx.step.news.push(News::Round { node: active.instance.clone(), round, task: about });
             begin_round(cx, &plan, active, &inside);
@@ -164,6 +157,32 @@ pub(super) fn apply(
         }
     }
     go_on(cx, step, active)
+}
+
+/// A round for a task.
+fn open(tasks: &mut TaskRounds, id: &TaskId, task: &Value) {
+    tasks.rounds += 1;
+    tasks.open.push(Round {
+        round: tasks.rounds,
+        id: id.clone(),
+        task: task.clone(),
+        workspace: None,
+        branch: None,
+        phase: RoundPhase::Leasing,
+        lane: Lane::default(),
+        wrong: None,
+    });
+}
+
+/// A task that was taken too late is put back.
+fn give_back(cx: &mut Cx<'_>, active: &mut Active, id: &TaskId, task: &Value) {
+    let Doing::Tasks(tasks) = &mut active.doing else { return };
+    if tasks.open.iter().any(|round| round.id == *id) {
+        return;
+    }
+    open(tasks, id, task);
+    let last = tasks.open.len().saturating_sub(1);
+    release(cx, active, last);
 }
 
 /// The round that was just opened begins: in a worktree of its own where there are several.
@@ -223,19 +242,12 @@ fn nodes_over(
         let Doing::Tasks(tasks) = &mut active.doing else { return };
         let Some(round) = tasks.open.get_mut(place) else { return };
         if round.lane.cut.is_some() {
-            // The task goes back by itself: nobody holds it any more.
-            tasks.open.remove(place);
-            return;
+            return release(cx, active, place);
         }
         if outcome.status != Status::Completed {
             let detail = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
             let wrong = std::mem::take(&mut round.lane.wrong);
-            let mut wrong = if wrong.is_empty() { detail } else { wrong };
-            // The next try begins elsewhere.
-            if let (Some(workspace), Some(branch)) = (&round.workspace, &round.branch) {
-                wrong = format!("{wrong}\nWhat was done is kept on branch `{branch}`, in {workspace}");
-            }
-            round.wrong = Some(wrong);
+            round.wrong = Some(if wrong.is_empty() { detail } else { wrong });
             if cx.has_run_dry(&outcome) {
                 tasks.over.get_or_insert(outcome);
             }
@@ -287,6 +299,8 @@ fn settle(cx: &mut Cx<'_>, active: &mut Active, place: usize) {
     let name = round_name(active, place);
     let Doing::Tasks(tasks) = &mut active.doing else { return };
     let Some(round) = tasks.open.get_mut(place) else { return };
+    // The next try begins elsewhere. A landing has looked after the worktree itself.
+    let branch = round.branch.clone().filter(|_| round.phase != RoundPhase::Landing);
     round.phase = RoundPhase::Settling;
     let effect = Effect::SettleTask {
         path: tasks.path.clone(),
@@ -294,8 +308,19 @@ fn settle(cx: &mut Cx<'_>, active: &mut Active, place: usize) {
         ok: round.wrong.is_none(),
         said: round.lane.said.clone(),
         why: round.wrong.clone(),
+        branch,
     };
     cx.plan_once(&name, Verb::Settle, effect);
+}
+
+/// The file is told that nobody is at the task any more.
+fn release(cx: &mut Cx<'_>, active: &mut Active, place: usize) {
+    let name = round_name(active, place);
+    let Doing::Tasks(tasks) = &mut active.doing else { return };
+    let Some(round) = tasks.open.get_mut(place) else { return };
+    round.phase = RoundPhase::Settling;
+    let (path, task, branch) = (tasks.path.clone(), round.id.clone(), round.branch.clone());
+    cx.plan_once(&name, Verb::Settle, Effect::ReleaseTask { path, task, branch });
 }
 
 /// Tells the round it is about what happened; nothing when it is none of these.
@@ -351,7 +376,10 @@ fn about_round(
     let Some(round) = tasks.open.get_mut(place) else { return };
     match event {
         Event::WorktreeMade { workspace, branch, .. } => match workspace {
-            _ if is_ending => drop(tasks.open.remove(place)),
+            workspace if is_ending => {
+                round.branch = workspace.is_some().then(|| branch.clone());
+                release(cx, active, place);
+            }
             Some(workspace) => {
                 round.workspace = Some(workspace.clone());
                 round.branch = Some(branch.clone());
@@ -375,7 +403,7 @@ fn about_round(
             }
             settle(cx, active, place);
         }
-        Event::CleanedUp { .. } => drop(tasks.open.remove(place)),
+        Event::CleanedUp { .. } => release(cx, active, place),
         Event::TaskSettled { status, why, error, .. } => {
             settled(cx, plan, active, inside, place, *status, why.as_deref(), error.as_deref());
         }
@@ -441,8 +469,8 @@ fn settled(
     }
 }
 
-/// Ends a task loop. What is being brought back is finished first; the other tasks go back by
-/// themselves, since nobody holds them any more.
+/// Ends a task loop. What is being brought back is finished first; the other tasks are put back in
+/// their file, once nobody is at them any more.
 pub(super) fn cut(
     cx: &mut Cx<'_>,
     step: &Step,
@@ -454,16 +482,19 @@ pub(super) fn cut(
     let instance = active.instance.clone();
     let Doing::Tasks(tasks) = &mut active.doing else { return None };
     tasks.over = Some(outcome.clone());
-    tasks.asking = false;
-    cx.forget(&instance);
-    let mut left = Vec::new();
-    for mut round in std::mem::take(&mut tasks.open) {
+    // A task that is being taken right now is put back when it is known which; one that a pause
+    // holds back is never taken.
+    if !tasks.asking || cx.is_held(&instance) {
+        tasks.asking = false;
+        cx.forget(&instance);
+    }
+    let mut idle = Vec::new();
+    for (place, round) in tasks.open.iter_mut().enumerate() {
         let name = NodeId::new(format!("{instance}@{}", round.round));
         let feedback = tasks.wrong.get(&round.id).cloned().unwrap_or_default();
         let frame = round_frame(inside, round.round, &feedback, round.workspace.as_deref());
-        let task = round.task.clone();
-        let frame = Frame { task: Some(&task), ..frame };
-        let is_over = match round.phase {
+        let frame = Frame { task: Some(&round.task), ..frame };
+        let is_idle = match round.phase {
             RoundPhase::Before => cutting::lane(cx, plan.before, &mut round.lane, &frame, outcome).is_some(),
             RoundPhase::Working => cutting::lane(cx, plan.body, &mut round.lane, &frame, outcome).is_some(),
             RoundPhase::Checking => {
@@ -472,7 +503,7 @@ pub(super) fn cut(
                 false
             }
             RoundPhase::Leasing | RoundPhase::Landing => {
-                let is_held = cx.book.held.iter().any(|id| id.node == name);
+                let is_held = cx.is_held(&name);
                 if is_held {
                     cx.forget(&name);
                 }
@@ -480,11 +511,13 @@ pub(super) fn cut(
             }
             RoundPhase::Settling => false,
         };
-        if !is_over {
-            left.push(round);
+        if is_idle {
+            idle.push(place);
         }
     }
-    let Doing::Tasks(tasks) = &mut active.doing else { return None };
-    tasks.open = left;
-    tasks.open.is_empty().then(|| outcome.clone())
+    for place in idle {
+        release(cx, active, place);
+    }
+    let Doing::Tasks(tasks) = &active.doing else { return None };
+    (tasks.open.is_empty() && !tasks.asking).then(|| outcome.clone())
 }

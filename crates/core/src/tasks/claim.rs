@@ -36,26 +36,26 @@ pub enum Claim {
 }
 
 /// How far a task is after work on it: only what succeeded, and was said to be done by the agent that did it,
-/// is passing. What the file says when the work is over counts as said.
+/// is passing. What the file says when the work is over counts as said. Decided again on what was
+/// written for it, it is the same, reason and all.
 pub fn settle(
     ok: bool,
     needs_word: bool,
     said: Option<Status>,
     in_file: Status,
 ) -> (Status, Option<&'static str>) {
-    let word = said.or(Some(in_file).filter(|status| *status != Status::InProgress));
-    match word {
+    match (said, in_file) {
         // A person or an agent wrote so into the file: it is not overruled.
-        _ if in_file == Status::Skipped => (Status::Skipped, None),
+        (_, Status::Skipped) => (Status::Skipped, None),
         _ if !ok => (Status::Failing, None),
-        Some(Status::Passing) => (Status::Passing, None),
-        None if !needs_word => (Status::Passing, None),
-        None | Some(Status::InProgress | Status::Pending) => {
-            (Status::Failing, Some("the agent did not say that the task is done"))
-        }
-        Some(Status::Failing) => (Status::Failing, Some("the agent said that the task is not done")),
-        Some(Status::Skipped) => {
+        (Some(Status::Passing), _) | (None, Status::Passing) => (Status::Passing, None),
+        (None, Status::InProgress) if !needs_word => (Status::Passing, None),
+        (Some(Status::Failing), _) => (Status::Failing, Some("the agent said that the task is not done")),
+        (Some(Status::Skipped), _) => {
             (Status::Failing, Some("the agent wants to leave the task out, which only a person decides"))
+        }
+        (None | Some(Status::InProgress | Status::Pending), _) => {
+            (Status::Failing, Some("the agent did not say that the task is done"))
         }
     }
 }
@@ -75,5 +75,16 @@ mod tests {
         assert_eq!(far(true, true, Some(Status::Failing), Status::Passing), Status::Failing);
         assert_eq!(far(true, true, Some(Status::Skipped), Status::InProgress), Status::Failing);
         assert_eq!(far(false, true, None, Status::Skipped), Status::Skipped, "a person skipped it meanwhile");
+    }
+
+    #[test]
+    fn settled_again_after_a_crash_it_is_the_same() {
+        let said = Status::ALL.map(Some).into_iter().chain([None]);
+        for (said, in_file) in said.flat_map(|said| Status::ALL.map(|in_file| (said, in_file))) {
+            for (ok, needs) in [(true, true), (true, false), (false, true), (false, false)] {
+                let once = settle(ok, needs, said, in_file);
+                assert_eq!(settle(ok, needs, said, once.0), once, "{ok} {needs} {said:?} {in_file:?}");
+            }
+        }
     }
 }

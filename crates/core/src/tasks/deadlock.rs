@@ -29,6 +29,13 @@ pub enum Deadlock {
         /// For what.
         dependency: TaskId,
     },
+    /// A task waits for one that is not done and that nobody here may take.
+    LeftOut {
+        /// Who waits.
+        task: TaskId,
+        /// For what.
+        dependency: TaskId,
+    },
 }
 
 impl fmt::Display for Deadlock {
@@ -41,6 +48,11 @@ impl fmt::Display for Deadlock {
             Deadlock::Failed { task, dependency } => {
                 write!(f, "task {task} waits for {dependency}, which has failed")
             }
+            Deadlock::LeftOut { task, dependency } => write!(
+                f,
+                "task {task} waits for {dependency}, which is not done and which `select` leaves out: let `select` \
+                 take it, or skip it"
+            ),
         }
     }
 }

@@ -111,6 +111,16 @@ impl World {
         task.status = status;
         (status, why.map(str::to_owned))
     }
+
+    /// Puts a task back that nobody is at any more.
+    pub(super) fn release(&mut self, file: &str, task: &TaskId) -> Status {
+        let list = self.tasks.get_mut(file).expect("a file of tasks");
+        let task = list.iter_mut().find(|other| other.id == *task).expect("a task of the file");
+        if task.status == Status::InProgress {
+            task.status = Status::Pending;
+        }
+        task.status
+    }
 }
 
 fn nothing(list: &[Task], busy: &[TaskId], attempts: &Attempts) -> Claim {

@@ -3,14 +3,15 @@
 //! A check whose outcome is known from before a crash is not run again; one that was cut off
 //! always is.
 
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 
 use windlass_core::event::Event;
 use windlass_core::id::EffectId;
 use windlass_core::launch::files as names;
-use windlass_core::looping::verdict::CheckResult;
+use windlass_core::looping::verdict::{CheckResult, red};
 use windlass_core::spec::Check;
-use windlass_peers::files;
+use windlass_peers::{files, git};
 
 use super::child::{self, End, Errors, Hosts};
 use super::{Ground, Unstarted};
@@ -25,10 +26,40 @@ const TRIES: u32 = 5;
 pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, names: Vec<String>, workspace: String) {
     let is_named = |check: &&Check| names.is_empty() || names.contains(&check.name);
     let checks: Vec<Check> = ground.spec.checks.iter().filter(is_named).cloned().collect();
+    let is_all = checks.len() == ground.spec.checks.len();
+    let commit = if is_all { commit_to_be_checked(&ground, &effect, &workspace).await } else { None };
     match run_all(&ground, &effect, &checks, &workspace).await {
-        Ok(results) => ground.report(Event::ChecksFinished { effect, results }).await,
+        Ok(results) => {
+            if let Some(commit) = commit.filter(|_| red(&results).is_none()) {
+                ground.green.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace, commit);
+            }
+            ground.report(Event::ChecksFinished { effect, results }).await;
+        }
         Err(error) => ground.give_up(error).await,
     }
+}
+
+/// The commit that checks in a worktree are about to say something of. Nothing where some may have
+/// run before a crash: they may have been about another one.
+async fn commit_to_be_checked(ground: &Ground, effect: &EffectId, workspace: &str) -> Option<String> {
+    if workspace == ground.spec.workspace || ground.child_dir(effect).exists() {
+        return None;
+    }
+    let folder = PathBuf::from(workspace);
+    tokio::task::spawn_blocking(move || commit_alone(&folder)).await.ok().flatten()
+}
+
+/// The commit a folder is at, if it holds nothing else.
+fn commit_alone(folder: &Path) -> Option<String> {
+    git::changes(folder).ok().filter(Vec::is_empty)?;
+    git::head(folder).ok().flatten()
+}
+
+/// Whether all checks were green here on the very commit that the worktree is at. What is
+/// forgotten in a crash is only checked once more.
+pub(super) fn are_known_to_be_green(ground: &Ground, workspace: &str) -> bool {
+    let known = ground.green.lock().unwrap_or_else(PoisonError::into_inner).get(workspace).cloned();
+    known.is_some() && known == commit_alone(Path::new(workspace))
 }
 
 /// Runs these checks in a folder, one after the other.

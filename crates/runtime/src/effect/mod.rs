@@ -16,6 +16,7 @@ mod worktree;
 use gate::Gate;
 pub(crate) use prepare::TRACKER_MAX;
 pub(crate) use tasks::{place as tasks_place, told as task_value};
+pub(crate) use worktree::{in_a_repository, on_a_branch};
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ use windlass_core::engine;
 use windlass_core::event::Event;
 use windlass_core::graph::Node;
 use windlass_core::id::{EffectId, NodeId, RunId};
-use windlass_core::run::{Phase, State};
+use windlass_core::run::{Doing, Phase, State};
 use windlass_core::spec::{Orders, Spec};
 use windlass_peers::child::{Terminate, sweep_cookie, terminate_host};
 use windlass_peers::tail::Watcher;
@@ -39,6 +40,10 @@ use crate::error::{RunError, chain, want_of_room};
 use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::home::Home;
+use crate::tasks::{Hold, Place, TasksError};
+
+/// What is said of a task that is put back.
+const RELEASED: &str = "the work on it was ended before it was done";
 
 /// What the owner of a run is told: what happened, or why nothing can.
 pub(crate) type Fact = Result<Event, RunError>;
@@ -83,6 +88,10 @@ pub(crate) struct Ground {
     pub(crate) gate: Gate,
     /// Where the runs are told things that nodes have started.
     pub(crate) children: Mutex<HashMap<NodeId, mpsc::Sender<Fact>>>,
+    /// The commit of each worktree on which all checks were green.
+    pub(crate) green: Mutex<HashMap<String, String>>,
+    /// The files of tasks that this run works on, and no other.
+    pub(crate) holds: Mutex<Vec<Hold>>,
 }
 
 /// A node with an agent, as its effects find it.
@@ -172,10 +181,14 @@ impl Ground {
                 let query = tasks::Query { path, select, busy, attempts };
                 self.block(move |ground| tasks::claim(ground, scope, id, query));
             }
-            Effect::SettleTask { path, task, ok, said, why } => {
-                let end = tasks::End { path, task, ok, said, why };
-                self.block(move |ground| tasks::settle(ground, id, end));
-            }
+            Effect::SettleTask { path, task, ok, said, why, branch } => self.block(move |ground| {
+                let why = why.map(|why| worktree::leave(ground, &id, branch.as_deref(), why));
+                tasks::settle(ground, id, tasks::End { path, task, ok, said, why })
+            }),
+            Effect::ReleaseTask { path, task, branch } => self.block(move |ground| {
+                let why = worktree::leave(ground, &id, branch.as_deref(), RELEASED.to_owned());
+                tasks::release(ground, id, path.as_deref(), &task, why)
+            }),
             Effect::MakeWorktree { task, attempt } => {
                 self.block(move |ground| worktree::make(ground, id, &task, attempt));
             }
@@ -232,6 +245,28 @@ impl Ground {
         tasks.retain(|task| !task.is_finished());
         tasks.push(handle.abort_handle());
         handle
+    }
+
+    /// Keeps other runs away from a file of tasks.
+    fn hold(&self, place: &Place) -> Result<(), TasksError> {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        if !holds.iter().any(|hold| hold.is_for(place)) {
+            holds.push(Hold::take(&self.home.state, place, &self.run)?);
+        }
+        Ok(())
+    }
+
+    /// Lets others have the tasks, once no task loop is under way.
+    pub(crate) fn let_go(&self, state: &State) {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        if holds.is_empty() {
+            return;
+        }
+        let mut actives = Vec::new();
+        state.root.actives(&mut actives);
+        if !actives.iter().any(|active| matches!(active.doing, Doing::Tasks(_))) {
+            holds.clear();
+        }
     }
 
     /// Ends the tasks of a run whose owner ends; children go on under their hosts.

@@ -13,7 +13,7 @@ use windlass_core::event::Event;
 use windlass_core::graph::template::{self, Scope, TemplateError};
 use windlass_core::graph::workflow::Expression;
 use windlass_core::id::EffectId;
-use windlass_core::tasks::{self as core, Attempts, Claim, Flaw, Next, Status, Task, TaskId};
+use windlass_core::tasks::{self as core, Attempts, Claim, Deadlock, Flaw, Next, Status, Task, TaskId};
 use windlass_core::time::Moment;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::tasks::claimed;
@@ -55,7 +55,9 @@ pub(super) struct End {
 
 /// Chooses the next task and marks it as begun.
 pub(super) fn claim(ground: &Ground, scope: Scope, effect: EffectId, query: Query) -> Event {
-    let claim = choose(Path::new(&ground.spec.workspace), scope, &query, now());
+    let workspace = Path::new(&ground.spec.workspace);
+    let held = place(workspace, query.path.as_deref()).and_then(|place| ground.hold(&place));
+    let claim = held.map_err(TasksError::told).and_then(|()| choose(workspace, scope, &query, now()));
     let claim = claim.unwrap_or_else(|why| Claim::Unreadable { why });
     Event::TaskClaimed { effect, claim }
 }
@@ -64,6 +66,24 @@ pub(super) fn claim(ground: &Ground, scope: Scope, effect: EffectId, query: Quer
 pub(super) fn settle(ground: &Ground, effect: EffectId, end: End) -> Event {
     let (status, why, error) = write_end(Path::new(&ground.spec.workspace), end, now());
     Event::TaskSettled { effect, status, why, error }
+}
+
+/// Puts a task back in the file that was not done, and that nobody is at any more.
+pub(super) fn release(
+    ground: &Ground,
+    effect: EffectId,
+    path: Option<&str>,
+    task: &TaskId,
+    why: String,
+) -> Event {
+    match put_back(Path::new(&ground.spec.workspace), path, task, now()) {
+        Ok(status) => Event::TaskSettled { effect, status, why: Some(why), error: None },
+        Err(error) => {
+            let error = error.told();
+            let why = format!("{why}, and it could not be put back: {error}");
+            Event::TaskSettled { effect, status: Status::InProgress, why: Some(why), error: Some(error) }
+        }
+    }
 }
 
 /// Why what was done for a task is not to be brought back, though it succeeded: it would not be
@@ -203,11 +223,8 @@ fn nothing(tasks: &[Task], scope: &mut Scope, query: &Query) -> Result<Claim, Hi
         }
     }
     if let Some((task, other)) = held_up(tasks, &ours) {
-        let why = format!(
-            "task `{task}` waits for `{other}`, which is not done and which `select` leaves out\n  \
-             hint: let `select` take it, or give it up: `windlass tasks set {other} skip`"
-        );
-        return Ok(Claim::Unreadable { why });
+        let (task, dependency) = (task.clone(), other.clone());
+        return Ok(Claim::Deadlock(Deadlock::LeftOut { task, dependency }));
     }
     match core::next(&ours, &query.attempts) {
         // Then it would have been taken.
@@ -264,6 +281,26 @@ fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>
         Err(error) => {
             let (status, reason) = decide(Status::InProgress);
             (status, reason.map(str::to_owned).or(end.why), Some(error.told()))
+        }
+    }
+}
+
+/// How far a task is that is not worked on any more: what somebody else wrote about it stays.
+fn put_back(workspace: &Path, path: Option<&str>, id: &TaskId, now: Moment) -> Result<Status, TasksError> {
+    let place = place(workspace, path)?;
+    let mut tries = 0..LOOKS;
+    loop {
+        let seen = load(&place)?;
+        let in_file = seen.document.tasks().get(id).map(|task| task.status);
+        if in_file != Some(Status::InProgress) {
+            return Ok(in_file.unwrap_or(Status::Pending));
+        }
+        let back = Change::Status { id: id.clone(), from: in_file, to: Status::Pending };
+        match change(&seen, &back, now) {
+            Ok(_) => return Ok(Status::Pending),
+            Err(TasksError::StatusChanged { .. } | TasksError::TaskGone { .. }) if tries.next().is_some() => {
+            }
+            Err(error) => return Err(error),
         }
     }
 }

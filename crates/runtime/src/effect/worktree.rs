@@ -66,15 +66,22 @@ fn make_at(workspace: &Path, wanted: &Wanted<'_>) -> Result<(String, String), St
     Ok((folder, branch))
 }
 
-/// Where the commits are to come back to: the branch that is checked out in the workspace.
-fn on_a_branch(workspace: &Path) -> Result<String, String> {
-    let at = workspace.display();
-    if !git::is_repository(workspace) {
-        return Err(format!(
-            "{at} is not in a git repository, which several tasks at once need: make one with `git init` and \
-             a first commit; {WITHOUT}"
-        ));
+/// That there is a repository to make worktrees of; else what to do.
+pub(crate) fn in_a_repository(workspace: &Path) -> Result<(), String> {
+    if git::is_repository(workspace) {
+        return Ok(());
     }
+    Err(format!(
+        "{} is not in a git repository, which several tasks at once need: make one with `git init` and a first \
+         commit; {WITHOUT}",
+        workspace.display()
+    ))
+}
+
+/// Where the commits are to come back to: the branch that is checked out in the workspace.
+pub(crate) fn on_a_branch(workspace: &Path) -> Result<String, String> {
+    in_a_repository(workspace)?;
+    let at = workspace.display();
     let failed = |error: GitError| format!("git cannot be asked about {at}: {}", chain(&error));
     let said = match git::git(workspace, &["symbolic-ref", "--quiet", "HEAD"]) {
         Ok(said) => String::from_utf8_lossy(&said).trim_end().to_owned(),
@@ -139,6 +146,14 @@ fn slug(task: &TaskId) -> String {
     task.as_str().chars().take(SLUG).map(plain).collect()
 }
 
+/// Leaves a worktree from which nothing is brought back, and adds to what is said where its work is
+/// kept; one without any work is taken away.
+pub(super) fn leave(ground: &Ground, effect: &EffectId, branch: Option<&str>, why: String) -> String {
+    let Some(branch) = branch else { return why };
+    let repo = Path::new(&ground.spec.workspace);
+    keep_out(&Course { repo, notes: &ground.child_dir(effect), branch }, why)
+}
+
 /// Brings the commits of a worktree onto the branch of the workspace, with the checks run on
 /// exactly what is brought there, and reports how it went. What nobody says is done stays out.
 pub(super) async fn land(
@@ -172,6 +187,10 @@ pub(super) async fn land(
             }
             let is_given_up = || given_up.has_changed().is_err();
             bring_back(&course, is_given_up, |round| {
+                // Where nothing else landed meanwhile it is the commit that was checked already.
+                if checks::are_known_to_be_green(&ground, &workspace) {
+                    return Ok(None);
+                }
                 // Each commit that is checked has folders of its own: what was green on another
                 // says nothing.
                 let effect = EffectId { attempt: effect.attempt.saturating_add(round), ..effect.clone() };

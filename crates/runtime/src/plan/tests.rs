@@ -57,6 +57,13 @@ impl Place {
         path
     }
 
+    /// The project is in a repository that git can be asked about.
+    fn repository(&self) {
+        let repo = self.folder.path().join("repo");
+        fs::remove_dir_all(repo.join(".git")).unwrap();
+        windlass_peers::git::git(&repo, &["init", "--quiet"]).unwrap();
+    }
+
     /// A document of the project.
     fn document(&self, name: &str, rest: &str) {
         self.write(&format!("repo/.windlass/workflows/{name}.yaml"), &format!("name: {name}\n{rest}"));

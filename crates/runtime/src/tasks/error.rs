@@ -2,6 +2,7 @@
 
 use std::io;
 
+use windlass_core::id::RunId;
 use windlass_core::tasks::{Status, TaskId};
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::tasks::EditError;
@@ -121,6 +122,14 @@ pub enum TasksError {
         /// Which.
         file: String,
     },
+    /// A living run works on it.
+    #[error("{file} is being worked on by {}, and two runs would take each other's tasks", named(run.as_ref()))]
+    Held {
+        /// Which.
+        file: String,
+        /// The run, where it has said so already.
+        run: Option<RunId>,
+    },
     /// The text cannot be changed.
     #[error("{file} cannot be changed")]
     Edit {
@@ -152,7 +161,13 @@ impl TasksError {
                 "`windlass tasks list` shows how things are now".to_owned()
             }
             TasksError::NoSuchTask { known, .. } => listed(known),
-            TasksError::Busy { .. } => "try again when it has ended".to_owned(),
+            TasksError::Busy { .. } | TasksError::Held { run: None, .. } => {
+                "try again when it has ended".to_owned()
+            }
+            TasksError::Held { run: Some(run), .. } => format!(
+                "try again when it has ended, or end it: `windlass cancel {run}`; tasks for a run beside it need a file of \
+                 their own"
+            ),
         })
     }
 }
@@ -164,6 +179,10 @@ impl TasksError {
         let text = text.trim_end();
         hint.map_or_else(|| text.to_owned(), |hint| format!("{text}\n  hint: {hint}"))
     }
+}
+
+fn named(run: Option<&RunId>) -> String {
+    run.map_or_else(|| "another run".to_owned(), |run| format!("run {run}"))
 }
 
 fn listed(known: &[TaskId]) -> String {
@@ -179,7 +198,7 @@ fn listed(known: &[TaskId]) -> String {
 impl From<TasksError> for Problem {
     fn from(error: TasksError) -> Problem {
         let class = match &error {
-            TasksError::NoSuchTask { .. } => Class::Usage,
+            TasksError::NoSuchTask { .. } | TasksError::Held { .. } => Class::Usage,
             TasksError::Outside { .. } => Class::Refused,
             _ => Class::Configuration,
         };

@@ -8,11 +8,13 @@
 
 mod change;
 mod error;
+mod hold;
 mod lock;
 mod place;
 
 pub use change::{Change, Changed, Loaded, NewTask, change, create, inspect, load, migrate};
 pub use error::TasksError;
+pub(crate) use hold::Hold;
 pub use place::{Place, locate, locate_inside};
 pub use windlass_forms::tasks::{Document, Reading, draw, print, starter};
 

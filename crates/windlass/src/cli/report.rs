@@ -7,6 +7,7 @@ use std::io::Write;
 
 use windlass_runtime::error::RunError;
 use windlass_runtime::problem::Problem;
+use windlass_runtime::tasks::TasksError;
 
 use super::plain::plain;
 use crate::exit::Exit;
@@ -129,7 +130,9 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::Ambiguous { .. }
         | RunError::Over(_)
         | RunError::AlreadyAnswered(_)
-        | RunError::NothingAsked(_) => Exit::Usage,
+        | RunError::NothingAsked(_)
+        | RunError::Tasks(TasksError::Held { .. }) => Exit::Usage,
+        RunError::Tasks(_) => Exit::Configuration,
         RunError::Detach(_) => Exit::Agent,
         RunError::BadLog { .. } | RunError::Encode(_) | RunError::Abandoned => Exit::Unexpected,
     }
@@ -144,6 +147,7 @@ fn hint_of(error: &RunError) -> Option<String> {
         RunError::Lease { run, .. } => {
             format!("`windlass logs -f {run}` follows a run that goes on elsewhere")
         }
+        RunError::Tasks(error) => return error.hint(),
         RunError::NoSuchRun(_) => "`windlass ps` lists the runs".to_owned(),
         RunError::Ambiguous { .. } => "type more of the id".to_owned(),
         RunError::Over(run) => format!("`windlass show {run}` says how it ended"),

@@ -13,6 +13,7 @@ mod faults;
 mod graph;
 mod graph_sweep;
 mod input;
+mod jobs;
 mod marker;
 mod modes;
 mod moments;

@@ -1,5 +1,5 @@
 //! `windlass tasks run` and task loops of documents, on the `sim` driver: which task is done when,
-//! what it takes to be passing, several at once, edits of the file meanwhile, and crashes.
+//! what it takes to be passing, edits of the file meanwhile, and crashes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use windlass_testkit::wait::until;
 const PASSING: &str = "Done.\n<status>passing</status>";
 
 /// A place with these tasks; the agent plays these turns, one a round.
-fn place(tasks: Value, turns: Value) -> Place {
+pub(crate) fn place(tasks: Value, turns: Value) -> Place {
     let place = Place::with_settings("");
     place.script(json!({"nodes": {"implement": turns}, "default": {"steps": [say(PASSING)]}}));
     write(&place, &serde_json::to_string_pretty(&json!({"version": "1.0", "tasks": tasks})).unwrap());
@@ -26,43 +26,38 @@ fn text(place: &Place) -> String {
     fs::read_to_string(place.repo().join("tasks.json")).unwrap()
 }
 
-fn task(id: &str, after: &[&str]) -> Value {
+pub(crate) fn task(id: &str, after: &[&str]) -> Value {
     json!({"id": id, "name": format!("Task {id}"), "status": "pending", "dependencies": after})
 }
 
-fn tasks(count: u32) -> Value {
+pub(crate) fn tasks(count: u32) -> Value {
     (1..=count).map(|id| task(&id.to_string(), &[])).collect()
 }
 
 /// A turn of these steps, at the end of which the task is said to be done.
-fn turn(steps: &[Value]) -> Value {
+pub(crate) fn turn(steps: &[Value]) -> Value {
     let steps = [steps, &[say(PASSING)]].concat();
     json!({"steps": steps})
 }
 
-/// A turn that commits a file and says that the task is done.
-fn committing(file: &str) -> Value {
-    turn(&[json!({"write": {"path": file, "content": format!("{file}\n")}}), json!({"commit": file})])
-}
-
-fn run(place: &Place, arguments: &[&str]) -> Ran {
+pub(crate) fn run(place: &Place, arguments: &[&str]) -> Ran {
     place.go(&[&["tasks", "run", "--json"], arguments].concat())
 }
 
 /// The tasks in the order in which work on them began.
-fn begun(ran: &Ran) -> Vec<String> {
+pub(crate) fn begun(ran: &Ran) -> Vec<String> {
     ran.all("round.started").iter().map(|data| data["task"].as_str().unwrap().to_owned()).collect()
 }
 
 /// What became of each, as they ended: `1 passing`.
-fn ended(ran: &Ran) -> Vec<String> {
+pub(crate) fn ended(ran: &Ran) -> Vec<String> {
     let told =
         |data: &&Value| format!("{} {}", data["task"].as_str().unwrap(), data["status"].as_str().unwrap());
     ran.all("task.settled").iter().map(told).collect()
 }
 
 /// What the file says, in its order.
-fn in_file(place: &Place) -> Vec<String> {
+pub(crate) fn in_file(place: &Place) -> Vec<String> {
     let listed = place.go(&["tasks", "list", "--json"]);
     assert_eq!(listed.code, 0, "{listed}");
     let told = |line: &Value| {
@@ -73,37 +68,25 @@ fn in_file(place: &Place) -> Vec<String> {
 }
 
 /// How the run ended, in words.
-fn detail(ran: &Ran) -> String {
+pub(crate) fn detail(ran: &Ran) -> String {
     ran.finished()["detail"].as_str().unwrap_or_default().to_owned()
 }
 
 /// A file outside of the repository, which every worktree sees.
-fn outside(place: &Place, name: &str) -> PathBuf {
+pub(crate) fn outside(place: &Place, name: &str) -> PathBuf {
     place.sealed.root().join(name)
 }
 
-fn touch(place: &Place, name: &str) -> Value {
+pub(crate) fn touch(place: &Place, name: &str) -> Value {
     json!({"bash": format!("touch {}", outside(place, name).display())})
 }
 
-fn wait_for(place: &Place, name: &str) -> Value {
+pub(crate) fn wait_for(place: &Place, name: &str) -> Value {
     json!({"wait_for": outside(place, name)})
 }
 
-fn lines(path: &PathBuf) -> Vec<String> {
+pub(crate) fn lines(path: &PathBuf) -> Vec<String> {
     fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
-}
-
-/// The subjects of the commits of `main`, the first one left out; that it has no merges.
-#[track_caller]
-fn landed(place: &Place) -> Vec<String> {
-    assert_eq!(place.sealed.git(["rev-list", "--merges", "main"]), "");
-    let log = place.sealed.git(["log", "--reverse", "--format=%s", "main"]);
-    log.lines().skip(1).map(str::to_owned).collect()
-}
-
-fn worktrees(place: &Place) -> usize {
-    place.sealed.git(["worktree", "list", "--porcelain"]).matches("worktree ").count() - 1
 }
 
 // One after the other
@@ -268,6 +251,51 @@ fn a_task_in_progress_of_a_run_that_nobody_resumes_is_done_by_the_next_run() {
     assert_eq!(in_file(&place), ["1 passing"]);
 }
 
+#[test]
+fn a_second_run_on_the_same_file_is_refused_while_the_first_lives_and_not_after() {
+    let place = place(tasks(2), json!([]));
+    let held = turn(&[touch(&place, "begun"), wait_for(&place, "never")]);
+    place.script(json!({"nodes": {"implement": [held]}}));
+    let mut first = place.start(&["tasks", "run", "--json"]);
+    let first_id = first.run();
+    until(LIMIT, || outside(&place, "begun").exists());
+    std::os::unix::fs::symlink("tasks.json", place.repo().join("link.json")).unwrap();
+    document(
+        &place,
+        "name: own\nnodes:\n  - { id: first, shell: 'true' }\n  - task_loop: { path: link.json, max: 9 }\n    do:\n      - { id: implement, prompt: x }\n",
+    );
+    let before = text(&place);
+    let by = format!("is being worked on by run {first_id}");
+    for file in ["tasks.json", "link.json"] {
+        let ran = run(&place, &["--file", file]);
+        assert_eq!(ran.code, 2, "{ran}");
+        assert!(
+            ran.stderr.contains(&by) && ran.stderr.contains(&format!("`windlass cancel {first_id}`")),
+            "{ran}"
+        );
+    }
+    let runs = place.go(&["ps", "--json"]).lines.len();
+    assert_eq!(runs, 1, "there is no second run");
+    let later = run_document(&place);
+    later.assert_ended(8, "blocked", "tasks_unreadable", 0);
+    assert!(detail(&later).contains(&by), "{later}");
+    assert_eq!(text(&place), before);
+    place.kill_everything(first);
+    // What a dead run left behind is taken up by the next, and cannot be resumed while that lives.
+    place.script(
+        json!({"nodes": {"implement": [turn(&[touch(&place, "again"), wait_for(&place, "go")]), turn(&[])]}}),
+    );
+    let mut second = place.start(&["tasks", "run", "--json"]);
+    let second_id = second.run();
+    until(LIMIT, || outside(&place, "again").exists());
+    let resumed = place.go(&["resume", &first_id]);
+    assert_eq!(resumed.code, 2, "{resumed}");
+    assert!(resumed.stderr.contains(&format!("is being worked on by run {second_id}")), "{resumed}");
+    fs::write(outside(&place, "go"), "x").unwrap();
+    second.end().assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
+}
+
 // The file, edited meanwhile
 
 #[test]
@@ -367,11 +395,11 @@ fn fields_of_others_comments_and_layout_are_kept() {
 
 // Task loops of documents
 
-fn document(place: &Place, text: &str) {
+pub(crate) fn document(place: &Place, text: &str) {
     place.sealed.write("repo/.windlass/workflows/own.yaml", text);
 }
 
-fn run_document(place: &Place) -> Ran {
+pub(crate) fn run_document(place: &Place) -> Ran {
     place.go(&["run", "--workflow", "own", "--json"])
 }
 
@@ -394,6 +422,25 @@ fn select_takes_its_tasks_only_and_before_each_comes_before_each() {
     assert_eq!(lines(&place.repo().join("order")), ["before 1", "after 1", "before 3", "after 3"]);
     assert_eq!(in_file(&place), ["1 passing", "2 pending", "3 passing"]);
     assert!(place.prompts()[1].starts_with("completed 3"), "{:?}", place.prompts());
+}
+
+#[test]
+fn what_select_leaves_out_counts_where_it_is_done_and_blocks_where_it_is_open() {
+    let place = place(json!([task("1", &[]), task("2", &["1"])]), json!([]));
+    document(
+        &place,
+        "name: own\nnodes:\n  - task_loop: { select: \"task.id == '2'\", max: 9 }\n    do:\n      - { id: implement, prompt: x }\n",
+    );
+    let ran = run_document(&place);
+    ran.assert_ended(8, "blocked", "deadlock", 0);
+    assert!(
+        detail(&ran).starts_with("task 2 waits for 1, which is not done and which `select` leaves out"),
+        "{ran}"
+    );
+    assert_eq!(in_file(&place), ["1 pending", "2 pending"]);
+    assert_eq!(place.go(&["tasks", "set", "1", "done"]).code, 0);
+    run_document(&place).assert_ended(0, "completed", "all_done", 1);
+    assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
 }
 
 #[test]
@@ -444,304 +491,4 @@ fn a_task_without_an_agent_is_passing_when_its_commands_succeed() {
         ["1 passing", "2 failing", "2 passing"],
         "the checks count without a node for them"
     );
-}
-
-// Several at once
-
-#[test]
-fn two_tasks_at_once_work_in_worktrees_and_land_one_by_one_with_checks_on_what_is_landed() {
-    let place = place(tasks(2), json!([]));
-    // Each waits for the other: one after the other they would never end.
-    let with = |name: &str, other: &str| {
-        turn(&[
-            json!({"write": {"path": name, "content": "x\n"}}),
-            json!({"commit": name}),
-            touch(&place, &format!("{name}.ready")),
-            wait_for(&place, &format!("{other}.ready")),
-        ])
-    };
-    place.script(json!({"nodes": {"implement": [with("a", "b"), with("b", "a")]}}));
-    document(
-        &place,
-        "name: own\nnodes:\n  - task_loop: { max: 9, jobs: 2 }\n    do:\n      - { id: implement, prompt: x }\n",
-    );
-    let checked = outside(&place, "checked");
-    // Two at once would find each other's folder.
-    let alone = outside(&place, "alone");
-    let check = format!(
-        "mkdir {alone} && echo $(git rev-parse HEAD) $PWD >> {checked} && git status >/dev/null && rmdir {alone}",
-        alone = alone.display(),
-        checked = checked.display()
-    );
-    let ran = place.go(&["run", "--workflow", "own", "--json", "--check", &check]);
-    ran.assert_ended(0, "completed", "all_done", 2);
-    assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
-    let mut subjects = landed(&place);
-    let commits = place.sealed.git(["rev-list", "--reverse", "main"]);
-    let commits: Vec<&str> = commits.lines().skip(1).collect();
-    subjects.sort();
-    assert_eq!(subjects, ["a", "b"]);
-    let checks = lines(&checked);
-    let on: Vec<&str> = checks.iter().map(|line| line.split(' ').next().unwrap()).collect();
-    assert_eq!(on, commits, "each was checked as it stands on the branch now");
-    assert!(checks.iter().all(|line| line.contains("/worktrees/task-")), "{checks:?}");
-    assert!(place.repo().join("a").exists() && place.repo().join("b").exists(), "the checkout has moved too");
-    assert_eq!(worktrees(&place), 0);
-    assert_eq!(place.sealed.git(["branch", "--format=%(refname:short)"]), "main");
-}
-
-#[test]
-fn a_dependent_task_begins_when_its_dependency_has_landed_though_a_slow_one_still_runs() {
-    let place = place(json!([task("1", &[]), task("slow", &[]), task("2", &["1"])]), json!([]));
-    let turns = json!([
-        committing("a"),
-        turn(&[
-            wait_for(&place, "after"),
-            json!({"write": {"path": "s", "content": "x"}}),
-            json!({"commit": "s"})
-        ]),
-        turn(&[
-            json!({"bash": "test -e a"}),
-            json!({"bash": "test ! -e s"}),
-            json!({"write": {"path": "b", "content": "x"}}),
-            json!({"commit": "b"}),
-            touch(&place, "after")
-        ]),
-    ]);
-    place.script(json!({"nodes": {"implement": turns}}));
-    let ran = run(&place, &["--jobs", "2"]);
-    ran.assert_ended(0, "completed", "all_done", 3);
-    assert_eq!(begun(&ran), ["1", "slow", "2"]);
-    let errors: Vec<&Value> =
-        ran.all("session.event").into_iter().filter(|event| event["is_error"] == true).collect();
-    assert!(errors.is_empty(), "it stands on what it waited for: {errors:?}");
-    assert_eq!(landed(&place), ["a", "b", "s"]);
-    assert_eq!(worktrees(&place), 0);
-}
-
-#[test]
-fn no_more_than_so_many_work_at_once_and_a_cycle_among_the_rest_is_found_at_the_end() {
-    let place = place(
-        json!([task("1", &[]), task("2", &[]), task("3", &[]), task("x", &["y"]), task("y", &["x"])]),
-        json!([]),
-    );
-    let held = |name: &str| turn(&[touch(&place, name), wait_for(&place, "go")]);
-    place.script(json!({"nodes": {"implement": [held("a"), held("b"), turn(&[])]}}));
-    let going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
-    until(LIMIT, || ["a", "b"].iter().all(|name| outside(&place, name).exists()));
-    let both = ["1 in_progress", "2 in_progress", "3 pending", "x pending", "y pending"];
-    assert_eq!(in_file(&place), both);
-    fs::write(outside(&place, "go"), "x").unwrap();
-    let ran = going.end();
-    ran.assert_ended(8, "blocked", "deadlock", 3);
-    assert!(detail(&ran).contains("x -> y -> x"), "{ran}");
-    assert_eq!(in_file(&place), ["1 passing", "2 passing", "3 passing", "x pending", "y pending"]);
-}
-
-#[test]
-fn a_conflict_keeps_the_branch_and_the_next_try_is_told_and_lands() {
-    let place = place(tasks(2), json!([]));
-    let edit = |text: &str, more: &[Value]| {
-        let steps = [json!({"write": {"path": "README.md", "content": text}}), json!({"commit": text})];
-        turn(&[&steps, more].concat())
-    };
-    // Both begin at the same commit; the second is done when the first has landed.
-    let landed_first = json!({"bash": format!("until git -C {} log --format=%s main | grep -q one; do sleep 0.05; done", place.repo().display())});
-    let turns =
-        json!([edit("one", &[touch(&place, "x")]), edit("two", &[landed_first]), edit("one and two", &[]),]);
-    place.script(json!({"nodes": {"implement": turns}}));
-    let ran = run(&place, &["--jobs", "2"]);
-    ran.assert_ended(0, "completed", "all_done", 3);
-    assert_eq!(ended(&ran), ["1 passing", "2 failing", "2 passing"]);
-    assert_eq!(landed(&place), ["one", "one and two"]);
-    let kept = format!("windlass/{}/task-2-1", ran.run());
-    let told = place.prompts()[2].clone();
-    for words in ["conflict", "README.md", &kept, "is kept with all its commits"] {
-        assert!(told.contains(words), "`{words}` is missing: {told}");
-    }
-    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &kept]), "two");
-    assert_eq!(worktrees(&place), 1, "what holds work stays");
-}
-
-#[test]
-fn uncommitted_work_in_a_worktree_is_kept_and_said() {
-    let place = place(
-        tasks(1),
-        json!([turn(&[json!({"write": {"path": "left.txt", "content": "precious"}})]), committing("a")]),
-    );
-    let ran = run(&place, &["--jobs", "2"]);
-    ran.assert_ended(0, "completed", "all_done", 2);
-    assert_eq!(ended(&ran), ["1 failing", "1 passing"]);
-    let told = place.prompts()[1].clone();
-    assert!(told.contains("uncommitted changes") && told.contains("left.txt"), "{told}");
-    let left = place.sealed.state().join(format!("windlass/runs/{}/worktrees/task-1-1/left.txt", ran.run()));
-    assert_eq!(fs::read_to_string(left).unwrap(), "precious");
-    assert_eq!(landed(&place), ["a"]);
-    assert_eq!(worktrees(&place), 1);
-}
-
-#[test]
-fn what_the_agent_does_not_say_is_done_is_not_brought_back_and_the_next_try_is_told_where_it_is() {
-    let commit = |name: &str, last: &str| json!({"steps": [{"write": {"path": name, "content": "x"}}, {"commit": name}, say(last)]});
-    let place = place(
-        tasks(1),
-        json!([
-            commit("half", "Half of it.\n<status>failing</status>"),
-            {"steps": [say("I did nothing.")]},
-            committing("whole"),
-        ]),
-    );
-    let ran = run(&place, &["--jobs", "2"]);
-    ran.assert_ended(0, "completed", "all_done", 3);
-    assert_eq!(landed(&place), ["whole"]);
-    let kept = format!("windlass/{}/task-1-1", ran.run());
-    let told = place.prompts()[1].clone();
-    assert!(told.contains("the agent said that the task is not done") && told.contains(&kept), "{told}");
-    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &kept]), "half");
-    assert_eq!(worktrees(&place), 1, "of the second try nothing is left, as it held nothing");
-}
-
-#[test]
-fn a_task_given_up_by_hand_while_it_is_worked_on_is_not_brought_back() {
-    let place = place(tasks(1), json!([]));
-    let held = [
-        json!({"write": {"path": "a", "content": "x"}}),
-        json!({"commit": "a"}),
-        touch(&place, "begun"),
-        wait_for(&place, "go"),
-    ];
-    place.script(json!({"nodes": {"implement": [turn(&held)]}}));
-    let going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
-    until(LIMIT, || outside(&place, "begun").exists());
-    assert_eq!(place.go(&["tasks", "set", "1", "skip"]).code, 0);
-    fs::write(outside(&place, "go"), "x").unwrap();
-    let ran = going.end();
-    ran.assert_ended(0, "completed", "all_done", 1);
-    assert_eq!((in_file(&place), landed(&place)), (vec!["1 skipped".to_owned()], Vec::new()));
-    assert_eq!(worktrees(&place), 1);
-}
-
-#[test]
-fn a_try_that_was_red_in_its_worktree_is_kept_and_the_next_is_told_where() {
-    let place = place(tasks(1), json!([committing("bad"), committing("good")]));
-    let ran = run(&place, &["--jobs", "2", "--check", "test ! -e bad"]);
-    ran.assert_ended(0, "completed", "all_done", 2);
-    assert_eq!(landed(&place), ["good"]);
-    let kept = format!("windlass/{}/task-1-1", ran.run());
-    assert!(place.prompts()[1].contains(&kept), "{}", place.prompts()[1]);
-    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &kept]), "bad");
-}
-
-#[test]
-fn a_copy_of_the_file_that_an_agent_commits_does_not_replace_it() {
-    let edit = json!({"bash": "sed -i s/pending/passing/ tasks.json"});
-    let place = place(
-        tasks(2),
-        json!([turn(&[edit, json!({"commit": "all done"})]), committing("a"), committing("b")]),
-    );
-    place.sealed.git(["add", "tasks.json"]);
-    place.sealed.git(["commit", "--quiet", "--message", "plan"]);
-    document(
-        &place,
-        "name: own\nnodes:\n  - task_loop: { max: 9, jobs: 2, select: \"task.id == '1'\" }\n    do:\n      - { id: implement, prompt: \"{{ feedback }}\" }\n",
-    );
-    let ran = run_document(&place);
-    ran.assert_ended(0, "completed", "all_done", 2);
-    assert!(place.prompts()[1].contains("changes: tasks.json"), "{}", place.prompts()[1]);
-    assert_eq!(landed(&place), ["plan", "a"]);
-    assert_eq!(in_file(&place), ["1 passing", "2 pending"]);
-}
-
-#[test]
-fn checks_that_are_red_only_on_top_of_the_others_keep_the_branch_out() {
-    // Each alone is fine: the two together are not.
-    let place = place(tasks(2), json!([]));
-    let landed_first = json!({"bash": format!("until git -C {} log --format=%s main | grep -q a; do sleep 0.05; done", place.repo().display())});
-    let turns = json!([
-        turn(&[json!({"write": {"path": "a", "content": "x"}}), json!({"commit": "a"})]),
-        turn(&[json!({"write": {"path": "b", "content": "x"}}), json!({"commit": "b"}), landed_first]),
-        turn(&[json!({"write": {"path": "c", "content": "x"}}), json!({"commit": "c"})]),
-    ]);
-    place.script(json!({"nodes": {"implement": turns}}));
-    let ran = run(&place, &["--jobs", "2", "--check", "test ! -e a -o ! -e b || { echo a and b; exit 1; }"]);
-    ran.assert_ended(0, "completed", "all_done", 3);
-    assert_eq!(ended(&ran), ["1 passing", "2 failing", "2 passing"]);
-    assert_eq!(landed(&place), ["a", "c"]);
-    assert!(place.prompts()[2].contains("a and b"), "{}", place.prompts()[2]);
-}
-
-#[test]
-fn where_there_is_no_repository_several_at_once_are_refused_with_a_word_and_one_at_a_time_works() {
-    let place = place(json!([task("1", &[]), task("2", &["1"])]), json!([]));
-    fs::remove_dir_all(place.repo().join(".git")).unwrap();
-    let ran = run(&place, &["--jobs", "2"]);
-    assert_ne!(ran.code, 0, "{ran}");
-    for words in ["not in a git repository", "`git init`", "`--jobs 1`"] {
-        assert!(detail(&ran).contains(words), "{ran}");
-    }
-    assert_eq!(begun(&ran), ["1"], "it is not tried again and again");
-    assert!(place.requests().is_empty());
-    run(&place, &[]).assert_ended(0, "completed", "all_done", 2);
-}
-
-#[test]
-fn killed_in_the_middle_of_several_tasks_a_resume_does_each_once_and_loses_nothing() {
-    let place = place(json!([task("1", &[]), task("2", &[]), task("3", &[]), task("4", &["2"])]), json!([]));
-    // The first has landed; of the others one has committed and one has not when all is killed.
-    let commit = |name: &str| [json!({"write": {"path": name, "content": "x\n"}}), json!({"commit": name})];
-    let cut = |before: &[Value], name: &str, after: &[Value]| {
-        let first = [before, &[touch(&place, name), wait_for(&place, "never")]].concat();
-        json!({"attempts": [turn(&first), turn(after)]})
-    };
-    let turns = json!([
-        committing("one"),
-        cut(&commit("two"), "two.begun", &[json!({"bash": "test -e two"})]),
-        cut(&[json!({"write": {"path": "three", "content": "half"}})], "three.begun", &commit("three")),
-        committing("four"),
-    ]);
-    place.script(json!({"nodes": {"implement": turns}}));
-    let mut going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
-    let id = going.run();
-    until(LIMIT, || ["two.begun", "three.begun"].iter().all(|name| outside(&place, name).exists()));
-    place.kill_everything(going);
-    assert_eq!(in_file(&place), ["1 passing", "2 in_progress", "3 in_progress", "4 pending"]);
-    let ran = place.go(&["resume", &id, "--json"]);
-    assert_eq!((ran.code, &ran.finished()["status"]), (0, &json!("completed")), "{ran}");
-    let mut subjects = landed(&place);
-    assert_eq!(subjects.len(), 4, "{subjects:?}");
-    let place_of = |name: &str| subjects.iter().position(|subject| subject == name).unwrap();
-    assert!(place_of("two") < place_of("four"), "{subjects:?}");
-    subjects.sort();
-    assert_eq!(subjects, ["four", "one", "three", "two"]);
-    assert_eq!(in_file(&place), ["1 passing", "2 passing", "3 passing", "4 passing"]);
-    assert_eq!(fs::read_to_string(place.repo().join("three")).unwrap(), "x\n");
-    assert_eq!(worktrees(&place), 0);
-    place.assert_nothing_is_left();
-}
-
-#[test]
-fn killed_in_the_checks_of_a_landing_it_is_landed_once() {
-    let place = place(tasks(2), json!([committing("one"), committing("two")]));
-    let (begun, go) = (outside(&place, "checks"), outside(&place, "go"));
-    let check = format!("echo x >> {}; test -e {} || sleep 1000", begun.display(), go.display());
-    document(
-        &place,
-        "name: own\nnodes:\n  - task_loop: { max: 9, jobs: 2 }\n    do:\n      - { id: implement, prompt: x }\n",
-    );
-    let mut going = place.start(&["run", "--workflow", "own", "--json", "--check", &check]);
-    let id = going.run();
-    let worked = |line: &Value| {
-        line["type"] == "node.finished" && line["data"]["node"].as_str().unwrap().starts_with("implement@")
-    };
-    until(LIMIT, || begun.exists() && going.lines().into_iter().filter(worked).count() == 2);
-    place.kill_everything(going);
-    fs::write(&go, "x").unwrap();
-    let ran = place.go(&["resume", &id, "--json"]);
-    assert_eq!((ran.code, &ran.finished()["status"]), (0, &json!("completed")), "{ran}");
-    let mut subjects = landed(&place);
-    subjects.sort();
-    assert_eq!(subjects, ["one", "two"]);
-    assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
-    assert_eq!(place.requests().len(), 2, "no agent had to work again");
-    assert_eq!(worktrees(&place), 0);
 }

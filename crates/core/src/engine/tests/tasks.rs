@@ -80,6 +80,7 @@ fn each_task_is_claimed_done_and_settled_until_none_is_left() {
         ok: true,
         said: Some("words".into()),
         why: None,
+        branch: None,
     };
     assert_eq!(story.effect_of("t@1", Verb::Settle), settle);
     story.settled("t@1", TaskStatus::Passing).gets("b").says("do@2", "x");
@@ -292,7 +293,33 @@ fn cancelling_gives_tasks_back_and_finishes_what_is_being_landed() {
     story.cancel();
     assert_eq!(story.wanted(), ["t@3.1.1.worktree", "t@1.1.1.land", "do@2.1.1.cleanup"]);
     story.cleaned("do@2").worktree("t@3").landed("t@1", true);
+    assert_eq!(story.wanted(), ["t@2.1.1.settle", "t@3.1.1.settle", "t@1.1.1.settle"]);
+    for (round, id) in [("t@2", "b"), ("t@3", "c")] {
+        let released =
+            Effect::ReleaseTask { path: None, task: task(id), branch: Some(format!("task/{round}")) };
+        assert_eq!(story.effect_of(round, Verb::Settle), released);
+        story.settled(round, TaskStatus::Pending);
+    }
     assert_eq!(story.settled("t@1", TaskStatus::Passing).ended(), (Status::Cancelled, Reason::User));
+}
+
+#[test]
+fn a_try_that_failed_in_its_steps_hands_its_worktree_over_and_one_that_landed_does_not() {
+    let mut story = Story::drawn(several(2));
+    story.gets("a").claimed(Claim::Working).worktree("t@1").shell("do@1", false, "");
+    let Effect::SettleTask { branch, why, .. } = story.effect_of("t@1", Verb::Settle) else {
+        panic!("settled")
+    };
+    assert_eq!(branch.as_deref(), Some("task/t@1"));
+    assert!(!why.unwrap_or_default().contains("kept"), "nobody has looked yet");
+    story
+        .settled("t@1", TaskStatus::Failing)
+        .gets("a")
+        .worktree("t@2")
+        .shell("do@2", true, "")
+        .landed("t@2", false);
+    let Effect::SettleTask { branch, .. } = story.effect_of("t@2", Verb::Settle) else { panic!("settled") };
+    assert_eq!(branch, None);
 }
 
 #[test]
@@ -302,13 +329,19 @@ fn cancelling_while_checks_run_puts_them_away() {
     let mut story = Story::of(spec);
     story.gets("a").shell("do@1", true, "").cancel();
     assert_eq!(story.wanted(), ["t@1.1.1.cleanup"]);
-    assert_eq!(story.cleaned("t@1").ended(), (Status::Cancelled, Reason::User));
+    story.cleaned("t@1").settled("t@1", TaskStatus::Pending);
+    assert_eq!(story.ended(), (Status::Cancelled, Reason::User));
 }
 
 #[test]
-fn cancelling_while_a_task_is_asked_for_ends_at_once() {
+fn a_task_that_is_being_taken_while_all_is_cancelled_is_put_back() {
     let mut story = Story::drawn(several(1));
-    assert_eq!(story.cancel().ended(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.cancel().claimed(Claim::Working).ended(), (Status::Cancelled, Reason::User));
+    let mut story = Story::drawn(several(1));
+    story.cancel().gets("a");
+    let released = Effect::ReleaseTask { path: None, task: task("a"), branch: None };
+    assert_eq!(story.effect_of("t@1", Verb::Settle), released);
+    assert_eq!(story.settled("t@1", TaskStatus::Pending).ended(), (Status::Cancelled, Reason::User));
 }
 
 #[test]
@@ -316,7 +349,8 @@ fn cancelling_a_paused_loop_lands_nothing() {
     let mut story = Story::drawn(several(2));
     story.gets("a").claimed(Claim::Working).worktree("t@1").pause().shell("do@1", true, "");
     assert!(story.wanted().is_empty(), "the landing waits for the pause to end");
-    assert_eq!(story.cancel().ended(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.cancel().wanted(), ["t@1.1.1.settle"], "it is put back");
+    assert_eq!(story.settled("t@1", TaskStatus::Pending).ended(), (Status::Cancelled, Reason::User));
 }
 
 #[test]
@@ -326,7 +360,7 @@ fn a_loop_that_ran_out_of_time_is_ended() {
     spec.body[0].settings.timeout_ms = Some(1_000);
     spec.body[0].retry = crate::graph::workflow::Retry { times: 1, delay_ms: 0 };
     let mut story = Story::of(spec);
-    story.gets("a").wait_over("t", Verb::Timeout).cleaned("do~1@1");
+    story.gets("a").wait_over("t", Verb::Timeout).cleaned("do~1@1").settled("t@1", TaskStatus::Pending);
     story.wait_over("t", Verb::Retry).claimed(Claim::AllDone);
     assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
 }

@@ -83,10 +83,14 @@ impl Executor<'_> {
                 let claim = self.world.claim(&path.unwrap_or_default(), &busy, &attempts);
                 one(Event::TaskClaimed { effect: effect_id, claim })
             }
-            Effect::SettleTask { path, task, ok, said, why } => {
+            Effect::SettleTask { path, task, ok, said, why, branch: _ } => {
                 let file = path.unwrap_or_default();
                 let (status, reason) = self.world.settle(&file, &task, ok, said.as_deref());
                 one(Event::TaskSettled { effect: effect_id, status, why: reason.or(why), error: None })
+            }
+            Effect::ReleaseTask { path, task, branch: _ } => {
+                let status = self.world.release(&path.unwrap_or_default(), &task);
+                one(Event::TaskSettled { effect: effect_id, status, why: None, error: None })
             }
             Effect::MakeWorktree { task, attempt } => {
                 let branch = format!("task-{task}-{attempt}");

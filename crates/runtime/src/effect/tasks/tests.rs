@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use tempfile::TempDir;
-use windlass_core::tasks::Deadlock;
 
 use super::*;
 
@@ -149,11 +148,8 @@ fn only_what_select_takes_is_taken_and_the_rest_is_left() {
 #[test]
 fn a_task_that_waits_for_one_that_is_left_out_is_not_done() {
     let dir = project(AREAS);
-    let Ok(Claim::Unreadable { why }) = ask(&dir, &selecting("task.id == '3'")) else { panic!() };
-    assert!(
-        why.starts_with("task `3` waits for `2`, which is not done and which `select` leaves out\n"),
-        "{why}"
-    );
+    let left_out = Deadlock::LeftOut { task: id("3"), dependency: id("2") };
+    assert_eq!(ask(&dir, &selecting("task.id == '3'")), Ok(Claim::Deadlock(left_out)));
     assert_eq!(ask(&dir, &selecting("task.id == '9'")), Ok(Claim::AllDone));
 }
 
@@ -234,6 +230,29 @@ fn what_was_wrong_is_handed_on() {
     assert_eq!(write_end(dir.path(), red.clone(), NOW), told);
     assert_eq!(write_end(dir.path(), red, NOW), told, "and the same the second time");
     assert_eq!(status(&dir, "1"), Status::Failing);
+    let dir = project(BEGUN);
+    let once = write_end(dir.path(), end("1", true, Some("I am done.")), NOW);
+    let written = text(&dir);
+    assert_eq!(write_end(dir.path(), end("1", true, Some("I am done.")), NOW.plus_ms(9_000)), once);
+    assert_eq!(text(&dir), written, "it is settled once");
+}
+
+#[test]
+fn what_nobody_is_at_any_more_is_put_back_once_and_what_others_wrote_stays() {
+    let dir = project(BEGUN);
+    let back = |dir: &TempDir, task: &str| put_back(dir.path(), None, &id(task), NOW).unwrap();
+    assert_eq!(back(&dir, "1"), Status::Pending);
+    let written = text(&dir);
+    assert!(written.contains("// by hand") && written.contains("pending"), "{written}");
+    assert_eq!((back(&dir, "1"), text(&dir)), (Status::Pending, written.clone()), "the second time");
+    assert_eq!((back(&dir, "gone"), text(&dir)), (Status::Pending, written));
+    for word in ["skipped", "passing", "failing"] {
+        let dir = project(&BEGUN.replace("in_progress", word));
+        assert_eq!((back(&dir, "1").word(), status(&dir, "1").word()), (word, word));
+    }
+    write(&dir, "oops");
+    assert!(put_back(dir.path(), None, &id("1"), NOW).is_err());
+    assert_eq!(text(&dir), "oops");
 }
 
 #[test]

@@ -115,7 +115,8 @@ pub(super) fn keep_out(course: &Course<'_>, why: String) -> String {
         Some(Removal::Removed) => why,
         _ => {
             let (branch, at) = (course.branch, worktree.path.display());
-            format!("{why}. What was done is kept on branch `{branch}`, in {at}")
+            let join = if why.contains('\n') { "\n" } else { ". " };
+            format!("{why}{join}What was done is kept on branch `{branch}`, in {at}")
         }
     }
 }

@@ -35,6 +35,10 @@ fn jobs_are_those_of_every_task_loop_wherever_it_is() {
         "nodes:\n  - task_loop: { max: 9, jobs: 2 }\n    do:\n      - { id: a, prompt: x }\n",
     );
     let mut request = place.run("outer");
+    let refused = place.refusal(&request);
+    assert_eq!(refused.class, Class::Configuration, "{refused:?}");
+    assert!(refused.text.contains("is not in a git repository"), "{refused:?}");
+    place.repository();
     assert_eq!(jobs(&place.plan(&request).spec.body), [1]);
     request.flags.jobs = Some(5);
     let plan = place.plan(&request);

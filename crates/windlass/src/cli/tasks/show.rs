@@ -229,6 +229,10 @@ fn way_out(deadlock: &Deadlock) -> String {
             let dependency = typed(dependency.as_str());
             format!("try it again: `windlass tasks set {dependency} pending`; or give it up: `… skip`")
         }
+        Deadlock::LeftOut { dependency, .. } => {
+            let dependency = typed(dependency.as_str());
+            format!("let `select` take it, or give it up: `windlass tasks set {dependency} skip`")
+        }
     }
 }
 

@@ -54,6 +54,7 @@ impl World {
                 Event::TaskClaimed { effect, claim }
             }
             Effect::SettleTask { task, ok, .. } => self.settle(effect, task, *ok),
+            Effect::ReleaseTask { task, .. } => self.release(effect, task),
             Effect::MakeWorktree { .. } => {
                 let workspace = (self.seldom(3) < 2).then(|| format!("/trees/{}", effect.node));
                 Event::WorktreeMade { effect, workspace, branch: "branch, or why not".into() }
@@ -210,5 +211,16 @@ impl World {
             }
         }
         Event::TaskSettled { effect, status, why: Some("why".into()), error }
+    }
+
+    fn release(&mut self, effect: EffectId, task: &TaskId) -> Event {
+        let error = (self.seldom(8) == 7).then(|| "read-only".to_owned());
+        let is_written = error.is_none();
+        for (id, in_file) in &mut self.tasks {
+            if id == task && is_written && *in_file == TaskStatus::InProgress {
+                *in_file = TaskStatus::Pending;
+            }
+        }
+        Event::TaskSettled { effect, status: TaskStatus::Pending, why: None, error }
     }
 }

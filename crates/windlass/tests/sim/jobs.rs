@@ -1,0 +1,408 @@
+//! Several tasks at once, on the `sim` driver: each in a worktree of its own, whose commits come back
+//! one after the other, or stay where they are.
+
+use std::fs;
+
+use crate::place::{LIMIT, Place, say};
+use crate::tasks::{
+    begun, detail, document, ended, in_file, lines, outside, place, run, run_document, task, tasks, touch,
+    turn, wait_for,
+};
+use serde_json::{Value, json};
+use windlass_testkit::wait::until;
+
+/// A turn that commits a file and says that the task is done.
+fn committing(file: &str) -> Value {
+    turn(&[json!({"write": {"path": file, "content": format!("{file}\n")}}), json!({"commit": file})])
+}
+
+/// The subjects of the commits of `main`, the first one left out; that it has no merges.
+#[track_caller]
+fn landed(place: &Place) -> Vec<String> {
+    assert_eq!(place.sealed.git(["rev-list", "--merges", "main"]), "");
+    let log = place.sealed.git(["log", "--reverse", "--format=%s", "main"]);
+    log.lines().skip(1).map(str::to_owned).collect()
+}
+
+fn worktrees(place: &Place) -> usize {
+    place.sealed.git(["worktree", "list", "--porcelain"]).matches("worktree ").count() - 1
+}
+
+#[test]
+fn two_tasks_at_once_work_in_worktrees_and_land_one_by_one_with_checks_on_what_is_landed() {
+    let place = place(tasks(2), json!([]));
+    // Each waits for the other: one after the other they would never end.
+    let with = |name: &str, other: &str| {
+        turn(&[
+            json!({"write": {"path": name, "content": "x\n"}}),
+            json!({"commit": name}),
+            touch(&place, &format!("{name}.ready")),
+            wait_for(&place, &format!("{other}.ready")),
+        ])
+    };
+    place.script(json!({"nodes": {"implement": [with("a", "b"), with("b", "a")]}}));
+    document(
+        &place,
+        "name: own\nnodes:\n  - task_loop: { max: 9, jobs: 2 }\n    do:\n      - { id: implement, prompt: x }\n",
+    );
+    let checked = outside(&place, "checked");
+    // Two at once would find each other's folder.
+    let alone = outside(&place, "alone");
+    let check = format!(
+        "mkdir {alone} && echo $(git rev-parse HEAD) $PWD >> {checked} && git status >/dev/null && rmdir {alone}",
+        alone = alone.display(),
+        checked = checked.display()
+    );
+    let ran = place.go(&["run", "--workflow", "own", "--json", "--check", &check]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
+    let mut subjects = landed(&place);
+    let commits = place.sealed.git(["rev-list", "--reverse", "main"]);
+    let commits: Vec<&str> = commits.lines().skip(1).collect();
+    subjects.sort();
+    assert_eq!(subjects, ["a", "b"]);
+    let checks = lines(&checked);
+    let on: Vec<&str> = checks.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(on, commits, "each was checked as it stands on the branch now");
+    assert!(checks.iter().all(|line| line.contains("/worktrees/task-")), "{checks:?}");
+    assert!(place.repo().join("a").exists() && place.repo().join("b").exists(), "the checkout has moved too");
+    assert_eq!(worktrees(&place), 0);
+    assert_eq!(place.sealed.git(["branch", "--format=%(refname:short)"]), "main");
+}
+
+#[test]
+fn a_commit_that_was_green_in_its_worktree_is_not_checked_again_unless_another_landed_before_it() {
+    let place = place(tasks(2), json!([]));
+    let landed_first = json!({"bash": format!("until git -C {} log --format=%s main | grep -q a; do sleep 0.05; done", place.repo().display())});
+    let b = [json!({"write": {"path": "b", "content": "x"}}), json!({"commit": "b"}), landed_first];
+    place.script(json!({"nodes": {"implement": [committing("a"), turn(&b)]}}));
+    let checked = outside(&place, "checked");
+    let check = format!("git rev-parse HEAD >> {}", checked.display());
+    let before = place.sealed.git(["rev-parse", "main"]);
+    let ran = run(&place, &["--jobs", "2", "--check", &check]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(landed(&place), ["a", "b"]);
+    let on_main = place.sealed.git(["rev-list", "--reverse", &format!("{before}..main")]);
+    let on_main: Vec<&str> = on_main.lines().collect();
+    let checked = lines(&checked);
+    assert_eq!(checked.len(), 3, "a once, b in its worktree and on top of a: {checked:?}");
+    assert_eq!([checked[0].as_str(), checked[2].as_str()], on_main[..], "each was green as it stands there");
+}
+
+#[test]
+fn a_dependent_task_begins_when_its_dependency_has_landed_though_a_slow_one_still_runs() {
+    let place = place(json!([task("1", &[]), task("slow", &[]), task("2", &["1"])]), json!([]));
+    let turns = json!([
+        committing("a"),
+        turn(&[
+            wait_for(&place, "after"),
+            json!({"write": {"path": "s", "content": "x"}}),
+            json!({"commit": "s"})
+        ]),
+        turn(&[
+            json!({"bash": "test -e a"}),
+            json!({"bash": "test ! -e s"}),
+            json!({"write": {"path": "b", "content": "x"}}),
+            json!({"commit": "b"}),
+            touch(&place, "after")
+        ]),
+    ]);
+    place.script(json!({"nodes": {"implement": turns}}));
+    let ran = run(&place, &["--jobs", "2"]);
+    ran.assert_ended(0, "completed", "all_done", 3);
+    assert_eq!(begun(&ran), ["1", "slow", "2"]);
+    let errors: Vec<&Value> =
+        ran.all("session.event").into_iter().filter(|event| event["is_error"] == true).collect();
+    assert!(errors.is_empty(), "it stands on what it waited for: {errors:?}");
+    assert_eq!(landed(&place), ["a", "b", "s"]);
+    assert_eq!(worktrees(&place), 0);
+}
+
+#[test]
+fn no_more_than_so_many_work_at_once_and_a_cycle_among_the_rest_is_found_at_the_end() {
+    let place = place(
+        json!([task("1", &[]), task("2", &[]), task("3", &[]), task("x", &["y"]), task("y", &["x"])]),
+        json!([]),
+    );
+    let held = |name: &str| turn(&[touch(&place, name), wait_for(&place, "go")]);
+    place.script(json!({"nodes": {"implement": [held("a"), held("b"), turn(&[])]}}));
+    let going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
+    until(LIMIT, || ["a", "b"].iter().all(|name| outside(&place, name).exists()));
+    let both = ["1 in_progress", "2 in_progress", "3 pending", "x pending", "y pending"];
+    assert_eq!(in_file(&place), both);
+    fs::write(outside(&place, "go"), "x").unwrap();
+    let ran = going.end();
+    ran.assert_ended(8, "blocked", "deadlock", 3);
+    assert!(detail(&ran).contains("x -> y -> x"), "{ran}");
+    assert_eq!(in_file(&place), ["1 passing", "2 passing", "3 passing", "x pending", "y pending"]);
+}
+
+#[test]
+fn a_conflict_keeps_the_branch_and_the_next_try_is_told_and_lands() {
+    let place = place(tasks(2), json!([]));
+    let edit = |text: &str, more: &[Value]| {
+        let steps = [json!({"write": {"path": "README.md", "content": text}}), json!({"commit": text})];
+        turn(&[&steps, more].concat())
+    };
+    // Both begin at the same commit; the second is done when the first has landed.
+    let landed_first = json!({"bash": format!("until git -C {} log --format=%s main | grep -q one; do sleep 0.05; done", place.repo().display())});
+    let turns =
+        json!([edit("one", &[touch(&place, "x")]), edit("two", &[landed_first]), edit("one and two", &[]),]);
+    place.script(json!({"nodes": {"implement": turns}}));
+    let ran = run(&place, &["--jobs", "2"]);
+    ran.assert_ended(0, "completed", "all_done", 3);
+    assert_eq!(ended(&ran), ["1 passing", "2 failing", "2 passing"]);
+    assert_eq!(landed(&place), ["one", "one and two"]);
+    let kept = format!("windlass/{}/task-2-1", ran.run());
+    let told = place.prompts()[2].clone();
+    for words in ["conflict", "README.md", &kept, "is kept with all its commits"] {
+        assert!(told.contains(words), "`{words}` is missing: {told}");
+    }
+    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &kept]), "two");
+    assert_eq!(worktrees(&place), 1, "what holds work stays");
+}
+
+#[test]
+fn uncommitted_work_in_a_worktree_is_kept_and_said() {
+    let place = place(
+        tasks(1),
+        json!([turn(&[json!({"write": {"path": "left.txt", "content": "precious"}})]), committing("a")]),
+    );
+    let ran = run(&place, &["--jobs", "2"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(ended(&ran), ["1 failing", "1 passing"]);
+    let told = place.prompts()[1].clone();
+    assert!(told.contains("uncommitted changes") && told.contains("left.txt"), "{told}");
+    let left = place.sealed.state().join(format!("windlass/runs/{}/worktrees/task-1-1/left.txt", ran.run()));
+    assert_eq!(fs::read_to_string(left).unwrap(), "precious");
+    assert_eq!(landed(&place), ["a"]);
+    assert_eq!(worktrees(&place), 1);
+}
+
+#[test]
+fn what_the_agent_does_not_say_is_done_is_not_brought_back_and_the_next_try_is_told_where_it_is() {
+    let commit = |name: &str, last: &str| json!({"steps": [{"write": {"path": name, "content": "x"}}, {"commit": name}, say(last)]});
+    let place = place(
+        tasks(1),
+        json!([
+            commit("half", "Half of it.\n<status>failing</status>"),
+            {"steps": [say("I did nothing.")]},
+            committing("whole"),
+        ]),
+    );
+    let ran = run(&place, &["--jobs", "2"]);
+    ran.assert_ended(0, "completed", "all_done", 3);
+    assert_eq!(landed(&place), ["whole"]);
+    let kept = format!("windlass/{}/task-1-1", ran.run());
+    let told = place.prompts()[1].clone();
+    assert!(told.contains("the agent said that the task is not done") && told.contains(&kept), "{told}");
+    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &kept]), "half");
+    assert_eq!(worktrees(&place), 1, "of the second try nothing is left, as it held nothing");
+}
+
+#[test]
+fn a_task_given_up_by_hand_while_it_is_worked_on_is_not_brought_back() {
+    let place = place(tasks(1), json!([]));
+    let held = [
+        json!({"write": {"path": "a", "content": "x"}}),
+        json!({"commit": "a"}),
+        touch(&place, "begun"),
+        wait_for(&place, "go"),
+    ];
+    place.script(json!({"nodes": {"implement": [turn(&held)]}}));
+    let going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
+    until(LIMIT, || outside(&place, "begun").exists());
+    assert_eq!(place.go(&["tasks", "set", "1", "skip"]).code, 0);
+    fs::write(outside(&place, "go"), "x").unwrap();
+    let ran = going.end();
+    ran.assert_ended(0, "completed", "all_done", 1);
+    assert_eq!((in_file(&place), landed(&place)), (vec!["1 skipped".to_owned()], Vec::new()));
+    assert_eq!(worktrees(&place), 1);
+}
+
+#[test]
+fn a_try_that_was_red_in_its_worktree_is_kept_and_the_next_is_told_where() {
+    let place = place(tasks(1), json!([committing("bad"), committing("good")]));
+    let ran = run(&place, &["--jobs", "2", "--check", "test ! -e bad"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(landed(&place), ["good"]);
+    let kept = format!("windlass/{}/task-1-1", ran.run());
+    assert!(place.prompts()[1].contains(&kept), "{}", place.prompts()[1]);
+    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &kept]), "bad");
+}
+
+#[test]
+fn a_try_that_failed_in_its_steps_and_holds_nothing_leaves_nothing_behind() {
+    let place = place(tasks(1), json!([turn(&[]), committing("good")]));
+    let ran = run(&place, &["--jobs", "2", "--check", "test -e good"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    let told = place.prompts()[1].clone();
+    assert!(
+        told.contains("test -e good") && !told.contains("is kept on branch"),
+        "nothing was there to keep: {told}"
+    );
+    assert_eq!(worktrees(&place), 0);
+    assert_eq!(place.sealed.git(["branch", "--format=%(refname:short)"]), "main");
+}
+
+#[test]
+fn a_run_that_is_cancelled_puts_its_tasks_back_and_keeps_what_holds_work() {
+    let place = place(tasks(3), json!([]));
+    let held = |steps: &[Value], name: &str| {
+        turn(&[steps, &[touch(&place, name), wait_for(&place, "never")]].concat())
+    };
+    let commit = [json!({"write": {"path": "half", "content": "x"}}), json!({"commit": "half"})];
+    place.script(json!({"nodes": {"implement": [held(&commit, "a"), held(&[], "b")]}}));
+    let mut going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
+    let id = going.run();
+    until(LIMIT, || ["a", "b"].iter().all(|name| outside(&place, name).exists()));
+    assert_eq!(in_file(&place), ["1 in_progress", "2 in_progress", "3 pending"]);
+    assert_eq!(place.go(&["cancel", &id]).code, 0);
+    let ran = going.end();
+    ran.assert_ended(130, "cancelled", "user", 2);
+    assert_eq!(in_file(&place), ["1 pending", "2 pending", "3 pending"]);
+    let kept = format!("windlass/{id}/task-1-1");
+    let told = ran.all("task.settled");
+    let why = |task: &str| {
+        told.iter().find(|data| data["task"] == task).unwrap()["why"].as_str().unwrap().to_owned()
+    };
+    assert!(why("1").contains(&kept), "{ran}");
+    assert_eq!(why("2"), "the work on it was ended before it was done");
+    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &kept]), "half");
+    assert_eq!(worktrees(&place), 1, "the other held nothing");
+}
+
+#[test]
+fn a_copy_of_the_file_that_an_agent_commits_does_not_replace_it() {
+    let edit = json!({"bash": "sed -i s/pending/passing/ tasks.json"});
+    let place = place(
+        tasks(2),
+        json!([turn(&[edit, json!({"commit": "all done"})]), committing("a"), committing("b")]),
+    );
+    place.sealed.git(["add", "tasks.json"]);
+    place.sealed.git(["commit", "--quiet", "--message", "plan"]);
+    document(
+        &place,
+        "name: own\nnodes:\n  - task_loop: { max: 9, jobs: 2, select: \"task.id == '1'\" }\n    do:\n      - { id: implement, prompt: \"{{ feedback }}\" }\n",
+    );
+    let ran = run_document(&place);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert!(place.prompts()[1].contains("changes: tasks.json"), "{}", place.prompts()[1]);
+    assert_eq!(landed(&place), ["plan", "a"]);
+    assert_eq!(in_file(&place), ["1 passing", "2 pending"]);
+}
+
+#[test]
+fn checks_that_are_red_only_on_top_of_the_others_keep_the_branch_out() {
+    // Each alone is fine: the two together are not.
+    let place = place(tasks(2), json!([]));
+    let landed_first = json!({"bash": format!("until git -C {} log --format=%s main | grep -q a; do sleep 0.05; done", place.repo().display())});
+    let turns = json!([
+        turn(&[json!({"write": {"path": "a", "content": "x"}}), json!({"commit": "a"})]),
+        turn(&[json!({"write": {"path": "b", "content": "x"}}), json!({"commit": "b"}), landed_first]),
+        turn(&[json!({"write": {"path": "c", "content": "x"}}), json!({"commit": "c"})]),
+    ]);
+    place.script(json!({"nodes": {"implement": turns}}));
+    let ran = run(&place, &["--jobs", "2", "--check", "test ! -e a -o ! -e b || { echo a and b; exit 1; }"]);
+    ran.assert_ended(0, "completed", "all_done", 3);
+    assert_eq!(ended(&ran), ["1 passing", "2 failing", "2 passing"]);
+    assert_eq!(landed(&place), ["a", "c"]);
+    assert!(place.prompts()[2].contains("a and b"), "{}", place.prompts()[2]);
+}
+
+#[test]
+fn where_there_is_no_repository_several_at_once_are_refused_before_a_run_and_one_at_a_time_works() {
+    let place = place(json!([task("1", &[]), task("2", &["1"])]), json!([]));
+    fs::remove_dir_all(place.repo().join(".git")).unwrap();
+    document(
+        &place,
+        "name: own\nnodes:\n  - { id: first, shell: 'true' }\n  - task_loop: { max: 9, jobs: 2 }\n    do:\n      - { id: implement, prompt: x }\n",
+    );
+    let cases: [(&[&str], i32); 3] = [
+        (&["tasks", "run", "--jobs", "2"], 2),
+        (&["tasks", "run", "--jobs", "2", "--dry-run"], 2),
+        (&["run", "--workflow", "own"], 3),
+    ];
+    for (arguments, code) in cases {
+        let ran = place.go(arguments);
+        assert_eq!(ran.code, code, "{arguments:?}: {ran}");
+        for words in ["not in a git repository", "`git init`", "`--jobs 1`"] {
+            assert!(ran.stderr.contains(words), "{arguments:?}: {ran}");
+        }
+    }
+    assert_eq!(in_file(&place), ["1 pending", "2 pending"]);
+    assert!(place.go(&["ps", "--all", "--json"]).lines.is_empty(), "there is no run");
+    run(&place, &[]).assert_ended(0, "completed", "all_done", 2);
+}
+
+#[test]
+fn a_checkout_on_no_branch_is_found_before_a_run_where_nothing_comes_before_the_tasks() {
+    let place = place(tasks(1), json!([]));
+    place.sealed.git(["switch", "--quiet", "--detach"]);
+    let ran = run(&place, &["--jobs", "2"]);
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("is on no branch"), "{ran}");
+    assert_eq!(in_file(&place), ["1 pending"]);
+}
+
+#[test]
+fn killed_in_the_middle_of_several_tasks_a_resume_does_each_once_and_loses_nothing() {
+    let place = place(json!([task("1", &[]), task("2", &[]), task("3", &[]), task("4", &["2"])]), json!([]));
+    // The first has landed; of the others one has committed and one has not when all is killed.
+    let commit = |name: &str| [json!({"write": {"path": name, "content": "x\n"}}), json!({"commit": name})];
+    let cut = |before: &[Value], name: &str, after: &[Value]| {
+        let first = [before, &[touch(&place, name), wait_for(&place, "never")]].concat();
+        json!({"attempts": [turn(&first), turn(after)]})
+    };
+    let turns = json!([
+        committing("one"),
+        cut(&commit("two"), "two.begun", &[json!({"bash": "test -e two"})]),
+        cut(&[json!({"write": {"path": "three", "content": "half"}})], "three.begun", &commit("three")),
+        committing("four"),
+    ]);
+    place.script(json!({"nodes": {"implement": turns}}));
+    let mut going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
+    let id = going.run();
+    until(LIMIT, || ["two.begun", "three.begun"].iter().all(|name| outside(&place, name).exists()));
+    place.kill_everything(going);
+    assert_eq!(in_file(&place), ["1 passing", "2 in_progress", "3 in_progress", "4 pending"]);
+    let ran = place.go(&["resume", &id, "--json"]);
+    assert_eq!((ran.code, &ran.finished()["status"]), (0, &json!("completed")), "{ran}");
+    let mut subjects = landed(&place);
+    assert_eq!(subjects.len(), 4, "{subjects:?}");
+    let place_of = |name: &str| subjects.iter().position(|subject| subject == name).unwrap();
+    assert!(place_of("two") < place_of("four"), "{subjects:?}");
+    subjects.sort();
+    assert_eq!(subjects, ["four", "one", "three", "two"]);
+    assert_eq!(in_file(&place), ["1 passing", "2 passing", "3 passing", "4 passing"]);
+    assert_eq!(fs::read_to_string(place.repo().join("three")).unwrap(), "x\n");
+    assert_eq!(worktrees(&place), 0);
+    place.assert_nothing_is_left();
+}
+
+#[test]
+fn killed_in_the_checks_of_a_landing_it_is_landed_once() {
+    let place = place(tasks(2), json!([committing("one"), committing("two")]));
+    let (begun, go) = (outside(&place, "checks"), outside(&place, "go"));
+    let check = format!("echo x >> {}; test -e {} || sleep 1000", begun.display(), go.display());
+    document(
+        &place,
+        "name: own\nnodes:\n  - task_loop: { max: 9, jobs: 2 }\n    do:\n      - { id: implement, prompt: x }\n",
+    );
+    let mut going = place.start(&["run", "--workflow", "own", "--json", "--check", &check]);
+    let id = going.run();
+    let worked = |line: &Value| {
+        line["type"] == "node.finished" && line["data"]["node"].as_str().unwrap().starts_with("implement@")
+    };
+    until(LIMIT, || begun.exists() && going.lines().into_iter().filter(worked).count() == 2);
+    place.kill_everything(going);
+    fs::write(&go, "x").unwrap();
+    let ran = place.go(&["resume", &id, "--json"]);
+    assert_eq!((ran.code, &ran.finished()["status"]), (0, &json!("completed")), "{ran}");
+    let mut subjects = landed(&place);
+    subjects.sort();
+    assert_eq!(subjects, ["one", "two"]);
+    assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
+    assert_eq!(place.requests().len(), 2, "no agent had to work again");
+    assert_eq!(worktrees(&place), 0);
+}
