@@ -104,7 +104,20 @@ impl Stage {
     fn act(&mut self, node: &NodeId, what: &'static str, text: String) {
         let id = node.as_str().split(['@', '~']).next().unwrap_or_default();
         let depth = depth_of(&self.state.spec.body, &NodeId::new(id)).unwrap_or(0);
-        self.acts.push(Act { node: node.clone(), depth, what, text: shorten(&text) });
+        let place = self.place(node, depth, what);
+        self.acts.insert(place, Act { node: node.clone(), depth, what, text: shorten(&text) });
+    }
+
+    /// Where an act stands: what a node itself does below what it did before, also where another
+    /// began meanwhile, so that it is not taken for the other's.
+    fn place(&self, node: &NodeId, depth: usize, what: &str) -> usize {
+        let end = self.acts.len();
+        if matches!(what, "begins" | "skipped" | "round" | "lands" | "ends") {
+            return end;
+        }
+        // A run that another one starts may have nodes of the same names, and they stand deeper.
+        let is_its = |act: &Act| act.node == *node && act.depth == depth;
+        self.acts.iter().rposition(is_its).map_or(end, |place| place + 1)
     }
 
     fn show(&mut self, news: &News) {
@@ -268,8 +281,11 @@ impl Stage {
     fn run(&mut self, id: EffectId, spec: &Spec) {
         self.act(&id.node.clone(), "starts", format!("a run of `{}`", spec.workflow));
         let inner = rehearse(spec, &self.tasks);
-        let depth = self.acts.last().map_or(0, |act| act.depth + 1);
-        self.acts.extend(inner.acts.into_iter().map(|act| Act { depth: act.depth + depth, ..act }));
+        let is_its = |act: &Act| act.node == id.node && act.what == "starts";
+        let place = self.acts.iter().rposition(is_its).map_or(self.acts.len(), |place| place + 1);
+        let depth = place.checked_sub(1).and_then(|at| self.acts.get(at)).map_or(0, |act| act.depth + 1);
+        let acts = inner.acts.into_iter().map(|act| Act { depth: act.depth + depth, ..act });
+        self.acts.splice(place..place, acts);
         let spent = crate::run::Spent { turns: inner.turns, usage: Usage::default() };
         let end = RunEnd { outcome: inner.outcome, spent, text: "(what its agent says)".into() };
         self.queue.push_back(Event::RunEnded { effect: id, end: Box::new(end) });
@@ -330,5 +346,26 @@ fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::drawn;
+    use super::*;
+    use crate::graph::builder::{Builder, shell};
+
+    #[test]
+    fn what_branches_do_stands_below_the_node_that_does_it() {
+        let both = Builder::new("w").start(shell("x").id("first")).parallel(|lanes| {
+            let lanes = lanes.branch("one", |one| one.then(shell("echo 1").id("a")));
+            lanes.branch("two", |two| two.then(shell("echo 2").id("b")))
+        });
+        let acts = rehearse(&drawn(both.id("both")), &[]).acts;
+        let acts: Vec<(&str, &str)> = acts.iter().skip(2).map(|act| (act.node.as_str(), act.what)).collect();
+        assert_eq!(
+            acts,
+            [("both", "begins"), ("a", "begins"), ("a", "runs"), ("b", "begins"), ("b", "runs")]
+        );
     }
 }
