@@ -115,12 +115,13 @@ impl Given<'_> {
         let has_plugin_mode =
             nodes.iter().filter_map(Node::turns).any(|turns| self.mode(turns) == Mode::Plugin);
         let mut needed: Vec<&str> = part.workflow.plugins.iter().map(String::as_str).collect();
-        needed.retain(|name| *name != "ralph-loop");
+        needed.retain(|needed| plugin_name(needed) != "ralph-loop");
         if has_plugin_mode {
             needed.push("ralph-loop");
         }
-        let is_loaded = |name: &&str| self.catalog.plugins.iter().any(|plugin| plugin.name == **name);
-        let missing: Vec<&str> = needed.into_iter().filter(|name| !is_loaded(name)).collect();
+        let is_loaded =
+            |needed: &&str| self.catalog.plugins.iter().any(|plugin| plugin.name == plugin_name(needed));
+        let missing: Vec<&str> = needed.into_iter().filter(|needed| !is_loaded(needed)).collect();
         if missing.is_empty() {
             return Ok(());
         }
@@ -295,4 +296,9 @@ impl Given<'_> {
             rate_limit_ms: ms(settings.rate_limit_wait),
         }
     }
+}
+
+/// The name of a plugin that is needed, without where it can be had (`name@owner/repo`).
+fn plugin_name(needed: &str) -> &str {
+    needed.split_once('@').map_or(needed, |(name, _)| name)
 }

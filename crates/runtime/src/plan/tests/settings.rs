@@ -217,6 +217,17 @@ fn a_plugin_that_loops_needs_no_tracker_but_for_a_marker_and_must_be_there() {
 }
 
 #[test]
+fn a_plugin_that_is_needed_is_known_by_its_name_wherever_it_can_be_had() {
+    let place = Place::new();
+    place.document("w", "plugins: [e2e@owner/repo, ralph-loop@market]\nnodes:\n  - { id: a, prompt: x }\n");
+    assert!(place.refusal(&place.run("w")).text.ends_with("not loaded: e2e@owner/repo"));
+    place.write("plugin/.claude-plugin/plugin.json", r#"{ "name": "e2e" }"#);
+    let mut request = place.run("w");
+    request.plugins = vec![place.folder.path().join("plugin")];
+    assert_eq!(place.plan(&request).spec.plugins[0].name, "e2e");
+}
+
+#[test]
 fn inputs_and_budget_go_into_the_orders() {
     let place = Place::new();
     let text = "inputs:\n  n: { type: integer, required: true }\n  t: { type: text, default: d }\n  u: { type: text }\nbudget: { turns: 3, cost: 1.5 }\nnodes:\n  - { id: a, prompt: '{{ inputs.n }}{{ inputs.t }}{{ inputs.u }}' }\n";
