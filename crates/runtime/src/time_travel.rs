@@ -102,7 +102,9 @@ impl Handle {
         let seq = u64::try_from(drawn.records.len()).unwrap_or(u64::MAX);
         let loaded = self.store.load(&fork.run).map_err(RunError::from)?;
         let mut running = self.own(drawn.state, rights, seq, Cadence::of(&loaded), drawn.effects, false)?;
-        running.first = drawn.news;
+        // What ended just before the node began is the other run's to tell.
+        let is_past = |news: &News| matches!(news, News::NodeFinished { .. } | News::WaitOver);
+        running.first = drawn.news.into_iter().skip_while(is_past).collect();
         Ok((fork, running))
     }
 

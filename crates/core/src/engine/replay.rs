@@ -71,7 +71,7 @@ pub enum ForkError {
         node: NodeId,
     },
     /// It did not run that often.
-    #[error("`{node}` ran {times} times, so there is no {wanted}. time")]
+    #[error("`{node}` ran {}, so there is no {} time", often(*times), ordinal(*wanted))]
     NotSoOften {
         /// The node.
         node: NodeId,
@@ -94,6 +94,23 @@ pub enum ForkError {
         /// What was open.
         open: Vec<EffectId>,
     },
+}
+
+/// A count of times, in words.
+fn often(times: u32) -> String {
+    if times == 1 { "once".to_owned() } else { format!("{times} times") }
+}
+
+/// A place in a row: `1st`, `2nd`, `3rd`, `11th`.
+fn ordinal(place: u32) -> String {
+    let end = match (place % 10, place % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{place}{end}")
 }
 
 fn names(ids: &[EffectId]) -> String {

@@ -162,6 +162,8 @@ fn a_fork_begins_at_its_node_and_nothing_before_is_started_again() {
         later.stderr.contains("the folder is as it is now: nothing that was done there is undone"),
         "{later}"
     );
+    assert!(!later.stdout.contains("build completed"), "that is told by the other run: {later}");
+    assert!(later.stdout.contains("\n\n▸ look (shell)\n"), "{later}");
     assert_eq!(asked(&place).len(), 3);
     let whole = place.go(&["fork", first.run(), "--at", "plan", "--json"]);
     assert_eq!(whole.code, 0, "{whole}");
@@ -242,7 +244,7 @@ fn a_point_that_is_none_is_refused_with_what_there_is() {
     let at = |point: &str| place.go(&["fork", ran.run(), "--at", point]);
     at("plam").assert_refused(2, &["has no node `plam`", "did you mean `plan`?", "there are: never, plan"]);
     at("never").assert_refused(2, &["`never` never ran"]);
-    at("plan:2").assert_refused(2, &["`plan` ran 1 time"]);
+    at("plan:2").assert_refused(2, &["`plan` ran once, so there is no 2nd time"]);
     for wrong in ["plan:", "plan:0", ":1", "plan:x"] {
         assert_eq!(at(wrong).code, 2, "{wrong}");
     }

@@ -165,7 +165,11 @@ fn the_rounds_of_a_node_are_counted_for_a_fork() {
     assert_eq!(begins(Some(4)), Ok(6));
     let wrong = ForkError::NotSoOften { node: node("x"), times: 4, wanted: 5 };
     assert_eq!(begins(Some(5)), Err(wrong.clone()));
-    assert_eq!(wrong.to_string(), "`x` ran 4 times, so there is no 5. time");
+    assert_eq!(wrong.to_string(), "`x` ran 4 times, so there is no 5th time");
+    let rank = |wanted| ForkError::NotSoOften { node: node("x"), times: 1, wanted }.to_string();
+    for (wanted, name) in [(2, "2nd"), (3, "3rd"), (11, "11th"), (21, "21st"), (112, "112th")] {
+        assert_eq!(rank(wanted), format!("`x` ran once, so there is no {name} time"));
+    }
     assert!(matches!(begins(Some(0)), Err(ForkError::NotSoOften { .. })));
     assert_eq!(fork_point(&story.records, &node("loop"), None), Ok(0), "a block begins, too");
 }
