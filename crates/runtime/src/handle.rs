@@ -198,7 +198,7 @@ impl Handle {
             let first = self.store.load(run)?;
             return Ok(Adopted::Running(self.own(state, rights, 1, Cadence::of(&first), effects, false)?));
         }
-        match self.resume(run) {
+        match self.take_up(run) {
             Ok(running) => Ok(Adopted::Running(running)),
             Err(RunError::Over(_)) => Ok(Adopted::Over(Box::new(self.view(run)?.state))),
             Err(RunError::Lease { .. }) => Ok(Adopted::Elsewhere),
@@ -208,6 +208,15 @@ impl Handle {
 
     /// Takes over a run that nobody owns and goes on with it.
     pub fn resume(&self, run: &RunId) -> Result<Running, RunError> {
+        self.take(run, |_| true)
+    }
+
+    /// The same for whom a run was made: one that has its first record alone begins only now.
+    pub fn take_up(&self, run: &RunId) -> Result<Running, RunError> {
+        self.take(run, |seq| seq > 1)
+    }
+
+    fn take(&self, run: &RunId, is_taken_over: impl Fn(u64) -> bool) -> Result<Running, RunError> {
         let lease = self.store.acquire(run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
         let (loaded, state) = recover::load(&self.store, run)?;
         if state.is_done() {
@@ -216,7 +225,7 @@ impl Handle {
         let rights = Rights { lease, holds: self.hold_tasks(&state)? };
         let open = state.to_perform();
         let seq = loaded.last_seq();
-        let running = self.own(state, rights, seq, Cadence::of(&loaded), open, seq > 1)?;
+        let running = self.own(state, rights, seq, Cadence::of(&loaded), open, is_taken_over(seq))?;
         Ok(running)
     }
 
@@ -258,7 +267,8 @@ impl Handle {
             green: Mutex::default(),
             holds: Mutex::new(holds),
         });
-        let told = match taken_over {
+        // What the first record tells may have been seen by nobody, where it is the only one.
+        let told = match taken_over && seq > 1 {
             true => Vec::new(),
             false => engine::start(run.clone(), state.spec.clone(), state.started).1.news,
         };

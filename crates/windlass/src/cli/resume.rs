@@ -52,10 +52,11 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         }
     }
     block_on(async {
-        let running = handle.resume(&run)?;
         if args.quiet {
+            let running = handle.take_up(&run)?;
             return args.watch.follow_as(&mut Face::Quiet, &here, &handle, running).await;
         }
+        let running = handle.resume(&run)?;
         args.watch.follow(&here, &handle, running).await
     })
 }

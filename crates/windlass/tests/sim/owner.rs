@@ -317,3 +317,15 @@ fn a_cancel_that_was_cut_off_is_finished_by_a_resume() {
     assert!(place.tracker_text(&run).contains("active: false"));
     place.assert_nothing_is_left();
 }
+
+#[test]
+fn a_run_that_crashed_with_its_first_record_alone_is_said_to_be_taken_over() {
+    let place = Place::playing(json!([last_turn()]));
+    let mut command = place.windlass(&["loop", "work", "--json"]);
+    command.env("WINDLASS_CRASH_AT", "windlass:2");
+    place.spawn(command).end();
+    assert_eq!(place.ps()[0]["data"]["status"], "crashed");
+    let ran = place.go(&["resume", "--json"]);
+    ran.assert_ended(0, "completed", "marker", 1);
+    assert_eq!(ran.all("run.resumed"), [&json!({"after": "crash"})]);
+}
