@@ -27,7 +27,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// What to work on, taken as it is; `-` reads standard input
-    #[arg(value_name = "INPUT", allow_hyphen_values = true, required_unless_present_any = ["skill", "command", "workflow"])]
+    #[arg(value_name = "INPUT", allow_hyphen_values = true)]
     pub(crate) input: Option<String>,
 
     /// More words of the arguments, for --skill, --command and --agent
@@ -94,6 +94,11 @@ fn quoted(word: &str) -> String {
 /// Runs it.
 pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
     args.orders.jobs = args.jobs;
+    if args.input.is_none() && args.skill.is_none() && args.command.is_none() && args.workflow.is_none() {
+        return Err(Report::usage("there is nothing to work on: INPUT is missing").hint(
+            "say what to do, in quotes: windlass run \"fix the login\"; `-` reads it from standard input",
+        ));
+    }
     if let Some((kind, name)) = args.entity() {
         let want = Want::Entity { kind, name: name.to_owned() };
         return args.orders.carry_out(want, &args.arguments());

@@ -19,7 +19,13 @@ fn assert_fails(stage: &Stage, args: &[&str], code: i32, says: &[&str]) {
 #[test]
 fn a_wrong_command_line_is_usage() {
     let stage = Stage::new();
-    assert_fails(&stage, &["run"], 2, &["<INPUT>", "Usage: windlass run"]);
+    assert_fails(
+        &stage,
+        &["run"],
+        2,
+        &["INPUT is missing", "hint: say what to do, in quotes: windlass run \"fix the login\""],
+    );
+    assert_fails(&stage, &["run", "--", "x"], 2, &["INPUT is missing"]);
     assert_fails(&stage, &["loop"], 2, &["<PROMPT>"]);
     assert_fails(&stage, &["loop", ""], 2, &["the input is empty"]);
     assert_fails(&stage, &["rnu", "x"], 2, &["unrecognized subcommand 'rnu'"]);
