@@ -1,8 +1,12 @@
-//! `windlass approve`: a person's word on a tool the agent wants to use.
+//! `windlass approve`: a person's word on a tool the agent wants to use, or yes or no to an `ask` node.
 
 use windlass_core::event::PersonReply;
+use windlass_core::id::RunId;
+use windlass_core::run::Ask;
 
 use super::answer::{Waits, tell, waiting};
+use super::feed::{choice, choices, is_of_workflow};
+use super::plain::plain_line;
 use super::report::Report;
 use crate::exit::Exit;
 
@@ -12,6 +16,8 @@ Examples:
   windlass approve k3f9 --deny \"not on this machine\"";
 
 /// Let the agent of a run use the tool it asks for, or refuse it
+///
+/// An `ask` node takes it as yes or, with --deny, as no, where these are answers to it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -35,14 +41,30 @@ pub(crate) struct Args {
 /// Leaves the word for the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let Waits { handle, run, ask } = waiting(&args.run, args.to)?;
-    if ask.tool.is_none() {
-        let report = Report::usage(format!("run {run} asks a question, not for a permission"));
-        return Err(report.hint(format!("windlass answer {run} \"TEXT\"")));
-    }
+    may_be_said(&run, &ask, args.deny.as_deref())?;
     let reply = match args.deny {
         Some(reason) => PersonReply::Reject { reason },
         None => PersonReply::Approve,
     };
     handle.answer(&run, Some(ask.hook), reply)?;
     tell(&handle, &run, args.json)
+}
+
+/// A tool is allowed or refused; a node that asks takes that as yes or no, where it takes these.
+fn may_be_said(run: &RunId, ask: &Ask, deny: Option<&str>) -> Result<(), Report> {
+    if ask.tool.is_some() {
+        return Ok(());
+    }
+    if !is_of_workflow(ask) {
+        let report = Report::usage(format!("run {run} asks a question, not for a permission"));
+        return Err(report.hint(format!("windlass answer {run} \"TEXT\"")));
+    }
+    let (word, choices) = (if deny.is_some() { "no" } else { "yes" }, choices(ask));
+    if choices.is_empty() || choice(&choices, word).is_some() {
+        return Ok(());
+    }
+    let names: Vec<String> = choices.iter().map(|choice| plain_line(choice)).collect();
+    let first = names.first().cloned().unwrap_or_default();
+    let text = format!("run {run} asks, and `{word}` is none of the choices: {}", names.join(", "));
+    Err(Report::usage(text).hint(format!("windlass answer {run} \"{first}\"")))
 }

@@ -42,7 +42,7 @@ pub(super) fn asker(ask: &Ask, whose: Whose) -> String {
 }
 
 /// An `ask` node names its question after itself; the hooks of agents have names of their own.
-fn is_of_workflow(ask: &Ask) -> bool {
+pub(crate) fn is_of_workflow(ask: &Ask) -> bool {
     ask.tool.is_none() && ask.hook.as_str().strip_prefix("ask/") == Some(ask.node.as_str())
 }
 
