@@ -270,7 +270,13 @@ fn pause(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, active: &Active, outcome
     let delay = step.retry.delay_ms.saturating_mul(1 << (active.tries - 1).min(16));
     let until = cx.at.plus_ms(delay);
     let attempt = active.tries + 1;
-    cx.step.news.push(News::Retrying { node: active.instance.clone(), what: what.clone(), attempt });
+    cx.step.news.push(News::Retrying {
+        node: active.instance.clone(),
+        what: what.clone(),
+        attempt,
+        of: Some(step.retry.times.saturating_add(1)),
+        until: Some(until),
+    });
     let id =
         EffectId { node: active.instance.clone(), iteration: 1, attempt: active.tries, verb: Verb::Retry };
     cx.plan(id, Effect::WaitUntil { until });

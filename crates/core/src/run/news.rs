@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Outcome, Spent, Waiting};
 use crate::hook::Answer;
 use crate::id::{HookId, NodeId, SessionId};
+use crate::time::Moment;
 use crate::usage::Usage;
 
 fn unnamed() -> NodeId {
@@ -118,7 +119,7 @@ pub enum News {
         /// What was wrong, or where its work is.
         why: Option<String>,
     },
-    /// The turn, or the node, is tried again.
+    /// The turn, the node, or an answer that does not fit is tried again.
     Retrying {
         /// The node.
         #[serde(default = "unnamed")]
@@ -127,6 +128,12 @@ pub enum News {
         what: String,
         /// The try that follows.
         attempt: u32,
+        /// How many there are at most, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<u32>,
+        /// When it follows, where that is not at once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Moment>,
     },
     /// The run is over.
     Finished {

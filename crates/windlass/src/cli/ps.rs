@@ -139,7 +139,7 @@ fn row(Shown { run, is_paused }: &Shown, now: Moment) -> [String; 7] {
         plain_short(&shown.workflow, 20),
         plain_short(&shown.driver, 12),
         shown.iteration.to_string(),
-        shown.cost_usd.map_or("-".to_owned(), |usd| format!("${usd:.2}")),
+        shown.cost_usd.map_or("-".to_owned(), |usd| words::cost(Some(usd))),
         words::ago(now.since(Moment(shown.started_ms))),
     ]
 }

@@ -350,6 +350,14 @@ fn a_node_that_fails_is_tried_again_after_a_pause_that_doubles() {
     story.shell("x", false, "");
     let until = Moment(NOW.0 + 3_000);
     let what = "the command of `x` failed: exit code 1".to_owned();
+    let again = News::Retrying {
+        node: NodeId::new("x"),
+        what: what.clone(),
+        attempt: 2,
+        of: Some(3),
+        until: Some(until),
+    };
+    assert!(story.records.last().is_some_and(|record| record.news.contains(&again)));
     assert_eq!(story.state.standing(), Standing::Waiting(Waiting::Retry { until, what: what.clone() }));
     story.later(3_000).wait_over("x", Verb::Retry);
     assert_eq!(story.command("x~2"), what, "a try is told what was wrong");

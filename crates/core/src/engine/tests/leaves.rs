@@ -474,8 +474,12 @@ fn an_answer_that_fits_its_schema_is_the_value_of_the_node() {
 fn an_answer_that_does_not_fit_is_asked_for_again_twice_in_the_same_conversation() {
     let mut story = answering();
     let first = story.plan();
-    for _ in 0..2 {
+    for attempt in 2..4 {
         let again = story.answers_with(None).plan();
+        let told = story.records.last().map(|record| record.news.clone()).unwrap_or_default();
+        let what = "the answer does not fit its schema: there is no JSON in it".to_owned();
+        let again_told = News::Retrying { node: NodeId::new("x"), what, attempt, of: Some(3), until: None };
+        assert!(told.contains(&again_told), "{told:?}");
         assert_eq!((&again.session, again.resume), (&first.session, true));
         assert!(
             again.prompt.contains("does not fit") && again.prompt.contains("required"),

@@ -142,6 +142,8 @@ fn interrupted(work: &mut Work, cx: &mut Cx<'_>, what: &str, resume: bool) {
         node: work.node.id.clone(),
         what: what.to_owned(),
         attempt: work.attempt + 1,
+        of: None,
+        until: None,
     });
     turn::begin_again(work, cx, resume);
 }

@@ -131,7 +131,7 @@ pub(super) fn checked(work: &mut Work, cx: &mut Cx<'_>, results: &[CheckResult])
 fn conclude(work: &mut Work, cx: &mut Cx<'_>, results: &[CheckResult]) {
     let Phase::Judging { hook, sight: Some(sight) } = work.phase.clone() else { return };
     let iteration = count_turn(work, cx, &sight);
-    let verdict = fitting(work, verdict(work, &sight, results));
+    let (verdict, unfit) = fitting(work, verdict(work, &sight, results));
     cx.step.news.push(News::IterationFinished {
         node: work.node.id.clone(),
         iteration,
@@ -142,6 +142,15 @@ fn conclude(work: &mut Work, cx: &mut Cx<'_>, results: &[CheckResult]) {
             Verdict::End(_) => None,
         },
     });
+    if let (Verdict::Next { .. }, Some(what)) = (&verdict, unfit) {
+        cx.step.news.push(News::Retrying {
+            node: work.node.id.clone(),
+            what: format!("the answer does not fit its schema: {what}"),
+            attempt: work.unfit + 1,
+            of: Some(UNFIT_MAX + 1),
+            until: None,
+        });
+    }
     match verdict {
         Verdict::End(outcome) => close(work, cx, hook, outcome),
         Verdict::Next { feedback } => go_on(work, cx, hook, feedback),
@@ -175,10 +184,11 @@ fn verdict(work: &Work, sight: &Sight, results: &[CheckResult]) -> Verdict {
 }
 
 /// The verdict, unless the answer does not fit its schema: the agent is told what is wrong, twice.
-fn fitting(work: &mut Work, verdict: Verdict) -> Verdict {
+/// Beside it, what does not fit.
+fn fitting(work: &mut Work, verdict: Verdict) -> (Verdict, Option<String>) {
     let (Some(form), Verdict::End(Outcome { status: Status::Completed, .. })) = (&work.schema, &verdict)
     else {
-        return verdict;
+        return (verdict, None);
     };
     let answer = schema::answer(work.value.as_ref(), work.last_message.as_deref());
     let faults = match &answer {
@@ -187,7 +197,7 @@ fn fitting(work: &mut Work, verdict: Verdict) -> Verdict {
     };
     if answer.is_some() && faults.is_empty() {
         work.value = answer;
-        return verdict;
+        return (verdict, None);
     }
     work.value = None;
     let what = match faults.as_slice() {
@@ -197,12 +207,12 @@ fn fitting(work: &mut Work, verdict: Verdict) -> Verdict {
     work.unfit += 1;
     if work.unfit > UNFIT_MAX {
         let why = format!("the agent's answer does not fit its schema: {what}");
-        return Verdict::End(Outcome::new(Status::Failed, Reason::Schema).because(why));
+        return (Verdict::End(Outcome::new(Status::Failed, Reason::Schema).because(why)), Some(what));
     }
     let text = format!(
         "Your answer does not fit what was asked for:\n{what}\n\nAnswer again, with JSON alone that fits this JSON Schema:\n{form}"
     );
-    Verdict::Next { feedback: Some(text) }
+    (Verdict::Next { feedback: Some(text) }, Some(what))
 }
 
 fn single_turn(results: &[CheckResult]) -> Outcome {

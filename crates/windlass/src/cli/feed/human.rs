@@ -2,13 +2,13 @@
 //!
 //! Readable without colour. A line at the bottom says how far the run is, on a terminal only.
 
+mod children;
 mod turns;
 mod waits;
 
 use std::collections::BTreeMap;
 
 use windlass_core::agent::AgentEvent;
-use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record, SessionEnd};
 use windlass_core::hook::Answer;
 use windlass_core::id::{EffectId, NodeId, RunId};
@@ -22,12 +22,13 @@ use super::bottom::Bottom;
 use super::face::Style;
 use super::margin::Margin;
 use super::nodes::Nodes;
-use super::words::span;
+use super::words::{self, span};
 use super::wrap::{first, wrap};
 use super::{agent, header, steps};
 use crate::cli::plain::{plain, plain_line, plain_short, shorten};
 use crate::cli::screen::{Screen, Tone};
 use turns::Turns;
+use waits::about;
 
 /// How many lines of a failed check are shown.
 const CHECK_LINES: usize = 10;
@@ -45,12 +46,16 @@ pub(crate) struct Human {
     run: RunId,
     /// It is shown within another run, which has said what it is.
     is_child: bool,
+    /// What stands before its lines there.
+    stands: Margin,
     workflow: String,
     started: Option<Moment>,
     workspace: String,
     nodes: Nodes,
     turns: BTreeMap<NodeId, Turns>,
     phase: &'static str,
+    /// Nothing new begins.
+    is_paused: bool,
     usage: Usage,
     /// What the runs that were started from here have spent, by the effect that started each.
     below: BTreeMap<EffectId, Usage>,
@@ -70,12 +75,14 @@ impl Human {
             style,
             run,
             is_child: false,
+            stands: Margin::Depth(0),
             workflow: String::new(),
             started: None,
             workspace: String::new(),
             nodes: Nodes::unknown(),
             turns: BTreeMap::new(),
             phase: "preparing",
+            is_paused: false,
             usage: Usage::default(),
             below: BTreeMap::new(),
             children: BTreeMap::new(),
@@ -88,6 +95,7 @@ impl Human {
     /// What is under way when a run is looked at from its middle on.
     pub(crate) fn see(&mut self, state: &State) {
         self.nodes.see(state);
+        self.is_paused = state.book.paused;
         for planned in &state.book.open {
             self.know_child(planned);
         }
@@ -114,28 +122,6 @@ impl Human {
             lines.extend(self.know_child(planned));
         }
         lines
-    }
-
-    /// The lines of a run that was started from here, with its name before each.
-    fn in_child(&mut self, run: &RunId, act: impl FnOnce(&mut Human) -> Vec<String>) -> Vec<String> {
-        let (mut screen, style) = (self.screen, self.style);
-        let child = self.children.entry(run.clone()).or_insert_with(|| {
-            let child = Human::new(screen, style, run.clone());
-            Human { is_child: true, workflow: run.to_string(), ..child }
-        });
-        let margin = Margin::label(&child.workflow);
-        screen.width = screen.width.saturating_sub(margin.columns()).max(NARROWEST);
-        child.screen = screen;
-        child.answers_here = self.answers_here;
-        margin.put(act(child))
-    }
-
-    /// A run that is started from here.
-    fn know_child(&mut self, planned: &Planned) -> Vec<String> {
-        let Effect::StartRun { run, spec } = &planned.effect else { return Vec::new() };
-        self.in_child(run, |child| child.begin(spec));
-        let line = format!("  run {run} begins: windlass logs {run}");
-        self.margin(&planned.id.node).put(vec![self.screen.paint(Tone::Faint, &line)])
     }
 
     fn begin(&mut self, spec: &Spec) -> Vec<String> {
@@ -221,10 +207,13 @@ impl Human {
                 self.turns.entry(node.clone()).or_default().heading = goes_on.then_some(iteration + 1);
                 Vec::new()
             }
-            News::Waiting(waiting) => self.waiting(waiting, record.at),
+            News::Waiting(waiting) => {
+                let lines = self.waiting(waiting, record);
+                self.under(about(news, record), lines)
+            }
             News::WaitOver => {
-                self.phase = "working";
-                vec![self.screen.paint(Tone::Careful, "  going on")]
+                let lines = self.wait_over(&record.event);
+                self.under(about(news, record), lines)
             }
             News::TakenOver if self.is_child => Vec::new(),
             News::TakenOver => vec![format!("  taken over: going on where it stood")],
@@ -235,11 +224,13 @@ impl Human {
             }
             News::GoesOn => {
                 self.phase = "working";
+                self.is_paused = false;
                 self.unless_child("going on")
             }
-            News::Retrying { node, what, attempt } => {
-                let text = format!("  {}: trying again (attempt {attempt})", plain_short(what, 200));
-                self.margin(node).put(vec![self.screen.paint(Tone::Careful, &text)])
+            News::Retrying { node, what, attempt, of, until } => {
+                let wait = until.map(|until| until.since(record.at));
+                let lines = self.retrying(what, *attempt, *of, wait);
+                self.margin(node).put(lines)
             }
             News::NodeStarted { .. }
             | News::NodeFinished { .. }
@@ -258,15 +249,18 @@ impl Human {
             News::NodeStarted { node, kind, about } => {
                 self.phase = "working";
                 self.nodes.began(node);
-                let line = steps::started(screen, &self.nodes.name(node), kind, about.as_deref());
-                let blank = (self.nodes.depth(node) == 0).then(String::new);
+                let mut line = steps::started(screen, &self.nodes.name(node), kind, about.as_deref());
+                if self.is_paused && self.nodes.begins_work(node) {
+                    line.push_str(": held back while the run is paused");
+                }
+                let blank = (self.nodes.depth(node) == 0 && !self.is_child).then(String::new);
                 self.at_depth(node, 0, blank.into_iter().chain([line]).collect())
             }
             News::NodeFinished { node, outcome, spent, took_ms } => {
                 self.nodes.over(node);
                 self.turns.remove(node);
-                let line = steps::finished(screen, &self.nodes.name(node), outcome, spent, *took_ms);
-                self.at_depth(node, 0, vec![line])
+                let lines = steps::finished(screen, &self.nodes.name(node), outcome, spent, *took_ms);
+                self.at_depth(node, 0, lines)
             }
             News::NodeSkipped { node, why } => {
                 self.at_depth(node, 0, vec![steps::skipped(screen, &self.nodes.name(node), why)])
@@ -293,6 +287,11 @@ impl Human {
             return Margin::label(&self.nodes.name(node));
         }
         Margin::Depth(self.nodes.depth(node))
+    }
+
+    /// The lines about a node, where it is known which.
+    fn under(&self, node: Option<&NodeId>, lines: Vec<String>) -> Vec<String> {
+        node.map_or(Margin::Depth(0), |node| self.margin(node)).put(lines)
     }
 
     fn margin_of_hook(&self, event: &Event) -> Margin {
@@ -364,11 +363,12 @@ impl Human {
         self.screen.measure();
         let elapsed = self.started.map_or(0, |started| now.since(started));
         let mut facts = self.far();
-        facts.extend([self.phase.to_owned(), span(elapsed / 1000 * 1000)]);
+        let phase = if self.is_paused { "paused" } else { self.phase };
+        facts.extend([phase.to_owned(), span(elapsed / 1000 * 1000)]);
         let mut usage = self.usage;
         self.below.values().for_each(|below| usage.add(below));
         if let Some(cost) = usage.cost_usd {
-            facts.push(format!("${cost:.2}"));
+            facts.push(words::cost(Some(cost)));
         }
         let text = shorten(&facts.join(self.screen.dot()), self.screen.width.saturating_sub(1));
         self.bottom.draw(|| self.screen.paint(Tone::Faint, &text))

@@ -168,7 +168,10 @@ fn told(news: &News) -> (&'static str, Value) {
         News::GoesOn => ("run.resumed", json!({"after": "pause"})),
         News::Paused => ("run.paused", json!({})),
         News::Odd { node, what } => ("warning", json!({"node": node, "text": what})),
-        News::Retrying { what, attempt, .. } => ("run.retrying", json!({"what": what, "attempt": attempt})),
+        News::Retrying { what, attempt, of, until, .. } => {
+            let until = until.map(rfc3339);
+            ("run.retrying", json!({"what": what, "attempt": attempt, "of": of, "until": until}))
+        }
         News::NodeStarted { node, kind, about } => {
             ("node.started", json!({"node": node, "kind": kind, "about": about}))
         }

@@ -12,6 +12,8 @@ pub(super) enum Margin {
     Depth(usize),
     /// A name, where lines of several stand between each other.
     Label(String),
+    /// A name below blanks, before lines that keep their own.
+    Within(String),
 }
 
 impl Margin {
@@ -21,11 +23,17 @@ impl Margin {
         Margin::Label(format!("[{short}] "))
     }
 
+    /// A name so deep, before the lines of a run that has a depth of its own.
+    pub(super) fn within(depth: usize, name: &str) -> Margin {
+        let Margin::Label(label) = Margin::label(name) else { return Margin::Depth(depth) };
+        Margin::Within(format!("{}{label}", "  ".repeat(depth)))
+    }
+
     /// How many columns it takes.
     pub(super) fn columns(&self) -> usize {
         match self {
             Margin::Depth(depth) => depth * 2,
-            Margin::Label(label) => columns(label),
+            Margin::Label(label) | Margin::Within(label) => columns(label),
         }
     }
 
@@ -39,6 +47,7 @@ impl Margin {
             _ if line.is_empty() => line,
             Margin::Depth(depth) => format!("{}{line}", "  ".repeat(*depth)),
             Margin::Label(label) => format!("{label}{}", unindented(&line)),
+            Margin::Within(label) => format!("{label}{line}"),
         }
     }
 }

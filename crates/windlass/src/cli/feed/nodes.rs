@@ -24,6 +24,8 @@ struct Known {
     depth: usize,
     is_session: bool,
     is_leaf: bool,
+    /// It has something to begin, which a pause holds back.
+    begins_work: bool,
     /// It may be under way several times at once, so that only its round tells it apart.
     has_twins: bool,
     /// Several of its rounds may be under way at once.
@@ -54,6 +56,7 @@ impl Nodes {
                 depth,
                 is_session: matches!(step.act, Act::Session(_)),
                 is_leaf: blocks.is_empty(),
+                begins_work: matches!(step.act, Act::Session(_) | Act::Shell { .. } | Act::Workflow { .. }),
                 has_twins,
                 has_jobs,
                 most: rules.map(|rules| rules.max_iterations),
@@ -106,6 +109,11 @@ impl Nodes {
         self.of_name(node).and_then(|known| known.most)
     }
 
+    /// Whether it has something to begin, which a pause holds back.
+    pub(crate) fn begins_work(&self, node: &NodeId) -> bool {
+        self.of_name(node).is_some_and(|known| known.begins_work)
+    }
+
     /// Whether several of its rounds may be under way at once.
     pub(crate) fn has_jobs(&self, node: &NodeId) -> bool {
         self.of_name(node).is_some_and(|known| known.has_jobs)
@@ -117,10 +125,15 @@ impl Nodes {
         self.open.iter().filter(is_session).count() > 1
     }
 
-    /// What people call it: as the workflow does, unless that could be several at once.
+    /// What people call it: as the workflow does, with its try after the first, and with its round
+    /// where that could be several at once.
     pub(crate) fn name(&self, node: &NodeId) -> String {
         let has_twins = self.of_name(node).is_some_and(|known| known.has_twins);
-        plain_line(if has_twins { node.as_str() } else { named(node) })
+        match own_try(node) {
+            _ if has_twins => plain_line(node.as_str()),
+            Some(again) => plain_line(&format!("{}~{again}", named(node))),
+            None => plain_line(named(node)),
+        }
     }
 
     /// What is under way, in a few words.
@@ -150,6 +163,13 @@ pub(crate) fn named(node: &NodeId) -> &str {
     node.as_str().split(['@', '~']).next().unwrap_or_default()
 }
 
+/// Which try a node is in, after the first; of the tries of blocks around it, in no round of theirs.
+fn own_try(node: &NodeId) -> Option<u32> {
+    let (_, after) = node.as_str().rsplit_once('@').unwrap_or(("", node.as_str()));
+    let (_, again) = after.rsplit_once('~')?;
+    again.parse().ok().filter(|again| *again > 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,5 +178,12 @@ mod tests {
     fn the_round_and_the_try_are_no_part_of_the_name() {
         let name = |text: &str| named(&NodeId::new(text)).to_owned();
         assert_eq!([name("fix"), name("fix@2"), name("fix~2@3")], ["fix", "fix", "fix"]);
+    }
+
+    #[test]
+    fn a_node_that_is_tried_again_says_so_and_the_tries_around_its_loop_do_not_count() {
+        let name = |text: &str| Nodes::unknown().name(&NodeId::new(text));
+        let names = ["fix", "fix~2", "fix@3~2", "fix~2@3", "fix~1"].map(name);
+        assert_eq!(names, ["fix", "fix~2", "fix~2", "fix", "fix"]);
     }
 }

@@ -19,16 +19,24 @@ pub(super) fn started(screen: Screen, name: &str, kind: &str, about: Option<&str
 }
 
 /// A node is over.
-pub(super) fn finished(screen: Screen, name: &str, outcome: &Outcome, spent: &Spent, took_ms: u64) -> String {
+pub(super) fn finished(
+    screen: Screen,
+    name: &str,
+    outcome: &Outcome,
+    spent: &Spent,
+    took_ms: u64,
+) -> Vec<String> {
     let is_well = outcome.status == Status::Completed;
     let mut facts = vec![format!("{name} {}", outcome.status.word()), span(took_ms)];
     facts.extend(spent.usage.cost_usd.map(|usd| words::cost(Some(usd))));
     let mut line = format!("{} {}", screen.check(is_well), facts.join(screen.dot()));
-    if !is_well {
-        let why = outcome.detail.as_deref().unwrap_or_else(|| words::reason(outcome.reason));
-        line.push_str(&format!(": {}", plain_short(why, WHY)));
+    if is_well {
+        return vec![line];
     }
-    line
+    let why = outcome.detail.as_deref().unwrap_or_else(|| words::reason(outcome.reason));
+    let (first, rest) = words::paragraph(why, WHY);
+    line.push_str(&format!(": {first}"));
+    std::iter::once(line).chain(rest.into_iter().map(|line| format!("  {line}"))).collect()
 }
 
 /// A node is left out.
@@ -89,10 +97,21 @@ mod tests {
         let usage = Usage { cost_usd: Some(0.5), ..Usage::default() };
         let spent = Spent { turns: 1, usage };
         let well = Outcome::new(Status::Completed, Reason::AllDone);
-        assert_eq!(finished(Screen::plain(), "fix", &well, &spent, 12_000), "ok fix completed, 12 s, $0.50");
+        assert_eq!(
+            finished(Screen::plain(), "fix", &well, &spent, 12_000),
+            ["ok fix completed, 12 s, $0.50"]
+        );
         let badly = Outcome::new(Status::Failed, Reason::ShellFailed).because("exit\u{1b}[2J code 1");
-        let line = finished(Screen::plain(), "build", &badly, &Spent::default(), 40);
-        assert_eq!(line, "FAILED build failed, 40 ms: exit^[[2J code 1");
+        let lines = finished(Screen::plain(), "build", &badly, &Spent::default(), 40);
+        assert_eq!(lines, ["FAILED build failed, 40 ms: exit^[[2J code 1"]);
+    }
+
+    #[test]
+    fn a_reason_of_several_lines_keeps_them() {
+        let why = "tasks.json is broken\n  at 2:1\n\u{1b}[2J   | ^\n";
+        let badly = Outcome::new(Status::Failed, Reason::ShellFailed).because(why);
+        let lines = finished(Screen::plain(), "do", &badly, &Spent::default(), 40);
+        assert_eq!(lines, ["FAILED do failed, 40 ms: tasks.json is broken", "    at 2:1", "  ^[[2J   | ^"]);
     }
 
     #[test]

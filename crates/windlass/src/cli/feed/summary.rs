@@ -62,11 +62,10 @@ pub(crate) fn summary(screen: Screen, ending: &Ending<'_>) -> Vec<String> {
     if turns.is_some() {
         facts.extend([tokens(ending.usage), cost(ending.usage.cost_usd)]);
     }
-    let mut lines = vec![
-        String::new(),
-        screen.paint(tone, &words::outcome(ending.outcome)),
-        format!("  {}", facts.join(screen.dot())),
-    ];
+    let (how, why) = words::outcome_lines(ending.outcome);
+    let mut lines = vec![String::new(), screen.paint(tone, &how)];
+    lines.extend(why.iter().map(|line| format!("  {line}")));
+    lines.push(format!("  {}", facts.join(screen.dot())));
     lines.extend(changes(ending.changes));
     lines
 }

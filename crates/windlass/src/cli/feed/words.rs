@@ -6,7 +6,10 @@ use windlass_core::run::{Outcome, Reason};
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
-use crate::cli::plain::plain_line;
+use crate::cli::plain::{plain, plain_line, plain_short, shorten};
+
+/// How many lines of a reason are shown below its first.
+const BELOW: usize = 60;
 
 /// Why a run ended, as a sentence without its full stop.
 pub(crate) fn reason(reason: Reason) -> &'static str {
@@ -59,6 +62,13 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
     }
 }
 
+/// The same with the lines of its reason as they were written.
+pub(crate) fn outcome_lines(outcome: &Outcome) -> (String, Vec<String>) {
+    let detail = outcome.detail.as_deref().unwrap_or_default();
+    let (first, rest) = paragraph(detail, usize::MAX);
+    (self::outcome(&Outcome { detail: Some(first), ..outcome.clone() }), rest)
+}
+
 /// Whether the words of a reason only repeat what its detail says.
 fn says_it_all(reason: Reason) -> bool {
     matches!(
@@ -70,6 +80,17 @@ fn says_it_all(reason: Reason) -> bool {
             | Reason::ShellUnknown
             | Reason::Deadlock
     )
+}
+
+/// A reason as it was written: its first line, no wider than that, and those below it.
+pub(crate) fn paragraph(text: &str, most: usize) -> (String, Vec<String>) {
+    let shown = plain(text.trim());
+    let mut lines = shown.lines();
+    let first = plain_short(lines.next().unwrap_or_default(), most);
+    let mut rest: Vec<String> =
+        lines.by_ref().take(BELOW).map(|line| shorten(line.trim_end(), most)).collect();
+    rest.extend(lines.next().map(|_| "...".to_owned()));
+    (first, rest)
 }
 
 /// A stretch of time: `3 s`, `2 min 5 s`, `1 h 4 min`.
@@ -117,6 +138,7 @@ pub(crate) fn count(value: u64, one: &str) -> String {
 pub(crate) fn cost(usd: Option<f64>) -> String {
     match usd {
         None => "cost not reported".to_owned(),
+        Some(usd) if usd > 0.0 && usd < 0.0001 => "less than $0.0001".to_owned(),
         Some(usd) if usd > 0.0 && usd < 0.01 => format!("${usd:.4}"),
         Some(usd) => format!("${usd:.2}"),
     }

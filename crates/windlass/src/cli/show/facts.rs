@@ -172,7 +172,7 @@ pub(super) fn sessions(title: &str, view: &View, turns: &[&Turn], is_many: bool)
         let (iteration, attempt) = (turn.effect.iteration, turn.effect.attempt);
         let node =
             if is_many { format!("{}, ", plain_line(turn.effect.node.as_str())) } else { String::new() };
-        let again = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+        let again = if attempt > 1 { format!(", try {attempt}") } else { String::new() };
         let file = plain_line(&stdout.display().to_string());
         [format!("    {node}iteration {iteration}{again}: {}", turn.session), format!("      {file}")]
     };

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use windlass_core::engine::explain::{Far, far};
 use windlass_core::graph::workflow::Step;
+use windlass_core::id::{EffectId, Verb};
 use windlass_core::run::{Active, Spent, State, Status};
 use windlass_core::time::Moment;
 
@@ -46,10 +47,23 @@ fn row<'a>(state: &State, now: Moment, step: &'a Step, depth: usize) -> Row<'a> 
     let under_way: Vec<&&Active> = actives.iter().filter(|active| active.step == step.id).collect();
     let mut spent = seen.map(|seen| seen.spent).unwrap_or_default();
     under_way.iter().for_each(|active| spent.add(&active.spent.since(&active.earlier)));
+    let held: u32 = under_way.iter().map(|active| held_turns(state, active)).sum();
+    spent.turns = spent.turns.saturating_sub(held);
     let so_far: u64 = under_way.iter().map(|active| now.since(active.began)).sum();
     let times = seen.map_or(0, |seen| seen.times);
     let took_ms = seen.filter(|_| times > 0).map(|seen| seen.took_ms.saturating_add(so_far));
     Row { step, depth, far: far(state, &step.id), times, took_ms, spent }
+}
+
+/// Turns in it that a pause holds back: they are counted when they are planned, and have not begun.
+fn held_turns(state: &State, active: &Active) -> u32 {
+    let mut within = vec![active];
+    active.doing.lanes().into_iter().for_each(|lane| lane.actives(&mut within));
+    // Another try of a turn is no other turn.
+    let is_first = |id: &&EffectId| id.verb == Verb::Session && id.attempt == 1;
+    let is_within = |id: &&EffectId| within.iter().any(|active| active.instance == id.node);
+    let held = state.book.held.iter().filter(is_first).filter(is_within).count();
+    u32::try_from(held).unwrap_or(u32::MAX)
 }
 
 /// The nodes as a table.

@@ -15,6 +15,8 @@ use windlass_core::tasks::{Claim, Status as TaskStatus};
 
 use super::super::bottom::CLEAR;
 
+use windlass_core::effect::{Effect, Planned};
+
 use super::*;
 
 fn feed() -> Human {
@@ -46,7 +48,7 @@ fn session(iteration: u32, attempt: u32) -> News {
 fn an_iteration_has_one_heading_however_often_it_is_tried() {
     let mut human = feed();
     assert_eq!(told(&mut human, session(1, 1)), ["", "iteration 1"]);
-    assert_eq!(told(&mut human, session(1, 2)), ["  the session goes on (attempt 2)"]);
+    assert_eq!(told(&mut human, session(1, 2)), ["  the session goes on (try 2)"]);
     assert_eq!(told(&mut human, session(2, 1)), ["", "iteration 2"]);
 }
 
@@ -96,7 +98,7 @@ fn a_refusal_is_told_once() {
 #[test]
 fn a_wait_says_how_long() {
     let waiting = Waiting::Retry { until: Moment(5_000), what: "overloaded".to_owned() };
-    assert_eq!(told(&mut feed(), News::Waiting(waiting)), ["  overloaded: trying again in 4 s"]);
+    assert_eq!(told(&mut feed(), News::Waiting(waiting)), ["  tried again in 4 s: overloaded"]);
 }
 
 #[test]
@@ -242,7 +244,7 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
 }
 
 #[test]
-fn a_run_within_a_run_is_told_with_its_name() {
+fn a_run_within_a_run_is_told_below_the_node_that_started_it() {
     let call = Act::Workflow { name: "release".to_owned(), inputs: BTreeMap::new() };
     let mut human = of(vec![step("call", call), prompt("b")]);
     let child = RunId::new("c1");
@@ -252,9 +254,9 @@ fn a_run_within_a_run_is_told_with_its_name() {
     let news = vec![begins("call", "workflow")];
     let record = Record { v: RECORD_VERSION, at: Moment(0), event: Event::OwnerChanged, effects, news };
     let lines = human.record(&[], &record);
-    assert_eq!(lines, ["", "> call (workflow)", "  run c1 begins: windlass logs c1"]);
+    assert_eq!(lines, ["", "> call (workflow)", "  run c1 of `release` begins: windlass logs c1"]);
     let from = std::slice::from_ref(&child);
-    assert_eq!(human.agent(from, &turn("go"), &text("hello")), ["[release] hello"]);
+    assert_eq!(human.agent(from, &turn("go"), &text("hello")), ["  [call]   hello"]);
     let started = Event::RunStarted { spec: Box::new(spec("release", vec![prompt("go")])) };
     let record = Record { v: RECORD_VERSION, at: Moment(0), event: started, effects: vec![], news: vec![] };
     assert!(human.record(from, &record).is_empty(), "the run around it has said what it is");
@@ -270,4 +272,45 @@ fn a_wait_says_what_ends_it() {
     );
     assert!(told(&mut human, News::Paused)[0].ends_with("nothing new begins; windlass resume k3f9"));
     assert_eq!(told(&mut human, News::GoesOn), ["  going on"]);
+}
+
+#[test]
+fn what_a_pause_holds_back_is_not_said_to_go_on() {
+    let mut human = of(vec![
+        prompt("a"),
+        step("b", Act::Shell { command: Template("make".to_owned()), idempotent: false }),
+    ]);
+    told(&mut human, begins("a", "prompt"));
+    told(&mut human, News::Paused);
+    let held = told(&mut human, begins("b", "shell"));
+    assert_eq!(held, ["", "> b (shell): held back while the run is paused"]);
+    let over = "  the wait is over; what comes next is held back while the run is paused";
+    assert_eq!(told(&mut human, News::WaitOver), [over]);
+    human.screen.redraws = true;
+    assert_eq!(human.progress(Moment(1_000)).as_deref(), Some("\r\u{1b}[K2 nodes, paused, 0 s"));
+    human.screen.redraws = false;
+    told(&mut human, News::GoesOn);
+    assert_eq!(told(&mut human, News::WaitOver), ["  going on"]);
+}
+
+#[test]
+fn another_try_says_which_of_how_many_when_and_why_below_its_node() {
+    let again = Act::Loop { until: Vec::new(), max: 3, body: vec![prompt("fix")] };
+    let mut human = of(vec![step("again", again), prompt("b")]);
+    told(&mut human, begins("again", "loop"));
+    told(&mut human, begins("fix@1", "prompt"));
+    let node = NodeId::new("fix@1");
+    let until = Some(Moment(3_000));
+    let retrying =
+        News::Retrying { node: node.clone(), what: "no JSON".into(), attempt: 2, of: Some(3), until };
+    assert_eq!(told(&mut human, retrying), ["    try 2 of 3 in 2 s: no JSON"]);
+    let effect = EffectId { verb: Verb::Retry, ..turn("fix@1") };
+    let news = vec![News::WaitOver, begins("fix@1~2", "prompt")];
+    assert_eq!(happened(&mut human, Event::WaitOver { effect }, news), ["  > fix~2 (prompt)"]);
+    for over in ["fix@1", "fix@1~2"] {
+        told(&mut human, ends(over));
+    }
+    let waiting = News::Waiting(Waiting::Time { until: Moment(0) });
+    let lines = happened(&mut human, Event::OwnerChanged, vec![begins("fix@2", "prompt"), waiting]);
+    assert!(lines[1].starts_with("    waiting until"), "{lines:?}");
 }

@@ -29,7 +29,7 @@ impl Human {
             return lines;
         }
         let how = if resumed { "the session goes on" } else { "a new session begins" };
-        vec![self.screen.paint(Tone::Faint, &format!("  {how} (attempt {attempt})"))]
+        vec![self.screen.paint(Tone::Faint, &format!("  {how} (try {attempt})"))]
     }
 
     /// The line that opens an iteration, once. A node of several that has but one turn has none.

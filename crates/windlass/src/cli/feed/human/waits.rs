@@ -1,7 +1,8 @@
 //! What a run waits for, and what ends it.
 
-use windlass_core::run::Waiting;
-use windlass_core::time::Moment;
+use windlass_core::event::{Event, Record};
+use windlass_core::id::{NodeId, Verb};
+use windlass_core::run::{News, Waiting};
 
 use super::Human;
 use crate::cli::feed::ask;
@@ -10,7 +11,8 @@ use crate::cli::plain::{plain_line, plain_short};
 use crate::cli::screen::Tone;
 
 impl Human {
-    pub(super) fn waiting(&mut self, waiting: &Waiting, at: Moment) -> Vec<String> {
+    pub(super) fn waiting(&mut self, waiting: &Waiting, record: &Record) -> Vec<String> {
+        let at = record.at;
         self.phase = "waiting";
         let text = match waiting {
             Waiting::RateLimit { until } => {
@@ -18,7 +20,11 @@ impl Human {
                 vec![format!("usage limit reached: waiting until {clock} (in {wait})")]
             }
             Waiting::Retry { until, what } => {
-                vec![format!("{}: trying again in {}", plain_short(what, 200), span(until.since(at)))]
+                let attempt = match &record.event {
+                    Event::SessionEnded { effect, .. } => effect.attempt + 1,
+                    _ => return self.again(what, "tried again", Some(until.since(at))),
+                };
+                return self.retrying(what, attempt, None, Some(until.since(at)));
             }
             Waiting::Person(ask) => {
                 self.phase = "waiting for you";
@@ -36,12 +42,45 @@ impl Human {
         text.iter().map(|line| self.screen.paint(Tone::Careful, &format!("  {line}"))).collect()
     }
 
+    /// A turn, a node or an answer is tried again: which try that is, when it comes, and why.
+    pub(super) fn retrying(
+        &mut self,
+        what: &str,
+        attempt: u32,
+        of: Option<u32>,
+        wait_ms: Option<u64>,
+    ) -> Vec<String> {
+        let of = of.map(|of| format!(" of {of}")).unwrap_or_default();
+        self.again(what, &format!("try {attempt}{of}"), wait_ms)
+    }
+
+    fn again(&mut self, what: &str, again: &str, wait_ms: Option<u64>) -> Vec<String> {
+        let when = wait_ms.map(|ms| format!(" in {}", span(ms))).unwrap_or_default();
+        if wait_ms.is_some() {
+            self.phase = "waiting";
+        }
+        vec![self.screen.paint(Tone::Careful, &format!("  {again}{when}: {}", plain_short(what, 200)))]
+    }
+
+    /// A wait has ended. That a node is tried again is told by its heading.
+    pub(super) fn wait_over(&mut self, event: &Event) -> Vec<String> {
+        self.phase = "working";
+        if self.is_paused {
+            let text = "  the wait is over; what comes next is held back while the run is paused";
+            return vec![self.screen.paint(Tone::Careful, text)];
+        }
+        if matches!(event, Event::WaitOver { effect } if effect.verb == Verb::Retry) {
+            return Vec::new();
+        }
+        vec![self.screen.paint(Tone::Careful, "  going on")]
+    }
+
     fn whose(&self) -> ask::Whose {
         if self.nodes.is_one() { ask::Whose::Only } else { ask::Whose::OneOfSeveral }
     }
 
     pub(super) fn paused(&mut self) -> Vec<String> {
-        self.phase = "paused";
+        self.is_paused = true;
         let run = &self.run;
         self.unless_child(&format!(
             "paused: what is under way goes on, nothing new begins; windlass resume {run}"
@@ -52,4 +91,20 @@ impl Human {
     pub(super) fn unless_child(&self, text: &str) -> Vec<String> {
         if self.is_child { Vec::new() } else { vec![self.screen.paint(Tone::Careful, &format!("  {text}"))] }
     }
+}
+
+/// The node that waits, or did: the one that begins with it, or that the fact is about.
+pub(super) fn about<'a>(news: &'a News, record: &'a Record) -> Option<&'a NodeId> {
+    if let News::Waiting(Waiting::Person(ask)) = news {
+        return Some(&ask.node);
+    }
+    let before = record.news.iter().take_while(|other| !std::ptr::eq(*other, news));
+    let begun = before.filter_map(|other| match other {
+        News::NodeStarted { node, .. } => Some(node),
+        _ => None,
+    });
+    begun.last().or(match &record.event {
+        Event::SessionEnded { effect, .. } | Event::WaitOver { effect } => Some(&effect.node),
+        _ => None,
+    })
 }
