@@ -1,16 +1,14 @@
-//! `windlass logs`: a run told again, through the same rendering as live.
-//!
-//! The log has the decisions and their times, the transcripts have what the agent said. They
-//! are woven together by what they both know: a hook is asked about a tool after the tool call
-//! stood in the stream, and a stop after the last words.
+//! `windlass logs`: a run told again, with those that were started from it, through the same
+//! rendering as live.
 
-use std::collections::VecDeque;
+mod log;
+
+use std::cmp::Reverse;
 use std::time::Duration;
 
-use windlass_core::agent::AgentEvent;
-use windlass_core::event::{Event, Record};
-use windlass_core::hook::{HookCall, HookKind};
-use windlass_core::id::{EffectId, RunId};
+use windlass_core::effect::Effect;
+use windlass_core::event::Record;
+use windlass_core::id::RunId;
 use windlass_core::time::Moment;
 use windlass_runtime::handle::Handle;
 
@@ -19,8 +17,8 @@ use super::here::Here;
 use super::output::Out;
 use super::report::{Report, note};
 use super::watch::ending_lines;
-use super::weave::is_about;
 use crate::exit::Exit;
+use log::Log;
 
 /// How often a run that goes on is looked at.
 const POLL: Duration = Duration::from_millis(100);
@@ -59,15 +57,9 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let run = handle.find(&args.run)?;
     let style = Style { thinking: args.show_thinking, whole: true };
     let face = if args.json { Face::json(&run, style) } else { Face::human(here.screen, style, &run) };
-    let mut telling = Telling {
-        handle: &handle,
-        run: &run,
-        face,
-        out: Out::stdout(),
-        next: 1,
-        at: Moment(0),
-        turns: Vec::new(),
-    };
+    let mut telling =
+        Telling { handle: &handle, run: &run, face, out: Out::stdout(), at: Moment(0), logs: Vec::new() };
+    telling.find(Log::of(run.clone(), Vec::new()))?;
     telling.tell()?;
     if args.follow {
         telling.follow()?;
@@ -75,111 +67,71 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     telling.end(&here)
 }
 
-/// A run being told.
+/// A run being told, with those that were started from it.
 struct Telling<'a> {
     handle: &'a Handle,
     run: &'a RunId,
     face: Face,
     out: Out,
-    /// The record to read next.
-    next: u64,
-    /// When the last one was made.
+    /// When the last record was made.
     at: Moment,
-    /// Those under way, in the order in which they began.
-    turns: Vec<Turn>,
-}
-
-/// A turn whose end has not been told.
-struct Turn {
-    effect: EffectId,
-    /// How far its stream was read.
-    offset: u64,
-    /// What was read and not told.
-    waiting: VecDeque<AgentEvent>,
-}
-
-impl Turn {
-    fn read(&mut self, handle: &Handle, run: &RunId) {
-        let (events, offset) = handle.transcript(run, &self.effect, self.offset);
-        self.offset = offset;
-        self.waiting.extend(events);
-    }
+    /// The run, and those below it in the order in which they began.
+    logs: Vec<Log>,
 }
 
 impl Telling<'_> {
-    /// Tells what is there now.
+    /// Tells what is there now, the records of all logs in the order of their times.
     fn tell(&mut self) -> Result<(), Report> {
-        for (seq, record) in self.handle.records(self.run, self.next)? {
-            self.next = seq + 1;
-            self.before(&record);
-            self.at = record.at;
-            self.face.record(&mut self.out, &[], &record);
-            self.after(&record);
+        for log in &mut self.logs {
+            log.read(self.handle)?;
+        }
+        while let Some((place, record)) = self.next() {
+            self.tell_record(place, &record);
+            for planned in &record.effects {
+                let Effect::StartRun { run, .. } = &planned.effect else { continue };
+                let Some(log) = self.logs.get(place) else { continue };
+                let from = log.from.iter().chain([run]).cloned().collect();
+                self.find(Log::of(run.clone(), from))?;
+            }
         }
         Ok(())
     }
 
-    /// What the agent did before this was decided.
-    fn before(&mut self, record: &Record) {
-        match &record.event {
-            Event::HookAsked { call } => self.tell_until_asked(call),
-            Event::SessionEnded { effect, .. } => {
-                self.open(effect);
-                self.tell_rest(effect);
-                self.turns.retain(|turn| turn.effect != *effect);
-            }
-            _ => {}
+    /// A log that is told from now on, once.
+    fn find(&mut self, mut log: Log) -> Result<(), Report> {
+        if self.logs.iter().all(|known| known.run != log.run) {
+            log.read(self.handle)?;
+            self.logs.push(log);
         }
+        Ok(())
     }
 
-    fn after(&mut self, record: &Record) {
-        if let Event::SessionStarted { effect, .. } = &record.event {
-            self.open(effect);
-        }
+    /// The oldest record that was not told, and whose log it is. Of two of one moment it is the
+    /// one of the run that was started: that it is over is told by the other.
+    fn next(&mut self) -> Option<(usize, Record)> {
+        let first =
+            |(place, log): (usize, &Log)| Some((log.records.front()?.at, Reverse(log.from.len()), place));
+        let (_, _, place) = self.logs.iter().enumerate().filter_map(first).min()?;
+        let record = self.logs.get_mut(place)?.records.pop_front()?;
+        Some((place, record))
     }
 
-    fn open(&mut self, effect: &EffectId) {
-        if self.turns.iter().all(|turn| turn.effect != *effect) {
-            self.turns.push(Turn { effect: effect.clone(), offset: 0, waiting: VecDeque::new() });
-        }
+    fn tell_record(&mut self, place: usize, record: &Record) {
+        let Telling { handle, face, out, at, logs, .. } = self;
+        let Some(log) = logs.get_mut(place) else { return };
+        let said = log.before(handle, record);
+        log.say(face, out, &said, *at);
+        *at = record.at;
+        face.record(out, &log.from, record);
+        log.after(record);
     }
 
-    /// Tells up to and with what a hook asked about; nothing when that is not there.
-    fn tell_until_asked(&mut self, call: &HookCall) {
-        // A forwarder that does not say whose it is belongs to the one turn there is.
-        let is_meant = |turn: &&mut Turn| call.from.as_ref().is_none_or(|from| turn.effect == *from);
-        let Some(turn) = self.turns.iter_mut().find(is_meant) else { return };
-        turn.read(self.handle, self.run);
-        let kind = &call.kind;
-        let found = turn.waiting.iter().position(|event| is_about(kind, event)).map(|place| place + 1);
-        // A stop comes after everything but the words of the next iteration.
-        let spoken = || turn.waiting.iter().position(|event| matches!(event, AgentEvent::Text { .. }));
-        let many = match kind {
-            HookKind::Stop { .. } => found.or_else(spoken),
-            _ => found,
-        };
-        let told: Vec<AgentEvent> = turn.waiting.drain(..many.unwrap_or(0)).collect();
-        let effect = turn.effect.clone();
-        self.say(&effect, &told);
-    }
-
-    fn tell_rest(&mut self, effect: &EffectId) {
-        let Some(turn) = self.turns.iter_mut().find(|turn| turn.effect == *effect) else { return };
-        turn.read(self.handle, self.run);
-        let told: Vec<AgentEvent> = turn.waiting.drain(..).collect();
-        self.say(effect, &told);
-    }
-
+    /// What agents have said since, whatever was decided.
     fn tell_all(&mut self) {
-        let effects: Vec<EffectId> = self.turns.iter().map(|turn| turn.effect.clone()).collect();
-        for effect in &effects {
-            self.tell_rest(effect);
-        }
-    }
-
-    fn say(&mut self, effect: &EffectId, events: &[AgentEvent]) {
-        for event in events {
-            self.face.agent(&mut self.out, &[], effect, event, self.at);
+        let Telling { handle, face, out, at, logs, .. } = self;
+        for log in logs {
+            let said = log.rest_of_all(handle);
+            log.say(face, out, &said, *at);
         }
     }
 

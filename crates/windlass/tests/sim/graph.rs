@@ -167,7 +167,13 @@ fn an_answer_with_a_schema_is_a_value_and_a_wrong_one_is_asked_for_again() {
             "name: form\nnodes:\n  - id: plan\n    prompt: Plan it.\n    schema: { type: object, required: [steps], properties: { steps: { type: array, items: { type: string } } } }\n  - { id: do, prompt: \"{{ outputs.plan.value.steps | join(' then ') }}\" }\n",
         ],
     );
-    place.go(&["run", "--workflow", "form", "--json"]).assert_ended(0, "completed", "all_done", 3);
+    let ran = place.go(&["run", "--workflow", "form", "--json"]);
+    ran.assert_ended(0, "completed", "all_done", 3);
+    let what = "the answer does not fit its schema: $.steps: must be an array, not a string";
+    let again = json!({"node": "plan", "what": what, "attempt": 2, "of": 3, "until": null});
+    assert_eq!(ran.all("run.retrying"), [&again]);
+    let told = place.go(&["logs", ran.run()]).stdout;
+    assert!(told.contains(&format!("\n  try 2 of 3: {what}\n")), "{told}");
     assert!(asked(&place, "plan")[1].starts_with("Your answer does not fit"), "{:?}", asked(&place, "plan"));
     assert_eq!(asked(&place, "do"), ["a then b"]);
 }
@@ -190,6 +196,17 @@ fn a_sub_workflow_is_a_run_of_its_own_and_linked() {
         shown.lines[0]["data"]["usage"]["output_tokens"], 40,
         "what the sub-run spent counts: {shown}"
     );
+    let kinds = |ran: &crate::place::Ran| -> Vec<String> {
+        let mut kinds: Vec<String> =
+            ran.lines.iter().map(|line| format!("{} {}", line["run"], line["type"])).collect();
+        kinds.sort();
+        kinds
+    };
+    let again = place.go(&["logs", ran.run(), "--json"]);
+    assert_eq!(kinds(&again), kinds(&ran), "the log tells the runs below it, too, each line with its run");
+    let told = place.go(&["logs", ran.run()]).stdout;
+    let said = told.find("  [sub]   from inside\n").expect(&told);
+    assert!(said < told.find("✓ sub completed").expect(&told), "{told}");
 }
 
 #[test]
@@ -206,10 +223,24 @@ fn an_ask_waits_for_a_person_and_survives_everything() {
     let wrong = place.go(&["answer", &run, "perhaps"]);
     assert_eq!(wrong.code, 2, "{wrong}");
     assert!(wrong.stderr.contains("yes") && wrong.stderr.contains("no"), "{wrong}");
-    assert_eq!(place.go(&["answer", &run, "yes"]).code, 0);
+    assert_eq!(place.go(&["approve", &run]).code, 0, "yes is one of the answers");
     let ran = again.end();
     assert_eq!(ran.code, 0, "{ran}");
     assert_eq!(place.prompts(), ["ship it"]);
+}
+
+#[test]
+fn an_ask_that_does_not_take_yes_says_what_it_takes() {
+    let document = "name: paint\nnodes:\n  - { id: colour, ask: Which?, choices: [red, green] }\n  - { id: go, shell: 'true' }\n";
+    let place = place(json!({}), &[document]);
+    let mut going = place.start(&["run", "--workflow", "paint", "--json", "--on-question", "wait"]);
+    let run = going.run();
+    going.wait_for("run.waiting");
+    let words = ["`yes` is none of the choices: red, green", "windlass answer"];
+    place.go(&["approve", &run]).assert_refused(2, &words);
+    place.go(&["approve", &run, "--deny", "ugly"]).assert_refused(2, &["`no` is none of the choices"]);
+    assert_eq!(place.go(&["answer", &run, "red"]).code, 0);
+    assert_eq!(going.end().code, 0);
 }
 
 #[test]
@@ -247,7 +278,15 @@ fn a_wait_for_an_event_goes_on_when_it_is_told() {
 fn a_node_is_tried_again_and_a_failure_can_be_lived_with() {
     let document = "name: again\nnodes:\n  - { id: flaky, shell: 'echo x >> n; test $(wc -l < n) -ge 3', retry: { times: 3, delay: 10ms } }\n  - { id: never, shell: 'false', on_failure: continue }\n  - { id: last, prompt: \"{{ outputs.never.failed }}\" }\n";
     let place = place(json!({}), &[document]);
-    place.go(&["run", "--workflow", "again", "--json"]).assert_ended(0, "completed", "all_done", 1);
+    let ran = place.go(&["run", "--workflow", "again", "--json"]);
+    ran.assert_ended(0, "completed", "all_done", 1);
+    let told = place.go(&["logs", ran.run()]).stdout;
+    for line in
+        ["  try 2 of 4 in 10 ms: the command", "  try 3 of 4 in 20 ms: the command", "▸ flaky~3 (shell)"]
+    {
+        assert!(told.contains(&format!("\n{line}")), "{line} is not in\n{told}");
+    }
+    assert!(!told.contains("going on"), "{told}");
     assert_eq!(fs::read_to_string(place.repo().join("n")).unwrap().lines().count(), 3);
     assert_eq!(place.prompts(), ["True"]);
 }
@@ -293,6 +332,12 @@ fn a_paused_run_begins_nothing_until_it_goes_on() {
     fs::write(place.repo().join("go"), "x").unwrap();
     until(LIMIT, || ["waiting", "paused"].contains(&place.ps()[0]["data"]["status"].as_str().unwrap()));
     assert_eq!(asked(&place, "b").len(), 0);
+    let shown = place.go(&["show", &run, "--json"]);
+    let turns: Vec<&Value> =
+        shown.lines[0]["data"]["nodes"].as_array().unwrap().iter().map(|node| &node["turns"]).collect();
+    assert_eq!(turns, [1, 0], "the turn of `b` has not begun: {shown}");
+    let told = place.go(&["logs", &run]).stdout;
+    assert!(told.contains("▸ b (prompt): held back while the run is paused\n"), "{told}");
     assert_eq!(place.go(&["resume", &run]).code, 0);
     assert_eq!(going.end().code, 0);
     assert_eq!(asked(&place, "b").len(), 1);
