@@ -196,6 +196,8 @@ fn a_sub_workflow_is_a_run_of_its_own_and_linked() {
         shown.lines[0]["data"]["usage"]["output_tokens"], 40,
         "what the sub-run spent counts: {shown}"
     );
+    let listed = place.go(&["ps"]).stdout;
+    assert!(listed.contains("$0.0016"), "less than a cent is something: {listed}");
     let kinds = |ran: &crate::place::Ran| -> Vec<String> {
         let mut kinds: Vec<String> =
             ran.lines.iter().map(|line| format!("{} {}", line["run"], line["type"])).collect();
