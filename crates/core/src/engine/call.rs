@@ -43,9 +43,44 @@ pub(super) fn run(
     let left = Budget { time_ms: own_time, ..left_to(&cx.purses, &Spent::default()) };
     spec.budget = spec.budget.least(&left);
     let run = derive_run(&cx.book.seed, &active.instance);
-    active.doing = Doing::Run { run: run.clone(), spent: Spent::default() };
+    let is_ahead = match count_first_turn(cx, &spec) {
+        Ok(is_ahead) => is_ahead,
+        Err(outcome) => return Some(outcome),
+    };
+    active.doing = Doing::Run { run: run.clone(), spent: Spent::default(), is_ahead };
     cx.plan_once(&active.instance, Verb::Run, Effect::StartRun { run, spec: Box::new(spec) });
     None
+}
+
+/// Counts the first turn of a run that takes turns before it begins it: those that are started
+/// at the same moment would each find it unspent.
+fn count_first_turn(cx: &mut Cx<'_>, spec: &Spec) -> Result<bool, Outcome> {
+    if spec.sessions.is_empty() {
+        return Ok(false);
+    }
+    cx.cannot_afford().map_or(Ok(()), Err)?;
+    cx.count_turns(1);
+    Ok(true)
+}
+
+/// Another run tells what it spent in all.
+pub(super) fn spends(cx: &mut Cx<'_>, active: &mut Active, now: &Spent) {
+    let Doing::Run { spent, is_ahead, .. } = &mut active.doing else { return };
+    let mut fresh = now.since(spent);
+    if *is_ahead && fresh.turns > 0 {
+        *is_ahead = false;
+        fresh.turns -= 1;
+    }
+    *spent = *now;
+    cx.spend_all(&fresh);
+}
+
+/// Another run is over, or never begins: the turn that was counted for it is given back.
+pub(super) fn took_no_turn(cx: &mut Cx<'_>, active: &mut Active) {
+    let Doing::Run { is_ahead, .. } = &mut active.doing else { return };
+    if std::mem::take(is_ahead) {
+        cx.give_back_turn();
+    }
 }
 
 fn failed(reason: Reason, why: String) -> Outcome {

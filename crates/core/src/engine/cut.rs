@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::lane::in_purse;
-use super::{Cx, block, tasks, work};
+use super::{Cx, block, call, tasks, work};
 use crate::effect::Effect;
 use crate::graph::workflow::{Act, Step};
 use crate::id::Verb;
@@ -55,6 +55,7 @@ pub(super) fn node(
         (_, Doing::Run { .. }) => {
             if cx.is_held(&active.instance) {
                 cx.forget(&active.instance);
+                call::took_no_turn(cx, active);
             }
             cx.plan_once(&active.instance, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
             None

@@ -2,7 +2,7 @@
 
 use super::begin::{Begun, Try, begin};
 use super::frame::Frame;
-use super::{Cx, Purse, block, cut, leaf, tasks, work};
+use super::{Cx, Purse, block, call, cut, leaf, tasks, work};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::template::Output;
@@ -169,6 +169,7 @@ fn itself(
         }
     }
     if matches!(event, Event::CleanedUp { .. }) && !matches!(active.doing, Doing::Session(_)) {
+        call::took_no_turn(cx, active);
         return active.cut.clone();
     }
     match &mut active.doing {

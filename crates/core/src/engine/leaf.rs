@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Cx;
 use super::begin::{answered, done};
+use super::{Cx, call};
 use crate::event::{Event, PersonReply, RunEnd, ShellEnd};
 use crate::graph::template::Output;
 use crate::graph::workflow::{Act, Step};
@@ -14,16 +14,13 @@ use crate::run::{Active, Doing, News, Outcome, Reason, Slot, Status};
 /// Applies a fact to a node that it is about; how it ended, once it has.
 pub(super) fn apply(cx: &mut Cx<'_>, step: &Step, active: &mut Active, event: &Event) -> Option<Outcome> {
     match (event, &mut active.doing) {
-        (Event::RunSpent { spent, .. }, Doing::Run { spent: before, .. }) => {
-            let fresh = spent.since(before);
-            *before = *spent;
-            cx.spend_all(&fresh);
+        (Event::RunSpent { spent, .. }, Doing::Run { .. }) => {
+            call::spends(cx, active, spent);
             None
         }
-        (Event::RunEnded { end, .. }, Doing::Run { spent: before, .. }) => {
-            let fresh = end.spent.since(before);
-            *before = end.spent;
-            cx.spend_all(&fresh);
+        (Event::RunEnded { end, .. }, Doing::Run { .. }) => {
+            call::spends(cx, active, &end.spent);
+            call::took_no_turn(cx, active);
             // One that is being ended is over when everything is put away.
             if active.cut.is_some() { None } else { Some(run_ended(cx, active, end)) }
         }

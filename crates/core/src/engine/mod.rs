@@ -250,6 +250,13 @@ impl Cx<'_> {
         self.spend_all(&Spent { turns, usage: Usage::default() });
     }
 
+    /// A turn that was counted beforehand did not begin.
+    fn give_back_turn(&mut self) {
+        for purse in &mut self.purses {
+            purse.spent.turns = purse.spent.turns.saturating_sub(1);
+        }
+    }
+
     /// Why no other turn may begin, when it may not.
     fn cannot_afford(&self) -> Option<Outcome> {
         let what = self.purses.iter().find_map(Purse::is_spent)?;

@@ -84,12 +84,13 @@ fn gather(state: &State, lane: &Lane, purses: &mut Vec<Purse>, found: &mut Vec<(
 }
 
 fn allowance(state: &State, active: &Active, purses: &[Purse]) -> Option<Budget> {
-    let Doing::Run { spent, .. } = &active.doing else { return None };
+    let Doing::Run { spent, is_ahead, .. } = &active.doing else { return None };
     let given = state.book.open.iter().find_map(|planned| match &planned.effect {
         Effect::StartRun { spec, .. } if planned.id.node == active.instance => Some(spec.budget),
         _ => None,
     })?;
-    let mut now = given.least(&left_to(purses, spent));
+    let own = Spent { turns: spent.turns.saturating_add(u32::from(*is_ahead)), usage: spent.usage };
+    let mut now = given.least(&left_to(purses, &own));
     now.cost_usd = now.cost_usd.map(|cost| (cost / CENT_OF_A_CENT).round() * CENT_OF_A_CENT);
     let is_less_money = match (now.cost_usd, given.cost_usd) {
         (Some(now), Some(given)) => now < given - CENT_OF_A_CENT,

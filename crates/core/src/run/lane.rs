@@ -86,6 +86,9 @@ pub enum Doing {
         run: RunId,
         /// What that one spent so far.
         spent: Spent,
+        /// Whether its first turn is counted though it has not told of one yet.
+        #[serde(default)]
+        is_ahead: bool,
     },
     /// It waits to be tried again.
     Pausing {

@@ -345,15 +345,17 @@ fn runs_side_by_side_are_told_what_the_others_leave_them() {
         lanes.branch("z", |z| z.then(prompt("z").id("z")))
     });
     let mut story = Story::of(with_other(lanes.budget(budget)));
-    assert_eq!(allowances(&story.state), [], "each began with all of it");
+    let left = |turns, cost| Budget { turns: Some(turns), cost_usd: Some(cost), ..Budget::default() };
+    let first = [(NodeId::new("x"), left(4, 1.0))];
+    assert_eq!(allowances(&story.state), first, "the first turn of each is counted when it begins");
     let spends = |node: &str, turns, cost| {
         let effect = EffectId { node: NodeId::new(node), iteration: 1, attempt: 1, verb: Verb::Run };
         let usage = Usage { cost_usd: Some(cost), ..Usage::default() };
         Event::RunSpent { effect, spent: Spent { turns, usage } }
     };
-    let left = |turns, cost| Budget { turns: Some(turns), cost_usd: Some(cost), ..Budget::default() };
     story.tell(spends("x", 2, 0.25));
-    assert_eq!(allowances(&story.state), [(NodeId::new("y"), left(3, 0.75))]);
+    let told = [(NodeId::new("x"), left(4, 1.0)), (NodeId::new("y"), left(3, 0.75))];
+    assert_eq!(allowances(&story.state), told);
     story.prepared("z").tell(spends("y", 1, 0.25));
     let told = [(NodeId::new("x"), left(3, 0.75)), (NodeId::new("y"), left(2, 0.75))];
     assert_eq!(allowances(&story.state), told, "a turn of its own counts, and nobody's twice");
@@ -366,6 +368,27 @@ fn runs_side_by_side_are_told_what_the_others_leave_them() {
     child.says("a", "").prepared("b").cleaned("b");
     assert_eq!(child.ended(), (Status::Exhausted, Reason::Budget));
     assert_eq!(child.detail(), "the budget of 1 turns is spent");
+}
+
+#[test]
+fn runs_that_begin_at_the_same_moment_do_not_all_take_the_last_turn() {
+    let budget = Budget { turns: Some(2), ..Budget::default() };
+    let lanes = Builder::new("w").start(clear_context()).parallel(|lanes| {
+        (0..4).fold(lanes, |lanes, n| {
+            let id = format!("r{n}");
+            lanes.branch(id.clone(), |lane| lane.then(workflow("other").id(id)))
+        })
+    });
+    let mut story = Story::of(with_other(lanes.budget(budget)));
+    let started = |story: &Story| {
+        let open = story.state.book.open.iter();
+        open.filter(|planned| matches!(planned.effect, Effect::StartRun { .. })).count()
+    };
+    assert_eq!(started(&story), 2);
+    assert_eq!(story.state.spent.turns, 2);
+    // One that ends without a turn gives its turn back.
+    story.run_ends(Status::Completed, 0, 0);
+    assert_eq!(story.state.spent.turns, 1);
 }
 
 #[test]

@@ -218,9 +218,19 @@ impl Laws {
         assert!(!is_late || *step == Step::default(), "{event:?} came too late; {}", self.told());
     }
 
+    /// Turns of runs that were started and have told of none: the first of each is counted already.
+    fn first_turns(&self, state: &State) -> u32 {
+        let is_counted = |planned: &&Planned| {
+            let Effect::StartRun { spec, .. } = &planned.effect else { return false };
+            !spec.sessions.is_empty() && self.child_spent(&planned.id).turns == 0
+        };
+        u32::try_from(state.book.open.iter().filter(is_counted).count()).unwrap_or(u32::MAX)
+    }
+
     fn budgets_are_kept(&mut self, state: &State, step: &Step) {
         let mut all = self.own;
         all.add(&self.children_in_all);
+        all.turns += self.first_turns(state);
         let said = &state.spent;
         assert_eq!(tokens(&said.usage), tokens(&all.usage), "every token is counted once; {}", self.told());
         if self.has_plugin {
