@@ -8,7 +8,7 @@ use windlass_core::id::{NodeId, RunId};
 use windlass_runtime::handle::Handle;
 use windlass_runtime::time_travel::{Fork, TravelError};
 
-use super::feed::{envelope, words};
+use super::feed::{Face, envelope, words};
 use super::here::{Here, block_on, print};
 use super::orders::wait_for_owner;
 use super::plain::plain_line;
@@ -62,6 +62,9 @@ fn point(text: &str) -> Result<Point, String> {
             (node, Some(iteration.get()))
         }
     };
+    if node.contains('@') {
+        return Err("write it like NODE:2, for the second time that NODE began".to_owned());
+    }
     if node.is_empty() {
         return Err("write it like NODE or NODE:2".to_owned());
     }
@@ -82,12 +85,15 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     }
     block_on(async {
         let (fork, running) = handle.fork(&from, node, *iteration)?;
-        if args.watch.json {
+        let mut face = args.watch.face(&here, &fork.run);
+        if let Face::Json(lines) = &mut face {
             print(&[args.object(&from, &fork)])?;
+            // What was decided then is told now.
+            lines.not_before(words::now());
         } else {
             tell(&handle, &from, &fork);
         }
-        args.watch.follow(&here, &handle, running).await
+        args.watch.follow_as(&mut face, &here, &handle, running).await
     })
 }
 

@@ -9,7 +9,7 @@ use windlass_core::id::RunId;
 use windlass_core::run::State;
 use windlass_runtime::handle::{Handle, View};
 
-use super::feed::{envelope, named, words};
+use super::feed::{envelope, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
 use super::report::{Report, note};
@@ -102,5 +102,5 @@ fn busy(state: &State) -> Vec<String> {
     let is_held =
         |active: &&&windlass_core::run::Active| state.book.held.iter().any(|id| id.node == active.instance);
     let busy = actives.iter().filter(|active| active.doing.lanes().is_empty());
-    busy.filter(|active| !is_held(active)).map(|active| plain_line(named(&active.instance))).collect()
+    busy.filter(|active| !is_held(active)).map(|active| plain_line(active.instance.as_str())).collect()
 }

@@ -39,7 +39,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    fn face(&self, here: &Here, run: &RunId) -> Face {
+    /// Who looks at a run.
+    pub(crate) fn face(&self, here: &Here, run: &RunId) -> Face {
         let style = Style { thinking: self.show_thinking, whole: false };
         if self.json { Face::json(run, style) } else { Face::human(here.screen, style, run) }
     }

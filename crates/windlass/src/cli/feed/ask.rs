@@ -5,7 +5,7 @@ use windlass_core::id::RunId;
 use windlass_core::run::Ask;
 
 use super::nodes::named;
-use crate::cli::plain::{plain_line, plain_short};
+use crate::cli::plain::{plain, plain_line, plain_short};
 
 /// The longest input of a tool that is shown.
 const INPUT: usize = 300;
@@ -82,8 +82,17 @@ fn question(run: &RunId, ask: &Ask, who: &str) -> Vec<String> {
 
 /// A question, and below it what may be chosen.
 fn one(question: &Value, who: &str) -> Vec<String> {
-    let mut lines = vec![format!("{who} asks: {}", text_of(question, "question"))];
+    let mut lines = asked(&format!("{who} asks"), question);
     lines.extend(options(question).iter().map(|option| format!("  - {option}")));
+    lines
+}
+
+/// A question in its own lines, the first beside who asks.
+pub(super) fn asked(who: &str, question: &Value) -> Vec<String> {
+    let text = plain(question.get("question").and_then(Value::as_str).unwrap_or_default());
+    let mut texts = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let mut lines = vec![format!("{who}: {}", texts.next().unwrap_or_default().trim_start())];
+    lines.extend(texts.map(|line| format!("    {line}")));
     lines
 }
 
@@ -98,7 +107,7 @@ pub(super) fn options(question: &Value) -> Vec<String> {
 }
 
 /// A text of foreign JSON, on one line.
-pub(super) fn text_of(value: &Value, key: &str) -> String {
+fn text_of(value: &Value, key: &str) -> String {
     plain_line(value.get(key).and_then(Value::as_str).unwrap_or_default())
 }
 
@@ -148,6 +157,14 @@ mod tests {
             "answer it: windlass answer k3f9 \"TEXT\"",
         ];
         assert_eq!(ask(None, input), expected);
+    }
+
+    #[test]
+    fn a_question_of_several_lines_keeps_them() {
+        let input =
+            json!({"questions": [{"question": "Work on these?\n\n- the cart\n- the \u{1b}[2Jtill\n"}]});
+        let lines = ask(None, input);
+        assert_eq!(lines[..3], ["the agent asks: Work on these?", "    - the cart", "    - the ^[[2Jtill"]);
     }
 
     #[test]

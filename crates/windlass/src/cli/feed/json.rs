@@ -40,6 +40,11 @@ impl Lines {
         Lines { run, style, is_many: false, last: Moment(0) }
     }
 
+    /// A line that stands above all of these was written then.
+    pub(crate) fn not_before(&mut self, at: Moment) {
+        self.last = self.last.max(at);
+    }
+
     /// The lines of a record of this run, or of one that was started from it, by the way to it.
     pub(crate) fn record(&mut self, from: &[RunId], record: &Record) -> Vec<String> {
         let first = match &record.event {

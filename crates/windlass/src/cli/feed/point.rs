@@ -5,7 +5,7 @@ use windlass_core::event::PersonReply;
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 
-use super::ask::{self, Whose, text_of};
+use super::ask::{self, Whose};
 use crate::cli::plain::plain_line;
 
 /// A question, or a tool to permit.
@@ -85,11 +85,11 @@ impl Point {
     }
 
     fn question(&self, question: &Value, (place, of): (usize, usize), choices: &[String]) -> Vec<String> {
-        let (who, text) = (&self.who, text_of(question, "question"));
-        let mut lines = vec![match of {
-            1 => format!("{who} asks: {text}"),
-            _ => format!("{who} asks ({place} of {of}): {text}"),
-        }];
+        let who = &self.who;
+        let mut lines = match of {
+            1 => ask::asked(&format!("{who} asks"), question),
+            _ => ask::asked(&format!("{who} asks ({place} of {of})"), question),
+        };
         let options = ask::options(question);
         lines.extend(options.iter().zip(1..).map(|(option, number)| format!("  {number}. {option}")));
         let what = match (options.is_empty(), takes_several(question)) {

@@ -21,6 +21,9 @@ const TEXT: usize = 300;
 /// What is known of a node and why.
 pub(super) fn lines(screen: Screen, story: &Story, node: &str, json: bool) -> Result<Vec<String>, Report> {
     let state = &story.view.state;
+    // As the feed names it, with its round and try, too.
+    let id = NodeId::new(node);
+    let node = named(&id);
     let Some(explained) = explain(state, &NodeId::new(node)) else { return Err(unknown(state, node)) };
     let turns: Vec<&Turn> = story.turns.iter().filter(|turn| named(&turn.effect.node) == node).collect();
     Ok(match json {
