@@ -29,8 +29,9 @@ type Keywords = Map<String, Value>;
 /// A small value that fits the schema, or at least looks like it.
 pub fn example(schema: &Value) -> Value {
     let mut made = Value::Null;
-    for depth in DEPTHS {
-        made = Maker { root: schema, steps: MAX_STEPS }.make(schema, depth);
+    // A list with something in it, which others can be made of; where that cannot be, an empty one.
+    for (items, depth) in [1, 0].into_iter().flat_map(|items| DEPTHS.map(|depth| (items, depth))) {
+        made = Maker { root: schema, steps: MAX_STEPS, items }.make(schema, depth);
         if fits(schema, schema, &made) {
             break;
         }
@@ -45,6 +46,8 @@ fn fits(root: &Value, schema: &Value, value: &Value) -> bool {
 struct Maker<'s> {
     root: &'s Value,
     steps: usize,
+    /// How many items a list has at least.
+    items: usize,
 }
 
 impl Maker<'_> {
@@ -103,7 +106,13 @@ impl Maker<'_> {
         for name in types(way) {
             match name {
                 "object" => all.push(self.object(way, depth)),
-                "array" => all.push(self.array(way, depth)),
+                "array" => {
+                    let least = way.get("minItems").and_then(count).unwrap_or(0).min(MANY);
+                    let more = if depth > 0 { self.items } else { 0 };
+                    let mut sizes = vec![least.max(more), least];
+                    sizes.dedup();
+                    all.extend(sizes.into_iter().map(|size| self.array(way, size, depth)));
+                }
                 "number" | "integer" => all.extend(numbers(way)),
                 "boolean" => all.extend([json!(false), json!(true)]),
                 "null" => all.push(Value::Null),
@@ -130,12 +139,11 @@ impl Maker<'_> {
         Value::Object(members.collect())
     }
 
-    fn array(&mut self, way: &Keywords, depth: usize) -> Value {
-        let least = way.get("minItems").and_then(count).unwrap_or(0).min(MANY);
+    fn array(&mut self, way: &Keywords, size: usize, depth: usize) -> Value {
         let (first, rest) = (list(way, "prefixItems"), way.get("items").unwrap_or(&Value::Bool(true)));
         let is_unique = way.get("uniqueItems") == Some(&Value::Bool(true));
         let mut items: Vec<Value> = Vec::new();
-        for index in 0..least {
+        for index in 0..size {
             let schema = first.get(index).unwrap_or(rest);
             let item = self.make(schema, depth - 1);
             items.push(if is_unique { self.apart(schema, item, &items, depth - 1) } else { item });

@@ -261,6 +261,9 @@ fn an_example_is_small_and_fits() {
         (json!({ "type": "integer", "maximum": -7 }), json!(-7)),
         (json!({ "type": ["null", "string"] }), json!(null)),
         (json!({ "type": "array", "items": { "type": "boolean" }, "minItems": 2 }), json!([false, false])),
+        (json!({ "type": "array", "items": { "type": "integer", "minimum": 4 } }), json!([4])),
+        (json!({ "type": "array", "maxItems": 0 }), json!([])),
+        (json!({ "type": "array", "items": false }), json!([])),
         (
             json!({ "type": "array", "items": { "type": "boolean" }, "minItems": 2, "uniqueItems": true }),
             json!([false, true]),
