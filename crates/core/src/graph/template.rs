@@ -17,7 +17,8 @@ use std::io;
 use std::sync::OnceLock;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value};
+use minijinja::value::ValueKind;
+use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value, escape_formatter};
 
 use super::workflow::{Expression, Template};
 pub use limits::{MAX_ELIFS, MAX_SOURCE, MAX_TOKENS};
@@ -194,7 +195,7 @@ fn caught<T>(source: &str, act: impl FnOnce() -> Result<T, minijinja::Error>) ->
 }
 
 /// Nothing in it is replaced.
-fn is_plain(source: &str) -> bool {
+pub(super) fn is_plain(source: &str) -> bool {
     !source.contains("{{") && !source.contains("{%") && !source.contains("{#")
 }
 
@@ -223,7 +224,20 @@ fn make_environment() -> Environment<'static> {
         environment.remove_test(name);
     }
     environment.add_filter("indent", indent);
+    environment.set_formatter(format);
     environment
+}
+
+/// Writes a value out. Documents say `true`, and so does what is made of them.
+fn format(
+    out: &mut minijinja::Output,
+    state: &mut minijinja::State<'_, '_>,
+    value: &Value,
+) -> Result<(), minijinja::Error> {
+    match value.kind() {
+        ValueKind::Bool => escape_formatter(out, state, &Value::from(value.is_true().to_string())),
+        _ => escape_formatter(out, state, value),
+    }
 }
 
 /// How tags are read, wherever they are.

@@ -290,7 +290,7 @@ fn a_node_is_tried_again_and_a_failure_can_be_lived_with() {
     }
     assert!(!told.contains("going on"), "{told}");
     assert_eq!(fs::read_to_string(place.repo().join("n")).unwrap().lines().count(), 3);
-    assert_eq!(place.prompts(), ["True"]);
+    assert_eq!(place.prompts(), ["true"]);
 }
 
 #[test]

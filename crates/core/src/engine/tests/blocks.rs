@@ -65,7 +65,7 @@ fn a_failure_that_is_lived_with_is_seen_by_later_nodes() {
         .then(shell("{{ outputs.a.failed }} {{ outputs.a.text }}").id("b"));
     let mut story = Story::drawn(workflow);
     story.shell("a", false, "oh");
-    assert_eq!(story.command("b"), "True oh");
+    assert_eq!(story.command("b"), "true oh");
     assert_eq!(story.shell("b", true, "").ended(), (Status::Completed, Reason::AllDone));
 }
 
@@ -75,7 +75,7 @@ fn a_node_is_left_out_where_its_condition_does_not_hold() {
         .start(shell("x").id("a").when("input == 'other'"))
         .then(shell("{{ outputs.a is defined }}").id("b").when("input == 'do it'"));
     let mut story = Story::drawn(workflow);
-    assert_eq!(story.command("b"), "False");
+    assert_eq!(story.command("b"), "false");
     story.shell("b", true, "");
     assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
     assert_eq!(news_of_nodes(&story), ["/a", "+b", "-b completed"]);
@@ -119,9 +119,9 @@ fn what_the_other_way_gave_in_an_earlier_round_is_forgotten() {
     });
     let mut story = Story::drawn(workflow);
     story.shell("one@1", true, "");
-    assert_eq!(story.command("look@1"), "True");
+    assert_eq!(story.command("look@1"), "true");
     story.shell("look@1", true, "");
-    assert_eq!(story.command("look@2"), "False");
+    assert_eq!(story.command("look@2"), "false");
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn a_node_that_waits_to_be_tried_again_has_given_nothing() {
     });
     let mut story = Story::drawn(workflow);
     story.shell("x", false, "oh").shell("y", true, "");
-    assert_eq!(story.command("look"), "False");
+    assert_eq!(story.command("look"), "false");
 }
 
 #[test]

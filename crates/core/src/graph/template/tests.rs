@@ -44,6 +44,7 @@ fn values_are_put_in_once_and_never_read_as_templates() {
     assert_eq!(text_of("Do: {{ input }}"), "Do: fix {{ it }}");
     assert_eq!(text_of("{{ inputs.area }}/{{ run.branch }}"), "core/work");
     assert_eq!(text_of("<{{ '&' }}>"), "<&>");
+    assert_eq!(text_of("{{ true }} {{ outputs.plan.failed }} {{ 1 == 2 }}"), "true false false");
     assert_eq!(text_of("plain {braces} stay\n"), "plain {braces} stay\n");
 }
 
