@@ -76,6 +76,11 @@ impl Diagnostic {
         self
     }
 
+    /// Whether it is about this file.
+    pub fn is_in(&self, file: &str) -> bool {
+        self.file.as_ref().is_some_and(|own| *own == tame(file))
+    }
+
     /// Whether the text cannot be used.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

@@ -14,17 +14,18 @@ pub(crate) struct Findings<'a> {
     errors: usize,
     warnings: usize,
     kept: Vec<(usize, Diagnostic)>,
+    whole: Vec<Diagnostic>,
 }
 
 impl<'a> Findings<'a> {
     /// For a text in a file.
     pub(crate) fn in_text(text: &'a str, file: Option<&'a str>) -> Findings<'a> {
-        Findings { text: Some(text), file, errors: 0, warnings: 0, kept: Vec::new() }
+        Findings { text: Some(text), file, errors: 0, warnings: 0, kept: Vec::new(), whole: Vec::new() }
     }
 
     /// For a variable or a flag, which has no lines.
     pub(crate) fn in_pair(name: &'a str) -> Findings<'a> {
-        Findings { text: None, file: Some(name), errors: 0, warnings: 0, kept: Vec::new() }
+        Findings { text: None, file: Some(name), errors: 0, warnings: 0, kept: Vec::new(), whole: Vec::new() }
     }
 
     /// Whether anything makes the text useless.
@@ -48,6 +49,11 @@ impl<'a> Findings<'a> {
         }
     }
 
+    /// Notes something about all of the text.
+    pub(crate) fn whole(&mut self, message: &str) {
+        self.whole.push(Diagnostic::new(Severity::Warning, message).in_file(self.file));
+    }
+
     fn keep(&mut self, severity: Severity, at: usize, message: &str, hint: Option<String>) {
         let mut diagnostic = Diagnostic::new(severity, message).in_file(self.file).hint(hint);
         if let Some(text) = self.text {
@@ -56,11 +62,12 @@ impl<'a> Findings<'a> {
         self.kept.push((at, diagnostic));
     }
 
-    /// All of them, in the order of the text.
+    /// All of them, in the order of the text; at the end what is about all of it.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         self.kept.sort_by_key(|(at, _)| *at);
         let unsaid = (self.errors + self.warnings).saturating_sub(self.kept.len());
         let mut list: Vec<Diagnostic> = self.kept.into_iter().map(|(_, diagnostic)| diagnostic).collect();
+        list.append(&mut self.whole);
         if unsaid > 0 {
             let message = format!("{unsaid} more problems are not shown");
             list.push(Diagnostic::new(Severity::Warning, &message).in_file(self.file));

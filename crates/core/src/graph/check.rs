@@ -40,6 +40,15 @@ use super::workflow::Workflow;
 use finding::Found;
 use outline::Outline;
 
+/// How much of a workflow there is to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// All of it.
+    Whole,
+    /// Nodes, or what they do, may be missing.
+    Part,
+}
+
 /// All that is wrong with a workflow: first what concerns all of it, then node by node in the
 /// order of the text.
 pub fn check(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
@@ -51,7 +60,7 @@ pub fn check(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
     let mut found = Found::default();
     structure::look(&outline, &mut found);
     inputs::look(&outline, &mut found);
-    texts::look(&outline, &mut found);
+    texts::look(&outline, Extent::Whole, &mut found);
     order::look(&outline, &mut found);
     schemas::look(&outline, &mut found);
     entities::look(&outline, known, &mut found);
@@ -61,4 +70,25 @@ pub fn check(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
     gates::look(&outline, &mut found);
     lanes::look(&outline, known, &mut found);
     found.in_order()
+}
+
+/// What is wrong with a workflow of which a part could not be read, whatever that part says.
+pub fn check_part(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
+    if !structure::too_deep(workflow).is_empty() {
+        return Vec::new();
+    }
+    let outline = Outline::of(workflow);
+    let mut found = Found::default();
+    texts::look(&outline, Extent::Part, &mut found);
+    schemas::look(&outline, &mut found);
+    entities::look(&outline, known, &mut found);
+    calls::look(&outline, known, &mut found);
+    found.in_order()
+}
+
+/// Whether a node of a workflow uses its INPUT. It must not be too deep.
+pub fn uses_input(workflow: &Workflow) -> bool {
+    let outline = Outline::of(workflow);
+    let mut uses = outline.nodes.iter().flat_map(|node| &node.texts).flat_map(|text| text.uses());
+    uses.any(|used| used.root() == "input")
 }

@@ -1,8 +1,8 @@
 //! Workflow documents: a graph as people write it, in YAML or JSON.
 //!
 //! [`read`] finds every mistake of form in one pass, each with its place; [`read_for_check`] also
-//! gives the graph of a document whose mistakes leave it known, so that `core`'s checks find the
-//! others at the same time, and [`Document::report`] puts both together. [`print()`] writes a graph that
+//! gives the graph of a document with mistakes, as far as it is known, so that `core`'s checks find
+//! the others at the same time, and [`Document::check`] puts both together. [`print()`] writes a graph that
 //! no person wrote, [`schema`] is for editors, [`starter()`] for a first document.
 //!
 //! Templates and conditions are kept as they stand: what they mean is `core::graph`'s.
@@ -26,12 +26,13 @@ mod yaml;
 
 use std::borrow::Cow;
 
-use windlass_core::graph::check::{self, Finding};
+use windlass_core::graph::check::{self, Finding, Known};
 use windlass_core::graph::ids::name_nodes;
 use windlass_core::graph::workflow::Workflow;
 use windlass_core::id::NodeId;
 
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::json::Value;
 use form::Form;
 use places::Places;
 pub use print::print;
@@ -48,6 +49,8 @@ pub struct Document {
     text: String,
     file: String,
     places: Places,
+    /// Something in it could not be read.
+    is_part: bool,
 }
 
 /// Reads a document. There is one unless there is an error.
@@ -57,8 +60,8 @@ pub fn read(text: &str, file_name: &str) -> (Option<Document>, Vec<Diagnostic>) 
     (document.filter(|_| !has_errors), diagnostics)
 }
 
-/// Reads a document, and gives it even with mistakes in it where they leave no doubt about the
-/// graph. To look for further mistakes, never to be run.
+/// Reads a document, and gives it even with mistakes in it, as far as it can be read. To look for
+/// further mistakes with [`Document::check`], never to be run.
 pub fn read_for_check(text: &str, file_name: &str) -> (Option<Document>, Vec<Diagnostic>) {
     if text.len() > MOST_BYTES {
         let message = format!("the document has {} bytes, where {MOST_BYTES} are allowed", text.len());
@@ -74,11 +77,16 @@ pub fn read_for_check(text: &str, file_name: &str) -> (Option<Document>, Vec<Dia
     }
     let workflow = top::workflow(&mut form, &tree.root);
     let workflow = workflow.filter(|_| !form.is_lost);
+    let is_empty = matches!(tree.root.value, Value::Null);
+    if form.is_part || workflow.is_none() && !is_empty {
+        form.leaves_doubt();
+    }
     let (top, nodes) = (std::mem::take(&mut form.here), std::mem::take(&mut form.nodes));
     let document = workflow.map(|mut workflow| {
         name_nodes(&mut workflow.body);
         let places = Places::new(top, &workflow.body, nodes);
-        Document { workflow, text: text.to_owned(), file: file_name.to_owned(), places }
+        let (text, file) = (text.to_owned(), file_name.to_owned());
+        Document { workflow, text, file, places, is_part: form.is_part }
     });
     (document, form.finish())
 }
@@ -124,9 +132,15 @@ impl Document {
             .hint(finding.hint.clone())
     }
 
+    /// Everything that is wrong: what reading said, and what `core`'s checks find besides.
+    pub fn check(&self, said: Vec<Diagnostic>, known: &Known<'_>) -> Vec<Diagnostic> {
+        let check = if self.is_part { check::check_part } else { check::check };
+        self.report(said, &check(&self.workflow, known))
+    }
+
     /// Everything that is wrong, in the order of the text: what reading said, and what checks
     /// found besides. Where reading found a mistake, what follows from it is left out.
-    pub fn report(&self, said: Vec<Diagnostic>, findings: &[Finding]) -> Vec<Diagnostic> {
+    fn report(&self, said: Vec<Diagnostic>, findings: &[Finding]) -> Vec<Diagnostic> {
         let is_news = |finding: &&Finding| !self.places.is_doubtful(finding.node.as_ref(), finding.field);
         let found = findings.iter().filter(is_news).map(|finding| self.diagnose(finding));
         let mut all: Vec<Diagnostic> = said.into_iter().chain(found).collect();

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use windlass_core::graph::check::{Known, check};
+use windlass_core::graph::check::Known;
 use windlass_core::registry::Registry;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::entity::builtin;
@@ -14,7 +14,7 @@ use windlass_forms::workflow::document::read_for_check;
 /// Everything that is wrong with a document, as `windlass workflow check` says it.
 fn wrong_with(text: &str, name: &str, known: &Known<'_>) -> Vec<Diagnostic> {
     match read_for_check(text, name) {
-        (Some(document), said) => document.report(said, &check(&document.workflow, known)),
+        (Some(document), said) => document.check(said, known),
         (None, said) => said,
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use windlass_core::graph::check::{Known, check};
+use windlass_core::graph::check::Known;
 use windlass_core::registry::Registry;
 use windlass_forms::entity::builtin;
 use windlass_forms::workflow;
@@ -83,7 +83,7 @@ fn every_example_and_the_starter_pass_the_checks() {
     }
     let said: Vec<String> = documents
         .iter()
-        .flat_map(|document| document.report(Vec::new(), &check(&document.workflow, &known)))
+        .flat_map(|document| document.check(Vec::new(), &known))
         .map(|diagnostic| diagnostic.to_string())
         .collect();
     assert!(said.is_empty(), "{}", said.join("\n"));

@@ -5,14 +5,14 @@
 
 use super::finding::{Finding, Found};
 use super::known::Known;
-use super::least::{Least, least, sequence};
+use super::least::{Calls, Least, least, sequence};
 use super::near::shown;
 use super::outline::{Node, Outline};
 use super::reach::never_ends;
 use crate::graph::workflow::{Act, Budget, Session};
 
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
-    let all = least(outline);
+    let all = least(outline, &mut Calls::new(known));
     let whole = sequence(outline, 0..outline.nodes.len(), &all);
     for text in too_small(&outline.workflow.budget, whole) {
         found.whole(Finding::error(None, "budget", text));

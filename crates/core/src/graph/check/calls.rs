@@ -1,12 +1,15 @@
 //! Workflows that run workflows: whether they exist, are told what they need, and come to an end.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::Value;
 
 use super::finding::{Finding, Found};
 use super::known::Known;
 use super::near::{did_you_mean, shown};
 use super::outline::{Node, Outline};
-use crate::graph::workflow::{Act, Step, Workflow};
+use crate::graph::template::is_plain;
+use crate::graph::workflow::{Act, InputKind, Step, Template, Workflow};
 use crate::spec::MAX_DEPTH;
 
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
@@ -26,6 +29,7 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
         };
         if let Some(called) = called {
             told(node, called, inputs.keys().map(String::as_str).collect(), found);
+            fitting(node, called, inputs, found);
         }
         depth(outline, node, name, &mut ways, found);
     }
@@ -46,6 +50,39 @@ fn told(node: &Node<'_>, called: &Workflow, given: BTreeSet<&str>, found: &mut F
         let text = format!("workflow {} needs input {}", shown(&called.name), shown(&input.name));
         found.node(node, Finding::error(None, "with", text).hint(format!("with: {{ {}: … }}", input.name)));
     }
+}
+
+/// Whether what is written out fits; what a template gives is known when it runs.
+fn fitting(node: &Node<'_>, called: &Workflow, given: &BTreeMap<String, Template>, found: &mut Found) {
+    for input in &called.inputs {
+        let Some(Template(text)) = given.get(&input.name).filter(|given| is_plain(&given.0)) else {
+            continue;
+        };
+        let value = read(input.kind, text);
+        let is_choice = |value: &Value| input.choices.is_empty() || input.choices.contains(value);
+        let wanted = match value {
+            Some(value) if is_choice(&value) => continue,
+            Some(_) => {
+                let choices: Vec<String> = input.choices.iter().map(Value::to_string).collect();
+                format!("one of {}", choices.join(", "))
+            }
+            None => input.kind.wanted().to_owned(),
+        };
+        let (workflow, name) = (shown(&called.name), shown(&input.name));
+        let text = format!("input {name} of workflow {workflow} must be {wanted}, and is {}", shown(text));
+        found.node(node, Finding::error(None, "with", text).key(Some(input.name.clone())));
+    }
+}
+
+/// What is written out, as what an input is; nothing where it cannot be that.
+fn read(kind: InputKind, text: &str) -> Option<Value> {
+    let value = match (kind, text.trim()) {
+        (InputKind::Text, _) => Value::from(text),
+        (InputKind::Boolean, "yes" | "1") => Value::from(true),
+        (InputKind::Boolean, "no" | "0") => Value::from(false),
+        (_, text) => serde_json::from_str(text).ok()?,
+    };
+    Some(value).filter(|value| kind.admits(value))
 }
 
 fn depth(outline: &Outline<'_>, node: &Node<'_>, name: &str, ways: &mut Ways<'_>, found: &mut Found) {

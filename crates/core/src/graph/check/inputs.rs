@@ -82,6 +82,17 @@ impl InputKind {
         }
     }
 
+    /// What a value must be, in a sentence.
+    pub fn wanted(self) -> &'static str {
+        match self {
+            InputKind::Text => "text",
+            InputKind::Number => "a number",
+            InputKind::Integer => "a whole number",
+            InputKind::Boolean => "true or false",
+            InputKind::List => "a list of texts",
+        }
+    }
+
     /// Whether a value can be an input of this kind.
     pub fn admits(self, value: &Value) -> bool {
         match self {

@@ -1,7 +1,11 @@
 //! The least that a workflow needs, however well it goes: turns of agents, and time that is
-//! waited.
+//! waited; in the workflows that it runs, too.
 
+use std::collections::HashMap;
+
+use super::known::Known;
 use super::outline::{Node, Outline};
+use super::structure::too_deep;
 use crate::graph::workflow::{Act, Join, Until};
 
 /// What is needed at least.
@@ -21,12 +25,43 @@ impl Least {
     }
 }
 
+/// What other workflows need, each looked at once.
+pub(super) struct Calls<'k> {
+    known: &'k Known<'k>,
+    of: HashMap<&'k str, Least>,
+}
+
+impl<'k> Calls<'k> {
+    pub(super) fn new(known: &'k Known<'k>) -> Calls<'k> {
+        Calls { known, of: HashMap::new() }
+    }
+
+    fn least(&mut self, name: &str) -> Least {
+        if let Some(least) = self.of.get(name) {
+            return *least;
+        }
+        let Some((name, Some(workflow))) = self.known.workflows.get_key_value(name) else {
+            return Least::default();
+        };
+        // One that runs itself, by whatever way, is complained about elsewhere.
+        self.of.insert(name, Least::default());
+        if !too_deep(workflow).is_empty() {
+            return Least::default();
+        }
+        let outline = Outline::of(workflow);
+        let all = least(&outline, self);
+        let whole = sequence(&outline, 0..outline.nodes.len(), &all);
+        self.of.insert(name, whole);
+        whole
+    }
+}
+
 /// What each node needs at least, when it runs.
-pub(super) fn least(outline: &Outline<'_>) -> Vec<Least> {
+pub(super) fn least(outline: &Outline<'_>, calls: &mut Calls<'_>) -> Vec<Least> {
     let mut all = vec![Least::default(); outline.nodes.len()];
     // What is inside of a node comes after it: from the end, all of it is known.
     for node in outline.nodes.iter().rev() {
-        let needed = of(outline, node, &all);
+        let needed = of(outline, node, &all, calls);
         if let Some(place) = all.get_mut(node.at) {
             *place = needed;
         }
@@ -47,7 +82,7 @@ pub(super) fn sequence(outline: &Outline<'_>, range: std::ops::Range<usize>, all
     sum
 }
 
-fn of(outline: &Outline<'_>, node: &Node<'_>, all: &[Least]) -> Least {
+fn of(outline: &Outline<'_>, node: &Node<'_>, all: &[Least], calls: &mut Calls<'_>) -> Least {
     let blocks = || outline.blocks(node).into_iter().map(|range| sequence(outline, range, all));
     match &node.step.act {
         Act::Session(_) | Act::Review { .. } => Least { turns: 1, ms: 0 },
@@ -68,11 +103,11 @@ fn of(outline: &Outline<'_>, node: &Node<'_>, all: &[Least]) -> Least {
                 Join::Any | Join::FirstSuccess => blocks().reduce(Least::or).unwrap_or_default(),
             }
         }
+        Act::Workflow { name, .. } => calls.least(name),
         // There may be nothing to do.
         Act::TaskLoop { .. } => Least::default(),
         Act::Shell { .. }
         | Act::Check { .. }
-        | Act::Workflow { .. }
         | Act::Ask { .. }
         | Act::Wait(Until::Event { .. })
         | Act::Land { .. }

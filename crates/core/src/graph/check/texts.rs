@@ -2,6 +2,7 @@
 //!
 //! Whether an output is there by then is [`order`](super::order)'s.
 
+use super::Extent;
 use super::finding::{Finding, Found};
 use super::near::{did_you_mean, shown};
 use super::outline::{Moment, Node, Outline, Text};
@@ -11,14 +12,16 @@ use crate::graph::workflow::Act;
 
 /// What every text may use.
 const ROOTS: [&str; 7] = ["input", "inputs", "outputs", "run", "task", "iteration", "feedback"];
+/// What is known of a run.
+const RUN: [&str; 3] = ["id", "workflow", "workspace"];
 /// What an output has.
 const PARTS: [&str; 4] = ["text", "value", "failed", "status"];
 
-pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
+pub(super) fn look(outline: &Outline<'_>, extent: Extent, found: &mut Found) {
     for node in &outline.nodes {
         for text in &node.texts {
             match &text.names {
-                Ok(names) => look_at(outline, node, text, names, found),
+                Ok(names) => look_at(outline, extent, node, text, names, found),
                 Err(error) => {
                     let finding = Finding::error(None, text.field, error.what()).at(error.at());
                     found.node(node, finding.key(text.key.clone()));
@@ -28,8 +31,17 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
     }
 }
 
-fn look_at(outline: &Outline<'_>, node: &Node<'_>, text: &Text, names: &Names, found: &mut Found) {
-    for used in &names.uses {
+fn look_at(
+    outline: &Outline<'_>,
+    extent: Extent,
+    node: &Node<'_>,
+    text: &Text,
+    names: &Names,
+    found: &mut Found,
+) {
+    // Where nodes are missing, nobody knows what gives an output.
+    let is_known = |used: &&Use| extent == Extent::Whole || used.root() != "outputs";
+    for used in names.uses.iter().filter(is_known) {
         if let Some(finding) = about(outline, node, text, used, found) {
             found
                 .node(node, Finding { field: text.field, ..finding }.key(text.key.clone()).at(Some(used.at)));
@@ -67,6 +79,10 @@ fn about(
             let is_there = node.around.is_in_loop || text.moment != Moment::Begin;
             let finding = || error("there is no `iteration` outside of a loop".to_owned());
             (!is_there && !used.is_guarded(1)).then(finding)
+        }
+        ("run", Some(fact)) if !RUN.contains(&fact) && !used.is_guarded(2) => {
+            let hint = did_you_mean(fact, RUN).unwrap_or_else(|| format!("there are {}", RUN.join(", ")));
+            Some(error(format!("`run` has no {}", shown(fact))).hint(hint))
         }
         ("input" | "inputs" | "outputs" | "run" | "feedback", _) => None,
         (root, _) => Some(unknown_root(outline, root)),

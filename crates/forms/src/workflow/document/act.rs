@@ -48,8 +48,13 @@ pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Optio
         "if" => {
             let condition = form.expression(path, node);
             let then = form.need(map, "then", steps);
-            let otherwise = form.take(map, "else", steps).unwrap_or_default();
-            Some(Act::If { condition: condition?, then: then?, otherwise })
+            let otherwise = form.take(map, "else", steps);
+            form.is_part |= condition.is_none() || otherwise.is_none() && map.get("else").is_some();
+            Some(Act::If {
+                condition: condition.unwrap_or_else(|| Expression("true".to_owned())),
+                then: or_part(form, then),
+                otherwise: otherwise.unwrap_or_default(),
+            })
         }
         "loop" => looping(form, map, path, node),
         "task_loop" => task_loop(form, map, path, node),
@@ -75,6 +80,12 @@ pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Optio
         }
         _ => clear_context(form, path, node),
     }
+}
+
+/// What was read, or an empty one in its place, so that what is around it can be looked at.
+fn or_part<T: Default>(form: &mut Form<'_>, read: Option<T>) -> T {
+    form.is_part |= read.is_none();
+    read.unwrap_or_default()
 }
 
 /// A mapping of which nothing must be said; `true` is all of it by default.
@@ -107,7 +118,7 @@ fn session(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
         Some(to_json(node.clone()))
     });
     // Whether there is a value decides what other nodes may ask for.
-    form.is_lost |= schema.is_none() && map.get("schema").is_some();
+    form.is_part |= schema.is_none() && map.get("schema").is_some();
     let source = match path {
         "prompt" => Source::Prompt { prompt: form.template(path, node)? },
         "agent" => {
@@ -193,7 +204,7 @@ fn looping(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Optio
         (until, form.take(&said, "max", Form::count).unwrap_or_default())
     });
     let body = form.need(map, "do", steps);
-    Some(Act::Loop { until, max, body: body? })
+    Some(Act::Loop { until, max, body: or_part(form, body) })
 }
 
 /// One condition, or several of which one is enough.
@@ -212,9 +223,10 @@ fn conditions(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Expres
 
 fn task_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
     let said = options(form, path, node, TASK_LOOP);
-    let before_each = form.take(map, "before_each", steps).unwrap_or_default();
+    let before_each = form.take(map, "before_each", steps);
+    form.is_part |= said.is_none() || before_each.is_none() && map.get("before_each").is_some();
     let body = form.need(map, "do", steps);
-    let said = said?;
+    let said = said.unwrap_or_else(|| Map::empty(node.at, path));
     Some(Act::TaskLoop {
         path: form.take(&said, "path", Form::template),
         until: form.take(&said, "until", Form::expression),
@@ -222,8 +234,8 @@ fn task_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Opt
         max: form.take(&said, "max", Form::count).unwrap_or(TASKS_MAX),
         jobs: form.take(&said, "jobs", Form::some).unwrap_or(JOBS),
         attempts: form.take(&said, "attempts", Form::some).unwrap_or(ATTEMPTS),
-        before_each,
-        body: body?,
+        before_each: before_each.unwrap_or_default(),
+        body: or_part(form, body),
     })
 }
 
@@ -236,18 +248,19 @@ fn criteria_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) ->
         None => (None, 0),
     };
     let body = form.need(map, "do", steps);
-    Some(Act::CriteriaLoop { signal: signal?, max, body: body? })
+    Some(Act::CriteriaLoop { signal: or_part(form, signal), max, body: or_part(form, body) })
 }
 
 fn parallel(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
     let said = options(form, path, node, PARALLEL);
+    form.is_part |= said.is_none();
     let branches = form.need(map, "branches", branches);
-    let said = said?;
+    let said = said.unwrap_or_else(|| Map::empty(node.at, path));
     let join = form.take(&said, "join", |form, path, node| form.word(path, node, &JOINS));
     Some(Act::Parallel {
         limit: form.take(&said, "limit", Form::count).unwrap_or_default(),
         join: join.unwrap_or_default(),
-        branches: branches?,
+        branches: or_part(form, branches),
     })
 }
 
@@ -271,7 +284,7 @@ fn branches(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Branch>>
         }
         match steps(form, &join(path, name), &member.node) {
             Some(body) => branches.push(Branch { name: name.to_owned(), body }),
-            None => form.is_lost = true,
+            None => form.is_part = true,
         }
     }
     Some(branches)

@@ -34,7 +34,9 @@ pub(super) struct Form<'a> {
     pub(super) depth: usize,
     /// The node that is read now.
     pub(super) here: Spot,
-    /// Something is missing without which the graph is not the one that was meant.
+    /// Nodes, or what one of them does, could not be read.
+    pub(super) is_part: bool,
+    /// Something is missing without which nothing can be said of the rest.
     pub(super) is_lost: bool,
 }
 
@@ -68,6 +70,7 @@ impl<'a> Form<'a> {
             is_full: false,
             depth: 0,
             here: Spot::default(),
+            is_part: false,
             is_lost: false,
         }
     }
@@ -76,6 +79,11 @@ impl<'a> Form<'a> {
         self.mistakes += 1;
         self.here.mistakes.push(at);
         self.findings.error(at, message, hint);
+    }
+
+    /// Says that not everything could be looked at.
+    pub(super) fn leaves_doubt(&mut self) {
+        self.findings.whole("more may be found once this is mended");
     }
 
     pub(super) fn finish(self) -> Vec<Diagnostic> {

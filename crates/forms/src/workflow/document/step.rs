@@ -5,7 +5,7 @@
 use std::mem;
 
 use windlass_core::graph::ids::is_id;
-use windlass_core::graph::workflow::{Budget, OnFailure, Retry, Settings, Step};
+use windlass_core::graph::workflow::{Act, Budget, OnFailure, Retry, Settings, Step};
 use windlass_core::id::NodeId;
 
 use super::act;
@@ -60,9 +60,7 @@ pub(super) fn steps(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<
         let outer = mem::replace(&mut form.here, Spot { at: item.at, ..Spot::default() });
         let place = form.nodes.len();
         form.nodes.push(Spot::default());
-        let step = step(form, item);
-        form.is_lost |= step.is_none();
-        steps.extend(step);
+        steps.push(step(form, item));
         let inner = mem::replace(&mut form.here, outer);
         if let Some(spot) = form.nodes.get_mut(place) {
             *spot = inner;
@@ -78,25 +76,45 @@ fn refuse_more(form: &mut Form<'_>, at: usize) {
         let hint = Some("split it into several workflows".to_owned());
         form.error(at, &format!("a workflow has at most {MOST} nodes"), hint);
     }
-    form.is_lost = true;
+    form.is_part = true;
 }
 
-fn step(form: &mut Form<'_>, item: &Node) -> Option<Step> {
+/// Stands where nobody knows what the node does, so that the others keep their places.
+fn stand_in() -> Step {
+    Step {
+        id: NodeId::new(""),
+        act: Act::ClearContext,
+        when: None,
+        settings: Settings::default(),
+        retry: Retry::default(),
+        budget: Budget::default(),
+        on_failure: OnFailure::default(),
+    }
+}
+
+fn step(form: &mut Form<'_>, item: &Node) -> Step {
+    let mut step = stand_in();
     if !matches!(item.value, Value::Object(_)) {
         no_node(form, item);
-        return None;
+    } else if let Some(map) = form.any_map("", item) {
+        let said = what(form, &map);
+        refuse_strangers(form, &map, said.as_ref());
+        step.id = id(form, &map);
+        step.when = form.take(&map, "when", Form::expression);
+        step.settings = settings(form, &map);
+        step.retry = form.take(&map, "retry", retry).unwrap_or_default();
+        step.budget = form.take(&map, "budget", budget).unwrap_or_default();
+        let on_failure = form.take(&map, "on_failure", |form, path, node| form.word(path, node, &ON_FAILURE));
+        step.on_failure = on_failure.unwrap_or_default();
+        let begun = form.nodes.len();
+        if let Some(act) = said.and_then(|said| act::read(form, &map, &said)) {
+            return Step { act, ..step };
+        }
+        // What was read inside of it has no place without it.
+        form.nodes.truncate(begun);
     }
-    let map = form.any_map("", item)?;
-    let said = what(form, &map);
-    refuse_strangers(form, &map, said.as_ref());
-    let id = id(form, &map);
-    let when = form.take(&map, "when", Form::expression);
-    let settings = settings(form, &map);
-    let retry = form.take(&map, "retry", retry).unwrap_or_default();
-    let budget = form.take(&map, "budget", budget).unwrap_or_default();
-    let on_failure = form.take(&map, "on_failure", |form, path, node| form.word(path, node, &ON_FAILURE));
-    let act = said.and_then(|said| act::read(form, &map, &said));
-    Some(Step { id, act: act?, when, settings, retry, budget, on_failure: on_failure.unwrap_or_default() })
+    form.is_part = true;
+    step
 }
 
 fn no_node(form: &mut Form<'_>, item: &Node) {
@@ -119,7 +137,7 @@ fn what<'n>(form: &mut Form<'_>, map: &Map<'n>) -> Option<Said<'n>> {
     let Some((act, member)) = said.next() else { return guess(form, map) };
     let others: Vec<(&str, &Member)> = said.collect();
     for (other, second) in others {
-        form.is_lost = true;
+        form.is_part = true;
         let hint = match (act, other) {
             ("skill" | "command", "prompt") | ("prompt", "skill" | "command") => {
                 "what a skill or a command is told stands in `args`"
@@ -181,7 +199,7 @@ fn refuse_strangers(form: &mut Form<'_>, map: &Map<'_>, said: Option<&Said<'_>>)
 fn id(form: &mut Form<'_>, map: &Map<'_>) -> NodeId {
     let Some(member) = map.get("id") else { return NodeId::new("") };
     let id = chosen_id(form, &member.key, &member.node);
-    form.is_lost |= id.is_none();
+    form.is_part |= id.is_none();
     NodeId::new(id.unwrap_or_default())
 }
 

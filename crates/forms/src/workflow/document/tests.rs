@@ -7,6 +7,7 @@ use windlass_core::graph::workflow::{
     Act, Expression, Input, InputKind, Retry, Session, Settings, Source, Step, Template, Turns, Workflow,
 };
 use windlass_core::looping::Mode;
+use windlass_core::registry::Registry;
 
 use super::*;
 
@@ -17,8 +18,10 @@ fn good(text: &str) -> Document {
     document.unwrap()
 }
 
+/// What is wrong, without the word that more may be.
 fn messages(text: &str) -> Vec<String> {
-    read(text, "w.yaml").1.into_iter().map(|diagnostic| diagnostic.message).collect()
+    let said = read(text, "w.yaml").1.into_iter().map(|diagnostic| diagnostic.message);
+    said.filter(|message| message != "more may be found once this is mended").collect()
 }
 
 fn ids(body: &[Step]) -> Vec<&str> {
@@ -194,9 +197,39 @@ fn what_is_misspelled_leaves_the_graph_known_where_there_is_no_doubt_about_it() 
     let expected =
         ["a prompt", "unknown key `modle`", "`loop.max` must not be negative, found `-1`", "wait wait"];
     assert_eq!(all, expected);
-    for lost in ["{ id: a }", "{ id: A, prompt: x }", "{ prompt: x, schema: 3 }", "{ prompt: x, skill: y }"] {
-        assert!(read_for_check(&format!("name: w\nnodes: [ {lost} ]\n"), "w").0.is_none(), "{lost}");
+}
+
+#[test]
+fn what_is_sure_is_found_beside_a_node_that_cannot_be_read() {
+    let registry = Registry::new(Vec::new());
+    let parts = [
+        "{ id: a }",
+        "{ id: A, prompt: x }",
+        "{ prompt: x, schema: 3 }",
+        "{ prompt: x, skill: y }",
+        "{ wait: 0s }",
+        "{ check: [] }",
+        "{ foo: bar }",
+        "{ parallel: {}, branches: { c: { prompt: x } } }",
+        "{ criteria_loop: { signal: '' }, do: [ { prompt: y } ] }",
+        "{ if: 3, then: [ { wait: 1s } ], else: 4 }",
+        "7",
+    ];
+    for part in parts {
+        let ask = "{ id: z, prompt: '{{ inputs.zz }} {{ outputs.a.text }} {{ outputs.gone.value.x }}' }";
+        let text = format!("name: w\nnodes: [ {part}, {ask} ]\n");
+        let (document, said) = read_for_check(&text, "w");
+        let all = document.unwrap().check(said.clone(), &Known::new(&registry));
+        let news: Vec<&Diagnostic> = all.iter().filter(|one| !said.contains(one)).collect();
+        let [news] = news.as_slice() else { panic!("{part}: {news:?}") };
+        assert_eq!(news.message, "there is no input `zz`", "{part}");
+        assert_eq!(news.place.as_ref().map(|place| place.line), Some(2), "{part}");
+        assert_eq!(all.last().unwrap().message, "more may be found once this is mended", "{part}");
     }
+    let (document, said) =
+        read_for_check("name: w\ninputs: 3\nnodes: [ { prompt: '{{ inputs.a }}' } ]\n", "w");
+    assert!(document.is_none());
+    assert_eq!(said.last().unwrap().message, "more may be found once this is mended");
 }
 
 #[test]

@@ -96,37 +96,40 @@ fn inputs(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Input>> {
     form.is_lost |= map.is_none();
     let mut inputs = Vec::new();
     for member in &map?.members {
-        let input = input(form, path, member);
-        form.is_lost |= input.is_none();
-        inputs.extend(input);
+        inputs.push(input(form, path, member));
     }
     Some(inputs)
 }
 
-fn input(form: &mut Form<'_>, path: &str, member: &Member) -> Option<Input> {
+/// One input; of one with mistakes at least the name.
+fn input(form: &mut Form<'_>, path: &str, member: &Member) -> Input {
+    let mut input = Input {
+        name: member.key.clone(),
+        description: None,
+        kind: InputKind::Text,
+        required: false,
+        default: None,
+        choices: Vec::new(),
+    };
     let path = join(path, &member.key);
     if !is_input_name(&member.key) {
         let hint = Some("letters, digits and `_`, beginning with a letter".to_owned());
         form.error(member.key_at, &format!("{} cannot be the name of an input", quoted(&member.key)), hint);
-        return None;
+        return input;
     }
-    let map = form.map(&path, &member.node, INPUT)?;
+    let Some(map) = form.map(&path, &member.node, INPUT) else { return input };
     let kind = form.take(&map, "type", input_kind);
-    let mut input = Input {
-        name: member.key.clone(),
-        description: form.take(&map, "description", Form::text),
-        kind: kind.unwrap_or(InputKind::Text),
-        required: form.take(&map, "required", Form::flag).unwrap_or_default(),
-        default: map.get("default").map(|member| to_json(member.node.clone())),
-        choices: Vec::new(),
-    };
+    input.description = form.take(&map, "description", Form::text);
+    input.kind = kind.unwrap_or(InputKind::Text);
+    input.required = form.take(&map, "required", Form::flag).unwrap_or_default();
+    input.default = map.get("default").map(|member| to_json(member.node.clone()));
     if kind.is_some() || map.get("type").is_none() {
         input.choices = form
             .take(&map, "choices", |form, path, node| choices(form, path, node, input.kind))
             .unwrap_or_default();
         default(form, &map, &path, &input);
     }
-    Some(input)
+    input
 }
 
 fn input_kind(form: &mut Form<'_>, path: &str, node: &Node) -> Option<InputKind> {
@@ -178,15 +181,8 @@ fn fits(form: &mut Form<'_>, path: &str, node: &Node, kind: InputKind) -> bool {
     if kind.admits(&to_json(node.clone())) {
         return true;
     }
-    let wanted = match kind {
-        InputKind::Text => "text",
-        InputKind::Number => "a number",
-        InputKind::Integer => "a whole number",
-        InputKind::Boolean => "true or false",
-        InputKind::List => "a list of texts",
-    };
     let can_be_quoted = kind == InputKind::Text && matches!(node.value, Value::Number(_) | Value::Boolean(_));
-    form.wrong_with(path, wanted, node, can_be_quoted.then(|| "put it in quotes".to_owned()));
+    form.wrong_with(path, kind.wanted(), node, can_be_quoted.then(|| "put it in quotes".to_owned()));
     false
 }
 

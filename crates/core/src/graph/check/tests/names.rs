@@ -16,6 +16,11 @@ fn an_unknown_name_in_a_template_is_found_with_what_was_meant() {
     );
     assert_eq!(first("{{ area }}"), ["error: `area` is undefined → a.prompt (did you mean `inputs.area`?)"]);
     assert_eq!(first("{{ inpt }}"), ["error: `inpt` is undefined → a.prompt (did you mean `input`?)"]);
+    assert_eq!(
+        first("{{ run.idd }}{{ run.id }}"),
+        ["error: `run` has no `idd` → a.prompt (did you mean `id`?)"]
+    );
+    assert_eq!(first("{% if run.branch is defined %}{{ run.branch }}{% endif %}"), Vec::<String>::new());
     assert_eq!(first("{{ outputs.b.text }}"), ["error: there is no node `b` → a.prompt"]);
     assert_eq!(
         first("{{ input | uper }}"),
@@ -200,6 +205,48 @@ fn a_sub_workflow_must_exist_and_be_told_what_it_needs() {
             "error: workflow `inner` has no input `brnch` → b.with[brnch] (did you mean `branch`?)",
             "error: workflow `inner` needs input `branch` → b.with (with: { branch: … })",
             "error: `w` runs itself → d.workflow",
+        ]
+    );
+}
+
+#[test]
+fn what_is_written_out_for_another_workflow_must_fit_it() {
+    let registry = registry();
+    let mut known = known(&registry);
+    let kinds = [
+        ("t", InputKind::Text),
+        ("n", InputKind::Integer),
+        ("b", InputKind::Boolean),
+        ("l", InputKind::List),
+    ];
+    let mut inner = Builder::new("inner").start(prompt("{{ inputs }}"));
+    for (name, kind) in kinds {
+        let choices = if name == "t" { vec![json!("cat"), json!("dog")] } else { Vec::new() };
+        let (name, description) = (name.to_owned(), None);
+        inner = inner.input(Input { name, description, kind, required: false, default: None, choices });
+    }
+    known.workflows.insert("inner".into(), Some(inner.end().unwrap()));
+    let told = |given: [(&str, &str); 4]| {
+        let call = given
+            .into_iter()
+            .fold(workflow("inner").id("a"), |call, (name, value)| call.with_input(name, value));
+        said_by(Builder::new("w").start(call), &known)
+    };
+    assert_eq!(told([("t", "dog"), ("n", "3"), ("b", "yes"), ("l", "[\"a\"]")]), Vec::<String>::new());
+    let made = [
+        ("t", "{{ input }}"),
+        ("n", "{{ input }}"),
+        ("b", "{% if input %}true{% endif %}"),
+        ("l", "{{ input }}"),
+    ];
+    assert_eq!(told(made), Vec::<String>::new());
+    assert_eq!(
+        told([("t", "zebra"), ("n", "many"), ("b", "perhaps"), ("l", "3")]),
+        [
+            "error: input `t` of workflow `inner` must be one of \"cat\", \"dog\", and is `zebra` → a.with[t]",
+            "error: input `n` of workflow `inner` must be a whole number, and is `many` → a.with[n]",
+            "error: input `b` of workflow `inner` must be true or false, and is `perhaps` → a.with[b]",
+            "error: input `l` of workflow `inner` must be a list of texts, and is `3` → a.with[l]",
         ]
     );
 }

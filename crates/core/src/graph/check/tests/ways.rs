@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::graph::builder::{
     Lanes, Rounds, Steps, agent, ask, check_all, criteria_loop, land, pull_request, shell, task_loop, turns,
-    wait,
+    wait, workflow,
 };
 use crate::graph::workflow::{Budget, Join};
 
@@ -181,6 +181,24 @@ fn what_an_agent_says_says_something() {
             "error: the promise is empty → t.turns.promise",
             "error: the marker is empty → t.turns.blocked",
         ]
+    );
+}
+
+#[test]
+fn a_budget_is_enough_for_the_workflows_that_are_run() {
+    let registry = registry();
+    let mut known = known(&registry);
+    let three = Builder::new("three").start(prompt("a")).then(prompt("b")).then(prompt("c"));
+    known.workflows.insert("three".into(), Some(three.end().unwrap()));
+    let six = Builder::new("six").start(workflow("three")).then(workflow("three"));
+    known.workflows.insert("six".into(), Some(six.end().unwrap()));
+    let budget = Budget { turns: Some(5), ..Budget::default() };
+    let builder = |name| Builder::new("w").start(workflow(name).id("a").budget(budget)).budget(budget);
+    assert_eq!(said_by(builder("three"), &known), Vec::<String>::new());
+    let too_few = "error: 5 turns, where it takes 6 at least";
+    assert_eq!(
+        said_by(builder("six"), &known),
+        [format!("{too_few} → budget"), format!("{too_few} → a.budget")]
     );
 }
 
