@@ -83,6 +83,16 @@ impl FileError {
     pub fn is_missing(&self) -> bool {
         matches!(self, FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
+
+    /// What is wrong, for who has named the file already.
+    pub fn why(&self) -> String {
+        match self {
+            FileError::Io { source, .. } => source.to_string(),
+            FileError::TooLarge { max, .. } => format!("it is larger than {max} bytes"),
+            FileError::NotPlain { .. } => "it is not a plain file".to_owned(),
+            FileError::Outside { root, .. } => format!("it leads out of {}", root.display()),
+        }
+    }
 }
 
 fn io_error(path: &Path, source: io::Error) -> FileError {

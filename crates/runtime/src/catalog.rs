@@ -6,6 +6,7 @@
 
 mod begin;
 mod builtin;
+mod check;
 mod world;
 
 use std::borrow::Cow;
@@ -21,10 +22,11 @@ use windlass_forms::settings::Resolved;
 use windlass_forms::workflow::document::{self, Document};
 use windlass_forms::workflow::{WorkflowFile, compile, parse_workflow_json};
 
-use crate::config::{self, base_of, text_of};
+use crate::config::{self, base_of, text_of, try_text};
 use crate::home::Home;
 use crate::problem::{Class, Problem};
 pub use begin::{begin_document, document_schema, eject_document};
+pub use check::check_workflow;
 pub(crate) use world::World;
 
 /// A loaded plugin.
@@ -59,7 +61,7 @@ pub struct WorkflowEntry {
     pub mode: String,
     /// Turns in total; 0 is unlimited, or not known.
     pub max_iterations: u32,
-    /// For a document, the most turns it can take, in words.
+    /// For a document in a list of all, the most turns it can take, in words.
     pub worst: Option<String>,
     /// Plugins it needs.
     pub required: Vec<String>,
@@ -113,85 +115,47 @@ pub struct Catalog {
     pub(crate) documents: Vec<PathBuf>,
     /// All files of the project's and the user's workflows.
     pub(crate) files: Vec<PathBuf>,
+    /// What documents with mistakes are called, where that is known.
+    broken: Vec<(String, PathBuf)>,
+}
+
+impl Catalog {
+    /// The mistakes that keep a workflow of this name from being one.
+    pub fn mistakes(&self, name: &str) -> Vec<Diagnostic> {
+        self.about(&self.problems, name).into_iter().filter(Diagnostic::is_error).collect()
+    }
+
+    /// What is about the files of a workflow, or those that would be its.
+    pub(crate) fn about(&self, problems: &[Diagnostic], name: &str) -> Vec<Diagnostic> {
+        let files = self.files_of(name).into_iter().map(|path| path.display().to_string());
+        let files: Vec<String> = files.collect();
+        let is_its = |problem: &&Diagnostic| files.iter().any(|file| problem.is_in(file));
+        problems.iter().filter(is_its).cloned().collect()
+    }
+
+    /// The files that are called like a workflow, or say that they are it.
+    fn files_of(&self, name: &str) -> Vec<PathBuf> {
+        let said = self.workflows.iter().map(|entry| (&entry.name, entry.path.as_ref()));
+        let broken = self.broken.iter().map(|(name, path)| (name, Some(path)));
+        let named = said.chain(broken).filter(|(own, _)| *own == name).filter_map(|(_, path)| path);
+        let stem = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == name);
+        named.chain(self.files.iter().filter(stem)).cloned().collect()
+    }
 }
 
 /// Reads everything there is.
 pub fn catalog(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<Catalog, Problem> {
     let resolved = config::read(home, cwd, Vec::new())?;
-    collect(home, cwd, plugins, &resolved)
-}
-
-/// Checks one workflow by name or file, or all there are: the names checked, and what is wrong.
-pub fn check_workflow(
-    home: &Home,
-    cwd: &Path,
-    plugins: &[PathBuf],
-    wanted: Option<&str>,
-) -> Result<(Vec<String>, Vec<Diagnostic>), Problem> {
-    let resolved = config::read(home, cwd, Vec::new())?;
-    let mut all = collect(home, cwd, plugins, &resolved)?;
-    let world = World::look(home, cwd, plugins, &resolved, &all)?;
-    let file = wanted.map(|name| cwd.join(name)).filter(|path| path.is_file());
-    if let Some(path) = file {
-        let mut alone = Catalog::default();
-        if let Some(text) = text_of(&path)? {
-            add(&mut alone, &text, &path, "file".to_owned(), false);
+    let mut catalog = collect(home, cwd, plugins, &resolved)?;
+    // Of two workflows of one name the first is run.
+    let first = catalog.workflows.iter().rev();
+    let others = first.map(|entry| (entry.name.clone(), Some(entry.graph().into_owned()))).collect();
+    for entry in &mut catalog.workflows {
+        if let Body::Document(document) = &entry.body {
+            entry.worst = Some(worst(&document.workflow, &others).to_string());
         }
-        check_documents(&mut alone, &world)?;
-        let names = alone.workflows.iter().map(|entry| entry.name.clone()).collect();
-        return Ok((names, alone.problems));
     }
-    if let Some(wanted) = wanted {
-        let of_wanted: Vec<PathBuf> = all
-            .workflows
-            .iter()
-            .filter(|entry| entry.name == wanted)
-            .filter_map(|entry| entry.path.clone())
-            .collect();
-        let is_its = |path: &Path| {
-            of_wanted.iter().any(|own| own == path) || path.file_stem().is_some_and(|stem| stem == wanted)
-        };
-        all.documents.retain(|path| is_its(path));
-        all.files.retain(|path| !is_its(path));
-        let others: Vec<String> = all.files.iter().map(|path| path.display().to_string()).collect();
-        all.problems.retain(|problem| !problem.file.as_ref().is_some_and(|file| others.contains(file)));
-    }
-    check_documents(&mut all, &world)?;
-    // Those that come with Windlass are checked when somebody asks: nobody can mend them.
-    let first = all.workflows.iter().find(|entry| Some(entry.name.as_str()) == wanted);
-    let builtin = first.filter(|entry| entry.is_builtin).and_then(|entry| entry.document());
-    all.problems.extend(builtin.map(|own| world.check(own, Vec::new())).unwrap_or_default());
-    let mut names: Vec<String> = all.workflows.iter().map(|entry| entry.name.clone()).collect();
-    if let Some(wanted) = wanted {
-        if !names.iter().any(|name| name == wanted) && all.problems.iter().all(|problem| !problem.is_error())
-        {
-            let text = format!("no workflow `{wanted}`");
-            return Err(
-                Problem::new(Class::Configuration, text).hint(format!("there are: {}", names.join(", ")))
-            );
-        }
-        names.retain(|name| name == wanted);
-    }
-    Ok((names, all.problems))
-}
-
-/// Puts what the checks find besides in place of what reading alone said.
-fn check_documents(catalog: &mut Catalog, world: &World) -> Result<(), Problem> {
-    for path in std::mem::take(&mut catalog.documents) {
-        let Some(text) = text_of(&path)? else { continue };
-        let file = path.display().to_string();
-        let (read, said) = document::read_for_check(&text, &file);
-        // What is about the file as a whole was not said by reading it.
-        let is_other = |problem: &Diagnostic| {
-            problem.file.as_deref() != Some(file.as_str()) || (problem.place.is_none() && !problem.is_error())
-        };
-        catalog.problems.retain(is_other);
-        catalog.problems.extend(match read {
-            Some(read) => world.check(&read, said),
-            None => said,
-        });
-    }
-    Ok(())
+    Ok(catalog)
 }
 
 pub(crate) fn collect(
@@ -211,9 +175,9 @@ pub(crate) fn collect(
     }
     collisions(&mut catalog);
     if let Some(project) = config::project_dir(cwd, "workflows") {
-        load_folder(&mut catalog, &project.join("workflows"), "project")?;
+        load_folder(&mut catalog, &project.join("workflows"), "project");
     }
-    load_folder(&mut catalog, &home.config.join("workflows"), "user")?;
+    load_folder(&mut catalog, &home.config.join("workflows"), "user");
     namesakes(&mut catalog);
     catalog.workflows.extend(builtin::entries());
     Ok(catalog)
@@ -323,7 +287,7 @@ fn namesakes(catalog: &mut Catalog) {
     catalog.problems.append(&mut found);
 }
 
-fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str) -> Result<(), Problem> {
+fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str) {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     let is_workflow = |path: &PathBuf| {
@@ -334,18 +298,27 @@ fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str) -> Result<(), Pr
     files.sort();
     catalog.files.extend(files.iter().cloned());
     for file in files {
-        if let Some(text) = text_of(&file)? {
-            add(catalog, &text, &file, source.to_owned(), false);
-        }
+        add(catalog, &file, source);
     }
-    Ok(())
 }
 
-fn add(catalog: &mut Catalog, text: &str, path: &Path, source: String, from_plugin: bool) {
-    if is_document(text, path) {
-        return add_document(catalog, text, path, source);
+/// Adds what a file says. One that cannot be read is in nobody's way but of those who want it.
+fn add(catalog: &mut Catalog, path: &Path, source: &str) {
+    let text = match try_text(path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return,
+        Err(why) => return catalog.problems.push(unreadable(path, &why)),
+    };
+    if is_document(&text, path) {
+        return add_document(catalog, &text, path, source.to_owned());
     }
-    add_workflow(catalog, text, path, source, from_plugin);
+    add_workflow(catalog, &text, path, source.to_owned(), false);
+}
+
+fn unreadable(path: &Path, why: &str) -> Diagnostic {
+    Diagnostic::new(Severity::Error, &format!("the file cannot be read: {why}"))
+        .in_file(Some(&path.display().to_string()))
+        .hint(Some("mend it, or move it away".to_owned()))
 }
 
 /// A document has `nodes`, a `workflow.json` a `promptTemplate`.
@@ -355,11 +328,18 @@ fn is_document(text: &str, path: &Path) -> bool {
 }
 
 fn add_document(catalog: &mut Catalog, text: &str, path: &Path, source: String) {
-    let (read, mut problems) = document::read(text, &path.display().to_string());
+    let (read, mut problems) = document::read_for_check(text, &path.display().to_string());
+    let has_mistakes = problems.iter().any(Diagnostic::is_error);
     catalog.problems.append(&mut problems);
     catalog.documents.push(path.to_owned());
-    let Some(read) = read else { return };
-    catalog.workflows.push(WorkflowEntry { path: Some(path.to_owned()), ..of_document(read, source) });
+    match read {
+        Some(read) if has_mistakes => catalog.broken.push((read.workflow.name, path.to_owned())),
+        Some(read) => {
+            let entry = of_document(read, source);
+            catalog.workflows.push(WorkflowEntry { path: Some(path.to_owned()), ..entry });
+        }
+        None => {}
+    }
 }
 
 /// A document as an entry, wherever its text is from.
@@ -372,7 +352,7 @@ fn of_document(read: Document, source: String) -> WorkflowEntry {
         path: None,
         mode: "graph".to_owned(),
         max_iterations: 0,
-        worst: Some(worst(workflow, &Default::default()).to_string()),
+        worst: None,
         required: workflow.plugins.clone(),
         is_builtin: false,
         body: Body::Document(Box::new(read)),

@@ -7,7 +7,6 @@ use windlass_forms::settings::{self, Layer, LayerKind, Resolved, Settings, Sourc
 use windlass_peers::files;
 use windlass_store::Durability;
 
-use crate::error::chain;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
 
@@ -90,20 +89,19 @@ pub(crate) fn project_dir(cwd: &Path, name: &str) -> Option<PathBuf> {
 
 /// The text of a file; nothing when there is none.
 pub(crate) fn text_of(file: &Path) -> Result<Option<String>, Problem> {
+    try_text(file).map_err(|why| {
+        Problem::new(Class::Configuration, format!("{} cannot be read: {why}", file.display()))
+    })
+}
+
+/// The text of a file, nothing when there is none; or why it cannot be read, without its name.
+pub(crate) fn try_text(file: &Path) -> Result<Option<String>, String> {
     let bytes = match files::read_bounded(file, MAX) {
         Ok(bytes) => bytes,
         Err(error) if error.is_missing() => return Ok(None),
-        Err(error) => {
-            return Err(Problem::new(
-                Class::Configuration,
-                format!("{} cannot be read: {}", file.display(), chain(&error)),
-            ));
-        }
+        Err(error) => return Err(error.why()),
     };
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text)),
-        Err(_) => Err(Problem::new(Class::Configuration, format!("{} is not UTF-8 text", file.display()))),
-    }
+    String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
 /// The folder a relative path in a setting starts from.

@@ -143,8 +143,9 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
         resolved.diagnostics.iter().chain(&catalog.problems).map(|d| strip(&d.to_string())).collect();
     warnings.extend(left_out.into_iter().chain(found));
     flags::apply(&request.flags, &mut main, &mut others, &mut warnings)?;
-    let inputs = inputs::given(&main.workflow, &request.inputs)?;
-    inputs::not_empty(request, &main.workflow)?;
+    let parts: Vec<&Workflow> = std::iter::once(&main).chain(&others).map(|part| &part.workflow).collect();
+    let inputs = inputs::given(request, &parts)?;
+    warnings.extend(inputs::unused(request, &parts));
     let given = Given {
         home,
         cwd: &cwd,

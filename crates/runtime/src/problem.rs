@@ -37,6 +37,18 @@ impl Problem {
         Problem { hint: Some(hint.into()), ..self }
     }
 
+    /// Several mistakes of one kind as one; none where there are none.
+    pub(crate) fn all(mut problems: Vec<Problem>) -> Option<Problem> {
+        let last = problems.pop()?;
+        let with_hint = |problem: Problem| match problem.hint {
+            Some(hint) => format!("{}\n  hint: {hint}", problem.text),
+            None => problem.text,
+        };
+        let mut texts: Vec<String> = problems.into_iter().map(with_hint).collect();
+        texts.push(last.text);
+        Some(Problem { text: texts.join("\nerror: "), ..last })
+    }
+
     /// A mistake in a file, from the diagnostics that are errors.
     pub(crate) fn of(diagnostics: &[Diagnostic]) -> Option<Problem> {
         let errors: Vec<String> =

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use windlass_peers::files::{self, Mode};
 
-use crate::error::chain;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
 
@@ -51,7 +50,7 @@ pub(crate) fn put(
     match files::create_new(&path, text.as_bytes(), Mode::Shared) {
         Ok(true) => Ok(path),
         Ok(false) => Err(wrong("there is one already".to_owned()).hint("change that one, or move it away")),
-        Err(error) => Err(wrong(chain(&error))),
+        Err(error) => Err(wrong(error.why())),
     }
 }
 

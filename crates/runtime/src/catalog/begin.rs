@@ -22,6 +22,11 @@ pub fn begin_document(home: &Home, cwd: &Path, name: &str, shelf: Shelf) -> Resu
         return Err(Problem::new(Class::Usage, format!("`{name}` is no name for a workflow"))
             .hint("use small letters, digits, `-` and `_`"));
     }
+    // `tasks run` and others count on what comes with Windlass.
+    if builtin().iter().any(|(own, _)| *own == name) {
+        return Err(Problem::new(Class::Configuration, format!("`{name}` comes with Windlass"))
+            .hint(format!("choose another name, or change a copy of it: `windlass workflow eject {name}`")));
+    }
     put(home, cwd, name, shelf, &starter(name))
 }
 

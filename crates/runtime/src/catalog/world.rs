@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use windlass_core::graph::check::{Ability, Known, check};
+use windlass_core::graph::check::{Ability, Known};
 use windlass_core::graph::workflow::{Input, InputKind, Workflow};
 use windlass_core::registry::Registry;
 use windlass_core::spec::Check;
@@ -84,7 +84,7 @@ impl World {
             runs: RUNS.into_iter().collect(),
             ..Known::new(&self.registry)
         };
-        document.report(said, &check(&document.workflow, &known))
+        document.check(said, &known)
     }
 }
 

@@ -138,7 +138,7 @@ impl<'a> Shelves<'a> {
         if self.catalog.workflows.iter().any(|entry| entry.name == name) {
             return Ok(());
         }
-        Problem::of(&about(self.broken, name)).map_or(Ok(()), Err)
+        Problem::of(&self.catalog.about(self.broken, name)).map_or(Ok(()), Err)
     }
 
     fn find(&self, name: &str) -> Result<&'a WorkflowEntry, Problem> {
@@ -170,20 +170,17 @@ pub(super) struct Aside {
 /// A document that is broken is in nobody's way but of those who want that one: the others hear
 /// of it. What is wrong with it, when it is the one.
 pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Aside, Problem> {
-    let is_broken = |file: &String| {
-        let errors = catalog.problems.iter().filter(|problem| problem.is_error());
-        errors.filter_map(|problem| problem.file.as_ref()).any(|other| other == file)
-    };
+    let is_broken =
+        |file: &String| catalog.problems.iter().any(|problem| problem.is_error() && problem.is_in(file));
     let files: Vec<String> =
         catalog.files.iter().map(|path| path.display().to_string()).filter(is_broken).collect();
-    let is_of_a_document =
-        |problem: &Diagnostic| problem.file.as_ref().is_some_and(|file| files.contains(file));
+    let is_of_a_document = |problem: &Diagnostic| files.iter().any(|file| problem.is_in(file));
     let (broken, others) = std::mem::take(&mut catalog.problems).into_iter().partition(is_of_a_document);
     catalog.problems = others;
     let broken: Vec<Diagnostic> = broken;
     if let Want::Workflow(Some(name)) = want {
         let is_there = catalog.workflows.iter().any(|entry| entry.name == *name);
-        if let Some(problem) = Problem::of(&about(&broken, name)).filter(|_| !is_there) {
+        if let Some(problem) = Problem::of(&catalog.about(&broken, name)).filter(|_| !is_there) {
             return Err(problem);
         }
     }
@@ -197,15 +194,6 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Aside, Pro
         |file: &&str| format!("{file} has mistakes and is left out; `windlass workflow check` shows them");
     let warnings = names.iter().map(say).collect();
     Ok(Aside { warnings, broken })
-}
-
-/// What is about the file that a workflow of this name would be in.
-fn about(problems: &[Diagnostic], name: &str) -> Vec<Diagnostic> {
-    let is_its = |problem: &&Diagnostic| {
-        let file = problem.file.as_deref().map(Path::new);
-        file.and_then(Path::file_stem).is_some_and(|stem| stem == name)
-    };
-    problems.iter().filter(is_its).cloned().collect()
 }
 
 /// Only a workflow document has inputs of its own.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use windlass_core::graph::workflow::{Input, InputKind, Workflow};
+use windlass_core::graph::check::uses_input;
+use windlass_core::graph::workflow::{Act, Input, InputKind, Workflow};
 
-use super::{Request, Want};
+use super::{Request, Want, nodes};
 use crate::problem::{Class, Problem};
 
 /// What each input is where nobody says: its default, or nothing.
@@ -30,40 +31,53 @@ fn unsaid(input: &Input) -> Value {
     }
 }
 
-/// What each input is: as given, else its default; nothing where neither is said.
-pub(super) fn given(
-    workflow: &Workflow,
-    given: &[(String, String)],
-) -> Result<BTreeMap<String, Value>, Problem> {
-    let usage = |text: String| Problem::new(Class::Usage, text);
-    let names = || workflow.inputs.iter().map(|input| input.name.as_str()).collect::<Vec<_>>().join(", ");
-    let unknown = |name: &String| !workflow.inputs.iter().any(|input| input.name == *name);
-    if let Some((name, _)) = given.iter().find(|(name, _)| unknown(name)) {
-        let text = format!("workflow `{}` has no input `{name}`", workflow.name);
-        let there = if workflow.inputs.is_empty() {
-            "it has none".to_owned()
-        } else {
-            format!("it has: {}", names())
-        };
-        return Err(usage(text).hint(there));
-    }
+/// What each input is: as given, else its default; nothing where neither is said. Or all that is
+/// wrong with what was typed.
+pub(super) fn given(request: &Request, parts: &[&Workflow]) -> Result<BTreeMap<String, Value>, Problem> {
+    let Some(workflow) = parts.first() else { return Ok(BTreeMap::new()) };
+    let mut wrong = strangers(workflow, &request.inputs);
     let mut values = BTreeMap::new();
     for input in &workflow.inputs {
-        let mut said = given.iter().filter(|(name, _)| *name == input.name).map(|(_, text)| text);
-        let value = match (said.next(), said.next()) {
-            (Some(_), Some(_)) if input.kind != InputKind::List => {
-                return Err(usage(format!("input `{}` is given twice", input.name)));
+        match one(workflow, input, &request.inputs) {
+            Ok(value) => {
+                values.insert(input.name.clone(), value);
             }
-            (Some(_), _) => value(input, given)?,
-            (None, _) if input.required && input.default.is_none() => {
-                let text = format!("workflow `{}` needs the input `{}`", workflow.name, input.name);
-                return Err(usage(text).hint(format!("give it: --input {}=VALUE", input.name)));
-            }
-            (None, _) => input.default.clone().unwrap_or(Value::Null),
-        };
-        values.insert(input.name.clone(), value);
+            Err(problem) => wrong.push(problem),
+        }
     }
-    Ok(values)
+    wrong.extend(empty(request, parts));
+    Problem::all(wrong).map_or(Ok(values), Err)
+}
+
+/// What was given, and is no input.
+fn strangers(workflow: &Workflow, given: &[(String, String)]) -> Vec<Problem> {
+    let names: Vec<&str> = workflow.inputs.iter().map(|input| input.name.as_str()).collect();
+    let there =
+        if names.is_empty() { "it has none".to_owned() } else { format!("it has: {}", names.join(", ")) };
+    let mut unknown: Vec<&str> = given.iter().map(|(name, _)| name.as_str()).collect();
+    unknown.retain(|name| !names.contains(name));
+    unknown.dedup();
+    let problem = |name: &str| {
+        let text = format!("workflow `{}` has no input `{name}`", workflow.name);
+        Problem::new(Class::Usage, text).hint(there.clone())
+    };
+    unknown.into_iter().map(problem).collect()
+}
+
+fn one(workflow: &Workflow, input: &Input, given: &[(String, String)]) -> Result<Value, Problem> {
+    let usage = |text: String| Problem::new(Class::Usage, text);
+    let mut said = given.iter().filter(|(name, _)| *name == input.name);
+    match (said.next(), said.next()) {
+        (Some(_), Some(_)) if input.kind != InputKind::List => {
+            Err(usage(format!("input `{}` is given twice", input.name)))
+        }
+        (Some(_), _) => value(input, given),
+        (None, _) if input.required && input.default.is_none() => {
+            let text = format!("workflow `{}` needs the input `{}`", workflow.name, input.name);
+            Err(usage(text).hint(format!("give it: --input {}=VALUE", input.name)))
+        }
+        (None, _) => Ok(input.default.clone().unwrap_or(Value::Null)),
+    }
 }
 
 /// What was typed, as what the input is. A list is given once an item.
@@ -100,17 +114,53 @@ fn value(input: &Input, given: &[(String, String)]) -> Result<Value, Problem> {
 }
 
 /// A workflow that works on its input needs one; one that looks whether there is any does not.
-pub(super) fn not_empty(request: &Request, workflow: &Workflow) -> Result<(), Problem> {
+fn empty(request: &Request, parts: &[&Workflow]) -> Option<Problem> {
     let is_named = matches!(request.want, Want::Workflow(Some(_)));
+    let main = parts.first()?;
     if !is_named || !request.input.trim().is_empty() {
-        return Ok(());
+        return None;
     }
+    if !reached(parts).into_iter().any(|workflow| uses_input(workflow) && !asks(workflow)) {
+        return None;
+    }
+    let text = format!("workflow `{}` works on its input, and there is none", main.name);
+    Some(Problem::new(Class::Usage, text).hint("give it: windlass run --workflow NAME \"what to work on\""))
+}
+
+/// What to say where an input was given that no node uses.
+pub(super) fn unused(request: &Request, parts: &[&Workflow]) -> Option<String> {
+    let name = &parts.first()?.name;
+    let is_workflow = !matches!(request.want, Want::Entity { .. });
+    let is_used = || reached(parts).into_iter().any(uses_input);
+    (is_workflow && !request.input.trim().is_empty() && !is_used())
+        .then(|| format!("workflow `{name}` does not use its input, so what was given is ignored"))
+}
+
+/// The first workflow, and those that are given its input because they are told none of their own.
+fn reached<'w>(parts: &[&'w Workflow]) -> Vec<&'w Workflow> {
+    let mut reached: Vec<&Workflow> = parts.first().copied().into_iter().collect();
+    let mut at = 0;
+    while let Some(workflow) = reached.get(at) {
+        let heirs: Vec<&str> = nodes::each(workflow)
+            .into_iter()
+            .filter_map(|node| match &node.step.act {
+                Act::Workflow { name, inputs } if !inputs.contains_key("input") => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
+        for part in parts.iter().filter(|part| heirs.contains(&part.name.as_str())) {
+            if !reached.iter().any(|other| other.name == part.name) {
+                reached.push(part);
+            }
+        }
+        at += 1;
+    }
+    reached
+}
+
+/// Whether it looks whether there is an input.
+fn asks(workflow: &Workflow) -> bool {
     let body = serde_json::to_string(&workflow.body).unwrap_or_default();
     let words: Vec<&str> = body.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').collect();
-    let is_tested = words.windows(2).any(|pair| matches!(pair, ["if" | "when" | "not", "input"]));
-    if is_tested || !words.contains(&"input") {
-        return Ok(());
-    }
-    let text = format!("workflow `{}` works on its input, and there is none", workflow.name);
-    Err(Problem::new(Class::Usage, text).hint("give it: windlass run --workflow NAME \"what to work on\""))
+    words.windows(2).any(|pair| matches!(pair, ["if" | "when" | "not", "input"]))
 }

@@ -181,21 +181,27 @@ fn row(entry: &WorkflowEntry, all: &[WorkflowEntry]) -> String {
 
 fn show(here: &Here, name: &str, of: &Of) -> Result<Exit, Report> {
     let found = catalog(&here.home, &here.cwd, &of.plugins)?;
-    tell(&found.problems);
     let entry = find(&found, name)?;
+    tell(&found.problems);
     if of.json {
         return print(&[object(entry)]);
     }
     print(&describe(entry))
 }
 
-/// The one of this name, or which there are.
+/// The one of this name; else its mistakes, or which there are.
 fn find<'a>(found: &'a Catalog, name: &str) -> Result<&'a WorkflowEntry, Report> {
-    found.workflows.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let names: Vec<String> = found.workflows.iter().map(|entry| plain_line(&entry.name)).collect();
-        let report = Report::new(Exit::Configuration, format!("no workflow `{name}`"));
-        report.hint(format!("there are: {}", names.join(", ")))
-    })
+    if let Some(entry) = found.workflows.iter().find(|entry| entry.name == name) {
+        return Ok(entry);
+    }
+    let mistakes: Vec<String> = found.mistakes(name).iter().map(ToString::to_string).collect();
+    if !mistakes.is_empty() {
+        let text = format!("workflow `{name}` has mistakes\n\n{}", mistakes.join("\n\n"));
+        return Err(Report::new(Exit::Configuration, text));
+    }
+    let names: Vec<String> = found.workflows.iter().map(|entry| plain_line(&entry.name)).collect();
+    let report = Report::new(Exit::Configuration, format!("no workflow `{name}`"));
+    Err(report.hint(format!("there are: {}", names.join(", "))))
 }
 
 fn describe(entry: &WorkflowEntry) -> Vec<String> {

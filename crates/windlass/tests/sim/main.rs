@@ -24,4 +24,5 @@ mod place;
 mod tasks;
 mod tasks_cli;
 mod time_travel;
+mod workflow_check;
 mod workflow_documents;

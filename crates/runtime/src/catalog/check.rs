@@ -1,0 +1,84 @@
+//! What is wrong with workflows, before any run: one by its name or its file, or all there are.
+
+use std::path::{Path, PathBuf};
+
+use windlass_forms::diagnostic::Diagnostic;
+use windlass_forms::workflow::document;
+
+use super::{Catalog, World, add, collect, unreadable};
+use crate::config::{self, try_text};
+use crate::home::Home;
+use crate::problem::{Class, Problem};
+
+/// Checks one workflow by name or file, or all there are: the names checked, and what is wrong.
+pub fn check_workflow(
+    home: &Home,
+    cwd: &Path,
+    plugins: &[PathBuf],
+    wanted: Option<&str>,
+) -> Result<(Vec<String>, Vec<Diagnostic>), Problem> {
+    let resolved = config::read(home, cwd, Vec::new())?;
+    let mut all = collect(home, cwd, plugins, &resolved)?;
+    let world = World::look(home, cwd, plugins, &resolved, &all)?;
+    let Some(wanted) = wanted else {
+        check_documents(&mut all, &world);
+        return Ok((names(&all), all.problems));
+    };
+    let path = cwd.join(wanted);
+    if std::fs::symlink_metadata(&path).is_ok() && !path.is_dir() {
+        return Ok(check_file(&path, &world));
+    }
+    keep_only(&mut all, wanted);
+    check_documents(&mut all, &world);
+    // Those that come with Windlass are checked when somebody asks: nobody can mend them.
+    let first = all.workflows.iter().find(|entry| entry.name == wanted);
+    let builtin = first.filter(|entry| entry.is_builtin).and_then(|entry| entry.document());
+    all.problems.extend(builtin.map(|own| world.check(own, Vec::new())).unwrap_or_default());
+    let mut names = names(&all);
+    if !names.iter().any(|name| name == wanted) && !all.problems.iter().any(Diagnostic::is_error) {
+        let problem = Problem::new(Class::Configuration, format!("no workflow `{wanted}`"));
+        return Err(problem.hint(format!("there are: {}", names.join(", "))));
+    }
+    names.retain(|name| name == wanted);
+    Ok((names, all.problems))
+}
+
+fn names(catalog: &Catalog) -> Vec<String> {
+    catalog.workflows.iter().map(|entry| entry.name.clone()).collect()
+}
+
+fn check_file(path: &Path, world: &World) -> (Vec<String>, Vec<Diagnostic>) {
+    let mut alone = Catalog::default();
+    add(&mut alone, path, "file");
+    check_documents(&mut alone, world);
+    (names(&alone), alone.problems)
+}
+
+/// Leaves out the files of other workflows, and what is wrong with them.
+fn keep_only(all: &mut Catalog, wanted: &str) {
+    let its = all.files_of(wanted);
+    all.documents.retain(|path| its.contains(path));
+    all.files.retain(|path| !its.contains(path));
+    let others: Vec<String> = all.files.iter().map(|path| path.display().to_string()).collect();
+    all.problems.retain(|problem| !others.iter().any(|file| problem.is_in(file)));
+}
+
+/// Puts what the checks find besides in place of what reading alone said.
+fn check_documents(catalog: &mut Catalog, world: &World) {
+    for path in std::mem::take(&mut catalog.documents) {
+        let text = match try_text(&path) {
+            Ok(Some(text)) => text,
+            Ok(None) => continue,
+            Err(why) => {
+                catalog.problems.push(unreadable(&path, &why));
+                continue;
+            }
+        };
+        let (read, said) = document::read_for_check(&text, &path.display().to_string());
+        catalog.problems.retain(|problem| !said.contains(problem));
+        catalog.problems.extend(match read {
+            Some(read) => world.check(&read, said),
+            None => said,
+        });
+    }
+}

@@ -1,0 +1,199 @@
+//! What is wrong with workflows and with what is typed for them, and who hears of it.
+
+use crate::place::{Place, last_turn, say};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::{Value, json};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+const USAGE: i32 = 2;
+const CONFIGURATION: i32 = 3;
+
+const FINE: &str = "name: fine\nnodes:\n  - prompt: '{{ input }}'\n";
+
+fn write(place: &Place, name: &str, text: &str) {
+    place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), text);
+}
+
+/// The lines of `--json`, as what they hold.
+fn objects(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_in_nobodys_way() {
+    let place = Place::playing(json!([{"steps": [say("Done.")]}]));
+    write(&place, "fine", FINE);
+    let folder = place.repo().join(".windlass/workflows");
+    std::fs::write(folder.join("latin.yaml"), b"name: caf\xe9\n").unwrap();
+    std::fs::write(folder.join("large.yaml"), "# ".repeat(600_000)).unwrap();
+    symlink("nowhere", folder.join("dangling.yaml")).unwrap();
+    symlink("/dev/zero", folder.join("zero.yaml")).unwrap();
+    mknodat(CWD, folder.join("pipe.yaml"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let bad = ["latin", "large", "dangling", "zero", "pipe"];
+
+    let listed = place.go(&["workflow", "list"]);
+    assert!(listed.stdout.contains("fine"), "{listed}");
+    let all = place.go(&["workflow", "check"]);
+    assert_eq!(all.code, CONFIGURATION);
+    for name in bad {
+        let file = format!("{name}.yaml\n");
+        assert!(listed.stderr.contains(&file) && all.stderr.contains(&file), "{file} in {listed} {all}");
+        let path = format!(".windlass/workflows/{name}.yaml");
+        for wanted in [name, path.as_str()] {
+            let checked = place.go(&["workflow", "check", wanted]);
+            assert_eq!(checked.code, CONFIGURATION, "{checked}");
+            assert!(checked.stderr.contains("the file cannot be read: it is "), "{checked}");
+            assert_eq!(checked.stderr.matches(".yaml").count(), 1, "{checked}");
+        }
+        let ran = place.go(&["run", "--workflow", name, "x"]);
+        assert_eq!(ran.code, CONFIGURATION, "{ran}");
+        assert!(ran.stderr.contains("the file cannot be read"), "{ran}");
+    }
+    for wanted in ["fine", ".windlass/workflows/fine.yaml"] {
+        let checked = place.go(&["workflow", "check", wanted]);
+        assert_eq!((checked.code, checked.stdout.as_str()), (0, "fine: ok\n"), "{checked}");
+    }
+    place.go(&["run", "--workflow", "fine", "x", "--json"]).assert_ended(0, "completed", "turn_done", 1);
+    place.script(json!({"turns": [last_turn()]}));
+    let ran = place.go(&["loop", "x", "--json"]);
+    ran.assert_ended(0, "completed", "marker", 1);
+    assert!(bad.iter().all(|name| ran.stderr.contains(&format!("{name}.yaml"))), "{ran}");
+}
+
+#[test]
+fn what_is_not_shown_is_said_once_and_last() {
+    let place = Place::playing(json!([]));
+    let nodes: String = (0..57).map(|_| "  - wait: 0s\n").collect();
+    write(&place, "many", &format!("name: many\nnodes:\n{nodes}  - prompt: '{{{{ inputs.zz }}}}'\n"));
+    let ran = place.go(&["workflow", "check", "many", "--json"]);
+    let said: Vec<String> = objects(&ran.stdout)
+        .into_iter()
+        .filter_map(|line| line["data"]["message"].as_str().map(str::to_owned))
+        .collect();
+    let end =
+        ["there is no input `zz`", "more may be found once this is mended", "7 more problems are not shown"];
+    assert_eq!(said.len(), 53, "{ran}");
+    assert_eq!(said[50..], end, "{ran}");
+}
+
+#[test]
+fn a_workflow_with_mistakes_is_not_one_that_does_not_exist() {
+    let place = Place::playing(json!([]));
+    write(&place, "file", "name: bad\nnodes:\n  - promt: x\n");
+    for args in [["workflow", "show", "bad"], ["workflow", "graph", "bad"], ["workflow", "graph", "file"]] {
+        let ran = place.go(&args);
+        assert_eq!(ran.code, CONFIGURATION, "{ran}");
+        let name = args[2];
+        assert!(ran.stderr.contains(&format!("workflow `{name}` has mistakes")), "{ran}");
+        assert!(ran.stderr.contains("unknown key `promt`") && ran.stderr.contains("file.yaml:3:5"), "{ran}");
+        assert!(!ran.stderr.contains("no workflow"), "{ran}");
+    }
+    let refused = place.go(&["run", "--workflow", "bad", "x"]);
+    assert!(refused.stderr.contains("unknown key `promt`"), "{refused}");
+}
+
+#[test]
+fn the_turns_of_a_workflow_that_is_run_are_known() {
+    let place = Place::playing(json!([]));
+    write(&place, "five", "name: five\nnodes:\n  - prompt: x\n    turns: { max: 5 }\n");
+    write(&place, "outer", "name: outer\nnodes:\n  - workflow: five\n");
+    let shown = place.go(&["workflow", "show", "outer"]).stdout;
+    assert!(shown.contains("turns       at most 5 turns\n"), "{shown}");
+    let line = place.go(&["workflow", "show", "outer", "--json"]).stdout;
+    assert_eq!(objects(&line)[0]["data"]["worst"], "at most 5 turns", "{line}");
+}
+
+#[test]
+fn a_name_of_windlass_itself_is_not_taken_by_a_new_document() {
+    let place = Place::playing(json!([]));
+    for name in ["tasks", "loop"] {
+        for flags in [&[][..], &["--user"]] {
+            let ran = place.go(&[&["workflow", "new", name], flags].concat());
+            assert_eq!(ran.code, CONFIGURATION, "{ran}");
+            assert!(ran.stderr.contains(&format!("windlass workflow eject {name}")), "{ran}");
+        }
+    }
+    assert!(!place.repo().join(".windlass/workflows").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named_once() {
+    let place = Place::playing(json!([]));
+    write(&place, "fine", FINE);
+    let folder = place.repo().join(".windlass/workflows");
+    // A file where a folder should be: refused for everybody, root as well.
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "").unwrap();
+    for args in [["workflow", "new", "first"], ["workflow", "eject", "loop"]] {
+        let ran = place.go(&args);
+        assert_eq!(ran.code, CONFIGURATION, "{ran}");
+        assert_eq!(ran.stderr.matches(".windlass").count(), 1, "{ran}");
+    }
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    let ran = place.go(&["workflow", "new", "first"]);
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // Root may write anywhere.
+    assert!(ran.code == 0 || ran.stderr.matches(".windlass").count() == 1, "{ran}");
+}
+
+#[test]
+fn everything_that_is_wrong_with_what_was_typed_is_said_at_once() {
+    let place = Place::playing(json!([]));
+    let inputs = "inputs:\n  a: { type: integer }\n  b: { type: boolean }\n  c: { required: true }\n";
+    let node = "  - prompt: '{{ input }} {{ inputs.a }} {{ inputs.b }} {{ inputs.c }}'\n";
+    write(&place, "w", &format!("name: w\n{inputs}nodes:\n{node}"));
+    let flags = ["--input", "a=x", "--input", "b=maybe", "--input", "zz=1"];
+    let ran = place.go(&[&["run", "--workflow", "w"][..], &flags].concat());
+    assert_eq!(ran.code, USAGE, "{ran}");
+    let parts = [
+        "error: workflow `w` has no input `zz`\n  hint: it has: a, b, c\n",
+        "error: input `a` must be a whole number, and is `x`\n",
+        "error: input `b` must be true or false, and is `maybe`\n",
+        "error: workflow `w` needs the input `c`\n  hint: give it: --input c=VALUE\n",
+        "error: workflow `w` works on its input, and there is none\n  hint: ",
+    ];
+    assert!(parts.iter().all(|part| ran.stderr.contains(part)), "{ran}");
+}
+
+#[test]
+fn an_input_is_asked_for_where_it_is_used_and_nowhere_else() {
+    let place = Place::playing(json!([{"steps": [say("Done.")]}]));
+    write(&place, "fine", FINE);
+    let outer = |with: &str| {
+        format!("name: outer\nnodes:\n  - prompt: the input here is words\n  - workflow: fine\n{with}")
+    };
+    // It is told its own.
+    write(&place, "outer", &outer("    with: { input: own }\n"));
+    let ran = place.go(&["run", "--workflow", "outer", "--json"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(place.prompts(), ["the input here is words", "own"]);
+    let ran = place.go(&["run", "--workflow", "outer", "something", "--dry-run"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains("workflow `outer` does not use its input"), "{ran}");
+    // It is given what the outer one is given.
+    write(&place, "outer", &outer(""));
+    let refused = place.go(&["run", "--workflow", "outer"]);
+    assert_eq!(refused.code, USAGE, "{refused}");
+    assert!(refused.stderr.contains("works on its input, and there is none"), "{refused}");
+    let ran = place.go(&["run", "--workflow", "outer", "something", "--dry-run"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran}");
+}
+
+#[test]
+fn the_example_with_a_schema_is_rehearsed_to_its_end() {
+    let place = Place::playing(json!([]));
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workflows");
+    for name in ["nodes/schema", "planning", "backlog"] {
+        let text = std::fs::read_to_string(examples.join(format!("{name}.yaml"))).unwrap();
+        write(
+            &place,
+            "example",
+            &text.replacen(text.lines().find(|line| line.starts_with("name:")).unwrap(), "name: example", 1),
+        );
+        let ran = place.go(&["run", "--workflow", "example", "x", "--dry-run"]);
+        assert!(!ran.stdout.contains("undefined"), "{name}: {ran}");
+        assert_eq!(ran.code, 0, "{name}: {ran}");
+    }
+}
