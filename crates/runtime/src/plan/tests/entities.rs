@@ -39,7 +39,7 @@ fn an_entity_is_a_workflow_of_one_session() {
 #[test]
 fn nodes_of_entities_are_as_narrow_as_they_and_say_so_once() {
     let place = place();
-    let text = "settings: { model: sonnet }\nnodes:\n  - { id: a, agent: looker, prompt: x }\n  - { id: b, agent: looker, prompt: y }\n  - { id: c, prompt: x }\n";
+    let text = "settings: { model: sonnet }\nnodes:\n  - { id: a, agent: looker, prompt: x }\n  - { id: b, agent: looker, prompt: y }\n  - { id: c, prompt: '{{ input }}' }\n";
     place.document("w", text);
     let plan = place.plan(&place.run("w"));
     for node in ["a", "b"] {

@@ -66,7 +66,7 @@ fn jobs_without_a_task_loop_or_without_any_are_a_mistake() {
 #[test]
 fn turns_of_all_sessions_follow_the_flags() {
     let place = Place::new();
-    let text = "nodes:\n  - { id: a, prompt: x, turns: { max: 9 } }\n  - { id: b, prompt: x, turns: { mode: fresh } }\n  - { id: c, prompt: x }\n";
+    let text = "nodes:\n  - { id: a, prompt: x, turns: { max: 9 } }\n  - { id: b, prompt: x, turns: { mode: fresh } }\n  - { id: c, prompt: '{{ input }}' }\n";
     place.document("w", text);
     let mut request = place.run("w");
     assert_eq!(place.plan(&request).worst, "at most 25 turns");
@@ -84,7 +84,7 @@ fn turns_of_all_sessions_follow_the_flags() {
 #[test]
 fn a_flag_for_turns_that_nobody_has_is_said() {
     let place = Place::new();
-    place.document("w", "nodes:\n  - { id: a, prompt: x }\n");
+    place.document("w", "nodes:\n  - { id: a, prompt: '{{ input }}' }\n");
     let mut request = place.run("w");
     request.flags.max_iterations = Some(2);
     let expected = "--max-iterations changes nothing: no session of workflow `w` has turns";

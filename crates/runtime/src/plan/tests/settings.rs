@@ -107,7 +107,7 @@ fn a_workflow_has_time_for_all_of_it_and_a_node_keeps_its_own() {
 fn isolation_goes_up_with_one_warning_and_no_further_than_the_settings_let_it() {
     let place = Place::new();
     place.settings("isolation = \"minimal\"\n");
-    let nodes = "nodes:\n  - { id: a, prompt: x, isolation: permissive }\n  - { id: b, prompt: x, isolation: permissive }\n  - { id: c, prompt: x, isolation: strict }\n";
+    let nodes = "nodes:\n  - { id: a, prompt: x, isolation: permissive }\n  - { id: b, prompt: x, isolation: permissive }\n  - { id: c, prompt: '{{ input }}', isolation: strict }\n";
     place.document("w", nodes);
     let plan = place.plan(&place.run("w"));
     let expected = "workflow `w` needs `permissive` isolation; it is used instead of `minimal`";
