@@ -87,6 +87,8 @@ pub enum Verb {
     Timeout,
     /// Wait before a node is tried again.
     Retry,
+    /// Wait for a pause of the run to end.
+    Hold,
     /// Answer a hook.
     Answer,
     /// Wait for a time.
@@ -99,7 +101,7 @@ pub enum Verb {
 
 impl Verb {
     /// All of them.
-    pub const ALL: [Verb; 17] = [
+    pub const ALL: [Verb; 18] = [
         Verb::Prepare,
         Verb::Session,
         Verb::Kill,
@@ -113,6 +115,7 @@ impl Verb {
         Verb::Land,
         Verb::Timeout,
         Verb::Retry,
+        Verb::Hold,
         Verb::Answer,
         Verb::Wait,
         Verb::Mark,
@@ -135,6 +138,7 @@ impl Verb {
             Verb::Land => "land",
             Verb::Timeout => "timeout",
             Verb::Retry => "retry",
+            Verb::Hold => "hold",
             Verb::Answer => "answer",
             Verb::Wait => "wait",
             Verb::Mark => "mark",

@@ -41,8 +41,13 @@ impl Try {
     }
 }
 
-/// Begins a node. Unless it is left out, it is the one under way then, even if it is over.
+/// Begins a node. Unless it is left out, it is the one under way then, even if it is over. While the
+/// run is paused none begins: nothing of it is looked at, told or timed before the pause ends.
 pub(super) fn begin(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame<'_>, this: Try) -> Begun {
+    if cx.book.paused {
+        lane.now = Some(Box::new(held(cx, step, frame, this)));
+        return Begun::UnderWay;
+    }
     let Try { tries, cause, spent } = this;
     let instance = frame.name(step, tries);
     // A node that is tried again was not left out before.
@@ -82,6 +87,25 @@ pub(super) fn begin(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame
     };
     lane.now = Some(Box::new(active));
     over.map_or(Begun::UnderWay, Begun::Over)
+}
+
+/// A node that begins when the pause ends.
+fn held(cx: &mut Cx<'_>, step: &Step, frame: &Frame<'_>, this: Try) -> Active {
+    let Try { tries, cause, spent } = this;
+    let instance = frame.name(step, tries);
+    cx.hold(&instance);
+    Active {
+        step: step.id.clone(),
+        instance,
+        tries,
+        began: cx.at,
+        deadline: None,
+        spent,
+        earlier: spent,
+        cut: None,
+        said: None,
+        doing: Doing::Held { cause },
+    }
 }
 
 fn skip(cx: &mut Cx<'_>, step: &Step, frame: &Frame<'_>) {

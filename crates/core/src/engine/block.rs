@@ -50,10 +50,19 @@ pub(super) fn round_frame<'a>(step: &'a Step, inside: &Frame<'a>, round: u32, fe
     framed
 }
 
-/// Begins rounds until one takes time.
-fn rounds(cx: &mut Cx<'_>, step: &Step, active: &mut Active, inside: &Frame<'_>) -> Option<Outcome> {
+/// Begins rounds until one takes time; while the run is paused, none.
+pub(super) fn rounds(
+    cx: &mut Cx<'_>,
+    step: &Step,
+    active: &mut Active,
+    inside: &Frame<'_>,
+) -> Option<Outcome> {
     let (Act::Loop { body, .. } | Act::CriteriaLoop { body, .. }) = &step.act else { return None };
     loop {
+        if cx.book.paused {
+            cx.hold(&active.instance);
+            return None;
+        }
         if cx.rounds >= ROUNDS_AT_ONCE {
             let why = format!("the rounds of `{}` do nothing that takes time, and none is the last", step.id);
             return Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));

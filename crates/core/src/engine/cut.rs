@@ -51,12 +51,8 @@ pub(super) fn node(
             cx.plan_once(&active.instance, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
             None
         }
-        // What it spends until it is over still counts; one that a pause held back never begins.
+        // What it spends until it is over still counts.
         (_, Doing::Run { .. }) => {
-            if cx.is_held(&active.instance) {
-                cx.forget(&active.instance);
-                call::took_no_turn(cx, active);
-            }
             cx.plan_once(&active.instance, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
             None
         }

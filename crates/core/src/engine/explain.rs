@@ -25,6 +25,8 @@ pub enum Far {
     Running,
     /// It is under way, and waits.
     Waiting,
+    /// It begins when the pause of the run is over.
+    Held,
     /// It was left out.
     Skipped,
     /// It is over.
@@ -38,6 +40,7 @@ impl Far {
             Far::NotReached => "not reached",
             Far::Running => "running",
             Far::Waiting => "waiting",
+            Far::Held => "held",
             Far::Skipped => "skipped",
             Far::Over(Status::Completed) => "done",
             Far::Over(status) => status.word(),
@@ -138,6 +141,8 @@ pub enum Because {
         /// How.
         outcome: Outcome,
     },
+    /// The run is paused: it begins when that goes on.
+    Paused,
     /// Its turn has not come.
     NotYet,
 }
@@ -199,6 +204,9 @@ pub enum Did {
 pub fn far(state: &State, node: &NodeId) -> Far {
     let here: Vec<&Active> = actives(state).into_iter().filter(|active| active.step == *node).collect();
     if !here.is_empty() {
+        if here.iter().all(|active| matches!(active.doing, Doing::Held { .. })) {
+            return Far::Held;
+        }
         let is_waiting = here.iter().all(|active| waits(&state.book, active));
         return if is_waiting { Far::Waiting } else { Far::Running };
     }
@@ -216,6 +224,9 @@ pub fn explain(state: &State, node: &NodeId) -> Option<Explained> {
     let (last, outer) = way.split_last()?;
     let seen = state.book.nodes.get(node).cloned();
     let why = match &seen {
+        _ if far(state, node) == Far::Held => {
+            Why::NotReached(Unreached { block: None, because: Because::Paused })
+        }
         Some(seen) => Why::Reached(seen.cause.clone()),
         None => Why::NotReached(unreached(state, &way)),
     };
@@ -258,7 +269,11 @@ fn waits(book: &Book, active: &Active) -> bool {
     }
     match &active.doing {
         Doing::Session(work) => matches!(work.phase, Phase::Pausing { .. }),
-        Doing::Ask | Doing::Sleep { .. } | Doing::Listen { .. } | Doing::Pausing { .. } => true,
+        Doing::Ask
+        | Doing::Sleep { .. }
+        | Doing::Listen { .. }
+        | Doing::Pausing { .. }
+        | Doing::Held { .. } => true,
         Doing::Shell | Doing::Check | Doing::Run { .. } => false,
         doing @ (Doing::If { .. } | Doing::Loop { .. } | Doing::Tasks(_) | Doing::Parallel { .. }) => {
             let inside: Vec<_> = doing.lanes().into_iter().filter_map(|lane| lane.now.as_deref()).collect();

@@ -47,6 +47,46 @@ pub(super) fn proceed(
     }
 }
 
+/// The try of a node that begins by this fact: a pause is over, the run's or the one after a failure.
+fn due(active: &Active, event: &Event) -> Option<Try> {
+    let Event::WaitOver { effect } = event else { return None };
+    let spent = active.spent;
+    match (&active.doing, effect.verb) {
+        (Doing::Held { cause }, Verb::Hold) => Some(Try { tries: active.tries, cause: cause.clone(), spent }),
+        (Doing::Pausing { what, .. }, Verb::Retry) => {
+            let tries = active.tries + 1;
+            Some(Try { tries, cause: Cause::Retried { what: what.clone(), attempt: tries }, spent })
+        }
+        _ => None,
+    }
+}
+
+/// Begins the node that waited to, in its place, and those after it until one takes time. How the sequence
+/// ended, when it has.
+fn begin_due(
+    cx: &mut Cx<'_>,
+    steps: &[Step],
+    lane: &mut Lane,
+    frame: &Frame<'_>,
+    this: Try,
+) -> Option<Outcome> {
+    let step = steps.get(lane.at)?;
+    lane.now = None;
+    // One that is tried again is told what went wrong.
+    let told = match &this.cause {
+        Cause::Retried { what, .. } => Frame { feedback: what.clone(), ..frame.clone() },
+        Cause::First | Cause::After { .. } | Cause::WhenFalse { .. } => frame.clone(),
+    };
+    match begin(cx, step, lane, &told, this) {
+        Begun::UnderWay => None,
+        Begun::Over(outcome) => after(cx, steps, lane, frame, outcome),
+        Begun::Skipped => {
+            lane.at += 1;
+            proceed(cx, steps, lane, frame)
+        }
+    }
+}
+
 /// Why the node at this place is next.
 fn cause(cx: &Cx<'_>, steps: &[Step], at: usize) -> Cause {
     let before = at.checked_sub(1).and_then(|at| steps.get(at));
@@ -68,6 +108,14 @@ pub(super) fn deliver(
 ) -> Option<Option<Outcome>> {
     let step = steps.get(lane.at)?;
     let active = lane.now.as_mut()?;
+    if active.instance == *to
+        && let Some(this) = due(active, event)
+    {
+        if matches!(active.doing, Doing::Pausing { .. }) {
+            cx.wait_is_over();
+        }
+        return Some(begin_due(cx, steps, lane, frame, this));
+    }
     let over = in_purse(cx, step, active, |cx, active| node(cx, step, active, frame, to, event))?;
     Some(over.and_then(|outcome| after(cx, steps, lane, frame, outcome)))
 }
@@ -164,7 +212,11 @@ fn itself(
                     .because(format!("the time given to `{}` is spent", step.id));
                 return cut::node(cx, step, active, frame, &outcome);
             }
-            Verb::Retry => return again(cx, step, active, frame),
+            // The round that a pause of the run held back.
+            Verb::Hold => {
+                let inside = frame.inside(step, active.tries, active.deadline);
+                return block::rounds(cx, step, active, &inside);
+            }
             _ => {}
         }
     }
@@ -176,26 +228,6 @@ fn itself(
         Doing::Session(work) => work::apply(cx, work, event),
         Doing::Tasks(_) => tasks::apply(cx, step, active, frame, event),
         _ => leaf::apply(cx, step, active, event),
-    }
-}
-
-/// A node that failed is tried again, under a new name.
-fn again(cx: &mut Cx<'_>, step: &Step, active: &mut Active, frame: &Frame<'_>) -> Option<Outcome> {
-    let Doing::Pausing { what, .. } = &active.doing else { return None };
-    let what = what.clone();
-    let tries = active.tries + 1;
-    cx.step.news.push(News::WaitOver);
-    let mut lane = Lane::default();
-    let told = Frame { feedback: what.clone(), ..frame.clone() };
-    let cause = Cause::Retried { what, attempt: tries };
-    let begun = begin(cx, step, &mut lane, &told, Try { tries, cause, spent: active.spent });
-    if let Some(now) = lane.now {
-        *active = *now;
-    }
-    match begun {
-        Begun::UnderWay => None,
-        Begun::Skipped => Some(Outcome::new(Status::Completed, Reason::AllDone)),
-        Begun::Over(outcome) => Some(outcome),
     }
 }
 
@@ -246,8 +278,8 @@ fn may_try_again(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -
 }
 
 fn remember(cx: &mut Cx<'_>, active: &Active, outcome: &Outcome) {
-    // It was told and counted when it failed.
-    if matches!(active.doing, Doing::Pausing { .. }) {
+    // It was told and counted when it failed, or it has not begun.
+    if matches!(active.doing, Doing::Pausing { .. } | Doing::Held { .. }) {
         return;
     }
     let took_ms = cx.at.since(active.began);

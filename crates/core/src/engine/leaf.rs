@@ -9,7 +9,7 @@ use crate::graph::template::Output;
 use crate::graph::workflow::{Act, Step};
 use crate::hook::question_texts;
 use crate::looping::verdict::{CheckResult, red};
-use crate::run::{Active, Doing, News, Outcome, Reason, Slot, Status};
+use crate::run::{Active, Doing, Outcome, Reason, Slot, Status};
 
 /// Applies a fact to a node that it is about; how it ended, once it has.
 pub(super) fn apply(cx: &mut Cx<'_>, step: &Step, active: &mut Active, event: &Event) -> Option<Outcome> {
@@ -28,11 +28,11 @@ pub(super) fn apply(cx: &mut Cx<'_>, step: &Step, active: &mut Active, event: &E
         (Event::ShellEnded { end, .. }, Doing::Shell) => Some(shell_ended(cx, step, active, end)),
         (Event::ChecksFinished { results, .. }, Doing::Check) => Some(checked(cx, step, active, results)),
         (Event::WaitOver { .. }, Doing::Sleep { .. }) => {
-            cx.step.news.push(News::WaitOver);
+            cx.wait_is_over();
             Some(done(Reason::AllDone))
         }
         (Event::Told { text, .. }, Doing::Listen { .. }) => {
-            cx.step.news.push(News::WaitOver);
+            cx.wait_is_over();
             Some(answered(cx, active, text))
         }
         (Event::PersonAnswered { reply, .. }, Doing::Ask) => person(cx, step, active, reply),
@@ -81,7 +81,8 @@ pub(super) fn given(cx: &Cx<'_>, active: &Active) -> (String, Option<Value>) {
         | Doing::Sleep { .. }
         | Doing::Listen { .. }
         | Doing::Run { .. }
-        | Doing::Pausing { .. } => {
+        | Doing::Pausing { .. }
+        | Doing::Held { .. } => {
             let output = cx.book.outputs.get(&active.step).filter(|output| output.status.is_empty());
             output.map(|output| (output.text.clone(), output.value.clone())).unwrap_or_default()
         }
@@ -168,6 +169,6 @@ fn person(cx: &mut Cx<'_>, step: &Step, active: &Active, reply: &PersonReply) ->
         None => return None,
     };
     cx.book.asks.remove(place);
-    cx.step.news.push(News::WaitOver);
+    cx.wait_is_over();
     Some(answered(cx, active, &answer))
 }

@@ -196,7 +196,7 @@ pub(crate) struct Cx<'a> {
 }
 
 impl Cx<'_> {
-    /// Plans an effect; while the run is paused, those that begin something are held back.
+    /// Plans an effect; while the run is paused, those of nodes under way that begin something are held back.
     fn plan(&mut self, id: EffectId, effect: Effect) -> EffectId {
         let planned = Planned { id: id.clone(), effect };
         let is_held = self.book.paused && planned.effect.begins_work();
@@ -216,6 +216,15 @@ impl Cx<'_> {
         self.plan(EffectId { node: node.clone(), iteration: 1, attempt: 1, verb }, effect);
     }
 
+    /// What a node would begin waits for the pause to end; its coming back is when it begins.
+    fn hold(&mut self, node: &NodeId) {
+        self.book.holds = self.book.holds.saturating_add(1);
+        let id = EffectId { node: node.clone(), iteration: 1, attempt: self.book.holds, verb: Verb::Hold };
+        self.book.held.push(id.clone());
+        self.book.open.push(Planned { id, effect: Effect::WaitUntil { until: self.at } });
+        self.tell(News::NodeHeld { node: node.clone() });
+    }
+
     /// A pause holds something back that the node would begin.
     fn is_held(&self, node: &NodeId) -> bool {
         self.book.held.iter().any(|id| id.node == *node)
@@ -232,6 +241,13 @@ impl Cx<'_> {
     fn tell(&mut self, news: News) {
         if self.spec.only_session().is_none() {
             self.step.news.push(news);
+        }
+    }
+
+    /// Tells that something that was waited for is there. While the run is paused nothing comes of it yet.
+    fn wait_is_over(&mut self) {
+        if !self.book.paused {
+            self.step.news.push(News::WaitOver);
         }
     }
 

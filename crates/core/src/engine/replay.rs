@@ -238,6 +238,7 @@ fn told(news: &News) -> String {
         News::Odd { node, .. } => format!("odd: {node}"),
         News::NodeStarted { node, .. } => format!("node started: {node}"),
         News::NodeFinished { node, outcome, .. } => format!("node {}: {node}", outcome.status.word()),
+        News::NodeHeld { node } => format!("node held: {node}"),
         News::NodeSkipped { node, .. } => format!("node skipped: {node}"),
         News::Round { node, round, .. } => format!("round {round}: {node}"),
         News::Task { task, .. } => format!("task: {task}"),

@@ -29,6 +29,9 @@ pub struct Book {
     /// Those of the open effects that wait for the pause to end.
     #[serde(default)]
     pub held: Vec<EffectId>,
+    /// How often something was held back before it began.
+    #[serde(default)]
+    pub holds: u32,
     /// What was told to the run and not waited for yet, by name.
     #[serde(default)]
     pub told: BTreeMap<String, String>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::book::Book;
+use super::book::{Book, Cause};
 use super::work::{Phase, Work};
 use super::{Outcome, Spent, Waiting};
 use crate::effect::Effect;
@@ -96,6 +96,11 @@ pub enum Doing {
         until: Moment,
         /// What went wrong.
         what: String,
+    },
+    /// It has not begun: a pause holds it back.
+    Held {
+        /// Why it is next.
+        cause: Cause,
     },
     /// One of two ways.
     If {
@@ -276,10 +281,12 @@ impl Lane {
                 false
             }
             Doing::Ask => false,
+            Doing::Held { .. } => is_open(Verb::Hold),
             Doing::Shell => is_open(Verb::Shell),
             Doing::Run { .. } => is_open(Verb::Run),
             Doing::Check => true,
-            Doing::If { lane, .. } | Doing::Loop { lane, .. } => lane.waits(book, into),
+            Doing::If { lane, .. } => lane.waits(book, into),
+            Doing::Loop { lane, .. } => lane.waits(book, into) || is_open(Verb::Hold),
             Doing::Parallel { slots } => {
                 let mut is_busy = false;
                 for slot in slots {
@@ -319,7 +326,8 @@ impl Doing {
             | Doing::Sleep { .. }
             | Doing::Listen { .. }
             | Doing::Run { .. }
-            | Doing::Pausing { .. } => Vec::new(),
+            | Doing::Pausing { .. }
+            | Doing::Held { .. } => Vec::new(),
         }
     }
 }

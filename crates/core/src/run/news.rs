@@ -92,6 +92,11 @@ pub enum News {
         /// How long it took, in milliseconds.
         took_ms: u64,
     },
+    /// A node, or the next round of a loop, begins when the pause of the run is over.
+    NodeHeld {
+        /// Its name in this round and try.
+        node: NodeId,
+    },
     /// A node is left out.
     NodeSkipped {
         /// Its name in this round.

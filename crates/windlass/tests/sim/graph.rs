@@ -346,6 +346,22 @@ fn a_paused_run_begins_nothing_until_it_goes_on() {
 }
 
 #[test]
+fn a_paused_run_takes_no_default_and_says_what_it_holds_back() {
+    let document = "name: gate\nnodes:\n  - { id: w, wait: { event: go } }\n  - { id: q, ask: 'delete it?', choices: [yes, no], default: yes }\n";
+    let place = place(json!({}), &[document]);
+    let mut going = place.start(&["run", "--workflow", "gate", "--json"]);
+    let run = going.run();
+    going.wait_for("run.waiting");
+    assert_eq!(place.go(&["pause", &run]).code, 0);
+    assert_eq!(place.go(&["send", &run, "--event", "go"]).code, 0);
+    going.wait_for("node.held");
+    let shown = place.go(&["show", &run, "--explain", "q"]).stdout;
+    assert!(shown.contains("node q (ask): held\n  it was not reached: the run is paused"), "{shown}");
+    assert_eq!(place.go(&["resume", &run]).code, 0);
+    assert_eq!(going.end().code, 0);
+}
+
+#[test]
 fn a_cancel_ends_every_branch_and_leaves_nothing_behind() {
     let hang = |name: &str| json!([{"steps": [{"bash": format!("touch {name}")}, {"hang": true}]}]);
     let place = place(

@@ -184,12 +184,14 @@ fn who_is_cancelled_says_that_the_run_ended() {
 }
 
 #[test]
-fn a_paused_node_waits_and_a_slip_is_noticed() {
+fn a_node_is_held_by_a_pause_and_a_slip_is_noticed() {
     let mut story = Story::of(vec![shell("build"), shell("deploy")]);
     apply(&mut story.state, Moment(1), &Event::PauseAsked { inbox: None });
     assert_eq!(story.far("build"), "running", "what is under way is finished");
     story.end("build", true);
-    assert_eq!(story.far("deploy"), "waiting");
+    assert_eq!(story.far("deploy"), "held");
+    let paused = Why::NotReached(Unreached { block: None, because: Because::Paused });
+    assert_eq!(explain(&story.state, &NodeId::new("deploy")).expect("a node").why, paused);
     assert_eq!(nearest(&story.state, "delpoy"), Some(NodeId::new("deploy")));
     assert_eq!(nearest(&story.state, "nothing"), None);
     assert_eq!(explain(&story.state, &NodeId::new("delpoy")), None);

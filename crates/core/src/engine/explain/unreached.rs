@@ -1,7 +1,7 @@
 //! What kept a node from being reached.
 
 use super::around::taken;
-use super::{Because, Spot, Unreached, is_under_way};
+use super::{Because, Far, Spot, Unreached, far, is_under_way};
 use crate::graph::workflow::{Act, OnFailure, Step};
 use crate::run::{Cause, Course, Seen, State, Status};
 
@@ -18,6 +18,9 @@ pub(super) fn unreached(state: &State, way: &[Spot<'_>]) -> Unreached {
             Some(_) => around = Some(step),
             None => {
                 let block = (place + 1 < way.len()).then(|| step.id.clone());
+                if far(state, &step.id) == Far::Held {
+                    return Unreached { block, because: Because::Paused };
+                }
                 return Unreached { block, because: because(state, around, spot) };
             }
         }

@@ -1,4 +1,4 @@
-//! Ends before the end: time, cancel, pause.
+//! Ends before the end: time, cancel.
 
 use std::time::Duration;
 
@@ -194,53 +194,6 @@ fn a_node_that_waited_to_be_tried_again_is_counted_once_when_the_run_is_cancelle
     assert_eq!(story.state.book.nodes[&NodeId::new("x")].spent.turns, 1);
     let ends = story.records.iter().flat_map(|record| &record.news);
     assert_eq!(ends.filter(|news| matches!(news, News::NodeFinished { .. })).count(), 1);
-}
-
-#[test]
-fn a_pause_lets_go_on_what_is_under_way_and_begins_nothing_new() {
-    let workflow =
-        Builder::new("w").start(shell("x").id("a")).then(prompt("y").id("b")).then(shell("z").id("c"));
-    let mut story = Story::drawn(workflow);
-    story.pause();
-    assert_eq!(story.state.standing(), Standing::Running, "a command line still runs");
-    story.shell("a", true, "").prepared("b");
-    assert_eq!((story.does(), story.wanted()), (vec![], vec![]), "no turn begins");
-    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::Paused));
-    story.pause();
-    assert!(story.step.news.is_empty(), "it is paused already");
-    assert_eq!(story.go_on().does(), ["b.1.1.session"]);
-    story.go_on();
-    assert!(story.does().is_empty(), "it goes on already");
-    story.session_ends(SessionVerdict::Done).seen(false).cleaned("b");
-    assert_eq!(story.shell("c", true, "").ended(), (Status::Completed, Reason::AllDone));
-}
-
-#[test]
-fn a_paused_run_can_be_cancelled_and_what_it_held_back_never_begins() {
-    let mut spec = drawn(Builder::new("w").start(wait_for("go", None)).parallel(|lanes| {
-        let lanes = lanes.branch("shell", |b| b.then(shell("x").id("shell")));
-        let lanes = lanes.branch("agent", |b| b.then(prompt("x").id("agent")));
-        lanes.branch("run", |b| b.then(workflow("other").id("run")))
-    }));
-    spec.others.insert("other".to_owned(), spec_of(vec![prompt("x").id("p").into()]));
-    let mut story = Story::of(spec);
-    story.pause().told("go", "").prepared("agent");
-    assert!(story.wanted().is_empty());
-    story.cancel().go_on();
-    assert_eq!(story.does(), Vec::<String>::new(), "it is over, whoever lets it go on");
-    for node in ["shell", "agent", "run"] {
-        story.cleaned(node);
-    }
-    assert_eq!(story.ended(), (Status::Cancelled, Reason::User));
-}
-
-#[test]
-fn after_a_crash_a_paused_run_still_begins_nothing() {
-    let mut story = Story::drawn(Builder::new("w").start(shell("x").id("a")).then(shell("y").id("b")));
-    story.pause().shell("a", true, "");
-    let folded = fold(RunId::new("r"), &story.records).expect("a run");
-    assert_eq!(folded, story.state);
-    assert!(folded.to_perform().is_empty());
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod budgets;
 mod cuts;
 mod leaves;
 mod model;
+mod pauses;
 mod people;
 mod replay;
 mod session;

@@ -261,7 +261,7 @@ fn go_on(work: &mut Work, cx: &mut Cx<'_>, hook: Option<HookId>, feedback: Optio
 pub(super) fn wait_over(work: &mut Work, cx: &mut Cx<'_>) {
     match work.phase.clone() {
         Phase::Pausing { resume, .. } => {
-            cx.step.news.push(News::WaitOver);
+            cx.wait_is_over();
             begin_again(work, cx, resume);
         }
         Phase::Closing { outcome } => ending::end(work, cx, outcome),

@@ -234,6 +234,7 @@ impl Human {
             }
             News::NodeStarted { .. }
             | News::NodeFinished { .. }
+            | News::NodeHeld { .. }
             | News::NodeSkipped { .. }
             | News::Round { .. }
             | News::Task { .. } => self.step(news, &record.event),
@@ -261,6 +262,10 @@ impl Human {
                 self.turns.remove(node);
                 let lines = steps::finished(screen, &self.nodes.name(node), outcome, spent, *took_ms);
                 self.at_depth(node, 0, lines)
+            }
+            News::NodeHeld { node } => {
+                let line = format!("{} is held back by the pause", self.nodes.name(node));
+                self.at_depth(node, 0, vec![screen.paint(Tone::Careful, &line)])
             }
             News::NodeSkipped { node, why } => {
                 self.at_depth(node, 0, vec![steps::skipped(screen, &self.nodes.name(node), why)])

@@ -193,6 +193,7 @@ fn told(news: &News) -> (&'static str, Value) {
                 "took_ms": took_ms,
             }),
         ),
+        News::NodeHeld { node } => ("node.held", json!({"node": node})),
         News::NodeSkipped { node, why } => ("node.skipped", json!({"node": node, "why": why})),
         News::Round { node, round, task } => {
             ("round.started", json!({"node": node, "round": round, "task": task}))

@@ -127,6 +127,7 @@ fn because(because: &Because) -> String {
         Because::NoRound { node } => format!("`{node}` has chosen no task yet"),
         Because::Over { node, outcome } => format!("`{node}` was over before: {}", words::outcome(outcome)),
         Because::Ended { outcome } => format!("the run ended before: {}", words::outcome(outcome)),
+        Because::Paused => "the run is paused, and it begins when that goes on".to_owned(),
         Because::NotYet => "its turn has not come yet".to_owned(),
     }
 }
@@ -135,6 +136,7 @@ fn around_it(around: &Around) -> String {
     let node = &around.node;
     let how = match (&around.outcome, around.far) {
         (_, Far::NotReached) => "it was not reached".to_owned(),
+        (_, Far::Held) => "a pause holds it back".to_owned(),
         (_, Far::Skipped) => "it was left out".to_owned(),
         (_, Far::Running | Far::Waiting) => "it is under way".to_owned(),
         (Some(outcome), _) => format!("it ended {}", words::outcome(outcome)),

@@ -42,6 +42,7 @@ fn states(state: &State) -> States {
     let fared = |row: &Row<'_>| {
         let word = match row.far {
             Far::NotReached => return None,
+            Far::Held => Far::Waiting.word(),
             Far::Over(Status::Completed) => "completed",
             far => far.word(),
         };

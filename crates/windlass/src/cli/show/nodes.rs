@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windlass_core::engine::explain::{Far, far};
 use windlass_core::graph::workflow::Step;
 use windlass_core::id::{EffectId, Verb};
-use windlass_core::run::{Active, Spent, State, Status};
+use windlass_core::run::{Active, Doing, Spent, State, Status};
 use windlass_core::time::Moment;
 
 use super::super::feed::{rfc3339, words};
@@ -49,7 +49,8 @@ fn row<'a>(state: &State, now: Moment, step: &'a Step, depth: usize) -> Row<'a> 
     under_way.iter().for_each(|active| spent.add(&active.spent.since(&active.earlier)));
     let held: u32 = under_way.iter().map(|active| held_turns(state, active)).sum();
     spent.turns = spent.turns.saturating_sub(held);
-    let so_far: u64 = under_way.iter().map(|active| now.since(active.began)).sum();
+    let has_begun = |active: &&&&Active| !matches!(active.doing, Doing::Held { .. });
+    let so_far: u64 = under_way.iter().filter(has_begun).map(|active| now.since(active.began)).sum();
     let times = seen.map_or(0, |seen| seen.times);
     let took_ms = seen.filter(|_| times > 0).map(|seen| seen.took_ms.saturating_add(so_far));
     Row { step, depth, far: far(state, &step.id), times, took_ms, spent }
@@ -103,7 +104,7 @@ pub(super) fn painted(screen: Screen, far: Far, text: &str) -> String {
     let tone = match far {
         Far::NotReached | Far::Skipped => Tone::Faint,
         Far::Running => Tone::Strong,
-        Far::Waiting => Tone::Careful,
+        Far::Waiting | Far::Held => Tone::Careful,
         Far::Over(Status::Completed) => Tone::Good,
         Far::Over(Status::Failed) => Tone::Bad,
         Far::Over(Status::Blocked | Status::Exhausted | Status::Cancelled) => Tone::Careful,

@@ -12,7 +12,7 @@ use crate::graph::workflow::{Act, Budget, OnFailure, Step as Drawn};
 use crate::hook::{Answer, HookKind};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::looping::Mode;
-use crate::run::{Active, Course, Doing, News, Slot, Spent, State, Status};
+use crate::run::{Active, Course, Doing, News, Slot, Spent, State, Status, Waiting};
 use crate::spec::Spec;
 
 /// What is known of a node.
@@ -214,6 +214,10 @@ impl Laws {
         let is_paused = before.paused && !matches!(event, Event::GoOnAsked { .. });
         let may = !is_paused && !before.is_ending && !before.is_done;
         assert!(may || begins.is_empty(), "{begins:?} may not begin; {}", self.told());
+        if is_paused {
+            let began = step.news.iter().find(|news| is_beginning(news));
+            assert_eq!(began, None, "it begins while the run is paused; {}", self.told());
+        }
         let is_late = settles(event).is_some_and(|effect| !before.open.contains(effect));
         assert!(!is_late || *step == Step::default(), "{event:?} came too late; {}", self.told());
     }
@@ -370,6 +374,16 @@ impl Laws {
 /// A stop was held: another turn begins in the same process.
 fn is_held(news: &News) -> bool {
     matches!(news, News::HookDecided { answer: Answer::Block { .. }, .. })
+}
+
+/// Something begins. A task that was being taken when a pause came is taken.
+fn is_beginning(news: &News) -> bool {
+    match news {
+        News::NodeStarted { .. } | News::NodeSkipped { .. } => true,
+        News::Round { task, .. } => task.is_none(),
+        News::Waiting(Waiting::Time { .. } | Waiting::Event { .. }) => true,
+        _ => false,
+    }
 }
 
 /// The node as the workflow names it.
