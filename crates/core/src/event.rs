@@ -192,6 +192,13 @@ pub enum Event {
         /// The request, when it came through the inbox.
         inbox: Option<InboxId>,
     },
+    /// The run that started this one ends it.
+    OuterEnded {
+        /// The request, when it came through the inbox.
+        inbox: Option<InboxId>,
+        /// Why.
+        why: String,
+    },
     /// Somebody paused the run: what is under way goes on, nothing new begins.
     PauseAsked {
         /// The request, when it came through the inbox.

@@ -372,6 +372,12 @@ impl Handle {
         self.ask(run, &InboxId::new(crate::random::token()), &Message::Cancel).map(|_| ())
     }
 
+    /// Asks a run to end because the one that started it does. Asked twice for the same, it is asked once.
+    pub(crate) fn end_with_outer(&self, run: &RunId, by: &EffectId, why: &str) -> Result<(), RunError> {
+        let message = Message::EndWithOuter { why: why.to_owned() };
+        self.ask(run, &InboxId::new(format!("outer/{by}")), &message).map(|_| ())
+    }
+
     /// Lets a run begin nothing new; what is under way is finished. So do the runs it started.
     pub fn pause(&self, run: &RunId) -> Result<(), RunError> {
         self.ask_all(run, &Message::Pause)

@@ -10,6 +10,11 @@ use windlass_core::id::{HookId, InboxId};
 pub(crate) enum Message {
     /// End the run.
     Cancel,
+    /// End the run, for the one that started it ends it.
+    EndWithOuter {
+        /// Why.
+        why: String,
+    },
     /// Begin nothing new.
     Pause,
     /// Go on after a pause.
@@ -34,6 +39,7 @@ pub(crate) enum Message {
 pub(crate) fn event_of(inbox: InboxId, message: Message) -> Event {
     match message {
         Message::Cancel => Event::CancelAsked { inbox: Some(inbox) },
+        Message::EndWithOuter { why } => Event::OuterEnded { inbox: Some(inbox), why },
         Message::Pause => Event::PauseAsked { inbox: Some(inbox) },
         Message::GoOn => Event::GoOnAsked { inbox: Some(inbox) },
         Message::Tell { name, text } => Event::Told { inbox, name, text },

@@ -260,11 +260,18 @@ fn ask(
 ) -> Option<Outcome> {
     active.doing = Doing::Ask;
     if cx.spec.policy.on_question != OnQuestion::Wait {
+        let asks = format!("`{}` asks: {question}; nobody may be asked", active.step);
         return Some(match (default, cx.spec.policy.on_question) {
-            (Some(answer), _) => answered(cx, active, answer),
-            (None, OnQuestion::Empty) => answered(cx, active, ""),
+            (Some(answer), _) => {
+                answered(cx, active, answer).because(format!("{asks}: the default `{answer}` was taken"))
+            }
+            (None, OnQuestion::Empty) => {
+                answered(cx, active, "").because(format!("{asks}: the answer is empty"))
+            }
             (None, OnQuestion::Fail | OnQuestion::Wait) => {
-                Outcome::new(Status::Blocked, Reason::Question).because(format!("it asks: {question}"))
+                let way =
+                    "run it with `--on-question wait`, give the node a `default`, or fork the run there";
+                Outcome::new(Status::Blocked, Reason::Question).because(format!("{asks}; {way}"))
             }
         });
     }

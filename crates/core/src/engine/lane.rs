@@ -270,8 +270,8 @@ fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, outcome: Outcome) -> T
 fn may_try_again(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -> bool {
     let own = Purse { budget: step.budget, spent: active.spent };
     let is_dry = outcome.reason == Reason::Budget && own.is_spent().is_some();
-    outcome.status != Status::Cancelled
-        && outcome.reason != Reason::ShellUnknown
+    // Who is blocked needs a person first: a command that was cut off may have done its work.
+    !matches!(outcome.status, Status::Cancelled | Status::Blocked)
         && !is_dry
         && !cx.has_run_dry(outcome)
         && active.tries <= step.retry.times

@@ -151,6 +151,12 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
                 end(state, &mut step, at, outcome);
             }
         }
+        Event::OuterEnded { why, .. } => {
+            if matches!(state.course, Course::Running) {
+                let outcome = Outcome::new(Status::Cancelled, Reason::OuterRun).because(why.clone());
+                end(state, &mut step, at, outcome);
+            }
+        }
         Event::CancelAsked { .. } => match state.course {
             Course::Running => {
                 end(state, &mut step, at, Outcome::new(Status::Cancelled, Reason::User));

@@ -59,6 +59,7 @@ pub(super) fn begin(
         wrong: Default::default(),
         open: Vec::new(),
         passed: 0,
+        blocked: None,
         over: None,
     }));
     go_on(cx, step, active)
@@ -146,7 +147,8 @@ pub(super) fn apply(
             let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
             let tries = tasks.attempts.allowed;
             let why = format!("failed after {tries} tries: {}", names.join(", "));
-            tasks.over = Some(Outcome::new(Status::Failed, Reason::TasksFailed).because(why));
+            let failed = Outcome::new(Status::Failed, Reason::TasksFailed).because(why);
+            tasks.over = Some(tasks.blocked.clone().unwrap_or(failed));
         }
         Claim::Deadlock(deadlock) => {
             let why = deadlock.to_string();
@@ -248,7 +250,10 @@ fn nodes_over(
             let detail = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
             let wrong = std::mem::take(&mut round.lane.wrong);
             round.wrong = Some(if wrong.is_empty() { detail } else { wrong });
-            if cx.has_run_dry(&outcome) {
+            if outcome.status == Status::Blocked {
+                tasks.attempts.spend(&round.id);
+                tasks.blocked.get_or_insert(outcome);
+            } else if cx.has_run_dry(&outcome) {
                 tasks.over.get_or_insert(outcome);
             }
             return settle(cx, active, place);

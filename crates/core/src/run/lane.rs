@@ -163,6 +163,9 @@ pub struct TaskRounds {
     pub open: Vec<Round>,
     /// Tasks that were done here.
     pub passed: u32,
+    /// How the first round ended that cannot be tried again before a person has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Outcome>,
     /// No task is asked for any more, and how it will have ended.
     pub over: Option<Outcome>,
 }

@@ -96,6 +96,8 @@ pub enum Reason {
     PluginStopped,
     /// A person cancelled it.
     User,
+    /// The run that started it ended it.
+    OuterRun,
     /// Everything was done.
     AllDone,
     /// A condition of the loop held.
@@ -153,6 +155,7 @@ impl Reason {
             Reason::PrepareFailed => "prepare_failed",
             Reason::PluginStopped => "plugin_stopped",
             Reason::User => "user",
+            Reason::OuterRun => "outer_run",
             Reason::AllDone => "all_done",
             Reason::Until => "until",
             Reason::ShellFailed => "shell_failed",
@@ -359,17 +362,18 @@ impl State {
         }
     }
 
-    /// Turns finished, in a run of one session; else those that were begun in all of it.
+    /// Turns finished, in a run of one session that is tried once; else those that were begun in all of it.
     pub fn turns(&self) -> u32 {
-        match self.spec.only_session() {
-            Some(_) => self.book.turns,
-            None => self.spent.turns,
-        }
+        if self.counts_finished() { self.book.turns } else { self.spent.turns }
+    }
+
+    fn counts_finished(&self) -> bool {
+        self.spec.only_session().is_some_and(|(step, _)| step.retry.times == 0)
     }
 
     /// The turn under way, or the last one, from 1.
     pub fn current_turn(&self) -> u32 {
-        let is_next = self.spec.only_session().is_some() && !self.is_done();
+        let is_next = self.counts_finished() && !self.is_done();
         self.turns() + u32::from(is_next)
     }
 

@@ -36,6 +36,11 @@ impl Attempts {
         let made = self.made.entry(id.clone()).or_default();
         *made = made.saturating_add(1);
     }
+
+    /// No other try of a task is made.
+    pub fn spend(&mut self, id: &TaskId) {
+        self.made.insert(id.clone(), self.allowed);
+    }
 }
 
 impl Default for Attempts {

@@ -6,7 +6,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use windlass_core::event::Event;
-use windlass_core::id::EffectId;
+use windlass_core::id::{EffectId, NodeId, RunId};
+use windlass_core::run::{Doing, Outcome, Reason, State};
 use windlass_peers::child::{ChildState, Terminate, child_state, sweep_cookie, terminate_host};
 use windlass_peers::process::end_short_of;
 
@@ -17,26 +18,69 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How long the reader of an ended turn may take for the rest of its stream.
 const READER_MAX: Duration = Duration::from_secs(10);
 
+/// A run that a node started, and why it is ended.
+pub(super) struct Child {
+    run: RunId,
+    why: String,
+}
+
+/// The run that a node started.
+pub(super) fn child(state: &State, node: &NodeId) -> Option<Child> {
+    let mut actives = Vec::new();
+    state.root.actives(&mut actives);
+    let active = actives.into_iter().find(|active| active.instance == *node)?;
+    let Doing::Run { run, .. } = &active.doing else { return None };
+    let words = |cut: &Outcome| match (&cut.detail, cut.reason) {
+        (Some(detail), _) => detail.clone(),
+        (None, Reason::User) => format!("run {} was cancelled", state.run),
+        (None, reason) => reason.word().to_owned(),
+    };
+    let why = active.cut.as_ref().map(words).unwrap_or_default();
+    Some(Child { run: run.clone(), why })
+}
+
+/// Asks it to end, whoever owns it; whether there is one that ends.
+async fn end_child(ground: &Ground, child: &Child, effect: &EffectId) -> bool {
+    let inlet = ground.children.lock().unwrap_or_else(PoisonError::into_inner).get(&effect.node).cloned();
+    if let Some(inlet) = inlet {
+        let _ = inlet.send(Ok(Event::OuterEnded { inbox: None, why: child.why.clone() })).await;
+        return true;
+    }
+    match ground.handle.view(&child.run) {
+        Ok(view) if !view.state.is_done() => {
+            ground.handle.end_with_outer(&child.run, effect, &child.why).is_ok()
+        }
+        // It was never begun, or is over.
+        _ => false,
+    }
+}
+
 /// Ends what is left and marks the tracker.
-pub(super) async fn perform(ground: Arc<Ground>, site: Option<Site>, effect: EffectId, iteration: u32) {
+pub(super) async fn perform(
+    ground: Arc<Ground>,
+    site: Option<Site>,
+    child: Option<Child>,
+    effect: EffectId,
+    iteration: u32,
+) {
     let node = &effect.node;
     ground.gate.put_away(node);
     end_short_of(&ground.cookie(node.as_str()));
     let dirs = ground.child_dirs(Some(node));
     let asked: Vec<bool> = dirs.iter().map(|dir| terminate_host(dir, Terminate::WithGrace)).collect();
-    let child = ground.children.lock().unwrap_or_else(PoisonError::into_inner).get(node).cloned();
-    if let Some(child) = &child {
-        let _ = child.send(Ok(Event::CancelAsked { inbox: None })).await;
-    }
+    let has_child = match &child {
+        Some(child) => end_child(&ground, child, &effect).await,
+        None => false,
+    };
     for (dir, is_asked) in dirs.iter().zip(asked) {
         wait_for_end(&ground, dir, is_asked).await;
     }
     let reader = ground.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(node);
-    match (reader, child) {
+    match reader {
         // A run takes as long as it needs to put its own things away.
-        (Some(reader), Some(_)) => drop(reader.await),
-        (Some(reader), None) => drop(tokio::time::timeout(READER_MAX, reader).await),
-        (None, _) => {}
+        Some(reader) if has_child => drop(reader.await),
+        Some(reader) => drop(tokio::time::timeout(READER_MAX, reader).await),
+        None => {}
     }
     if let Some(site) = &site {
         prepare::mark_tracker(site, iteration, false);

@@ -200,9 +200,10 @@ impl Ground {
                 tokio::time::sleep(until(moment)).await;
                 ground.report(Event::WaitOver { effect: id }).await;
             })),
-            Effect::CleanUp { iteration } => drop(self.spawn(async move {
-                cleanup::perform(ground, site, id, iteration).await;
-            })),
+            Effect::CleanUp { iteration } => {
+                let child = cleanup::child(state, &id.node);
+                drop(self.spawn(async move { cleanup::perform(ground, site, child, id, iteration).await }));
+            }
         }
         Outcome::UnderWay
     }

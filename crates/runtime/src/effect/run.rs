@@ -10,7 +10,7 @@ use windlass_core::run::{Outcome, Reason, State, Status};
 use windlass_core::spec::Spec;
 
 use super::Ground;
-use crate::error::chain;
+use crate::error::{RunError, chain};
 use crate::feed::Item;
 use crate::handle::{Adopted, Running};
 
@@ -25,22 +25,32 @@ pub(super) fn perform(
     run: RunId,
     spec: Option<Spec>,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    let adopted = ground.handle.adopt(&run, spec);
-    if let Ok(Adopted::Running(running)) = &adopted {
-        let mut children = ground.children.lock().unwrap_or_else(PoisonError::into_inner);
-        children.insert(effect.node.clone(), running.inlet());
-    }
+    let mut adopted = adopt(&ground, &effect, &run, spec);
     Box::pin(async move {
-        let end = match adopted {
-            Ok(Adopted::Never) => return,
-            Ok(Adopted::Running(running)) => follow(&ground, &effect, &run, running).await,
-            Ok(Adopted::Over(state)) => end_of(&state),
-            Ok(Adopted::Elsewhere) => wait(&ground, &run).await,
-            Err(error) => failed(chain(&error)),
+        let end = loop {
+            match adopted {
+                Ok(Adopted::Never) => return,
+                Ok(Adopted::Running(running)) => break follow(&ground, &effect, &run, running).await,
+                Ok(Adopted::Over(state)) => break end_of(&state),
+                // Until it is over or its owner is gone: then it is ours.
+                Ok(Adopted::Elsewhere) => tokio::time::sleep(LOOK_EVERY).await,
+                Err(error) => break failed(chain(&error)),
+            }
+            adopted = adopt(&ground, &effect, &run, None);
         };
         ground.children.lock().unwrap_or_else(PoisonError::into_inner).remove(&effect.node);
         ground.report(Event::RunEnded { effect, end: Box::new(end) }).await;
     })
+}
+
+/// Makes this process the owner where nobody else is; from then on the run can be told things.
+fn adopt(ground: &Ground, effect: &EffectId, run: &RunId, spec: Option<Spec>) -> Result<Adopted, RunError> {
+    let adopted = ground.handle.adopt(run, spec)?;
+    if let Adopted::Running(running) = &adopted {
+        let mut children = ground.children.lock().unwrap_or_else(PoisonError::into_inner);
+        children.insert(effect.node.clone(), running.inlet());
+    }
+    Ok(adopted)
 }
 
 /// Shows what the run shows, and tells what it spends as it does.
@@ -56,17 +66,6 @@ async fn follow(ground: &Ground, effect: &EffectId, run: &RunId, mut running: Ru
     match running.finish().await {
         Ok(state) => end_of(&state),
         Err(error) => failed(chain(&error)),
-    }
-}
-
-/// Another process runs it: until it is over, or left behind.
-async fn wait(ground: &Ground, run: &RunId) -> RunEnd {
-    loop {
-        match ground.handle.view(run) {
-            Ok(view) if view.state.is_done() => return end_of(&view.state),
-            Ok(_) => tokio::time::sleep(LOOK_EVERY).await,
-            Err(error) => return failed(chain(&error)),
-        }
     }
 }
 

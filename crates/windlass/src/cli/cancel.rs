@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use windlass_core::id::RunId;
+use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
 
 use super::drive::{OnHangup, Viewer, drive};
@@ -57,7 +58,12 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 /// Owns the run until it has ended itself.
 fn put_away(handle: &Handle, run: &RunId) -> Result<(), Report> {
     block_on(async {
-        let running = handle.resume(run)?;
+        let running = match handle.resume(run) {
+            Ok(running) => running,
+            // It ended, or somebody else took it over, since it was looked at.
+            Err(RunError::Over(_) | RunError::Lease { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
         let viewer = Viewer { face: &mut Face::Quiet, out: &mut Out::stdout(), inline: None };
         drive(running, viewer, OnHangup::Leave).await.map(|_| ())
     })

@@ -399,6 +399,28 @@ fn a_command_that_was_cut_off_is_not_run_again_unless_it_may_be() {
 }
 
 #[test]
+fn a_run_that_another_process_resumed_ends_with_the_one_that_started_it() {
+    let inner = "name: inner\nnodes:\n  - { id: w, wait: { event: go } }\n";
+    let outer = "name: outer\nnodes:\n  - { id: s, workflow: inner }\n  - { id: e, shell: touch e }\n";
+    let place = place(json!({}), &[inner, outer]);
+    let mut going = place.start(&["run", "--workflow", "outer", "--json"]);
+    let run = going.run();
+    let child = going.wait_for("run.child")["child"].as_str().unwrap().to_owned();
+    going.wait_for("run.waiting");
+    going.signal(Signal::KILL);
+    going.end();
+    let mut inside = place.start(&["resume", &child, "--json"]);
+    inside.wait_for("run.resumed");
+    let mut outside = place.start(&["resume", &run, "--json"]);
+    outside.wait_for("run.resumed");
+    assert_eq!(place.go(&["cancel", &run]).code, 0);
+    inside.end().assert_ended(130, "cancelled", "outer_run", 0);
+    outside.end().assert_ended(130, "cancelled", "user", 0);
+    let shown = place.go(&["show", &child]).stdout;
+    assert!(shown.contains(&format!("the run that started it ended it: run {run} was cancelled")), "{shown}");
+}
+
+#[test]
 fn a_run_of_one_session_in_a_document_keeps_its_tracker_name_and_a_second_loop_has_its_own() {
     let document = "name: two\nnodes:\n  - { id: first, prompt: a, turns: { max: 2 } }\n  - { id: second, prompt: b, turns: { max: 2 } }\n";
     let place = place(json!({"first": [last_turn()], "second": [last_turn()]}), &[document]);

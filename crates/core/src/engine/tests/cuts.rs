@@ -197,6 +197,16 @@ fn a_node_that_waited_to_be_tried_again_is_counted_once_when_the_run_is_cancelle
 }
 
 #[test]
+fn a_run_that_the_outer_one_ends_says_so_and_is_asked_twice_like_once() {
+    let mut story = Story::drawn(Builder::new("w").start(shell("x").id("x")).then(shell("y").id("y")));
+    let ended = || Event::OuterEnded { inbox: None, why: "the time given to `s` is spent".into() };
+    story.tell(ended()).tell(ended());
+    assert!(story.does().is_empty(), "it has its grace");
+    assert_eq!(story.cleaned("x").ended(), (Status::Cancelled, Reason::OuterRun));
+    assert_eq!(story.detail(), "the time given to `s` is spent");
+}
+
+#[test]
 fn a_branch_that_is_not_needed_any_more_is_not_tried_again() {
     let workflow = Builder::new("w").start(clear_context()).parallel(|lanes| {
         let lanes = lanes.branch("x", |b| b.then(shell("x").id("x").retry(3, SECOND)));

@@ -258,6 +258,13 @@ fn another_workflow_is_a_run_of_its_own_told_what_it_needs() {
 }
 
 #[test]
+fn a_run_that_is_blocked_is_not_started_again() {
+    let node = workflow("other").retry(3, std::time::Duration::ZERO).id("sub");
+    let mut story = Story::of(with_other(Builder::new("w").start(node)));
+    assert_eq!(story.run_ends(Status::Blocked, 0, 0).ended(), (Status::Blocked, Reason::ChildFailed));
+}
+
+#[test]
 fn each_round_starts_another_run() {
     let mut spec = with_other(
         Builder::new("w")
@@ -460,9 +467,20 @@ fn a_question_where_nobody_is_asked_is_answered_by_its_default() {
         let story = story(policy, Some("no"));
         assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
         assert_eq!(story.state.book.outputs[&NodeId::new("gate")].text, "no");
+        let told = story.step.news.iter().find_map(|news| match news {
+            News::NodeFinished { outcome, .. } => outcome.detail.clone(),
+            _ => None,
+        });
+        let words = "`gate` asks: Ship?; nobody may be asked: the default `no` was taken";
+        assert_eq!(told.as_deref(), Some(words));
     }
     assert_eq!(story(OnQuestion::Empty, None).ended(), (Status::Completed, Reason::AllDone));
     assert_eq!(story(OnQuestion::Fail, None).ended(), (Status::Blocked, Reason::Question));
+    let why = story(OnQuestion::Fail, None).detail();
+    assert!(
+        why.starts_with("`gate` asks: Ship?; nobody may be asked; run it with `--on-question wait`"),
+        "{why}"
+    );
     assert_eq!(story(OnQuestion::Wait, Some("no")).state.standing().word(), "waiting");
 }
 

@@ -337,6 +337,14 @@ fn a_late_outcome_of_a_settled_effect_changes_nothing() {
 }
 
 #[test]
+fn all_tries_of_the_only_session_count() {
+    let node = crate::graph::builder::prompt("x").id("a").retry(1, std::time::Duration::ZERO);
+    let mut story = Story::drawn(Builder::new("w").start(node));
+    story.breaks("a").wait_over("a", Verb::Retry).breaks("a~2");
+    assert_eq!((story.ended().0, story.state.turns()), (Status::Failed, 2));
+}
+
+#[test]
 fn plugin_mode_counts_the_stops_the_plugin_held() {
     let mut orders = rules(Mode::Plugin, 4);
     orders.tracker_path = None;

@@ -354,6 +354,19 @@ fn cancelling_a_paused_loop_lands_nothing() {
 }
 
 #[test]
+fn a_task_that_is_blocked_is_not_tried_again_and_the_others_are_done() {
+    let mut story = Story::drawn(several(1));
+    story.gets("a");
+    let effect = story.open_of("do@1", Verb::Shell);
+    story.tell(Event::ShellEnded { effect, end: ShellEnd::Unknown }).settled("t@1", TaskStatus::Failing);
+    let Effect::ClaimTask { attempts, .. } = story.effect_of("t", Verb::Claim) else { panic!("a claim") };
+    assert!(!attempts.allow(&task("a")) && attempts.allow(&task("b")));
+    story.gets("b").shell("do@2", true, "").settled("t@2", TaskStatus::Passing);
+    story.claimed(Claim::Failed { ids: vec![task("a")] });
+    assert_eq!(story.ended(), (Status::Blocked, Reason::ShellUnknown));
+}
+
+#[test]
 fn a_loop_that_ran_out_of_time_is_ended() {
     let each = several(1).end().expect("a workflow");
     let mut spec = spec_of(each.body);

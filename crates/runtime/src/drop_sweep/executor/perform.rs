@@ -195,7 +195,7 @@ impl Executor<'_> {
         let living = child.filter(|child| self.runs.get(child).is_some_and(|owned| !owned.state.is_done()));
         if let Some(child) = living {
             let child = self.owned(&child);
-            child.quick.push_back(Event::CancelAsked { inbox: None });
+            child.quick.push_back(Event::OuterEnded { inbox: None, why: "its node is over".to_owned() });
             child.put_away_by = Some(id.clone());
             return vec![];
         }

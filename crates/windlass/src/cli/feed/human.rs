@@ -180,6 +180,7 @@ impl Human {
             | Event::WorktreeMade { .. }
             | Event::WaitOver { .. }
             | Event::RunTimedOut
+            | Event::OuterEnded { .. }
             | Event::PauseAsked { .. }
             | Event::GoOnAsked { .. }
             | Event::PersonAnswered { .. }

@@ -1,7 +1,7 @@
 //! What becomes of the nodes of a workflow, as lines for people.
 
 use windlass_core::event::{Event, ShellEnd};
-use windlass_core::run::{Outcome, Spent, Status};
+use windlass_core::run::{Outcome, Reason, Spent, Status};
 use windlass_core::tasks::{Claim, Status as TaskStatus};
 
 use super::words::{self, span};
@@ -30,10 +30,10 @@ pub(super) fn finished(
     let mut facts = vec![format!("{name} {}", outcome.status.word()), span(took_ms)];
     facts.extend(spent.usage.cost_usd.map(|usd| words::cost(Some(usd))));
     let mut line = format!("{} {}", screen.check(is_well), facts.join(screen.dot()));
-    if is_well {
-        return vec![line];
-    }
-    let why = outcome.detail.as_deref().unwrap_or_else(|| words::reason(outcome.reason));
+    // One that went well has words only for what nobody would guess.
+    let unsaid = (!is_well).then(|| words::reason(outcome.reason));
+    let detail = outcome.detail.as_deref().filter(|_| !is_well || outcome.reason == Reason::AllDone);
+    let Some(why) = detail.or(unsaid) else { return vec![line] };
     let (first, rest) = words::paragraph(why, WHY);
     line.push_str(&format!(": {first}"));
     std::iter::once(line).chain(rest.into_iter().map(|line| format!("  {line}"))).collect()

@@ -20,7 +20,7 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
         Reason::TurnDone => "the turn is done",
         Reason::BlockedMarker => "the agent says it cannot go on",
         Reason::Stuck => "nothing changed for several iterations",
-        Reason::Question => "the agent asked a question and nobody may answer",
+        Reason::Question => "there is a question and nobody may answer",
         Reason::Permission => "a tool needed a permission and nobody may give it",
         Reason::MaxIterations => "all iterations are spent",
         Reason::MissingTracker => "the tracker is gone or cannot be read",
@@ -33,6 +33,7 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
         Reason::PrepareFailed => "the run could not be prepared",
         Reason::PluginStopped => "the plugin ended its loop before it was done",
         Reason::User => "somebody cancelled it",
+        Reason::OuterRun => "the run that started it ended it",
         Reason::AllDone => "everything is done",
         Reason::Until => "the condition of the loop holds",
         Reason::ShellFailed => "a command failed",
@@ -73,7 +74,9 @@ pub(crate) fn outcome_lines(outcome: &Outcome) -> (String, Vec<String>) {
 fn says_it_all(reason: Reason) -> bool {
     matches!(
         reason,
-        Reason::Budget
+        Reason::AllDone
+            | Reason::Budget
+            | Reason::NoBranch
             | Reason::Schema
             | Reason::ShellFailed
             | Reason::Until
@@ -203,5 +206,7 @@ mod tests {
             outcome(&Outcome::new(Status::Completed, Reason::Marker)),
             "completed: the completion marker stands in the tracker"
         );
+        let none = Outcome::new(Status::Failed, Reason::NoBranch).because("no branch succeeded: x");
+        assert_eq!(outcome(&none), "failed: no branch succeeded: x", "nothing is said twice");
     }
 }
