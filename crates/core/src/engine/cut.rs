@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::lane::in_purse;
-use super::{Cx, block, call, tasks, work};
+use super::{Cx, block, tasks, work};
 use crate::effect::Effect;
 use crate::graph::workflow::{Act, Step};
 use crate::id::Verb;
