@@ -102,6 +102,9 @@ pub enum Effect {
         task: TaskId,
         /// The branch of its worktree, which is taken away if it holds no work.
         branch: Option<String>,
+        /// What kept it from being done, where it was that and not the end of the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// Make a worktree for a task. Settled by `WorktreeMade`.
     MakeWorktree {
@@ -109,6 +112,9 @@ pub enum Effect {
         task: TaskId,
         /// The try, from 1.
         attempt: u32,
+        /// The branch it begins at, once that is decided; that of the workspace where it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
     },
     /// Bring what was done for a task in a worktree back where it is claimed to be done, with the
     /// checks run on it. Settled by `Landed`.
@@ -117,6 +123,9 @@ pub enum Effect {
         workspace: String,
         /// Its branch.
         branch: String,
+        /// The branch it is brought back to; that of the workspace where none is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
         /// The file of the task; the usual places where nothing is said.
         path: Option<String>,
         /// The task.

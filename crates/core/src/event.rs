@@ -170,6 +170,9 @@ pub enum Event {
         workspace: Option<String>,
         /// Its branch, or why there is none.
         branch: String,
+        /// The branch that what is done there is to come back to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
     },
     /// A worktree's commits were brought back, or why not.
     Landed {
@@ -177,6 +180,9 @@ pub enum Event {
         effect: EffectId,
         /// They are on the target.
         landed: bool,
+        /// What stands in the way is a person's to put right: no agent could, in however many tries.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        hindered: bool,
         /// How, in words.
         what: String,
     },

@@ -197,11 +197,17 @@ impl Stage {
                     effect: id,
                     workspace,
                     branch: "a branch".into(),
+                    target: None,
                 });
             }
             Effect::Land { .. } => {
                 self.act(&node, "lands", "its commits are brought back, and checked there".into());
-                self.queue.push_back(Event::Landed { effect: id, landed: true, what: String::new() });
+                self.queue.push_back(Event::Landed {
+                    effect: id,
+                    landed: true,
+                    hindered: false,
+                    what: String::new(),
+                });
             }
             // Nothing takes so long here.
             Effect::WaitUntil { .. } if id.verb == Verb::Timeout => {}

@@ -57,6 +57,7 @@ pub(super) fn begin(
         stale: false,
         attempts: Attempts::of(*attempts),
         wrong: Default::default(),
+        target: None,
         open: Vec::new(),
         passed: 0,
         blocked: None,
@@ -194,7 +195,7 @@ fn begin_round(cx: &mut Cx<'_>, plan: &Plan<'_>, active: &mut Active, inside: &F
     let Some(round) = tasks.open.get(place) else { return };
     if plan.jobs > 1 {
         let attempt = tasks.attempts.made.get(&round.id).copied().unwrap_or(1);
-        let effect = Effect::MakeWorktree { task: round.id.clone(), attempt };
+        let effect = Effect::MakeWorktree { task: round.id.clone(), attempt, target: tasks.target.clone() };
         cx.plan_once(&round_name(active, place), Verb::Worktree, effect);
         return;
     }
@@ -284,6 +285,7 @@ fn gate(cx: &mut Cx<'_>, plan: &Plan<'_>, active: &mut Active, inside: &Frame<'_
         let effect = Effect::Land {
             workspace: workspace.clone(),
             branch: branch.clone(),
+            target: tasks.target.clone(),
             path: tasks.path.clone(),
             task: round.id.clone(),
             said: round.lane.said.clone(),
@@ -324,8 +326,14 @@ fn release(cx: &mut Cx<'_>, active: &mut Active, place: usize) {
     let Doing::Tasks(tasks) = &mut active.doing else { return };
     let Some(round) = tasks.open.get_mut(place) else { return };
     round.phase = RoundPhase::Settling;
-    let (path, task, branch) = (tasks.path.clone(), round.id.clone(), round.branch.clone());
-    cx.plan_once(&name, Verb::Settle, Effect::ReleaseTask { path, task, branch });
+    let effect = Effect::ReleaseTask {
+        path: tasks.path.clone(),
+        task: round.id.clone(),
+        // A landing has looked after the worktree itself.
+        branch: round.branch.clone().filter(|_| round.wrong.is_none()),
+        why: round.wrong.clone(),
+    };
+    cx.plan_once(&name, Verb::Settle, effect);
 }
 
 /// Tells the round it is about what happened; nothing when it is none of these.
@@ -380,12 +388,13 @@ fn about_round(
     let is_ending = tasks.over.is_some() && active.cut.is_some();
     let Some(round) = tasks.open.get_mut(place) else { return };
     match event {
-        Event::WorktreeMade { workspace, branch, .. } => match workspace {
+        Event::WorktreeMade { workspace, branch, target, .. } => match workspace {
             workspace if is_ending => {
                 round.branch = workspace.is_some().then(|| branch.clone());
                 release(cx, active, place);
             }
             Some(workspace) => {
+                tasks.target = tasks.target.take().or_else(|| target.clone());
                 round.workspace = Some(workspace.clone());
                 round.branch = Some(branch.clone());
                 start(cx, plan, active, inside, place);
@@ -395,17 +404,23 @@ fn about_round(
                 // It would be no other for the next task, nor for the next try.
                 let outcome = Outcome::new(Status::Blocked, Reason::Git).because(branch.clone());
                 tasks.over.get_or_insert(outcome);
-                settle(cx, active, place);
+                release(cx, active, place);
             }
         },
         Event::ChecksFinished { results, .. } => {
             round.wrong = red(results).map(|told| format!("checks are red:\n{told}"));
             settle(cx, active, place);
         }
-        Event::Landed { landed, what, .. } => {
-            if !landed {
-                round.wrong = Some(what.clone());
-            }
+        Event::Landed { landed: true, .. } => settle(cx, active, place),
+        Event::Landed { hindered: true, what, .. } => {
+            round.wrong = Some(what.clone());
+            // The next task would be paid for as well, and come no further.
+            let outcome = Outcome::new(Status::Blocked, Reason::Git).because(what.clone());
+            tasks.over.get_or_insert(outcome);
+            release(cx, active, place);
+        }
+        Event::Landed { what, .. } => {
+            round.wrong = Some(what.clone());
             settle(cx, active, place);
         }
         Event::CleanedUp { .. } => release(cx, active, place),

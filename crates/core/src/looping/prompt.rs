@@ -70,7 +70,7 @@ fn note(rules: &Rules) -> Option<String> {
 pub fn task_note() -> String {
     "---\nYou work on one task of a file of tasks, which is kept for you: do not change it. Only when this task is done and \
      verified, end your last message with this alone on a line:\n<status>passing</status>\nIf it is not done, end it \
-     instead with <status>failing</status> and say before what is wrong."
+     instead with <status>failing</status>, alone on a line as well, and say before what is wrong."
         .to_owned()
 }
 

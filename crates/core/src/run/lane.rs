@@ -159,6 +159,9 @@ pub struct TaskRounds {
     pub attempts: Attempts,
     /// What was wrong with each at its last try.
     pub wrong: BTreeMap<TaskId, String>,
+    /// The branch that all of them come back to: that of the workspace at the first worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// The rounds under way.
     pub open: Vec<Round>,
     /// Tasks that were done here.

@@ -23,7 +23,7 @@ pub enum GitError {
         limit: Duration,
     },
     /// It said no.
-    #[error("`git {verb}` ended with code {code:?}: {said}")]
+    #[error("`git {verb}` {how}: {said}", how = how_it_ended(*.code))]
     Failed {
         /// What it was to do.
         verb: String,
@@ -32,6 +32,10 @@ pub enum GitError {
         /// What it said.
         said: String,
     },
+}
+
+fn how_it_ended(code: Option<i32>) -> String {
+    code.map_or_else(|| "was killed".to_owned(), |code| format!("ended with code {code}"))
 }
 
 const LIMIT: Duration = Duration::from_secs(60);

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use super::at_work::clear_locks;
 use super::door::GitError;
+use super::leavings::{checks_begin, checks_end, put_aside, work};
 use super::rebase::{Updated, is_on_branch, recover, update};
 use super::repository::{branch_commit, in_the_middle, is_ancestor, is_branch_name};
 use super::target::{Moved, advance, overwritten};
-use super::worktree::{Worktree, WorktreeError, changes};
+use super::worktree::{Worktree, WorktreeError};
 use super::{half_moved, head, lock};
 
 /// What came of a landing.
@@ -172,7 +173,7 @@ fn try_once<E>(
     if is_ancestor(path, &before, &old)? {
         return Ok(Some(Landing::NothingToLand));
     }
-    let files = changes(path)?;
+    let files = work(path)?;
     if !files.is_empty() {
         return Ok(Some(Landing::Uncommitted { files }));
     }
@@ -181,6 +182,7 @@ fn try_once<E>(
         if !files.is_empty() {
             return Ok(Some(Landing::InTheWay { files }));
         }
+        put_aside(path)?;
         if let Updated::Conflict { files } = update(worktree, &before, &old, patience.git)? {
             return Ok(Some(Landing::Conflict { files }));
         }
@@ -190,7 +192,10 @@ fn try_once<E>(
         // Each of its commits turned out to be there already.
         return Ok(Some(Landing::NothingToLand));
     }
-    if !checks(path).map_err(LandError::Checks)? {
+    checks_begin(path, &commit)?;
+    let is_green = checks(path).map_err(LandError::Checks)?;
+    checks_end(path)?;
+    if !is_green {
         return Ok(Some(Landing::ChecksFailed { commit }));
     }
     if commit_to_land(worktree)? != commit {

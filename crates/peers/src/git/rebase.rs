@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::at_work::{clear_locks, wait_until_idle};
 use super::door::{Call, GitError, git, line, names};
 use super::head;
+use super::leavings::work;
 use super::repository::in_the_middle;
-use super::worktree::{Worktree, WorktreeError, changes};
+use super::worktree::{Worktree, WorktreeError};
 use crate::files::{Mode, read_bounded, write_atomic};
 
 /// Where a branch stood, and what it was to stand on.
@@ -143,7 +144,7 @@ fn take_back(worktree: &Worktree, before: &str, onto: &str) -> Result<(), Worktr
     let is_back = aborted.is_ok()
         && is_on_branch(worktree)?
         && head(path)?.as_deref() == Some(before)
-        && changes(path)?.is_empty();
+        && work(path)?.is_empty();
     if is_back { Ok(()) } else { restore(worktree, onto) }
 }
 

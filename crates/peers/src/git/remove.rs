@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 use super::at_work::{clear_locks, wait_until_idle};
 use super::door::{git, names};
+use super::leavings::work;
 use super::marker::{Going, Marker, Stage};
 use super::repository::{self, branch_commit, git_dir_at, in_the_middle, is_ancestor};
-use super::worktree::{Worktree, WorktreeError, changes};
+use super::worktree::{Worktree, WorktreeError};
 use super::{head, lock};
 use crate::files::read_bounded;
 
@@ -96,7 +97,7 @@ fn find_work(worktree: &Worktree, target: &str) -> Result<Option<Kept>, Worktree
 }
 
 fn find_files(worktree: &Worktree) -> Result<Option<Kept>, WorktreeError> {
-    let files = changes(&worktree.path)?;
+    let files = work(&worktree.path)?;
     if !files.is_empty() {
         return Ok(Some(Kept::Uncommitted { files }));
     }

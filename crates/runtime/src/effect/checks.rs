@@ -28,7 +28,14 @@ pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, names: Vec<St
     let checks: Vec<Check> = ground.spec.checks.iter().filter(is_named).cloned().collect();
     let is_all = checks.len() == ground.spec.checks.len();
     let commit = if is_all { commit_to_be_checked(&ground, &effect, &workspace).await } else { None };
-    match run_all(&ground, &effect, &checks, &workspace).await {
+    let (name, folder) = (effect.to_string(), PathBuf::from(&workspace));
+    // What cannot be noted is not known to be the checks' own, and is kept as somebody's work.
+    let begun = tokio::task::spawn_blocking(move || git::checks_begin(&folder, &name));
+    drop(begun.await);
+    let ended = run_all(&ground, &effect, &checks, &workspace).await;
+    let folder = PathBuf::from(&workspace);
+    drop(tokio::task::spawn_blocking(move || git::checks_end(&folder)).await);
+    match ended {
         Ok(results) => {
             if let Some(commit) = commit.filter(|_| red(&results).is_none()) {
                 ground.green.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace, commit);
@@ -59,7 +66,10 @@ fn commit_alone(folder: &Path) -> Option<String> {
 /// forgotten in a crash is only checked once more.
 pub(super) fn are_known_to_be_green(ground: &Ground, workspace: &str) -> bool {
     let known = ground.green.lock().unwrap_or_else(PoisonError::into_inner).get(workspace).cloned();
-    known.is_some() && known == commit_alone(Path::new(workspace))
+    let folder = Path::new(workspace);
+    known.is_some()
+        && known == git::head(folder).ok().flatten()
+        && git::work(folder).is_ok_and(|files| files.is_empty())
 }
 
 /// Runs these checks in a folder, one after the other.

@@ -185,16 +185,19 @@ impl Ground {
                 let why = why.map(|why| worktree::leave(ground, &id, branch.as_deref(), why));
                 tasks::settle(ground, id, tasks::End { path, task, ok, said, why })
             }),
-            Effect::ReleaseTask { path, task, branch } => self.block(move |ground| {
-                let why = worktree::leave(ground, &id, branch.as_deref(), RELEASED.to_owned());
-                tasks::release(ground, id, path.as_deref(), &task, why)
+            Effect::ReleaseTask { path, task, branch, why } => self.block(move |ground| {
+                let claims = if why.is_some() { tasks::Claims::Void } else { tasks::Claims::Kept };
+                let why = why.unwrap_or_else(|| RELEASED.to_owned());
+                let why = worktree::leave(ground, &id, branch.as_deref(), why);
+                tasks::release(ground, id, path.as_deref(), &task, claims, why)
             }),
-            Effect::MakeWorktree { task, attempt } => {
-                self.block(move |ground| worktree::make(ground, id, &task, attempt));
+            Effect::MakeWorktree { task, attempt, target } => {
+                self.block(move |ground| worktree::make(ground, id, &task, attempt, target));
             }
-            Effect::Land { workspace, branch, path, task, said } => {
+            Effect::Land { workspace, branch, target, path, task, said } => {
                 let end = tasks::End { path, task, ok: true, said, why: None };
-                drop(self.spawn(async move { worktree::land(ground, id, workspace, branch, end).await }));
+                let home = worktree::Home { workspace, branch, target };
+                drop(self.spawn(async move { worktree::land(ground, id, home, end).await }));
             }
             Effect::WaitUntil { until: moment } => drop(self.spawn(async move {
                 tokio::time::sleep(until(moment)).await;

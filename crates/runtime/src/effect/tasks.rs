@@ -24,6 +24,8 @@ use crate::tasks::{Change, Loaded, Place, TasksError, change, load, locate, loca
 
 /// So often a file is looked at again that somebody changed in between.
 const LOOKS: usize = 10;
+/// What is said of a task that somebody took out of the file.
+const REMOVED: &str = "the task was removed from the file meanwhile";
 
 /// Which task is wanted.
 #[derive(Debug, Clone)]
@@ -68,15 +70,25 @@ pub(super) fn settle(ground: &Ground, effect: EffectId, end: End) -> Event {
     Event::TaskSettled { effect, status, why, error }
 }
 
+/// What becomes of a `passing` that somebody wrote for a task which is put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claims {
+    /// It stands, as anything else that somebody wrote.
+    Kept,
+    /// What was done is not where it was to go, so that it is not true.
+    Void,
+}
+
 /// Puts a task back in the file that was not done, and that nobody is at any more.
 pub(super) fn release(
     ground: &Ground,
     effect: EffectId,
     path: Option<&str>,
     task: &TaskId,
+    claims: Claims,
     why: String,
 ) -> Event {
-    match put_back(Path::new(&ground.spec.workspace), path, task, now()) {
+    match put_back(Path::new(&ground.spec.workspace), path, task, claims, now()) {
         Ok(status) => Event::TaskSettled { effect, status, why: Some(why), error: None },
         Err(error) => {
             let error = error.told();
@@ -90,9 +102,15 @@ pub(super) fn release(
 /// passing by the words of its agent and by its file.
 pub(super) fn withheld(workspace: &Path, end: &End) -> Option<String> {
     let word = end.said.as_deref().and_then(claimed);
-    let seen = place(workspace, end.path.as_deref()).and_then(|place| load(&place)).ok();
-    let in_file = seen.and_then(|seen| seen.document.tasks().get(&end.task).map(|task| task.status));
-    match core::settle(end.ok, end.said.is_some(), word, in_file.unwrap_or(Status::InProgress)) {
+    let in_file = match place(workspace, end.path.as_deref()).and_then(|place| load(&place)) {
+        Ok(seen) => match seen.document.tasks().get(&end.task) {
+            Some(task) => task.status,
+            None => return Some(REMOVED.to_owned()),
+        },
+        // What the file would say is not known; that it cannot be read is said when it is written.
+        Err(_) => Status::InProgress,
+    };
+    match core::settle(end.ok, end.said.is_some(), word, in_file) {
         (Status::Passing, _) => None,
         (Status::Skipped, _) => Some("the task was given up meanwhile".to_owned()),
         (status, why) => Some(why.unwrap_or_else(|| status.word()).to_owned()),
@@ -276,7 +294,9 @@ fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>
     match written {
         Ok((status, reason)) => (status, reason.map(str::to_owned).or(end.why), None),
         Err(TasksError::NoSuchTask { .. } | TasksError::TaskGone { .. }) => {
-            (decide(Status::InProgress).0, Some("the task is no longer in the file".to_owned()), None)
+            // What a landing said of it names the branch that holds the work.
+            let why = end.why.filter(|why| why.starts_with(REMOVED)).unwrap_or_else(|| REMOVED.to_owned());
+            (Status::Skipped, Some(why), None)
         }
         Err(error) => {
             let (status, reason) = decide(Status::InProgress);
@@ -286,13 +306,20 @@ fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>
 }
 
 /// How far a task is that is not worked on any more: what somebody else wrote about it stays.
-fn put_back(workspace: &Path, path: Option<&str>, id: &TaskId, now: Moment) -> Result<Status, TasksError> {
+fn put_back(
+    workspace: &Path,
+    path: Option<&str>,
+    id: &TaskId,
+    claims: Claims,
+    now: Moment,
+) -> Result<Status, TasksError> {
     let place = place(workspace, path)?;
     let mut tries = 0..LOOKS;
     loop {
         let seen = load(&place)?;
         let in_file = seen.document.tasks().get(id).map(|task| task.status);
-        if in_file != Some(Status::InProgress) {
+        let is_void = in_file == Some(Status::Passing) && claims == Claims::Void;
+        if in_file != Some(Status::InProgress) && !is_void {
             return Ok(in_file.unwrap_or(Status::Pending));
         }
         let back = Change::Status { id: id.clone(), from: in_file, to: Status::Pending };

@@ -22,7 +22,8 @@ use windlass_peers::git::{self, GitError};
 
 use super::{Ground, checks, tasks};
 use crate::error::chain;
-use landing::{Course, Stop, bring_back, keep_out};
+use crate::tasks::Place;
+use landing::{Course, Stop, Told, bring_back, keep_out};
 
 /// What is said where there can be no worktree.
 const WITHOUT: &str = "`--jobs 1` needs no worktree";
@@ -33,14 +34,28 @@ const SLUG: usize = 40;
 /// So many worktrees of one name a run may have.
 const NAMESAKES: u32 = 1_000;
 
-/// Makes a worktree for a task on the commit that the workspace is at.
-pub(super) fn make(ground: &Ground, effect: EffectId, task: &TaskId, attempt: u32) -> Event {
-    let wanted = Wanted { run: &ground.run, dir: &ground.dir, effect: &effect, task, attempt };
-    let (workspace, branch) = match make_at(Path::new(&ground.spec.workspace), &wanted) {
-        Ok((workspace, branch)) => (Some(workspace), branch),
-        Err(why) => (None, why),
-    };
-    Event::WorktreeMade { effect, workspace, branch }
+/// Makes a worktree for a task on the commit that its target is at: a branch, that of the workspace
+/// where none is decided yet.
+pub(super) fn make(
+    ground: &Ground,
+    effect: EffectId,
+    task: &TaskId,
+    attempt: u32,
+    target: Option<String>,
+) -> Event {
+    let workspace = Path::new(&ground.spec.workspace);
+    let made = target.map_or_else(|| on_a_branch(workspace), Ok).and_then(|target| {
+        let (run, dir) = (&ground.run, &ground.dir);
+        let wanted = Wanted { run, dir, effect: &effect, task, attempt, target: &target };
+        let (folder, branch) = make_at(workspace, &wanted)?;
+        Ok((folder, branch, target))
+    });
+    match made {
+        Ok((folder, branch, target)) => {
+            Event::WorktreeMade { effect, workspace: Some(folder), branch, target: Some(target) }
+        }
+        Err(why) => Event::WorktreeMade { effect, workspace: None, branch: why, target: None },
+    }
 }
 
 /// What a worktree is for.
@@ -51,17 +66,19 @@ struct Wanted<'a> {
     effect: &'a EffectId,
     task: &'a TaskId,
     attempt: u32,
+    /// The branch it begins at.
+    target: &'a str,
 }
 
 /// The folder to work in, and the branch.
 fn make_at(workspace: &Path, wanted: &Wanted<'_>) -> Result<(String, String), String> {
-    on_a_branch(workspace)?;
     let failed = |why: String| format!("no worktree for task `{}`: {why}; {WITHOUT}", wanted.task);
     let below = below_the_top(workspace).map_err(|error| failed(chain(&error)))?;
     let name = name_for(wanted).map_err(&failed)?;
     let branch = format!("windlass/{}/{name}", wanted.run);
     let path = wanted.dir.join(FOLDER).join(&name);
-    let made = git::create(workspace, &path, &branch, "HEAD").map_err(|error| failed(chain(&error)))?;
+    let base = format!("refs/heads/{}", wanted.target);
+    let made = git::create(workspace, &path, &branch, &base).map_err(|error| failed(chain(&error)))?;
     let folder = folder_in(&made.path, &below).map_err(&failed)?;
     Ok((folder, branch))
 }
@@ -151,42 +168,52 @@ fn slug(task: &TaskId) -> String {
 pub(super) fn leave(ground: &Ground, effect: &EffectId, branch: Option<&str>, why: String) -> String {
     let Some(branch) = branch else { return why };
     let repo = Path::new(&ground.spec.workspace);
-    keep_out(&Course { repo, notes: &ground.child_dir(effect), branch }, why)
+    let course = Course { repo, notes: &ground.child_dir(effect), branch, target: None, tasks: None };
+    keep_out(&course, why)
 }
 
-/// Brings the commits of a worktree onto the branch of the workspace, with the checks run on
-/// exactly what is brought there, and reports how it went. What nobody says is done stays out.
-pub(super) async fn land(
-    ground: Arc<Ground>,
-    effect: EffectId,
-    workspace: String,
-    branch: String,
-    end: tasks::End,
-) {
+/// A worktree and where it belongs.
+pub(super) struct Home {
+    /// Its folder.
+    pub(super) workspace: String,
+    /// Its branch.
+    pub(super) branch: String,
+    /// The branch it is brought back to; that of the workspace where none is named.
+    pub(super) target: Option<String>,
+}
+
+/// Brings the commits of a worktree onto their target, with the checks run on exactly what is
+/// brought there, and reports how it went. What nobody says is done stays out.
+pub(super) async fn land(ground: Arc<Ground>, effect: EffectId, home: Home, end: tasks::End) {
     // Dropped with this task: then nobody wants the landing any more.
     let (_wanted, given_up) = watch::channel(());
     let landing = {
         let (ground, effect) = (Arc::clone(&ground), effect.clone());
         let handle = tokio::runtime::Handle::current();
         tokio::task::spawn_blocking(move || {
+            let Home { workspace, branch, target } = home;
+            let repo = Path::new(&ground.spec.workspace);
+            let tasks = tasks::place(repo, end.path.as_deref()).ok();
             let course = Course {
-                repo: Path::new(&ground.spec.workspace),
+                repo,
                 notes: &ground.child_dir(&effect),
                 branch: &branch,
+                target: target.as_deref(),
+                tasks: tasks.as_ref().map(Place::path),
             };
             if !course.is_begun() && !Path::new(&workspace).is_dir() {
                 let why = format!(
                     "the worktree {workspace} is gone; what was committed there is on branch {branch}"
                 );
-                return Ok((false, why));
+                return Ok(Told::Refused(why));
             }
             if !course.is_begun()
                 && let Some(why) = tasks::withheld(course.repo, &end)
             {
-                return Ok((false, keep_out(&course, why)));
+                return Ok(Told::Refused(keep_out(&course, why)));
             }
             let is_given_up = || given_up.has_changed().is_err();
-            bring_back(&course, is_given_up, |round| {
+            let told = bring_back(&course, is_given_up, |round| {
                 // Where nothing else landed meanwhile it is the commit that was checked already.
                 if checks::are_known_to_be_green(&ground, &workspace) {
                     return Ok(None);
@@ -204,11 +231,12 @@ pub(super) async fn land(
                         }
                     }
                 })
-            })
+            });
+            told.map(|told| told.with_the_way_out(&branch, &end.task))
         })
     };
     match landing.await {
-        Ok(Ok((landed, what))) => ground.report(Event::Landed { effect, landed, what }).await,
+        Ok(Ok(told)) => ground.report(told.event(effect)).await,
         Ok(Err(Stop::NoRoom(error))) => ground.give_up(error).await,
         Ok(Err(Stop::GivenUp)) | Err(_) => {}
     }

@@ -92,19 +92,15 @@ fn a_commit_that_was_green_in_its_worktree_is_not_checked_again_unless_another_l
 #[test]
 fn a_dependent_task_begins_when_its_dependency_has_landed_though_a_slow_one_still_runs() {
     let place = place(json!([task("1", &[]), task("slow", &[]), task("2", &["1"])]), json!([]));
+    let landed_first = json!({"bash": format!("until git -C {} log --format=%s main | grep -q b; do sleep 0.05; done", place.repo().display())});
     let turns = json!([
         committing("a"),
-        turn(&[
-            wait_for(&place, "after"),
-            json!({"write": {"path": "s", "content": "x"}}),
-            json!({"commit": "s"})
-        ]),
+        turn(&[landed_first, json!({"write": {"path": "s", "content": "x"}}), json!({"commit": "s"})]),
         turn(&[
             json!({"bash": "test -e a"}),
             json!({"bash": "test ! -e s"}),
             json!({"write": {"path": "b", "content": "x"}}),
-            json!({"commit": "b"}),
-            touch(&place, "after")
+            json!({"commit": "b"})
         ]),
     ]);
     place.script(json!({"nodes": {"implement": turns}}));
@@ -221,6 +217,103 @@ fn a_task_given_up_by_hand_while_it_is_worked_on_is_not_brought_back() {
 }
 
 #[test]
+fn a_task_removed_by_hand_while_it_is_worked_on_is_not_brought_back_and_its_branch_is_named() {
+    let place = place(tasks(2), json!([]));
+    let held = |name: &str| {
+        turn(&[
+            json!({"write": {"path": name, "content": "x"}}),
+            json!({"commit": name}),
+            touch(&place, name),
+            wait_for(&place, "go"),
+        ])
+    };
+    place.script(json!({"nodes": {"implement": [held("a"), held("b")]}}));
+    let going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
+    until(LIMIT, || ["a", "b"].iter().all(|name| outside(&place, name).exists()));
+    let left = json!({"version": "1.0", "tasks": [{"id": "2", "name": "b", "status": "in_progress"}]});
+    place.sealed.write("repo/tasks.json", &left.to_string());
+    fs::write(outside(&place, "go"), "x").unwrap();
+    let ran = going.end();
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!((in_file(&place), landed(&place)), (vec!["2 passing".to_owned()], vec!["b".to_owned()]));
+    let told = ran.all("task.settled");
+    let removed = told.iter().find(|data| data["task"] == "1").unwrap();
+    assert_eq!(removed["status"], "skipped", "{ran}");
+    let why = removed["why"].as_str().unwrap();
+    let branch = format!("windlass/{}/task-1-1", ran.run());
+    assert!(why.contains("removed from the file") && why.contains(&branch), "{why}");
+    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &branch]), "a");
+}
+
+#[test]
+fn what_a_check_writes_is_no_failure_of_the_task_and_is_not_committed() {
+    let place = place(tasks(2), json!([]));
+    let landed_first = json!({"bash": format!("until git -C {} log --format=%s main | grep -q a; do sleep 0.05; done", place.repo().display())});
+    let b = [json!({"write": {"path": "b", "content": "x"}}), json!({"commit": "b"}), landed_first];
+    place.script(json!({"nodes": {"implement": [committing("a"), turn(&b)]}}));
+    let ran = run(&place, &["--jobs", "2", "--check", "echo x > build.out; echo more >> README.md"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(landed(&place), ["a", "b"], "the second one was moved on top of the first");
+    let changed = place.sealed.git(["diff", "--name-only", "main~2", "main"]);
+    assert_eq!(changed.lines().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(worktrees(&place), 0, "what checks left is nothing to keep");
+}
+
+#[test]
+fn a_checkout_that_is_switched_meanwhile_is_left_alone_and_all_lands_where_the_run_began() {
+    let place = place(json!([task("1", &[]), task("2", &["1"])]), json!([]));
+    place.sealed.git(["branch", "release"]);
+    fs::write(place.repo().join("unrelated"), "x").unwrap();
+    place.sealed.git(["add", "unrelated"]);
+    place.sealed.git(["commit", "--quiet", "--message", "unrelated"]);
+    let held = [
+        json!({"write": {"path": "a", "content": "x"}}),
+        json!({"commit": "a"}),
+        touch(&place, "begun"),
+        wait_for(&place, "go"),
+    ];
+    let second = [
+        json!({"bash": "test -e a && test -e unrelated && touch b"}),
+        json!({"bash": "git add b"}),
+        json!({"commit": "b"}),
+    ];
+    place.script(json!({"nodes": {"implement": [turn(&held), turn(&second)]}}));
+    let going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
+    until(LIMIT, || outside(&place, "begun").exists());
+    let before = place.sealed.git(["rev-parse", "release"]);
+    place.sealed.git(["switch", "--quiet", "release"]);
+    fs::write(outside(&place, "go"), "x").unwrap();
+    let ran = going.end();
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(landed(&place), ["unrelated", "a", "b"]);
+    assert_eq!(place.sealed.git(["rev-parse", "release"]), before);
+    assert_eq!(place.sealed.git(["branch", "--show-current"]), "release");
+    assert!(!place.repo().join("a").exists(), "the checkout is a person's");
+    assert_eq!(worktrees(&place), 0);
+}
+
+#[test]
+fn what_only_a_person_can_clear_away_is_told_to_the_person_and_costs_no_try() {
+    let place = place(tasks(2), json!([committing("a")]));
+    fs::write(place.repo().join("a"), "by hand").unwrap();
+    document(
+        &place,
+        "name: own\nnodes:\n  - task_loop: { max: 9, jobs: 2, select: \"task.id == '1'\" }\n    do:\n      - { id: implement, prompt: \"{{ feedback }}\" }\n",
+    );
+    let ran = run_document(&place);
+    ran.assert_ended(8, "blocked", "git", 1);
+    assert_eq!(in_file(&place), ["1 pending", "2 pending"]);
+    let branch = format!("windlass/{}/task-1-1", ran.run());
+    for words in
+        ["has changes of its own", "a; commit them", &format!("git merge {branch}"), "tasks set 1 done"]
+    {
+        assert!(detail(&ran).contains(words), "`{words}` is missing: {ran}");
+    }
+    assert_eq!(place.sealed.git(["log", "-1", "--format=%s", &branch]), "a");
+    assert_eq!(fs::read_to_string(place.repo().join("a")).unwrap(), "by hand");
+}
+
+#[test]
 fn a_try_that_was_red_in_its_worktree_is_kept_and_the_next_is_told_where() {
     let place = place(tasks(1), json!([committing("bad"), committing("good")]));
     let ran = run(&place, &["--jobs", "2", "--check", "test ! -e bad"]);
@@ -287,7 +380,7 @@ fn a_copy_of_the_file_that_an_agent_commits_does_not_replace_it() {
     );
     let ran = run_document(&place);
     ran.assert_ended(0, "completed", "all_done", 2);
-    assert!(place.prompts()[1].contains("changes: tasks.json"), "{}", place.prompts()[1]);
+    assert!(place.prompts()[1].contains("changes the file of the tasks"), "{}", place.prompts()[1]);
     assert_eq!(landed(&place), ["plan", "a"]);
     assert_eq!(in_file(&place), ["1 passing", "2 pending"]);
 }

@@ -45,12 +45,17 @@ impl Story {
     fn worktree(&mut self, round: &str) -> &mut Story {
         let effect = self.open_of(round, Verb::Worktree);
         let workspace = Some(format!("/trees/{round}"));
-        self.tell(Event::WorktreeMade { effect, workspace, branch: format!("task/{round}") })
+        self.tell(Event::WorktreeMade {
+            effect,
+            workspace,
+            branch: format!("task/{round}"),
+            target: Some("main".into()),
+        })
     }
 
     fn landed(&mut self, round: &str, landed: bool) -> &mut Story {
         let effect = self.open_of(round, Verb::Land);
-        self.tell(Event::Landed { effect, landed, what: "a conflict in lib.rs".into() })
+        self.tell(Event::Landed { effect, landed, hindered: false, what: "a conflict in lib.rs".into() })
     }
 
     fn effect_of(&self, node: &str, verb: Verb) -> Effect {
@@ -227,6 +232,7 @@ fn several_tasks_run_at_once_each_in_a_worktree_and_are_landed() {
     let land = Effect::Land {
         workspace: "/trees/t@2".into(),
         branch: "task/t@2".into(),
+        target: Some("main".into()),
         path: None,
         task: task("b"),
         said: None,
@@ -238,7 +244,7 @@ fn several_tasks_run_at_once_each_in_a_worktree_and_are_landed() {
     let Effect::SettleTask { ok, why, .. } = story.effect_of("t@1", Verb::Settle) else { panic!("settled") };
     assert_eq!((ok, why.as_deref()), (false, Some("a conflict in lib.rs")));
     story.settled("t@1", TaskStatus::Failing).gets("a");
-    let again = Effect::MakeWorktree { task: task("a"), attempt: 2 };
+    let again = Effect::MakeWorktree { task: task("a"), attempt: 2, target: Some("main".into()) };
     assert_eq!(story.effect_of("t@3", Verb::Worktree), again);
     story.claimed(Claim::Working).worktree("t@3").shell("do@3", true, "").landed("t@3", true);
     story.settled("t@3", TaskStatus::Passing).claimed(Claim::AllDone);
@@ -246,14 +252,35 @@ fn several_tasks_run_at_once_each_in_a_worktree_and_are_landed() {
 }
 
 #[test]
-fn a_worktree_that_cannot_be_made_fails_its_task_and_no_other_is_begun() {
+fn a_worktree_that_cannot_be_made_ends_the_loop_and_its_task_is_put_back() {
     let mut story = Story::drawn(several(2));
     story.gets("a");
     let effect = story.open(Verb::Worktree);
-    story.tell(Event::WorktreeMade { effect, workspace: None, branch: "the disk is full".into() });
-    let Effect::SettleTask { ok, why, .. } = story.effect_of("t@1", Verb::Settle) else { panic!("settled") };
-    assert_eq!((ok, why.as_deref()), (false, Some("the disk is full")));
-    story.claimed(Claim::Working).settled("t@1", TaskStatus::Failing);
+    story.tell(Event::WorktreeMade {
+        effect,
+        workspace: None,
+        branch: "the disk is full".into(),
+        target: None,
+    });
+    let why = Some("the disk is full".to_owned());
+    let released = Effect::ReleaseTask { path: None, task: task("a"), branch: None, why };
+    assert_eq!(story.effect_of("t@1", Verb::Settle), released);
+    story.claimed(Claim::Working).settled("t@1", TaskStatus::Pending);
+    assert_eq!(story.ended(), (Status::Blocked, Reason::Git));
+}
+
+#[test]
+fn a_landing_that_only_a_person_can_clear_the_way_for_is_no_failure_and_no_other_task_is_begun() {
+    let mut story = Story::drawn(several(2));
+    story.gets("a").gets("b").worktree("t@1").worktree("t@2").shell("do@1", true, "");
+    let effect = story.open_of("t@1", Verb::Land);
+    let what = "the checkout is in the middle of a merge".to_owned();
+    story.tell(Event::Landed { effect, landed: false, hindered: true, what: what.clone() });
+    let released = Effect::ReleaseTask { path: None, task: task("a"), branch: None, why: Some(what) };
+    assert_eq!(story.effect_of("t@1", Verb::Settle), released);
+    story.settled("t@1", TaskStatus::Pending);
+    assert_eq!(story.wanted(), ["do@2.1.1.shell"], "what is under way is finished, nothing else is begun");
+    story.shell("do@2", true, "").landed("t@2", true).settled("t@2", TaskStatus::Passing);
     assert_eq!(story.ended(), (Status::Blocked, Reason::Git));
 }
 
@@ -295,8 +322,12 @@ fn cancelling_gives_tasks_back_and_finishes_what_is_being_landed() {
     story.cleaned("do@2").worktree("t@3").landed("t@1", true);
     assert_eq!(story.wanted(), ["t@2.1.1.settle", "t@3.1.1.settle", "t@1.1.1.settle"]);
     for (round, id) in [("t@2", "b"), ("t@3", "c")] {
-        let released =
-            Effect::ReleaseTask { path: None, task: task(id), branch: Some(format!("task/{round}")) };
+        let released = Effect::ReleaseTask {
+            path: None,
+            task: task(id),
+            branch: Some(format!("task/{round}")),
+            why: None,
+        };
         assert_eq!(story.effect_of(round, Verb::Settle), released);
         story.settled(round, TaskStatus::Pending);
     }
@@ -339,7 +370,7 @@ fn a_task_that_is_being_taken_while_all_is_cancelled_is_put_back() {
     assert_eq!(story.cancel().claimed(Claim::Working).ended(), (Status::Cancelled, Reason::User));
     let mut story = Story::drawn(several(1));
     story.cancel().gets("a");
-    let released = Effect::ReleaseTask { path: None, task: task("a"), branch: None };
+    let released = Effect::ReleaseTask { path: None, task: task("a"), branch: None, why: None };
     assert_eq!(story.effect_of("t@1", Verb::Settle), released);
     assert_eq!(story.settled("t@1", TaskStatus::Pending).ended(), (Status::Cancelled, Reason::User));
 }

@@ -88,23 +88,24 @@ impl Executor<'_> {
                 let (status, reason) = self.world.settle(&file, &task, ok, said.as_deref());
                 one(Event::TaskSettled { effect: effect_id, status, why: reason.or(why), error: None })
             }
-            Effect::ReleaseTask { path, task, branch: _ } => {
+            Effect::ReleaseTask { path, task, branch: _, why: _ } => {
                 let status = self.world.release(&path.unwrap_or_default(), &task);
                 one(Event::TaskSettled { effect: effect_id, status, why: None, error: None })
             }
-            Effect::MakeWorktree { task, attempt } => {
+            Effect::MakeWorktree { task, attempt, target: _ } => {
                 let branch = format!("task-{task}-{attempt}");
                 self.world.begin(effect_name, &branch);
                 one(Event::WorktreeMade {
                     effect: effect_id,
                     workspace: Some(format!("/trees/{branch}")),
                     branch,
+                    target: Some("main".into()),
                 })
             }
             Effect::Land { workspace, branch, .. } => {
                 self.world.begin(effect_name, format!("{branch} of {workspace}"));
                 let what = if line.ok { "landed" } else { "it conflicts with what others did" };
-                one(Event::Landed { effect: effect_id, landed: line.ok, what: what.into() })
+                one(Event::Landed { effect: effect_id, landed: line.ok, hindered: false, what: what.into() })
             }
             // Nothing takes so long here, and an agent that may stop does before its time is over.
             Effect::WaitUntil { .. } if id.verb == Verb::Timeout || self.is_closing(run, &id.node) => vec![],

@@ -240,7 +240,7 @@ fn what_was_wrong_is_handed_on() {
 #[test]
 fn what_nobody_is_at_any_more_is_put_back_once_and_what_others_wrote_stays() {
     let dir = project(BEGUN);
-    let back = |dir: &TempDir, task: &str| put_back(dir.path(), None, &id(task), NOW).unwrap();
+    let back = |dir: &TempDir, task: &str| put_back(dir.path(), None, &id(task), Claims::Kept, NOW).unwrap();
     assert_eq!(back(&dir, "1"), Status::Pending);
     let written = text(&dir);
     assert!(written.contains("// by hand") && written.contains("pending"), "{written}");
@@ -249,9 +249,12 @@ fn what_nobody_is_at_any_more_is_put_back_once_and_what_others_wrote_stays() {
     for word in ["skipped", "passing", "failing"] {
         let dir = project(&BEGUN.replace("in_progress", word));
         assert_eq!((back(&dir, "1").word(), status(&dir, "1").word()), (word, word));
+        let after = if word == "passing" { Status::Pending } else { status(&dir, "1") };
+        let back = put_back(dir.path(), None, &id("1"), Claims::Void, NOW).unwrap();
+        assert_eq!((back, status(&dir, "1")), (after, after), "what did not come back is not passing");
     }
     write(&dir, "oops");
-    assert!(put_back(dir.path(), None, &id("1"), NOW).is_err());
+    assert!(put_back(dir.path(), None, &id("1"), Claims::Kept, NOW).is_err());
     assert_eq!(text(&dir), "oops");
 }
 
@@ -269,8 +272,9 @@ fn an_edit_of_the_file_is_a_claim_and_every_other_edit_stays() {
 #[test]
 fn a_task_that_is_gone_ends_the_run_no_more_than_a_broken_file_is_hidden() {
     let dir = project(BEGUN);
-    let gone = Some("the task is no longer in the file".to_owned());
-    assert_eq!(write_end(dir.path(), end("7", true, None), NOW), (Status::Passing, gone, None));
+    let gone = Some("the task was removed from the file meanwhile".to_owned());
+    assert_eq!(write_end(dir.path(), end("7", true, None), NOW), (Status::Skipped, gone.clone(), None));
+    assert_eq!(withheld(dir.path(), &end("7", true, None)), gone, "nothing is brought back for it");
     write(&dir, "oops");
     let (status, _, error) = write_end(dir.path(), end("1", true, None), NOW);
     let error = error.unwrap();

@@ -5,6 +5,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use windlass_core::event::Event;
+use windlass_core::id::EffectId;
+use windlass_core::tasks::TaskId;
 use windlass_peers::files::FileError;
 use windlass_peers::git::{self, LandError, Landing, LockError, Patience, Removal, Worktree, WorktreeError};
 
@@ -27,12 +30,20 @@ pub(super) struct Course<'a> {
     pub(super) notes: &'a Path,
     /// The branch of the worktree.
     pub(super) branch: &'a str,
+    /// The branch it goes to; that of the workspace where none is named.
+    pub(super) target: Option<&'a str>,
+    /// The file of the tasks.
+    pub(super) tasks: Option<&'a Path>,
 }
 
 impl Course<'_> {
     /// It was begun before, and is finished whatever is said meanwhile.
     pub(super) fn is_begun(&self) -> bool {
         Record::read(self.notes).is_some()
+    }
+
+    fn target(&self) -> Result<String, String> {
+        self.target.map_or_else(|| on_a_branch(self.repo), |target| Ok(target.to_owned()))
     }
 }
 
@@ -45,8 +56,51 @@ pub(super) enum Stop {
     GivenUp,
 }
 
-/// Whether the commits are on the target, and how, in words.
-type Told = (bool, String);
+/// What came of a landing, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Told {
+    /// The commits are on the target.
+    Landed(String),
+    /// They are not, for something that another try can do better.
+    Refused(String),
+    /// They are not, for something that only a person can put right.
+    Hindered(String),
+}
+
+impl Told {
+    /// The same, with one more sentence.
+    fn and(self, more: &str) -> Told {
+        match self {
+            Told::Landed(what) => Told::Landed(what),
+            Told::Refused(what) => Told::Refused(joined(&what, more)),
+            Told::Hindered(what) => Told::Hindered(joined(&what, more)),
+        }
+    }
+
+    /// Says to a person how what was done can still be had.
+    pub(super) fn with_the_way_out(self, branch: &str, task: &TaskId) -> Told {
+        let Told::Hindered(why) = self else { return self };
+        let way = format!(
+            "When that is put right, `git merge {branch}` and `windlass tasks set {task} done` bring it back; to run \
+             again does the task anew"
+        );
+        Told::Hindered(joined(&why, &way))
+    }
+
+    /// The fact for the log.
+    pub(super) fn event(self, effect: EffectId) -> Event {
+        let (landed, hindered) = (matches!(self, Told::Landed(_)), matches!(self, Told::Hindered(_)));
+        let (Told::Landed(what) | Told::Refused(what) | Told::Hindered(what)) = self;
+        Event::Landed { effect, landed, hindered, what }
+    }
+}
+
+/// Two sentences, however the first one ends.
+fn joined(why: &str, more: &str) -> String {
+    let why = why.trim_end().trim_end_matches('.');
+    let join = if why.contains('\n') { "\n" } else { ". " };
+    format!("{why}{join}{more}")
+}
 
 /// Brings the commits of a branch back. The checks are told the count of the commit they are for,
 /// from 0, and say what is red.
@@ -59,27 +113,27 @@ pub(super) fn bring_back(
     let mut record = match Record::read(course.notes) {
         Some(record) => record,
         // Written down: a person may be on another branch when it is taken up again.
-        None => match on_a_branch(course.repo) {
+        None => match course.target() {
             Ok(target) => Record::new(target),
-            Err(why) => return no(format!("{why}. {}", kept(branch))),
+            Err(why) => return Ok(Told::Hindered(joined(&why, &kept(course)))),
         },
     };
     if let Err(error) = record.write(course.notes) {
-        return failed(branch, &error, course);
+        return failed(&error, course);
     }
     let worktree = match find(course) {
         Ok(worktree) => worktree,
-        Err(error) => return failed(branch, &error, course),
+        Err(error) => return failed(&error, course),
     };
     if let Some(what) = &record.landed {
         put_away(worktree.as_ref(), &record.target);
-        return Ok((true, what.clone()));
+        return Ok(Told::Landed(what.clone()));
     }
     let Some(worktree) = worktree else {
-        return no(format!(
+        return Ok(Told::Refused(format!(
             "branch `{branch}` has no worktree any more, so that it cannot be brought back; what it holds is left \
              as it is"
-        ));
+        )));
     };
     let mut is_red = None;
     let target = record.target.clone();
@@ -90,54 +144,63 @@ pub(super) fn bring_back(
     let landing = match landing {
         Ok(landing) => landing,
         Err(LandError::Checks(Halt::Stop(stop))) => return Err(stop),
-        Err(LandError::Checks(Halt::Notes(error))) => return failed(branch, &error, course),
-        Err(LandError::Worktree(error)) => return failed(branch, &error, course),
-        Err(error) => return no(format!("{}. {}", hindrance(&error), kept(branch))),
+        Err(LandError::Checks(Halt::Notes(error))) => return failed(&error, course),
+        Err(LandError::Worktree(error)) => return failed(&error, course),
+        Err(error) => return Ok(hindrance(&error).and(&kept(course))),
     };
-    let what = match outcome(&worktree, &record, landing, is_red) {
-        Ok(what) => what,
-        Err(why) => return no(format!("{why}. {}", kept(branch))),
+    let what = match outcome(course, &worktree, &record, landing, is_red) {
+        Told::Landed(what) => what,
+        told => return Ok(told.and(&kept(course))),
     };
     record.landed = Some(what.clone());
     // Only then is it known after a crash where a worktree went that is not there.
     if record.write(course.notes).is_ok() {
         put_away(Some(&worktree), &target);
     }
-    Ok((true, what))
+    Ok(Told::Landed(what))
 }
 
 /// Leaves a branch where it is, and says where; one without any work is put away.
 pub(super) fn keep_out(course: &Course<'_>, why: String) -> String {
     let Ok(Some(worktree)) = find(course) else { return why };
-    let target = on_a_branch(course.repo).ok();
+    let target = course.target().ok();
     let removed = target.and_then(|target| git::remove(&worktree, &target).ok());
     match removed {
         Some(Removal::Removed) => why,
         _ => {
             let (branch, at) = (course.branch, worktree.path.display());
-            let join = if why.contains('\n') { "\n" } else { ". " };
-            format!("{why}{join}What was done is kept on branch `{branch}`, in {at}")
+            joined(&why, &format!("What was done is kept on branch `{branch}`, in {at}"))
         }
     }
 }
 
-fn no(why: String) -> Result<Told, Stop> {
-    Ok((false, why))
-}
-
-fn kept(branch: &str) -> String {
-    format!("Branch `{branch}` is kept with all its commits")
-}
-
-fn failed(
-    branch: &str,
-    error: &(dyn std::error::Error + 'static),
-    course: &Course<'_>,
-) -> Result<Told, Stop> {
-    match want_of_room(error, course.notes) {
-        Some(error) => Err(Stop::NoRoom(error)),
-        None => no(format!("branch `{branch}` cannot be brought back: {}. {}", chain(error), kept(branch))),
+/// Where the commits are: an agent may have renamed its branch, or left it.
+fn kept(course: &Course<'_>) -> String {
+    let branch = course.branch;
+    let is_there =
+        git::git(course.repo, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]);
+    if is_there.is_ok() {
+        return format!("Branch `{branch}` is kept with all its commits");
     }
+    let worktree = find(course).ok().flatten();
+    let commit = worktree.as_ref().and_then(|worktree| git::head(&worktree.path).ok().flatten());
+    let (Some(worktree), Some(commit)) = (worktree, commit) else {
+        return format!("There is no branch `{branch}` any more");
+    };
+    let at = match on_a_branch(&worktree.path) {
+        Ok(now) => format!("on branch `{now}`"),
+        Err(_) => format!("in {}", worktree.path.display()),
+    };
+    format!("There is no branch `{branch}` any more: its commits are {at}, at {}", short(&commit))
+}
+
+/// What git or the disk says is nothing that an agent did.
+fn failed(error: &(dyn std::error::Error + 'static), course: &Course<'_>) -> Result<Told, Stop> {
+    if let Some(error) = want_of_room(error, course.notes) {
+        return Err(Stop::NoRoom(error));
+    }
+    let why = format!("branch `{}` cannot be brought back: {}", course.branch, chain(error));
+    Ok(Told::Hindered(joined(&why, &kept(course))))
 }
 
 fn find(course: &Course<'_>) -> Result<Option<Worktree>, WorktreeError> {
@@ -199,47 +262,56 @@ fn loop_until_its_turn(
 
 /// How it was brought back, or what stood in the way.
 fn outcome(
+    course: &Course<'_>,
     worktree: &Worktree,
     record: &Record,
     landing: Landing,
     is_red: Option<String>,
-) -> Result<String, String> {
+) -> Told {
     let (branch, target, at) = (&worktree.branch, &record.target, worktree.path.display());
-    Err(match landing {
-        Landing::Landed { commit } => return Ok(on_target(branch, target, &commit)),
-        Landing::NothingToLand => return nothing(worktree, record),
-        Landing::Uncommitted { files } => uncommitted(worktree, &files),
-        Landing::Conflict { files } => format!(
+    match landing {
+        Landing::Landed { commit } => Told::Landed(on_target(branch, target, &commit)),
+        Landing::NothingToLand => nothing(worktree, record),
+        Landing::Uncommitted { files } => Told::Refused(uncommitted(worktree, &files)),
+        Landing::Conflict { files } => Told::Refused(format!(
             "branch `{branch}` is in conflict with `{target}` in {}: both changed the same; it was left as it \
              was, in {at}",
             listed(&files)
-        ),
-        Landing::ChecksFailed { commit } => format!(
+        )),
+        Landing::ChecksFailed { commit } => Told::Refused(format!(
             "the checks are red for branch `{branch}` on top of `{target}` ({}), in {at}:\n{}\n",
             short(&commit),
             is_red.unwrap_or_default()
-        ),
-        Landing::InTheWay { files } => format!(
+        )),
+        Landing::InTheWay { files } => Told::Refused(format!(
             "`{target}` brings files where {at} has ignored ones, which would be overwritten: {}; move them away",
             listed(&files)
-        ),
-        Landing::TargetMoved => {
-            format!(
-                "`{target}` got new commits at every try, so that branch `{branch}` never was on top of it"
-            )
+        )),
+        Landing::TargetMoved => Told::Hindered(format!(
+            "`{target}` got new commits at every try, so that branch `{branch}` never was on top of it"
+        )),
+        Landing::TargetDirty { path, files } if is_among(course.tasks, &path, &files) => {
+            Told::Refused(format!(
+                "branch `{branch}` changes the file of the tasks, which is written for it: leave that out of the \
+                 commits"
+            ))
         }
-        Landing::TargetDirty { path, files } => format!(
+        Landing::TargetDirty { path, files } => Told::Hindered(format!(
             "the checkout of `{target}` in {} has changes of its own in files that branch `{branch}` changes: {}; \
              commit them or put them away",
             path.display(),
             listed(&files)
-        ),
-        Landing::TargetBusy { path } => format!(
+        )),
+        Landing::TargetBusy { path } => Told::Hindered(format!(
             "`{target}` cannot be moved: it is being rebased in {path}, or that folder is gone; finish that, or \
              `git worktree prune`",
             path = path.display()
-        ),
-    })
+        )),
+    }
+}
+
+fn is_among(file: Option<&Path>, checkout: &Path, files: &[String]) -> bool {
+    file.is_some_and(|file| files.iter().any(|name| checkout.join(name) == file))
 }
 
 fn on_target(branch: &str, target: &str, commit: &str) -> String {
@@ -248,15 +320,15 @@ fn on_target(branch: &str, target: &str, commit: &str) -> String {
 
 /// The target has all of the branch: as there was nothing, or as it was brought there just before
 /// a crash.
-fn nothing(worktree: &Worktree, record: &Record) -> Result<String, String> {
+fn nothing(worktree: &Worktree, record: &Record) -> Told {
     let head = git::head(&worktree.path).ok().flatten();
     if let Some(commit) = head.filter(|head| record.green.as_ref() == Some(head)) {
-        return Ok(on_target(&worktree.branch, &record.target, &commit));
+        return Told::Landed(on_target(&worktree.branch, &record.target, &commit));
     }
-    match git::changes(&worktree.path) {
-        Ok(files) if files.is_empty() => Ok("nothing to bring back".to_owned()),
-        Ok(files) => Err(uncommitted(worktree, &files)),
-        Err(error) => Err(chain(&error)),
+    match git::work(&worktree.path) {
+        Ok(files) if files.is_empty() => Told::Landed("nothing to bring back".to_owned()),
+        Ok(files) => Told::Refused(uncommitted(worktree, &files)),
+        Err(error) => Told::Hindered(chain(&error)),
     }
 }
 
@@ -269,29 +341,25 @@ fn uncommitted(worktree: &Worktree, files: &[String]) -> String {
     )
 }
 
-fn hindrance(error: &LandError<Halt>) -> String {
+fn hindrance(error: &LandError<Halt>) -> Told {
     match error {
-        LandError::NoSuchTarget { target } => {
-            format!("`{target}`, where the commits were to go, is no branch any more; make it again")
-        }
-        LandError::NotOnBranch { path, branch } => format!(
+        LandError::NoSuchTarget { target } => Told::Hindered(format!(
+            "`{target}`, where the commits were to go, is no branch any more; make it again"
+        )),
+        LandError::NotOnBranch { path, branch } => Told::Refused(format!(
             "{} is no longer on branch `{branch}`, so that it is not known what is to be brought back; \
              `git switch` to it there",
             path.display()
-        ),
-        LandError::InTheMiddle { path, of } => {
-            format!(
-                "{} is in the middle of {of}, which somebody began there; finish it or abort it",
-                path.display()
-            )
-        }
-        LandError::ChangedMeanwhile { branch } => {
-            format!(
-                "branch `{branch}` got other commits while it was checked: somebody is still at work there"
-            )
-        }
-        LandError::Checks(_) => "the checks could not be run".to_owned(),
-        LandError::Worktree(error) => chain(error),
+        )),
+        LandError::InTheMiddle { path, of } => Told::Refused(format!(
+            "{} is in the middle of {of}, which somebody began there; finish it or abort it",
+            path.display()
+        )),
+        LandError::ChangedMeanwhile { branch } => Told::Refused(format!(
+            "branch `{branch}` got other commits while it was checked: somebody is still at work there"
+        )),
+        LandError::Checks(_) => Told::Hindered("the checks could not be run".to_owned()),
+        LandError::Worktree(error) => Told::Hindered(chain(error)),
     }
 }
 

@@ -50,7 +50,8 @@ impl Stage {
         let effect = effect(node, Verb::Worktree);
         let task: TaskId = task.parse().unwrap();
         let run = RunId::new("r1");
-        make_at(at, &Wanted { run: &run, dir: &self.dir, effect: &effect, task: &task, attempt })
+        let target = &on_a_branch(at)?;
+        make_at(at, &Wanted { run: &run, dir: &self.dir, effect: &effect, task: &task, attempt, target })
     }
 
     fn notes(&self, node: &str) -> PathBuf {
@@ -62,13 +63,15 @@ impl Stage {
         node: &str,
         branch: &str,
         checks: impl FnMut(u32) -> Result<Option<String>, Stop>,
-    ) -> Result<(bool, String), Stop> {
+    ) -> Result<Told, Stop> {
         let notes = self.notes(node);
-        bring_back(&Course { repo: &self.repo, notes: &notes, branch }, || false, checks)
+        let tasks = self.repo.join("tasks.json");
+        let course = Course { repo: &self.repo, notes: &notes, branch, target: None, tasks: Some(&tasks) };
+        bring_back(&course, || false, checks)
     }
 
     /// A landing whose checks are green.
-    fn land(&self, node: &str, branch: &str) -> (bool, String) {
+    fn land(&self, node: &str, branch: &str) -> Told {
         self.land_with(node, branch, |_| Ok(None)).unwrap()
     }
 
@@ -92,6 +95,20 @@ fn commit(dir: impl AsRef<Path>, name: &str, text: &str) -> String {
     run(dir, &["add", "--", name]);
     run(dir, &["commit", "--quiet", "-m", name]);
     run(dir, &["rev-parse", "HEAD"])
+}
+
+/// What an agent is told that has to do better.
+#[track_caller]
+fn refusal(told: Told) -> String {
+    let Told::Refused(why) = told else { panic!("{told:?}") };
+    why
+}
+
+/// What a person is told who has to put something right.
+#[track_caller]
+fn hindrance(told: Told) -> String {
+    let Told::Hindered(why) = told else { panic!("{told:?}") };
+    why
 }
 
 const KEPT: &str = "is kept with all its commits";
@@ -166,8 +183,9 @@ fn a_workspace_below_the_top_is_the_same_folder_in_the_worktree() {
     let (workspace, branch) = stage.make_in(&below, "t@1", "1", 1).unwrap();
     assert_eq!(Path::new(&workspace), stage.dir.join("worktrees/task-1-1/sub dir"));
     let work = commit(&workspace, "b", "y\n");
-    let course = Course { repo: &below, notes: &stage.notes("t@1"), branch: &branch };
-    assert!(bring_back(&course, || false, |_| Ok(None)).unwrap().0);
+    let course =
+        Course { repo: &below, notes: &stage.notes("t@1"), branch: &branch, target: None, tasks: None };
+    assert!(matches!(bring_back(&course, || false, |_| Ok(None)).unwrap(), Told::Landed(_)));
     assert_eq!(stage.main(), work);
 }
 
@@ -178,7 +196,7 @@ fn what_was_landed_is_on_the_branch_and_nothing_is_left_of_the_worktree() {
     commit(&workspace, "b", "work\n");
     commit(&stage.repo, "c", "meanwhile\n");
     let told = stage.land("t@1", &branch);
-    assert_eq!(told, (true, format!("branch `{branch}` is on `main` now, at {}", &stage.main()[..12])));
+    assert_eq!(told, Told::Landed(format!("branch `{branch}` is on `main` now, at {}", &stage.main()[..12])));
     assert_eq!(fs::read_to_string(stage.repo.join("b")).unwrap(), "work\n");
     assert!(!Path::new(&workspace).exists() && !stage.has_branch(&branch));
     assert_eq!(stage.land("t@1", &branch), told, "asked again, it is the same");
@@ -197,7 +215,7 @@ fn cut_off_between_the_move_and_the_note_it_is_landed_all_the_same() {
         Ok(None)
     };
     let told = stage.land_with("t@1", &branch, litter).unwrap();
-    assert!(told.0 && Path::new(&workspace).exists());
+    assert!(matches!(told, Told::Landed(_)) && Path::new(&workspace).exists());
     let mut record = record::Record::read(&stage.notes("t@1")).unwrap();
     record.landed = None;
     record.write(&stage.notes("t@1")).unwrap();
@@ -231,7 +249,7 @@ fn cut_off_in_its_checks_it_begins_them_anew_for_the_same_commit_and_others_for_
         note(round);
         Ok(None)
     });
-    assert!(told.unwrap().1.contains("is on `main` now"));
+    assert!(matches!(told.unwrap(), Told::Landed(what) if what.contains("is on `main` now")));
     assert_eq!(rounds.take(), [0, 0, 1]);
 }
 
@@ -239,7 +257,7 @@ fn cut_off_in_its_checks_it_begins_them_anew_for_the_same_commit_and_others_for_
 fn a_branch_without_commits_brings_nothing_back_and_is_put_away() {
     let stage = Stage::new();
     let (workspace, branch) = stage.make("t@1", "1", 1).unwrap();
-    let told = (true, "nothing to bring back".to_owned());
+    let told = Told::Landed("nothing to bring back".to_owned());
     for _ in 0..2 {
         assert_eq!(stage.land_with("t@1", &branch, |_| panic!("nothing to check")).unwrap(), told);
     }
@@ -252,9 +270,9 @@ fn uncommitted_changes_are_the_agents_to_commit_with_and_without_commits() {
     let (workspace, branch) = stage.make("t@1", "1", 1).unwrap();
     for text in ["one\n", "two\n"] {
         fs::write(Path::new(&workspace).join("new\u{1b}file"), "x").unwrap();
-        let (landed, why) = stage.land("t@1", &branch);
+        let why = refusal(stage.land("t@1", &branch));
         let said = format!("the agent left uncommitted changes in {workspace}: new\u{fffd}file; ");
-        assert!(!landed && why.starts_with(&said) && why.ends_with(KEPT), "{why}");
+        assert!(why.starts_with(&said) && why.ends_with(KEPT), "{why}");
         commit(&workspace, "b", text);
     }
     assert!(Path::new(&workspace).join("new\u{1b}file").exists());
@@ -267,22 +285,38 @@ fn what_stands_in_the_way_is_named_and_nothing_is_lost() {
     let work = commit(&workspace, "a", "ours\n");
     let refused = |what: &str| {
         let main = stage.main();
-        let (landed, why) =
-            stage.land_with("t@1", &branch, |_| Ok(Some("test: exit code 1\noops".into()))).unwrap();
-        assert!(!landed && why.contains(what) && why.contains(&branch) && why.contains(KEPT), "{why}");
+        let told = stage.land_with("t@1", &branch, |_| Ok(Some("test: exit code 1\noops".into()))).unwrap();
+        let why = refusal(told);
+        assert!(why.contains(what) && why.contains(&branch) && why.contains(KEPT), "{why}");
         assert_eq!(stage.main(), main);
     };
     refused("the checks are red");
     refused("test: exit code 1\noops");
     fs::write(stage.repo.join("a"), "by hand\n").unwrap();
-    let (landed, why) = stage.land("t@1", &branch);
-    assert!(!landed && why.contains("has changes of its own") && why.contains(": a; "), "{why}");
+    let why = hindrance(stage.land("t@1", &branch));
+    assert!(why.contains("has changes of its own") && why.contains(": a; "), "{why}");
     commit(&stage.repo, "a", "theirs\n");
     refused("is in conflict with `main` in a");
     run(Path::new(&workspace), &["checkout", "--quiet", "--detach"]);
     refused("is no longer on branch");
     run(Path::new(&workspace), &["switch", "--quiet", &branch]);
     assert_eq!(run(Path::new(&workspace), &["rev-parse", "HEAD"]), work);
+    run(Path::new(&workspace), &["branch", "--move", "renamed"]);
+    let why = refusal(stage.land("t@1", &branch));
+    assert!(why.contains("its commits are on branch `renamed`") && !why.contains(KEPT), "{why}");
+}
+
+#[test]
+fn what_git_says_about_the_checkout_is_a_persons_to_put_right() {
+    let stage = Stage::new();
+    let (workspace, branch) = stage.make("t@1", "1", 1).unwrap();
+    commit(&workspace, "b", "work\n");
+    let lock = stage.repo.join(".git/index.lock");
+    fs::write(&lock, "").unwrap();
+    let why = hindrance(stage.land("t@1", &branch));
+    assert!(why.contains("index.lock") && why.ends_with(KEPT) && !why.contains("Some("), "{why}");
+    fs::remove_file(&lock).unwrap();
+    assert!(matches!(stage.land("t@1", &branch), Told::Landed(_)));
 }
 
 #[test]
@@ -291,12 +325,12 @@ fn what_is_not_there_any_more_is_said() {
     let (workspace, branch) = stage.make("t@1", "1", 1).unwrap();
     let work = commit(&workspace, "b", "work\n");
     run(&stage.repo, &["worktree", "remove", &workspace]);
-    let (landed, why) = stage.land("t@1", &branch);
-    assert!(!landed && why.contains("has no worktree any more"), "{why}");
+    let why = refusal(stage.land("t@1", &branch));
+    assert!(why.contains("has no worktree any more"), "{why}");
     assert_eq!(run(&stage.repo, &["rev-parse", &branch]), work);
     run(&stage.repo, &["checkout", "--quiet", "--detach"]);
-    let (landed, why) = stage.land("t@2", &branch);
-    assert!(!landed && why.contains("HEAD is detached") && why.ends_with(KEPT), "{why}");
+    let why = hindrance(stage.land("t@2", &branch));
+    assert!(why.contains("HEAD is detached") && why.ends_with(KEPT), "{why}");
 }
 
 #[test]
@@ -323,12 +357,19 @@ fn several_land_one_at_a_time_and_one_that_nobody_wants_any_more_stops_waiting()
         let two = scope.spawn(|| stage.land("t@2", second));
         let looks = Cell::new(0);
         let is_given_up = || looks.replace(looks.get() + 1) > 0;
-        let course = Course { repo: &stage.repo, notes: &stage.notes("t@3"), branch: third };
+        let course = Course {
+            repo: &stage.repo,
+            notes: &stage.notes("t@3"),
+            branch: third,
+            target: None,
+            tasks: None,
+        };
         let given_up = bring_back(&course, is_given_up, |_| panic!("it is not its turn"));
         assert!(matches!(given_up, Err(Stop::GivenUp)));
         go.send(()).unwrap();
-        assert!(one.join().unwrap().unwrap().0 && two.join().unwrap().0);
+        assert!(matches!(one.join().unwrap().unwrap(), Told::Landed(_)));
+        assert!(matches!(two.join().unwrap(), Told::Landed(_)));
     });
-    assert!(stage.land("t@3", third).0);
+    assert!(matches!(stage.land("t@3", third), Told::Landed(_)));
     assert_eq!(run(&stage.repo, &["ls-files"]), "a\nby-1\nby-2\nby-3");
 }

@@ -150,8 +150,10 @@ impl Human {
                 let margin = self.margin(&effect.node);
                 margin.put(steps::shell(self.within(&margin), end, most))
             }
-            Event::Landed { effect, landed, what } => {
-                let sign = self.screen.check(*landed);
+            // Why not is said of the task.
+            Event::Landed { landed: false, .. } => Vec::new(),
+            Event::Landed { effect, what, .. } => {
+                let sign = self.screen.check(true);
                 let round = plain_line(effect.node.as_str());
                 self.at_depth(&effect.node, 1, vec![format!("{sign} {round}: {}", plain_short(what, 200))])
             }

@@ -57,11 +57,12 @@ impl World {
             Effect::ReleaseTask { task, .. } => self.release(effect, task),
             Effect::MakeWorktree { .. } => {
                 let workspace = (self.seldom(3) < 2).then(|| format!("/trees/{}", effect.node));
-                Event::WorktreeMade { effect, workspace, branch: "branch, or why not".into() }
+                Event::WorktreeMade { effect, workspace, branch: "branch, or why not".into(), target: None }
             }
             Effect::Land { .. } => {
                 let landed = self.seldom(3) < 2;
-                Event::Landed { effect, landed, what: "so".into() }
+                let hindered = !landed && self.seldom(3) == 2;
+                Event::Landed { effect, landed, hindered, what: "so".into() }
             }
             Effect::WaitUntil { until } => {
                 self.at = self.at.max(*until);

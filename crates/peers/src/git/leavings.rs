@@ -1,0 +1,155 @@
+//! What checks leave in a worktree: files that they wrote are nobody's work.
+//!
+//! Where all was committed when they began, whatever differs when they have ended is theirs. It is
+//! written down with digests, so that a file which somebody changes afterwards is theirs no more.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::door::{GitError, git, line};
+use super::fingerprint::file_digest;
+use super::marker::Marker;
+use super::worktree::{WorktreeError, changes};
+use crate::files::{Mode, read_bounded, write_atomic};
+
+const VERSION: u32 = 1;
+const MAX: u64 = 64 << 20;
+
+/// What is known of the checks of a worktree.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    v: u32,
+    /// The checks that are under way, and began where nothing but their own was uncommitted.
+    begun: Option<String>,
+    /// What they left, each with its digest.
+    left: BTreeMap<String, String>,
+}
+
+/// A worktree that Windlass made, and where it is written down what checks left there.
+struct Tree {
+    top: PathBuf,
+    file: PathBuf,
+}
+
+impl Tree {
+    /// That of a folder; none where it is a person's own checkout.
+    fn at(dir: &Path) -> Result<Option<Tree>, GitError> {
+        let said = git(dir, &["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir"])?;
+        let said = line(&said);
+        let Some((top, git_dir)) = said.split_once('\n') else { return Ok(None) };
+        let (top, git_dir) = (PathBuf::from(top), Path::new(git_dir));
+        let file = git_dir.join("windlass-checks.json");
+        Ok(Marker::of(git_dir).map(|_| Tree { top, file }))
+    }
+
+    fn note(&self) -> Note {
+        let bytes = read_bounded(&self.file, MAX).unwrap_or_default();
+        let note = serde_json::from_slice(&bytes).ok().filter(|note: &Note| note.v == VERSION);
+        note.unwrap_or(Note { v: VERSION, begun: None, left: BTreeMap::new() })
+    }
+
+    fn write(&self, note: &Note) -> Result<(), WorktreeError> {
+        let text = serde_json::to_vec(note).unwrap_or_default();
+        Ok(write_atomic(&self.file, &text, Mode::Private)?)
+    }
+
+    /// What is uncommitted and not left by checks.
+    fn work(&self, note: &Note) -> Result<Vec<String>, GitError> {
+        let is_left = |name: &String| {
+            note.left.get(name).is_some_and(|digest| *digest == file_digest(&self.top.join(name)))
+        };
+        Ok(changes(&self.top)?.into_iter().filter(|name| !is_left(name)).collect())
+    }
+}
+
+/// To be called before checks begin in a worktree, by a name of theirs: the same checks that are
+/// begun again after a crash find what they left as theirs.
+pub fn checks_begin(dir: &Path, name: &str) -> Result<(), WorktreeError> {
+    let Some(tree) = Tree::at(dir)? else { return Ok(()) };
+    let note = tree.note();
+    if note.begun.as_deref() == Some(name) {
+        return Ok(());
+    }
+    let begun = tree.work(&note)?.is_empty().then(|| name.to_owned());
+    tree.write(&Note { begun, ..note })
+}
+
+/// To be called when checks have ended in a worktree.
+pub fn checks_end(dir: &Path) -> Result<(), WorktreeError> {
+    let Some(tree) = Tree::at(dir)? else { return Ok(()) };
+    let note = tree.note();
+    if note.begun.is_none() {
+        return Ok(());
+    }
+    let digested = |name: String| (name.clone(), file_digest(&tree.top.join(name)));
+    let left = changes(&tree.top)?.into_iter().map(digested).collect();
+    tree.write(&Note { begun: None, left, ..note })
+}
+
+/// What a worktree holds beyond its commit that somebody did there: as [`changes`], without what
+/// checks left.
+pub fn work(dir: &Path) -> Result<Vec<String>, GitError> {
+    match Tree::at(dir)? {
+        Some(tree) => tree.work(&tree.note()),
+        None => changes(dir),
+    }
+}
+
+/// Puts the committed files of a worktree back as they were before the checks, so that git can move
+/// it. What stood there is kept under `refs/windlass/saved/`. Files that git does not know stay.
+pub(super) fn put_aside(dir: &Path) -> Result<(), GitError> {
+    // A commit of what differs; nothing where nothing does.
+    let kept = line(&git(dir, &["stash", "create", "Left by checks"])?);
+    if kept.is_empty() {
+        return Ok(());
+    }
+    git(dir, &["update-ref", &format!("refs/windlass/saved/{kept}"), &kept])?;
+    git(dir, &["checkout", "--quiet", "--force"]).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::repository;
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_checks_leave_is_theirs_until_somebody_changes_it() {
+        let repo = repository();
+        let outside = tempfile::tempdir().unwrap();
+        let path = outside.path().canonicalize().unwrap().join("tree");
+        let dir = super::super::create(repo.path(), &path, "task", "HEAD").unwrap().path;
+        let write = |name: &str, text: &str| fs::write(dir.join(name), text).unwrap();
+        checks_begin(&dir, "first").unwrap();
+        write("a", "formatted\n");
+        write("out", "x");
+        assert_eq!(work(&dir).unwrap(), ["a", "out"], "who wrote it is not known before they end");
+        // After a crash.
+        checks_begin(&dir, "first").unwrap();
+        checks_end(&dir).unwrap();
+        assert!(work(&dir).unwrap().is_empty());
+        write("out", "y");
+        write("more", "x");
+        assert_eq!(work(&dir).unwrap(), ["more", "out"]);
+        checks_begin(&dir, "second").unwrap();
+        checks_end(&dir).unwrap();
+        assert_eq!(work(&dir).unwrap(), ["more", "out"], "it was there before these checks");
+    }
+
+    #[test]
+    fn what_checks_did_to_committed_files_is_kept_and_put_aside() {
+        let dir = repository();
+        let before = fs::read_to_string(dir.path().join("a")).unwrap();
+        fs::write(dir.path().join("a"), "formatted\n").unwrap();
+        fs::write(dir.path().join("out"), "x").unwrap();
+        put_aside(dir.path()).unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("a")).unwrap(), before);
+        assert!(dir.path().join("out").exists());
+        let refs =
+            line(&git(dir.path(), &["for-each-ref", "--format=%(refname)", "refs/windlass/saved/"]).unwrap());
+        assert_eq!(line(&git(dir.path(), &["show", &format!("{refs}:a")]).unwrap()), "formatted");
+        put_aside(dir.path()).unwrap();
+    }
+}
