@@ -168,7 +168,8 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
         spec.others.insert(orders.workflow.clone(), orders);
     }
     flags::one_driver(request, &spec)?;
-    jobs::need_a_repository(&request.flags, &spec)?;
+    jobs::need_a_repository(&request.flags, &spec, &mut warnings)?;
+    jobs::note_missing_checks(&spec, &mut warnings);
     look::ahead(home, &spec, &mut warnings)?;
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);

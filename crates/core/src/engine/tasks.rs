@@ -123,7 +123,8 @@ pub(super) fn apply(
     match claim {
         // What was wrong with the file, or with what is left, is no matter any more.
         claim if *max > 0 && tasks.rounds >= *max && *claim != Claim::AllDone => {
-            let why = format!("`{}` has had its {max} rounds, and tasks are left", step.id);
+            let why =
+                format!("`{}` has had its {max} rounds, and tasks are left: run again to go on", step.id);
             tasks.over = Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
         }
         // No task is done twice at once, whatever its file says.
@@ -143,6 +144,9 @@ pub(super) fn apply(
             tasks.over = Some(Outcome::new(Status::Blocked, Reason::Deadlock).because(why));
         }
         _ if !tasks.open.is_empty() => tasks.idle = true,
+        Claim::AllDone if tasks.rounds == 0 => {
+            tasks.over = Some(done(Reason::AllDone).because("no task was there to be done".to_owned()));
+        }
         Claim::AllDone => tasks.over = Some(done(Reason::AllDone)),
         Claim::Failed { ids } => {
             let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
@@ -152,7 +156,7 @@ pub(super) fn apply(
             tasks.over = Some(tasks.blocked.clone().unwrap_or(failed));
         }
         Claim::Deadlock(deadlock) => {
-            let why = deadlock.to_string();
+            let why = format!("{deadlock}\n  hint: {}", deadlock.way_out());
             tasks.over = Some(Outcome::new(Status::Blocked, Reason::Deadlock).because(why));
         }
         Claim::Unreadable { why } => {

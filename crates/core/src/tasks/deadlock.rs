@@ -50,10 +50,41 @@ impl fmt::Display for Deadlock {
             }
             Deadlock::LeftOut { task, dependency } => write!(
                 f,
-                "task {task} waits for {dependency}, which is not done and which `select` leaves out: let `select` \
-                 take it, or skip it"
+                "task {task} waits for {dependency}, which is not done and which `select` leaves out"
             ),
         }
+    }
+}
+
+impl Deadlock {
+    /// What a person can do about it.
+    pub fn way_out(&self) -> String {
+        match self {
+            Deadlock::Cycle(ring) => {
+                let first = typed(ring.first().map(TaskId::as_str).unwrap_or_default());
+                format!("remove one of these dependencies, or give one up: `windlass tasks set {first} skip`")
+            }
+            Deadlock::Missing { dependency, .. } => {
+                format!("add a task with the id `{dependency}`, or remove that dependency")
+            }
+            Deadlock::Failed { dependency, .. } => {
+                let dependency = typed(dependency.as_str());
+                format!("try it again: `windlass tasks set {dependency} pending`; or give it up: `… skip`")
+            }
+            Deadlock::LeftOut { dependency, .. } => {
+                let dependency = typed(dependency.as_str());
+                format!("let `select` take it, or give it up: `windlass tasks set {dependency} skip`")
+            }
+        }
+    }
+}
+
+/// An id as it has to be typed in a shell.
+fn typed(id: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
+    match id {
+        _ if !id.starts_with('-') && id.chars().all(is_plain) => id.to_owned(),
+        _ => format!("-- '{}'", id.replace('\'', "'\\''")),
     }
 }
 

@@ -40,6 +40,8 @@ struct Places {
 struct Draft {
     tasks: Tasks,
     places: Vec<Places>,
+    /// Of some task not even the id is known.
+    is_partial: bool,
 }
 
 /// Reads it.
@@ -126,10 +128,12 @@ impl Draft {
 
     fn list(&mut self, fields: &mut Fields<'_>, items: &[Node]) {
         for item in items {
-            if let Some((task, places)) = task(fields, item) {
-                self.tasks.tasks.push(task);
-                self.places.push(places);
-            }
+            let Some((task, places)) = task(fields, item) else {
+                self.is_partial = true;
+                continue;
+            };
+            self.tasks.tasks.push(task);
+            self.places.push(places);
         }
     }
 }
@@ -156,7 +160,6 @@ struct TaskDraft {
     id: Option<TaskId>,
     name: Option<String>,
     status: Option<Status>,
-    is_broken: bool,
 }
 
 fn task(fields: &mut Fields<'_>, node: &Node) -> Option<(Task, Places)> {
@@ -166,7 +169,8 @@ fn task(fields: &mut Fields<'_>, node: &Node) -> Option<(Task, Places)> {
     // What need not be there. Its id and name are those of the draft in the end.
     let mut rest = Task::named(TaskId::following(&[]), "");
     for member in members {
-        draft.is_broken |= draft.field(fields, member, &mut rest).is_none();
+        // A field that is wrong was noted; the others still say what else is.
+        let _ = draft.field(fields, member, &mut rest);
     }
     draft.settle(fields, rest)
 }
@@ -189,7 +193,11 @@ impl TaskDraft {
                 self.name = Some(fields.text("`name`", node)?);
             }
             "description" => rest.description = Some(fields.text("`description`", node)?),
-            "status" => self.status = Some(fields.status(node)?),
+            "status" => {
+                // One that cannot be read is not one that is missing.
+                self.status = Some(Status::default());
+                self.status = Some(fields.status(node)?);
+            }
             "priority" => rest.priority = Some(fields.priority(node)?),
             "dependencies" => {
                 let (ids, places) = dependencies(fields, node)?;
@@ -205,17 +213,20 @@ impl TaskDraft {
         Some(())
     }
 
-    /// Looks at what is missing.
+    /// Looks at what is missing; nothing where it cannot even be named.
     fn settle(self, fields: &mut Fields<'_>, rest: Task) -> Option<(Task, Places)> {
-        let TaskDraft { places, id, mut name, status, is_broken } = self;
-        if is_broken {
-            return None;
-        }
+        let TaskDraft { places, id, mut name, status } = self;
         let Some(id) = id else {
             let hint = "give it an id of its own: `\"id\": \"1\"`".to_owned();
-            fields.error(places.task, "this task has no `id`", Some(hint));
+            if places.id == 0 {
+                fields.error(places.task, "this task has no `id`", Some(hint));
+            }
             return None;
         };
+        if name.is_none() && places.name != places.task {
+            // It has one, which was noted as wrong.
+            name = Some(id.to_string());
+        }
         let told = rest.description.as_deref().and_then(|text| text.trim().lines().next());
         if let (None, Some(told)) = (&name, told) {
             let message = format!("task {} has no `name`: its description is taken", quoted(id.as_str()));
@@ -225,7 +236,8 @@ impl TaskDraft {
         let Some(name) = name else {
             let message = format!("task {} has no `name`", quoted(id.as_str()));
             fields.error(places.task, &message, Some("say in a few words what is to be done".to_owned()));
-            return None;
+            let named = Task { name: id.to_string(), id, ..rest };
+            return Some((named, places));
         };
         if status.is_none() {
             let message = format!("task {} has no `status`, which is read as `pending`", quoted(id.as_str()));
@@ -266,10 +278,6 @@ fn dependencies(fields: &mut Fields<'_>, node: &Node) -> Option<(Vec<TaskId>, Ve
 fn note_flaws(fields: &mut Fields<'_>, draft: &Draft, text: &str, file: &str) -> Vec<Diagnostic> {
     let tasks = &draft.tasks.tasks;
     let place = |task: &usize| draft.places.get(*task);
-    // A part of the tasks would only look as if others were missing.
-    if fields.has_errors() {
-        return Vec::new();
-    }
     let mut apart = Fields::of(text, file);
     for flaw in flaws(tasks).iter().take(FLAWS) {
         let message = flaw.describe(tasks);
@@ -284,6 +292,8 @@ fn note_flaws(fields: &mut Fields<'_>, draft: &Draft, text: &str, file: &str) ->
             Flaw::EmptyName { task } => {
                 apart.error(place(task).map(|place| place.name).unwrap_or_default(), &message, None);
             }
+            // A part of the tasks would only look as if others were missing.
+            Flaw::UnknownDependency { .. } if draft.is_partial => {}
             Flaw::UnknownDependency { task, dependency } => {
                 let wanted = tasks.get(*task).and_then(|task| task.dependencies.get(*dependency));
                 // It did not mean itself.

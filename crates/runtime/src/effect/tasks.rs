@@ -24,6 +24,15 @@ use crate::tasks::{Change, Loaded, Place, TasksError, change, load, locate, loca
 
 /// So often a file is looked at again that somebody changed in between.
 const LOOKS: usize = 10;
+/// What is wrong with a file while a run works on it: one that is gone was there, and is not begun anew.
+fn told_in_a_run(error: TasksError) -> String {
+    let (TasksError::Missing { file } | TasksError::Gone { file }) = &error else { return error.told() };
+    format!(
+        "{file} was removed while the run was going\n  hint: get it back before the next run, with `git checkout -- {file}` \
+         where it is committed; an empty one would begin a new list"
+    )
+}
+
 /// What is said of a task that somebody took out of the file.
 const REMOVED: &str = "the task was removed from the file meanwhile";
 
@@ -91,7 +100,7 @@ pub(super) fn release(
     match put_back(Path::new(&ground.spec.workspace), path, task, claims, now()) {
         Ok(status) => Event::TaskSettled { effect, status, why: Some(why), error: None },
         Err(error) => {
-            let error = error.told();
+            let error = told_in_a_run(error);
             let why = format!("{why}, and it could not be put back: {error}");
             Event::TaskSettled { effect, status: Status::InProgress, why: Some(why), error: Some(error) }
         }
@@ -132,6 +141,8 @@ fn choose(workspace: &Path, mut scope: Scope, query: &Query, now: Moment) -> Res
         match look(&place, &mut scope, query, now) {
             Ok(claim) => return Ok(claim),
             Err(Hitch::Changed) => {}
+            Err(Hitch::File(error)) if query.attempts.made.is_empty() => return Err(error.told()),
+            Err(Hitch::File(error)) => return Err(told_in_a_run(error)),
             Err(Hitch::Unusable(why)) => return Err(why),
         }
     }
@@ -142,6 +153,8 @@ fn choose(workspace: &Path, mut scope: Scope, query: &Query, now: Moment) -> Res
 enum Hitch {
     /// Somebody changed the task that was chosen.
     Changed,
+    /// The file cannot be used.
+    File(TasksError),
     /// It will not be otherwise at the next look.
     Unusable(String),
 }
@@ -150,7 +163,7 @@ impl From<TasksError> for Hitch {
     fn from(error: TasksError) -> Hitch {
         match error {
             TasksError::StatusChanged { .. } | TasksError::TaskGone { .. } => Hitch::Changed,
-            error => Hitch::Unusable(error.told()),
+            error => Hitch::File(error),
         }
     }
 }
@@ -300,7 +313,7 @@ fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>
         }
         Err(error) => {
             let (status, reason) = decide(Status::InProgress);
-            (status, reason.map(str::to_owned).or(end.why), Some(error.told()))
+            (status, reason.map(str::to_owned).or(end.why), Some(told_in_a_run(error)))
         }
     }
 }

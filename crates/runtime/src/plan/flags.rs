@@ -28,11 +28,29 @@ pub(super) fn apply<'a>(
         let text = format!("--until-signal is for one session with turns, and workflow `{name}` has {turns}");
         return Err(usage(text).hint("a `criteria_loop` node ends on a signal, too"));
     }
-    let idle = [("--max-iterations", flags.max_iterations.is_some()), ("--mode", flags.mode.is_some())];
+    let is_for_rounds = turns == 0 && rounds(flags, main, others) > 0;
+    let name = &main.workflow.name;
+    let is_idle = flags.max_iterations.is_some() && !is_for_rounds;
+    let idle = [("--max-iterations", is_idle), ("--mode", flags.mode.is_some())];
     for (flag, _) in idle.iter().filter(|(_, is_given)| *is_given && turns == 0) {
         warnings.push(format!("{flag} changes nothing: no session of workflow `{name}` has turns"));
     }
     Ok(())
+}
+
+/// Where no session has turns, `--max-iterations` is for the rounds of every task loop; how many there are.
+fn rounds<'a>(flags: &Flags, main: &mut Part<'a>, others: &mut [Part<'a>]) -> usize {
+    let Some(most) = flags.max_iterations else { return 0 };
+    let mut loops = 0_usize;
+    for part in std::iter::once(&mut *main).chain(others) {
+        nodes::change(&mut part.workflow.body, &mut |_, act| {
+            if let Act::TaskLoop { max, .. } = act {
+                *max = most;
+                loops += 1;
+            }
+        });
+    }
+    loops
 }
 
 /// `--jobs` is for every task loop there is.

@@ -57,7 +57,7 @@ pub(crate) struct Orders {
     #[arg(long, value_name = "PRESET", value_parser = words_of(["strict", "minimal", "permissive"], Isolation::parse))]
     isolation: Option<Isolation>,
 
-    /// Turns of the agent in total; 0 is unlimited
+    /// Turns of the agent in total, or rounds of a task loop; 0 is unlimited
     #[arg(long, value_name = "N")]
     max_iterations: Option<u32>,
 

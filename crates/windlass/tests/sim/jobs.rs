@@ -429,6 +429,22 @@ fn where_there_is_no_repository_several_at_once_are_refused_before_a_run_and_one
 }
 
 #[test]
+fn a_branch_called_windlass_is_found_before_a_run_and_submodules_are_mentioned() {
+    let place = place(tasks(1), json!([committing("a")]));
+    fs::write(place.repo().join(".gitmodules"), "").unwrap();
+    place.sealed.git(["add", ".gitmodules"]);
+    place.sealed.git(["commit", "--quiet", "--message", "modules"]);
+    place.sealed.git(["branch", "windlass"]);
+    let ran = run(&place, &["--jobs", "2"]);
+    assert!(ran.code == 2 && ran.stderr.contains("git branch --move windlass"), "{ran}");
+    assert_eq!(in_file(&place), ["1 pending"]);
+    place.sealed.git(["branch", "--move", "windlass", "other"]);
+    let ran = run(&place, &["--jobs", "2"]);
+    ran.assert_ended(0, "completed", "all_done", 1);
+    assert!(ran.stderr.contains("submodules, which are empty"), "{ran}");
+}
+
+#[test]
 fn a_checkout_on_no_branch_is_found_before_a_run_where_nothing_comes_before_the_tasks() {
     let place = place(tasks(1), json!([]));
     place.sealed.git(["switch", "--quiet", "--detach"]);

@@ -206,7 +206,7 @@ fn what_waits_for_a_task_that_failed_is_not_begun_and_it_is_said() {
     let ran = run(&place, &[]);
     ran.assert_ended(8, "blocked", "deadlock", 4);
     assert_eq!(begun(&ran), ["1", "1", "1", "3"]);
-    assert_eq!(detail(&ran), "task 2 waits for 1, which has failed");
+    assert_eq!(detail(&ran).lines().next(), Some("task 2 waits for 1, which has failed"));
     assert_eq!(in_file(&place), ["1 failing", "2 pending", "3 passing"]);
 }
 
@@ -454,6 +454,42 @@ fn before_each_that_fails_is_a_failed_try_and_no_agent_works() {
     ran.assert_ended(4, "failed", "tasks_failed", 0);
     assert_eq!(ended(&ran), ["1 failing", "1 failing"]);
     assert!(place.requests().is_empty());
+}
+
+#[test]
+fn rounds_are_limited_by_a_flag_and_the_end_says_how_to_go_on() {
+    let place = place(tasks(3), json!([]));
+    let ran = run(&place, &["--max-iterations", "2"]);
+    ran.assert_ended(9, "exhausted", "max_iterations", 2);
+    assert!(detail(&ran).contains("its 2 rounds") && detail(&ran).contains("run again to go on"), "{ran}");
+    assert!(!ran.stderr.contains("changes nothing"), "{ran}");
+    run(&place, &["--max-iterations", "2"]).assert_ended(0, "completed", "all_done", 1);
+}
+
+#[test]
+fn no_tasks_no_checks_and_a_way_out_are_said() {
+    let place = place(json!([]), json!([]));
+    let ran = place.go(&["tasks", "run"]);
+    assert!(ran.code == 0 && ran.stderr.contains("tasks.json has no tasks"), "{ran}");
+    assert!(ran.stderr.contains("there are no checks: a task is passing when its agent says so"), "{ran}");
+    write(&place, &json!({"version": "1.0", "tasks": [task("0", &[]), task("1", &["9"])]}).to_string());
+    let ran = place.go(&["tasks", "run"]);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code == 8 && said.contains("hint: add a task with the id `9`"), "{ran}");
+    assert!(said.contains("implement") && !said.contains("check completed"), "{ran}");
+    let ran = place.go(&["tasks", "run", "--check", "true"]);
+    assert!(!ran.stderr.contains("there are no checks"), "{ran}");
+}
+
+#[test]
+fn a_file_that_is_removed_meanwhile_is_to_be_brought_back_and_not_begun_anew() {
+    let place = place(tasks(2), json!([turn(&[json!({"bash": "rm tasks.json"})])]));
+    let ran = run(&place, &[]);
+    ran.assert_ended(8, "blocked", "tasks_unreadable", 1);
+    assert!(
+        detail(&ran).contains("git checkout -- tasks.json") && !detail(&ran).contains("tasks init"),
+        "{ran}"
+    );
 }
 
 #[test]

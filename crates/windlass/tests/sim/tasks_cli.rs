@@ -192,6 +192,28 @@ fn check_finds_everything_with_its_place() {
 }
 
 #[test]
+fn check_finds_what_cannot_be_read_and_what_is_wrong_with_the_tasks_in_one_pass() {
+    let place = empty();
+    let text = r#"{"version": "1.0", "tasks": [
+        {"id": "1", "name": "a", "status": "almost", "dependencies": ["9"]},
+        {"id": "2", "name": 7, "status": "pending"},
+        {"id": "2", "name": "b", "status": "pending", "dependencies": ["1"]}
+    ]}"#;
+    place.sealed.write("repo/tasks.json", text);
+    let ran = tasks(&place, &["check"]);
+    assert_eq!(ran.code, CONFIGURATION, "{ran}");
+    for words in [
+        "`status` must be one of",
+        "`name` must be a string",
+        "two tasks have the id `2`",
+        "task `1` waits for `9`, which is not in the file",
+    ] {
+        assert!(ran.stderr.contains(words), "`{words}` is missing: {ran}");
+    }
+    assert!(!ran.stderr.contains("waits for `1`") && !ran.stderr.contains("has no"), "{ran}");
+}
+
+#[test]
 fn a_broken_file_is_shown_with_line_and_column_by_every_verb() {
     let place = empty();
     for text in [

@@ -6,7 +6,7 @@ mod children;
 mod turns;
 mod waits;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record, SessionEnd};
@@ -52,6 +52,10 @@ pub(crate) struct Human {
     started: Option<Moment>,
     workspace: String,
     nodes: Nodes,
+    /// Else a node that runs them all is nothing to speak of.
+    has_checks: bool,
+    /// The nodes that are not spoken of.
+    silent: BTreeSet<NodeId>,
     turns: BTreeMap<NodeId, Turns>,
     phase: &'static str,
     /// Nothing new begins.
@@ -80,6 +84,8 @@ impl Human {
             started: None,
             workspace: String::new(),
             nodes: Nodes::unknown(),
+            has_checks: true,
+            silent: BTreeSet::new(),
             turns: BTreeMap::new(),
             phase: "preparing",
             is_paused: false,
@@ -128,6 +134,7 @@ impl Human {
         self.workspace.clone_from(&spec.workspace);
         self.workflow.clone_from(&spec.workflow);
         self.nodes = Nodes::of(spec);
+        self.has_checks = !spec.checks.is_empty();
         if self.is_child { Vec::new() } else { header::lines(self.screen, &self.run, spec, &self.nodes) }
     }
 
@@ -253,16 +260,20 @@ impl Human {
             News::NodeStarted { node, kind, about } => {
                 self.phase = "working";
                 self.nodes.began(node);
-                let mut line = steps::started(screen, &self.nodes.name(node), kind, about.as_deref());
-                if self.is_paused && self.nodes.begins_work(node) {
-                    line.push_str(": held back while the run is paused");
+                if kind == "check" && !self.has_checks {
+                    self.silent.insert(node.clone());
+                    return Vec::new();
                 }
+                let line = steps::started(screen, &self.nodes.name(node), kind, about.as_deref());
                 let blank = (self.nodes.depth(node) == 0 && !self.is_child).then(String::new);
                 self.at_depth(node, 0, blank.into_iter().chain([line]).collect())
             }
             News::NodeFinished { node, outcome, spent, took_ms } => {
                 self.nodes.over(node);
                 self.turns.remove(node);
+                if self.silent.remove(node) {
+                    return Vec::new();
+                }
                 let lines = steps::finished(screen, &self.nodes.name(node), outcome, spent, *took_ms);
                 self.at_depth(node, 0, lines)
             }

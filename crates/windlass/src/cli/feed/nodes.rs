@@ -24,8 +24,6 @@ struct Known {
     depth: usize,
     is_session: bool,
     is_leaf: bool,
-    /// It has something to begin, which a pause holds back.
-    begins_work: bool,
     /// It may be under way several times at once, so that only its round tells it apart.
     has_twins: bool,
     /// Several of its rounds may be under way at once.
@@ -56,7 +54,6 @@ impl Nodes {
                 depth,
                 is_session: matches!(step.act, Act::Session(_)),
                 is_leaf: blocks.is_empty(),
-                begins_work: matches!(step.act, Act::Session(_) | Act::Shell { .. } | Act::Workflow { .. }),
                 has_twins,
                 has_jobs,
                 most: rules.map(|rules| rules.max_iterations),
@@ -107,11 +104,6 @@ impl Nodes {
     /// Turns at most, where it is a loop of turns.
     pub(crate) fn most(&self, node: &NodeId) -> Option<u32> {
         self.of_name(node).and_then(|known| known.most)
-    }
-
-    /// Whether it has something to begin, which a pause holds back.
-    pub(crate) fn begins_work(&self, node: &NodeId) -> bool {
-        self.of_name(node).is_some_and(|known| known.begins_work)
     }
 
     /// Whether several of its rounds may be under way at once.

@@ -7,7 +7,7 @@ use windlass_runtime::tasks::{Place, load, locate};
 use super::{report, tell};
 use crate::cli::here::Here;
 use crate::cli::orders::{Orders, jobs};
-use crate::cli::report::Report;
+use crate::cli::report::{Report, note};
 use crate::exit::Exit;
 
 #[derive(Debug, clap::Args)]
@@ -33,6 +33,9 @@ pub(super) fn perform(here: &Here, mut args: Args) -> Result<Exit, Report> {
     let place = locate(&here.cwd, args.file.as_deref()).map_err(report)?;
     let loaded = load(&place).map_err(report)?;
     tell(&loaded.warnings);
+    if loaded.document.tasks().tasks.is_empty() {
+        note(&format!("{} has no tasks: `windlass tasks add NAME` adds one", place.shown()));
+    }
     // Where nobody names a file, the workflow finds it as we did.
     let file = args.file.as_ref().map(|_| inside(here, &place)).transpose()?;
     args.orders.jobs = args.jobs;

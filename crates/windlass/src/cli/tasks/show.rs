@@ -1,7 +1,7 @@
 //! The tasks as they are, and the one that is next.
 
 use serde_json::{Value, json};
-use windlass_core::tasks::{self, Attempts, Deadlock, Next, Status, Task, TaskId};
+use windlass_core::tasks::{self, Attempts, Next, Status, Task, TaskId};
 use windlass_runtime::tasks::Loaded;
 
 use super::{Of, loaded};
@@ -153,7 +153,7 @@ pub(super) fn next(here: &Here, of: &Of) -> Result<Exit, Report> {
             Err(Report::new(exit_of(&next), format!("failed for good: {}", join(&ids))))
         }
         Next::Deadlock(deadlock) => {
-            Err(Report::new(exit_of(&next), format!("deadlock: {deadlock}")).hint(way_out(deadlock)))
+            Err(Report::new(exit_of(&next), format!("deadlock: {deadlock}")).hint(deadlock.way_out()))
         }
     }
 }
@@ -176,7 +176,7 @@ fn next_object(next: &Next, tasks: &[Task], ready: &[&Task]) -> Value {
         Next::AllDone => json!({"next": "all_done"}),
         Next::Failed { ids } => json!({"next": "failed", "ids": ids}),
         Next::Deadlock(deadlock) => {
-            json!({"next": "deadlock", "deadlock": deadlock, "why": deadlock.to_string(), "hint": way_out(deadlock)})
+            json!({"next": "deadlock", "deadlock": deadlock, "why": deadlock.to_string(), "hint": deadlock.way_out()})
         }
     }
 }
@@ -214,35 +214,6 @@ fn why(ready: &[&Task]) -> String {
         reasons.push("it is failing and is tried again".to_owned());
     }
     reasons.join("; ")
-}
-
-fn way_out(deadlock: &Deadlock) -> String {
-    match deadlock {
-        Deadlock::Cycle(ring) => {
-            let first = typed(ring.first().map(TaskId::as_str).unwrap_or_default());
-            format!("remove one of these dependencies, or give one up: `windlass tasks set {first} skip`")
-        }
-        Deadlock::Missing { dependency, .. } => {
-            format!("add a task with the id `{dependency}`, or remove that dependency")
-        }
-        Deadlock::Failed { dependency, .. } => {
-            let dependency = typed(dependency.as_str());
-            format!("try it again: `windlass tasks set {dependency} pending`; or give it up: `… skip`")
-        }
-        Deadlock::LeftOut { dependency, .. } => {
-            let dependency = typed(dependency.as_str());
-            format!("let `select` take it, or give it up: `windlass tasks set {dependency} skip`")
-        }
-    }
-}
-
-/// An id as it has to be typed in a shell.
-fn typed(id: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
-    match id {
-        _ if !id.starts_with('-') && id.chars().all(is_plain) => id.to_owned(),
-        _ => format!("-- '{}'", plain_line(id).replace('\'', "'\\''")),
-    }
 }
 
 fn working(tasks: &[Task]) -> Vec<&TaskId> {
