@@ -147,6 +147,7 @@ fn a_wrong_type_is_an_error_where_it_stands_and_all_are_found() {
         "4:23 an id must not be empty",
         "5:3 this task has no `id` (give it an id of its own: `\"id\": \"1\"`)",
         "6:3 task `9` has no `name` (say in a few words what is to be done)",
+        "7:10 two tasks have the id `9` (the other is in line 6)",
         "7:15 `id` is given twice (remove one of them)",
         "7:3 task `9` has no `name` (say in a few words what is to be done)",
         "8:3 a task must be an object, found a string",
