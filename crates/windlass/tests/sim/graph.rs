@@ -410,9 +410,9 @@ fn a_run_that_another_process_resumed_ends_with_the_one_that_started_it() {
     going.signal(Signal::KILL);
     going.end();
     let mut inside = place.start(&["resume", &child, "--json"]);
-    inside.wait_for("run.resumed");
+    inside.wait_for("run.waiting");
     let mut outside = place.start(&["resume", &run, "--json"]);
-    outside.wait_for("run.resumed");
+    outside.wait_for("run.child");
     assert_eq!(place.go(&["cancel", &run]).code, 0);
     inside.end().assert_ended(130, "cancelled", "outer_run", 0);
     outside.end().assert_ended(130, "cancelled", "user", 0);
