@@ -18,7 +18,7 @@ use crate::time::Moment;
 use crate::usage::Usage;
 
 /// The version of a stored record.
-pub const RECORD_VERSION: u32 = 2;
+pub const RECORD_VERSION: u32 = 3;
 
 /// One line of the log: a fact, what it made the engine do, and what people are told of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -40,10 +40,19 @@ pub(super) fn clear_locks(worktree: &Worktree) -> Result<(), WorktreeError> {
 /// The same for a branch that was being moved, with its checkout or, without one, its git folder.
 pub(super) fn clear_locks_of_move(common: &Path, branch: &str, path: &Path) -> Result<(), WorktreeError> {
     wait_until_idle(path)?;
+    clear(locks_of_move(common, branch, path)?, path)
+}
+
+/// Whether anybody has locked what a move needs.
+pub(super) fn is_locked(common: &Path, branch: &str, path: &Path) -> Result<bool, WorktreeError> {
+    Ok(locks_of_move(common, branch, path)?.iter().any(|lock| lock.symlink_metadata().is_ok()))
+}
+
+fn locks_of_move(common: &Path, branch: &str, path: &Path) -> Result<Vec<PathBuf>, WorktreeError> {
     let git_dir = PathBuf::from(line(&git(path, &["rev-parse", "--absolute-git-dir"])?));
     let own = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].map(|name| git_dir.join(name));
     let branch = common.join("refs/heads").join(format!("{branch}.lock"));
-    clear(own.into_iter().chain([branch]).collect(), path)
+    Ok(own.into_iter().chain([branch]).collect())
 }
 
 fn clear(mut locks: Vec<PathBuf>, path: &Path) -> Result<(), WorktreeError> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::at_work::clear_locks_of_move;
+use super::at_work::{clear_locks_of_move, is_locked};
 use super::door::{GitError, git, line};
 use super::lock::{file_name, ours};
 use super::repository::branch_commit;
@@ -25,6 +25,9 @@ pub(super) struct Move {
     pub(super) path: PathBuf,
     pub(super) old: String,
     pub(super) new: String,
+    /// Somebody had locked something there before: those locks are not ours to clear away.
+    #[serde(default)]
+    was_locked: bool,
 }
 
 fn file(common: &Path, target: &str) -> PathBuf {
@@ -33,11 +36,12 @@ fn file(common: &Path, target: &str) -> PathBuf {
 
 impl Move {
     pub(super) fn new(path: &Path, old: &str, new: &str) -> Move {
-        Move { v: 1, path: path.to_owned(), old: old.to_owned(), new: new.to_owned() }
+        Move { v: 1, path: path.to_owned(), old: old.to_owned(), new: new.to_owned(), was_locked: false }
     }
 
-    pub(super) fn begin(&self, common: &Path, target: &str) -> Result<(), WorktreeError> {
-        let text = serde_json::to_vec(self).unwrap_or_default();
+    pub(super) fn begin(mut self, common: &Path, target: &str) -> Result<(), WorktreeError> {
+        self.was_locked = is_locked(common, target, &self.path)?;
+        let text = serde_json::to_vec(&self).unwrap_or_default();
         Ok(write_atomic(&file(common, target), &text, Mode::Private)?)
     }
 }
@@ -53,7 +57,9 @@ pub(super) fn put_back(common: &Path, target: &str) -> Result<(), WorktreeError>
     let Ok(bytes) = read_bounded(&file(common, target), 64 * 1024) else { return Ok(()) };
     let cut_off = serde_json::from_slice(&bytes).ok().filter(|cut_off: &Move| cut_off.v == 1);
     if let Some(cut_off) = cut_off.filter(|cut_off| cut_off.path.is_dir()) {
-        clear_locks_of_move(common, target, &cut_off.path)?;
+        if !cut_off.was_locked {
+            clear_locks_of_move(common, target, &cut_off.path)?;
+        }
         let is_bare = cut_off.path == common;
         if !is_bare && branch_commit(common, target)?.as_ref() == Some(&cut_off.old) {
             put_files_back(&cut_off)?;

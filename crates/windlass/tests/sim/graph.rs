@@ -339,7 +339,7 @@ fn a_paused_run_begins_nothing_until_it_goes_on() {
         shown.lines[0]["data"]["nodes"].as_array().unwrap().iter().map(|node| &node["turns"]).collect();
     assert_eq!(turns, [1, 0], "the turn of `b` has not begun: {shown}");
     let told = place.go(&["logs", &run]).stdout;
-    assert!(told.contains("▸ b (prompt): held back while the run is paused\n"), "{told}");
+    assert!(told.contains("\nb is held back by the pause\n"), "{told}");
     assert_eq!(place.go(&["resume", &run]).code, 0);
     assert_eq!(going.end().code, 0);
     assert_eq!(asked(&place, "b").len(), 1);
@@ -435,7 +435,8 @@ fn a_run_of_one_session_in_a_document_keeps_its_tracker_name_and_a_second_loop_h
 #[test]
 fn runs_side_by_side_spend_one_budget() {
     let quick = "name: quick\nnodes:\n  - { id: q1, prompt: a }\n  - { id: q2, prompt: b }\n  - { id: q3, prompt: c }\n";
-    let slow = "name: slow\nnodes:\n  - { id: s1, prompt: a }\n  - { id: s2, prompt: b }\n";
+    let slow =
+        "name: slow\nnodes:\n  - { id: s1, prompt: a }\n  - { id: s2, when: input == 'x', prompt: b }\n";
     let both = "name: both\nbudget: { turns: 4 }\nnodes:\n  - parallel: { join: all }\n    branches:
       one: [ { id: fast, workflow: quick }, { id: mark, shell: touch go } ]
       two: [ { id: tardy, workflow: slow } ]\n";
