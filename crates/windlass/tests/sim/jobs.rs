@@ -231,7 +231,7 @@ fn a_task_removed_by_hand_while_it_is_worked_on_is_not_brought_back_and_its_bran
     let going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
     until(LIMIT, || ["a", "b"].iter().all(|name| outside(&place, name).exists()));
     let left = json!({"version": "1.0", "tasks": [{"id": "2", "name": "b", "status": "in_progress"}]});
-    place.sealed.write("repo/tasks.json", &left.to_string());
+    place.sealed.write("repo/tasks.json", left.to_string());
     fs::write(outside(&place, "go"), "x").unwrap();
     let ran = going.end();
     ran.assert_ended(0, "completed", "all_done", 2);
