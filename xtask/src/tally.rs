@@ -14,10 +14,10 @@ pub(crate) struct Tally {
 impl Tally {
     /// Reads nextest's summary or a `test result:` line of the standard runner; any other is nothing.
     pub(crate) fn read(line: &str) -> Option<Tally> {
-        let line = line.trim_start();
-        let counts = if line.starts_with("Summary [") {
+        let counts = if line.trim_start().starts_with("Summary [") {
             line.split_once(" run:")?.1
         } else {
+            // Indented, it is what a failed test printed, which the summary counts.
             line.strip_prefix("test result:")?.split_once(". ")?.1
         };
         let mut tally = Tally::default();
@@ -80,6 +80,7 @@ mod tests {
                 tally(3, 2, 0),
             ),
             ("        PASS [   0.012s] a test run: 1 passed", None),
+            ("    test result: FAILED. 0 passed; 1 failed; 0 ignored; finished in 0.01s", None),
         ];
         for (line, expected) in lines {
             assert_eq!(Tally::read(line), expected, "{line}");

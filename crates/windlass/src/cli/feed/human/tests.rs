@@ -8,7 +8,7 @@ use windlass_core::graph::workflow::{
     Act, Branch, Expression, Join, OnFailure, Session, Source, Step, Template,
 };
 use windlass_core::hook::permission::Isolation;
-use windlass_core::id::{SessionId, Verb};
+use windlass_core::id::{NodeId, SessionId, Verb};
 use windlass_core::run::{Outcome, Reason, Spent, Status, Waiting};
 use windlass_core::spec::{Driver, Limits, OnPermission, OnQuestion, Orders, Policy};
 use windlass_core::tasks::{Claim, Status as TaskStatus};
@@ -282,15 +282,13 @@ fn what_a_pause_holds_back_is_not_said_to_go_on() {
     ]);
     told(&mut human, begins("a", "prompt"));
     told(&mut human, News::Paused);
-    let held = told(&mut human, begins("b", "shell"));
-    assert_eq!(held, ["", "> b (shell): held back while the run is paused"]);
-    let over = "  the wait is over; what comes next is held back while the run is paused";
-    assert_eq!(told(&mut human, News::WaitOver), [over]);
+    let held = told(&mut human, News::NodeHeld { node: NodeId::new("b") });
+    assert_eq!(held, ["b is held back by the pause"]);
     human.screen.redraws = true;
-    assert_eq!(human.progress(Moment(1_000)).as_deref(), Some("\r\u{1b}[K2 nodes, paused, 0 s"));
+    assert_eq!(human.progress(Moment(1_000)).as_deref(), Some("\r\u{1b}[Ka, paused, 0 s"));
     human.screen.redraws = false;
-    told(&mut human, News::GoesOn);
-    assert_eq!(told(&mut human, News::WaitOver), ["  going on"]);
+    assert_eq!(told(&mut human, News::GoesOn), ["  going on"]);
+    assert_eq!(told(&mut human, begins("b", "shell")), ["", "> b (shell)"]);
 }
 
 #[test]

@@ -65,10 +65,6 @@ impl Human {
     /// A wait has ended. That a node is tried again is told by its heading.
     pub(super) fn wait_over(&mut self, event: &Event) -> Vec<String> {
         self.phase = "working";
-        if self.is_paused {
-            let text = "  the wait is over; what comes next is held back while the run is paused";
-            return vec![self.screen.paint(Tone::Careful, text)];
-        }
         if matches!(event, Event::WaitOver { effect } if effect.verb == Verb::Retry) {
             return Vec::new();
         }
