@@ -10,7 +10,7 @@ use super::plain::plain;
 use super::report::Report;
 use super::{
     answer, approve, cancel, complete, completions, config, demo, doctor, entities, fork, hint, logs, r#loop,
-    mcp, pause, plugin, ps, quick, replay, resume, run, send, show, tasks, workflow,
+    mcp, pause, plugin, ps, quick, replay, resume, run, send, show, slip, tasks, workflow,
 };
 use crate::exit::Exit;
 
@@ -63,6 +63,18 @@ enum Verb {
     Mcp(mcp::Args),
 }
 
+impl Verb {
+    /// What is to be worked on, where it may be any text.
+    fn text(&self) -> Option<&str> {
+        match self {
+            Verb::Run(args) => args.input.as_deref(),
+            Verb::Loop(args) => Some(&args.prompt),
+            Verb::Tasks(args) => args.text(),
+            _ => None,
+        }
+    }
+}
+
 /// Reads the arguments and does what they ask.
 pub(crate) fn main() -> ExitCode {
     if let Some(text) = quick::answer() {
@@ -70,7 +82,10 @@ pub(crate) fn main() -> ExitCode {
     }
     complete::answer();
     let done = match Windlass::try_parse() {
-        Ok(typed) => perform(typed.verb),
+        Ok(typed) => match typed.verb.text().and_then(|text| slip::mistyped(text, std::env::args_os())) {
+            Some(error) => explain(&error),
+            None => perform(typed.verb),
+        },
         Err(error) => explain(&error),
     };
     done.unwrap_or_else(|report| report.print()).into()

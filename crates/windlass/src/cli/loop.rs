@@ -22,7 +22,7 @@ Examples:
 pub(crate) struct Args {
     /// What the agent is asked, taken as it is; `-` reads standard input
     #[arg(value_name = "PROMPT", allow_hyphen_values = true)]
-    prompt: String,
+    pub(crate) prompt: String,
 
     /// Without a tracker: done when the agent ends a turn with TEXT alone on a line
     #[arg(long, value_name = "TEXT", value_parser = signal)]

@@ -40,6 +40,7 @@ mod run;
 mod screen;
 mod send;
 mod show;
+mod slip;
 mod tasks;
 mod watch;
 mod weave;

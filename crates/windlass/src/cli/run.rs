@@ -5,6 +5,7 @@ use windlass_runtime::plan::Want;
 
 use super::complete;
 use super::orders::{Orders, jobs};
+use super::plain::plain_line;
 use super::report::Report;
 use crate::exit::Exit;
 
@@ -105,6 +106,11 @@ pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
     }
     let input = args.input.clone().unwrap_or_default();
     let [] = args.more.as_slice() else {
+        if input.starts_with("--") {
+            return Err(Report::usage(format!("there is no flag `{}`", plain_line(&input))).hint(
+                "`windlass run --help` has those there are; an INPUT of several words is put into quotes",
+            ));
+        }
         return Err(Report::usage("the input is one text, and several words were given")
             .hint("put it into quotes: windlass run \"fix the login\""));
     };

@@ -30,6 +30,8 @@ fn a_wrong_command_line_is_usage() {
     assert_fails(&stage, &["loop", ""], 2, &["the input is empty"]);
     assert_fails(&stage, &["rnu", "x"], 2, &["unrecognized subcommand 'rnu'"]);
     assert_fails(&stage, &["ps", "--jsno"], 2, &["'--json'"]);
+    assert_fails(&stage, &["run", "--dryrun"], 2, &["'--dryrun'", "'--dry-run'"]);
+    assert_fails(&stage, &["run", "--odd-flag", "x"], 2, &["there is no flag `--odd-flag`"]);
     assert_fails(&stage, &["loop", "x", "--isolation", "loose"], 2, &["strict, minimal, permissive"]);
     assert_fails(&stage, &["loop", "x", "--timeout", "soon"], 2, &["90s, 30m or 2h"]);
     assert_fails(&stage, &["loop", "x", "--max-iterations", "many"], 2, &["--max-iterations"]);

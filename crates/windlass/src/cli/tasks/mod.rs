@@ -39,6 +39,17 @@ pub(crate) struct Args {
     what: What,
 }
 
+impl Args {
+    /// What may be any text.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.what {
+            What::Add { name, .. } => Some(name),
+            What::Run(args) => Some(&args.input),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Begin a new tasks.json; one that is there is left as it is

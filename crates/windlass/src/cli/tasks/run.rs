@@ -14,7 +14,7 @@ use crate::exit::Exit;
 pub(super) struct Args {
     /// What holds for every task, taken as it is; `-` reads standard input
     #[arg(value_name = "INPUT", allow_hyphen_values = true, default_value = "", hide_default_value = true)]
-    input: String,
+    pub(super) input: String,
 
     /// The file; without it, tasks.json or research/tasks.json of this folder or of one above it
     #[arg(long, value_name = "PATH")]
