@@ -45,6 +45,9 @@ impl fmt::Display for Fault {
 /// So deep are schemas followed, references included. JSON itself is read 128 deep.
 const MAX_DEPTH: usize = 200;
 
+/// How often an answer that does not fit is asked for again.
+pub const ASKED_AGAIN: u32 = 2;
+
 /// A way into a value, made into text only where something is wrong.
 enum Path<'p> {
     Root,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::schema;
 use super::template::constant;
 use super::walk::MAX_DEPTH;
 use super::workflow::{Act, Budget, Session, Step, Workflow};
@@ -83,14 +84,7 @@ impl Walk<'_> {
     fn act(&self, step: &Step, depth: usize) -> Bound {
         let inside = |body: &[Step]| self.sequence(body, depth + 1);
         match &step.act {
-            Act::Session(Session { turns: None, .. }) => Bound::AtMost(1),
-            // What the settings say is not known here, so it counts as what they say at first.
-            Act::Session(Session { turns: Some(turns), .. }) => {
-                match turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS) {
-                    0 => Bound::without(step, Unbounded::Turns),
-                    max => Bound::AtMost(max.into()),
-                }
-            }
+            Act::Session(session) => turns(step, session),
             // A review and what mends it, each time, and a last review.
             Act::Review { max_cycles, .. } => Bound::AtMost(2 * u64::from(*max_cycles) + 1),
             Act::If { condition, then, otherwise } => match constant(condition) {
@@ -133,6 +127,17 @@ impl Walk<'_> {
             }
             _ => unknown(),
         }
+    }
+}
+
+fn turns(step: &Step, session: &Session) -> Bound {
+    // An answer that does not fit is asked for again, each time by a turn.
+    let again = if session.schema.is_some() { schema::ASKED_AGAIN } else { 0 };
+    // What the settings say is not known here, so it counts as what they say at first.
+    let most = session.turns.as_ref().map_or(1, |turns| turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS));
+    match most {
+        0 => Bound::without(step, Unbounded::Turns),
+        most => Bound::AtMost(u64::from(most) + u64::from(again)),
     }
 }
 
@@ -219,6 +224,7 @@ mod tests {
         Builder, Rounds, check_all, criteria_loop, prompt, review, task_loop, turns, workflow,
     };
     use crate::graph::workflow::Turns;
+    use serde_json::json;
     use std::time::Duration;
 
     fn said(builder: Builder) -> String {
@@ -241,6 +247,14 @@ mod tests {
             .then(review(None, 3))
             .then(task_loop().max(10).each(|task| task.then(prompt("t"))));
         assert_eq!(said(builder), "at most 47 turns");
+    }
+
+    #[test]
+    fn an_answer_that_is_asked_for_again_takes_a_turn() {
+        let form = || json!({"type": "object"});
+        assert_eq!(said(Builder::new("w").start(prompt("a").schema(form()))), "at most 3 turns");
+        let looping = prompt("a").turns(turns(5)).schema(form());
+        assert_eq!(said(Builder::new("w").start(looping)), "at most 7 turns");
     }
 
     #[test]
@@ -322,10 +336,13 @@ mod tests {
     fn turns_of_act(act: &Act, luck: &mut Luck) -> u64 {
         let rounds = |max: u32, luck: &mut Luck| 1 + luck.up_to(if max == 0 { 6 } else { max - 1 });
         match act {
-            Act::Session(session) => match &session.turns {
-                None => 1,
-                Some(turns) => rounds(turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS), luck).into(),
-            },
+            Act::Session(session) => {
+                let again = if session.schema.is_some() { luck.up_to(schema::ASKED_AGAIN) } else { 0 };
+                let turns = session.turns.as_ref();
+                let turns =
+                    turns.map_or(1, |turns| rounds(turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS), luck));
+                u64::from(turns) + u64::from(again)
+            }
             Act::Review { max_cycles, .. } => 1 + 2 * u64::from(luck.up_to(*max_cycles)),
             Act::If { condition, then, otherwise } => {
                 let holds = constant(condition).unwrap_or(luck.up_to(1) == 1);

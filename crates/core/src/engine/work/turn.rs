@@ -14,9 +14,6 @@ use crate::run::{News, Outcome, Phase, Reason, Status, Turn, Work};
 /// Milliseconds an agent that may stop has for doing so by itself.
 const CLOSING_MS: u64 = 60_000;
 
-/// How often an answer that does not fit its schema is asked for again.
-const UNFIT_MAX: u32 = 2;
-
 /// Everything is in place: the first turn begins.
 pub(super) fn prepared(
     work: &mut Work,
@@ -147,7 +144,7 @@ fn conclude(work: &mut Work, cx: &mut Cx<'_>, results: &[CheckResult]) {
             node: work.node.id.clone(),
             what: format!("the answer does not fit its schema: {what}"),
             attempt: work.unfit + 1,
-            of: Some(UNFIT_MAX + 1),
+            of: Some(schema::ASKED_AGAIN + 1),
             until: None,
         });
     }
@@ -205,7 +202,7 @@ fn fitting(work: &mut Work, verdict: Verdict) -> (Verdict, Option<String>) {
         faults => faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
     };
     work.unfit += 1;
-    if work.unfit > UNFIT_MAX {
+    if work.unfit > schema::ASKED_AGAIN {
         let why = format!("the agent's answer does not fit its schema: {what}");
         return (Verdict::End(Outcome::new(Status::Failed, Reason::Schema).because(why)), Some(what));
     }

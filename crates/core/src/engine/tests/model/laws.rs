@@ -8,7 +8,9 @@ use crate::effect::{Effect, Planned};
 use crate::engine::Step;
 use crate::engine::purse::tokens;
 use crate::event::Event;
-use crate::graph::workflow::{Act, Budget, OnFailure, Step as Drawn};
+use crate::graph::builder::{Builder, clear_context};
+use crate::graph::workflow::{Act, Budget, OnFailure, Step as Drawn, Workflow};
+use crate::graph::worst::{Bound, Others, worst};
 use crate::hook::{Answer, HookKind};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::looping::Mode;
@@ -33,6 +35,8 @@ pub(super) struct Laws {
     /// A plugin holds turns of its own, which are known late.
     has_plugin: bool,
     spec: Spec,
+    /// The turns that its own sessions may take in all, as a check of the workflow says.
+    worst: Bound,
     planned: BTreeSet<EffectId>,
     handed: BTreeSet<EffectId>,
     started: BTreeSet<NodeId>,
@@ -65,6 +69,7 @@ impl Laws {
             nodes,
             has_plugin: modes.any(|rules| rules.mode == Mode::Plugin),
             spec: spec.clone(),
+            worst: worst_case(spec),
             planned: BTreeSet::new(),
             handed: BTreeSet::new(),
             started: BTreeSet::new(),
@@ -189,6 +194,12 @@ impl Laws {
         *turns += 1;
         let turns = *turns;
         let most = self.nodes.get(&session.0).and_then(|known| known.step.budget.turns);
+        let begun = self.own.turns;
+        let is_foreseen = match self.worst {
+            Bound::AtMost(most) => u64::from(begun) <= most,
+            Bound::Without { .. } => true,
+        };
+        assert!(is_foreseen || self.has_plugin, "turn {begun} begins, {}; {}", self.worst, self.told());
         let is_kept = self.has_plugin || most.is_none_or(|most| turns <= most);
         assert!(is_kept, "turn {turns} of {node} begins, in all tries, of {most:?}; {}", self.told());
     }
@@ -369,6 +380,13 @@ impl Laws {
             _ => {}
         }
     }
+}
+
+/// The most turns of a run, those of runs that it starts not counted.
+fn worst_case(spec: &Spec) -> Bound {
+    let other = Builder::new("other").start(clear_context()).end().unwrap();
+    let whole = Workflow { body: spec.body.clone(), budget: spec.budget, ..other.clone() };
+    worst(&whole, &Others::from([("other".to_owned(), Some(other))])).turns
 }
 
 /// A stop was held: another turn begins in the same process.
