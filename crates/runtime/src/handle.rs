@@ -1,17 +1,18 @@
 //! The one door for every face: start, resume, answer, cancel, query.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use windlass_core::agent::AgentEvent;
 use windlass_core::effect::Planned;
-use windlass_core::engine;
+use windlass_core::engine::{self, Ledger, Step};
 use windlass_core::event::{Event, PersonReply, Record};
 use windlass_core::id::{EffectId, HookId, InboxId, RunId};
 use windlass_core::run::{Doing, News, Standing, State};
 use windlass_core::spec::Spec;
+use windlass_core::time::Moment;
 use windlass_peers::agent::claude::parse;
 use windlass_peers::tail::Watcher;
 use windlass_peers::{files, hook_socket, process};
@@ -24,7 +25,7 @@ use crate::error::{RunError, chain};
 use crate::feed::{Feed, Item};
 use crate::home::Home;
 use crate::inbox::Message;
-use crate::owner::{Owner, Parts, project};
+use crate::owner::{Owner, Parts, project, shares_a_budget};
 use crate::problem::Problem;
 use crate::recover;
 use crate::tasks::Hold;
@@ -41,6 +42,8 @@ pub struct Handle {
     pub(crate) store: Store,
     durability: Durability,
     watcher: Arc<Mutex<Option<Arc<Watcher>>>>,
+    /// What the runs of this process spend of each other's budgets.
+    ledger: Arc<Mutex<Ledger>>,
 }
 
 /// A run owned by this process.
@@ -125,7 +128,13 @@ impl Handle {
     /// Opens the store of this user.
     pub fn open(home: Home, durability: Durability) -> Result<Handle, RunError> {
         let store = Store::open(&home.state)?;
-        Ok(Handle { home: Arc::new(home), store, durability, watcher: Arc::default() })
+        Ok(Handle {
+            home: Arc::new(home),
+            store,
+            durability,
+            watcher: Arc::default(),
+            ledger: Arc::default(),
+        })
     }
 
     /// Records a new run and runs it in this process.
@@ -160,8 +169,8 @@ impl Handle {
         let exe = self.exe()?;
         pin_sim(&mut spec, &exe);
         let at = now();
-        let event = Event::RunStarted { spec: Box::new(spec.clone()) };
-        let (state, step) = engine::start(run.clone(), spec, at);
+        let (state, step) = self.begin(&run, spec, at);
+        let event = Event::RunStarted { spec: Box::new(state.spec.clone()) };
         let body = serde_json::to_vec(&step.record(at, event)).map_err(RunError::Encode)?;
         let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
         let holds = self.hold_tasks(&state)?;
@@ -170,6 +179,39 @@ impl Handle {
         crate::changes::remember(&self.store.run_dir(&state.run), Path::new(&state.spec.workspace));
         self.home.crash.point(|| {});
         Ok((state, step.effects, Rights { lease, holds }))
+    }
+
+    /// Decides how a run begins: one that another started with no more than is left by now.
+    fn begin(&self, run: &RunId, mut spec: Spec, at: Moment) -> (State, Step) {
+        let mut ledger = self.ledger();
+        let outer = spec.parent.as_ref().map(|parent| &parent.run);
+        if let Some(left) = outer.and_then(|outer| ledger.left_to_call(outer, run)) {
+            spec.budget = spec.budget.least(&left);
+        }
+        let (state, step) = engine::start(run.clone(), spec, at);
+        if shares_a_budget(&state) {
+            ledger.note(&state);
+        }
+        (state, step)
+    }
+
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what a run and those it started have spent by their logs, before any of them decides.
+    fn note_all(&self, state: &State) {
+        if !shares_a_budget(state) {
+            return;
+        }
+        self.ledger().note(state);
+        for child in children(state) {
+            if !self.ledger().has(&child)
+                && let Ok(view) = self.view(&child)
+            {
+                self.note_all(&view.state);
+            }
+        }
     }
 
     /// Takes the files that the task loops under way work on; refused where another run has one. A
@@ -240,6 +282,7 @@ impl Handle {
         taken_over: bool,
     ) -> Result<Running, RunError> {
         let run = state.run.clone();
+        self.note_all(&state);
         let Rights { lease, holds } = rights;
         let (outbox, inlet) = mpsc::channel(INBOUND);
         let (feed, items) = Feed::open();
@@ -275,8 +318,7 @@ impl Handle {
         if !taken_over && state.spec.parent.is_some() {
             // Nobody else shows how a run begins that another one starts.
             let event = Event::RunStarted { spec: Box::new(state.spec.clone()) };
-            let record =
-                engine::Step { effects: Vec::new(), news: told.clone() }.record(state.started, event);
+            let record = Step { effects: Vec::new(), news: told.clone() }.record(state.started, event);
             feed.send(Item::Record { seq, record: Box::new(record) });
         }
         let owner = Owner::new(Parts {
@@ -468,7 +510,7 @@ impl Handle {
     }
 
     fn watcher(&self) -> Result<Arc<Watcher>, RunError> {
-        let mut slot = self.watcher.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut slot = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(watcher) = &*slot {
             return Ok(Arc::clone(watcher));
         }

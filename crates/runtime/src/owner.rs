@@ -4,19 +4,19 @@
 //! only then acted on. Performing effects is `effect/`, deciding is `core::engine`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine::{self, Step};
-use windlass_core::event::Event;
-use windlass_core::graph::workflow::Budget;
+use windlass_core::event::{Event, Record};
 use windlass_core::hook::wire::{Reply, WIRE_VERSION};
 use windlass_core::hook::{Answer, HookCall, HookKind};
-use windlass_core::id::{EffectId, HookId, InboxId, NodeId};
+use windlass_core::id::{EffectId, HookId, InboxId};
 use windlass_core::run::{Course, State};
 use windlass_core::spec::Spec;
+use windlass_core::time::Moment;
 use windlass_peers::agent::claude::hook::{read_hook, write_answer};
 use windlass_peers::hook_socket::{self, HookRequest, Request};
 use windlass_store::{Append, Cadence, Durability, Lease, Projection, Store};
@@ -45,8 +45,6 @@ pub(crate) struct Owner {
     inlet: mpsc::Receiver<Fact>,
     /// Hook calls with a forwarder waiting at the other end.
     waiting: HashMap<HookId, HookRequest>,
-    /// What the runs that were started from here were told that they may spend, by node.
-    told: HashMap<NodeId, Budget>,
     hooks: mpsc::Receiver<Request>,
     requests: mpsc::Sender<Request>,
 }
@@ -81,7 +79,6 @@ impl Owner {
             feed: parts.feed,
             inlet: parts.inlet,
             waiting: HashMap::new(),
-            told: HashMap::new(),
             hooks: parts.hooks,
             requests: parts.requests,
         }
@@ -99,7 +96,6 @@ impl Owner {
             self.tell(Event::OwnerChanged, Vec::new()).await?;
         }
         self.perform(first);
-        self.share();
         let mut inbox = tokio::time::interval(INBOX_EVERY);
         inbox.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let deadline = self.state.deadline();
@@ -170,56 +166,62 @@ impl Owner {
 
     /// The one way a run moves: decide, commit, act.
     async fn tell(&mut self, event: Event, taken: Vec<InboxId>) -> Result<(), RunError> {
-        let at = now();
-        let step = engine::apply(&mut self.state, at, &event);
-        let record = step.record(at, event);
-        self.commit(&step, &record, taken).await?;
-        self.feed.send(Item::Record { seq: self.seq, record: Box::new(record) });
-        // First, so that nothing that begins now ends before the others know what it left them.
-        self.share();
+        let before = self.seq;
+        let (records, steps) = self.decide(now(), event);
+        self.commit(&records, &steps, taken).await?;
+        for (seq, record) in (before + 1..).zip(records) {
+            self.feed.send(Item::Record { seq, record: Box::new(record) });
+        }
         self.ground.let_go(&self.state);
-        self.perform(step.effects);
+        for step in steps {
+            self.perform(step.effects);
+        }
         Ok(())
     }
 
-    /// Tells the runs that were started from here what is left for them, where others spent of it.
-    /// Who cannot be told now is told after the next fact; after a crash all are told again.
-    fn share(&mut self) {
-        let children = self.ground.children.lock().unwrap_or_else(PoisonError::into_inner);
-        if children.is_empty() {
-            return;
+    /// What comes of a fact, and before it of what a run hears that spends of one budget with others.
+    fn decide(&mut self, at: Moment, event: Event) -> (Vec<Record>, Vec<Step>) {
+        let apply = |state: &mut State, event: Event| {
+            let step = engine::apply(state, at, &event);
+            (step.record(at, event), step)
+        };
+        if !shares_a_budget(&self.state) {
+            let (record, step) = apply(&mut self.state, event);
+            return (vec![record], vec![step]);
         }
-        for (node, budget) in engine::allowances(&self.state) {
-            let Some(inlet) = children.get(&node).filter(|_| self.told.get(&node) != Some(&budget)) else {
-                continue;
-            };
-            if inlet.try_send(Ok(Event::Allowed { budget })).is_ok() {
-                self.told.insert(node, budget);
-            }
-        }
+        // Held until it is noted what this run has decided: no other one takes the same turn meanwhile.
+        let mut ledger = self.ground.handle.ledger();
+        let mut events = ledger.news_for(&self.state);
+        events.push(event);
+        let decided = events.into_iter().map(|event| apply(&mut self.state, event)).unzip();
+        ledger.note(&self.state);
+        decided
     }
 
     async fn commit(
         &mut self,
-        step: &Step,
-        record: &windlass_core::event::Record,
+        records: &[Record],
+        steps: &[Step],
         taken: Vec<InboxId>,
     ) -> Result<(), RunError> {
-        let body = serde_json::to_vec(record).map_err(RunError::Encode)?;
-        self.cadence.wrote(body.len());
+        let bodies: Result<Vec<Vec<u8>>, _> = records.iter().map(serde_json::to_vec).collect();
+        let bodies = bodies.map_err(RunError::Encode)?;
+        bodies.iter().for_each(|body| self.cadence.wrote(body.len()));
         let snapshot = match self.cadence.is_due() {
             true => Some(serde_json::to_vec(&self.state).map_err(RunError::Encode)?),
             false => None,
         };
         let snapshot = snapshot.filter(|bytes| self.cadence.offer(bytes.len()));
-        let durability = if step.needs_disk() { self.durability } else { Durability::Normal };
+        let needs_disk = steps.iter().any(Step::needs_disk);
+        let durability = if needs_disk { self.durability } else { Durability::Normal };
         self.crash.point(|| self.ground.kill_everything());
-        let projection = (!step.news.is_empty()).then(|| project(&self.state, record.at.0));
+        let told = records.iter().rfind(|record| !record.news.is_empty());
+        let projection = told.map(|record| project(&self.state, record.at.0));
         let append = Append {
             run: self.state.run.clone(),
             expected_seq: self.seq,
             epoch: self.lease.epoch(),
-            bodies: vec![body],
+            bodies,
             durability,
             taken,
             projection,
@@ -249,6 +251,11 @@ impl Owner {
             reply(request, answer);
         }
     }
+}
+
+/// Whether others spend of what this run may, or it of what they may.
+pub(crate) fn shares_a_budget(state: &State) -> bool {
+    state.spec.parent.is_some() || !state.spec.others.is_empty()
 }
 
 /// Says an answer in the agent's dialect to the forwarder that waits. That it has gone is no

@@ -304,7 +304,7 @@ fn wait(cx: &mut Cx<'_>, active: &mut Active, until: &Until) -> Option<Outcome> 
             None
         }
         Until::Event { name, timeout_ms } => {
-            if let Some(text) = cx.book.told.remove(name) {
+            if let Some(text) = cx.book.take_told(name) {
                 return Some(answered(cx, active, &text));
             }
             active.doing = Doing::Listen { name: name.clone() };

@@ -71,7 +71,8 @@ pub(super) fn spends(cx: &mut Cx<'_>, active: &mut Active, now: &Spent) {
         *is_ahead = false;
         fresh.turns -= 1;
     }
-    *spent = *now;
+    // What was told before another, and comes after it, says nothing new.
+    spent.add(&now.since(spent));
     cx.spend_all(&fresh);
 }
 

@@ -146,7 +146,9 @@ fn run_ended(cx: &mut Cx<'_>, active: &Active, end: &RunEnd) -> Outcome {
     let Doing::Run { run, .. } = &active.doing else { return end.outcome.clone() };
     let detail = end.outcome.detail.clone().unwrap_or_else(|| end.outcome.reason.word().to_owned());
     let why = format!("run {run} is {}: {detail}", end.outcome.status.word());
-    Outcome::new(end.outcome.status, Reason::ChildFailed).because(why)
+    // That what may be spent is spent can be so for this run, too.
+    let reason = if end.outcome.reason == Reason::Budget { Reason::Budget } else { Reason::ChildFailed };
+    Outcome::new(end.outcome.status, reason).because(why)
 }
 
 /// A person answered. What is none of the choices is no answer.

@@ -6,7 +6,7 @@
 //! - [`lane`]: one node after the other. - [`begin`]: how each kind of node begins. - [`call`]: runs of others.
 //! - [`block`]: loops, branches, parallel ones. - [`tasks`]: task loops.
 //! - [`leaf`]: what becomes of a node that has no others in it. - [`cut`]: how one is ended early.
-//! - [`mod@purse`]: what may be spent. - [`work`]: the work of one node with an agent. - [`frame`]: what templates see.
+//! - [`mod@purse`]: what may be spent. - [`ledger`]: what runs leave each other of it. - [`work`]: the work of one node with an agent. - [`frame`]: what templates see.
 //! - [`explain`]: why a node ran or did not.
 //! - [`mod@replay`]: what a log would be today, and where it can be forked.
 
@@ -18,6 +18,7 @@ pub mod explain;
 mod frame;
 mod lane;
 mod leaf;
+mod ledger;
 mod purse;
 pub mod rehearsal;
 mod replay;
@@ -36,8 +37,8 @@ use crate::time::Moment;
 use crate::usage::Usage;
 use frame::Frame;
 pub use frame::scope;
+pub use ledger::Ledger;
 use purse::Purse;
-pub use purse::allowances;
 pub use replay::{Difference, ForkError, Replayed, WhatIf, fork_point, replay, what_if};
 
 /// Hook answers remembered for resends.
@@ -376,6 +377,8 @@ fn take_over(state: &mut State, step: &mut Step) {
         if let Some(turn) = &mut work.turn {
             turn.owner_changed = true;
         }
+        // Whoever takes it up again wants it to go on, however often it was cut off before.
+        work.interrupted = 0;
     });
     step.news.push(News::TakenOver);
 }
@@ -459,7 +462,7 @@ fn told(state: &mut State, step: &mut Step, at: Moment, name: &str, text: &str, 
     let to = actives.iter().find(|active| listens(&active.doing)).map(|active| active.instance.clone());
     match to {
         Some(to) => drop(deliver(state, step, at, &to, event)),
-        None => drop(state.book.told.insert(name.to_owned(), text.to_owned())),
+        None => state.book.told.entry(name.to_owned()).or_default().push_back(text.to_owned()),
     }
 }
 

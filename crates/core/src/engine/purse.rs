@@ -1,16 +1,11 @@
-//! What may be spent: by the run, by each block around a node, and by runs that are started there.
+//! What may be spent by the run and by each block around a node.
 
-use crate::effect::Effect;
-use crate::graph::walk::find;
 use crate::graph::workflow::Budget;
-use crate::id::NodeId;
-use crate::run::{Active, Doing, Lane, Spent, State};
+use crate::run::Spent;
 use crate::usage::Usage;
 
-/// Less money than this is a matter of rounding.
-const CENT_OF_A_CENT: f64 = 0.000_1;
-
 /// What may be spent and was.
+#[derive(Debug)]
 pub(super) struct Purse {
     pub(super) budget: Budget,
     pub(super) spent: Spent,
@@ -39,7 +34,7 @@ impl Purse {
     }
 
     /// What is left in it for one who has spent so much of it.
-    fn left_to(&self, by: &Spent) -> Budget {
+    pub(super) fn left_to(&self, by: &Spent) -> Budget {
         let Purse { budget, spent } = self;
         let others = spent.since(by);
         let cost = others.usage.cost_usd.unwrap_or(0.0);
@@ -60,42 +55,4 @@ pub(super) fn left_to(purses: &[Purse], by: &Spent) -> Budget {
 /// Tokens that count: in and out, not those from a cache.
 pub(super) fn tokens(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
-}
-
-/// What each run that was started from here may spend in all, by its node: those that may spend
-/// less by now than what they began with, because others spent of it too.
-pub fn allowances(state: &State) -> Vec<(NodeId, Budget)> {
-    let budget = state.spec.budget.least(&state.book.allowed);
-    let mut purses = vec![Purse { budget, spent: state.spent }];
-    let mut found = Vec::new();
-    gather(state, &state.root, &mut purses, &mut found);
-    found
-}
-
-fn gather(state: &State, lane: &Lane, purses: &mut Vec<Purse>, found: &mut Vec<(NodeId, Budget)>) {
-    let Some(active) = &lane.now else { return };
-    let budget = find(&state.spec.body, &active.step).map(|step| step.budget).unwrap_or_default();
-    purses.push(Purse { budget, spent: active.spent });
-    found.extend(allowance(state, active, purses).map(|budget| (active.instance.clone(), budget)));
-    for lane in active.doing.lanes() {
-        gather(state, lane, purses, found);
-    }
-    purses.pop();
-}
-
-fn allowance(state: &State, active: &Active, purses: &[Purse]) -> Option<Budget> {
-    let Doing::Run { spent, is_ahead, .. } = &active.doing else { return None };
-    let given = state.book.open.iter().find_map(|planned| match &planned.effect {
-        Effect::StartRun { spec, .. } if planned.id.node == active.instance => Some(spec.budget),
-        _ => None,
-    })?;
-    let own = Spent { turns: spent.turns.saturating_add(u32::from(*is_ahead)), usage: spent.usage };
-    let mut now = given.least(&left_to(purses, &own));
-    now.cost_usd = now.cost_usd.map(|cost| (cost / CENT_OF_A_CENT).round() * CENT_OF_A_CENT);
-    let is_less_money = match (now.cost_usd, given.cost_usd) {
-        (Some(now), Some(given)) => now < given - CENT_OF_A_CENT,
-        (now, _) => now.is_some(),
-    };
-    let is_less = now.turns != given.turns || now.tokens != given.tokens || is_less_money;
-    is_less.then_some(now)
 }

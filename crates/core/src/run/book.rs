@@ -32,9 +32,9 @@ pub struct Book {
     /// How often something was held back before it began.
     #[serde(default)]
     pub holds: u32,
-    /// What was told to the run and not waited for yet, by name.
+    /// What was told to the run and not waited for yet, by name, oldest first.
     #[serde(default)]
-    pub told: BTreeMap<String, String>,
+    pub told: BTreeMap<String, VecDeque<String>>,
     /// What each node gave.
     #[serde(default)]
     pub outputs: BTreeMap<NodeId, Output>,
@@ -57,6 +57,16 @@ impl Book {
     /// The answer a hook call already got.
     pub fn answer_to(&self, hook: &HookId) -> Option<&Answer> {
         self.answered.iter().find(|(id, _)| id == hook).map(|(_, answer)| answer)
+    }
+
+    /// What was told first under a name; it is told once.
+    pub fn take_told(&mut self, name: &str) -> Option<String> {
+        let kept = self.told.get_mut(name)?;
+        let text = kept.pop_front();
+        if kept.is_empty() {
+            self.told.remove(name);
+        }
+        text
     }
 }
 

@@ -364,7 +364,16 @@ impl State {
 
     /// Turns finished, in a run of one session that is tried once; else those that were begun in all of it.
     pub fn turns(&self) -> u32 {
-        if self.counts_finished() { self.book.turns } else { self.spent.turns }
+        if self.counts_finished() { self.book.turns } else { self.known_spent().turns }
+    }
+
+    /// What was spent, without the turns that are counted beforehand for runs which have begun none.
+    pub fn known_spent(&self) -> Spent {
+        let mut actives = Vec::new();
+        self.root.actives(&mut actives);
+        let ahead = actives.iter().filter(|active| matches!(active.doing, Doing::Run { is_ahead: true, .. }));
+        let ahead = u32::try_from(ahead.count()).unwrap_or(u32::MAX);
+        Spent { turns: self.spent.turns.saturating_sub(ahead), usage: self.spent.usage }
     }
 
     fn counts_finished(&self) -> bool {

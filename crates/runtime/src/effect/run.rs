@@ -59,7 +59,7 @@ async fn follow(ground: &Ground, effect: &EffectId, run: &RunId, mut running: Ru
         let has_spent = matches!(&item, Item::Record { record, .. } if record.spends());
         ground.feed.send(Item::Child { run: run.clone(), item: Box::new(item) });
         if has_spent && let Ok(view) = ground.handle.view(run) {
-            let (effect, spent) = (effect.clone(), view.state.spent);
+            let (effect, spent) = (effect.clone(), view.state.known_spent());
             ground.report(Event::RunSpent { effect, spent }).await;
         }
     }

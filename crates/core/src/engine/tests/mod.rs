@@ -10,6 +10,7 @@ mod people;
 mod replay;
 mod session;
 mod tasks;
+mod tree;
 
 use std::collections::BTreeMap;
 

@@ -5,10 +5,10 @@ use serde_json::json;
 use super::super::{result, session_end};
 use super::world::{Event, World};
 use crate::effect::{Effect, Planned};
-use crate::engine::allowances;
+use crate::engine::Ledger;
 use crate::engine::purse::Purse;
 use crate::event::{RunEnd, SessionEnd, SessionVerdict, ShellEnd};
-use crate::id::EffectId;
+use crate::id::{EffectId, RunId};
 use crate::looping::Mode;
 use crate::looping::verdict::{Sight, TrackerSight};
 use crate::run::{Outcome, Phase, Reason, Spent, Status};
@@ -48,7 +48,7 @@ impl World {
                 };
                 Event::ShellEnded { effect, end }
             }
-            Effect::StartRun { spec, .. } => return self.child(effect, spec),
+            Effect::StartRun { run, spec } => return self.child(effect, run, spec),
             Effect::ClaimTask { busy, attempts, .. } => {
                 let claim = self.claim(busy, attempts);
                 Event::TaskClaimed { effect, claim }
@@ -147,12 +147,14 @@ impl World {
         }
     }
 
-    fn child(&mut self, effect: EffectId, spec: &Spec) {
+    fn child(&mut self, effect: EffectId, run: &RunId, spec: &Spec) {
         let more = self.roll(4);
         let mut spent = self.laws.child_spent(&effect);
         // It is told at once what others leave it.
-        let told = allowances(&self.state).into_iter().find(|(node, _)| *node == effect.node);
-        let budget = told.map_or(spec.budget, |(_, budget)| spec.budget.least(&budget));
+        let mut ledger = Ledger::default();
+        ledger.note(&self.state);
+        let left = ledger.left_to_call(&self.state.run, run).unwrap_or_default();
+        let budget = spec.budget.least(&left);
         for _ in 0..more {
             if (Purse { budget, spent }).is_spent().is_none() {
                 let usage = Usage { output_tokens: 7, cost_usd: Some(1.0 / 7.0), ..Usage::default() };
