@@ -5,7 +5,7 @@ use crate::graph::walk::find;
 use crate::graph::workflow::Budget;
 use crate::id::NodeId;
 use crate::run::{Active, Doing, Lane, Spent, State};
-use crate::usage::Usage;
+use crate::usage::{Usage, dollars};
 
 /// Less money than this is a matter of rounding.
 const CENT_OF_A_CENT: f64 = 0.000_1;
@@ -35,7 +35,7 @@ impl Purse {
         }
         let cost = spent.usage.cost_usd.unwrap_or(0.0);
         let most = budget.cost_usd.filter(|most| cost >= *most)?;
-        Some(format!("the budget of ${most:.2} is spent: it cost ${cost:.2}"))
+        Some(format!("the budget of {} is spent: it cost {}", dollars(most), dollars(cost)))
     }
 
     /// What is left in it for one who has spent so much of it.
