@@ -43,3 +43,31 @@ impl Usage {
         }
     }
 }
+
+/// Money as it is shown: less than a cent is not nothing.
+pub fn dollars(usd: f64) -> String {
+    match usd {
+        usd if usd > 0.0 && usd < 0.0001 => "less than $0.0001".to_owned(),
+        usd if usd > 0.0 && usd < 0.01 => format!("${usd:.4}"),
+        usd => format!("${usd:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_than_a_cent_is_not_nothing() {
+        let rows = [
+            (0.0, "$0.00"),
+            (0.000_01, "less than $0.0001"),
+            (0.001, "$0.0010"),
+            (0.079, "$0.08"),
+            (12.0, "$12.00"),
+        ];
+        for (usd, shown) in rows {
+            assert_eq!(dollars(usd), shown);
+        }
+    }
+}

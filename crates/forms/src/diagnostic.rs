@@ -7,6 +7,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use unicode_width::UnicodeWidthChar;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -51,6 +52,10 @@ pub struct Place {
 const SNIPPET: usize = 120;
 /// How many of them stand before the column, in a line that is too long.
 const BEFORE: usize = 60;
+/// The columns that the number of the line takes before it.
+const MARGIN: usize = 9;
+/// On a screen that is narrower than any, so many columns of the line are shown all the same.
+const NARROWEST: usize = 10;
 
 impl Diagnostic {
     /// A diagnostic without a place.
@@ -81,6 +86,34 @@ impl Diagnostic {
         self.file.as_ref().is_some_and(|own| *own == tame(file))
     }
 
+    /// As it reads on a screen of so many columns: of a line that is wider, the part around the place.
+    pub fn on_screen(&self, columns: usize) -> String {
+        self.shown(Some(columns.saturating_sub(MARGIN).max(NARROWEST)))
+    }
+
+    /// With no more than so many columns of the line.
+    fn shown(&self, most: Option<usize>) -> String {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let mut shown = format!("{severity}: {}", self.message);
+        match (&self.file, &self.place) {
+            (Some(file), Some(place)) => shown += &format!("\n  at {file}:{}:{}", place.line, place.column),
+            (Some(file), None) => shown += &format!("\n  at {file}"),
+            (None, Some(place)) => shown += &format!("\n  at line {}, column {}", place.line, place.column),
+            (None, None) => {}
+        }
+        if let Some(place) = &self.place {
+            let (snippet, before) = place.snippet_within(most);
+            shown += &format!("\n{:>6} | {snippet}\n{:>6} | {:before$}^", place.line, "", "");
+        }
+        if let Some(hint) = &self.hint {
+            shown += &format!("\n  hint: {hint}");
+        }
+        shown
+    }
+
     /// Whether the text cannot be used.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -102,6 +135,57 @@ impl Place {
             caret: shown,
         }
     }
+
+    /// The snippet in no more than so many columns, and how many of them stand before the place.
+    fn snippet_within(&self, most: Option<usize>) -> (String, usize) {
+        let caret = self.snippet.char_indices().nth(self.caret).map_or(self.snippet.len(), |(at, _)| at);
+        let (before, after) = self.snippet.split_at_checked(caret).unwrap_or((&self.snippet, ""));
+        let after = after.trim_end();
+        let Some(most) = most.filter(|most| width(before) + width(after) > *most) else {
+            let snippet = format!("{before}{after}");
+            return (snippet.trim_end().to_owned(), width(before));
+        };
+        let room = most.saturating_sub(width(after)).max(most / 2);
+        let before = end_within(before, room);
+        let after = start_within(after, most.saturating_sub(width(&before)));
+        (format!("{before}{after}"), width(&before))
+    }
+}
+
+/// The columns that a text takes on a terminal: some writing is twice as wide, some marks take none.
+fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+fn columns(c: char) -> usize {
+    c.width().unwrap_or(0)
+}
+
+/// As much of the start of a text as fits into so many columns.
+fn start_within(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let kept: String = fitting(text.chars(), most).collect();
+    format!("{kept}…")
+}
+
+/// As much of the end of a text as fits into so many columns.
+fn end_within(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let kept: Vec<char> = fitting(text.chars().rev(), most).collect();
+    std::iter::once('…').chain(kept.into_iter().rev()).collect()
+}
+
+/// The characters that fit, and leave a column for the `…`.
+fn fitting(chars: impl Iterator<Item = char>, most: usize) -> impl Iterator<Item = char> {
+    let mut used = 1;
+    chars.take_while(move |c| {
+        used += columns(*c);
+        used <= most
+    })
 }
 
 /// The part of a line that is shown, and where the column is in it.
@@ -135,25 +219,7 @@ fn tame_char(c: char) -> char {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = match self.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
-        write!(f, "{severity}: {}", self.message)?;
-        match (&self.file, &self.place) {
-            (Some(file), Some(place)) => write!(f, "\n  at {file}:{}:{}", place.line, place.column)?,
-            (Some(file), None) => write!(f, "\n  at {file}")?,
-            (None, Some(place)) => write!(f, "\n  at line {}, column {}", place.line, place.column)?,
-            (None, None) => {}
-        }
-        if let Some(place) = &self.place {
-            let snippet = place.snippet.trim_end();
-            write!(f, "\n{:>6} | {snippet}\n{:>6} | {:caret$}^", place.line, "", "", caret = place.caret)?;
-        }
-        if let Some(hint) = &self.hint {
-            write!(f, "\n  hint: {hint}")?;
-        }
-        Ok(())
+        f.write_str(&self.shown(None))
     }
 }
 
@@ -197,6 +263,41 @@ mod tests {
         assert_eq!(place.column, 1001);
         assert_eq!(place.snippet.chars().nth(place.caret), Some('!'));
         assert!(place.snippet.chars().count() <= SNIPPET + 2);
+    }
+
+    fn at(text: &str, what: &str) -> Diagnostic {
+        let place = Place::find(text, text.find(what).unwrap());
+        Diagnostic { place: Some(Place { line: 1, ..place }), ..Diagnostic::new(Severity::Error, "x") }
+    }
+
+    #[test]
+    fn the_caret_stands_below_its_column_whatever_is_before_it() {
+        let rows = [("日本語 !", 7), ("\t\t!", 2), ("e\u{301}x!", 2), ("👍!", 2), ("\u{1b}!", 1)];
+        for (text, before) in rows {
+            let shown = at(text, "!").to_string();
+            assert_eq!(shown.lines().last().unwrap(), format!("       | {:before$}^", ""), "{text}");
+        }
+    }
+
+    #[test]
+    fn on_a_narrow_screen_the_part_around_the_place_is_shown() {
+        let text = format!("{} here! {}", "before ".repeat(7), "behind ".repeat(7));
+        let found = at(&text, "!");
+        assert_eq!(found.on_screen(200), found.to_string());
+        let columns = |columns| {
+            let shown = found.on_screen(columns);
+            let lines: Vec<String> =
+                shown.lines().filter(|line| line.contains(" | ")).map(str::to_owned).collect();
+            assert!(lines.iter().all(|line| width(line) <= columns), "{shown}");
+            lines
+        };
+        let narrow = "     1 | …before before  here! behind behind behi…";
+        assert_eq!(columns(50), [narrow.to_owned(), format!("       | {:20}^", "")]);
+        let end = at(&text[..text.find('!').unwrap() + 1], "!").on_screen(50);
+        assert!(end.contains("…") && end.ends_with("                                       ^"), "{end}");
+        let wide = at("日本語日本語日本語日本語日本語 ! 日本語日本語日本語", "!").on_screen(29);
+        assert!(wide.contains("     1 | …語日本語 ! 日本語…"), "{wide}");
+        assert!(found.on_screen(1).contains("     1 | …here! be…\n"), "{}", found.on_screen(1));
     }
 
     #[test]

@@ -120,6 +120,11 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// What the workflows are called; of two of one name it is said once.
+    pub fn names(&self) -> Vec<&str> {
+        names_of(&self.workflows)
+    }
+
     /// The mistakes that keep a workflow of this name from being one.
     pub fn mistakes(&self, name: &str) -> Vec<Diagnostic> {
         self.about(&self.problems, name).into_iter().filter(Diagnostic::is_error).collect()
@@ -141,6 +146,17 @@ impl Catalog {
         let stem = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == name);
         named.chain(self.files.iter().filter(stem)).cloned().collect()
     }
+}
+
+/// What workflows are called, each name once.
+pub(crate) fn names_of<'a>(workflows: impl IntoIterator<Item = &'a WorkflowEntry>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for entry in workflows {
+        if !names.contains(&entry.name.as_str()) {
+            names.push(&entry.name);
+        }
+    }
+    names
 }
 
 /// Reads everything there is.

@@ -135,7 +135,8 @@ fn judge(
     if is_bare {
         return Some(done(Reason::MaxIterations));
     }
-    let why = format!("`{}` is not done after {most} rounds", step.id);
+    let rounds = if most == 1 { "1 round".to_owned() } else { format!("{most} rounds") };
+    let why = format!("`{}` is not done after {rounds}", step.id);
     Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why))
 }
 

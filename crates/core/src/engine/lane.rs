@@ -246,7 +246,7 @@ fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, outcome: Outcome) -> T
     if !is_well && may_try_again(cx, step, &active, &outcome) {
         return pause(cx, step, lane, &active, &outcome);
     }
-    cx.book.outputs.insert(step.id.clone(), output(cx, &active, &outcome));
+    cx.book.outputs.insert(step.id.clone(), output(cx, step, &active, &outcome));
     if !is_well {
         let told = wrong(step, &outcome, cx.book.outputs.get(&step.id));
         // What is spent around a node is spent for all that comes after it, too.
@@ -326,10 +326,10 @@ fn pause(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, active: &Active, outcome
 }
 
 /// What a node gave.
-fn output(cx: &Cx<'_>, active: &Active, outcome: &Outcome) -> Output {
+fn output(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -> Output {
     let failed = outcome.status != Status::Completed;
     let status = outcome.status.word().to_owned();
-    let (text, value) = leaf::given(cx, active);
+    let (text, value) = leaf::given(cx, step, active);
     Output { text, value, failed, status }
 }
 

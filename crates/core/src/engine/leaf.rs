@@ -1,5 +1,7 @@
 //! Nodes without others in them: what becomes of each, and what it gives.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::begin::{answered, done};
@@ -51,20 +53,14 @@ fn give_value(cx: &mut Cx<'_>, active: &Active, text: &str, value: Option<Value>
 }
 
 /// What a node gives that is over.
-pub(super) fn given(cx: &Cx<'_>, active: &Active) -> (String, Option<Value>) {
+pub(super) fn given(cx: &Cx<'_>, step: &Step, active: &Active) -> (String, Option<Value>) {
     match &active.doing {
         Doing::Session(work) => (work.last_message.clone().unwrap_or_default(), work.value.clone()),
         Doing::If { lane, .. } => (lane.said.clone().unwrap_or_default(), None),
         Doing::Loop { round, lane, .. } => {
             (lane.said.clone().unwrap_or_default(), Some(json!({"iteration": round})))
         }
-        Doing::Parallel { slots } => {
-            let over = slots.iter().filter_map(|slot| match slot {
-                Slot::Over(outcome) => Some(outcome.status.word()),
-                Slot::Waiting | Slot::Open(_) => None,
-            });
-            (String::new(), Some(json!({"branches": over.collect::<Vec<_>>()})))
-        }
+        Doing::Parallel { slots } => (String::new(), Some(json!({"branches": branches(step, slots)}))),
         Doing::Tasks(tasks) => {
             let reason = tasks.over.as_ref().map(|outcome| outcome.reason);
             let value = json!({
@@ -87,6 +83,16 @@ pub(super) fn given(cx: &Cx<'_>, active: &Active) -> (String, Option<Value>) {
             output.map(|output| (output.text.clone(), output.value.clone())).unwrap_or_default()
         }
     }
+}
+
+/// How each branch ended that did, by its name.
+fn branches(step: &Step, slots: &[Slot]) -> BTreeMap<String, &'static str> {
+    let Act::Parallel { branches, .. } = &step.act else { return BTreeMap::new() };
+    let ended = slots.iter().zip(branches).filter_map(|(slot, branch)| match slot {
+        Slot::Over(outcome) => Some((branch.name.clone(), outcome.status.word())),
+        Slot::Waiting | Slot::Open(_) => None,
+    });
+    ended.collect()
 }
 
 /// The last words of an agent in it.

@@ -2,7 +2,7 @@
 
 use crate::graph::workflow::Budget;
 use crate::run::Spent;
-use crate::usage::Usage;
+use crate::usage::{Usage, dollars};
 
 /// What may be spent and was.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Purse {
         }
         let cost = spent.usage.cost_usd.unwrap_or(0.0);
         let most = budget.cost_usd.filter(|most| cost >= *most)?;
-        Some(format!("the budget of ${most:.2} is spent: it cost ${cost:.2}"))
+        Some(format!("the budget of {} is spent: it cost {}", dollars(most), dollars(cost)))
     }
 
     /// What is left in it for one who has spent so much of it.

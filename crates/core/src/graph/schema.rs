@@ -22,7 +22,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-pub use answer::{answer, find_value};
+pub use answer::{NoValue, answer, find_value};
 pub use example::example;
 pub use keywords::{Flaw, KEYWORDS, Shape, Wrong, flaws, unsupported};
 pub use validate::{MAX_FAULTS, validate};

@@ -228,13 +228,15 @@ fn make_environment() -> Environment<'static> {
     environment
 }
 
-/// Writes a value out. Documents say `true`, and so does what is made of them.
+/// Writes a value out. Documents say `true`, and so does what is made of them; what is not there,
+/// such as an input that nobody gave, is not to be read as a word.
 fn format(
     out: &mut minijinja::Output,
     state: &mut minijinja::State<'_, '_>,
     value: &Value,
 ) -> Result<(), minijinja::Error> {
     match value.kind() {
+        ValueKind::None => Ok(()),
         ValueKind::Bool => escape_formatter(out, state, &Value::from(value.is_true().to_string())),
         _ => escape_formatter(out, state, value),
     }

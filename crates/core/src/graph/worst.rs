@@ -12,6 +12,7 @@ use super::walk::MAX_DEPTH;
 use super::workflow::{Act, Budget, Session, Step, Workflow};
 use crate::id::NodeId;
 use crate::looping::DEFAULT_MAX_ITERATIONS;
+use crate::usage::dollars;
 
 /// Other workflows by name, with their graphs where these are known.
 pub type Others = BTreeMap<String, Option<Workflow>>;
@@ -208,7 +209,7 @@ impl fmt::Display for Worst {
         write!(f, "{}", self.turns)?;
         let Budget { tokens, cost_usd, time_ms, .. } = self.budget;
         let limits = [
-            cost_usd.map(|cost| format!("${cost:.2}")),
+            cost_usd.map(dollars),
             tokens.map(|tokens| format!("{tokens} tokens")),
             time_ms.map(|ms| format!("{} min", ms.div_ceil(60_000))),
         ];

@@ -25,6 +25,7 @@ mod value;
 mod yaml;
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use windlass_core::graph::check::{self, Finding, Known};
 use windlass_core::graph::ids::name_nodes;
@@ -70,7 +71,8 @@ pub fn read_for_check(text: &str, file_name: &str) -> (Option<Document>, Vec<Dia
         return (None, vec![refused]);
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let tree = tree::read(text);
+    let is_json = Path::new(file_name).extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
+    let tree = if is_json { tree::read_json(text) } else { tree::read(text) };
     let mut form = Form::new(text, file_name, tree.open);
     for broken in tree.broken {
         form.error(broken.at, &broken.message, broken.hint.map(str::to_owned));

@@ -44,7 +44,7 @@ pub fn check_workflow(
 }
 
 fn names(catalog: &Catalog) -> Vec<String> {
-    catalog.workflows.iter().map(|entry| entry.name.clone()).collect()
+    catalog.names().into_iter().map(str::to_owned).collect()
 }
 
 fn check_file(path: &Path, world: &World) -> (Vec<String>, Vec<Diagnostic>) {

@@ -12,7 +12,7 @@ use windlass_forms::settings::Resolved;
 use windlass_forms::workflow::document::Document;
 
 use super::{Request, Want, entity, nodes};
-use crate::catalog::{Body, Catalog, WorkflowEntry, World};
+use crate::catalog::{Body, Catalog, WorkflowEntry, World, names_of};
 use crate::entities;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
@@ -205,15 +205,7 @@ fn no_inputs(request: &Request, name: &str) -> Result<(), Problem> {
 
 /// The named workflow; or the only one of the plugins; or the built-in loop.
 fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Problem> {
-    let names = |list: &[&WorkflowEntry]| {
-        let mut names: Vec<&str> = Vec::new();
-        for entry in list {
-            if !names.contains(&entry.name.as_str()) {
-                names.push(&entry.name);
-            }
-        }
-        names.join(", ")
-    };
+    let names = |list: &[&WorkflowEntry]| names_of(list.iter().copied()).join(", ");
     let all: Vec<&WorkflowEntry> = catalog.workflows.iter().collect();
     let wanted = match want {
         Want::Loop => Some("loop"),

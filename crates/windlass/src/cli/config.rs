@@ -6,7 +6,7 @@ use windlass_runtime::config::{SettingLine, show};
 use super::feed::{envelope, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
-use super::report::{Report, note};
+use super::report::{Report, tell};
 use super::screen::Tone;
 use crate::exit::Exit;
 
@@ -37,9 +37,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let What::Show { json } = args.what;
     let here = Here::look()?;
     let (lines, diagnostics) = show(&here.home, &here.cwd)?;
-    for diagnostic in &diagnostics {
-        note(&diagnostic.to_string());
-    }
+    tell(&diagnostics);
     let shown: Vec<String> = if json { lines.iter().map(object).collect() } else { table(&here, &lines) };
     let printed = print(&shown)?;
     Ok(if diagnostics.iter().any(|diagnostic| diagnostic.is_error()) { Exit::Configuration } else { printed })

@@ -5,11 +5,13 @@
 use std::error::Error;
 use std::io::Write;
 
+use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::error::RunError;
 use windlass_runtime::problem::Problem;
 use windlass_runtime::tasks::TasksError;
 
 use super::plain::plain;
+use super::screen::error_columns;
 use crate::exit::Exit;
 
 /// An error at the edge: kind, causes, hint.
@@ -79,6 +81,21 @@ pub(crate) fn warn(text: &str) {
 /// Something about how things go that is no data.
 pub(crate) fn note(text: &str) {
     say(&format!("{}\n", plain(text)));
+}
+
+/// What is wrong in files.
+pub(crate) fn tell(problems: &[Diagnostic]) {
+    for problem in problems {
+        note(&on_screen(problem));
+    }
+}
+
+/// What is wrong in a file, no wider than the terminal that standard error is.
+pub(crate) fn on_screen(problem: &Diagnostic) -> String {
+    match error_columns() {
+        Some(columns) => problem.on_screen(columns),
+        None => problem.to_string(),
+    }
 }
 
 /// Where a person is to type.

@@ -1,6 +1,6 @@
 //! What the terminal can do: width, colours, signs. Without a terminal, nothing at all.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use windlass_runtime::home::Home;
 
@@ -104,7 +104,16 @@ impl Screen {
 
 /// The columns of the terminal that standard output is.
 fn columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout().as_fd()).ok()?;
+    columns_of(std::io::stdout().as_fd())
+}
+
+/// The columns of the terminal that standard error is.
+pub(crate) fn error_columns() -> Option<usize> {
+    columns_of(std::io::stderr().as_fd())
+}
+
+fn columns_of(stream: BorrowedFd<'_>) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|width| *width > 0)
 }
 

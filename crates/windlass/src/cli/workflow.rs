@@ -13,7 +13,7 @@ use super::draw::Format;
 use super::feed::{envelope, words};
 use super::here::{Here, print};
 use super::plain::{columns, padded, plain, plain_line};
-use super::report::{Report, note};
+use super::report::{Report, on_screen, tell};
 use crate::exit::Exit;
 
 /// The largest workflow file that is shown.
@@ -194,12 +194,12 @@ fn find<'a>(found: &'a Catalog, name: &str) -> Result<&'a WorkflowEntry, Report>
     if let Some(entry) = found.workflows.iter().find(|entry| entry.name == name) {
         return Ok(entry);
     }
-    let mistakes: Vec<String> = found.mistakes(name).iter().map(ToString::to_string).collect();
+    let mistakes: Vec<String> = found.mistakes(name).iter().map(on_screen).collect();
     if !mistakes.is_empty() {
         let text = format!("workflow `{name}` has mistakes\n\n{}", mistakes.join("\n\n"));
         return Err(Report::new(Exit::Configuration, text));
     }
-    let names: Vec<String> = found.workflows.iter().map(|entry| plain_line(&entry.name)).collect();
+    let names: Vec<String> = found.names().into_iter().map(plain_line).collect();
     let report = Report::new(Exit::Configuration, format!("no workflow `{name}`"));
     Err(report.hint(format!("there are: {}", names.join(", "))))
 }
@@ -256,12 +256,6 @@ fn check(here: &Here, name: Option<&str>, of: &Of) -> Result<Exit, Report> {
 
 fn diagnostic(problem: &Diagnostic) -> String {
     envelope("diagnostic", words::now(), None, serde_json::to_value(problem).unwrap_or_default())
-}
-
-fn tell(problems: &[Diagnostic]) {
-    for problem in problems {
-        note(&problem.to_string());
-    }
 }
 
 fn has_errors(problems: &[Diagnostic]) -> bool {

@@ -195,6 +195,22 @@ fn commands(page: &str) -> Vec<(Vec<String>, Vec<String>)> {
 }
 
 #[test]
+fn the_first_commands_of_the_page_work_one_after_the_other() {
+    let place = place(&[]);
+    let first = blocks(&page("docs/workflows.md"), "sh").remove(0);
+    for line in first.lines() {
+        let line = line.split(" # ").next().unwrap_or_default();
+        let quoted = line.split('"').enumerate().flat_map(|(place, part)| match place % 2 {
+            0 => part.split_whitespace().collect::<Vec<_>>(),
+            _ => vec![part],
+        });
+        let words: Vec<&str> = quoted.skip(1).collect();
+        let ran = place.go(&words);
+        assert_eq!(ran.code, 0, "{line}: {ran}");
+    }
+}
+
+#[test]
 fn the_commands_of_the_pages_are_there() {
     let place = Place::with_settings("");
     for name in ["docs/workflows.md", "README.md"] {

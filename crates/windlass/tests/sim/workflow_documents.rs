@@ -174,6 +174,11 @@ fn a_built_in_workflow_is_copied_out_once_and_the_copy_is_run() {
     assert!(place.go(&["workflow", "show", "loop"]).stdout.contains("source      project\n"));
     let checked = place.go(&["workflow", "check", "loop"]);
     assert_eq!((checked.code, checked.stderr.as_str()), (0, ""), "{checked}");
+    assert_eq!(checked.stdout, "loop: ok\n");
+    for args in [["workflow", "show", "nobody"], ["workflow", "check", "nobody"]] {
+        let hint = place.go(&args).stderr;
+        assert!(hint.contains("there are: loop, tasks\n"), "{hint}");
+    }
 
     std::fs::write(&file, text.replace("{{ input }}", "Mine: {{ input }}")).unwrap();
     let again = place.go(&["workflow", "eject", "loop"]);

@@ -265,6 +265,11 @@ fn a_criteria_loop_without_its_signal_is_exhausted() {
     let mut story = Story::drawn(workflow);
     story.says("a@1", "no").says("a@2", "no");
     assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
+    let workflow = Builder::new("w")
+        .start(criteria_loop("S").max(1).each(|round| round.then(prompt("work").id("a"))).id("l"));
+    let mut story = Story::drawn(workflow);
+    story.says("a@1", "no");
+    assert_eq!(story.detail(), "`l` is not done after 1 round");
 }
 
 fn three(limit: u32, join: Join) -> Story {
@@ -283,7 +288,8 @@ fn parallel_branches_run_at_once_and_all_are_waited_for() {
     assert_eq!(story.wanted(), ["z2.1.1.shell"]);
     assert_eq!(story.shell("z2", true, "").ended(), (Status::Completed, Reason::AllDone));
     let output = &story.state.book.outputs[&NodeId::new("parallel")];
-    assert_eq!(output.value, Some(serde_json::json!({"branches": ["completed", "completed", "completed"]})));
+    let ended = serde_json::json!({"x": "completed", "y": "completed", "z": "completed"});
+    assert_eq!(output.value, Some(serde_json::json!({ "branches": ended })));
 }
 
 #[test]

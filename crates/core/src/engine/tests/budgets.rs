@@ -33,14 +33,19 @@ fn a_run_starts_no_turn_once_its_tokens_or_its_money_are_spent() {
     let mut story = Story::drawn(two().budget(of_tokens(10)));
     story.says("a", "hi").prepared("b");
     assert_eq!(story.cleaned("b").ended(), (Status::Exhausted, Reason::Budget));
-    let mut story = Story::drawn(two().budget(Budget { cost_usd: Some(0.5), ..Budget::default() }));
-    story.prepared("a");
-    let effect = story.open(Verb::Session);
-    let usage = Usage { cost_usd: Some(0.5), ..Usage::default() };
-    let end = SessionEnd { usage, ..session_end(SessionVerdict::Done) };
-    story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned("a").prepared("b").cleaned("b");
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget));
-    assert_eq!(story.detail(), "the budget of $0.50 is spent: it cost $0.50");
+    for (most, words) in [
+        (0.5, "the budget of $0.50 is spent: it cost $0.50"),
+        (0.001, "the budget of $0.0010 is spent: it cost $0.0010"),
+    ] {
+        let mut story = Story::drawn(two().budget(Budget { cost_usd: Some(most), ..Budget::default() }));
+        story.prepared("a");
+        let effect = story.open(Verb::Session);
+        let usage = Usage { cost_usd: Some(most), ..Usage::default() };
+        let end = SessionEnd { usage, ..session_end(SessionVerdict::Done) };
+        story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned("a").prepared("b").cleaned("b");
+        assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget));
+        assert_eq!(story.detail(), words);
+    }
 }
 
 #[test]

@@ -188,18 +188,17 @@ fn fitting(work: &mut Work, verdict: Verdict) -> (Verdict, Option<String>) {
         return (verdict, None);
     };
     let answer = schema::answer(work.value.as_ref(), work.last_message.as_deref());
-    let faults = match &answer {
-        Some(answer) => schema::validate(form, answer),
-        None => Vec::new(),
-    };
-    if answer.is_some() && faults.is_empty() {
-        work.value = answer;
-        return (verdict, None);
-    }
     work.value = None;
-    let what = match faults.as_slice() {
-        [] => "there is no JSON in it".to_owned(),
-        faults => faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+    let what = match answer {
+        Err(none) => none.to_string(),
+        Ok(answer) => {
+            let faults = schema::validate(form, &answer);
+            if faults.is_empty() {
+                work.value = Some(answer);
+                return (verdict, None);
+            }
+            faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        }
     };
     work.unfit += 1;
     if work.unfit > schema::ASKED_AGAIN {

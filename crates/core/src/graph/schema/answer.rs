@@ -5,21 +5,38 @@
 
 use serde_json::Value;
 
+/// Why there is no value in what an agent said. The words are for the agent, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoValue {
+    /// It says something else.
+    #[error("there is no JSON in it")]
+    NoJson,
+    /// What begins like JSON is none.
+    #[error("the JSON in it is not well formed")]
+    Broken,
+    /// Which one is meant would have to be guessed.
+    #[error("there are several JSON values in it, where one is wanted: one JSON value and nothing else")]
+    Several,
+}
+
 /// What a session answered: the value the CLI gave, or else the one in the agent's last words.
-pub fn answer(value: Option<&Value>, last_message: Option<&str>) -> Option<Value> {
-    value.cloned().or_else(|| find_value(last_message?))
+pub fn answer(value: Option<&Value>, last_message: Option<&str>) -> Result<Value, NoValue> {
+    match value {
+        Some(value) => Ok(value.clone()),
+        None => find_value(last_message.unwrap_or_default()),
+    }
 }
 
 /// The one value in a text: JSON alone, in the only fence of JSON, or the only object in a prose.
-pub fn find_value(text: &str) -> Option<Value> {
+pub fn find_value(text: &str) -> Result<Value, NoValue> {
     let text = text.trim_start_matches('\u{feff}').trim();
     if let Ok(value) = serde_json::from_str(text) {
-        return Some(value);
+        return Ok(value);
     }
     let mut fenced = fences(text);
     match (fenced.next(), fenced.next()) {
-        (Some(only), None) => serde_json::from_str(only).ok(),
-        (Some(_), Some(_)) => None,
+        (Some(only), None) => serde_json::from_str(only).map_err(|_| NoValue::Broken),
+        (Some(_), Some(_)) => Err(NoValue::Several),
         (None, _) => in_prose(text),
     }
 }
@@ -57,29 +74,29 @@ struct Fence {
 /// So many brackets of a prose are looked behind.
 const TRIES: usize = 64;
 
-fn in_prose(text: &str) -> Option<Value> {
+fn in_prose(text: &str) -> Result<Value, NoValue> {
     let mut only = None;
     let mut from = 0;
     for _ in 0..TRIES {
         let Some(at) = text.get(from..).and_then(|rest| rest.find(['{', '['])).map(|at| from + at) else {
-            return only;
+            return only.ok_or(NoValue::NoJson);
         };
-        let rest = text.get(at..)?;
+        let rest = text.get(at..).unwrap_or_default();
         let mut read = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
         match read.next() {
             Some(Ok(value)) => {
                 from = at + read.byte_offset();
                 if is_telling(&value) && only.replace(value).is_some() {
-                    return None;
+                    return Err(NoValue::Several);
                 }
             }
             // Parts of a broken answer may be whole, but they are not all there was.
-            _ if is_begun(rest) => return None,
+            _ if is_begun(rest) => return Err(NoValue::Broken),
             _ => from = at + 1,
         }
     }
     // What lies behind has not been seen: it could be another answer.
-    None
+    Err(if only.is_some() { NoValue::Several } else { NoValue::NoJson })
 }
 
 /// Braces and brackets stand in prose for many reasons; an object with something in it is JSON.

@@ -318,10 +318,10 @@ fn an_example_of_what_refers_to_itself_ends() {
 #[test]
 fn the_value_the_cli_gave_comes_before_the_text() {
     let given = json!({ "a": 1 });
-    assert_eq!(answer(Some(&given), Some("{\"a\": 2}")), Some(given));
-    assert_eq!(answer(None, Some("{\"a\": 2}")), Some(json!({ "a": 2 })));
-    assert_eq!(answer(None, Some("I am done.")), None);
-    assert_eq!(answer(None, None), None);
+    assert_eq!(answer(Some(&given), Some("{\"a\": 2}")), Ok(given));
+    assert_eq!(answer(None, Some("{\"a\": 2}")), Ok(json!({ "a": 2 })));
+    assert_eq!(answer(None, Some("I am done.")), Err(NoValue::NoJson));
+    assert_eq!(answer(None, None), Err(NoValue::NoJson));
 }
 
 #[test]
@@ -343,22 +343,24 @@ fn the_value_in_a_text_is_found_and_never_guessed() {
         ("Cut off: ```json\n{\"a\": 1}\n", json!({ "a": 1 })),
     ];
     for (text, value) in found {
-        assert_eq!(find_value(text), Some(value), "{text}");
+        assert_eq!(find_value(text), Ok(value), "{text}");
     }
     let not_found = [
-        "",
-        "done",
-        "It was {} in [1] and [x].",
-        "Either {\"a\": 1} or {\"a\": 2}.",
-        "```json\n{\"a\": 1}\n```\nor\n```json\n{\"a\": 2}\n```",
-        "```json\n{\"a\": 1,}\n```",
-        "So: {\"a\": {\"b\": 1}, oops",
-        "So: [{\"a\": {\"b\": 1}}, {\"a\": ",
+        ("", NoValue::NoJson),
+        ("done", NoValue::NoJson),
+        ("It was {} in [1] and [x].", NoValue::NoJson),
+        ("Either {\"a\": 1} or {\"a\": 2}.", NoValue::Several),
+        ("{\"a\": 1}\n{\"a\": 2}", NoValue::Several),
+        ("```json\n{\"a\": 1}\n```\nor\n```json\n{\"a\": 2}\n```", NoValue::Several),
+        ("```json\n{\"a\": 1,}\n```", NoValue::Broken),
+        ("So: {\"a\": {\"b\": 1}, oops", NoValue::Broken),
+        ("So: [{\"a\": {\"b\": 1}}, {\"a\": ", NoValue::Broken),
     ];
-    for text in not_found {
-        assert_eq!(find_value(text), None, "{text}");
+    for (text, why) in not_found {
+        assert_eq!(find_value(text), Err(why), "{text}");
     }
-    assert_eq!(find_value(&format!("{{\"a\": 1}} {} ", "{ ".repeat(1_000))), None);
+    let unseen = format!("{{\"a\": 1}} {} ", "{ ".repeat(1_000));
+    assert_eq!(find_value(&unseen), Err(NoValue::Several));
 }
 
 /// Any JSON at all, with the words of schemas in it.
@@ -455,13 +457,13 @@ proptest! {
         let text = value.to_string();
         // Not the value itself: a float may change when it is written and read.
         let read: Value = serde_json::from_str(&text).unwrap();
-        prop_assert_eq!(find_value(&text), Some(read.clone()));
-        prop_assert_eq!(find_value(&format!("{before}\n```json\n{text}\n```\n{before}")), Some(read));
+        prop_assert_eq!(find_value(&text), Ok(read.clone()));
+        prop_assert_eq!(find_value(&format!("{before}\n```json\n{text}\n```\n{before}")), Ok(read));
     }
 
     #[test]
     fn any_text_is_looked_through(text in "[\\[\\]{}\"a:1, `json\n]{0,80}|.{0,80}") {
-        find_value(&text);
+        let _any = find_value(&text);
     }
 
     #[test]

@@ -49,6 +49,16 @@ fn values_are_put_in_once_and_never_read_as_templates() {
 }
 
 #[test]
+fn what_is_none_is_written_as_nothing_and_does_not_hold() {
+    let inputs = [("opt".to_owned(), json!(null))].into();
+    let scope = Scope::new("", &inputs);
+    let text = render(&Template("[{{ inputs.opt }}{% if inputs.opt %}x{% endif %}]".into()), &scope);
+    assert_eq!(text, Ok("[]".into()));
+    assert_eq!(holds(&Expression("inputs.opt".into()), &scope), Ok(false));
+    assert_eq!(holds(&Expression("inputs.opt is none".into()), &scope), Ok(true));
+}
+
+#[test]
 fn an_output_is_its_text_and_has_parts() {
     assert_eq!(text_of("{{ outputs.plan }}"), "a plan");
     assert_eq!(text_of("{{ outputs.plan.text }} {{ outputs.plan.status }}"), "a plan completed");

@@ -161,7 +161,7 @@ fn mark_inside(form: &mut Form<'_>, path: &str, node: &Node) {
 fn turns(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Turns> {
     let map = match &node.value {
         Value::Number(_) => Map::empty(node.at, path),
-        _ => form.map(path, node, TURNS)?,
+        _ => form.map_or_number(path, node, TURNS)?,
     };
     let max = match &node.value {
         Value::Number(_) => form.count(path, node),
@@ -343,6 +343,9 @@ fn clear_context(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
         return Some(Act::ClearContext);
     }
     let hint = Some("leave the node out where it is not wanted".to_owned());
-    form.wrong_with(path, "`true`", node, hint);
+    match node.value {
+        Value::Boolean(_) => form.error(node.at, &format!("`{path}` can only be `true`"), hint),
+        _ => form.wrong_with(path, "`true`", node, hint),
+    }
     None
 }

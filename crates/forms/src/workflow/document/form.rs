@@ -108,6 +108,15 @@ impl<'a> Form<'a> {
         Some(map)
     }
 
+    /// A mapping with these keys, for which a number is the short form and was looked for before.
+    pub(super) fn map_or_number<'n>(&mut self, path: &str, node: &'n Node, known: Keys) -> Option<Map<'n>> {
+        if matches!(node.value, Value::Object(_) | Value::Null) {
+            return self.map(path, node, known);
+        }
+        self.wrong_with(path, "a whole number or a mapping", node, None);
+        None
+    }
+
     /// A mapping whose keys are somebody's names.
     pub(super) fn any_map<'n>(&mut self, path: &str, node: &'n Node) -> Option<Map<'n>> {
         let Value::Object(members) = &node.value else {
@@ -171,8 +180,14 @@ impl<'a> Form<'a> {
         key: &str,
         read: impl FnOnce(&mut Self, &str, &'n Node) -> Option<T>,
     ) -> Option<T> {
-        if map.get(key).is_none() {
-            self.missing(map, key);
+        match map.get(key).map(|member| &member.node) {
+            None => self.missing(map, key),
+            Some(Node { at, value: Value::Null }) => {
+                let hint = Some("it must have a value".to_owned());
+                self.error(*at, &format!("`{}` is empty", join(&map.path, key)), hint);
+                return None;
+            }
+            Some(_) => {}
         }
         self.take(map, key, read)
     }

@@ -26,6 +26,17 @@ pub(super) fn tabs(text: &str) -> Option<(Vec<Broken>, String)> {
     (!tabs.is_empty()).then_some((tabs, spaced))
 }
 
+/// Where the header (`|`, `>`) of a block stands above which there is this text, which ends before the
+/// first letter of the block. A comment may follow it.
+pub(super) fn block_header(above: &str) -> Option<usize> {
+    let above = above.trim_end();
+    let start = above.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = above.get(start..)?;
+    let without_comment = line.split(" #").next().unwrap_or(line);
+    let header = |text: &str| text.rfind(['|', '>']).map(|at| start + at);
+    header(without_comment).or_else(|| header(line))
+}
+
 /// Whether a template stands at a byte, where YAML sees a mapping.
 pub(super) fn is_template(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();

@@ -157,6 +157,8 @@ fn guess<'n>(form: &mut Form<'_>, map: &Map<'n>) -> Option<Said<'n>> {
     for member in map.members.iter().filter(is_free).filter(|_| !form.is_flooded()) {
         let meant = ACTS.iter().find(|(act, _)| is_slip_for(&member.key, act));
         if let Some((act, _)) = meant {
+            // What is wrong in the value stands there; what is wrong with the key casts no doubt on it.
+            form.mark(act, member.node.at, member.node.at);
             return Some(Said { act, node: &member.node });
         }
     }
@@ -239,7 +241,7 @@ fn retry(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Retry> {
     if matches!(node.value, Value::Number(_)) {
         return Some(Retry { times: form.count(path, node)?, delay_ms: DELAY_MS });
     }
-    let map = form.map(path, node, RETRY)?;
+    let map = form.map_or_number(path, node, RETRY)?;
     let times = form.need(&map, "times", Form::count);
     let delay_ms = form.take(&map, "delay", Form::duration).unwrap_or(DELAY_MS);
     Some(Retry { times: times?, delay_ms })

@@ -7,6 +7,7 @@ use windlass_core::graph::workflow::{Input, InputKind, Workflow};
 use super::form::{Form, Map, join};
 use super::keys::{INPUT, SETTINGS, TOP};
 use super::step::{budget, settings, steps};
+use super::value::meant_flag;
 use crate::json::{Member, Node, Value};
 use crate::words::{Words, is_label, quoted};
 use crate::workflow::parse_plugin_ref;
@@ -181,8 +182,12 @@ fn fits(form: &mut Form<'_>, path: &str, node: &Node, kind: InputKind) -> bool {
     if kind.admits(&to_json(node.clone())) {
         return true;
     }
-    let can_be_quoted = kind == InputKind::Text && matches!(node.value, Value::Number(_) | Value::Boolean(_));
-    form.wrong_with(path, kind.wanted(), node, can_be_quoted.then(|| "put it in quotes".to_owned()));
+    let hint = match (kind, &node.value) {
+        (InputKind::Text, Value::Number(_) | Value::Boolean(_)) => Some("put it in quotes"),
+        (InputKind::Boolean, _) => meant_flag(node),
+        _ => None,
+    };
+    form.wrong_with(path, kind.wanted(), node, hint.map(str::to_owned));
     false
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::slip;
-use crate::json::{Broken, Node};
+use crate::json::{self, Broken, Node, Value};
 use crate::yaml::{self, Bounds, Manner, Mistake, Slip, Tag, Tagged};
 
 const BOUNDS: Bounds = Bounds {
@@ -38,6 +38,22 @@ pub(super) fn read(text: &str) -> Tree {
     Tree { broken: tabs, ..tree }
 }
 
+/// Reads the document of a `.json` file: what is wrong with one is said in the words of JSON.
+pub(super) fn read_json(text: &str) -> Tree {
+    let tree = read(text);
+    let is_mapping = matches!(tree.root.value, Value::Object(_));
+    if tree.broken.is_empty() && (is_mapping || matches!(tree.root.value, Value::Null)) {
+        return tree;
+    }
+    let Err(broken) = json::read(text) else { return tree };
+    let broken = Broken { message: format!("not JSON: {}", broken.message), ..broken };
+    if is_mapping {
+        return Tree { broken: vec![broken], ..tree };
+    }
+    let at = tree.root.at;
+    Tree { root: Node { at, value: Value::Null }, open: BTreeSet::from([at]), broken: vec![broken] }
+}
+
 fn read_as_it_is(text: &str) -> Tree {
     let yaml::Tree { root, open, slips } = yaml::read(text, 0, &WithTemplates);
     let mut broken: Vec<Broken> = slips.into_iter().map(|slip| in_words(text, slip)).collect();
@@ -63,7 +79,7 @@ impl Manner for WithTemplates {
         let before = text.get(..at).unwrap_or_default();
         let above = before.trim_end_matches([' ', '\t']);
         let is_first_line = !above.ends_with('\n');
-        if is_first_line { at } else { above.rfind(['|', '>']).unwrap_or(at) }
+        if is_first_line { at } else { slip::block_header(above).unwrap_or(at) }
     }
 
     /// A template whose quotes are missing looks like a mapping.

@@ -80,13 +80,7 @@ impl Form<'_> {
         if let Value::Boolean(flag) = node.value {
             return Some(flag);
         }
-        let hint = match &node.value {
-            Value::Text(text) if text == "true" || text == "false" => Some("write it without quotes"),
-            Value::Text(text) if matches!(text.as_str(), "yes" | "on") => Some("write `true`"),
-            Value::Text(text) if matches!(text.as_str(), "no" | "off") => Some("write `false`"),
-            _ => None,
-        };
-        self.wrong_with(path, "true or false", node, hint.map(str::to_owned));
+        self.wrong_with(path, "true or false", node, meant_flag(node).map(str::to_owned));
         None
     }
 
@@ -197,6 +191,17 @@ impl Form<'_> {
             return None;
         }
         Some(items)
+    }
+}
+
+/// What to do about a value that was perhaps meant to be true or false.
+pub(super) fn meant_flag(node: &Node) -> Option<&'static str> {
+    let Value::Text(text) = &node.value else { return None };
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "false" => Some("write it without quotes"),
+        "yes" | "on" => Some("write `true`"),
+        "no" | "off" => Some("write `false`"),
+        _ => None,
     }
 }
 

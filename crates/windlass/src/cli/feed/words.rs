@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use windlass_core::run::{Outcome, Reason};
 use windlass_core::time::Moment;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{Usage, dollars};
 
 use crate::cli::plain::{plain, plain_line, plain_short, shorten};
 
@@ -141,9 +141,7 @@ pub(crate) fn count(value: u64, one: &str) -> String {
 pub(crate) fn cost(usd: Option<f64>) -> String {
     match usd {
         None => "cost not reported".to_owned(),
-        Some(usd) if usd > 0.0 && usd < 0.0001 => "less than $0.0001".to_owned(),
-        Some(usd) if usd > 0.0 && usd < 0.01 => format!("${usd:.4}"),
-        Some(usd) => format!("${usd:.2}"),
+        Some(usd) => dollars(usd),
     }
 }
 

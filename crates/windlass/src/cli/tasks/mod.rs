@@ -11,12 +11,11 @@ mod show;
 use std::path::PathBuf;
 
 use windlass_core::tasks::{Priority, Status, TaskId};
-use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::problem::Problem;
 use windlass_runtime::tasks::{Loaded, Place, TasksError, load, locate};
 
 use super::here::Here;
-use super::report::{Report, note};
+use super::report::{Report, tell};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -213,10 +212,4 @@ fn loaded(here: &Here, of: &Of) -> Result<Loaded, Report> {
 
 fn report(error: TasksError) -> Report {
     Problem::from(error).into()
-}
-
-fn tell(problems: &[Diagnostic]) {
-    for problem in problems {
-        note(&problem.to_string());
-    }
 }
