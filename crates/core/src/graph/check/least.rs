@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::known::Known;
 use super::outline::{Node, Outline};
 use super::structure::too_deep;
+use crate::graph::template::constant;
 use crate::graph::workflow::{Act, Join, Until};
 
 /// What is needed at least.
@@ -18,6 +19,11 @@ pub(super) struct Least {
 impl Least {
     fn and(self, other: Least) -> Least {
         Least { turns: self.turns.saturating_add(other.turns), ms: self.ms.saturating_add(other.ms) }
+    }
+
+    fn times(self, count: u32) -> Least {
+        let count = u64::from(count);
+        Least { turns: self.turns.saturating_mul(count), ms: self.ms.saturating_mul(count) }
     }
 
     fn or(self, other: Least) -> Least {
@@ -92,7 +98,13 @@ fn of(outline: &Outline<'_>, node: &Node<'_>, all: &[Least], calls: &mut Calls<'
             let ways = [true, false].into_iter().zip(blocks()).filter(|(which, _)| taken(*which));
             ways.map(|(_, least)| least).reduce(Least::or).unwrap_or_default()
         }
-        Act::Loop { .. } | Act::CriteriaLoop { .. } => blocks().reduce(Least::and).unwrap_or_default(),
+        Act::Loop { until, max, .. } => {
+            let round = blocks().reduce(Least::and).unwrap_or_default();
+            // Where no condition can end it, there are as many rounds as there may be.
+            let never_holds = until.iter().all(|until| constant(until) == Some(false));
+            round.times(if never_holds { (*max).max(1) } else { 1 })
+        }
+        Act::CriteriaLoop { .. } => blocks().reduce(Least::and).unwrap_or_default(),
         Act::Parallel { join, .. } => {
             let ms = |least: Option<Least>| least.map_or(0, |least| least.ms);
             match join {
