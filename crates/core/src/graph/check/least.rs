@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use super::known::Known;
 use super::outline::{Node, Outline};
 use super::structure::too_deep;
-use crate::graph::template::constant;
 use crate::graph::workflow::{Act, Join, Until};
 
 /// What is needed at least.
@@ -100,9 +99,9 @@ fn of(outline: &Outline<'_>, node: &Node<'_>, all: &[Least], calls: &mut Calls<'
         }
         Act::Loop { until, max, .. } => {
             let round = blocks().reduce(Least::and).unwrap_or_default();
-            // Where no condition can end it, there are as many rounds as there may be.
-            let never_holds = until.iter().all(|until| constant(until) == Some(false));
-            round.times(if never_holds { (*max).max(1) } else { 1 })
+            // Without a condition there are as many rounds as there may be; one that never holds is
+            // warned of, and its writer may count on the budget.
+            round.times(if until.is_empty() { (*max).max(1) } else { 1 })
         }
         Act::CriteriaLoop { .. } => blocks().reduce(Least::and).unwrap_or_default(),
         Act::Parallel { join, .. } => {
