@@ -27,6 +27,7 @@ use crate::home::Home;
 use crate::problem::{Class, Problem};
 pub use begin::{begin_document, document_schema, eject_document};
 pub use check::check_workflow;
+pub(crate) use check::look_into_broken;
 pub(crate) use world::World;
 
 /// A loaded plugin.
@@ -163,6 +164,7 @@ pub(crate) fn names_of<'a>(workflows: impl IntoIterator<Item = &'a WorkflowEntry
 pub fn catalog(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<Catalog, Problem> {
     let resolved = config::read(home, cwd, Vec::new())?;
     let mut catalog = collect(home, cwd, plugins, &resolved)?;
+    look_into_broken(&mut catalog, home, cwd, plugins, &resolved);
     // Of two workflows of one name the first is run.
     let first = catalog.workflows.iter().rev();
     let others = first.map(|entry| (entry.name.clone(), Some(entry.graph().into_owned()))).collect();

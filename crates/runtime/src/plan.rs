@@ -28,7 +28,7 @@ use windlass_core::looping::Mode;
 use windlass_core::spec::{OnPermission, OnQuestion, Spec};
 use windlass_store::Durability;
 
-use crate::catalog::collect;
+use crate::catalog::{collect, look_into_broken};
 use crate::config;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
@@ -131,6 +131,7 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
         return Err(problem);
     }
     let mut catalog = collect(home, &cwd, &request.plugins, &resolved)?;
+    look_into_broken(&mut catalog, home, &cwd, &request.plugins, &resolved);
     let Aside { warnings: left_out, broken } = set_aside(&mut catalog, &request.want)?;
     if let Some(problem) = Problem::of(&catalog.problems) {
         return Err(problem);

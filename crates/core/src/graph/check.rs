@@ -6,7 +6,7 @@
 //! | rule | asks |
 //! |---|---|
 //! | [`structure`] | is it a workflow at all: ids, depth, empty blocks |
-//! | `texts` | are templates well formed, and do their names exist |
+//! | `texts`, `values` | are templates well formed, do their names exist, is there what is used of a value |
 //! | `order` | has the node whose output is used run by then |
 //! | `inputs` | do inputs agree with themselves |
 //! | `schemas` | would an answer be held to all of its schema |
@@ -32,6 +32,7 @@ pub mod structure;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod values;
 
 pub use finding::{Finding, Severity};
 pub use known::{Ability, Known};
@@ -40,13 +41,13 @@ use super::workflow::Workflow;
 use finding::Found;
 use outline::Outline;
 
-/// How much of a workflow there is to look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    /// All of it.
-    Whole,
-    /// Nodes, or what they do, may be missing.
-    Part,
+/// What nobody knows of a workflow of which a part could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Doubts {
+    /// Nodes, or the ids of some, are missing.
+    pub nodes: bool,
+    /// What some node gives: it does two things, or two have its id.
+    pub values: bool,
 }
 
 /// All that is wrong with a workflow: first what concerns all of it, then node by node in the
@@ -60,7 +61,7 @@ pub fn check(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
     let mut found = Found::default();
     structure::look(&outline, &mut found);
     inputs::look(&outline, &mut found);
-    texts::look(&outline, Extent::Whole, &mut found);
+    texts::look(&outline, known, Doubts::default(), &mut found);
     order::look(&outline, &mut found);
     schemas::look(&outline, &mut found);
     entities::look(&outline, known, &mut found);
@@ -72,17 +73,22 @@ pub fn check(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
     found.in_order()
 }
 
-/// What is wrong with a workflow of which a part could not be read, whatever that part says.
-pub fn check_part(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
+/// What is wrong with a workflow of which a part could not be read, whatever that part says. What
+/// is missing must not look like a loop without an end.
+pub fn check_part(workflow: &Workflow, known: &Known<'_>, doubts: Doubts) -> Vec<Finding> {
     if !structure::too_deep(workflow).is_empty() {
         return Vec::new();
     }
     let outline = Outline::of(workflow);
     let mut found = Found::default();
-    texts::look(&outline, Extent::Part, &mut found);
+    texts::look(&outline, known, doubts, &mut found);
+    order::look(&outline, &mut found);
     schemas::look(&outline, &mut found);
     entities::look(&outline, known, &mut found);
     calls::look(&outline, known, &mut found);
+    reach::look(&outline, &mut found);
+    bounds::look(&outline, known, &mut found);
+    lanes::look(&outline, known, &mut found);
     found.in_order()
 }
 

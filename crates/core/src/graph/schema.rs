@@ -109,7 +109,7 @@ fn brief(value: &Value) -> String {
 }
 
 /// What a reference means: `#`, or something below `#/$defs/` or `#/definitions/`.
-fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
+pub(super) fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     let pointer = reference.strip_prefix('#')?;
     let is_ours = pointer.is_empty() || ["/$defs/", "/definitions/"].iter().any(|at| pointer.starts_with(at));
     let target = root.pointer(pointer).filter(|_| is_ours)?;

@@ -27,7 +27,7 @@ mod yaml;
 use std::borrow::Cow;
 use std::path::Path;
 
-use windlass_core::graph::check::{self, Finding, Known};
+use windlass_core::graph::check::{self, Doubts, Finding, Known};
 use windlass_core::graph::ids::name_nodes;
 use windlass_core::graph::workflow::Workflow;
 use windlass_core::id::NodeId;
@@ -52,6 +52,7 @@ pub struct Document {
     places: Places,
     /// Something in it could not be read.
     is_part: bool,
+    doubts: Doubts,
 }
 
 /// Reads a document. There is one unless there is an error.
@@ -88,7 +89,7 @@ pub fn read_for_check(text: &str, file_name: &str) -> (Option<Document>, Vec<Dia
         name_nodes(&mut workflow.body);
         let places = Places::new(top, &workflow.body, nodes);
         let (text, file) = (text.to_owned(), file_name.to_owned());
-        Document { workflow, text, file, places, is_part: form.is_part }
+        Document { workflow, text, file, places, is_part: form.is_part, doubts: form.doubts }
     });
     (document, form.finish())
 }
@@ -136,14 +137,17 @@ impl Document {
 
     /// Everything that is wrong: what reading said, and what `core`'s checks find besides.
     pub fn check(&self, said: Vec<Diagnostic>, known: &Known<'_>) -> Vec<Diagnostic> {
-        let check = if self.is_part { check::check_part } else { check::check };
-        self.report(said, &check(&self.workflow, known))
+        let found = match self.is_part {
+            true => check::check_part(&self.workflow, known, self.doubts),
+            false => check::check(&self.workflow, known),
+        };
+        self.report(said, &found)
     }
 
     /// Everything that is wrong, in the order of the text: what reading said, and what checks
     /// found besides. Where reading found a mistake, what follows from it is left out.
     fn report(&self, said: Vec<Diagnostic>, findings: &[Finding]) -> Vec<Diagnostic> {
-        let is_news = |finding: &&Finding| !self.places.is_doubtful(finding.node.as_ref(), finding.field);
+        let is_news = |finding: &&Finding| !self.places.is_doubtful(finding.node.as_ref(), &path(finding));
         let found = findings.iter().filter(is_news).map(|finding| self.diagnose(finding));
         let mut all: Vec<Diagnostic> = said.into_iter().chain(found).collect();
         // What has no place is about what is not shown.
@@ -155,16 +159,22 @@ impl Document {
 
     fn place_of(&self, finding: &Finding) -> usize {
         let node = finding.node.as_ref();
-        let field = match &finding.key {
-            Some(key) => Cow::Owned(format!("{}.{key}", finding.field)),
-            None => Cow::Borrowed(finding.field),
-        };
+        let field = path(finding);
         match finding.at {
+            None if finding.is_about_key => self.places.find_key(node, &field),
             Some(at) => {
                 let (line, column) = (usize::try_from(at.line), usize::try_from(at.column));
                 self.place_inside(node, &field, line.unwrap_or(1), column.unwrap_or(1))
             }
             None => self.place(node, &field),
         }
+    }
+}
+
+/// The way to what a finding is about.
+fn path(finding: &Finding) -> Cow<'static, str> {
+    match &finding.key {
+        Some(key) => Cow::Owned(format!("{}.{key}", finding.field)),
+        None => Cow::Borrowed(finding.field),
     }
 }

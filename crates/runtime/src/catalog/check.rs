@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_forms::diagnostic::Diagnostic;
+use windlass_forms::settings::Resolved;
 use windlass_forms::workflow::document;
 
 use super::{Catalog, World, add, collect, unreadable};
@@ -66,19 +67,39 @@ fn keep_only(all: &mut Catalog, wanted: &str) {
 /// Puts what the checks find besides in place of what reading alone said.
 fn check_documents(catalog: &mut Catalog, world: &World) {
     for path in std::mem::take(&mut catalog.documents) {
-        let text = match try_text(&path) {
-            Ok(Some(text)) => text,
-            Ok(None) => continue,
-            Err(why) => {
-                catalog.problems.push(unreadable(&path, &why));
-                continue;
-            }
-        };
-        let (read, said) = document::read_for_check(&text, &path.display().to_string());
-        catalog.problems.retain(|problem| !said.contains(problem));
-        catalog.problems.extend(match read {
-            Some(read) => world.check(&read, said),
-            None => said,
-        });
+        check_document(catalog, &path, world);
+    }
+}
+
+fn check_document(catalog: &mut Catalog, path: &Path, world: &World) {
+    let text = match try_text(path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return,
+        Err(why) => return catalog.problems.push(unreadable(path, &why)),
+    };
+    let (read, said) = document::read_for_check(&text, &path.display().to_string());
+    catalog.problems.retain(|problem| !said.contains(problem));
+    catalog.problems.extend(match read {
+        Some(read) => world.check(&read, said),
+        None => said,
+    });
+}
+
+/// Says all that is wrong with documents that have mistakes, not only what reading them said. What
+/// keeps it from looking around is said by whoever needs what is there.
+pub(crate) fn look_into_broken(
+    catalog: &mut Catalog,
+    home: &Home,
+    cwd: &Path,
+    plugins: &[PathBuf],
+    resolved: &Resolved,
+) {
+    if catalog.broken.is_empty() {
+        return;
+    }
+    let Ok(world) = World::look(home, cwd, plugins, resolved, catalog) else { return };
+    let paths: Vec<PathBuf> = catalog.broken.iter().map(|(_, path)| path.clone()).collect();
+    for path in paths {
+        check_document(catalog, &path, &world);
     }
 }

@@ -93,6 +93,31 @@ fn a_workflow_with_mistakes_is_not_one_that_does_not_exist() {
 }
 
 #[test]
+fn everyone_says_the_same_of_a_workflow_with_mistakes() {
+    let place = Place::playing(json!([]));
+    write(
+        &place,
+        "slips",
+        "name: slips\nnodes:\n  - skill: comit\n    whn: true\n  - prompt: '{{ inputs.x }}'\n",
+    );
+    let mistakes = ["unknown key `whn`", "there is no skill `comit`", "there is no input `x`"];
+    let commands: [&[&str]; 5] = [
+        &["workflow", "check"],
+        &["workflow", "check", "slips"],
+        &["workflow", "list"],
+        &["workflow", "show", "slips"],
+        &["run", "--workflow", "slips", "x"],
+    ];
+    for command in commands {
+        let ran = place.go(command);
+        assert_eq!(ran.code, CONFIGURATION, "{ran}");
+        for mistake in mistakes {
+            assert_eq!(ran.stderr.matches(mistake).count(), 1, "{mistake} in {ran}");
+        }
+    }
+}
+
+#[test]
 fn the_turns_of_a_workflow_that_is_run_are_known() {
     let place = Place::playing(json!([]));
     write(&place, "five", "name: five\nnodes:\n  - prompt: x\n    turns: { max: 5 }\n");

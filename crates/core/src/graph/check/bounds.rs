@@ -25,7 +25,7 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
             found.error(node, "budget", text);
         }
         if node.step.settings.timeout_ms == Some(0) {
-            found.error(node, "timeout", "it cannot run in no time");
+            found.error(node, "timeout", "this node cannot run in no time");
         }
         act(node, known, found);
     }
@@ -35,27 +35,35 @@ fn too_small(budget: &Budget, least: Least) -> Vec<String> {
     let mut texts = Vec::new();
     match budget.turns {
         Some(turns) if u64::from(turns) < least.turns => {
-            texts.push(format!("{turns} turns, where it takes {} at least", least.turns));
+            let allowed = if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") };
+            let needed = if least.turns == 1 { "1 is".to_owned() } else { format!("{} are", least.turns) };
+            texts.push(format!("the budget allows {allowed}, and at least {needed} needed"));
         }
         _ => {}
     }
     match budget.time_ms {
-        Some(0) => texts.push("no time at all".to_owned()),
+        Some(0) => texts.push("the budget allows no time at all".to_owned()),
         Some(ms) if ms < least.ms => {
-            texts.push(format!("{} s, where it waits for {} s at least", ms / 1000, least.ms / 1000));
+            let (allowed, waited) = (seconds(ms), seconds(least.ms));
+            texts.push(format!("the budget allows {allowed}, and at least {waited} are waited for"));
         }
         _ => {}
     }
     if budget.tokens == Some(0) && least.turns > 0 {
-        texts.push("no tokens at all".to_owned());
+        texts.push("the budget allows no tokens at all".to_owned());
     }
     match budget.cost_usd {
         Some(cost) if (cost.is_nan() || cost <= 0.0) && least.turns > 0 => {
-            texts.push("no money at all".to_owned())
+            texts.push("the budget allows no money at all".to_owned());
         }
         _ => {}
     }
     texts
+}
+
+/// A time in seconds, as exact as it is.
+fn seconds(ms: u64) -> String {
+    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
 }
 
 fn act(node: &Node<'_>, known: &Known<'_>, found: &mut Found) {

@@ -40,7 +40,7 @@ fn told(node: &Node<'_>, called: &Workflow, given: BTreeSet<&str>, found: &mut F
     // Every workflow has an `input`; who does not say one passes its own on.
     for name in given.difference(&names).filter(|name| **name != "input") {
         let text = format!("workflow {} has no input {}", shown(&called.name), shown(name));
-        let finding = Finding::error(None, "with", text).key(Some((*name).to_owned()));
+        let finding = Finding::error(None, "with", text).unknown_key(*name);
         let near = found.guess(|| did_you_mean(name, names.iter().copied()));
         found.node(node, finding.maybe_hint(near));
     }

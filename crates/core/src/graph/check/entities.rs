@@ -5,6 +5,7 @@ use super::known::{Ability, Known};
 use super::near::{did_you_mean, shown};
 use super::outline::{Node, Outline};
 use crate::entity::Kind;
+use crate::graph::template::is_plain;
 use crate::graph::workflow::{Act, Session, Source};
 use crate::looping::Mode;
 
@@ -14,6 +15,9 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
             found.whole(Finding { field: "settings.driver", ..finding });
         });
     }
+    if let Some(finding) = template_for_model(outline.workflow.settings.model.as_deref()) {
+        found.whole(Finding { field: "settings.model", ..finding });
+    }
     for node in &outline.nodes {
         let word = node.step.act.word();
         if !known.runs.is_empty() && !known.runs.contains(word) {
@@ -22,8 +26,18 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
         if let Some(driver) = &node.step.settings.driver {
             unknown_driver(driver, known).into_iter().for_each(|finding| found.node(node, finding));
         }
+        if let Some(finding) = template_for_model(node.step.settings.model.as_deref()) {
+            found.node(node, finding);
+        }
         act(outline, node, known, found);
     }
+}
+
+/// A model goes to the agent as it stands, and none is called like a template.
+fn template_for_model(model: Option<&str>) -> Option<Finding> {
+    let model = model.filter(|model| !is_plain(model))?;
+    let text = format!("there is no model {}: `model` is no template", shown(model));
+    Some(Finding::error(None, "model", text).hint("write the name of a model"))
 }
 
 fn act(outline: &Outline<'_>, node: &Node<'_>, known: &Known<'_>, found: &mut Found) {

@@ -27,6 +27,8 @@ pub struct Finding {
     /// The entry below that key: an input, a key of `with`, a branch, an item of a list by its
     /// number from 0, the names on the way into a schema.
     pub key: Option<String>,
+    /// It is about the name of that entry, not about what stands behind it.
+    pub is_about_key: bool,
     /// The place inside the text of that field.
     pub at: Option<At>,
     /// What is wrong.
@@ -43,6 +45,7 @@ impl Finding {
             node: node.cloned(),
             field,
             key: None,
+            is_about_key: false,
             at: None,
             text: text.into(),
             hint: None,
@@ -70,6 +73,12 @@ impl Finding {
     #[must_use]
     pub fn key(self, key: Option<String>) -> Finding {
         Finding { key, ..self }
+    }
+
+    /// The entry below its key, of which the name itself is wrong.
+    #[must_use]
+    pub fn unknown_key(self, key: impl Into<String>) -> Finding {
+        Finding { key: Some(key.into()), is_about_key: true, ..self }
     }
 
     /// The item of the list below its key, from 0.

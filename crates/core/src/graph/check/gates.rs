@@ -209,7 +209,7 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
                 self.found.node(node, finding.hint("check once more before it"));
             }
             Gated::No => {
-                let text = "can be reached without passing a check, a review or a person";
+                let text = format!("`{word}` can be reached without passing a check, a review or a person");
                 let finding = match node.step.act {
                     // People look at a pull request.
                     Act::PullRequest { .. } => Finding::warning(None, word, text),

@@ -27,19 +27,24 @@ const WRITING: [&str; 12] = [
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
     for node in &outline.nodes {
         if let Act::Parallel { limit, branches, .. } = &node.step.act {
-            form(node, *limit, branches, found);
+            let writing = writing(outline, node, branches, known);
+            form(node, *limit, branches, &writing, found);
             if *limit != 1 {
-                writers(outline, node, branches, known, found);
+                writers(node, &writing, found);
             }
         }
     }
 }
 
-fn form(node: &Node<'_>, limit: u32, branches: &[Branch], found: &mut Found) {
+fn form(node: &Node<'_>, limit: u32, branches: &[Branch], writing: &[&str], found: &mut Found) {
     if branches.len() == 1 {
         let finding = Finding::warning(None, "branches", "there is only one branch");
         found.node(node, finding.hint("take its nodes out of `parallel`"));
     } else if limit == 1 {
+        // Those that change files should run one after the other.
+        if writing.len() > 1 {
+            return;
+        }
         let finding = Finding::warning(None, "parallel.limit", "the branches run one after the other");
         found.node(node, finding.hint("leave `limit` out to run all of them at once"));
     } else if usize::try_from(limit).is_ok_and(|limit| limit > branches.len()) && !branches.is_empty() {
@@ -47,17 +52,20 @@ fn form(node: &Node<'_>, limit: u32, branches: &[Branch], found: &mut Found) {
     }
 }
 
-fn writers(
+/// The first branches that may change files.
+fn writing<'w>(
     outline: &Outline<'_>,
     node: &Node<'_>,
-    branches: &[Branch],
+    branches: &'w [Branch],
     known: &Known<'_>,
-    found: &mut Found,
-) {
+) -> Vec<&'w str> {
     let ranges = outline.blocks(node).into_iter().zip(branches);
     let writing = ranges.filter(|(range, _)| writes(outline, range.clone(), known));
-    let names: Vec<&str> = writing.map(|(_, branch)| branch.name.as_str()).take(3).collect();
-    if let [one, other, ..] = names.as_slice() {
+    writing.map(|(_, branch)| branch.name.as_str()).take(2).collect()
+}
+
+fn writers(node: &Node<'_>, writing: &[&str], found: &mut Found) {
+    if let [one, other, ..] = writing {
         let text =
             format!("`{one}` and `{other}` both have sessions that may change files, in one workspace");
         let finding = Finding::warning(None, "branches", text).key(Some((*other).to_owned()));

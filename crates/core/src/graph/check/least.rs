@@ -20,6 +20,11 @@ impl Least {
         Least { turns: self.turns.saturating_add(other.turns), ms: self.ms.saturating_add(other.ms) }
     }
 
+    fn times(self, count: u32) -> Least {
+        let count = u64::from(count);
+        Least { turns: self.turns.saturating_mul(count), ms: self.ms.saturating_mul(count) }
+    }
+
     fn or(self, other: Least) -> Least {
         Least { turns: self.turns.min(other.turns), ms: self.ms.min(other.ms) }
     }
@@ -92,7 +97,13 @@ fn of(outline: &Outline<'_>, node: &Node<'_>, all: &[Least], calls: &mut Calls<'
             let ways = [true, false].into_iter().zip(blocks()).filter(|(which, _)| taken(*which));
             ways.map(|(_, least)| least).reduce(Least::or).unwrap_or_default()
         }
-        Act::Loop { .. } | Act::CriteriaLoop { .. } => blocks().reduce(Least::and).unwrap_or_default(),
+        Act::Loop { until, max, .. } => {
+            let round = blocks().reduce(Least::and).unwrap_or_default();
+            // Without a condition there are as many rounds as there may be; one that never holds is
+            // warned of, and its writer may count on the budget.
+            round.times(if until.is_empty() { (*max).max(1) } else { 1 })
+        }
+        Act::CriteriaLoop { .. } => blocks().reduce(Least::and).unwrap_or_default(),
         Act::Parallel { join, .. } => {
             let ms = |least: Option<Least>| least.map_or(0, |least| least.ms);
             match join {

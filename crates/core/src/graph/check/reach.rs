@@ -15,7 +15,7 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
 
 fn when(node: &Node<'_>, found: &mut Found) {
     match node.when {
-        Some(false) => found.warning(node, "when", "never runs: `when` never holds"),
+        Some(false) => found.warning(node, "when", "this node never runs: `when` never holds"),
         Some(true) if node.step.when.is_some() => found.warning(node, "when", "`when` always holds"),
         _ => {}
     }
@@ -38,14 +38,15 @@ fn act(outline: &Outline<'_>, node: &Node<'_>, found: &mut Found) {
                 found.warning(
                     first,
                     first.step.act.word(),
-                    format!("is never reached: `{field}` of an `if` that {holds} holds"),
+                    format!("this node is never reached: it is in `{field}` of an `if` that {holds} holds"),
                 );
             }
         }
         Act::Loop { until, .. } => {
             for (index, until) in until.iter().enumerate() {
                 let Some(holds) = constant(until) else { continue };
-                let text = if holds { "always holds: there is one round" } else { "never holds" };
+                let text =
+                    if holds { "`until` always holds: there is one round" } else { "`until` never holds" };
                 found.node(node, Finding::warning(None, "loop.until", text).item(index));
             }
         }
@@ -59,8 +60,9 @@ fn act(outline: &Outline<'_>, node: &Node<'_>, found: &mut Found) {
 
 fn decided(node: &Node<'_>, field: &'static str, condition: Option<&Expression>, found: &mut Found) {
     if let Some(holds) = condition.and_then(constant) {
-        let text = if holds { "always holds" } else { "never holds" };
-        found.warning(node, field, text);
+        let key = field.rsplit('.').next().unwrap_or(field);
+        let holds = if holds { "always" } else { "never" };
+        found.warning(node, field, format!("`{key}` {holds} holds"));
     }
 }
 
@@ -70,7 +72,8 @@ fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &
     let mut at = range.start;
     while let Some(node) = outline.nodes.get(at).filter(|_| at < range.end) {
         if let Some(before) = endless.take() {
-            let text = format!("is never reached: the loop `{}` never ends", before.step.id);
+            let text =
+                format!("this node is never reached: the loop `{}` before it never ends", before.step.id);
             found.node(node, Finding::error(None, node.step.act.word(), text));
         }
         for block in outline.blocks(node) {

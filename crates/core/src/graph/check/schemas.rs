@@ -42,7 +42,11 @@ fn finding(flaw: &Flaw, near: Option<String>) -> Finding {
             ("the schema is too deep".to_owned(), Some("name parts of it under `$defs`".to_owned()))
         }
     };
-    Finding::error(None, "schema", text)
-        .maybe_hint(hint)
-        .key(Some(names.clone()).filter(|names| !names.is_empty()))
+    let finding = Finding::error(None, "schema", text).maybe_hint(hint);
+    match wrong {
+        Wrong::Unknown => finding.unknown_key(names.clone()),
+        Wrong::Shape(_) | Wrong::TooDeep => {
+            finding.key(Some(names.clone()).filter(|names| !names.is_empty()))
+        }
+    }
 }

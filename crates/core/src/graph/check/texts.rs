@@ -2,26 +2,34 @@
 //!
 //! Whether an output is there by then is [`order`](super::order)'s.
 
-use super::Extent;
+use super::Doubts;
 use super::finding::{Finding, Found};
+use super::known::Known;
 use super::near::{did_you_mean, shown};
 use super::outline::{Moment, Node, Outline, Text};
+use super::values::{inside_plain, part, value};
 use crate::graph::template::names::{Word, WordKind};
 use crate::graph::template::{Names, Use};
-use crate::graph::workflow::Act;
 
 /// What every text may use.
 const ROOTS: [&str; 7] = ["input", "inputs", "outputs", "run", "task", "iteration", "feedback"];
 /// What is known of a run.
 const RUN: [&str; 3] = ["id", "workflow", "workspace"];
-/// What an output has.
-const PARTS: [&str; 4] = ["text", "value", "failed", "status"];
 
-pub(super) fn look(outline: &Outline<'_>, extent: Extent, found: &mut Found) {
+/// What all texts of a workflow are held against.
+#[derive(Clone, Copy)]
+struct There<'o, 'w> {
+    outline: &'o Outline<'w>,
+    known: &'o Known<'o>,
+    doubts: Doubts,
+}
+
+pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, doubts: Doubts, found: &mut Found) {
+    let there = There { outline, known, doubts };
     for node in &outline.nodes {
         for text in &node.texts {
             match &text.names {
-                Ok(names) => look_at(outline, extent, node, text, names, found),
+                Ok(names) => there.look_at(node, text, names, found),
                 Err(error) => {
                     let finding = Finding::error(None, text.field, error.what()).at(error.at());
                     found.node(node, finding.key(text.key.clone()));
@@ -31,25 +39,58 @@ pub(super) fn look(outline: &Outline<'_>, extent: Extent, found: &mut Found) {
     }
 }
 
-fn look_at(
-    outline: &Outline<'_>,
-    extent: Extent,
-    node: &Node<'_>,
-    text: &Text,
-    names: &Names,
-    found: &mut Found,
-) {
-    // Where nodes are missing, nobody knows what gives an output.
-    let is_known = |used: &&Use| extent == Extent::Whole || used.root() != "outputs";
-    for used in names.uses.iter().filter(is_known) {
-        if let Some(finding) = about(outline, node, text, used, found) {
-            found
-                .node(node, Finding { field: text.field, ..finding }.key(text.key.clone()).at(Some(used.at)));
+impl There<'_, '_> {
+    fn look_at(self, node: &Node<'_>, text: &Text, names: &Names, found: &mut Found) {
+        for used in &names.uses {
+            if let Some(finding) = self.about(node, text, used, found) {
+                let finding = Finding { field: text.field, ..finding };
+                found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
+            }
+        }
+        for word in names.words.iter().filter(|word| !word.kind.known().contains(&word.name.as_str())) {
+            let finding = unknown_word(word, text, found);
+            found.node(node, finding);
         }
     }
-    for word in names.words.iter().filter(|word| !word.kind.known().contains(&word.name.as_str())) {
-        let finding = unknown_word(word, text, found);
-        found.node(node, finding);
+
+    fn about(self, node: &Node<'_>, text: &Text, used: &Use, found: &mut Found) -> Option<Finding> {
+        match (used.root(), used.name()) {
+            ("inputs", Some(name)) => input(self.outline, name, used, found),
+            ("outputs", Some(id)) => self.output(id, used, found),
+            ("task", _) => {
+                let is_there = node.around.is_in_task_loop || text.moment == Moment::Round;
+                let finding = || error("there is no `task` outside of a `task_loop`".to_owned());
+                (!is_there && !used.is_guarded(1)).then(finding)
+            }
+            ("iteration", _) => {
+                let is_there = node.around.is_in_loop || text.moment != Moment::Begin;
+                let finding = || error("there is no `iteration` outside of a loop".to_owned());
+                match is_there || used.is_guarded(1) {
+                    true => inside_plain(used, 1, "a number"),
+                    false => Some(finding()),
+                }
+            }
+            ("run", Some(fact)) if RUN.contains(&fact) => inside_plain(used, 2, "text"),
+            ("run", Some(fact)) if !used.is_guarded(2) => {
+                let hint = did_you_mean(fact, RUN).unwrap_or_else(|| format!("there are {}", RUN.join(", ")));
+                Some(error(format!("`run` has no {}", shown(fact))).hint(hint))
+            }
+            ("input" | "feedback", _) => inside_plain(used, 1, "text"),
+            ("inputs" | "outputs" | "run", _) => None,
+            (root, _) => Some(unknown_root(self.outline, root)),
+        }
+    }
+
+    fn output(self, id: &str, used: &Use, found: &mut Found) -> Option<Finding> {
+        match self.outline.find(id) {
+            // Where nodes are missing, nobody knows what gives an output.
+            None if self.doubts.nodes => None,
+            None => Some(unknown_output(self.outline, id, found)),
+            Some(source) => part(source, used).or_else(|| {
+                let is_sure = !self.doubts.values;
+                value(self.outline, self.known, source, used).filter(|_| is_sure)
+            }),
+        }
     }
 }
 
@@ -57,42 +98,10 @@ fn error(text: String) -> Finding {
     Finding::error(None, "", text)
 }
 
-fn about(
-    outline: &Outline<'_>,
-    node: &Node<'_>,
-    text: &Text,
-    used: &Use,
-    found: &mut Found,
-) -> Option<Finding> {
-    match (used.root(), used.name()) {
-        ("inputs", Some(name)) => unknown_input(outline, name, found),
-        ("outputs", Some(id)) => match outline.find(id) {
-            None => Some(unknown_output(outline, id, found)),
-            Some(source) => part(source, used),
-        },
-        ("task", _) => {
-            let is_there = node.around.is_in_task_loop || text.moment == Moment::Round;
-            let finding = || error("there is no `task` outside of a `task_loop`".to_owned());
-            (!is_there && !used.is_guarded(1)).then(finding)
-        }
-        ("iteration", _) => {
-            let is_there = node.around.is_in_loop || text.moment != Moment::Begin;
-            let finding = || error("there is no `iteration` outside of a loop".to_owned());
-            (!is_there && !used.is_guarded(1)).then(finding)
-        }
-        ("run", Some(fact)) if !RUN.contains(&fact) && !used.is_guarded(2) => {
-            let hint = did_you_mean(fact, RUN).unwrap_or_else(|| format!("there are {}", RUN.join(", ")));
-            Some(error(format!("`run` has no {}", shown(fact))).hint(hint))
-        }
-        ("input" | "inputs" | "outputs" | "run" | "feedback", _) => None,
-        (root, _) => Some(unknown_root(outline, root)),
-    }
-}
-
-fn unknown_input(outline: &Outline<'_>, name: &str, found: &mut Found) -> Option<Finding> {
+fn input(outline: &Outline<'_>, name: &str, used: &Use, found: &mut Found) -> Option<Finding> {
     let inputs = &outline.workflow.inputs;
-    if inputs.iter().any(|input| input.name == name) {
-        return None;
+    if let Some(input) = inputs.iter().find(|input| input.name == name) {
+        return inside_plain(used, 2, input.kind.wanted());
     }
     let near = found.guess(|| did_you_mean(name, inputs.iter().map(|input| input.name.as_str())));
     let finding = error(format!("there is no input {}", shown(name)));
@@ -114,37 +123,6 @@ fn unknown_root(outline: &Outline<'_>, root: &str) -> Finding {
     }
     let near = did_you_mean(root, ROOTS);
     finding.maybe_hint(near.or_else(|| Some(format!("there are {}", ROOTS.join(", ")))))
-}
-
-/// Whether a node gives what is used of it.
-fn part(source: &Node<'_>, used: &Use) -> Option<Finding> {
-    let part = used.path.get(2)?;
-    let id = shown(source.step.id.as_str());
-    if !PARTS.contains(&part.as_str()) {
-        let near = did_you_mean(part, PARTS);
-        let hint = near.unwrap_or_else(|| format!("an output has {}", PARTS.join(", ")));
-        return Some(error(format!("the output of {id} has no {}", shown(part))).hint(hint));
-    }
-    let member = used.path.get(3).filter(|_| part == "value")?;
-    match &source.step.act {
-        Act::Session(session) => match &session.schema {
-            None => {
-                let text = format!("{id} gives no value: it has no `schema`");
-                Some(error(text).hint("say in `schema` what it must answer"))
-            }
-            Some(schema) => {
-                let properties = schema.get("properties")?.as_object()?;
-                if properties.contains_key(member) {
-                    return None;
-                }
-                let near = did_you_mean(member, properties.keys().map(String::as_str));
-                let text = format!("the schema of {id} does not speak of {}", shown(member));
-                Some(Finding::warning(None, "", text).maybe_hint(near))
-            }
-        },
-        Act::Shell { .. } => Some(error(format!("{id} gives no value, only text"))),
-        _ => None,
-    }
 }
 
 fn unknown_word(word: &Word, text: &Text, found: &mut Found) -> Finding {

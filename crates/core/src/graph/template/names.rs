@@ -28,8 +28,8 @@ pub struct Use {
     pub path: Vec<String>,
     /// Where it begins.
     pub at: At,
-    /// How many parts of the path are known to be defined by what stands around it; 0 is none.
-    pub guarded: usize,
+    /// What stands around it asks whether so many of its parts are defined: 2 is `outputs.plan`.
+    pub guards: Vec<usize>,
 }
 
 /// A filter, a test or a function that is used.
@@ -67,7 +67,12 @@ impl Use {
 
     /// Whether it is only used where its first `parts` are defined.
     pub fn is_guarded(&self, parts: usize) -> bool {
-        self.guarded > 0 && self.guarded <= parts
+        self.guards.iter().any(|guard| *guard <= parts)
+    }
+
+    /// Whether it is only used where the last of its first `parts` is there.
+    pub fn is_asked_for(&self, parts: usize) -> bool {
+        self.guards.contains(&parts)
     }
 }
 

@@ -146,7 +146,11 @@ fn a_chain_without_end_is_refused_and_not_followed() {
 
 fn paths(template: &str) -> Vec<(String, usize)> {
     let names = names_used(&Template(template.into())).unwrap();
-    names.uses.into_iter().map(|used| (used.path.join("."), used.guarded)).collect()
+    names
+        .uses
+        .into_iter()
+        .map(|used| (used.path.join("."), used.guards.into_iter().min().unwrap_or(0)))
+        .collect()
 }
 
 fn one(path: &str, guarded: usize) -> (String, usize) {

@@ -49,10 +49,13 @@ pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Optio
             let condition = form.expression(path, node);
             let then = form.need(map, "then", steps);
             let otherwise = form.take(map, "else", steps);
-            form.is_part |= condition.is_none() || otherwise.is_none() && map.get("else").is_some();
+            form.is_part |= condition.is_none();
+            if otherwise.is_none() && map.get("else").is_some() {
+                form.nodes_are_missing();
+            }
             Some(Act::If {
-                condition: condition.unwrap_or_else(|| Expression("true".to_owned())),
-                then: or_part(form, then),
+                condition: condition.unwrap_or_else(either_way),
+                then: or_missing(form, then),
                 otherwise: otherwise.unwrap_or_default(),
             })
         }
@@ -82,10 +85,17 @@ pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Optio
     }
 }
 
-/// What was read, or an empty one in its place, so that what is around it can be looked at.
-fn or_part<T: Default>(form: &mut Form<'_>, read: Option<T>) -> T {
-    form.is_part |= read.is_none();
+/// Nodes that were read, or none in their place, so that what is around them can be looked at.
+fn or_missing<T: Default>(form: &mut Form<'_>, read: Option<T>) -> T {
+    if read.is_none() {
+        form.nodes_are_missing();
+    }
     read.unwrap_or_default()
+}
+
+/// Stands for a condition that could not be read: it may hold, or not.
+fn either_way() -> Expression {
+    Expression("input".to_owned())
 }
 
 /// A mapping of which nothing must be said; `true` is all of it by default.
@@ -117,8 +127,9 @@ fn session(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
         }
         Some(to_json(node.clone()))
     });
-    // Whether there is a value decides what other nodes may ask for.
+    // There is a value all the same, whatever it may be.
     form.is_part |= schema.is_none() && map.get("schema").is_some();
+    let schema = schema.or_else(|| map.get("schema").map(|_| serde_json::Value::Bool(true)));
     let source = match path {
         "prompt" => Source::Prompt { prompt: form.template(path, node)? },
         "agent" => {
@@ -159,6 +170,7 @@ fn mark_inside(form: &mut Form<'_>, path: &str, node: &Node) {
 }
 
 fn turns(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Turns> {
+    let before = form.mistakes();
     let map = match &node.value {
         Value::Number(_) => Map::empty(node.at, path),
         _ => form.map_or_number(path, node, TURNS)?,
@@ -167,7 +179,7 @@ fn turns(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Turns> {
         Value::Number(_) => form.count(path, node),
         _ => form.take(&map, "max", Form::count),
     };
-    Some(Turns {
+    let turns = Turns {
         max,
         mode: form.take(&map, "mode", |form, path, node| form.word(path, node, &MODES)),
         marker: form.take(&map, "marker", Form::one_line),
@@ -179,7 +191,10 @@ fn turns(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Turns> {
         continue_message: form.take(&map, "continue", Form::text),
         tracker: form.take(&map, "tracker", Form::text),
         stuck_after: form.take(&map, "stuck_after", Form::count),
-    })
+    };
+    // Perhaps what could not be read ends them.
+    let is_sure = form.mistakes() == before;
+    Some(Turns { max: turns.max.filter(|max| is_sure || *max > 0), ..turns })
 }
 
 fn check(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
@@ -198,25 +213,26 @@ fn check(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
 }
 
 fn looping(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
-    let said = form.map(path, node, LOOP);
-    let (until, max) = said.map_or_else(Default::default, |said| {
-        let until = form.take(&said, "until", conditions).unwrap_or_default();
-        (until, form.take(&said, "max", Form::count).unwrap_or_default())
-    });
+    let before = form.mistakes();
+    let said = form.map(path, node, LOOP).unwrap_or_else(|| Map::empty(node.at, path));
+    let until = form.take(&said, "until", conditions).unwrap_or_default();
+    let max = form.take(&said, "max", Form::count);
+    // What could not be read may be its bound.
+    let max = max.unwrap_or(if form.mistakes() > before { 1 } else { 0 });
     let body = form.need(map, "do", steps);
-    Some(Act::Loop { until, max, body: or_part(form, body) })
+    Some(Act::Loop { until, max, body: or_missing(form, body) })
 }
 
 /// One condition, or several of which one is enough.
 fn conditions(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Expression>> {
     if !matches!(node.value, Value::List(_)) {
-        return Some(vec![form.expression(path, node)?]);
+        return Some(vec![form.expression(path, node).unwrap_or_else(either_way)]);
     }
     let items = form.list(path, "a condition or a list of them", node)?;
     let mut conditions = Vec::new();
     for (index, item) in items.iter().enumerate() {
         form.mark(&format!("{path}.{index}"), item.at, item.at);
-        conditions.extend(form.expression(&format!("{path}[{index}]"), item));
+        conditions.push(form.expression(&format!("{path}[{index}]"), item).unwrap_or_else(either_way));
     }
     Some(conditions)
 }
@@ -224,7 +240,10 @@ fn conditions(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Expres
 fn task_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
     let said = options(form, path, node, TASK_LOOP);
     let before_each = form.take(map, "before_each", steps);
-    form.is_part |= said.is_none() || before_each.is_none() && map.get("before_each").is_some();
+    form.is_part |= said.is_none();
+    if before_each.is_none() && map.get("before_each").is_some() {
+        form.nodes_are_missing();
+    }
     let body = form.need(map, "do", steps);
     let said = said.unwrap_or_else(|| Map::empty(node.at, path));
     Some(Act::TaskLoop {
@@ -235,7 +254,7 @@ fn task_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Opt
         jobs: form.take(&said, "jobs", Form::some).unwrap_or(JOBS),
         attempts: form.take(&said, "attempts", Form::some).unwrap_or(ATTEMPTS),
         before_each: before_each.unwrap_or_default(),
-        body: or_part(form, body),
+        body: or_missing(form, body),
     })
 }
 
@@ -248,7 +267,8 @@ fn criteria_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) ->
         None => (None, 0),
     };
     let body = form.need(map, "do", steps);
-    Some(Act::CriteriaLoop { signal: or_part(form, signal), max, body: or_part(form, body) })
+    form.is_part |= signal.is_none();
+    Some(Act::CriteriaLoop { signal: signal.unwrap_or_default(), max, body: or_missing(form, body) })
 }
 
 fn parallel(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
@@ -260,7 +280,7 @@ fn parallel(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Opti
     Some(Act::Parallel {
         limit: form.take(&said, "limit", Form::count).unwrap_or_default(),
         join: join.unwrap_or_default(),
-        branches: or_part(form, branches),
+        branches: or_missing(form, branches),
     })
 }
 
@@ -284,7 +304,7 @@ fn branches(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Branch>>
         }
         match steps(form, &join(path, name), &member.node) {
             Some(body) => branches.push(Branch { name: name.to_owned(), body }),
-            None => form.is_part = true,
+            None => form.nodes_are_missing(),
         }
     }
     Some(branches)

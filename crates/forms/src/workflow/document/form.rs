@@ -6,8 +6,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use windlass_core::graph::check::Doubts;
+
 use super::ids::Chosen;
-use super::keys::{Keys, called_here, is_note, is_slip_for};
+use super::keys::{Keys, called_here, is_note, is_slip_for, is_strange};
 use super::places::{Field, Spot};
 use crate::diagnostic::Diagnostic;
 use crate::findings::Findings;
@@ -36,6 +38,8 @@ pub(super) struct Form<'a> {
     pub(super) here: Spot,
     /// Nodes, or what one of them does, could not be read.
     pub(super) is_part: bool,
+    /// What nobody knows because of that.
+    pub(super) doubts: Doubts,
     /// Something is missing without which nothing can be said of the rest.
     pub(super) is_lost: bool,
 }
@@ -46,15 +50,22 @@ pub(super) struct Map<'n> {
     pub(super) at: usize,
     path: String,
     pub(super) members: Vec<&'n Member>,
+    /// Those whose keys may be slips for others.
+    strange: Vec<&'n Member>,
 }
 
 impl<'n> Map<'n> {
     pub(super) fn empty(at: usize, path: &str) -> Map<'n> {
-        Map { at, path: path.to_owned(), members: Vec::new() }
+        Map { at, path: path.to_owned(), members: Vec::new(), strange: Vec::new() }
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'n Member> {
         self.members.iter().find(|member| member.key == key).copied()
+    }
+
+    /// The key that is there with a slip in it.
+    fn slip_for(&self, key: &str) -> Option<&'n Member> {
+        self.strange.iter().find(|member| is_slip_for(&member.key, key)).copied()
     }
 }
 
@@ -71,6 +82,7 @@ impl<'a> Form<'a> {
             depth: 0,
             here: Spot::default(),
             is_part: false,
+            doubts: Doubts::default(),
             is_lost: false,
         }
     }
@@ -136,8 +148,28 @@ impl<'a> Form<'a> {
             seen.insert(&member.key, member.key_at);
             self.mark(&key, member.key_at, member.node.at);
             map.members.push(member);
+            if is_strange(&member.key) && !self.is_flooded() {
+                map.strange.push(member);
+            }
         }
         Some(map)
+    }
+
+    /// How many mistakes there are so far.
+    pub(super) fn mistakes(&self) -> usize {
+        self.mistakes
+    }
+
+    /// Nodes could not be read.
+    pub(super) fn nodes_are_missing(&mut self) {
+        self.is_part = true;
+        self.doubts.nodes = true;
+    }
+
+    /// What a node gives is not known.
+    pub(super) fn values_are_unsure(&mut self) {
+        self.is_part = true;
+        self.doubts.values = true;
     }
 
     /// Whether there are more mistakes than anybody is shown.
@@ -162,15 +194,20 @@ impl<'a> Form<'a> {
         self.error(member.key_at, &format!("unknown key {key}"), hint);
     }
 
-    /// What a key says, if it is there.
+    /// What a key says, if it is there. One with a slip in it is complained about, and read.
     pub(super) fn take<'n, T>(
         &mut self,
         map: &Map<'n>,
         key: &str,
         read: impl FnOnce(&mut Self, &str, &'n Node) -> Option<T>,
     ) -> Option<T> {
-        let member = map.get(key)?;
-        read(self, &join(&map.path, key), &member.node)
+        let path = join(&map.path, key);
+        if let Some(member) = map.get(key) {
+            return read(self, &path, &member.node);
+        }
+        let member = map.slip_for(key)?;
+        self.mark(&path, member.key_at, member.node.at);
+        read(self, &path, &member.node)
     }
 
     /// What a key says that must be there.
@@ -195,8 +232,7 @@ impl<'a> Form<'a> {
     /// Says that a key is missing, unless it may stand in what could not be read, or is there
     /// with a slip in it.
     fn missing(&mut self, map: &Map<'_>, key: &str) {
-        let is_there = |member: &&Member| is_slip_for(&member.key, key);
-        if self.is_open(map.at) || !self.is_flooded() && map.members.iter().any(is_there) {
+        if self.is_open(map.at) || map.slip_for(key).is_some() {
             return;
         }
         let path = join(&map.path, key);

@@ -123,6 +123,11 @@ pub(super) fn is_slip_for(key: &str, known: &str) -> bool {
     called_here(key, &[known]).is_some() || !is_key(key) && is_near(key, known)
 }
 
+/// Whether no mapping has such a key, or another tool has it.
+pub(super) fn is_strange(key: &str) -> bool {
+    !is_key(key) || ELSEWHERE.iter().any(|(there, _)| *there == key)
+}
+
 fn is_near(key: &str, known: &str) -> bool {
     did_you_mean(key, [known]).is_some()
 }

@@ -35,10 +35,20 @@ pub(super) struct Places {
 }
 
 impl Spot {
-    /// Which of its own fields stands at a byte, or before it.
+    /// The field that stands at a byte, or before it. A misspelled key is its own field before it
+    /// is the one that was meant.
     fn field_at(&self, at: usize) -> Option<&str> {
-        let own = self.fields.iter().filter(|field| !field.path.contains('.') && field.key_at <= at);
-        own.max_by_key(|field| field.key_at).map(|field| &*field.path)
+        let before = self.fields.iter().filter(|field| field.key_at <= at);
+        let last = before.reduce(|last, field| if field.key_at > last.key_at { field } else { last });
+        last.map(|field| &*field.path)
+    }
+
+    /// A field if it is there, else what it would be in.
+    fn nearest<'f>(&self, field: &'f str) -> Option<&'f str> {
+        if self.fields.iter().any(|own| *own.path == *field) {
+            return Some(field);
+        }
+        field.rsplit_once('.').and_then(|(outer, _)| self.nearest(outer))
     }
 }
 
@@ -54,24 +64,33 @@ impl Places {
         node.and_then(|id| self.nodes.get(id)).unwrap_or(&self.top)
     }
 
-    /// Whether something is wrong in a field, so that more would follow from it.
+    /// Whether something is wrong in a field, so that more would follow from it. One that is not
+    /// there may be what is wrong in the mapping where it would be.
     pub(super) fn is_doubtful(&self, node: Option<&NodeId>, field: &str) -> bool {
         let spot = self.spot(node);
-        let own = field.split('.').next();
-        spot.mistakes.iter().any(|at| spot.field_at(*at) == own)
+        let Some(field) = spot.nearest(field) else { return false };
+        spot.mistakes.iter().filter_map(|at| spot.field_at(*at)).any(|wrong| is_in(wrong, field))
     }
 
     /// Where a field stands; its node where there is no such field, the beginning where there is
     /// no such node. A field is named by its path (`loop.until`) or by the end of it (`until`).
     pub(super) fn find(&self, node: Option<&NodeId>, field: &str) -> usize {
+        self.field(node, field).map_or(self.spot(node).at, |field| field.at)
+    }
+
+    /// Where the key of a field stands, found in the same way.
+    pub(super) fn find_key(&self, node: Option<&NodeId>, field: &str) -> usize {
+        self.field(node, field).map_or(self.spot(node).at, |field| field.key_at)
+    }
+
+    fn field(&self, node: Option<&NodeId>, field: &str) -> Option<&Field> {
         let spot = self.spot(node);
         let by_path = |path: &str| spot.fields.iter().find(|field| *field.path == *path);
         let by_end = |path: &str| spot.fields.iter().find(|field| ends_with(&field.path, path));
-        let found = by_path(field).or_else(|| by_end(field)).or_else(|| {
+        by_path(field).or_else(|| by_end(field)).or_else(|| {
             let (outer, _) = field.rsplit_once('.')?;
             by_path(outer).or_else(|| by_end(outer))
-        });
-        found.map_or(spot.at, |field| field.at)
+        })
     }
 }
 
@@ -83,6 +102,11 @@ fn name(body: &[Step], spots: &mut impl Iterator<Item = Spot>, nodes: &mut HashM
             name(block.body, spots, nodes);
         }
     }
+}
+
+/// Whether a path is a field, or leads into it.
+fn is_in(path: &str, field: &str) -> bool {
+    path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '/']))
 }
 
 fn ends_with(path: &str, field: &str) -> bool {
@@ -114,13 +138,22 @@ mod tests {
             assert_eq!(places.find(Some(&id), field), at, "{field}");
         }
         assert_eq!(places.find(None, "name"), 6);
+        assert_eq!(places.find_key(Some(&id), "loop.until"), 34);
         assert_eq!(places.find(Some(&NodeId::new("b")), "x"), 0);
     }
 
     #[test]
     fn a_mistake_casts_doubt_on_the_field_it_is_in() {
         let (places, id) = places();
-        let rows = [("loop", true), ("loop.max", true), ("with.area", true), ("skill", false), ("id", false)];
+        let rows = [
+            ("loop", true),
+            ("loop.until", true),
+            ("loop.max", false),
+            ("loop.other", true),
+            ("with.area", true),
+            ("skill", false),
+            ("id", false),
+        ];
         for (field, is_doubtful) in rows {
             assert_eq!(places.is_doubtful(Some(&id), field), is_doubtful, "{field}");
         }

@@ -44,6 +44,12 @@ pub(super) fn steps(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<
         form.wrong_with(path, "a list of nodes", node, hint);
         return None;
     }
+    if matches!(&node.value, Value::List(items) if items.is_empty()) && !form.is_open(node.at) {
+        // That there are no nodes is known, then.
+        form.is_part = true;
+        form.list(path, "a list of nodes", node);
+        return Some(Vec::new());
+    }
     let items = form.list(path, "a list of nodes", node)?;
     if form.depth == DEEPEST {
         let message = format!("blocks stand in blocks more than {DEEPEST} levels deep");
@@ -76,7 +82,7 @@ fn refuse_more(form: &mut Form<'_>, at: usize) {
         let hint = Some("split it into several workflows".to_owned());
         form.error(at, &format!("a workflow has at most {MOST} nodes"), hint);
     }
-    form.is_part = true;
+    form.nodes_are_missing();
 }
 
 /// Stands where nobody knows what the node does, so that the others keep their places.
@@ -96,6 +102,7 @@ fn step(form: &mut Form<'_>, item: &Node) -> Step {
     let mut step = stand_in();
     if !matches!(item.value, Value::Object(_)) {
         no_node(form, item);
+        form.doubts.nodes = true;
     } else if let Some(map) = form.any_map("", item) {
         let said = what(form, &map);
         refuse_strangers(form, &map, said.as_ref());
@@ -103,7 +110,7 @@ fn step(form: &mut Form<'_>, item: &Node) -> Step {
         step.when = form.take(&map, "when", Form::expression);
         step.settings = settings(form, &map);
         step.retry = form.take(&map, "retry", retry).unwrap_or_default();
-        step.budget = form.take(&map, "budget", budget).unwrap_or_default();
+        step.budget = budget(form, &map);
         let on_failure = form.take(&map, "on_failure", |form, path, node| form.word(path, node, &ON_FAILURE));
         step.on_failure = on_failure.unwrap_or_default();
         let begun = form.nodes.len();
@@ -111,6 +118,7 @@ fn step(form: &mut Form<'_>, item: &Node) -> Step {
             return Step { act, ..step };
         }
         // What was read inside of it has no place without it.
+        form.doubts.nodes |= form.nodes.len() > begun;
         form.nodes.truncate(begun);
     }
     form.is_part = true;
@@ -137,7 +145,7 @@ fn what<'n>(form: &mut Form<'_>, map: &Map<'n>) -> Option<Said<'n>> {
     let Some((act, member)) = said.next() else { return guess(form, map) };
     let others: Vec<(&str, &Member)> = said.collect();
     for (other, second) in others {
-        form.is_part = true;
+        form.values_are_unsure();
         let hint = match (act, other) {
             ("skill" | "command", "prompt") | ("prompt", "skill" | "command") => {
                 "what a skill or a command is told stands in `args`"
@@ -192,8 +200,21 @@ fn refuse_strangers(form: &mut Form<'_>, map: &Map<'_>, said: Option<&Said<'_>>)
                 let near = COMMON.iter().chain(own.unwrap_or_default()).copied();
                 let known: Vec<&str> = acts().chain(near).collect();
                 form.unknown("", member, &known);
+                // What is in it may be nodes.
+                let is_read = known.iter().any(|known| is_slip_for(key, known));
+                if holds_something(&member.node) && (form.is_flooded() || !is_read) {
+                    form.nodes_are_missing();
+                }
             }
         }
+    }
+}
+
+fn holds_something(node: &Node) -> bool {
+    match &node.value {
+        Value::List(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Null | Value::Boolean(_) | Value::Number(_) | Value::Text(_) => false,
     }
 }
 
@@ -201,16 +222,20 @@ fn refuse_strangers(form: &mut Form<'_>, map: &Map<'_>, said: Option<&Said<'_>>)
 fn id(form: &mut Form<'_>, map: &Map<'_>) -> NodeId {
     let Some(member) = map.get("id") else { return NodeId::new("") };
     let id = chosen_id(form, &member.key, &member.node);
-    form.is_part |= id.is_none();
     NodeId::new(id.unwrap_or_default())
 }
 
 fn chosen_id(form: &mut Form<'_>, path: &str, node: &Node) -> Option<String> {
     let id = match &node.value {
-        Value::Number(number) => number.clone(),
-        _ => form.one_line(path, node)?,
+        Value::Number(number) => Some(number.clone()),
+        _ => form.one_line(path, node),
+    };
+    let Some(id) = id else {
+        form.nodes_are_missing();
+        return None;
     };
     if !is_id(&id) {
+        form.nodes_are_missing();
         let hint =
             "letters from a to z, digits, `-` and `_`, beginning with a letter or a digit, 100 at most";
         form.error(node.at, &format!("{} is not an id", quoted(&id)), Some(hint.to_owned()));
@@ -224,6 +249,7 @@ fn chosen_id(form: &mut Form<'_>, path: &str, node: &Node) -> Option<String> {
         format!("`{id}` and `{}` are the same in templates, where a dash is an underscore", first.id)
     };
     form.error(node.at, &message, line);
+    form.values_are_unsure();
     None
 }
 
@@ -247,8 +273,17 @@ fn retry(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Retry> {
     Some(Retry { times: times?, delay_ms })
 }
 
-/// What may be spent.
-pub(super) fn budget(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Budget> {
+/// What may be spent. Where that could not be read, something still ends what is inside.
+pub(super) fn budget(form: &mut Form<'_>, map: &Map<'_>) -> Budget {
+    let before = form.mistakes();
+    let budget = form.take(map, "budget", amounts).unwrap_or_default();
+    if form.mistakes() > before && budget == Budget::default() {
+        return Budget { time_ms: Some(u64::MAX), ..budget };
+    }
+    budget
+}
+
+fn amounts(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Budget> {
     let map = form.map(path, node, BUDGET)?;
     Some(Budget {
         turns: form.take(&map, "turns", Form::some),

@@ -53,7 +53,7 @@ pub(super) fn workflow(form: &mut Form<'_>, root: &Node) -> Option<Workflow> {
         let map = form.map(path, node, SETTINGS)?;
         Some(settings(form, &map))
     });
-    let budget = form.take(&map, "budget", budget).unwrap_or_default();
+    let budget = budget(form, &map);
     let plugins = form.take(&map, "plugins", plugins).unwrap_or_default();
     let checks = form.take(&map, "checks", checks).unwrap_or_default();
     let body = form.need(&map, "nodes", steps);

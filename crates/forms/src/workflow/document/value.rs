@@ -57,7 +57,7 @@ impl Form<'_> {
         if let Some(bare) = bare {
             let hint = Some(format!("write {}", quoted(bare.trim())));
             self.error(node.at, &format!("`{path}` is a condition, which has no braces"), hint);
-            return None;
+            return Some(Expression(bare.to_owned()));
         }
         // What stands before it is kept, so that places inside of it stay what they are.
         Some(Expression(text.trim_end().to_owned()))

@@ -1,7 +1,9 @@
 //! Names: of inputs, nodes, entities, drivers, checks, workflows and words.
 
 use super::*;
-use crate::graph::builder::{agent, ask, check, command, review, shell, skill, task_loop, turns, workflow};
+use crate::graph::builder::{
+    Rounds, agent, ask, check, check_all, command, review, shell, skill, task_loop, turns, workflow,
+};
 use crate::graph::workflow::{Input, InputKind, Settings};
 use crate::looping::Mode;
 use serde_json::json;
@@ -83,6 +85,97 @@ fn only_what_an_output_has_may_be_used_of_it() {
     assert_eq!(
         said(builder("{{ outputs.ls.value.x }}")),
         ["error: `ls` gives no value, only text → use.prompt"]
+    );
+}
+
+#[test]
+fn a_value_has_only_what_its_node_gives() {
+    let schema = json!({
+        "type": "object", "additionalProperties": false,
+        "properties": { "good": { "type": "boolean" }, "by": { "$ref": "#/$defs/by" } },
+        "$defs": { "by": { "type": "object", "additionalProperties": false, "properties": { "name": {} } } },
+    });
+    let says = |text: &str| {
+        let found = said(
+            Builder::new("w")
+                .required("n", InputKind::Integer)
+                .start(prompt("{{ inputs.n }}").id("judge").schema(schema.clone()))
+                .then(shell("ls").id("ls"))
+                .then(check(["lint"]).id("gate"))
+                .then(check_all().id("all"))
+                .loop_(Rounds::times(2), |round| round.then(prompt("x")))
+                .id("rounds")
+                .parallel(|lanes| {
+                    lanes.limit(1).branch("a", |b| b.then(prompt("x"))).branch("b", |b| b.then(prompt("y")))
+                })
+                .id("par")
+                .then(prompt(format!("{{{{ {text} }}}}")).id("use")),
+        );
+        found.into_iter().map(|line| line.replace(" → use.prompt", "")).collect::<Vec<_>>()
+    };
+    for fine in [
+        "outputs.gate.value.lint",
+        "outputs.all.value.test",
+        "outputs.rounds.value.iteration",
+        "outputs.par.value.branches[0]",
+        "outputs.judge.value.by.name",
+        "outputs.judge.value.by.name.anything",
+        "outputs.judge.value.bad is defined and outputs.judge.value.bad",
+        "outputs.judge.value.bad | default('x')",
+        "outputs.ls.value.x | default('x')",
+        "outputs.ls.value is defined",
+        "outputs.rounds.value.rounds | default(0)",
+        "input.x | default('x')",
+        "input | upper",
+    ] {
+        assert_eq!(says(fine), Vec::<String>::new(), "{fine}");
+    }
+    for (wrong, text) in [
+        ("outputs.gate.value.lnt", "error: the value of `gate` has no `lnt` (did you mean `lint`?)"),
+        ("outputs.gate.value.test", "error: the value of `gate` has no `test` (it has lint)"),
+        ("outputs.all.value.tset", "error: the value of `all` has no `tset` (did you mean `test`?)"),
+        ("outputs.rounds.value.rounds", "error: the value of `rounds` has no `rounds` (it has iteration)"),
+        (
+            "outputs.par.value.brnches",
+            "error: the value of `par` has no `brnches` (did you mean `branches`?)",
+        ),
+        (
+            "outputs.judge.value.goood",
+            "error: the schema of `judge` allows no `goood` (did you mean `good`?)",
+        ),
+        ("outputs.judge.value.good.x", "error: the schema of `judge` allows no `good.x`"),
+        (
+            "outputs.judge.value.by.nam",
+            "error: the schema of `judge` allows no `by.nam` (did you mean `name`?)",
+        ),
+        ("outputs.ls.value", "error: `ls` gives no value, only text"),
+        ("outputs.ls is defined and outputs.ls.value.x", "error: `ls` gives no value, only text"),
+        ("outputs.ls.text.x", "error: `outputs.ls.text` has no `x`: it is text"),
+        ("outputs.ls.status.x", "error: `outputs.ls.status` has no `x`: it is a word"),
+        ("outputs.ls.failed.x", "error: `outputs.ls.failed` has no `x`: it is true or false"),
+        ("input.foo", "error: `input` has no `foo`: it is text"),
+        ("inputs.n.x", "error: `inputs.n` has no `x`: it is a whole number"),
+    ] {
+        assert_eq!(says(wrong), [text], "{wrong}");
+    }
+}
+
+#[test]
+fn a_model_is_no_template() {
+    let model = |model: &str| Settings { model: Some(model.into()), ..Settings::default() };
+    let builder = Builder::new("w")
+        .settings(model("{{ inputs.model }}"))
+        .start(prompt("a").id("a").model("{{ input }}"))
+        .then(prompt("b").model("opus"));
+    let hint = "(write the name of a model)";
+    assert_eq!(
+        said(builder),
+        [
+            format!(
+                "error: there is no model `{{{{ inputs.model }}}}`: `model` is no template → settings.model {hint}"
+            ),
+            format!("error: there is no model `{{{{ input }}}}`: `model` is no template → a.model {hint}"),
+        ]
     );
 }
 

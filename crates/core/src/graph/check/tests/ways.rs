@@ -101,12 +101,12 @@ fn conditions_that_decide_nothing_are_said() {
     assert_eq!(
         said(builder),
         [
-            "warning: never runs: `when` never holds → a.when",
+            "warning: this node never runs: `when` never holds → a.when",
             "warning: `when` always holds → b.when",
             "warning: the condition never holds → if.if",
-            "warning: is never reached: `then` of an `if` that never holds → c.prompt",
-            "warning: always holds: there is one round → loop.loop.until[0]",
-            "warning: never holds → loop.loop.until[1]",
+            "warning: this node is never reached: it is in `then` of an `if` that never holds → c.prompt",
+            "warning: `until` always holds: there is one round → loop.loop.until[0]",
+            "warning: `until` never holds → loop.loop.until[1]",
         ]
     );
 }
@@ -121,7 +121,7 @@ fn a_loop_needs_an_end() {
         said(Builder::new("w").start(prompt("a")).loop_(Rounds::default(), one).then(prompt("b").id("b"))),
         [
             "error: nothing ends this loop → loop.loop.max (max: 10)",
-            "error: is never reached: the loop `loop` never ends → b.prompt",
+            "error: this node is never reached: the loop `loop` before it never ends → b.prompt",
         ]
     );
     let money = Budget { cost_usd: Some(5.0), ..Budget::default() };
@@ -195,7 +195,7 @@ fn a_budget_is_enough_for_the_workflows_that_are_run() {
     let budget = Budget { turns: Some(5), ..Budget::default() };
     let builder = |name| Builder::new("w").start(workflow(name).id("a").budget(budget)).budget(budget);
     assert_eq!(said_by(builder("three"), &known), Vec::<String>::new());
-    let too_few = "error: 5 turns, where it takes 6 at least";
+    let too_few = "error: the budget allows 5 turns, and at least 6 are needed";
     assert_eq!(
         said_by(builder("six"), &known),
         [format!("{too_few} → budget"), format!("{too_few} → a.budget")]
@@ -214,15 +214,27 @@ fn a_budget_is_enough_for_the_least_it_takes() {
     assert_eq!(
         said(builder),
         [
-            "error: 2 turns, where it takes 3 at least → budget",
-            "error: 60 s, where it waits for 90 s at least → budget",
+            "error: the budget allows 2 turns, and at least 6 are needed → budget",
+            "error: the budget allows 60 s, and at least 90 s are waited for → budget",
         ]
     );
     let none = Budget { turns: Some(0), ..Budget::default() };
     assert_eq!(
         said(Builder::new("w").start(prompt("x").id("a").budget(none))),
-        ["error: 0 turns, where it takes 1 at least → a.budget"]
+        ["error: the budget allows 0 turns, and at least 1 is needed → a.budget"]
     );
+}
+
+#[test]
+fn a_loop_that_no_condition_ends_has_all_of_its_rounds() {
+    let one_turn = Budget { turns: Some(1), ..Budget::default() };
+    let looping = |rounds| {
+        let workflow = Builder::new("w").budget(one_turn).start(prompt("a").id("a").when("input"));
+        said(workflow.loop_(rounds, one))
+    };
+    let too_few = ["error: the budget allows 1 turn, and at least 10 are needed → budget"];
+    assert_eq!(looping(Rounds::times(10)), too_few);
+    assert_eq!(looping(Rounds::until("iteration > 3").max(10)), nothing());
 }
 
 #[test]
@@ -244,7 +256,7 @@ fn a_question_needs_an_answer_where_nobody_is() {
     );
 }
 
-const UNGATED: &str = "error: can be reached without passing a check, a review or a person → land.land (put `check: all` before it)";
+const UNGATED: &str = "error: `land` can be reached without passing a check, a review or a person → land.land (put `check: all` before it)";
 
 #[test]
 fn a_landing_needs_a_gate_on_every_way() {
@@ -327,8 +339,12 @@ fn branches_that_make_no_sense_are_said() {
             "warning: `a` and `b` both have sessions that may change files, in one workspace → parallel.branches[b] (use agents that only read, or `limit: 1`)"
         ]
     );
+    // What is advised there is not complained about here.
+    assert_eq!(said(builder(1)), nothing());
+    let readers =
+        work().parallel(|lanes| lanes.limit(1).branch("a", one).branch("b", |b| b.then(agent("reader"))));
     assert_eq!(
-        said(builder(1)),
+        said(readers),
         [
             "warning: the branches run one after the other → parallel.parallel.limit (leave `limit` out to run all of them at once)"
         ]

@@ -213,9 +213,9 @@ impl<'s> Walk<'s> {
             return;
         }
         let compared = as_compared(parts.clone());
-        let known = self.guards.iter().filter(|guard| compared.starts_with(guard)).map(Vec::len).min();
-        let guarded = known.into_iter().chain((asked > 0).then_some(asked)).min().unwrap_or(0);
-        self.names.uses.push(Use { path: parts, at: place(self.source, span), guarded });
+        let known = self.guards.iter().filter(|guard| compared.starts_with(guard)).map(Vec::len);
+        let guards = known.chain((asked > 0).then_some(asked)).collect();
+        self.names.uses.push(Use { path: parts, at: place(self.source, span), guards });
     }
 
     fn word(&mut self, kind: WordKind, name: &str, span: Span) {

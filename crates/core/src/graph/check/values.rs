@@ -1,0 +1,171 @@
+//! Whether a value has what is used of it.
+//!
+//! What a text, a number or a list is has no names in it, and what a node gives is known before
+//! it runs. Whoever asks first whether something is there may use what is not.
+
+use serde_json::{Map, Value};
+
+use super::finding::Finding;
+use super::known::Known;
+use super::near::{did_you_mean, shown};
+use super::outline::{Node, Outline};
+use crate::graph::schema::resolve;
+use crate::graph::template::Use;
+use crate::graph::workflow::Act;
+
+/// What an output has.
+const PARTS: [&str; 4] = ["text", "value", "failed", "status"];
+/// What there is in the value of a loop, and what it is.
+const ROUNDS: [(&str, &str); 1] = [("iteration", "a number")];
+/// The same for a task loop.
+const TASKS: [(&str, &str); 4] = [
+    ("iteration", "a number"),
+    ("passed", "a number"),
+    ("all_tasks_complete", "true or false"),
+    ("max_iterations_reached", "true or false"),
+];
+/// The same for a parallel block.
+const BRANCHES: [(&str, &str); 1] = [("branches", "a list")];
+/// References that lead to references are followed so far.
+const MOST_REFERENCES: usize = 10;
+
+/// Whether something is used of a value that has no names in it, whose own name has so many parts.
+pub(super) fn inside_plain(used: &Use, parts: usize, what: &str) -> Option<Finding> {
+    let member = used.path.get(parts).filter(|_| !used.is_asked_for(parts + 1))?;
+    let whole = used.path.get(..parts).unwrap_or_default().join(".");
+    Some(error(format!("{} has no {}: it is {what}", shown(&whole), shown(member))))
+}
+
+/// Whether an output has the part that is used of it. This is sure of every node.
+pub(super) fn part(source: &Node<'_>, used: &Use) -> Option<Finding> {
+    let part = used.path.get(2)?;
+    match part.as_str() {
+        "text" => inside_plain(used, 3, "text"),
+        "status" => inside_plain(used, 3, "a word"),
+        "failed" => inside_plain(used, 3, "true or false"),
+        "value" => None,
+        _ => {
+            let near = did_you_mean(part, PARTS);
+            let hint = near.unwrap_or_else(|| format!("an output has {}", PARTS.join(", ")));
+            let id = shown(source.step.id.as_str());
+            Some(error(format!("the output of {id} has no {}", shown(part))).hint(hint))
+        }
+    }
+}
+
+/// Whether the value of a node has what is used of it.
+pub(super) fn value(
+    outline: &Outline<'_>,
+    known: &Known<'_>,
+    source: &Node<'_>,
+    used: &Use,
+) -> Option<Finding> {
+    used.path.get(2).filter(|part| *part == "value")?;
+    let id = source.step.id.as_str();
+    match &source.step.act {
+        Act::Session(session) => match &session.schema {
+            None => {
+                let text = format!("{} gives no value: it has no `schema`", shown(id));
+                nothing(used, text).map(|finding| finding.hint("say in `schema` what it must answer"))
+            }
+            Some(schema) => in_schema(id, schema, used),
+        },
+        Act::Shell { .. } | Act::If { .. } | Act::Workflow { .. } | Act::Ask { .. } | Act::Wait(_) => {
+            nothing(used, format!("{} gives no value, only text", shown(id)))
+        }
+        Act::Check { names } => {
+            let own = outline.workflow.checks.keys();
+            let all = || known.checks.iter().chain(own.clone()).map(String::as_str);
+            let names: Vec<&str> =
+                if names.is_empty() { all().collect() } else { names.iter().map(String::as_str).collect() };
+            let names: Vec<_> = names.into_iter().map(|name| (name, "true or false")).collect();
+            // Without any, nobody knows what checks there will be.
+            if names.is_empty() { None } else { among(id, &names, used) }
+        }
+        Act::Loop { .. } | Act::CriteriaLoop { .. } => among(id, &ROUNDS, used),
+        Act::TaskLoop { .. } => among(id, &TASKS, used),
+        Act::Parallel { .. } => among(id, &BRANCHES, used),
+        Act::Review { .. } | Act::Land { .. } | Act::PullRequest { .. } | Act::ClearContext => None,
+    }
+}
+
+fn error(text: String) -> Finding {
+    Finding::error(None, "", text)
+}
+
+/// There is no value, and so nothing in it.
+fn nothing(used: &Use, text: String) -> Option<Finding> {
+    let is_asked_for = used.is_asked_for(3) || used.is_asked_for(4);
+    (!is_asked_for).then(|| error(text))
+}
+
+/// Whether what is used is one of a few names.
+fn among(id: &str, names: &[(&str, &str)], used: &Use) -> Option<Finding> {
+    let member = used.path.get(3)?;
+    if let Some((_, what)) = names.iter().find(|(name, _)| name == member) {
+        return inside_plain(used, 4, what);
+    }
+    if used.is_asked_for(4) {
+        return None;
+    }
+    let all = || names.iter().map(|(name, _)| *name);
+    let hint = did_you_mean(member, all())
+        .unwrap_or_else(|| format!("it has {}", all().collect::<Vec<_>>().join(", ")));
+    Some(error(format!("the value of {} has no {}", shown(id), shown(member))).hint(hint))
+}
+
+/// Whether an answer that fits a schema can have what is used of it.
+fn in_schema(id: &str, root: &Value, used: &Use) -> Option<Finding> {
+    let mut schema = root;
+    for (index, member) in used.path.iter().enumerate().skip(3) {
+        schema = referred(root, schema)?;
+        let is_asked_for = used.is_asked_for(index + 1);
+        let name = used.path.get(3..=index).unwrap_or_default().join(".");
+        let cannot = |near: Option<String>| {
+            let text = format!("the schema of {} allows no {}", shown(id), shown(&name));
+            error(text).maybe_hint(near)
+        };
+        if has_no_names(schema) {
+            return (!is_asked_for).then(|| cannot(None));
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+        if let Some(next) = properties.and_then(|properties| properties.get(member)) {
+            schema = next;
+            continue;
+        }
+        if is_asked_for {
+            return None;
+        }
+        let near = properties.and_then(|properties| nearest(member, properties));
+        if is_closed {
+            return Some(cannot(near));
+        }
+        properties?;
+        let text = format!("the schema of {} does not speak of {}", shown(id), shown(&name));
+        return Some(Finding::warning(None, "", text).maybe_hint(near));
+    }
+    None
+}
+
+fn nearest(member: &str, properties: &Map<String, Value>) -> Option<String> {
+    did_you_mean(member, properties.keys().map(String::as_str))
+}
+
+/// A schema, or the one that it refers to.
+fn referred<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s Value> {
+    for _ in 0..MOST_REFERENCES {
+        let Some(reference) = schema.get("$ref") else { return Some(schema) };
+        schema = resolve(root, reference.as_str()?)?;
+    }
+    None
+}
+
+/// Whether no value that fits is an object.
+fn has_no_names(schema: &Value) -> bool {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind != "object",
+        Some(Value::Array(kinds)) => kinds.iter().all(|kind| kind != "object"),
+        _ => false,
+    }
+}
