@@ -269,8 +269,7 @@ fn ask(
                 answered(cx, active, "").because(format!("{asks}: the answer is empty"))
             }
             (None, OnQuestion::Fail | OnQuestion::Wait) => {
-                let way =
-                    "run it with `--on-question wait`, give the node a `default`, or fork the run there";
+                let way = "run it with `--on-question wait`, fork the run there with that flag, or give the node a `default`";
                 Outcome::new(Status::Blocked, Reason::Question).because(format!("{asks}; {way}"))
             }
         });
