@@ -131,6 +131,26 @@ fn more_turns_would_have_let_it_go_on() {
     assert!(told.stdout.contains("it would have ended here: exhausted (max_iterations)"), "{told}");
 }
 
+#[test]
+fn a_run_that_would_not_have_been_started_is_told_so_and_other_work_is_told_in_words() {
+    let outer = "name: outer\nnodes:\n  - loop: { until: 'iteration == 3', max: 3 }\n    do:\n      - { id: x, shell: 'true' }\n  - { id: sub, workflow: inner }\n";
+    let nested = "name: nested\nnodes:\n  - loop: { until: 'iteration == 3', max: 3 }\n    on_failure: continue\n    do:\n      - { id: w, shell: 'true' }\n  - { id: pa, shell: 'true' }\n";
+    let place = place(json!({}), &[INNER, outer, nested]);
+    let ran = place.go(&["run", "--workflow", "outer", "go", "--json"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    let told = place.go(&["replay", ran.run(), "--what-if", "max_iterations=2"]);
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert!(lines[0].contains("it would have ended here: exhausted (max_iterations)"), "{told}");
+    assert!(lines[1].ends_with(" (inner): it would not have been started"), "{told}");
+    let json = place.go(&["replay", ran.run(), "--what-if", "max_iterations=2", "--json"]);
+    assert_eq!(json.all("run.what_if")[1]["differs"]["how"], "not_started", "{json}");
+    let ran = place.go(&["run", "--workflow", "nested", "--json"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    let told = place.go(&["replay", ran.run(), "--what-if", "max_iterations=2"]);
+    assert!(told.stdout.contains("the command of `pa` instead of the command of `w@3`"), "{told}");
+}
+
 const THREE: &str = "name: three
 nodes:
   - { id: plan, prompt: Plan it. }
