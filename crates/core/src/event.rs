@@ -12,7 +12,7 @@ use crate::hook::{Answer, HookCall};
 use crate::id::{EffectId, HookId, InboxId, RunId, SessionId};
 use crate::looping::verdict::{CheckResult, Sight};
 use crate::run::{News, Outcome, Spent};
-use crate::spec::Spec;
+use crate::spec::{Policy, Spec};
 use crate::tasks::{Claim, Status as TaskStatus};
 use crate::time::Moment;
 use crate::usage::Usage;
@@ -69,6 +69,10 @@ pub enum Event {
         at: u64,
         /// Random text from which session ids are derived from here on.
         seed: String,
+        /// What happens from here on when something would wait for a person; nothing where that stays as
+        /// it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        policy: Option<Policy>,
     },
     /// Others spent of what this run may spend too: so much is the most that it may in all.
     Allowed {

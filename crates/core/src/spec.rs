@@ -76,6 +76,12 @@ impl Spec {
     pub fn first_session(&self) -> Option<&Orders> {
         self.only_session().map(|(_, orders)| orders).or_else(|| self.sessions.values().next())
     }
+
+    /// Takes another policy, for itself and for the runs that it starts.
+    pub fn follow(&mut self, policy: Policy) {
+        self.policy = policy;
+        self.others.values_mut().for_each(|other| other.policy = policy);
+    }
 }
 
 /// How the sessions of one node are run.

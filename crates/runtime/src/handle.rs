@@ -399,7 +399,8 @@ impl Handle {
     /// What a run changed in its repository so far, a line a file; `None` where there is none.
     pub fn changes(&self, run: &RunId) -> Result<Option<Vec<String>>, RunError> {
         let state = self.view(run)?.state;
-        let base = state.book.base.clone().or_else(|| crate::changes::base(&self.store.run_dir(run)));
+        // A fork has the beginning of another run in its log, and began later.
+        let base = crate::changes::base(&self.store.run_dir(run)).or_else(|| state.book.base.clone());
         let Some(base) = &base else { return Ok(None) };
         let workspace = Path::new(&state.spec.workspace);
         Ok(Some(crate::changes::since(&self.store.run_dir(run), workspace, base)))

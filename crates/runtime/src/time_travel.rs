@@ -13,12 +13,14 @@ use windlass_core::graph::walk::ids_in;
 use windlass_core::id::{NodeId, RunId};
 use windlass_core::looping::{MarkerMatch, Rules};
 use windlass_core::run::{News, Phase, State, Work};
+use windlass_core::spec::{OnPermission, OnQuestion, Policy, Spec};
 use windlass_core::time::Moment;
 use windlass_forms::tracker::{self, Markers};
 use windlass_peers::files::{self, FileError, Mode};
 use windlass_store::{Cadence, Lease, NewRun};
 
 use crate::clock::now;
+use crate::config;
 use crate::effect::TRACKER_MAX;
 use crate::error::{RunError, chain};
 use crate::handle::{Handle, Rights, Running, pin_sim};
@@ -33,6 +35,43 @@ pub struct Fork {
     pub taken: usize,
     /// How much the other had.
     pub of: usize,
+}
+
+/// What was said about what a fork does when something would wait for a person.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asks {
+    /// `--on-permission`.
+    pub on_permission: Option<OnPermission>,
+    /// `--on-question`.
+    pub on_question: Option<OnQuestion>,
+    /// A person watches it and can be asked.
+    pub interactive: bool,
+}
+
+/// What no settings say.
+#[derive(Debug, Clone, Copy)]
+struct Free {
+    on_permission: bool,
+    on_question: bool,
+}
+
+impl Asks {
+    /// The policy of a fork. A person who watches it is asked where the other run did what is done when
+    /// nobody is there; what was ordered otherwise stays.
+    fn over(self, was: Policy, free: Free) -> Policy {
+        let permission = match was.on_permission {
+            OnPermission::Deny if self.interactive && free.on_permission => OnPermission::Ask,
+            other => other,
+        };
+        let question = match was.on_question {
+            OnQuestion::Fail if self.interactive && free.on_question => OnQuestion::Wait,
+            other => other,
+        };
+        Policy {
+            on_permission: self.on_permission.unwrap_or(permission),
+            on_question: self.on_question.unwrap_or(question),
+        }
+    }
 }
 
 /// Why a run cannot be forked.
@@ -97,8 +136,9 @@ impl Handle {
         from: &RunId,
         node: &NodeId,
         iteration: Option<u32>,
+        asks: Asks,
     ) -> Result<(Fork, Running), TravelError> {
-        let (fork, drawn, rights) = self.draw_and_record(from, node, iteration)?;
+        let (fork, drawn, rights) = self.draw_and_record(from, node, iteration, asks)?;
         let seq = u64::try_from(drawn.records.len()).unwrap_or(u64::MAX);
         let loaded = self.store.load(&fork.run).map_err(RunError::from)?;
         let mut running = self.own(drawn.state, rights, seq, Cadence::of(&loaded), drawn.effects, false)?;
@@ -114,8 +154,9 @@ impl Handle {
         from: &RunId,
         node: &NodeId,
         iteration: Option<u32>,
+        asks: Asks,
     ) -> Result<Fork, TravelError> {
-        let (fork, drawn, rights) = self.draw_and_record(from, node, iteration)?;
+        let (fork, drawn, rights) = self.draw_and_record(from, node, iteration, asks)?;
         drop(rights);
         self.detach(&drawn.state)?;
         Ok(fork)
@@ -126,11 +167,12 @@ impl Handle {
         from: &RunId,
         node: &NodeId,
         iteration: Option<u32>,
+        asks: Asks,
     ) -> Result<(Fork, Drawn, Rights), TravelError> {
         let log: Vec<Record> = self.records(from, 1)?.into_iter().map(|(_, record)| record).collect();
         let place = place_of(from, &log, node, iteration)?;
         let run = RunId::new(crate::random::run_id());
-        let drawn = self.draw(&run, from, &log, place)?;
+        let drawn = self.draw(&run, from, &log, place, asks)?;
         has_its_folders(from, &drawn.state)?;
         let holds = self.hold_tasks(&drawn.state)?;
         bring_trackers(from, log.get(..=place).unwrap_or_default(), &drawn.state)?;
@@ -140,7 +182,14 @@ impl Handle {
 
     /// The log of the new run: what came before the place, that it is a fork, and what made the
     /// node begin once more.
-    fn draw(&self, run: &RunId, from: &RunId, log: &[Record], place: usize) -> Result<Drawn, TravelError> {
+    fn draw(
+        &self,
+        run: &RunId,
+        from: &RunId,
+        log: &[Record],
+        place: usize,
+        asks: Asks,
+    ) -> Result<Drawn, TravelError> {
         let no_run = || TravelError::Fork { run: from.clone(), why: ForkError::NoRun };
         let (first, rest) = log.split_first().ok_or_else(no_run)?;
         let Event::RunStarted { spec } = &first.event else { return Err(no_run()) };
@@ -148,7 +197,9 @@ impl Handle {
         spec.parent = None;
         pin_sim(&mut spec, &self.exe()?);
         let at = now();
+        let policy = self.policy_of(log, place, &spec, asks);
         if place == 0 {
+            policy.iter().for_each(|policy| spec.follow(*policy));
             spec.seed = crate::random::token();
         }
         let shift = at.0.saturating_sub(log.get(place).unwrap_or(first).at.0);
@@ -162,7 +213,7 @@ impl Handle {
             }
             let seed = crate::random::token();
             let taken = u64::try_from(place).unwrap_or(u64::MAX);
-            course.tell(at, Event::Forked { from: from.clone(), at: taken, seed });
+            course.tell(at, Event::Forked { from: from.clone(), at: taken, seed, policy });
             course.tell(at, again.event.clone());
         }
         let news = course.step.news.clone();
@@ -174,11 +225,29 @@ impl Handle {
         Ok(Drawn { state: course.state, records: course.records, effects, news })
     }
 
+    /// What a fork does otherwise than the other run did when something would wait for a person.
+    fn policy_of(&self, log: &[Record], place: usize, spec: &Spec, asks: Asks) -> Option<Policy> {
+        // The other may be a fork itself.
+        let forked = log.iter().take(place.max(1)).rev().find_map(|record| match &record.event {
+            Event::Forked { policy, .. } => *policy,
+            _ => None,
+        });
+        let was = forked.unwrap_or(spec.policy);
+        let settings = config::read(&self.home, Path::new(&spec.workspace), Vec::new()).ok();
+        let is_free = |key| settings.as_ref().is_some_and(|resolved| resolved.is_builtin(key));
+        let free = Free { on_permission: is_free("on_permission"), on_question: is_free("on_question") };
+        let policy = asks.over(was, free);
+        (policy != was).then_some(policy)
+    }
+
     fn record(&self, run: &RunId, drawn: &Drawn) -> Result<Lease, RunError> {
         let bodies: Result<Vec<_>, _> = drawn.records.iter().map(serde_json::to_vec).collect();
         let bodies = bodies.map_err(RunError::Encode)?;
         let projection = project(&drawn.state, now().0);
-        Ok(self.store.create_run(NewRun { id: run.clone(), projection, bodies })?)
+        let lease = self.store.create_run(NewRun { id: run.clone(), projection, bodies })?;
+        // A fork begins now: what is uncommitted by now is not its change.
+        crate::changes::remember(&self.store.run_dir(run), Path::new(&drawn.state.spec.workspace));
+        Ok(lease)
     }
 }
 
@@ -315,6 +384,24 @@ mod tests {
             tracker_path: None,
             stuck_after: 0,
         }
+    }
+
+    #[test]
+    fn a_person_who_watches_a_fork_is_asked_unless_something_else_was_ordered() {
+        let nobody = Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail };
+        let asked = Policy { on_permission: OnPermission::Ask, on_question: OnQuestion::Wait };
+        let (free, set) = (
+            Free { on_permission: true, on_question: true },
+            Free { on_permission: false, on_question: false },
+        );
+        let watched = Asks { interactive: true, ..Asks::default() };
+        assert_eq!(watched.over(nobody, free), asked);
+        assert_eq!(watched.over(nobody, set), nobody, "the settings say so");
+        assert_eq!(Asks::default().over(nobody, free), nobody, "nobody is there");
+        let ordered = Policy { on_permission: OnPermission::Allow, on_question: OnQuestion::Empty };
+        assert_eq!(watched.over(ordered, free), ordered);
+        let flags = Asks { on_question: Some(OnQuestion::Wait), ..Asks::default() };
+        assert_eq!(flags.over(nobody, set), Policy { on_question: OnQuestion::Wait, ..nobody });
     }
 
     #[test]

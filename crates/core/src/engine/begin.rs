@@ -113,10 +113,13 @@ fn skip(cx: &mut Cx<'_>, step: &Step, frame: &Frame<'_>) {
     let node = frame.name(step, 1);
     let why = format!("`{}` does not hold", condition.trim());
     cx.tell(News::NodeSkipped { node: node.clone(), why });
-    let times = cx.book.nodes.get(&step.id).map_or(0, |seen| seen.times);
+    let before = cx.book.nodes.get(&step.id);
+    let times = before.map_or(0, |seen| seen.times);
+    let earlier = before.and_then(|seen| seen.outcome.clone().or_else(|| seen.earlier.clone()));
     seen(cx, step, &node, Cause::WhenFalse { condition });
     if let Some(seen) = cx.book.nodes.get_mut(&step.id) {
         seen.times = times;
+        seen.earlier = earlier;
         seen.ended = Some(seen.began);
     }
     forget_outputs(cx, std::slice::from_ref(step));
@@ -269,8 +272,7 @@ fn ask(
                 answered(cx, active, "").because(format!("{asks}: the answer is empty"))
             }
             (None, OnQuestion::Fail | OnQuestion::Wait) => {
-                let way =
-                    "run it with `--on-question wait`, give the node a `default`, or fork the run there";
+                let way = "run it with `--on-question wait`, fork the run there with that flag, or give the node a `default`";
                 Outcome::new(Status::Blocked, Reason::Question).because(format!("{asks}; {way}"))
             }
         });

@@ -3,8 +3,10 @@
 //! Pure: read from the state alone. Saying it in words is a face's.
 //!
 //! - [`unreached`]: what kept a node from being reached. - [`around`]: what the blocks around it did.
+//! - [`time`]: the same of one of its rounds and tries.
 
 mod around;
+mod time;
 mod unreached;
 
 use serde::Serialize;
@@ -13,7 +15,8 @@ use crate::graph::walk::{Block, ids_in};
 use crate::graph::workflow::{Join, Step};
 use crate::id::NodeId;
 use crate::run::{Active, Book, Cause, Doing, Outcome, Phase, Seen, State, Status};
-use around::{around_by, rounds_in};
+use around::{Reached, around_by, rounds_in};
+pub use time::{explain_time, times_of};
 use unreached::unreached;
 
 /// How far a node is.
@@ -212,6 +215,10 @@ pub fn far(state: &State, node: &NodeId) -> Far {
     }
     match state.book.nodes.get(node) {
         None => Far::NotReached,
+        // What ran in an earlier round is not undone by being left out later.
+        Some(Seen { cause: Cause::WhenFalse { .. }, earlier: Some(outcome), .. }) => {
+            Far::Over(outcome.status)
+        }
         Some(Seen { cause: Cause::WhenFalse { .. }, .. }) => Far::Skipped,
         Some(Seen { outcome: Some(outcome), .. }) => Far::Over(outcome.status),
         Some(Seen { outcome: None, .. }) => Far::Running,
@@ -221,29 +228,27 @@ pub fn far(state: &State, node: &NodeId) -> Far {
 /// Why a node ran or did not; nothing where the workflow has no such node.
 pub fn explain(state: &State, node: &NodeId) -> Option<Explained> {
     let way = way(&state.spec.body, None, node)?;
-    let (last, outer) = way.split_last()?;
     let seen = state.book.nodes.get(node).cloned();
+    let far = far(state, node);
     let why = match &seen {
-        _ if far(state, node) == Far::Held => {
-            Why::NotReached(Unreached { block: None, because: Because::Paused })
-        }
+        _ if far == Far::Held => Why::NotReached(Unreached { block: None, because: Because::Paused }),
         Some(seen) => Why::Reached(seen.cause.clone()),
         None => Why::NotReached(unreached(state, &way)),
     };
-    let rounds = seen.as_ref().map(|seen| rounds_in(seen.instance.as_str())).unwrap_or_default();
-    let mut rounds = rounds.into_iter();
+    let kind = way.last()?.step()?.act.word();
+    let around = around(state, &way, seen.as_ref().map(|seen| &seen.instance));
+    Some(Explained { node: node.clone(), kind, far, why, around, seen })
+}
+
+/// What the blocks on the way to a node did, as to one of its times where it had one.
+fn around(state: &State, way: &[Spot<'_>], instance: Option<&NodeId>) -> Vec<Around> {
+    let reached = if instance.is_some() { Reached::Yes } else { Reached::No };
+    let mut rounds = instance.map(|name| rounds_in(name.as_str())).unwrap_or_default().into_iter();
     let inner = way.iter().skip(1).map(|spot| spot.inside);
-    let around = outer.iter().zip(inner);
-    let around = around.filter_map(|(spot, inside)| around_by(state, spot.step()?, inside?, &mut rounds));
-    let step = last.step()?;
-    Some(Explained {
-        node: node.clone(),
-        kind: step.act.word(),
-        far: far(state, node),
-        why,
-        around: around.collect(),
-        seen,
-    })
+    let around = way.iter().zip(inner);
+    around
+        .filter_map(|(spot, inside)| around_by(state, spot.step()?, inside?, reached, &mut rounds))
+        .collect()
 }
 
 /// The node that was probably meant.

@@ -352,6 +352,7 @@ pub(super) fn seen(cx: &mut Cx<'_>, step: &Step, instance: &NodeId, cause: Cause
         began: at,
         ended: None,
         outcome: None,
+        earlier: None,
         took_ms: 0,
         spent: Default::default(),
         cause: Cause::First,
@@ -362,5 +363,6 @@ pub(super) fn seen(cx: &mut Cx<'_>, step: &Step, instance: &NodeId, cause: Cause
     seen.began = at;
     seen.ended = None;
     seen.outcome = None;
+    seen.earlier = None;
     seen.cause = cause;
 }

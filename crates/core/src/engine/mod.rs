@@ -112,7 +112,10 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
         Event::RunStarted { .. } => {}
         Event::Allowed { budget } => state.book.allowed = state.book.allowed.least(budget),
         Event::OwnerChanged => take_over(state, &mut step),
-        Event::Forked { seed, .. } => state.book.seed.clone_from(seed),
+        Event::Forked { seed, policy, .. } => {
+            state.book.seed.clone_from(seed);
+            policy.iter().for_each(|policy| state.spec.follow(*policy));
+        }
         Event::SessionStarted { effect, .. } | Event::RunSpent { effect, .. } => {
             if state.book.open.iter().any(|planned| planned.id == *effect) {
                 deliver(state, &mut step, at, &effect.node, event);

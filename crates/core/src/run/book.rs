@@ -83,6 +83,9 @@ pub struct Seen {
     pub ended: Option<Moment>,
     /// How it was last over; nothing while it is under way.
     pub outcome: Option<Outcome>,
+    /// How it was over before it was left out, where it ran before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Outcome>,
     /// How long it took, in milliseconds, all times together.
     pub took_ms: u64,
     /// What it spent, all times together.

@@ -56,6 +56,11 @@ impl Resolved {
     pub fn is_asked_for(&self, key: &str) -> bool {
         self.sources.get(key).is_some_and(|source| source.layer >= LayerKind::Environment)
     }
+
+    /// Whether nobody said anything about it.
+    pub fn is_builtin(&self, key: &str) -> bool {
+        self.sources.get(key).is_none_or(|source| source.layer == LayerKind::Builtin)
+    }
 }
 
 /// Resolves the settings: the built-in layer, then those given, in the order of their kinds.

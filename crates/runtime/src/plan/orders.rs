@@ -11,7 +11,7 @@ use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_GO_ON, DEFAULT_MARKER, DEFAULT_TRACKER, Mode, Rules};
 use windlass_core::registry::Registry;
 use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Orders, Plugin, Policy, Spec};
-use windlass_forms::settings::{self, Resolved, Settings};
+use windlass_forms::settings::{Resolved, Settings};
 
 use super::choose::Part;
 use super::nodes::{self, Node};
@@ -279,8 +279,7 @@ impl Given<'_> {
     }
 
     fn is_set(&self, key: &str) -> bool {
-        let source = self.resolved.sources.get(key);
-        source.is_some_and(|source| source.layer != settings::LayerKind::Builtin)
+        !self.resolved.is_builtin(key)
     }
 
     /// What a workflow says of its time is for the whole run; what a node says stays with the node.

@@ -6,8 +6,8 @@ use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 use windlass_runtime::handle::Handle;
 
-use super::asks;
-use super::feed::{choice, choices, envelope, none_of, words};
+use super::asks::{narrowed, open_asks};
+use super::feed::{choice, choices, envelope, gist, naming, none_of, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
 use super::report::{Report, note};
@@ -31,11 +31,11 @@ pub(crate) struct Args {
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     text: String,
 
-    /// The question that is answered; without it, all that were asked together
+    /// The question that is answered; without it, all that one node or agent asked together
     #[arg(long, value_name = "TEXT")]
     question: Option<String>,
 
-    /// The hook call that is answered; without it, the oldest that waits
+    /// The hook call that is answered; needed where several wait
     #[arg(long, value_name = "HOOK")]
     to: Option<String>,
 
@@ -46,7 +46,13 @@ pub(crate) struct Args {
 
 /// Leaves the answer for the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let Waits { handle, run, ask } = waiting(&args.run, args.to)?;
+    let question = args.question.unwrap_or_default();
+    let is_asked = |ask: &Ask| question.is_empty() || question_texts(&ask.input).contains(&question);
+    let open = open(&args.run, args.to)?.narrowed(|ask| ask.tool.is_none());
+    if open.asks.iter().all(|(_, ask)| ask.tool.is_none() && !is_asked(ask)) {
+        return Err(not_asked(&open.asks));
+    }
+    let Waits { handle, run, ask } = open.narrowed(is_asked).only()?;
     if ask.tool.is_some() {
         let report = Report::usage(format!("run {run} asks for a permission, not a question"));
         return Err(report.hint(format!("windlass approve {run}")));
@@ -54,15 +60,15 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     if args.text.trim().is_empty() {
         return Err(Report::usage("an empty text is no answer"));
     }
-    let question = args.question.unwrap_or_default();
-    let known = question_texts(&ask.input);
-    if !question.is_empty() && !known.contains(&question) {
-        let names: Vec<String> = known.iter().map(|text| format!("\"{}\"", plain_line(text))).collect();
-        return Err(Report::usage("that was not asked").hint(format!("it asks: {}", names.join(", "))));
-    }
     let reply = PersonReply::Answers { answers: vec![(question, chosen(&run, &ask, args.text)?)] };
-    handle.answer(&run, Some(ask.hook), reply)?;
-    tell(&handle, &run, args.json)
+    handle.answer(&run, Some(ask.hook.clone()), reply)?;
+    tell(&handle, &run, &ask, args.json)
+}
+
+fn not_asked(asks: &[(RunId, Ask)]) -> Report {
+    let known = asks.iter().flat_map(|(_, ask)| question_texts(&ask.input));
+    let names: Vec<String> = known.map(|text| format!("\"{}\"", plain_line(&text))).collect();
+    Report::usage("that was not asked").hint(format!("it asks: {}", names.join(", ")))
 }
 
 /// The answer as the run takes it: where there are only choices, one of them.
@@ -78,6 +84,13 @@ fn chosen(run: &RunId, ask: &Ask, text: String) -> Result<String, Report> {
     }
 }
 
+/// Everything of a run that waits for a person; something does.
+pub(super) struct Open {
+    handle: Handle,
+    run: RunId,
+    asks: Vec<(RunId, Ask)>,
+}
+
 /// What waits for a person.
 pub(super) struct Waits {
     pub(super) handle: Handle,
@@ -86,26 +99,55 @@ pub(super) struct Waits {
     pub(super) ask: Ask,
 }
 
-/// What of a run waits for a person: the named call, or the oldest.
-pub(super) fn waiting(prefix: &str, to: Option<String>) -> Result<Waits, Report> {
+/// What of a run waits for a person: the named call, or all.
+pub(super) fn open(prefix: &str, to: Option<String>) -> Result<Open, Report> {
     let handle = Here::look()?.open_to_answer()?;
     let view = handle.view(&handle.find(prefix)?)?;
-    match asks::find(&handle, &view.state, to.map(HookId::new).as_ref()) {
-        Some((run, ask)) => Ok(Waits { handle, run, ask }),
-        None => Err(Report::usage(format!("run {} waits for no such answer", view.run))
-            .hint(format!("`windlass show {}` says what it is doing", view.run))),
+    let hook = to.map(HookId::new);
+    let mut asks = open_asks(&handle, &view.state);
+    asks.retain(|(_, ask)| hook.as_ref().is_none_or(|hook| ask.hook == *hook));
+    if asks.is_empty() {
+        return Err(Report::usage(format!("run {} waits for no such answer", view.run))
+            .hint(format!("`windlass show {}` says what it is doing", view.run)));
+    }
+    Ok(Open { handle, run: view.run, asks })
+}
+
+impl Open {
+    /// Only what a word may be about, where something is.
+    pub(super) fn narrowed(self, is_meant: impl Fn(&Ask) -> bool) -> Open {
+        Open { asks: narrowed(self.asks, is_meant), ..self }
+    }
+
+    /// The one that is meant; refused where it could be several.
+    pub(super) fn only(mut self) -> Result<Waits, Report> {
+        match self.asks.pop() {
+            Some((run, ask)) if self.asks.is_empty() => Ok(Waits { handle: self.handle, run, ask }),
+            last => {
+                self.asks.extend(last);
+                Err(several(&self.run, &self.asks))
+            }
+        }
     }
 }
 
+/// Nobody can know which of several is meant.
+fn several(run: &RunId, asks: &[(RunId, Ask)]) -> Report {
+    let line = |(run, ask): &(RunId, Ask)| format!("\n    {}\n      {}", gist(ask), naming(run, ask));
+    let lines: String = asks.iter().map(line).collect();
+    let text = format!("run {run} waits for {} answers, and it is not said which this is", asks.len());
+    Report::usage(text).hint(format!("say what is answered:{lines}"))
+}
+
 /// Says that the answer is on its way, or who must fetch it.
-pub(super) fn tell(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
+pub(super) fn tell(handle: &Handle, run: &RunId, ask: &Ask, json: bool) -> Result<Exit, Report> {
     let is_owned = handle.view(run)?.status != "crashed";
     if json {
-        let data = serde_json::json!({"delivered": is_owned});
+        let data = serde_json::json!({"delivered": is_owned, "node": ask.node, "hook": ask.hook});
         return print(&[envelope("run.answered", words::now(), Some(run), data)]);
     }
     match is_owned {
-        true => note(&format!("answered run {run}")),
+        true => note(&format!("answered run {run}, where {}", gist(ask))),
         false => {
             note(&format!("kept for run {run}, which nobody runs: `windlass resume {run}` goes on with it"))
         }

@@ -4,7 +4,7 @@ use windlass_core::event::PersonReply;
 use windlass_core::id::RunId;
 use windlass_core::run::Ask;
 
-use super::answer::{Waits, tell, waiting};
+use super::answer::{Waits, open, tell};
 use super::feed::{choice, choices, is_of_workflow};
 use super::plain::plain_line;
 use super::report::Report;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "REASON")]
     deny: Option<String>,
 
-    /// The hook call that is answered; without it, the oldest that waits
+    /// The hook call that is answered; needed where several wait
     #[arg(long, value_name = "HOOK")]
     to: Option<String>,
 
@@ -40,14 +40,15 @@ pub(crate) struct Args {
 
 /// Leaves the word for the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let Waits { handle, run, ask } = waiting(&args.run, args.to)?;
+    let is_meant = |ask: &Ask| ask.tool.is_some() || is_of_workflow(ask);
+    let Waits { handle, run, ask } = open(&args.run, args.to)?.narrowed(is_meant).only()?;
     may_be_said(&run, &ask, args.deny.as_deref())?;
     let reply = match args.deny {
         Some(reason) => PersonReply::Reject { reason },
         None => PersonReply::Approve,
     };
-    handle.answer(&run, Some(ask.hook), reply)?;
-    tell(&handle, &run, args.json)
+    handle.answer(&run, Some(ask.hook.clone()), reply)?;
+    tell(&handle, &run, &ask, args.json)
 }
 
 /// A tool is allowed or refused; a node that asks takes that as yes or no, where it takes these.

@@ -1,6 +1,6 @@
 //! What waits for a person in a run, and in the runs that were started from it.
 
-use windlass_core::id::{HookId, RunId};
+use windlass_core::id::RunId;
 use windlass_core::run::{Ask, Doing, State};
 use windlass_core::spec::{MAX_DEPTH, Spec};
 use windlass_runtime::handle::Handle;
@@ -47,8 +47,9 @@ pub(super) fn open_asks(handle: &Handle, state: &State) -> Vec<(RunId, Ask)> {
     asks.collect()
 }
 
-/// The call of that name that waits for a person, or the oldest, with the run that asks.
-pub(super) fn find(handle: &Handle, state: &State, hook: Option<&HookId>) -> Option<(RunId, Ask)> {
-    let asks = open_asks(handle, state);
-    asks.into_iter().find(|(_, ask)| hook.is_none_or(|hook| ask.hook == *hook))
+/// Those of the things that wait which a word may be about. Where none is, all are kept: it is said of them
+/// why not.
+pub(super) fn narrowed(asks: Vec<(RunId, Ask)>, is_meant: impl Fn(&Ask) -> bool) -> Vec<(RunId, Ask)> {
+    let (meant, others): (Vec<_>, Vec<_>) = asks.into_iter().partition(|(_, ask)| is_meant(ask));
+    if meant.is_empty() { others } else { meant }
 }

@@ -5,12 +5,13 @@ use std::num::NonZeroU32;
 use serde_json::json;
 use windlass_core::engine::ForkError;
 use windlass_core::id::{NodeId, RunId};
+use windlass_core::spec::{OnPermission, OnQuestion};
 use windlass_runtime::handle::Handle;
-use windlass_runtime::time_travel::{Fork, TravelError};
+use windlass_runtime::time_travel::{Asks, Fork, TravelError};
 
 use super::feed::{Face, envelope, words};
 use super::here::{Here, block_on, print};
-use super::orders::wait_for_owner;
+use super::orders::{on_permission, on_question, wait_for_owner, words_of};
 use super::plain::plain_line;
 use super::report::{Report, note};
 use super::watch::Watch;
@@ -20,7 +21,8 @@ const EXAMPLES: &str = "\
 Examples:
   windlass fork k3f9 --at fix             a new run, from where `fix` first began
   windlass fork k3f9 --at fix:3           from the third time that it began
-  windlass fork k3f9 --at loop:2 --detach     in a run of one session: from its second turn";
+  windlass fork k3f9 --at loop:2 --detach     in a run of one session: from its second turn
+  windlass fork k3f9 --at ok --on-question wait   where nobody could be asked before";
 
 /// Begin a new run where a node of another run began
 ///
@@ -37,6 +39,16 @@ pub(crate) struct Args {
     /// The node, and which of its times is meant, from 1; in a run of one session that is the turn
     #[arg(long, value_name = "NODE[:ITERATION]", value_parser = point)]
     at: Point,
+
+    /// What a tool is told that the rules say to ask about; without it as in the other run, but a person
+    /// who watches is asked
+    #[arg(long, value_name = "ANSWER", value_parser = words_of(["deny", "allow", "fail", "ask"], on_permission))]
+    on_permission: Option<OnPermission>,
+
+    /// What happens when something asks a question; without it as in the other run, but a person who
+    /// watches is asked
+    #[arg(long, value_name = "ANSWER", value_parser = words_of(["fail", "empty", "wait"], on_question))]
+    on_question: Option<OnQuestion>,
 
     /// Run in the background and print the new run's id
     #[arg(long, conflicts_with = "output_last_message")]
@@ -78,13 +90,14 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let handle = here.open(here.durability())?;
     let from = handle.find(&args.run)?;
     let Point { node, iteration } = &args.at;
+    let asks = args.asks(&here);
     if args.detach {
-        let fork = handle.fork_detached(&from, node, *iteration)?;
+        let fork = handle.fork_detached(&from, node, *iteration, asks)?;
         wait_for_owner(&handle, &fork.run)?;
         return args.left(&handle, &from, &fork);
     }
     block_on(async {
-        let (fork, running) = handle.fork(&from, node, *iteration)?;
+        let (fork, running) = handle.fork(&from, node, *iteration, asks)?;
         let mut face = args.watch.face(&here, &fork.run);
         if let Face::Json(lines) = &mut face {
             print(&[args.object(&from, &fork)])?;
@@ -98,6 +111,15 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
 }
 
 impl Args {
+    /// Who can be asked.
+    fn asks(&self, here: &Here) -> Asks {
+        Asks {
+            on_permission: self.on_permission,
+            on_question: self.on_question,
+            interactive: !self.detach && !self.watch.json && here.has_person(),
+        }
+    }
+
     /// Says what was left to the background.
     fn left(&self, handle: &Handle, from: &RunId, fork: &Fork) -> Result<Exit, Report> {
         if self.watch.json {

@@ -10,7 +10,7 @@ use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
 
 use super::asks::{open_asks, whose};
-use super::feed::{Face, Point, Typed, Whose, choice, choices};
+use super::feed::{Beside, Face, Point, Typed, Whose, choice, choices};
 use super::keyboard::Keyboard;
 use super::output::Out;
 use super::plain::plain_short;
@@ -76,7 +76,7 @@ impl Inline {
             self.keyboard.forget();
         }
         self.last = call;
-        for line in point.lines() {
+        for line in point.lines(self.waiting.beside()) {
             self.write(face, out, &line);
         }
         if self.is_in_feed() {
@@ -93,8 +93,9 @@ impl Inline {
         face.input_entered();
         match point.read(line) {
             Typed::Nothing => {
+                let elsewhere = point.elsewhere(self.waiting.beside());
                 self.waiting.drop(&point.run, &point.hook);
-                self.write(face, out, &format!("left waiting; {}", point.elsewhere()));
+                self.write(face, out, &format!("left waiting; {elsewhere}"));
             }
             Typed::Unclear(what) => self.write(face, out, &what),
             Typed::Reply(reply) => {
@@ -128,8 +129,9 @@ impl Inline {
                 "answered elsewhere".to_owned()
             }
             Err(error) => {
+                let elsewhere = point.elsewhere(self.waiting.beside());
                 self.waiting.drop(&point.run, &point.hook);
-                format!("not answered: {error}; {}", point.elsewhere())
+                format!("not answered: {error}; {elsewhere}")
             }
         }
     }
@@ -208,6 +210,11 @@ impl Asks {
         self.0.retain(|(other, ask)| other != run || ask.node != *node);
     }
 
+    /// Whether the oldest is not the only one.
+    fn beside(&self) -> Beside {
+        Beside::of(self.0.len())
+    }
+
     /// The oldest that is open.
     fn first(&self, whose: Whose) -> Option<Point> {
         self.0.iter().find_map(|(run, ask)| Point::first_of(run, ask, whose))
@@ -246,7 +253,7 @@ mod tests {
     }
 
     fn first(asks: &Asks) -> Option<String> {
-        asks.first(Whose::Only).map(|point| point.lines()[0].clone())
+        asks.first(Whose::Only).map(|point| point.lines(Beside::Nothing)[0].clone())
     }
 
     fn see(asks: &mut Asks, record: &Record) {

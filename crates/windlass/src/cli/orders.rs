@@ -111,7 +111,7 @@ pub(super) fn words_of<T: Clone + Send + Sync + 'static, const N: usize>(
     PossibleValuesParser::new(words).try_map(move |word| read(&word).ok_or("not one of the words"))
 }
 
-fn on_permission(word: &str) -> Option<OnPermission> {
+pub(super) fn on_permission(word: &str) -> Option<OnPermission> {
     Some(match word {
         "deny" => OnPermission::Deny,
         "allow" => OnPermission::Allow,
@@ -121,7 +121,7 @@ fn on_permission(word: &str) -> Option<OnPermission> {
     })
 }
 
-fn on_question(word: &str) -> Option<OnQuestion> {
+pub(super) fn on_question(word: &str) -> Option<OnQuestion> {
     Some(match word {
         "fail" => OnQuestion::Fail,
         "empty" => OnQuestion::Empty,

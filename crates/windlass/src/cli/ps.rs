@@ -1,6 +1,7 @@
 //! `windlass ps`: the runs of this machine, newest first.
 
 use serde_json::{Value, json};
+use windlass_core::run::{Standing, Waiting};
 use windlass_core::time::Moment;
 use windlass_runtime::handle::{Handle, Listed};
 
@@ -58,6 +59,8 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 struct Shown {
     run: Listed,
     is_paused: bool,
+    /// It waits for nothing but the end of the pause.
+    stands_still: bool,
 }
 
 impl Shown {
@@ -66,13 +69,16 @@ impl Shown {
         let is_alive = matches!(run.status.as_str(), "running" | "waiting");
         let view = if is_alive { handle.view(&run.row.id).ok() } else { None };
         let is_paused = view.as_ref().is_some_and(|view| view.state.book.paused);
+        let stands_still = view
+            .as_ref()
+            .is_some_and(|view| matches!(view.state.standing(), Standing::Waiting(Waiting::Paused)));
         // The list is written when people are told something; a run may stand still since.
         run.status = view.map_or(run.status, |view| view.status);
-        Shown { run, is_paused }
+        Shown { run, is_paused, stands_still }
     }
 }
 
-fn object(Shown { run, is_paused }: &Shown) -> String {
+fn object(Shown { run, is_paused, .. }: &Shown) -> String {
     let shown = &run.row.projection;
     let mut data = json!({
         "status": run.status,
@@ -125,9 +131,11 @@ fn about(run: &Listed) -> String {
     }
 }
 
-fn row(Shown { run, is_paused }: &Shown, now: Moment) -> [String; 7] {
+fn row(Shown { run, is_paused, stands_still }: &Shown, now: Moment) -> [String; 7] {
     let shown = &run.row.projection;
     let status = match (run.status.as_str(), &shown.reason) {
+        // As `show` says it.
+        ("waiting", _) if *stands_still => "paused".to_owned(),
         (status, _) if *is_paused => format!("{status} (paused)"),
         ("crashed", _) => "crashed (resumable)".to_owned(),
         (status, Some(reason)) if status != "running" => format!("{status} ({})", plain_short(reason, 20)),

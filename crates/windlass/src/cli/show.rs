@@ -20,7 +20,8 @@ Examples:
   windlass show k3f9
   windlass show k3f9 --json
   windlass show k3f9 --graph --format svg > k3f9.svg    how far each node is
-  windlass show k3f9 --explain fix                      why that node ran, or did not";
+  windlass show k3f9 --explain fix                      why that node ran, or did not
+  windlass show k3f9 --explain fix@2                    the same of its second round";
 
 /// Show everything about a run
 #[derive(Debug, clap::Args)]
@@ -55,10 +56,10 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     if args.graph {
         return print(&graph::lines(&view, args.format, args.json));
     }
-    let records = handle.records(&view.run, 1)?;
-    let story = Story::of(view, records.iter().map(|(_, record)| record));
+    let records: Vec<Record> = handle.records(&view.run, 1)?.into_iter().map(|(_, record)| record).collect();
+    let story = Story::of(view, records.iter());
     if let Some(node) = &args.explain {
-        return print(&explain::lines(here.screen, &story, node, args.json)?);
+        return print(&explain::lines(here.screen, &story, &records, node, args.json)?);
     }
     print(&match args.json {
         true => vec![facts::object(&story)],

@@ -171,6 +171,22 @@ fn a_question_that_waited_through_a_crash_is_asked_by_the_next_owner() {
 }
 
 #[test]
+fn a_fork_that_is_watched_asks_what_nobody_could_be_asked_before() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([{ "say": "hello" }]));
+    let document = "name: gated\nnodes:\n  - { id: one, prompt: hi }\n  - { id: q, ask: 'ok?' }\n";
+    stage.place.write("repo/.windlass/workflows/gated.yaml", document);
+    assert_exit(&stage.run(&["run", "--workflow", "gated", "--driver", "sim"]), 8);
+    let run = stage.newest("blocked");
+    let terminal = Terminal::open(&stage, &format!("windlass fork {run} --at q"));
+    terminal.shows("`q` asks: ok?");
+    terminal.shows("  >");
+    terminal.types(&["fine", "Enter"]);
+    terminal.shows("answered: fine");
+    assert_eq!(terminal.code(), "0");
+}
+
+#[test]
 fn a_tool_is_refused_where_the_run_is_watched() {
     require_program!("tmux");
     let stage = Stage::playing(json!([{ "bash": "touch made" }, done()]));

@@ -357,6 +357,8 @@ fn a_paused_run_takes_no_default_and_says_what_it_holds_back() {
     going.wait_for("node.held");
     let shown = place.go(&["show", &run, "--explain", "q"]).stdout;
     assert!(shown.contains("node q (ask): held\n  it was not reached: the run is paused"), "{shown}");
+    let listed = place.go(&["ps"]).stdout;
+    assert!(listed.contains(" paused ") && !listed.contains("(paused)"), "{listed}");
     assert_eq!(place.go(&["resume", &run]).code, 0);
     assert_eq!(going.end().code, 0);
 }
@@ -454,4 +456,46 @@ fn runs_side_by_side_spend_one_budget() {
     assert_eq!(asked, ["q1", "q2", "q3", "s1"], "four turns, whoever begins them: {ran}");
     assert_eq!((ran.code, &ran.finished()["status"]), (9, &json!("exhausted")), "{ran}");
     assert_eq!(ran.finished()["iterations"], 4, "{ran}");
+}
+
+const ROUNDS: &str = "name: rounds
+nodes:
+  - id: again
+    loop: { until: 'iteration == 3', max: 3 }
+    do:
+      - { id: work, shell: 'true' }
+      - { id: only2, when: iteration == 2, shell: 'true' }
+      - id: cond
+        if: iteration == 1
+        then: [ { id: th, shell: 'true' } ]
+  - id: e
+    if: 'false'
+    then: [ { id: never, shell: 'true' } ]
+";
+
+#[test]
+fn a_node_in_a_loop_is_explained_by_its_own_round() {
+    let place = place(json!({}), &[ROUNDS]);
+    let ran = place.go(&["run", "--workflow", "rounds", "--json"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    let explain = |node: &str| place.go(&["show", ran.run(), "--explain", node]);
+    explain("work@9").assert_refused(2, &["has no `work@9`", "`work` ran as: work@1, work@2, work@3"]);
+    explain("never@1").assert_refused(2, &["`never` never ran"]);
+    let says = |node: &str, words: &[&str]| {
+        let shown = explain(node);
+        assert_eq!(shown.code, 0, "{shown}");
+        for word in words {
+            assert!(shown.stdout.contains(word), "`{word}` is missing: {shown}");
+        }
+    };
+    says("work@2", &["node work@2 (shell): done", "in the loop `again`, in round 2, which began 3 rounds"]);
+    says("only2", &["node only2 (shell): done", "it ran once, as `only2@2`, and was left out the last time"]);
+    says("only2@2", &["node only2@2 (shell): done", "it began because `work` before it was over"]);
+    says("only2@3", &["node only2@3 (shell): skipped", "its `when` did not hold: iteration == 2"]);
+    says("th", &["in `then` of `cond`, whose condition held: iteration == 1", "last in round 1"]);
+    says("never", &["the condition of `e` did not hold: false"]);
+    assert!(!explain("never").stdout.contains("`else`"));
+    let shown = place.go(&["show", ran.run()]);
+    let row = shown.stdout.lines().find(|line| line.contains("only2 (shell)")).unwrap();
+    assert!(row.trim_start().starts_with("done"), "{shown}");
 }

@@ -227,3 +227,41 @@ fn a_workflow_that_needs_more_than_the_settings_let_it_is_refused() {
     place.go(&["loop", "it", "--json", "--isolation", "permissive"]).assert_refused(5, &["max_isolation"]);
     assert!(place.requests().is_empty());
 }
+
+const TWO: &str = "name: two
+nodes:
+  - parallel: { join: all }
+    branches:
+      a: [ { id: pq, ask: 'A?' } ]
+      b: [ { id: pq2, ask: 'B?', choices: [yes, no] } ]
+";
+
+#[test]
+fn an_answer_that_could_be_to_several_questions_is_refused_with_the_command_for_each() {
+    let place = Place::playing(json!([{"steps": [say("ok")]}]));
+    place.sealed.write("repo/.windlass/workflows/two.yaml", TWO);
+    let mut going = place.start(&["run", "--workflow", "two", "--json", "--on-question", "wait"]);
+    going.wait_for("run.waiting");
+    let run = going.run();
+    let commands = [
+        format!("windlass answer {run} \"TEXT\" --to ask/pq"),
+        format!("windlass answer {run} \"TEXT\" --to ask/pq2"),
+    ];
+    let shown = place.go(&["show", &run]);
+    let told = place.go(&["logs", &run]);
+    for command in &commands {
+        assert!(shown.stdout.contains(&format!("{command}\n")), "{shown}");
+        assert!(told.stdout.contains(&format!("{command}\n")), "{told}");
+    }
+    let [first, second] = &commands;
+    let words = ["waits for 2 answers", "`pq` asks: A?", "`pq2` asks: B?", first.as_str(), second.as_str()];
+    place.go(&["answer", &run, "yes"]).assert_refused(2, &words);
+    place.go(&["approve", &run]).assert_refused(2, &words);
+    let named = place.go(&["answer", &run, "yes", "--question", "B?"]);
+    assert_eq!(named.code, 0, "{named}");
+    assert!(named.stderr.contains(&format!("answered run {run}, where `pq2` asks: B?")), "{named}");
+    let other = place.go(&["answer", &run, "fine", "--to", "ask/pq", "--json"]);
+    assert_eq!(other.all("run.answered")[0]["node"], "pq", "{other}");
+    let ran = going.end();
+    assert_eq!(ran.code, 0, "{ran}");
+}

@@ -131,6 +131,26 @@ fn more_turns_would_have_let_it_go_on() {
     assert!(told.stdout.contains("it would have ended here: exhausted (max_iterations)"), "{told}");
 }
 
+#[test]
+fn a_run_that_would_not_have_been_started_is_told_so_and_other_work_is_told_in_words() {
+    let outer = "name: outer\nnodes:\n  - loop: { until: 'iteration == 3', max: 3 }\n    do:\n      - { id: x, shell: 'true' }\n  - { id: sub, workflow: inner }\n";
+    let nested = "name: nested\nnodes:\n  - loop: { until: 'iteration == 3', max: 3 }\n    on_failure: continue\n    do:\n      - { id: w, shell: 'true' }\n  - { id: pa, shell: 'true' }\n";
+    let place = place(json!({}), &[INNER, outer, nested]);
+    let ran = place.go(&["run", "--workflow", "outer", "go", "--json"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    let told = place.go(&["replay", ran.run(), "--what-if", "max_iterations=2"]);
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert!(lines[0].contains("it would have ended here: exhausted (max_iterations)"), "{told}");
+    assert!(lines[1].ends_with(" (inner): it would not have been started"), "{told}");
+    let json = place.go(&["replay", ran.run(), "--what-if", "max_iterations=2", "--json"]);
+    assert_eq!(json.all("run.what_if")[1]["differs"]["how"], "not_started", "{json}");
+    let ran = place.go(&["run", "--workflow", "nested", "--json"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    let told = place.go(&["replay", ran.run(), "--what-if", "max_iterations=2"]);
+    assert!(told.stdout.contains("the command of `pa` instead of the command of `w@3`"), "{told}");
+}
+
 const THREE: &str = "name: three
 nodes:
   - { id: plan, prompt: Plan it. }
@@ -217,6 +237,47 @@ fn a_loop_is_forked_at_one_of_its_turns() {
     fs::remove_file(place.tracker(&run)).unwrap();
     let gone = place.go(&["fork", &run, "--at", &format!("{node}:2")]);
     gone.assert_refused(2, &["the tracker of", "loop-tracker.md"]);
+}
+
+#[test]
+fn a_fork_at_a_question_asks_where_it_is_told_to() {
+    let document = "name: gated\nnodes:\n  - { id: one, prompt: hi }\n  - { id: q, ask: 'ok?' }\n";
+    let place = place(json!({}), &[document]);
+    let first = place.go(&["run", "--workflow", "gated", "--json"]);
+    assert_eq!(first.code, 8, "{first}");
+    let again = place.go(&["fork", first.run(), "--at", "q", "--json"]);
+    assert_eq!(again.code, 8, "nobody can be asked here, either: {again}");
+    let mut going = place.start(&["fork", first.run(), "--at", "q", "--on-question", "wait", "--json"]);
+    going.wait_for("run.waiting");
+    let run = going.lines()[0]["run"].as_str().unwrap().to_owned();
+    place.kill_everything(going);
+    let resumed = place.start(&["resume", &run, "--json"]);
+    let answered = place.go(&["answer", &run, "yes"]);
+    assert_eq!(answered.code, 0, "{answered}");
+    let ran = resumed.end();
+    assert_eq!(ran.code, 0, "whoever resumes it waits, too: {ran}");
+    assert_same(&place, &run);
+    // A fork of the fork waits as that did, and a whole run begun anew can be told to.
+    for from in [run.as_str(), first.run()] {
+        let orders: &[&str] = if from == run { &[] } else { &["--on-question", "wait"] };
+        let point = if from == run { "q" } else { "one" };
+        let mut going = place.start(&[&["fork", from, "--at", point, "--json"], orders].concat());
+        going.wait_for("run.waiting");
+        let run = going.lines()[0]["run"].as_str().unwrap().to_owned();
+        assert_eq!(place.go(&["answer", &run, "yes"]).code, 0);
+        assert_eq!(going.end().code, 0);
+    }
+}
+
+#[test]
+fn what_was_uncommitted_before_a_fork_is_not_its_change() {
+    let place = Place::playing(json!([busy_turn(), busy_turn(), last_turn()]));
+    place.sealed.write("repo/untracked-before.txt", "mine\n");
+    let ran = place.go(&["loop", "paint the fence", "--json"]);
+    ran.assert_ended(0, "completed", "marker", 3);
+    let forked = place.go(&["fork", ran.run(), "--at", "loop:2"]);
+    assert_eq!(forked.code, 0, "{forked}");
+    assert!(!forked.stdout.contains("untracked-before.txt"), "{forked}");
 }
 
 #[test]

@@ -6,19 +6,30 @@ use crate::graph::workflow::{Act, Step};
 use crate::id::NodeId;
 use crate::run::{Cause, Doing, Seen, State, Status};
 
+/// Whether the node was come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// It was: the blocks around it had led there.
+    Yes,
+    /// It was not.
+    No,
+}
+
 /// What a block around a node did.
 pub(super) fn around_by(
     state: &State,
     step: &Step,
     inside: Block<'_>,
+    reached: Reached,
     of_node: &mut impl Iterator<Item = u32>,
 ) -> Option<Around> {
     let block = match &step.act {
-        Act::If { condition, .. } => Did::If {
-            condition: condition.0.trim().to_owned(),
-            held: taken(state, step),
-            then: inside.field == "then",
-        },
+        Act::If { condition, .. } => {
+            let then = inside.field == "then";
+            // In a later round it may have gone the other way.
+            let held = if reached == Reached::Yes { Some(then) } else { taken(state, step) };
+            Did::If { condition: condition.0.trim().to_owned(), held, then }
+        }
         Act::Loop { max, .. } | Act::CriteriaLoop { max, .. } => {
             Did::Loop { rounds: counted(state, step, "iteration"), round: of_node.next(), max: *max }
         }

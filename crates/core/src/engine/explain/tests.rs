@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::engine::{apply, start};
-use crate::event::{Event, ShellEnd};
+use crate::event::{Event, Record, ShellEnd};
 use crate::graph::workflow::{Act, Branch, Expression, OnFailure, Step, Template};
 use crate::id::{EffectId, RunId, Verb};
 use crate::run::Reason;
@@ -34,6 +34,7 @@ fn either(id: &str, condition: &str, then: Vec<Step>, otherwise: Vec<Step>) -> S
 /// A run in which each command line that begins is ended by name.
 struct Story {
     state: State,
+    records: Vec<Record>,
     at: i64,
 }
 
@@ -57,7 +58,9 @@ impl Story {
             others: BTreeMap::new(),
             parent: None,
         };
-        Story { state: start(RunId::new("r"), spec, Moment(0)).0, at: 0 }
+        let begun = Event::RunStarted { spec: Box::new(spec.clone()) };
+        let (state, step) = start(RunId::new("r"), spec, Moment(0));
+        Story { state, records: vec![step.record(Moment(0), begun)], at: 0 }
     }
 
     fn end(&mut self, instance: &str, passed: bool) -> &mut Story {
@@ -65,7 +68,9 @@ impl Story {
         let node = NodeId::new(instance);
         let effect = EffectId { node, iteration: 1, attempt: 1, verb: Verb::Shell };
         let end = ShellEnd::Exited { passed, how: "exit code 1".into(), output: String::new() };
-        apply(&mut self.state, Moment(self.at), &Event::ShellEnded { effect, end });
+        let event = Event::ShellEnded { effect, end };
+        let step = apply(&mut self.state, Moment(self.at), &event);
+        self.records.push(step.record(Moment(self.at), event));
         self
     }
 
@@ -142,7 +147,7 @@ fn a_way_of_an_earlier_round_is_not_taken_for_that_of_the_last() {
         Did::If { held, .. } => *held,
         other => panic!("{other:?}"),
     };
-    assert_eq!((held("first"), held("later")), (Some(false), Some(false)));
+    assert_eq!((held("first"), held("later")), (Some(true), Some(false)), "each when it was last there");
     let rounds = |node: &str| story.explain(node).around[0].block.clone();
     assert_eq!(rounds("first"), Did::Loop { rounds: 2, round: Some(1), max: 2 });
     assert_eq!(rounds("later"), Did::Loop { rounds: 2, round: Some(2), max: 2 });
@@ -195,4 +200,45 @@ fn a_node_is_held_by_a_pause_and_a_slip_is_noticed() {
     assert_eq!(nearest(&story.state, "delpoy"), Some(NodeId::new("deploy")));
     assert_eq!(nearest(&story.state, "nothing"), None);
     assert_eq!(explain(&story.state, &NodeId::new("delpoy")), None);
+}
+
+/// Three rounds of a command line and one that is for the second round alone.
+fn rounds() -> Story {
+    let mut only = shell("only2");
+    only.when = Some(Expression("iteration == 2".into()));
+    let body = vec![shell("work"), only];
+    let mut story = Story::of(vec![step("again", Act::Loop { until: Vec::new(), max: 3, body })]);
+    story.end("work@1", true).end("work@2", true).end("only2@2", true).end("work@3", true);
+    assert!(story.state.is_done());
+    story
+}
+
+#[test]
+fn what_ran_in_an_earlier_round_is_not_skipped() {
+    let story = rounds();
+    assert_eq!(story.far("only2"), "done");
+    let seen = story.explain("only2").seen.unwrap();
+    assert_eq!((seen.times, seen.instance.as_str()), (1, "only2@3"));
+    assert!(matches!(seen.cause, Cause::WhenFalse { .. }), "and it is known that it was left out last");
+}
+
+#[test]
+fn each_time_of_a_node_is_explained_by_its_name() {
+    let story = rounds();
+    let time = |name: &str| explain_time(&story.state, &story.records, &NodeId::new(name));
+    assert_eq!(time("work@9"), None);
+    assert_eq!(time("work"), None, "that is no time of it");
+    let of = |name: &str| {
+        let explained = time(name).unwrap();
+        (explained.far.word(), explained.why)
+    };
+    let after =
+        |status: &str| Why::Reached(Cause::After { node: NodeId::new("work"), status: status.into() });
+    assert_eq!(of("work@2"), ("done", Why::Reached(Cause::First)));
+    assert_eq!(of("only2@2"), ("done", after("completed")));
+    let left_out = Why::Reached(Cause::WhenFalse { condition: "iteration == 2".into() });
+    assert_eq!(of("only2@1"), ("skipped", left_out));
+    let did = Did::Loop { rounds: 3, round: Some(2), max: 3 };
+    assert_eq!(time("work@2").unwrap().around[0].block, did);
+    assert_eq!(times_of(&story.records, &NodeId::new("only2")), [NodeId::new("only2@2")]);
 }

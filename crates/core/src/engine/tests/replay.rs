@@ -1,7 +1,7 @@
 //! Looking back at a log.
 
 use super::*;
-use crate::graph::builder::{Rounds, clear_context, prompt, shell, wait};
+use crate::graph::builder::{Rounds, ask, clear_context, prompt, shell, wait};
 use crate::graph::workflow::{Template, Turns};
 
 fn run() -> RunId {
@@ -131,7 +131,11 @@ fn a_fork_can_go_another_way_from_there() {
     let story = three();
     let place = fork_point(&story.records, &node("c"), None).expect("it ran alone");
     let mut fork = fold(run(), &story.records[..place]).expect("a run");
-    apply(&mut fork, NOW, &Event::Forked { from: run(), at: place as u64, seed: "other".into() });
+    apply(
+        &mut fork,
+        NOW,
+        &Event::Forked { from: run(), at: place as u64, seed: "other".into(), policy: None },
+    );
     let step = apply(&mut fork, NOW, &story.records[place].event);
     assert_eq!(step.effects.len(), 1);
     let effect = step.effects[0].id.clone();
@@ -148,6 +152,24 @@ fn a_fork_can_go_another_way_from_there() {
         )),
         "in a conversation of its own"
     );
+}
+
+#[test]
+fn a_fork_asks_where_the_other_run_could_not() {
+    let workflow = Builder::new("w").start(shell("x").id("x")).then(ask("ok?").id("q"));
+    let mut story = Story::drawn(workflow);
+    story.shell("x", true, "");
+    assert_eq!(story.ended(), (Status::Blocked, Reason::Question));
+    let place = fork_point(&story.records, &node("q"), None).expect("it ran alone");
+    let mut records = story.records[..place].to_vec();
+    let mut fork = fold(run(), &records).expect("a run");
+    let policy = Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Wait };
+    let forked = Event::Forked { from: run(), at: place as u64, seed: "other".into(), policy: Some(policy) };
+    for event in [forked, story.records[place].event.clone()] {
+        records.push(apply(&mut fork, NOW, &event).record(NOW, event));
+    }
+    assert!(matches!(fork.standing(), Standing::Waiting(Waiting::Person(_))));
+    assert_eq!(fold(run(), &records), Some(fork), "and whoever resumes it does the same");
 }
 
 #[test]

@@ -1,14 +1,20 @@
 //! What only a person can answer, and how they do it.
 
 use serde_json::Value;
-use windlass_core::id::RunId;
+use windlass_core::hook::question_texts;
+use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 
 use super::nodes::named;
-use crate::cli::plain::{plain, plain_line, plain_short};
+use crate::cli::plain::{plain, plain_line, plain_short, shorten};
 
 /// The longest input of a tool that is shown.
 const INPUT: usize = 300;
+/// The longest that something asked is in one line.
+const GIST: usize = 120;
+/// The longest line of a question, and how many of them are shown.
+const LINE: usize = 400;
+const LINES: usize = 20;
 
 /// Whether the agent of a run is its only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,15 +25,59 @@ pub(crate) enum Whose {
     OneOfSeveral,
 }
 
+/// Whether something else waits for a person, too: then a command says what it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// Nothing does.
+    Nothing,
+    /// Something does.
+    Others,
+}
+
+impl Beside {
+    /// Of so many that wait.
+    pub(crate) fn of(waiting: usize) -> Beside {
+        if waiting > 1 { Beside::Others } else { Beside::Nothing }
+    }
+}
+
 /// The question or the tool, and the command that answers.
-pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Whose) -> Vec<String> {
+pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Whose, beside: Beside) -> Vec<String> {
+    let to = to(&ask.hook, beside);
     match &ask.tool {
         Some(tool) => vec![
             wants(&asker(ask, whose), tool, &ask.input.to_string()),
-            format!("allow it:  windlass approve {run}"),
-            format!("refuse it: windlass approve {run} --deny \"why\""),
+            format!("allow it:  windlass approve {run}{to}"),
+            format!("refuse it: windlass approve {run}{to} --deny \"why\""),
         ],
-        None => question(run, ask, &asker(ask, whose)),
+        None => question(run, ask, &asker(ask, whose), &to),
+    }
+}
+
+/// What is asked, in one line.
+pub(crate) fn gist(ask: &Ask) -> String {
+    let who = asker(ask, Whose::OneOfSeveral);
+    let Some(tool) = &ask.tool else {
+        let texts = question_texts(&ask.input).join(" ");
+        return plain_short(&format!("{who} asks: {texts}"), GIST);
+    };
+    plain_short(&wants(&who, tool, &ask.input.to_string()), GIST)
+}
+
+/// The command that answers this and nothing else.
+pub(crate) fn naming(run: &RunId, ask: &Ask) -> String {
+    let to = to(&ask.hook, Beside::Others);
+    match &ask.tool {
+        Some(_) => format!("windlass approve {run}{to}"),
+        None => format!("windlass answer {run} \"TEXT\"{to}"),
+    }
+}
+
+/// The flag that says what is answered, where it must be said.
+pub(super) fn to(hook: &HookId, beside: Beside) -> String {
+    match beside {
+        Beside::Nothing => String::new(),
+        Beside::Others => format!(" --to {}", plain_line(hook.as_str())),
     }
 }
 
@@ -67,15 +117,15 @@ pub(super) fn wants(who: &str, tool: &str, input: &str) -> String {
     format!("{who} wants to use {}: {}", plain_line(tool), plain_short(input, INPUT))
 }
 
-fn question(run: &RunId, ask: &Ask, who: &str) -> Vec<String> {
+fn question(run: &RunId, ask: &Ask, who: &str, to: &str) -> Vec<String> {
     let list = ask.input.get("questions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut lines: Vec<String> = list.iter().flat_map(|question| one(question, who)).collect();
     if lines.is_empty() {
         lines.push(format!("{who} asks: {}", plain_short(&ask.input.to_string(), INPUT)));
     }
     lines.push(match list {
-        [_, _, ..] => format!("answer each: windlass answer {run} \"TEXT\" --question \"QUESTION\""),
-        _ => format!("answer it: windlass answer {run} \"TEXT\""),
+        [_, _, ..] => format!("answer each: windlass answer {run} \"TEXT\" --question \"QUESTION\"{to}"),
+        _ => format!("answer it: windlass answer {run} \"TEXT\"{to}"),
     });
     lines
 }
@@ -90,9 +140,12 @@ fn one(question: &Value, who: &str) -> Vec<String> {
 /// A question in its own lines, the first beside who asks.
 pub(super) fn asked(who: &str, question: &Value) -> Vec<String> {
     let text = plain(question.get("question").and_then(Value::as_str).unwrap_or_default());
-    let mut texts = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let all: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let is_more = all.len() > LINES;
+    let mut texts = all.into_iter().take(LINES).map(|line| shorten(line, LINE));
     let mut lines = vec![format!("{who}: {}", texts.next().unwrap_or_default().trim_start())];
     lines.extend(texts.map(|line| format!("    {line}")));
+    lines.extend(is_more.then(|| "    ...".to_owned()));
     lines
 }
 
@@ -114,12 +167,12 @@ fn text_of(value: &Value, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use windlass_core::id::{HookId, NodeId};
+    use windlass_core::id::NodeId;
 
     use super::*;
 
     fn ask(tool: Option<&str>, input: Value) -> Vec<String> {
-        describe(&RunId::new("k3f9"), &asked("h1", tool, input), Whose::Only)
+        describe(&RunId::new("k3f9"), &asked("h1", tool, input), Whose::Only, Beside::Nothing)
     }
 
     fn asked(hook: &str, tool: Option<&str>, input: Value) -> Ask {
@@ -132,7 +185,7 @@ mod tests {
         let input =
             json!({"questions": [{"question": "Ship it?", "options": [{"label": "Yes"}, {"label": "no"}]}]});
         let ask = asked("ask/ship@2", None, input.clone());
-        let lines = describe(&RunId::new("k3f9"), &ask, Whose::OneOfSeveral);
+        let lines = describe(&RunId::new("k3f9"), &ask, Whose::OneOfSeveral, Beside::Nothing);
         assert_eq!(
             lines,
             ["`ship` asks: Ship it?", "  - Yes", "  - no", "answer it: windlass answer k3f9 \"TEXT\""]
@@ -165,6 +218,26 @@ mod tests {
             json!({"questions": [{"question": "Work on these?\n\n- the cart\n- the \u{1b}[2Jtill\n"}]});
         let lines = ask(None, input);
         assert_eq!(lines[..3], ["the agent asks: Work on these?", "    - the cart", "    - the ^[[2Jtill"]);
+    }
+
+    #[test]
+    fn where_several_things_wait_each_command_says_which_it_answers() {
+        let (run, input) = (RunId::new("k3f9"), json!({"questions": [{"question": "Ship it?"}]}));
+        let last = |ask: &Ask| describe(&run, ask, Whose::OneOfSeveral, Beside::Others).pop().unwrap();
+        let node = asked("ask/ship@2", None, input);
+        assert_eq!(last(&node), "answer it: windlass answer k3f9 \"TEXT\" --to ask/ship@2");
+        assert_eq!(gist(&node), "`ship` asks: Ship it?");
+        let tool = asked("h1", Some("Bash"), json!({}));
+        assert_eq!(last(&tool), "refuse it: windlass approve k3f9 --to h1 --deny \"why\"");
+        assert_eq!(naming(&run, &tool), "windlass approve k3f9 --to h1");
+    }
+
+    #[test]
+    fn a_huge_question_is_shortened() {
+        let lines = ask(None, json!({"questions": [{"question": "x".repeat(1_000_000)}]}));
+        assert!(lines[0].len() < 500 && lines[0].ends_with("..."), "{}", lines[0].len());
+        let lines = ask(None, json!({"questions": [{"question": "line\n".repeat(1000)}]}));
+        assert_eq!((lines.len(), lines[20].as_str()), (22, "    ..."));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record, SessionEnd};
 use windlass_core::hook::Answer;
-use windlass_core::id::{EffectId, NodeId, RunId};
+use windlass_core::id::{EffectId, HookId, NodeId, RunId};
 use windlass_core::looping::verdict::CheckResult;
 use windlass_core::run::{News, State};
 use windlass_core::spec::Spec;
@@ -66,6 +66,8 @@ pub(crate) struct Human {
     children: BTreeMap<RunId, Human>,
     /// Why tools were denied whose results have not been seen yet.
     denied: Vec<String>,
+    /// What waits for a person: the node, and the call.
+    asked: Vec<(NodeId, HookId)>,
     /// Questions are asked where they are answered, and not told here.
     answers_here: bool,
     pub(super) bottom: Bottom,
@@ -93,6 +95,7 @@ impl Human {
             below: BTreeMap::new(),
             children: BTreeMap::new(),
             denied: Vec::new(),
+            asked: Vec::new(),
             answers_here: false,
             bottom: Bottom::default(),
         }
@@ -102,6 +105,7 @@ impl Human {
     pub(crate) fn see(&mut self, state: &State) {
         self.nodes.see(state);
         self.is_paused = state.book.paused;
+        state.book.asks.iter().for_each(|ask| self.sees_ask(ask));
         for planned in &state.book.open {
             self.know_child(planned);
         }
@@ -120,6 +124,7 @@ impl Human {
     }
 
     fn own(&mut self, record: &Record) -> Vec<String> {
+        self.see_asks(record);
         let mut lines = self.event(record);
         for news in &record.news {
             lines.extend(self.news(news, record));

@@ -18,7 +18,9 @@ mod summary;
 pub(crate) mod words;
 mod wrap;
 
-pub(crate) use ask::{Whose, choice, choices, describe as describe_ask, is_of_workflow};
+pub(crate) use ask::{
+    Beside, Whose, choice, choices, describe as describe_ask, gist, is_of_workflow, naming,
+};
 pub(crate) use face::{Face, Style};
 pub(crate) use json::{envelope, rfc3339};
 pub(crate) use nodes::named;

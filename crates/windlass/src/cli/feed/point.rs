@@ -5,7 +5,7 @@ use windlass_core::event::PersonReply;
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 
-use super::ask::{self, Whose};
+use super::ask::{self, Beside, Whose};
 use crate::cli::plain::plain_line;
 
 /// A question, or a tool to permit.
@@ -71,20 +71,28 @@ impl Point {
     }
 
     /// What is asked, and what may be typed.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self, beside: Beside) -> Vec<String> {
         match &self.kind {
             Kind::Tool { name, input } => vec![
                 ask::wants(&self.who, name, input),
                 format!(
                     "type y to allow it, n or `n WHY` to refuse it, nothing to leave it: {}",
-                    self.command()
+                    self.command(beside)
                 ),
             ],
-            Kind::Question { question, place, choices } => self.question(question, *place, choices),
+            Kind::Question { question, place, choices } => {
+                let mut lines = self.question(question, *place);
+                lines.push(format!(
+                    "{}, nothing to leave it: {}",
+                    how_to_type(question, choices),
+                    self.command(beside)
+                ));
+                lines
+            }
         }
     }
 
-    fn question(&self, question: &Value, (place, of): (usize, usize), choices: &[String]) -> Vec<String> {
+    fn question(&self, question: &Value, (place, of): (usize, usize)) -> Vec<String> {
         let who = &self.who;
         let mut lines = match of {
             1 => ask::asked(&format!("{who} asks"), question),
@@ -92,26 +100,19 @@ impl Point {
         };
         let options = ask::options(question);
         lines.extend(options.iter().zip(1..).map(|(option, number)| format!("  {number}. {option}")));
-        let what = match (options.is_empty(), takes_several(question)) {
-            (true, _) => "type your answer",
-            (false, _) if !choices.is_empty() => "type a number or one of the words",
-            (false, false) => "type a number or your own words",
-            (false, true) => "type numbers (1,2) or your own words",
-        };
-        lines.push(format!("{what}, nothing to leave it: {}", self.command()));
         lines
     }
 
     /// How it is answered from another terminal.
-    pub(crate) fn elsewhere(&self) -> String {
-        format!("answer it: {}", self.command())
+    pub(crate) fn elsewhere(&self, beside: Beside) -> String {
+        format!("answer it: {}", self.command(beside))
     }
 
-    fn command(&self) -> String {
-        let run = &self.run;
+    fn command(&self, beside: Beside) -> String {
+        let (run, to) = (&self.run, ask::to(&self.hook, beside));
         match self.kind {
-            Kind::Tool { .. } => format!("windlass approve {run}"),
-            Kind::Question { .. } => format!("windlass answer {run} \"TEXT\""),
+            Kind::Tool { .. } => format!("windlass approve {run}{to}"),
+            Kind::Question { .. } => format!("windlass answer {run} \"TEXT\"{to}"),
         }
     }
 
@@ -136,6 +137,16 @@ impl Point {
                 Typed::Reply(PersonReply::Answers { answers: vec![(name, answer)] })
             }
         }
+    }
+}
+
+/// What may be typed as an answer.
+fn how_to_type(question: &Value, choices: &[String]) -> &'static str {
+    match (ask::options(question).is_empty(), takes_several(question)) {
+        (true, _) => "type your answer",
+        (false, _) if !choices.is_empty() => "type a number or one of the words",
+        (false, false) => "type a number or your own words",
+        (false, true) => "type numbers (1,2) or your own words",
     }
 }
 
@@ -206,7 +217,7 @@ mod tests {
         let point =
             asked("ask/ship", None, json!({ "questions": [{ "question": "Ship it?", "options": options }] }));
         assert_eq!(
-            point.lines(),
+            point.lines(Beside::Nothing),
             [
                 "`ship` asks: Ship it?",
                 "  1. Yes",
@@ -243,7 +254,7 @@ mod tests {
             "  3. 1",
             "type a number or your own words, nothing to leave it: windlass answer k3f9 \"TEXT\"",
         ];
-        assert_eq!(port(false).lines(), expected);
+        assert_eq!(port(false).lines(Beside::Nothing), expected);
     }
 
     #[test]

@@ -8,6 +8,11 @@ use windlass_core::usage::{Usage, dollars};
 
 use crate::cli::plain::{plain, plain_line, plain_short, shorten};
 
+/// The longest reason that is shown whole on one line, in characters, and how much of the end of a longer one
+/// is kept.
+const DETAIL: usize = 1000;
+const DETAIL_END: usize = 250;
+
 /// How many lines of a reason are shown below its first.
 const BELOW: usize = 60;
 
@@ -56,17 +61,30 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
 /// How and why a run ended.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
     let why = reason(outcome.reason);
-    match outcome.detail.as_deref().map(plain_line).filter(|detail| !detail.is_empty() && detail != why) {
+    match outcome.detail.as_deref().map(detail_line).filter(|detail| !detail.is_empty() && detail != why) {
         Some(detail) if says_it_all(outcome.reason) => format!("{}: {detail}", outcome.status.word()),
         Some(detail) => format!("{}: {why}: {detail}", outcome.status.word()),
         None => format!("{}: {why}", outcome.status.word()),
     }
 }
 
+/// A reason on one line. Of one that quotes something huge the beginning and the end are kept: what to do
+/// about it is said at the end.
+fn detail_line(detail: &str) -> String {
+    let line = plain_line(detail);
+    let whole = line.chars().count();
+    if whole <= DETAIL {
+        return line;
+    }
+    let end: String = line.chars().skip(whole - DETAIL_END).collect();
+    format!("{} {}", shorten(&line, DETAIL - DETAIL_END), end.trim_start())
+}
+
 /// The same with the lines of its reason as they were written.
 pub(crate) fn outcome_lines(outcome: &Outcome) -> (String, Vec<String>) {
     let detail = outcome.detail.as_deref().unwrap_or_default();
     let (first, rest) = paragraph(detail, usize::MAX);
+    let rest = rest.iter().map(|line| shorten(line, DETAIL)).collect();
     (self::outcome(&Outcome { detail: Some(first), ..outcome.clone() }), rest)
 }
 
@@ -176,6 +194,18 @@ mod tests {
     use windlass_core::run::Status;
 
     use super::*;
+
+    #[test]
+    fn a_reason_that_quotes_something_huge_keeps_its_beginning_and_its_end() {
+        let huge = "x".repeat(1_000_000);
+        let detail = format!("`q` asks: {huge}; nobody may be asked; give it a `default`");
+        let blocked = |detail| Outcome::new(Status::Blocked, Reason::Question).because(detail);
+        let text = outcome(&blocked(detail));
+        assert!(text.len() < 1200, "{}", text.len());
+        assert!(text.contains("`q` asks: xxx") && text.ends_with("give it a `default`"), "{text}");
+        let (_, rest) = outcome_lines(&blocked(format!("it says:\n{huge}")));
+        assert!(rest[0].len() <= DETAIL, "{}", rest[0].len());
+    }
 
     #[test]
     fn time_reads_as_people_say_it() {

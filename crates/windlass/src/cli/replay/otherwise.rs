@@ -1,11 +1,13 @@
 //! Where a run would have gone otherwise with other orders, and how.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
-use windlass_core::effect::Effect;
+use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine::{self, Difference};
 use windlass_core::event::{Event, Record};
 use windlass_core::graph::workflow::Budget;
-use windlass_core::id::{EffectId, NodeId, RunId};
+use windlass_core::id::{EffectId, NodeId, RunId, Verb};
 use windlass_core::run::{Course, Outcome, Phase, Spent, State, Work};
 
 use super::super::feed::{envelope, words};
@@ -13,7 +15,7 @@ use super::super::here::print;
 use super::super::plain::plain_line;
 use super::super::report::Report;
 use super::change::{Change, What};
-use super::{Log, many, of_whom};
+use super::{Log, many, of_whom, started_in};
 use crate::exit::Exit;
 
 /// The point from which something else comes.
@@ -21,6 +23,15 @@ struct Turning {
     /// The record, from 1.
     seq: u64,
     how: How,
+    /// The runs that would be under way there.
+    starts: Vec<RunId>,
+}
+
+impl Turning {
+    /// Of a run that the one around it would have come to in another way, or not at all.
+    fn unborn(how: How) -> Turning {
+        Turning { seq: 1, how, starts: Vec::new() }
+    }
 }
 
 /// What would have come.
@@ -33,6 +44,10 @@ enum How {
     NodeEnded(NodeId, Outcome),
     /// Something else.
     Otherwise(String),
+    /// The run would not have been started.
+    NotStarted,
+    /// The run around it would have gone otherwise before it came to this one.
+    Unknown,
 }
 
 impl How {
@@ -42,13 +57,15 @@ impl How {
             How::GoneOn => "gone_on",
             How::NodeEnded(..) => "node_ended",
             How::Otherwise(_) => "otherwise",
+            How::NotStarted => "not_started",
+            How::Unknown => "unknown",
         }
     }
 
     fn outcome(&self) -> Option<&Outcome> {
         match self {
             How::Ended(outcome) | How::NodeEnded(_, outcome) => Some(outcome),
-            How::GoneOn | How::Otherwise(_) => None,
+            How::GoneOn | How::Otherwise(_) | How::NotStarted | How::Unknown => None,
         }
     }
 
@@ -59,6 +76,10 @@ impl How {
             How::GoneOn => "it would have gone on here".to_owned(),
             How::NodeEnded(node, outcome) => format!("`{node}` would have ended here: {}", so(outcome)),
             How::Otherwise(what) => format!("it would have gone otherwise here: {what}"),
+            How::NotStarted => "it would not have been started".to_owned(),
+            How::Unknown => {
+                "the run around it would have gone otherwise before, so nothing is known of it".to_owned()
+            }
         }
     }
 }
@@ -66,22 +87,42 @@ impl How {
 /// Says it of each run.
 pub(super) fn tell(logs: &[Log], changes: &[Change], json: bool) -> Result<Exit, Report> {
     let mut lines = Vec::new();
+    let mut unborn = BTreeMap::new();
     for log in logs {
         let holds = |change: &&Change| !log.is_started || change.what.is_of_each();
         let here: Vec<&Change> = changes.iter().filter(holds).collect();
         if here.is_empty() {
             continue;
         }
-        let turning = turning(log, &here);
+        let turning = match unborn.remove(&log.run) {
+            Some(how) => Some(Turning::unborn(how)),
+            None => turning(log, &here),
+        };
+        if let Some(turning) = &turning {
+            unborn.extend(after(log, turning));
+        }
         lines.push(if json { object(log, &here, turning.as_ref()) } else { line(log, turning.as_ref()) });
     }
     print(&lines)
+}
+
+/// The runs that were started where something else would have come, and what that means for each.
+fn after(log: &Log, turning: &Turning) -> Vec<(RunId, How)> {
+    let place = usize::try_from(turning.seq).ok().and_then(|seq| seq.checked_sub(1));
+    let later = log.records.get(place.unwrap_or_default()..).unwrap_or_default();
+    let lost = started_in(later).into_iter().filter(|run| !turning.starts.contains(run));
+    let how = || match turning.how {
+        How::Ended(_) | How::NotStarted => How::NotStarted,
+        How::GoneOn | How::NodeEnded(..) | How::Otherwise(_) | How::Unknown => How::Unknown,
+    };
+    lost.map(|run| (run, how())).collect()
 }
 
 fn line(log: &Log, turning: Option<&Turning>) -> String {
     let whole = many(log.records.len());
     let found = match turning {
         None => format!("{}: nothing changes", words::count(whole, "record")),
+        Some(Turning { how: how @ (How::NotStarted | How::Unknown), .. }) => how.text(),
         Some(turning) => format!("record {} of {whole}: {}", turning.seq, turning.how.text()),
     };
     format!("{}{}", of_whom(log), plain_line(&found))
@@ -172,9 +213,57 @@ fn of_orders(log: &Log, difference: Difference, now: &State) -> Turning {
     let how = match (decided(now), before) {
         (Some(outcome), before) if before != Some(outcome) => How::Ended(outcome.clone()),
         (None, Some(_)) => How::GoneOn,
-        _ => node_ended(now, was.as_ref()).unwrap_or(How::Otherwise(what)),
+        _ => node_ended(now, was.as_ref())
+            .unwrap_or_else(|| How::Otherwise(was.and_then(|was| other_work(&was, now)).unwrap_or(what))),
     };
-    Turning { seq, how }
+    let starts = now.book.open.iter().filter_map(|planned| match &planned.effect {
+        Effect::StartRun { run, .. } => Some(run.clone()),
+        _ => None,
+    });
+    Turning { seq, how, starts: starts.collect() }
+}
+
+/// What would be under way and was not, in words; nothing where that is the same.
+fn other_work(was: &State, now: &State) -> Option<String> {
+    let lacks = |state: &State, id: &EffectId| state.book.open.iter().all(|open| open.id != *id);
+    let old = was.book.open.iter().find(|planned| lacks(now, &planned.id)).map(|planned| work(&planned.id));
+    let new = now.book.open.iter().find(|planned| lacks(was, &planned.id)).map(|planned| work(&planned.id));
+    Some(match (old, new) {
+        (Some(old), Some(new)) => format!("{new} instead of {old}"),
+        (Some(old), None) => format!("without {old}"),
+        (None, Some(new)) => format!("{new} besides"),
+        (None, None) => {
+            let differs = |planned: &&Planned| {
+                was.book.open.iter().any(|open| open.id == planned.id && open.effect != planned.effect)
+            };
+            format!("{} in another way", work(&now.book.open.iter().find(differs)?.id))
+        }
+    })
+}
+
+/// What is done for a node, and for which.
+fn work(id: &EffectId) -> String {
+    let what = match id.verb {
+        Verb::Prepare => "the preparation",
+        Verb::Session => "a turn",
+        Verb::Kill => "the end",
+        Verb::Inspect => "the look at the folder",
+        Verb::Checks => "the checks",
+        Verb::Shell => "the command",
+        Verb::Run => "the run",
+        Verb::Claim => "the choice of a task",
+        Verb::Settle => "the word on a task",
+        Verb::Worktree => "the worktree",
+        Verb::Land => "the landing",
+        Verb::Timeout => "the time limit",
+        Verb::Retry => "the wait for another try",
+        Verb::Hold => "the hold by a pause",
+        Verb::Answer => "the answer to a hook",
+        Verb::Wait => "the wait",
+        Verb::Mark => "the tracker",
+        Verb::CleanUp => "the putting away",
+    };
+    format!("{what} of `{}`", id.node)
 }
 
 /// How a run is to end, once that is decided.
@@ -213,13 +302,13 @@ fn timed(run: &RunId, records: &[Record], ms: u64) -> Option<Turning> {
     for (seq, record) in log {
         let is_timeout = matches!(record.event, Event::RunTimedOut);
         if is_timeout && record.at < deadline {
-            return Some(Turning { seq, how: How::GoneOn });
+            return Some(Turning { seq, how: How::GoneOn, starts: Vec::new() });
         }
         if !is_timeout && record.at >= deadline && matches!(state.course, Course::Running) {
             let mut ended = state.clone();
             engine::apply(&mut ended, deadline, &Event::RunTimedOut);
             if let Some(outcome) = decided(&ended).filter(|outcome| decided(&state) != Some(*outcome)) {
-                return Some(Turning { seq, how: How::Ended(outcome.clone()) });
+                return Some(Turning { seq, how: How::Ended(outcome.clone()), starts: Vec::new() });
             }
         }
         engine::apply(&mut state, record.at, &record.event);

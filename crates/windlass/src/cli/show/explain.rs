@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use windlass_core::engine::explain::{
-    Around, Because, Did, Explained, Far, Unreached, Why, explain, nearest,
+    Around, Because, Did, Explained, Far, Unreached, Why, explain, explain_time, nearest, times_of,
 };
-use windlass_core::graph::walk::ids_in;
-use windlass_core::graph::workflow::Join;
+use windlass_core::event::Record;
+use windlass_core::graph::walk::{find, ids_in};
+use windlass_core::graph::workflow::{Act, Join};
 use windlass_core::id::NodeId;
 use windlass_core::run::{Cause, Seen, State};
 
@@ -18,17 +19,57 @@ use super::{Story, Turn, facts, nodes};
 /// How much of a condition or of what went wrong is shown.
 const TEXT: usize = 300;
 
+/// How many of the times of a node are listed.
+const TIMES: usize = 20;
+
+/// A node that is explained: as a whole, or one of its times.
+struct Told<'a> {
+    explained: &'a Explained,
+    /// The times in which it began.
+    began: Vec<NodeId>,
+    is_one_time: bool,
+    turns: Vec<&'a Turn>,
+}
+
 /// What is known of a node and why.
-pub(super) fn lines(screen: Screen, story: &Story, node: &str, json: bool) -> Result<Vec<String>, Report> {
+pub(super) fn lines(
+    screen: Screen,
+    story: &Story,
+    records: &[Record],
+    node: &str,
+    json: bool,
+) -> Result<Vec<String>, Report> {
     let state = &story.view.state;
-    // As the feed names it, with its round and try, too.
     let id = NodeId::new(node);
-    let node = named(&id);
-    let Some(explained) = explain(state, &NodeId::new(node)) else { return Err(unknown(state, node)) };
-    let turns: Vec<&Turn> = story.turns.iter().filter(|turn| named(&turn.effect.node) == node).collect();
+    let plain = NodeId::new(named(&id));
+    let is_one_time = id != plain;
+    let Some(whole) = explain(state, &plain) else { return Err(unknown(state, plain.as_str())) };
+    let began = times_of(records, &plain);
+    let explained = match is_one_time {
+        true => explain_time(state, records, &id).ok_or_else(|| never(state, &id, &plain, &began))?,
+        false => whole,
+    };
+    let is_its = |turn: &&Turn| match is_one_time {
+        true => turn.effect.node == id,
+        false => named(&turn.effect.node) == plain.as_str(),
+    };
+    let turns = story.turns.iter().filter(is_its).collect();
+    let told = Told { explained: &explained, began, is_one_time, turns };
     Ok(match json {
-        true => vec![object(story, &explained, &turns)],
-        false => described(screen, story, &explained, &turns),
+        true => vec![object(story, &explained, &told.turns)],
+        false => described(screen, story, &told),
+    })
+}
+
+/// A round or try in which the node never was.
+fn never(state: &State, time: &NodeId, node: &NodeId, began: &[NodeId]) -> Report {
+    let run = &state.run;
+    let names: Vec<String> = began.iter().take(TIMES).map(|name| plain_line(name.as_str())).collect();
+    let more = if began.len() > TIMES { ", ..." } else { "" };
+    let report = Report::usage(format!("run {run} has no `{time}`"));
+    report.hint(match began {
+        [] => format!("`{node}` never ran: `windlass show {run} --explain {node}` says why"),
+        _ => format!("`{node}` ran as: {}{more}", names.join(", ")),
     })
 }
 
@@ -72,18 +113,22 @@ fn object(story: &Story, explained: &Explained, turns: &[&Turn]) -> String {
     envelope("node", words::now(), Some(&story.view.run), data)
 }
 
-fn described(screen: Screen, story: &Story, explained: &Explained, turns: &[&Turn]) -> Vec<String> {
+fn described(screen: Screen, story: &Story, told: &Told<'_>) -> Vec<String> {
+    let explained = told.explained;
     let word = nodes::painted(screen, explained.far, explained.far.word());
-    let mut lines = vec![format!("node {} ({}): {word}", explained.node, explained.kind)];
-    lines.push(format!("  {}", why(explained)));
-    lines.extend(explained.around.iter().map(|around| format!("  {}", around_it(around))));
+    let time = explained.seen.as_ref().filter(|_| told.is_one_time).map(|seen| &seen.instance);
+    let name = plain_line(time.unwrap_or(&explained.node).as_str());
+    let mut lines = vec![format!("node {name} ({}): {word}", explained.kind)];
+    lines.push(format!("  {}", why(&story.view.state, told)));
+    lines.extend(explained.around.iter().map(|around| format!("  {}", around_it(around, told.is_one_time))));
     lines
         .extend(explained.seen.as_ref().and_then(|seen| ended(screen, seen)).map(|line| format!("  {line}")));
-    lines.extend(facts::sessions("  sessions", &story.view, turns, true));
+    lines.extend(facts::sessions("  sessions", &story.view, &told.turns, true));
     lines
 }
 
-fn why(explained: &Explained) -> String {
+fn why(state: &State, told: &Told<'_>) -> String {
+    let explained = told.explained;
     match &explained.why {
         Why::Reached(Cause::First) => match explained.around.last() {
             Some(around) => format!("it began because it is the first in `{}`", around.node),
@@ -95,23 +140,48 @@ fn why(explained: &Explained) -> String {
         Why::Reached(Cause::Retried { what, attempt }) => {
             format!("it was tried again (try {attempt}) because of: {}", plain_short(what, TEXT))
         }
+        Why::Reached(Cause::WhenFalse { condition }) if !told.is_one_time && !told.began.is_empty() => {
+            let condition = plain_short(condition, TEXT);
+            format!(
+                "{}, and was left out the last time because its `when` did not hold: {condition}",
+                ran(&told.began)
+            )
+        }
         Why::Reached(Cause::WhenFalse { condition }) => {
             format!("it was left out because its `when` did not hold: {}", plain_short(condition, TEXT))
         }
         Why::NotReached(Unreached { block, because: why }) => match block {
             Some(block) => {
-                format!("it was not reached because `{block}` around it was not: {}", because(why))
+                format!("it was not reached because `{block}` around it was not: {}", because(state, why))
             }
-            None => format!("it was not reached: {}", because(why)),
+            None => format!("it was not reached: {}", because(state, why)),
         },
     }
 }
 
-fn because(because: &Because) -> String {
+/// How often it ran, and when last.
+fn ran(began: &[NodeId]) -> String {
+    let last = began.last().map(|name| plain_line(name.as_str())).unwrap_or_default();
+    match began {
+        [_] => format!("it ran once, as `{last}`"),
+        _ => format!("it ran {} times, last as `{last}`", began.len()),
+    }
+}
+
+/// Whether an `if` has nodes for where its condition does not hold.
+fn has_else(state: &State, node: &NodeId) -> bool {
+    let step = find(&state.spec.body, node);
+    step.is_some_and(|step| matches!(&step.act, Act::If { otherwise, .. } if !otherwise.is_empty()))
+}
+
+fn because(state: &State, because: &Because) -> String {
     match because {
         Because::Later { node } => format!("`{node}` comes before and is under way"),
         Because::Failed { node, outcome } => {
             format!("`{node}` before it ended otherwise than well: {}", words::outcome(outcome))
+        }
+        Because::OtherWay { node, condition, held: false } if !has_else(state, node) => {
+            format!("the condition of `{node}` did not hold: {}", plain_short(condition, TEXT))
         }
         Because::OtherWay { node, condition, held } => {
             let (held, way) = if *held { ("held", "then") } else { ("did not hold", "else") };
@@ -132,7 +202,7 @@ fn because(because: &Because) -> String {
     }
 }
 
-fn around_it(around: &Around) -> String {
+fn around_it(around: &Around, is_one_time: bool) -> String {
     let node = &around.node;
     let how = match (&around.outcome, around.far) {
         (_, Far::NotReached) => "it was not reached".to_owned(),
@@ -156,11 +226,19 @@ fn around_it(around: &Around) -> String {
         }
         Did::Loop { rounds, round, max } => {
             let most = if *max == 0 { String::new() } else { format!(" of at most {max}") };
-            format!("in the loop `{node}`{}, which began {}{most}; {how}", within(*round), counted(*rounds))
+            format!(
+                "in the loop `{node}`{}, which began {}{most}; {how}",
+                within(*round, is_one_time),
+                counted(*rounds)
+            )
         }
         Did::Tasks { rounds, round, passed } => {
             let done = words::count(u64::from(*passed), "task");
-            format!("in the task loop `{node}`{}, {}, {done} done; {how}", within(*round), counted(*rounds))
+            format!(
+                "in the task loop `{node}`{}, {}, {done} done; {how}",
+                within(*round, is_one_time),
+                counted(*rounds)
+            )
         }
         Did::Parallel { branch, join } => {
             let when = match join {
@@ -173,8 +251,9 @@ fn around_it(around: &Around) -> String {
     }
 }
 
-fn within(round: Option<u32>) -> String {
-    round.map(|round| format!(", last in round {round}")).unwrap_or_default()
+fn within(round: Option<u32>, is_one_time: bool) -> String {
+    let last = if is_one_time { "" } else { "last " };
+    round.map(|round| format!(", {last}in round {round}")).unwrap_or_default()
 }
 
 fn counted(rounds: u32) -> String {
@@ -183,7 +262,7 @@ fn counted(rounds: u32) -> String {
 
 /// How it went, the last time and in all.
 fn ended(screen: Screen, seen: &Seen) -> Option<String> {
-    let outcome = seen.outcome.as_ref()?;
+    let outcome = seen.outcome.as_ref().or(seen.earlier.as_ref())?;
     let mut facts = vec![format!("it ended {}", words::outcome(outcome)), words::span(seen.took_ms)];
     if seen.times > 1 {
         facts.push(format!("{} times", seen.times));

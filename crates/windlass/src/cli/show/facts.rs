@@ -7,10 +7,13 @@ use windlass_core::run::{Doing, Standing, State, Waiting};
 use windlass_runtime::handle::{Handle, View};
 
 use super::super::asks::{open_asks, whose};
-use super::super::feed::{describe_ask, envelope, rfc3339, words};
-use super::super::plain::{plain, plain_line, plain_short};
+use super::super::feed::{Beside, describe_ask, envelope, rfc3339, words};
+use super::super::plain::{plain, plain_line, plain_short, shorten};
 use super::super::screen::{Screen, Tone};
 use super::{Story, Turn, nodes};
+
+/// The longest line of an agent's words that is shown.
+const LINE: usize = 400;
 
 /// All of it, for programs.
 pub(super) fn object(story: &Story) -> String {
@@ -196,7 +199,9 @@ fn last_words(state: &State) -> Vec<String> {
         return Vec::new();
     };
     let mut lines = vec!["  last message".to_owned()];
-    lines.extend(plain(text.trim()).lines().take(20).map(|line| format!("    {line}")));
+    let text = plain(text.trim());
+    lines.extend(text.lines().take(20).map(|line| format!("    {}", shorten(line, LINE))));
+    lines.extend(text.lines().nth(20).map(|_| "    ...".to_owned()));
     lines
 }
 
@@ -207,8 +212,9 @@ fn what_now(screen: Screen, handle: &Handle, view: &View) -> Vec<String> {
         return Vec::new();
     }
     let mut lines: Vec<String> = Vec::new();
-    for (run, ask) in open_asks(handle, state) {
-        let asked = describe_ask(&run, &ask, whose(&state.spec));
+    let asks = open_asks(handle, state);
+    for (run, ask) in &asks {
+        let asked = describe_ask(run, ask, whose(&state.spec), Beside::of(asks.len()));
         lines.extend(asked.iter().map(|line| screen.paint(Tone::Careful, &format!("  {line}"))));
     }
     let mut actives = Vec::new();

@@ -2,15 +2,35 @@
 
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{NodeId, Verb};
-use windlass_core::run::{News, Waiting};
+use windlass_core::run::{Ask, News, Waiting};
 
 use super::Human;
-use crate::cli::feed::ask;
+use crate::cli::feed::ask::{self, Beside};
 use crate::cli::feed::words::{self, span};
 use crate::cli::plain::{plain_line, plain_short};
 use crate::cli::screen::Tone;
 
 impl Human {
+    /// Keeps what waits for a person after a record.
+    pub(super) fn see_asks(&mut self, record: &Record) {
+        if let Event::SessionEnded { effect, .. } = &record.event {
+            self.asked.retain(|(node, _)| *node != effect.node);
+        }
+        for news in &record.news {
+            match news {
+                News::Waiting(Waiting::Person(ask)) => self.sees_ask(ask),
+                News::HookDecided { hook, .. } => self.asked.retain(|(_, asked)| asked != hook),
+                News::NodeFinished { node, .. } => self.asked.retain(|(asks, _)| asks != node),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn sees_ask(&mut self, ask: &Ask) {
+        self.asked.retain(|(_, hook)| *hook != ask.hook);
+        self.asked.push((ask.node.clone(), ask.hook.clone()));
+    }
+
     pub(super) fn waiting(&mut self, waiting: &Waiting, record: &Record) -> Vec<String> {
         let at = record.at;
         self.phase = "waiting";
@@ -28,7 +48,12 @@ impl Human {
             }
             Waiting::Person(ask) => {
                 self.phase = "waiting for you";
-                if self.answers_here { Vec::new() } else { ask::describe(&self.run, ask, self.whose()) }
+                let beside = Beside::of(self.asked.len());
+                if self.answers_here {
+                    Vec::new()
+                } else {
+                    ask::describe(&self.run, ask, self.whose(), beside)
+                }
             }
             Waiting::Time { until } => {
                 vec![format!("waiting until {} (in {})", words::clock(*until), span(until.since(at)))]

@@ -1,0 +1,113 @@
+//! One of the times of a node: a round and a try, by its name in them.
+//!
+//! The state keeps the last time alone, so this is read from the log.
+
+use super::{Explained, Far, Spot, Why, around, far, way};
+use crate::engine::fold;
+use crate::event::Record;
+use crate::id::NodeId;
+use crate::run::{Cause, News, Outcome, Seen, Spent, State};
+use crate::time::Moment;
+
+/// How a time began.
+enum Begun {
+    Started,
+    Skipped,
+}
+
+/// How a time went.
+struct Finish {
+    at: Moment,
+    outcome: Outcome,
+    spent: Spent,
+    took_ms: u64,
+}
+
+/// Why a node ran or did not in one of its times; nothing where there was none of this name.
+pub fn explain_time(state: &State, records: &[Record], instance: &NodeId) -> Option<Explained> {
+    let (place, begun) = records.iter().enumerate().find_map(|(place, record)| {
+        let begun = record.news.iter().find_map(|news| begins(news, instance))?;
+        Some((place, begun))
+    })?;
+    let node = plain(instance);
+    let way = way(&state.spec.body, None, &node)?;
+    let spot = way.last()?;
+    let finish = records.iter().skip(place).find_map(|record| finish(record, instance));
+    let (cause, far) = match begun {
+        Begun::Skipped => {
+            let condition = spot.step()?.when.as_ref().map(|when| when.0.clone()).unwrap_or_default();
+            (Cause::WhenFalse { condition }, Far::Skipped)
+        }
+        Begun::Started => {
+            let far = finish.as_ref().map_or_else(|| far(state, &node), |end| Far::Over(end.outcome.status));
+            (cause(state, records, place, instance, spot), far)
+        }
+    };
+    let began = records.get(place)?.at;
+    let seen = Seen {
+        instance: instance.clone(),
+        times: 1,
+        began,
+        ended: finish.as_ref().map(|end| end.at),
+        outcome: finish.as_ref().map(|end| end.outcome.clone()),
+        earlier: None,
+        took_ms: finish.as_ref().map_or(0, |end| end.took_ms),
+        spent: finish.as_ref().map(|end| end.spent).unwrap_or_default(),
+        cause: cause.clone(),
+    };
+    let around = around(state, &way, Some(instance));
+    let kind = spot.step()?.act.word();
+    Some(Explained { node, kind, far, why: Why::Reached(cause), around, seen: Some(seen) })
+}
+
+/// The names of all times in which a node began, in their order.
+pub fn times_of(records: &[Record], node: &NodeId) -> Vec<NodeId> {
+    let started = records.iter().flat_map(|record| &record.news).filter_map(|news| match news {
+        News::NodeStarted { node: name, .. } if plain(name) == *node => Some(name.clone()),
+        _ => None,
+    });
+    started.collect()
+}
+
+/// A node as the workflow names it.
+fn plain(instance: &NodeId) -> NodeId {
+    NodeId::new(instance.as_str().split(['@', '~']).next().unwrap_or_default())
+}
+
+fn begins(news: &News, instance: &NodeId) -> Option<Begun> {
+    match news {
+        News::NodeStarted { node, .. } if node == instance => Some(Begun::Started),
+        News::NodeSkipped { node, .. } if node == instance => Some(Begun::Skipped),
+        _ => None,
+    }
+}
+
+fn finish(record: &Record, instance: &NodeId) -> Option<Finish> {
+    record.news.iter().find_map(|news| match news {
+        News::NodeFinished { node, outcome, spent, took_ms } if node == instance => {
+            Some(Finish { at: record.at, outcome: outcome.clone(), spent: *spent, took_ms: *took_ms })
+        }
+        _ => None,
+    })
+}
+
+/// Why it began, as the run knew it then. Where it was over and begun anew within one record, that is
+/// told by its place.
+fn cause(state: &State, records: &[Record], place: usize, instance: &NodeId, spot: &Spot<'_>) -> Cause {
+    let then = fold(state.run.clone(), records.iter().take(place + 1));
+    let seen = then.and_then(|then| then.book.nodes.get(&plain(instance)).cloned());
+    if let Some(seen) = seen.filter(|seen| seen.instance == *instance) {
+        return seen.cause;
+    }
+    let before = spot.at.checked_sub(1).and_then(|at| spot.steps.get(at));
+    let Some(before) = before else { return Cause::First };
+    let news = records.iter().take(place + 1).flat_map(|record| &record.news);
+    let before_it = news.take_while(|news| begins(news, instance).is_none());
+    let status = before_it.filter_map(|news| match news {
+        News::NodeFinished { node, outcome, .. } if plain(node) == before.id => Some(outcome.status.word()),
+        News::NodeSkipped { node, .. } if plain(node) == before.id => Some("skipped"),
+        _ => None,
+    });
+    let status = status.last().unwrap_or("over").to_owned();
+    Cause::After { node: before.id.clone(), status }
+}
