@@ -150,6 +150,7 @@ pub(crate) fn ending_lines(here: &Here, handle: &Handle, state: &State, elapsed_
             Some(changes) => Changes::These(changes),
             // Only a session looks where the repository stands when it begins.
             None if !is_one && state.spent.turns == 0 => Changes::NotLookedAt,
+            None if handle.is_in_repository(&state.run) => Changes::NotLookedAt,
             None => Changes::NoRepository,
         },
     };
