@@ -41,6 +41,7 @@ mod screen;
 mod send;
 mod show;
 mod slip;
+mod standing;
 mod tasks;
 mod watch;
 mod weave;

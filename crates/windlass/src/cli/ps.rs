@@ -4,11 +4,13 @@ use serde_json::{Value, json};
 use windlass_core::time::Moment;
 use windlass_runtime::handle::{Handle, Listed};
 
+use super::asks::below;
 use super::feed::{envelope, rfc3339, words};
 use super::here::{Here, print};
 use super::plain::{columns, padded, plain_short};
 use super::report::{Report, note};
 use super::screen::{Screen, Tone};
+use super::standing::status;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -61,14 +63,16 @@ struct Shown {
 }
 
 impl Shown {
-    /// Only one that goes on can be paused: the others need no second look.
+    /// The list is written when people are told something. A run that is not over may stand still
+    /// since, or have spent more; the others need no second look.
     fn of(handle: &Handle, mut run: Listed) -> Shown {
-        let is_alive = matches!(run.status.as_str(), "running" | "waiting");
-        let view = if is_alive { handle.view(&run.row.id).ok() } else { None };
-        let is_paused = view.as_ref().is_some_and(|view| view.state.book.paused);
-        // The list is written when people are told something; a run may stand still since.
-        run.status = view.map_or(run.status, |view| view.status);
-        Shown { run, is_paused }
+        let is_over = !matches!(run.status.as_str(), "running" | "waiting" | "crashed");
+        let view = if is_over { None } else { handle.view(&run.row.id).ok() };
+        let Some(view) = view else { return Shown { run, is_paused: false } };
+        run.status = status(&view, &below(handle, &view.state));
+        run.row.projection.cost_usd = view.state.spent.usage.cost_usd;
+        run.row.projection.iteration = view.state.current_turn();
+        Shown { run, is_paused: view.state.book.paused && view.status != "crashed" }
     }
 }
 
