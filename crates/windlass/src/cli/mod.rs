@@ -43,6 +43,7 @@ mod show;
 mod slip;
 mod standing;
 mod tasks;
+mod typing;
 mod watch;
 mod weave;
 mod workflow;

@@ -10,6 +10,7 @@ use windlass_core::id::RunId;
 use windlass_core::run::{News, State};
 use windlass_runtime::handle::{Handle, Running};
 
+use super::asks::below;
 use super::drive::{Ended, OnHangup, Viewer, drive};
 use super::feed::{Changes, Ending, Face, Style, Turns, summary, words};
 use super::here::Here;
@@ -80,6 +81,9 @@ impl Watch {
         let inline = self.inline(face, here, handle, &begun);
         face.record(&mut out, &[], &first_record(&begun, running.first.clone()));
         face.see(&begun);
+        for state in below(handle, &begun) {
+            face.see_below(&state);
+        }
         let on_hangup = if self.stays { OnHangup::Leave } else { OnHangup::Cancel };
         let state = match drive(running, Viewer { face, out: &mut out, inline }, on_hangup).await? {
             Ended::Over(state) => state,

@@ -390,7 +390,12 @@ impl Human {
             facts.push(words::cost(Some(cost)));
         }
         let text = shorten(&facts.join(self.screen.dot()), self.screen.width.saturating_sub(1));
-        self.bottom.draw(|| self.screen.paint(Tone::Faint, &text))
+        self.bottom.draw(self.screen.width, || self.screen.paint(Tone::Faint, &text))
+    }
+
+    /// What shows a line that was typed to its end.
+    pub(super) fn input_entered(&mut self, line: &str) -> String {
+        self.bottom.input_entered(line, self.screen.width)
     }
 
     /// The node under way and its turn, as far as there is one.
