@@ -172,7 +172,7 @@ impl Human {
                 self.below.insert(effect.clone(), end.spent.usage);
                 Vec::new()
             }
-            Event::Told { name, .. } => vec![format!("  told: {}", plain_short(name, 80))],
+            Event::Told { name, .. } => self.told(name, record),
             Event::CancelAsked { .. } if self.is_child => Vec::new(),
             Event::CancelAsked { .. } => {
                 vec!["cancelling: the agent is ended, then everything is put away".to_owned()]
@@ -222,8 +222,9 @@ impl Human {
                 self.under(about(news, record), lines)
             }
             News::WaitOver => {
-                let lines = self.wait_over(&record.event);
-                self.under(about(news, record), lines)
+                let node = about(news, record);
+                let lines = self.wait_over(&record.event, node);
+                self.under(node, lines)
             }
             News::TakenOver if self.is_child => Vec::new(),
             News::TakenOver => vec![format!("  taken over: going on where it stood")],
