@@ -366,7 +366,7 @@ fn an_agent_that_only_writes_has_its_value_in_the_text() {
         Model::script([say("It is good."), say("So:\n```json\n{\"verdict\": \"pass\"}\n```")]).start();
     let end = held_to(&schema, &claude, &model);
     assert_eq!((&end.verdict, &end.value), (&SessionVerdict::Done, &None));
-    assert_eq!(answer(end.value.as_ref(), end.last_message.as_deref()), Some(json!({"verdict": "pass"})));
+    assert_eq!(answer(end.value.as_ref(), end.last_message.as_deref()), Ok(json!({"verdict": "pass"})));
     // It was reminded once.
     assert_eq!(model.requests().len(), 2);
 }

@@ -75,6 +75,14 @@ pub enum RunError {
     /// The run is over and cannot go on.
     #[error("run {0} is already over")]
     Over(RunId),
+    /// The folder it works in is away. The run is not over.
+    #[error("run {run} cannot go on: the folder {} is not there", folder.display())]
+    NoFolder {
+        /// The run.
+        run: RunId,
+        /// The folder it works in, or one of those that it started does.
+        folder: PathBuf,
+    },
     /// Nothing waits for a person.
     #[error("run {0} waits for no answer")]
     NothingAsked(RunId),

@@ -10,12 +10,12 @@ use windlass_core::effect::Planned;
 use windlass_core::engine::{self, Ledger, Step};
 use windlass_core::event::{Event, PersonReply, Record};
 use windlass_core::id::{EffectId, HookId, InboxId, RunId};
-use windlass_core::run::{Doing, News, Standing, State};
-use windlass_core::spec::Spec;
+use windlass_core::run::{Course, Doing, News, Standing, State};
+use windlass_core::spec::{MAX_DEPTH, Spec};
 use windlass_core::time::Moment;
 use windlass_peers::agent::claude::parse;
 use windlass_peers::tail::Watcher;
-use windlass_peers::{files, hook_socket, process};
+use windlass_peers::{files, git, hook_socket, process};
 use windlass_store::{Cadence, Durability, Found, Lease, NewRun, Put, RunRow, Store};
 
 use crate::clock::now;
@@ -240,7 +240,7 @@ impl Handle {
             let first = self.store.load(run)?;
             return Ok(Adopted::Running(self.own(state, rights, 1, Cadence::of(&first), effects, false)?));
         }
-        match self.take_up(run) {
+        match self.take(run, is_begun) {
             Ok(running) => Ok(Adopted::Running(running)),
             Err(RunError::Over(_)) => Ok(Adopted::Over(Box::new(self.view(run)?.state))),
             Err(RunError::Lease { .. }) => Ok(Adopted::Elsewhere),
@@ -250,12 +250,44 @@ impl Handle {
 
     /// Takes over a run that nobody owns and goes on with it.
     pub fn resume(&self, run: &RunId) -> Result<Running, RunError> {
+        self.find_folders(run)?;
         self.take(run, |_| true)
     }
 
     /// The same for whom a run was made: one that has its first record alone begins only now.
     pub fn take_up(&self, run: &RunId) -> Result<Running, RunError> {
-        self.take(run, |seq| seq > 1)
+        self.find_folders(run)?;
+        self.take(run, is_begun)
+    }
+
+    /// Takes over a run that nobody owns and that is to end, whether its folder is there or not.
+    pub fn put_away(&self, run: &RunId) -> Result<Running, RunError> {
+        self.take(run, |_| true)
+    }
+
+    /// Refuses to go on where a folder is away that the run, or one that it waits for, works in.
+    /// Each node would fail for that, and a run that has failed cannot go on when the folder is back.
+    pub fn find_folders(&self, run: &RunId) -> Result<(), RunError> {
+        let mut next = vec![run.clone()];
+        // A log is data: one that names itself must not be followed for ever.
+        for _ in 0..=MAX_DEPTH {
+            let mut below = Vec::new();
+            for other in &next {
+                // A run within a run may not have been made yet.
+                let view = match self.view(other) {
+                    Ok(view) => view,
+                    Err(error) if other == run => return Err(error),
+                    Err(_) => continue,
+                };
+                let folder = Path::new(&view.state.spec.workspace);
+                if matches!(view.state.course, Course::Running) && !folder.is_dir() {
+                    return Err(RunError::NoFolder { run: run.clone(), folder: folder.to_owned() });
+                }
+                below.extend(children(&view.state));
+            }
+            next = below;
+        }
+        Ok(())
     }
 
     fn take(&self, run: &RunId, is_taken_over: impl Fn(u64) -> bool) -> Result<Running, RunError> {
@@ -311,14 +343,15 @@ impl Handle {
             holds: Mutex::new(holds),
         });
         // What the first record tells may have been seen by nobody, where it is the only one.
-        let told = match taken_over && seq > 1 {
-            true => Vec::new(),
-            false => engine::start(run.clone(), state.spec.clone(), state.started).1.news,
+        let begun = match taken_over && seq > 1 {
+            true => Step { effects: Vec::new(), news: Vec::new() },
+            false => engine::start(run.clone(), state.spec.clone(), state.started).1,
         };
+        let told = begun.news.clone();
         if !taken_over && state.spec.parent.is_some() {
-            // Nobody else shows how a run begins that another one starts.
+            // Nobody else shows how a run begins that another one starts, or which runs that starts.
             let event = Event::RunStarted { spec: Box::new(state.spec.clone()) };
-            let record = Step { effects: Vec::new(), news: told.clone() }.record(state.started, event);
+            let record = begun.record(state.started, event);
             feed.send(Item::Record { seq, record: Box::new(record) });
         }
         let owner = Owner::new(Parts {
@@ -404,6 +437,11 @@ impl Handle {
         let Some(base) = &base else { return Ok(None) };
         let workspace = Path::new(&state.spec.workspace);
         Ok(Some(crate::changes::since(&self.store.run_dir(run), workspace, base)))
+    }
+
+    /// Whether a run works in a repository, also where nobody looked at it when the run began.
+    pub fn is_in_repository(&self, run: &RunId) -> bool {
+        self.view(run).is_ok_and(|view| git::is_repository(Path::new(&view.state.spec.workspace)))
     }
 
     /// Asks a run to end: its owner, or whoever resumes it.
@@ -532,6 +570,11 @@ pub(crate) fn pin_sim(spec: &mut Spec, exe: &Path) {
     for other in spec.others.values_mut() {
         pin_sim(other, exe);
     }
+}
+
+/// Whether more than the first record of a run is there.
+fn is_begun(seq: u64) -> bool {
+    seq > 1
 }
 
 /// The runs that a run waits for now.

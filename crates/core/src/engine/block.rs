@@ -235,7 +235,7 @@ fn joined(join: Join, slots: &[Slot]) -> Outcome {
     match (join, bad.first()) {
         (_, None) => done(Reason::AllDone),
         (Join::FirstSuccess, Some(first)) => {
-            let detail = first.detail.clone().unwrap_or_else(|| first.reason.word().to_owned());
+            let detail = first.detail.clone().unwrap_or_else(|| first.reason.sentence().to_owned());
             Outcome::new(Status::Failed, Reason::NoBranch).because(format!("no branch succeeded: {detail}"))
         }
         (Join::All | Join::Any, Some(first)) => (*first).clone(),

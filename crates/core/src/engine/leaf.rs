@@ -150,7 +150,7 @@ fn run_ended(cx: &mut Cx<'_>, active: &Active, end: &RunEnd) -> Outcome {
         return done(Reason::AllDone);
     }
     let Doing::Run { run, .. } = &active.doing else { return end.outcome.clone() };
-    let detail = end.outcome.detail.clone().unwrap_or_else(|| end.outcome.reason.word().to_owned());
+    let detail = end.outcome.detail.clone().unwrap_or_else(|| end.outcome.reason.sentence().to_owned());
     let why = format!("run {run} is {}: {detail}", end.outcome.status.word());
     // That what may be spent is spent can be so for this run, too.
     let reason = if end.outcome.reason == Reason::Budget { Reason::Budget } else { Reason::ChildFailed };

@@ -9,6 +9,7 @@
 pub mod book;
 pub mod lane;
 pub mod news;
+mod sentence;
 pub mod work;
 
 use serde::{Deserialize, Serialize};

@@ -17,7 +17,8 @@ Examples:
 
 /// Let the agent of a run use the tool it asks for, or refuse it
 ///
-/// An `ask` node takes it as yes or, with --deny, as no, where these are answers to it.
+/// An `ask` node takes it as yes or, with --deny, as no, where these are answers to it. One that takes any words is
+/// told a reason with `windlass answer`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -61,6 +62,11 @@ fn may_be_said(run: &RunId, ask: &Ask, deny: Option<&str>) -> Result<(), Report>
         return Err(report.hint(format!("windlass answer {run} \"TEXT\"")));
     }
     let (word, choices) = (if deny.is_some() { "no" } else { "yes" }, choices(ask));
+    if let Some(reason) = deny.filter(|reason| choices.is_empty() && !reason.trim().is_empty()) {
+        // It would be told no, and nobody would hear why.
+        let text = format!("run {run} asks for words: `no` would be the answer, and the reason lost");
+        return Err(Report::usage(text).hint(format!("windlass answer {run} \"{}\"", plain_line(reason))));
+    }
     if choices.is_empty() || choice(&choices, word).is_some() {
         return Ok(());
     }

@@ -58,7 +58,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 /// Owns the run until it has ended itself.
 fn put_away(handle: &Handle, run: &RunId) -> Result<(), Report> {
     block_on(async {
-        let running = match handle.resume(run) {
+        let running = match handle.put_away(run) {
             Ok(running) => running,
             // It ended, or somebody else took it over, since it was looked at.
             Err(RunError::Over(_) | RunError::Lease { .. }) => return Ok(()),

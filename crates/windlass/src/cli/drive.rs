@@ -67,7 +67,7 @@ pub(crate) async fn drive(
                 None => break,
             },
             () = held.due() => viewer.tell_all(&held.release_due()),
-            line = viewer.line() => viewer.take(&line).await,
+            keys = viewer.keys() => viewer.take(&keys).await,
             wish = signals.next() => match wish {
                 Wish::Leave if on_hangup == OnHangup::Leave => return Ok(Ended::Left),
                 Wish::Leave | Wish::Cancel => {
@@ -101,6 +101,7 @@ impl Viewer<'_> {
             }
         };
         self.tell(&from, &records);
+        self.ask();
         self.tick();
     }
 
@@ -131,17 +132,17 @@ impl Viewer<'_> {
         }
     }
 
-    /// The next line that a person types as an answer.
-    async fn line(&self) -> String {
-        match &self.inline {
-            Some(inline) => inline.line().await,
+    /// What a person types next.
+    async fn keys(&mut self) -> Vec<u8> {
+        match &mut self.inline {
+            Some(inline) => inline.keys().await,
             None => std::future::pending().await,
         }
     }
 
-    async fn take(&mut self, line: &str) {
+    async fn take(&mut self, keys: &[u8]) {
         if let Some(inline) = &mut self.inline {
-            inline.take(self.face, self.out, line).await;
+            inline.take(self.face, self.out, keys).await;
         }
         self.tick();
     }

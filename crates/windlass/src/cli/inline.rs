@@ -11,11 +11,12 @@ use windlass_runtime::handle::Handle;
 
 use super::asks::{open_asks, whose};
 use super::feed::{Beside, Face, Point, Typed, Whose, choice, choices};
-use super::keyboard::Keyboard;
+use super::keyboard::{Echo, Keyboard};
 use super::output::Out;
 use super::plain::plain_short;
 use super::report::{ask_for_line, note};
 use super::screen::{Screen, Tone};
+use super::typing::Typing;
 
 /// The longest answer that is shown again.
 const ANSWER: usize = 200;
@@ -26,6 +27,7 @@ pub(crate) struct Inline {
     run: RunId,
     screen: Screen,
     keyboard: Keyboard,
+    typing: Typing,
     waiting: Asks,
     whose: Whose,
     /// What is asked on the screen now.
@@ -39,70 +41,109 @@ impl Inline {
     pub(crate) fn new(handle: &Handle, state: &State, screen: Screen) -> Inline {
         let whose = whose(&state.spec);
         let waiting = Asks(open_asks(handle, state));
-        let (handle, run, keyboard) = (handle.clone(), state.run.clone(), Keyboard::of_stdin());
-        Inline { handle, run, screen, keyboard, waiting, whose, shown: None, last: None }
+        let keyboard = Keyboard::of_stdin(if screen.redraws { Echo::Feed } else { Echo::Terminal });
+        let (handle, run, typing) = (handle.clone(), state.run.clone(), Typing::default());
+        Inline { handle, run, screen, keyboard, typing, waiting, whose, shown: None, last: None }
     }
 
-    /// A line that was typed; for ever none while nothing is asked.
-    pub(crate) async fn line(&self) -> String {
-        match self.shown {
-            Some(_) => self.keyboard.line().await,
-            None => std::future::pending().await,
+    /// What is typed next. Where the terminal echoes, for ever nothing while nothing is asked.
+    pub(crate) async fn keys(&mut self) -> Vec<u8> {
+        if self.shown.is_none() && !self.is_in_feed() {
+            return std::future::pending().await;
         }
+        self.keyboard.read().await
     }
 
     /// Sees what happened, and takes a question away that is none any more.
     pub(crate) fn see(&mut self, face: &mut Face, out: &mut Out, child: Option<&RunId>, record: &Record) {
         self.waiting.see(child.unwrap_or(&self.run), record);
         let by_somebody = matches!(record.event, Event::PersonAnswered { .. });
-        if self.shown.is_some() && self.shown != self.waiting.first(self.whose) {
-            self.shown = None;
-            self.keyboard.forget();
+        if self.shown != self.waiting.first(self.whose)
+            && let Some(point) = self.shown.take()
+        {
+            self.forget();
             face.close_input(out);
             if by_somebody {
-                self.write(face, out, "answered elsewhere");
+                self.write(face, out, &point.run, "answered elsewhere");
             }
         }
     }
 
-    /// Shows what waits, unless it is shown.
+    /// Shows what waits, unless it can be seen.
     pub(crate) fn ask(&mut self, face: &mut Face, out: &mut Out) {
-        if self.shown.is_some() {
+        if let Some(point) = &self.shown {
+            if self.is_out_of_sight(face, point) {
+                self.show(face, out, point);
+            }
             return;
         }
         let Some(point) = self.waiting.first(self.whose) else { return };
         let call = Some((point.run.clone(), point.hook.clone()));
         if self.last != call {
-            self.keyboard.forget();
+            self.forget();
         }
         self.last = call;
+        self.show(face, out, &point);
+        self.shown = Some(point);
+        face.type_in(self.typing.text());
+    }
+
+    fn show(&self, face: &mut Face, out: &mut Out, point: &Point) {
         for line in point.lines(self.waiting.beside()) {
-            self.write(face, out, &line);
+            self.write(face, out, &point.run, &line);
         }
         if self.is_in_feed() {
             face.open_input(out);
         } else {
             ask_for_line();
         }
-        self.shown = Some(point);
+    }
+
+    /// Whether the feed has moved the question off the screen.
+    fn is_out_of_sight(&self, face: &Face, point: &Point) -> bool {
+        let below = face.lines_since_input() + point.lines(self.waiting.beside()).len() + 1;
+        self.is_in_feed() && below > self.screen.rows()
+    }
+
+    /// What was typed so far is meant for nothing any more.
+    fn forget(&mut self) {
+        self.keyboard.forget();
+        self.typing = Typing::default();
+    }
+
+    /// Takes what was typed. While nothing is asked it is no answer.
+    pub(crate) async fn take(&mut self, face: &mut Face, out: &mut Out, keys: &[u8]) {
+        if self.shown.is_none() {
+            return;
+        }
+        // The terminal gives whole lines, and an empty one when it is gone.
+        if !self.is_in_feed() || keys.is_empty() {
+            let line = String::from_utf8_lossy(keys).into_owned();
+            return self.enter(face, out, &line).await;
+        }
+        self.typing.add(keys);
+        while self.shown.is_some()
+            && let Some(line) = self.typing.line()
+        {
+            self.enter(face, out, &line).await;
+        }
+        face.type_in(self.typing.text());
     }
 
     /// Takes a line as the answer to what is shown.
-    pub(crate) async fn take(&mut self, face: &mut Face, out: &mut Out, line: &str) {
+    async fn enter(&mut self, face: &mut Face, out: &mut Out, line: &str) {
         let Some(point) = self.shown.take() else { return };
-        face.input_entered();
-        match point.read(line) {
+        face.input_entered(out, line);
+        let told = match point.read(line) {
             Typed::Nothing => {
                 let elsewhere = point.elsewhere(self.waiting.beside());
                 self.waiting.drop(&point.run, &point.hook);
-                self.write(face, out, &format!("left waiting; {elsewhere}"));
+                format!("left waiting; {elsewhere}")
             }
-            Typed::Unclear(what) => self.write(face, out, &what),
-            Typed::Reply(reply) => {
-                let told = self.reply(&point, reply).await;
-                self.write(face, out, &told);
-            }
-        }
+            Typed::Unclear(what) => what,
+            Typed::Reply(reply) => self.reply(&point, reply).await,
+        };
+        self.write(face, out, &point.run, &told);
         self.ask(face, out);
     }
 
@@ -141,12 +182,14 @@ impl Inline {
         self.screen.redraws
     }
 
-    fn write(&self, face: &mut Face, out: &mut Out, line: &str) {
+    /// Says something about what a run asks; of one within the run, with the node that started it.
+    fn write(&self, face: &mut Face, out: &mut Out, run: &RunId, line: &str) {
         let line = format!("  {line}");
         if self.is_in_feed() {
-            face.write(out, &[self.screen.paint(Tone::Careful, &line)]);
+            let lines = face.labelled(run, vec![self.screen.paint(Tone::Careful, &line)]);
+            face.write(out, &lines);
         } else {
-            note(&line);
+            face.labelled(run, vec![line]).iter().for_each(|line| note(line));
         }
     }
 }

@@ -89,8 +89,9 @@ fn tell(view: &View, json: bool) -> Result<Exit, Report> {
     } else if busy.is_empty() {
         note(&format!("run {run} is paused; {go_on}"));
     } else {
+        let they = if busy.len() == 1 { "it" } else { "they" };
         let busy = busy.join(", ");
-        note(&format!("run {run} is paused: {busy} may end what it began, nothing new begins; {go_on}"));
+        note(&format!("run {run} is paused: {busy} may end what {they} began, nothing new begins; {go_on}"));
     }
     Ok(Exit::Completed)
 }

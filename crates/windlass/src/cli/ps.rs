@@ -5,11 +5,13 @@ use windlass_core::run::{Standing, Waiting};
 use windlass_core::time::Moment;
 use windlass_runtime::handle::{Handle, Listed};
 
+use super::asks::below;
 use super::feed::{envelope, rfc3339, words};
 use super::here::{Here, print};
 use super::plain::{columns, padded, plain_short};
 use super::report::{Report, note};
 use super::screen::{Screen, Tone};
+use super::standing::status;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -64,17 +66,17 @@ struct Shown {
 }
 
 impl Shown {
-    /// Only one that goes on can be paused: the others need no second look.
+    /// The list is written when people are told something. A run that is not over may stand still
+    /// since, or have spent more; the others need no second look.
     fn of(handle: &Handle, mut run: Listed) -> Shown {
-        let is_alive = matches!(run.status.as_str(), "running" | "waiting");
-        let view = if is_alive { handle.view(&run.row.id).ok() } else { None };
-        let is_paused = view.as_ref().is_some_and(|view| view.state.book.paused);
-        let stands_still = view
-            .as_ref()
-            .is_some_and(|view| matches!(view.state.standing(), Standing::Waiting(Waiting::Paused)));
-        // The list is written when people are told something; a run may stand still since.
-        run.status = view.map_or(run.status, |view| view.status);
-        Shown { run, is_paused, stands_still }
+        let is_over = !matches!(run.status.as_str(), "running" | "waiting" | "crashed");
+        let view = if is_over { None } else { handle.view(&run.row.id).ok() };
+        let Some(view) = view else { return Shown { run, is_paused: false, stands_still: false } };
+        run.status = status(&view, &below(handle, &view.state));
+        run.row.projection.cost_usd = view.state.spent.usage.cost_usd;
+        run.row.projection.iteration = view.state.current_turn();
+        let stands_still = matches!(view.state.standing(), Standing::Waiting(Waiting::Paused));
+        Shown { run, is_paused: view.state.book.paused && view.status != "crashed", stands_still }
     }
 }
 

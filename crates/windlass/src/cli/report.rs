@@ -141,6 +141,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::Socket { .. }
         | RunError::Place { .. }
         | RunError::NoRoom { .. }
+        | RunError::NoFolder { .. }
         | RunError::Watch(_) => Exit::Configuration,
         RunError::Lease { .. }
         | RunError::NoSuchRun(_)
@@ -161,6 +162,10 @@ fn hint_of(error: &RunError) -> Option<String> {
         RunError::Append(_) | RunError::Store(_) | RunError::NoRoom { .. } => {
             "nothing recorded so far is lost: put it right, then `windlass resume` goes on".to_owned()
         }
+        RunError::NoFolder { run, .. } => format!(
+            "nothing of the run is lost: put the folder back, then `windlass resume {run}` goes on; \
+             `windlass cancel {run}` ends it"
+        ),
         RunError::Lease { run, .. } => {
             format!("`windlass logs -f {run}` follows a run that goes on elsewhere")
         }

@@ -45,6 +45,9 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         None => newest(&here, &handle)?,
     };
     let view = handle.view(&run)?;
+    if view.status == "crashed" {
+        handle.find_folders(&run)?;
+    }
     if view.state.book.paused && !view.state.is_done() {
         handle.go_on(&run)?;
         if view.status != "crashed" {

@@ -9,6 +9,8 @@ const PLAIN_WIDTH: usize = 100;
 /// Wider text is hard to read.
 const WIDEST: usize = 120;
 const NARROWEST: usize = 20;
+/// The lines of a terminal that does not say how many it has.
+const ROWS: usize = 24;
 
 /// The terminal that standard output is, or is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +59,12 @@ impl Screen {
         if let Some(width) = columns().filter(|_| self.redraws) {
             self.width = width.clamp(NARROWEST, WIDEST);
         }
+    }
+
+    /// How many lines the terminal shows.
+    pub(crate) fn rows(self) -> usize {
+        let size = rustix::termios::tcgetwinsize(std::io::stdout().as_fd()).ok();
+        size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(ROWS)
     }
 
     /// Output that is kept in a file: no colours, no redrawing, ASCII.

@@ -4,6 +4,7 @@ use serde_json::json;
 use windlass_core::graph::workflow::{Act, Step, Until};
 use windlass_core::id::RunId;
 use windlass_core::run::State;
+use windlass_core::spec::Spec;
 
 use super::asks::below;
 use super::feed::{envelope, words};
@@ -19,7 +20,8 @@ Examples:
 
 /// Tell a run that an event happened, for a node that waits for it
 ///
-/// One that no node waits for yet is kept until one does.
+/// One that no node waits for yet is kept until one does, by the run that has the node: what a run within it
+/// waits for can be sent once that has begun.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -76,6 +78,13 @@ fn listener(state: &State, below: &[State], event: &str) -> Result<RunId, Report
     known.sort();
     known.dedup();
     let report = Report::usage(format!("no node of run {} waits for the event `{event}`", state.run));
+    let states = std::iter::once(state).chain(below);
+    if let Some(name) = states.flat_map(|state| &state.spec.others).find_map(|other| later(other, event)) {
+        return Err(report.hint(format!(
+            "a run of `{}` does, and keeps what comes early once it has begun: send it then",
+            plain_line(name)
+        )));
+    }
     Err(match known.is_empty() {
         true => report.hint("its workflow waits for no event at all"),
         false => {
@@ -83,6 +92,11 @@ fn listener(state: &State, below: &[State], event: &str) -> Result<RunId, Report
             report.hint(format!("it waits for: {}", names.join(", ")))
         }
     })
+}
+
+/// The workflow, where it is one that waits for the event and is run from here, perhaps later.
+fn later<'a>((name, spec): (&'a String, &Spec), event: &str) -> Option<&'a String> {
+    events(&spec.body).iter().any(|known| known == event).then_some(name)
 }
 
 /// The events that nodes wait for.

@@ -10,9 +10,11 @@ use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
 use windlass_runtime::handle::View;
 
+use super::asks::below;
 use super::draw::Format;
 use super::here::{Here, print};
 use super::report::Report;
+use super::standing;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -52,7 +54,8 @@ pub(crate) struct Args {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
     let handle = here.open_to_ask()?;
-    let view = handle.view(&handle.find(&args.run)?)?;
+    let mut view = handle.view(&handle.find(&args.run)?)?;
+    view.status = standing::status(&view, &below(&handle, &view.state));
     if args.graph {
         return print(&graph::lines(&view, args.format, args.json));
     }

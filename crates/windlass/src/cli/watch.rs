@@ -10,6 +10,7 @@ use windlass_core::id::RunId;
 use windlass_core::run::{News, State};
 use windlass_runtime::handle::{Handle, Running};
 
+use super::asks::below;
 use super::drive::{Ended, OnHangup, Viewer, drive};
 use super::feed::{Changes, Ending, Face, Style, Turns, summary, words};
 use super::here::Here;
@@ -80,6 +81,9 @@ impl Watch {
         let inline = self.inline(face, here, handle, &begun);
         face.record(&mut out, &[], &first_record(&begun, running.first.clone()));
         face.see(&begun);
+        for state in below(handle, &begun) {
+            face.see_below(&state);
+        }
         let on_hangup = if self.stays { OnHangup::Leave } else { OnHangup::Cancel };
         let state = match drive(running, Viewer { face, out: &mut out, inline }, on_hangup).await? {
             Ended::Over(state) => state,
@@ -150,6 +154,7 @@ pub(crate) fn ending_lines(here: &Here, handle: &Handle, state: &State, elapsed_
             Some(changes) => Changes::These(changes),
             // Only a session looks where the repository stands when it begins.
             None if !is_one && state.spent.turns == 0 => Changes::NotLookedAt,
+            None if handle.is_in_repository(&state.run) => Changes::NotLookedAt,
             None => Changes::NoRepository,
         },
     };

@@ -201,3 +201,36 @@ fn a_tool_is_refused_where_the_run_is_watched() {
     assert_eq!(terminal.code(), "0");
     assert!(!stage.place.repo().join("made").exists());
 }
+
+#[test]
+fn what_is_typed_stays_at_the_bottom_while_others_work_and_the_question_comes_back() {
+    require_program!("tmux");
+    let stage = Stage::playing(json!([{ "say": "hello" }, done()]));
+    let inner = "name: inner\nnodes:\n  - { id: kq, ask: Which?, choices: [one, two] }\n";
+    let document = "name: outer\nnodes:\n  - id: par\n    parallel: {}\n    branches:\n      a: [ { id: a, workflow: inner } ]\n      \
+         b:\n        - { id: b1, shell: 'until test -e go1; do sleep 0.05; done; echo first' }\n        \
+         - { id: b2, loop: { max: 40 }, do: [ { id: more, shell: 'echo line' } ] }\n        \
+         - { id: b3, shell: 'until test -e go2; do sleep 0.05; done' }\n";
+    for (name, text) in [("inner", inner), ("outer", document)] {
+        let folder = stage.place.repo().join(".windlass/workflows");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{name}.yaml")), text).unwrap();
+    }
+    let terminal = Terminal::open(&stage, "windlass run --workflow outer --driver sim");
+    let screen = terminal.shows("  >");
+    assert!(screen.contains("[a]   `kq` asks: Which?"), "it is said whose question it is: {screen}");
+    terminal.types(&["tw"]);
+    terminal.shows("  > tw");
+    std::fs::write(stage.place.repo().join("go1"), "").unwrap();
+    terminal.shows("b2 ");
+    let screen = terminal.shows("b3 (shell)");
+    let typed = screen.lines().filter(|line| line.starts_with("  >")).collect::<Vec<_>>();
+    assert_eq!(typed, ["  > tw"], "one line to type on, with what was typed: {screen}");
+    assert!(screen.contains("`kq` asks: Which?"), "the question is seen: {screen}");
+    terminal.types(&["x", "BSpace", "o", "Enter"]);
+    terminal.shows("answered: two");
+    terminal.types(&["lost"]);
+    std::fs::write(stage.place.repo().join("go2"), "").unwrap();
+    assert_eq!(terminal.code(), "0");
+    assert!(!terminal.shows("completed: ").contains("lost"));
+}

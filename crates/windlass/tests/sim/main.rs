@@ -24,5 +24,6 @@ mod place;
 mod tasks;
 mod tasks_cli;
 mod time_travel;
+mod within;
 mod workflow_check;
 mod workflow_documents;

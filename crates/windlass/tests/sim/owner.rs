@@ -51,6 +51,47 @@ fn a_killed_windlass_leaves_a_crashed_run_that_resumes_in_the_same_turn_and_sess
     place.assert_nothing_is_left();
 }
 
+/// Runs `windlass` above the repository, which may be away.
+fn above(place: &Place, arguments: &[&str]) -> crate::place::Ran {
+    let mut command = place.windlass(arguments);
+    command.current_dir(place.sealed.root());
+    place.spawn(command).end()
+}
+
+#[test]
+fn a_run_whose_folder_is_away_is_not_resumed_and_goes_on_when_it_is_back() {
+    let place = Place::playing(waiting_turns());
+    let mut going = place.start(&["loop", "work", "--json"]);
+    let run = going.run();
+    place.file("sign");
+    place.kill_everything(going);
+    let (repo, away) = (place.repo(), place.sealed.root().join("away"));
+    fs::rename(&repo, &away).unwrap();
+    let before = above(&place, &["logs", &run, "--json"]).stdout;
+    let words = ["the folder", "is not there", "put the folder back", "windlass resume"];
+    above(&place, &["resume", &run]).assert_refused(3, &words);
+    assert_eq!(above(&place, &["logs", &run, "--json"]).stdout, before, "nothing was recorded");
+    fs::rename(&away, &repo).unwrap();
+    assert_eq!(status(&place), "crashed");
+    release(&place);
+    place.go(&["resume", &run, "--json"]).assert_ended(0, "completed", "marker", 2);
+}
+
+#[test]
+fn a_run_whose_folder_is_gone_can_be_cancelled() {
+    let place = Place::playing(waiting_turns());
+    let mut going = place.start(&["loop", "work", "--json"]);
+    let run = going.run();
+    place.file("sign");
+    place.kill_everything(going);
+    let away = place.sealed.root().join("away");
+    fs::rename(place.repo(), &away).unwrap();
+    assert_eq!(above(&place, &["cancel", &run]).code, 0);
+    let listed = above(&place, &["ps", "--json"]);
+    fs::rename(&away, place.repo()).unwrap();
+    assert_eq!(listed.lines[0]["data"]["status"], "cancelled", "{listed}");
+}
+
 #[test]
 fn a_turn_that_ended_while_nobody_owned_the_run_is_counted_and_not_repeated() {
     let place = Place::playing(json!([

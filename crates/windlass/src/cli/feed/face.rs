@@ -48,6 +48,13 @@ impl Face {
         }
     }
 
+    /// The same of a run that was started from it, or from one below.
+    pub(crate) fn see_below(&mut self, state: &State) {
+        if let Face::Human(human) = self {
+            human.see_below(state);
+        }
+    }
+
     /// Shows a record of the log, or of that of a run that was started from it, by the way to it.
     pub(crate) fn record(&mut self, out: &mut Out, from: &[RunId], record: &Record) {
         let lines = match self {
@@ -122,10 +129,33 @@ impl Face {
         }
     }
 
-    /// A line was typed on it to its end.
-    pub(crate) fn input_entered(&mut self) {
+    /// Shows what was typed on it so far.
+    pub(crate) fn type_in(&mut self, text: &str) {
         if let Face::Human(human) = self {
-            human.bottom.input_entered();
+            human.bottom.type_in(text);
+        }
+    }
+
+    /// A line was typed on it to its end.
+    pub(crate) fn input_entered(&mut self, out: &mut Out, line: &str) {
+        if let Face::Human(human) = self {
+            out.text(&human.input_entered(line));
+        }
+    }
+
+    /// How many lines were written since a person was given a line to type on.
+    pub(crate) fn lines_since_input(&self) -> usize {
+        match self {
+            Face::Human(human) => human.bottom.lines(),
+            Face::Json(_) | Face::Quiet => 0,
+        }
+    }
+
+    /// Lines about a run that was started from this one, below the nodes that started it.
+    pub(crate) fn labelled(&self, run: &RunId, lines: Vec<String>) -> Vec<String> {
+        match self {
+            Face::Human(human) => human.labelled(run, lines),
+            Face::Json(_) | Face::Quiet => lines,
         }
     }
 
@@ -137,6 +167,9 @@ impl Face {
         self.settle(out);
         for line in lines {
             out.line(line);
+        }
+        if let Face::Human(human) = self {
+            human.bottom.wrote(lines.len());
         }
     }
 }

@@ -177,7 +177,7 @@ impl Human {
                 self.below.insert(effect.clone(), end.spent.usage);
                 Vec::new()
             }
-            Event::Told { name, .. } => vec![format!("  told: {}", plain_short(name, 80))],
+            Event::Told { name, .. } => self.told(name, record),
             Event::CancelAsked { .. } if self.is_child => Vec::new(),
             Event::CancelAsked { .. } => {
                 vec!["cancelling: the agent is ended, then everything is put away".to_owned()]
@@ -227,8 +227,9 @@ impl Human {
                 self.under(about(news, record), lines)
             }
             News::WaitOver => {
-                let lines = self.wait_over(&record.event);
-                self.under(about(news, record), lines)
+                let node = about(news, record);
+                let lines = self.wait_over(&record.event, node);
+                self.under(node, lines)
             }
             News::TakenOver if self.is_child => Vec::new(),
             News::TakenOver => vec![format!("  taken over: going on where it stood")],
@@ -395,7 +396,12 @@ impl Human {
             facts.push(words::cost(Some(cost)));
         }
         let text = shorten(&facts.join(self.screen.dot()), self.screen.width.saturating_sub(1));
-        self.bottom.draw(|| self.screen.paint(Tone::Faint, &text))
+        self.bottom.draw(self.screen.width, || self.screen.paint(Tone::Faint, &text))
+    }
+
+    /// What shows a line that was typed to its end.
+    pub(super) fn input_entered(&mut self, line: &str) -> String {
+        self.bottom.input_entered(line, self.screen.width)
     }
 
     /// The node under way and its turn, as far as there is one.

@@ -2,6 +2,7 @@
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::id::RunId;
+use windlass_core::run::State;
 
 use super::super::margin::Margin;
 use super::{Human, NARROWEST};
@@ -25,6 +26,31 @@ impl Human {
         child.screen = screen;
         child.answers_here = self.answers_here;
         margin.put(act(child))
+    }
+
+    /// Lines about a run somewhere below, each with the names of the nodes on the way to it.
+    pub(crate) fn labelled(&self, run: &RunId, lines: Vec<String>) -> Vec<String> {
+        let way = self.way(run).unwrap_or_default();
+        way.into_iter().rev().fold(lines, |lines, margin| margin.put(lines))
+    }
+
+    /// What stands before the lines of a run below, from the outermost on.
+    fn way(&self, run: &RunId) -> Option<Vec<&Margin>> {
+        if self.run == *run {
+            return Some(Vec::new());
+        }
+        self.children.values().find_map(|child| {
+            let below = child.way(run)?;
+            Some(std::iter::once(&child.stands).chain(below).collect())
+        })
+    }
+
+    /// What is under way in a run somewhere below.
+    pub(crate) fn see_below(&mut self, state: &State) {
+        if self.run == state.run {
+            return self.see(state);
+        }
+        self.children.values_mut().for_each(|child| child.see_below(state));
     }
 
     /// A run that is started from here.

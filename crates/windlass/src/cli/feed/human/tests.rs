@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use windlass_core::event::RECORD_VERSION;
 use windlass_core::graph::workflow::{
-    Act, Branch, Expression, Join, OnFailure, Session, Source, Step, Template,
+    Act, Branch, Expression, Join, OnFailure, Session, Source, Step, Template, Until,
 };
 use windlass_core::hook::permission::Isolation;
-use windlass_core::id::{NodeId, SessionId, Verb};
+use windlass_core::id::{InboxId, NodeId, SessionId, Verb};
 use windlass_core::run::{Outcome, Reason, Spent, Status, Waiting};
 use windlass_core::spec::{Driver, Limits, OnPermission, OnQuestion, Orders, Policy};
 use windlass_core::tasks::{Claim, Status as TaskStatus};
@@ -311,4 +311,36 @@ fn another_try_says_which_of_how_many_when_and_why_below_its_node() {
     let waiting = News::Waiting(Waiting::Time { until: Moment(0) });
     let lines = happened(&mut human, Event::OwnerChanged, vec![begins("fix@2", "prompt"), waiting]);
     assert!(lines[1].starts_with("    waiting until"), "{lines:?}");
+}
+
+#[test]
+fn where_several_nodes_are_under_way_it_is_said_which_goes_on() {
+    let wait = |id: &str| {
+        let until = Until::Event { name: "z".to_owned(), timeout_ms: None };
+        step(id, Act::Wait(until))
+    };
+    let mut human = of(vec![wait("w"), wait("v")]);
+    let sent = || Event::Told { inbox: InboxId::new("i"), name: "z".to_owned(), text: String::new() };
+    told(&mut human, begins("v", "wait"));
+    told(&mut human, begins("w", "wait"));
+    let lines = happened(&mut human, sent(), vec![News::WaitOver, ends("w")]);
+    assert_eq!(lines[..2], ["  told: z (w)", "  going on with w"]);
+    let lines = happened(&mut human, sent(), vec![News::WaitOver, ends("v")]);
+    assert_eq!(lines[..2], ["  told: z", "  going on"], "it is the only one");
+}
+
+#[test]
+fn what_a_run_within_runs_asks_is_labelled_with_the_way_to_it() {
+    let mut human = of(vec![prompt("a")]);
+    let (one, two) = (RunId::new("one"), RunId::new("two"));
+    let start = |node: &str, run: &RunId| {
+        let id = EffectId { verb: Verb::Run, ..turn(node) };
+        let spec = Box::new(spec("inner", vec![prompt("a2")]));
+        Planned { id, effect: Effect::StartRun { run: run.clone(), spec } }
+    };
+    human.know_child(&start("a", &one));
+    human.in_child(&one, |child| child.know_child(&start("a2", &two)));
+    let asked = || vec!["  `kq` asks: which?".to_owned()];
+    assert_eq!(human.labelled(&RunId::new("k3f9"), asked()), asked());
+    assert_eq!(human.labelled(&two, asked()), ["  [a]   [a2]   `kq` asks: which?"]);
 }

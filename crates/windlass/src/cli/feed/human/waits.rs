@@ -1,5 +1,6 @@
 //! What a run waits for, and what ends it.
 
+use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{NodeId, Verb};
 use windlass_core::run::{Ask, News, Waiting};
@@ -88,12 +89,26 @@ impl Human {
     }
 
     /// A wait has ended. That a node is tried again is told by its heading.
-    pub(super) fn wait_over(&mut self, event: &Event) -> Vec<String> {
+    pub(super) fn wait_over(&mut self, event: &Event, node: Option<&NodeId>) -> Vec<String> {
         self.phase = "working";
         if matches!(event, Event::WaitOver { effect } if effect.verb == Verb::Retry) {
             return Vec::new();
         }
-        vec![self.screen.paint(Tone::Careful, "  going on")]
+        let with = self.one_of_several(node).map(|name| format!(" with {name}")).unwrap_or_default();
+        vec![self.screen.paint(Tone::Careful, &format!("  going on{with}"))]
+    }
+
+    /// Something was told from outside, and to which node.
+    pub(super) fn told(&self, name: &str, record: &Record) -> Vec<String> {
+        let node = finished(record.news.iter());
+        let to = self.one_of_several(node).map(|node| format!(" ({node})")).unwrap_or_default();
+        vec![format!("  told: {}{to}", plain_short(name, 80))]
+    }
+
+    /// What a node is called, where others are under way and no label says it.
+    fn one_of_several(&self, node: Option<&NodeId>) -> Option<String> {
+        let is_clear = self.nodes.only_open().is_some() || self.nodes.has_several_sessions();
+        node.filter(|_| !is_clear).map(|node| self.nodes.name(node))
     }
 
     fn whose(&self) -> ask::Whose {
@@ -126,6 +141,25 @@ pub(super) fn about<'a>(news: &'a News, record: &'a Record) -> Option<&'a NodeId
     });
     begun.last().or(match &record.event {
         Event::SessionEnded { effect, .. } | Event::WaitOver { effect } => Some(&effect.node),
+        // What was waited for ends its node, or is the answer to the hook of an agent.
+        Event::PersonAnswered { .. } | Event::Told { .. } => {
+            let after = record.news.iter().skip_while(|other| !std::ptr::eq(*other, news));
+            finished(after).or_else(|| answered(record))
+        }
         _ => None,
     })
+}
+
+/// The first node that is over.
+fn finished<'a>(mut news: impl Iterator<Item = &'a News>) -> Option<&'a NodeId> {
+    news.find_map(|news| match news {
+        News::NodeFinished { node, .. } => Some(node),
+        _ => None,
+    })
+}
+
+/// The node whose agent is answered.
+fn answered(record: &Record) -> Option<&NodeId> {
+    let is_answer = |planned: &&Planned| matches!(planned.effect, Effect::AnswerHook { .. });
+    record.effects.iter().find(is_answer).map(|planned| &planned.id.node)
 }

@@ -1,0 +1,147 @@
+//! A line while it is typed where the feed draws it: its characters, and the few keys that change it.
+//!
+//! Reading the keys is `keyboard.rs`, showing the line is `feed/bottom.rs`.
+
+/// Nobody types a longer line.
+const MOST: usize = 4096;
+
+const ESCAPE: char = '\u{1b}';
+
+/// What was typed so far.
+#[derive(Debug, Default)]
+pub(crate) struct Typing {
+    text: String,
+    /// What was read and not looked at: behind the end of a line, or only half a character.
+    rest: Vec<u8>,
+}
+
+/// What a key does.
+enum Key {
+    Enter,
+    Erase,
+    EraseWord,
+    EraseAll,
+    Character(char),
+    /// One that moves or means nothing here.
+    Other,
+}
+
+impl Typing {
+    /// The line as far as it goes.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// More was typed.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+    }
+
+    /// The line, once it was entered.
+    pub(crate) fn line(&mut self) -> Option<String> {
+        while let Some(key) = self.key() {
+            match key {
+                Key::Enter => return Some(std::mem::take(&mut self.text)),
+                Key::Erase => drop(self.text.pop()),
+                Key::EraseAll => self.text.clear(),
+                Key::EraseWord => {
+                    let kept = self.text.trim_end().rfind(' ').map_or(0, |blank| blank + 1);
+                    self.text.truncate(kept);
+                }
+                Key::Character(c) if self.text.len() < MOST => self.text.push(c),
+                Key::Character(_) | Key::Other => {}
+            }
+        }
+        None
+    }
+
+    /// The next key that was read to its end.
+    fn key(&mut self) -> Option<Key> {
+        let (first, size) = self.character()?;
+        if first == ESCAPE {
+            let size = self.sequence()?;
+            self.rest.drain(..size);
+            return Some(Key::Other);
+        }
+        self.rest.drain(..size);
+        Some(match first {
+            // The end of a file enters what was typed, as terminals have it.
+            '\n' | '\r' | '\u{4}' => Key::Enter,
+            '\u{7f}' | '\u{8}' => Key::Erase,
+            '\u{15}' => Key::EraseAll,
+            '\u{17}' => Key::EraseWord,
+            '\t' => Key::Character(' '),
+            c if c.is_control() => Key::Other,
+            c => Key::Character(c),
+        })
+    }
+
+    /// The first character and how many bytes it takes; none while only half of it was read.
+    fn character(&self) -> Option<(char, usize)> {
+        let valid = match std::str::from_utf8(&self.rest) {
+            Ok(text) => text,
+            Err(error) if error.valid_up_to() > 0 => {
+                let valid = self.rest.get(..error.valid_up_to()).unwrap_or_default();
+                std::str::from_utf8(valid).unwrap_or_default()
+            }
+            Err(error) => return error.error_len().map(|size| (char::REPLACEMENT_CHARACTER, size)),
+        };
+        valid.chars().next().map(|c| (c, c.len_utf8()))
+    }
+
+    /// How many bytes the sequence of an arrow or the like takes; none while only its beginning was read.
+    fn sequence(&self) -> Option<usize> {
+        match self.rest.get(1)? {
+            b'[' => {
+                let last = self.rest.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte))?;
+                Some(last + 3)
+            }
+            b'O' => self.rest.get(2).map(|_| 3),
+            _ => Some(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(bytes: &[u8]) -> (Option<String>, String) {
+        let mut typing = Typing::default();
+        typing.add(bytes);
+        (typing.line(), typing.text().to_owned())
+    }
+
+    #[test]
+    fn what_is_typed_stands_until_it_is_entered() {
+        let mut typing = Typing::default();
+        typing.add(b"tw");
+        assert_eq!((typing.line(), typing.text()), (None, "tw"));
+        typing.add(b"o\nrest");
+        assert_eq!(typing.line().as_deref(), Some("two"));
+        assert_eq!((typing.line(), typing.text()), (None, "rest"));
+    }
+
+    #[test]
+    fn keys_take_back_a_character_a_word_or_all() {
+        assert_eq!(typed("für\u{7f}".as_bytes()).1, "fü");
+        assert_eq!(typed(b"one two \x17").1, "one ");
+        assert_eq!(typed(b"one two\x15x").1, "x");
+        assert_eq!(typed(b"\x7f\x17").1, "");
+    }
+
+    #[test]
+    fn keys_that_move_are_no_text() {
+        assert_eq!(typed(b"a\x1b[Db\x1b[1;5C\x1bOPc\x07").1, "abc");
+        assert_eq!(typed(b"a\x04").0.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn half_a_character_waits_for_its_other_half() {
+        let mut typing = Typing::default();
+        typing.add(&[0xc3]);
+        assert_eq!((typing.line(), typing.text()), (None, ""));
+        typing.add(&[0xbc, 0xff, b'!']);
+        assert_eq!((typing.line(), typing.text()), (None, "ü\u{fffd}!"));
+    }
+}
