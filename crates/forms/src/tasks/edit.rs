@@ -14,6 +14,7 @@ use crate::json::{self, Node, Value};
 pub struct Document {
     text: String,
     tasks: Tasks,
+    is_excerpt: bool,
 }
 
 /// Why a change cannot be made.
@@ -32,7 +33,17 @@ pub enum EditError {
 
 impl Document {
     pub(super) fn new(text: String, tasks: Tasks) -> Document {
-        Document { text, tasks }
+        Document { text, tasks, is_excerpt: false }
+    }
+
+    /// The same, taken out of other text.
+    pub(super) fn out_of_other_text(self) -> Document {
+        Document { is_excerpt: true, ..self }
+    }
+
+    /// Whether it stood in other text when it was read, which is not written back.
+    pub fn is_excerpt(&self) -> bool {
+        self.is_excerpt
     }
 
     /// What is written to the file.

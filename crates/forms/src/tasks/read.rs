@@ -60,6 +60,10 @@ pub fn read(text: &str, file: &str) -> Reading {
     let flaws = note_flaws(&mut fields, &draft, text, file);
     let is_usable = !fields.has_errors();
     let document = is_usable.then(|| Document::new(tidied(text, &found), draft.tasks));
+    let document = match found.is_wrapped {
+        true => document.map(Document::out_of_other_text),
+        false => document,
+    };
     Reading { document, problems: fields.finish(), flaws }
 }
 

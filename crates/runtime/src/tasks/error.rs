@@ -130,6 +130,14 @@ pub enum TasksError {
         /// The run, where it has said so already.
         run: Option<RunId>,
     },
+    /// What stands around the tasks would be lost.
+    #[error(
+        "{file} has other text around its tasks, of which too many copies are kept already: nothing was written"
+    )]
+    NotKept {
+        /// Which.
+        file: String,
+    },
     /// The text cannot be changed.
     #[error("{file} cannot be changed")]
     Edit {
@@ -156,6 +164,7 @@ impl TasksError {
             TasksError::Dangling { .. } => "remove the link, or make the file it names".to_owned(),
             TasksError::Broken { .. } | TasksError::Io { .. } | TasksError::NotText { .. } => return None,
             TasksError::File { .. } | TasksError::Edit { .. } => return None,
+            TasksError::NotKept { file } => format!("leave only the JSON in it, or remove {file}.before*"),
             TasksError::BrokenMeanwhile { .. } => "put it right, then try again".to_owned(),
             TasksError::Gone { .. } | TasksError::TaskGone { .. } | TasksError::StatusChanged { .. } => {
                 "`windlass tasks list` shows how things are now".to_owned()

@@ -65,6 +65,22 @@ fn a_change_is_written_with_its_time_and_leaves_nothing_beside_the_file() {
 }
 
 #[test]
+fn text_around_the_tasks_is_kept_in_a_file_beside_them() {
+    let dir = project();
+    let kept = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    for (count, name) in ["tasks.json.before", "tasks.json.before-2"].into_iter().enumerate() {
+        let prose = format!("Plan {count}, precious:\n{FILE}");
+        fs::write(dir.path().join("tasks.json"), &prose).unwrap();
+        change(&loaded(dir.path()), &to(Status::Passing, "1"), NOW).unwrap();
+        change(&loaded(dir.path()), &to(Status::Failing, "1"), NOW).unwrap();
+        assert_eq!(kept(name), prose);
+        assert!(text(dir.path()).starts_with("{\n"), "{}", text(dir.path()));
+    }
+    assert_eq!(kept("tasks.json.before"), format!("Plan 0, precious:\n{FILE}"));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4);
+}
+
+#[test]
 fn nothing_is_written_when_nothing_changes() {
     let dir = project();
     let changed = change(&loaded(dir.path()), &to(Status::Pending, "2"), NOW).unwrap();
