@@ -1,5 +1,6 @@
 //! Reads and changes a file of tasks.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -184,7 +185,9 @@ fn add(seen: &Loaded, document: &Document, new: &NewTask) -> Result<Applied, Tas
     if let Some(unknown) = new.dependencies.iter().find(|id| tasks.get(id).is_none()) {
         return Err(no_such_task(seen, document, unknown));
     }
-    let NewTask { name, description, priority, dependencies } = new.clone();
+    let NewTask { name, description, priority, mut dependencies } = new.clone();
+    let mut known = BTreeSet::new();
+    dependencies.retain(|id| known.insert(id.clone()));
     let id = TaskId::following(&tasks.tasks);
     let task = Task { description, priority, dependencies, ..Task::named(id.clone(), name) };
     let after = document.add(&task).map_err(|source| edit_error(&seen.place, source))?;

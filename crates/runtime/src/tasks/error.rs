@@ -20,6 +20,14 @@ pub enum TasksError {
         /// Which.
         file: String,
     },
+    /// Nor is there the folder it would lie in.
+    #[error("there is no folder {folder} for {file}")]
+    NoFolder {
+        /// Which file.
+        file: String,
+        /// Its folder.
+        folder: String,
+    },
     /// There is one, and it was to be new.
     #[error("{file} is there already")]
     Exists {
@@ -156,7 +164,11 @@ impl TasksError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            TasksError::Missing { .. } => "`windlass tasks init` begins one".to_owned(),
+            TasksError::Missing { file } if file == "tasks.json" => {
+                "`windlass tasks init` begins one".to_owned()
+            }
+            TasksError::Missing { file } => format!("`windlass tasks init --file {file}` begins one"),
+            TasksError::NoFolder { folder, .. } => format!("make it: `mkdir -p {folder}`"),
             TasksError::Exists { .. } => {
                 "it was left as it is; choose another with --file or --out".to_owned()
             }

@@ -206,6 +206,15 @@ fn two_tasks_of_one_id_cannot_be_told_apart() {
 }
 
 #[test]
+fn of_very_many_flaws_all_are_counted() {
+    let tasks: Vec<String> = (0..500)
+        .map(|n| format!(r#"{{"id": "a{n}", "name": "a", "status": "pending", "dependencies": ["x{n}"]}}"#))
+        .collect();
+    let said = flaws_of(&file(&tasks.join(",\n")));
+    assert_eq!(said.last().unwrap(), "warning: 450 more problems are not shown");
+}
+
+#[test]
 fn flaws_are_said_with_their_place_and_the_file_can_be_used() {
     let text = file(
         r#"{"id": "logout", "name": "a", "status": "pending", "dependencies": ["logn", "logut"]},
