@@ -73,6 +73,6 @@ mod tests {
         let mut scope = Scope::new("", &Default::default());
         scope.set_task(Some(&task));
         let told = render(args.as_ref().unwrap(), &scope).unwrap();
-        assert_eq!(told, "7: Parse it\n\nMetadata: {\"steps\":[\"numbers\"]}\n");
+        assert_eq!(told, "7: Parse it\n\nMetadata: {\"steps\": [\"numbers\"]}\n");
     }
 }

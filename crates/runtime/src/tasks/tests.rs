@@ -278,7 +278,7 @@ fn what_is_no_file_of_tasks_says_so() {
         told(load_named("no.json").unwrap_err()),
         "there is no no.json|`windlass tasks init --file no.json` begins one"
     );
-    assert!(matches!(load_named("no/such/folder.json"), Err(TasksError::Missing { .. })));
+    assert!(matches!(load_named("no/such/folder.json"), Err(TasksError::NoFolder { .. })));
     assert!(matches!(load_named(".git"), Err(TasksError::File { .. })));
     fs::write(dir.path().join("b.json"), b"\xff\xfe").unwrap();
     assert!(matches!(load_named("b.json"), Err(TasksError::NotText { .. })));
