@@ -28,7 +28,7 @@ use crate::inbox::Message;
 use crate::owner::{Owner, Parts, project, shares_a_budget};
 use crate::problem::Problem;
 use crate::recover;
-use crate::tasks::Hold;
+use crate::tasks::{Hold, overtaken};
 
 /// How many inbound things may wait for an owner before their senders do.
 const INBOUND: usize = 256;
@@ -80,6 +80,15 @@ impl Running {
             Err(_) => Err(RunError::Abandoned),
         }
     }
+}
+
+/// The how-manieth owner of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hand {
+    /// It begins here.
+    First,
+    /// It was begun by another.
+    Next,
 }
 
 /// What a process must have to run a run.
@@ -173,7 +182,7 @@ impl Handle {
         let event = Event::RunStarted { spec: Box::new(state.spec.clone()) };
         let body = serde_json::to_vec(&step.record(at, event)).map_err(RunError::Encode)?;
         let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
-        let holds = self.hold_tasks(&state)?;
+        let holds = self.hold_tasks(&state, Hand::First)?;
         self.home.crash.point(|| {});
         let lease = self.store.create_run(new)?;
         crate::changes::remember(&self.store.run_dir(&state.run), Path::new(&state.spec.workspace));
@@ -215,8 +224,9 @@ impl Handle {
     }
 
     /// Takes the files that the task loops under way work on; refused where another run has one. A
-    /// file that cannot be found is said when a task is asked for.
-    pub(crate) fn hold_tasks(&self, state: &State) -> Result<Vec<Hold>, RunError> {
+    /// file that cannot be found is said when a task is asked for. Whoever takes a run over writes down
+    /// which rounds another run may have settled meanwhile.
+    pub(crate) fn hold_tasks(&self, state: &State, hand: Hand) -> Result<Vec<Hold>, RunError> {
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
         let mut holds: Vec<Hold> = Vec::new();
@@ -226,7 +236,11 @@ impl Handle {
             let Some(place) = place.ok().filter(|place| !holds.iter().any(|hold| hold.is_for(place))) else {
                 continue;
             };
-            holds.push(Hold::take(&self.home.state, &place, &state.run)?);
+            let (dir, node) = (self.store.run_dir(&state.run), &active.instance);
+            let rounds = tasks.open.iter().filter(|_| hand == Hand::Next);
+            let rounds = rounds.map(|round| format!("{node}@{}", round.round));
+            let after_another = || overtaken::note(&dir, rounds);
+            holds.push(Hold::take(&self.home.state, &place, &state.run, after_another)?);
         }
         Ok(holds)
     }
@@ -296,7 +310,7 @@ impl Handle {
         if state.is_done() {
             return Err(RunError::Over(run.clone()));
         }
-        let rights = Rights { lease, holds: self.hold_tasks(&state)? };
+        let rights = Rights { lease, holds: self.hold_tasks(&state, Hand::Next)? };
         let open = state.to_perform();
         let seq = loaded.last_seq();
         let running = self.own(state, rights, seq, Cadence::of(&loaded), open, is_taken_over(seq))?;

@@ -6,10 +6,10 @@ use serde_json::Value;
 use windlass_core::engine;
 use windlass_core::engine::rehearsal::{self, Rehearsal};
 use windlass_core::graph::template::render;
-use windlass_core::graph::workflow::{Act, Step, Template};
+use windlass_core::graph::workflow::{Act, Expression, Step, Template};
 use windlass_core::id::RunId;
 use windlass_core::spec::Spec;
-use windlass_core::tasks::{Attempts, Status, Task, ready, recover};
+use windlass_core::tasks::{Attempts, Claim, Next, Status, Task, next, ready, recover};
 use windlass_core::time::Moment;
 
 use crate::effect::{task_value, tasks_place};
@@ -17,44 +17,51 @@ use crate::tasks::load;
 
 /// Walks a run with stubs, on the tasks of the file that it would take them from.
 pub fn rehearse(spec: &Spec) -> Rehearsal {
-    let tasks = tasks_of(spec).unwrap_or_default();
-    rehearsal::rehearse(spec, &tasks)
+    let (tasks, left) = tasks_of(spec).unwrap_or((Vec::new(), Claim::AllDone));
+    rehearsal::rehearse(spec, &tasks, &left)
 }
 
-/// What a task loop would find, in the order in which it would; nothing where there is no file.
-fn tasks_of(spec: &Spec) -> Option<Vec<Value>> {
-    let path = path_of(&spec.body)?;
+/// What a task loop would find, in the order in which it would, and what after them; nothing where
+/// there is no file.
+fn tasks_of(spec: &Spec) -> Option<(Vec<Value>, Claim)> {
+    let (path, select) = loop_of(&spec.body)?;
     let (state, _) = engine::start(RunId::new("rehearsal"), spec.clone(), Moment(0));
     // A path that depends on what a node gives is not known before.
     let path = path.and_then(|path| render(path, &engine::scope(&state)).ok());
     let path = path.filter(|path| !path.trim().is_empty());
     let place = tasks_place(Path::new(&spec.workspace), path.as_deref()).ok()?;
     let loaded = load(&place).ok()?;
-    let found = in_order(loaded.document.tasks().tasks.clone());
+    let (found, left) = in_order(loaded.document.tasks().tasks.clone());
+    // Which tasks are left out is not known before: what holds up one of them may hold up nobody.
+    let left = if select.is_none() { left } else { Claim::AllDone };
     // Without any the rehearsal has one of its own, which is wrong for a file that is done.
-    Some(if found.is_empty() { vec![Value::Null] } else { found })
+    Some((if found.is_empty() { vec![Value::Null] } else { found }, left))
 }
 
-/// The file of the first task loop; nothing where there is none.
-fn path_of(body: &[Step]) -> Option<Option<&Template>> {
+/// The file of the first task loop, and what it selects; nothing where there is none.
+fn loop_of(body: &[Step]) -> Option<(Option<&Template>, Option<&Expression>)> {
     body.iter().find_map(|step| match &step.act {
-        Act::TaskLoop { path, .. } => Some(path.as_ref()),
-        act => act.blocks().iter().find_map(|block| path_of(block.body)),
+        Act::TaskLoop { path, select, .. } => Some((path.as_ref(), select.as_ref())),
+        act => act.blocks().iter().find_map(|block| loop_of(block.body)),
     })
 }
 
-/// Each as it becomes ready, where all go well.
-fn in_order(mut tasks: Vec<Task>) -> Vec<Value> {
+/// Each as it becomes ready, where all go well; and what is found after them.
+fn in_order(mut tasks: Vec<Task>) -> (Vec<Value>, Claim) {
     recover(&mut tasks, |_| false);
     let attempts = Attempts::default();
     let mut found = Vec::new();
-    while let Some(next) = ready(&tasks, &attempts).first().map(|task| (*task).clone()) {
-        found.push(task_value(&next));
-        for task in tasks.iter_mut().filter(|task| task.id == next.id) {
+    while let Some(first) = ready(&tasks, &attempts).first().map(|task| (*task).clone()) {
+        found.push(task_value(&first));
+        for task in tasks.iter_mut().filter(|task| task.id == first.id) {
             task.status = Status::Passing;
         }
     }
-    found
+    let left = match next(&tasks, &attempts) {
+        Next::Deadlock(deadlock) => Claim::Deadlock(deadlock),
+        Next::Task(_) | Next::Working | Next::AllDone | Next::Failed { .. } => Claim::AllDone,
+    };
+    (found, left)
 }
 
 #[cfg(test)]
@@ -71,9 +78,13 @@ mod tests {
         done.status = Status::Passing;
         let mut begun = named("c", &["a"]);
         begun.status = Status::InProgress;
-        let found = in_order(vec![named("b", &["c"]), begun, named("a", &["d"]), done]);
+        let (found, left) = in_order(vec![named("b", &["c"]), begun, named("a", &["d"]), done]);
+        assert_eq!(left, Claim::AllDone);
         let ids: Vec<&str> = found.iter().filter_map(|task| task["id"].as_str()).collect();
         assert_eq!(ids, ["a", "c", "b"]);
         assert_eq!(found[0]["description"], "", "every template can name it");
+        let (found, left) = in_order(vec![named("a", &[]), named("b", &["c"]), named("c", &["b"])]);
+        assert_eq!(found.len(), 1);
+        assert!(matches!(left, Claim::Deadlock(_)), "what holds up the rest is found after them: {left:?}");
     }
 }

@@ -23,7 +23,7 @@ use crate::clock::now;
 use crate::config;
 use crate::effect::TRACKER_MAX;
 use crate::error::{RunError, chain};
-use crate::handle::{Handle, Rights, Running, pin_sim};
+use crate::handle::{Hand, Handle, Rights, Running, pin_sim};
 use crate::owner::project;
 
 /// A run that began with the log of another.
@@ -174,7 +174,7 @@ impl Handle {
         let run = RunId::new(crate::random::run_id());
         let drawn = self.draw(&run, from, &log, place, asks)?;
         has_its_folders(from, &drawn.state)?;
-        let holds = self.hold_tasks(&drawn.state)?;
+        let holds = self.hold_tasks(&drawn.state, Hand::First)?;
         bring_trackers(from, log.get(..=place).unwrap_or_default(), &drawn.state)?;
         let lease = self.record(&run, &drawn)?;
         Ok((Fork { run, taken: place, of: log.len() }, drawn, Rights { lease, holds }))

@@ -51,15 +51,16 @@ pub struct Act {
     pub text: String,
 }
 
-/// Plays a run with stubs. The tasks are those a task loop finds, each once.
-pub fn rehearse(spec: &Spec, tasks: &[Value]) -> Rehearsal {
+/// Plays a run with stubs. The tasks are those a task loop finds, each once; after them it finds `left`.
+pub fn rehearse(spec: &Spec, tasks: &[Value], left: &Claim) -> Rehearsal {
     let mut spec = spec.clone();
     // Somebody is there: what is asked is shown, and answered.
     spec.policy.on_question = crate::spec::OnQuestion::Wait;
     // A stub's words are no number: what is told to another workflow is taken as it comes.
     spec.others.values_mut().for_each(|other| other.kinds.clear());
     let (state, step) = start(RunId::new("rehearsal"), spec, Moment(0));
-    let mut stage = Stage { state, acts: Vec::new(), queue: VecDeque::new(), tasks: tasks.to_vec(), at: 0 };
+    let (tasks, left) = (tasks.to_vec(), left.clone());
+    let mut stage = Stage { state, acts: Vec::new(), queue: VecDeque::new(), tasks, left, at: 0 };
     if stage.tasks.is_empty() {
         stage.tasks.push(json!({"id": "1", "name": "a task of the file", "status": "pending"}));
     }
@@ -88,6 +89,7 @@ struct Stage {
     acts: Vec<Act>,
     queue: VecDeque<Event>,
     tasks: Vec<Value>,
+    left: Claim,
     at: i64,
 }
 
@@ -286,7 +288,7 @@ impl Stage {
 
     fn run(&mut self, id: EffectId, spec: &Spec) {
         self.act(&id.node.clone(), "starts", format!("a run of `{}`", spec.workflow));
-        let inner = rehearse(spec, &self.tasks);
+        let inner = rehearse(spec, &self.tasks, &self.left);
         let is_its = |act: &Act| act.node == id.node && act.what == "starts";
         let place = self.acts.iter().rposition(is_its).map_or(self.acts.len(), |place| place + 1);
         let depth = place.checked_sub(1).and_then(|at| self.acts.get(at)).map_or(0, |act| act.depth + 1);
@@ -300,7 +302,7 @@ impl Stage {
     fn claim(&mut self, id: EffectId) {
         let claim = loop {
             if self.tasks.is_empty() {
-                break Claim::AllDone;
+                break self.left.clone();
             }
             let task = self.tasks.remove(0);
             let name = task.get("id").and_then(Value::as_str).and_then(|id| id.parse::<TaskId>().ok());
@@ -367,7 +369,7 @@ mod tests {
             let lanes = lanes.branch("one", |one| one.then(shell("echo 1").id("a")));
             lanes.branch("two", |two| two.then(shell("echo 2").id("b")))
         });
-        let acts = rehearse(&drawn(both.id("both")), &[]).acts;
+        let acts = rehearse(&drawn(both.id("both")), &[], &Claim::AllDone).acts;
         let acts: Vec<(&str, &str)> = acts.iter().skip(2).map(|act| (act.node.as_str(), act.what)).collect();
         assert_eq!(
             acts,

@@ -123,8 +123,8 @@ pub(super) fn apply(
     match claim {
         // What was wrong with the file, or with what is left, is no matter any more.
         claim if *max > 0 && tasks.rounds >= *max && *claim != Claim::AllDone => {
-            let why =
-                format!("`{}` has had its {max} rounds, and tasks are left: run again to go on", step.id);
+            let rounds = if *max == 1 { "one round".to_owned() } else { format!("{max} rounds") };
+            let why = format!("`{}` has had its {rounds}, and tasks are left: run again to go on", step.id);
             tasks.over = Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
         }
         // No task is done twice at once, whatever its file says.
@@ -475,9 +475,8 @@ fn settled(
     }
     if let Some(error) = error {
         let (id, word) = (&round.id, status.word());
-        let why = format!("task `{id}` is {word}, which could not be written down: {error}");
-        let outcome = Outcome::new(Status::Blocked, Reason::TasksUnreadable).because(why);
-        tasks.over.get_or_insert(outcome);
+        let result = format!("task `{id}` is {word}, which could not be written down");
+        tasks.over = Some(unwritten(tasks.over.take(), result, error));
     }
     let Act::TaskLoop { until: Some(until), .. } = &plan.step.act else { return };
     if tasks.over.is_some() {
@@ -491,6 +490,22 @@ fn settled(
         Ok(false) => {}
         Err(outcome) => tasks.over = Some(outcome),
     }
+}
+
+/// How the loop ends where a result could not be written down: every one of them is named, since
+/// only there it is said.
+fn unwritten(over: Option<Outcome>, result: String, error: &str) -> Outcome {
+    let why = format!("{result}: {error}");
+    let Some(over) = over else {
+        return Outcome::new(Status::Blocked, Reason::TasksUnreadable).because(why);
+    };
+    let detail = match over.detail.as_deref().filter(|before| !before.is_empty()) {
+        // What is wrong with the file is said once.
+        Some(before) if before.contains(error) => format!("{result}\n{before}"),
+        Some(before) => format!("{before}\n{why}"),
+        None => why,
+    };
+    over.because(detail)
 }
 
 /// Ends a task loop. What is being brought back is finished first; the other tasks are put back in

@@ -138,9 +138,10 @@ pub fn judge(rules: &Rules, turns: u32, idle_turns: u32, sight: &Sight, checks: 
         return Verdict::End(Outcome::new(Status::Blocked, Reason::Stuck).because(why));
     }
     if rules.max_iterations > 0 && turns >= rules.max_iterations {
+        let spent = if turns == 1 { "1 turn spent".to_owned() } else { format!("{turns} turns spent") };
         let why = match &feedback {
-            Some(_) => format!("{turns} turns spent, and the checks still fail"),
-            None => format!("{turns} turns spent"),
+            Some(_) => format!("{spent}, and the checks still fail"),
+            None => spent,
         };
         return Verdict::End(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
     }

@@ -2,7 +2,7 @@
 //!
 //! Names are foreign text: they stand in quotes, with everything escaped that could end them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::tasks::{Status, Task, TaskId};
 
@@ -23,14 +23,16 @@ impl<'a> Graph<'a> {
         for (place, task) in tasks.iter().enumerate() {
             places.entry(&task.id).or_insert(place);
         }
-        let (mut missing, mut edges) = (Vec::new(), Vec::new());
+        let (mut missing, mut edges, mut drawn) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (place, task) in tasks.iter().enumerate() {
             for dependency in &task.dependencies {
                 let from = *places.entry(dependency).or_insert_with(|| {
                     missing.push(dependency);
                     tasks.len() + missing.len() - 1
                 });
-                edges.push((from, place));
+                if drawn.insert((from, place)) {
+                    edges.push((from, place));
+                }
             }
         }
         Graph { tasks, missing, edges }

@@ -14,6 +14,7 @@ use crate::json::{self, Node, Value};
 pub struct Document {
     text: String,
     tasks: Tasks,
+    is_excerpt: bool,
 }
 
 /// Why a change cannot be made.
@@ -32,7 +33,17 @@ pub enum EditError {
 
 impl Document {
     pub(super) fn new(text: String, tasks: Tasks) -> Document {
-        Document { text, tasks }
+        Document { text, tasks, is_excerpt: false }
+    }
+
+    /// The same, taken out of other text.
+    pub(super) fn out_of_other_text(self) -> Document {
+        Document { is_excerpt: true, ..self }
+    }
+
+    /// Whether it stood in other text when it was read, which is not written back.
+    pub fn is_excerpt(&self) -> bool {
+        self.is_excerpt
     }
 
     /// What is written to the file.
@@ -125,7 +136,12 @@ fn insert(text: &str, holder: &Node, last: Option<(usize, usize)>, entry: &str) 
         Some(indent) => format!(",\n{indent}{}", entry.replace('\n', &format!("\n{indent}"))),
         None => format!(", {}", on_one_line(entry)),
     };
-    Some(splice(text, end, end, &added))
+    Some(splice(text, end, end, &ended_as(text, added)))
+}
+
+/// New lines end as those of the text do.
+fn ended_as(text: &str, added: String) -> String {
+    if text.contains("\r\n") { added.replace('\n', "\r\n") } else { added }
 }
 
 fn insert_first(text: &str, holder: &Node, entry: &str) -> Option<String> {
@@ -136,10 +152,10 @@ fn insert_first(text: &str, holder: &Node, entry: &str) -> Option<String> {
     let entry = format!("\n{inner}{}", entry.replace('\n', &format!("\n{inner}")));
     let close = end.checked_sub(1)?;
     if text.get(open..close)?.trim().is_empty() {
-        return Some(splice(text, open, close, &format!("{entry}\n{indent}")));
+        return Some(splice(text, open, close, &ended_as(text, format!("{entry}\n{indent}"))));
     }
     // Comments are in there: they stay after it.
-    Some(splice(text, open, open, &format!("{entry}\n{inner}")))
+    Some(splice(text, open, open, &ended_as(text, format!("{entry}\n{inner}"))))
 }
 
 /// The blanks before a value, when it is the first on its line.

@@ -4,6 +4,7 @@
 //! Never guesses: when what looks like tasks is broken, or there is more of it than one, that is
 //! an error. What the fields mean is left to `read`.
 
+use super::around::{Kind, json_around};
 use super::span;
 use crate::json::{self, Broken, Node, Value};
 
@@ -77,12 +78,31 @@ fn within(text: &str) -> Result<Option<Found>, Broken> {
                 keep(&mut only, node)?;
                 at + slice.len()
             }
-            // Parts of broken tasks may be whole, but they are not all there was.
             Err(broken) if mentions_tasks(slice) => return Err(broken),
             Err(_) => at + 1,
         };
     }
-    Ok(only.map(|node| found(text, node, Wrapping::Prose)))
+    let Some(node) = only else { return Ok(None) };
+    refuse_a_part(text, &node)?;
+    Ok(Some(found(text, node, Wrapping::Prose)))
+}
+
+/// Parts of broken tasks may be whole, but they are not all there was.
+fn refuse_a_part(text: &str, node: &Node) -> Result<(), Broken> {
+    let end = span::end(text, node.at).unwrap_or(text.len());
+    let kind = if matches!(node.value, Value::List(_)) { Kind::List } else { Kind::Object };
+    let Some(at) = json_around(text, node.at, end, kind) else { return Ok(()) };
+    let rest = text.get(at..).unwrap_or_default();
+    let broken = json::read_commented(&alone(text, at, text.len())).err();
+    // What is wrong there, where something was opened; a key or a lone bracket says nothing by itself.
+    match broken.filter(|_| at < node.at && rest.starts_with(['{', '['])) {
+        Some(broken) => Err(broken),
+        None => {
+            let message = "there is other JSON around the list of tasks, which would be lost".to_owned();
+            let hint = Some("mend it to be one document: perhaps a bracket or a quote is missing");
+            Err(Broken { at, message, hint })
+        }
+    }
 }
 
 fn keep(only: &mut Option<Node>, node: Node) -> Result<(), Broken> {

@@ -8,6 +8,7 @@
 //!
 //! Which task is next is `core::tasks`'; where the file lies, and who may write it, the runtime's.
 
+mod around;
 mod claimed;
 pub mod draw;
 mod edit;

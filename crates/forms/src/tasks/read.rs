@@ -24,7 +24,7 @@ pub struct Reading {
 const FIELDS: &[&str] = &["version", "tasks", "metadata"];
 const TASK_FIELDS: &[&str] = &["id", "name", "description", "status", "priority", "dependencies", "metadata"];
 
-/// More flaws are not shown, and so need no hints.
+/// More flaws are only counted, and so need no hints.
 const FLAWS: usize = 60;
 
 /// Where the parts of a task stand.
@@ -60,6 +60,10 @@ pub fn read(text: &str, file: &str) -> Reading {
     let flaws = note_flaws(&mut fields, &draft, text, file);
     let is_usable = !fields.has_errors();
     let document = is_usable.then(|| Document::new(tidied(text, &found), draft.tasks));
+    let document = match found.is_wrapped {
+        true => document.map(Document::out_of_other_text),
+        false => document,
+    };
     Reading { document, problems: fields.finish(), flaws }
 }
 
@@ -85,7 +89,7 @@ fn tidied(text: &str, found: &Found) -> String {
     if found.is_wrapped {
         return format!("{document}\n");
     }
-    text.trim_start_matches('\u{feff}').to_owned()
+    text.to_owned()
 }
 
 impl Draft {
@@ -279,7 +283,7 @@ fn note_flaws(fields: &mut Fields<'_>, draft: &Draft, text: &str, file: &str) ->
     let tasks = &draft.tasks.tasks;
     let place = |task: &usize| draft.places.get(*task);
     let mut apart = Fields::of(text, file);
-    for flaw in flaws(tasks).iter().take(FLAWS) {
+    for (count, flaw) in flaws(tasks).iter().enumerate() {
         let message = flaw.describe(tasks);
         let dependency_at =
             |task, dependency: &usize| place(task).and_then(|p| p.dependencies.get(*dependency)).copied();
@@ -299,7 +303,8 @@ fn note_flaws(fields: &mut Fields<'_>, draft: &Draft, text: &str, file: &str) ->
                 // It did not mean itself.
                 let others = tasks.iter().enumerate().filter(|(place, _)| place != task);
                 let known = others.map(|(_, task)| task.id.as_str());
-                let hint = wanted.and_then(|wanted| did_you_mean(wanted.as_str(), known));
+                let hint =
+                    wanted.filter(|_| count < FLAWS).and_then(|wanted| did_you_mean(wanted.as_str(), known));
                 apart.error(dependency_at(task, dependency).unwrap_or_default(), &message, hint);
             }
             Flaw::SelfDependency { task, dependency } => {

@@ -69,5 +69,10 @@ mod tests {
         let told = "7: Parse it\n\nAll of {{ it }}.\n\nWhat holds for every task: be brief\n\n\
                     The last try failed:\ntest: 1 failed\n";
         assert_eq!(render(args.as_ref().unwrap(), &scope), Ok(told.to_owned()));
+        let task = serde_json::json!({ "id": "7", "name": "Parse it", "metadata": { "steps": ["numbers"] } });
+        let mut scope = Scope::new("", &Default::default());
+        scope.set_task(Some(&task));
+        let told = render(args.as_ref().unwrap(), &scope).unwrap();
+        assert_eq!(told, "7: Parse it\n\nMetadata: {\"steps\": [\"numbers\"]}\n");
     }
 }

@@ -40,6 +40,7 @@ use crate::error::{RunError, chain, want_of_room};
 use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::home::Home;
+use crate::tasks::overtaken::is_overtaken;
 use crate::tasks::{Hold, Place, TasksError};
 
 /// What is said of a task that is put back.
@@ -183,10 +184,12 @@ impl Ground {
             }
             Effect::SettleTask { path, task, ok, said, why, branch } => self.block(move |ground| {
                 let why = why.map(|why| worktree::leave(ground, &id, branch.as_deref(), why));
-                tasks::settle(ground, id, tasks::End { path, task, ok, said, why })
+                let file = tasks::Word::in_round(&ground.dir, &id.node);
+                tasks::settle(ground, id, tasks::End { path, task, ok, said, why, file })
             }),
             Effect::ReleaseTask { path, task, branch, why } => self.block(move |ground| {
-                let claims = if why.is_some() { tasks::Claims::Void } else { tasks::Claims::Kept };
+                let is_ours = !is_overtaken(&ground.dir, &id.node);
+                let claims = if why.is_some() && is_ours { tasks::Claims::Void } else { tasks::Claims::Kept };
                 let why = why.unwrap_or_else(|| RELEASED.to_owned());
                 let why = worktree::leave(ground, &id, branch.as_deref(), why);
                 tasks::release(ground, id, path.as_deref(), &task, claims, why)
@@ -195,7 +198,8 @@ impl Ground {
                 self.block(move |ground| worktree::make(ground, id, &task, attempt, target));
             }
             Effect::Land { workspace, branch, target, path, task, said } => {
-                let end = tasks::End { path, task, ok: true, said, why: None };
+                let file = tasks::Word::in_round(&ground.dir, &id.node);
+                let end = tasks::End { path, task, ok: true, said, why: None, file };
                 let home = worktree::Home { workspace, branch, target };
                 drop(self.spawn(async move { worktree::land(ground, id, home, end).await }));
             }
@@ -255,7 +259,7 @@ impl Ground {
     fn hold(&self, place: &Place) -> Result<(), TasksError> {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
         if !holds.iter().any(|hold| hold.is_for(place)) {
-            holds.push(Hold::take(&self.home.state, place, &self.run)?);
+            holds.push(Hold::take(&self.home.state, place, &self.run, || Ok(()))?);
         }
         Ok(())
     }

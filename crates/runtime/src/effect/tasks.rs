@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use windlass_core::event::Event;
 use windlass_core::graph::template::{self, Scope, TemplateError};
 use windlass_core::graph::workflow::Expression;
-use windlass_core::id::EffectId;
+use windlass_core::id::{EffectId, NodeId};
 use windlass_core::tasks::{self as core, Attempts, Claim, Deadlock, Flaw, Next, Status, Task, TaskId};
 use windlass_core::time::Moment;
 use windlass_forms::diagnostic::Diagnostic;
@@ -20,6 +20,7 @@ use windlass_forms::tasks::claimed;
 
 use super::Ground;
 use crate::clock::now;
+use crate::tasks::overtaken::is_overtaken;
 use crate::tasks::{Change, Loaded, Place, TasksError, change, load, locate, locate_inside};
 
 /// So often a file is looked at again that somebody changed in between.
@@ -35,6 +36,31 @@ fn told_in_a_run(error: TasksError) -> String {
 
 /// What is said of a task that somebody took out of the file.
 const REMOVED: &str = "the task was removed from the file meanwhile";
+
+/// What is said of a task that another run settled.
+const OVERTAKEN: &str =
+    "another run worked on the file while this one was dead, and what it wrote of the task stands";
+
+/// What a status in the file means for a task that is being done, where it is not `in_progress`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    /// A claim: the agent wrote it, or a person.
+    Claim,
+    /// It stands: another run wrote it after this one died.
+    Stands,
+}
+
+impl Word {
+    /// What it means in a round.
+    pub(super) fn in_round(dir: &Path, round: &NodeId) -> Word {
+        if is_overtaken(dir, round) { Word::Stands } else { Word::Claim }
+    }
+
+    /// How far a task is whatever this run has done for it.
+    fn decided(self, in_file: Status) -> Option<Status> {
+        (self == Word::Stands && in_file != Status::InProgress).then_some(in_file)
+    }
+}
 
 /// Which task is wanted.
 #[derive(Debug, Clone)]
@@ -62,6 +88,8 @@ pub(super) struct End {
     pub(super) said: Option<String>,
     /// What was wrong, where something was.
     pub(super) why: Option<String>,
+    /// What the file says counts as this.
+    pub(super) file: Word,
 }
 
 /// Chooses the next task and marks it as begun.
@@ -119,6 +147,9 @@ pub(super) fn withheld(workspace: &Path, end: &End) -> Option<String> {
         // What the file would say is not known; that it cannot be read is said when it is written.
         Err(_) => Status::InProgress,
     };
+    if end.file.decided(in_file).is_some() {
+        return Some(OVERTAKEN.to_owned());
+    }
     match core::settle(end.ok, end.said.is_some(), word, in_file) {
         (Status::Passing, _) => None,
         (Status::Skipped, _) => Some("the task was given up meanwhile".to_owned()),
@@ -293,7 +324,11 @@ pub(crate) fn told(task: &Task) -> Value {
 /// How far the task is now, why, and what kept it out of the file.
 fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>, Option<String>) {
     let word = end.said.as_deref().and_then(claimed);
-    let decide = |in_file| core::settle(end.ok, end.said.is_some(), word, in_file);
+    let decide = |in_file| match end.file.decided(in_file) {
+        // What a landing said of it names the branch that holds the work.
+        Some(status) => (status, Some(OVERTAKEN).filter(|_| end.why.is_none())),
+        None => core::settle(end.ok, end.said.is_some(), word, in_file),
+    };
     let written = place(workspace, end.path.as_deref()).and_then(|place| {
         let mut tries = 0..LOOKS;
         loop {

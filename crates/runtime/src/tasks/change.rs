@@ -1,5 +1,6 @@
 //! Reads and changes a file of tasks.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -19,6 +20,9 @@ const MAX: u64 = 4 << 20;
 
 /// So often a change begins anew because somebody wrote in between.
 const ROUNDS: usize = 20;
+
+/// So many files are kept as they were, each with other text around its tasks.
+const KEPT: u32 = 100;
 
 /// A file of tasks as it was read.
 #[derive(Debug, Clone)]
@@ -131,6 +135,9 @@ pub fn change(seen: &Loaded, change: &Change, now: Moment) -> Result<Changed, Ta
             return Ok(Changed { document, ids, before, picked_up });
         }
         let after = after.touch(now).map_err(|source| edit_error(place, source))?;
+        if document.is_excerpt() {
+            keep_before(place, &text)?;
+        }
         if replace(place, &text, after.text())? {
             return Ok(Changed { document: after, ids, before, picked_up });
         }
@@ -178,7 +185,9 @@ fn add(seen: &Loaded, document: &Document, new: &NewTask) -> Result<Applied, Tas
     if let Some(unknown) = new.dependencies.iter().find(|id| tasks.get(id).is_none()) {
         return Err(no_such_task(seen, document, unknown));
     }
-    let NewTask { name, description, priority, dependencies } = new.clone();
+    let NewTask { name, description, priority, mut dependencies } = new.clone();
+    let mut known = BTreeSet::new();
+    dependencies.retain(|id| known.insert(id.clone()));
     let id = TaskId::following(&tasks.tasks);
     let task = Task { description, priority, dependencies, ..Task::named(id.clone(), name) };
     let after = document.add(&task).map_err(|source| edit_error(&seen.place, source))?;
@@ -206,6 +215,24 @@ fn no_such_task(seen: &Loaded, document: &Document, id: &TaskId) -> TasksError {
 fn text_of(place: &Place) -> Result<String, TasksError> {
     let bytes = files::read_bounded(&place.path, MAX).map_err(|source| file_error(place, source))?;
     String::from_utf8(bytes).map_err(|_| TasksError::NotText { file: place.shown.clone() })
+}
+
+/// Keeps a file beside itself as it was: what stands around the tasks is dropped when they are
+/// written. One that is kept already is left as it is.
+fn keep_before(place: &Place, text: &str) -> Result<(), TasksError> {
+    let failed = |source| file_error(place, source);
+    for count in 1..=KEPT {
+        let mut name = place.path.file_name().unwrap_or_default().to_owned();
+        name.push(if count == 1 { ".before".to_owned() } else { format!(".before-{count}") });
+        let beside = place.path.with_file_name(name);
+        if files::create_new(&beside, text.as_bytes(), Mode::Shared).map_err(failed)? {
+            return Ok(());
+        }
+        if files::read_bounded(&beside, MAX).is_ok_and(|kept| kept == text.as_bytes()) {
+            return Ok(());
+        }
+    }
+    Err(TasksError::NotKept { file: place.shown.clone() })
 }
 
 /// Puts a new text in the place of an old one; `false` when the old one is no longer there.

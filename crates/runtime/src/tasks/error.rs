@@ -20,6 +20,14 @@ pub enum TasksError {
         /// Which.
         file: String,
     },
+    /// Nor is there the folder it would lie in.
+    #[error("there is no folder {folder} for {file}")]
+    NoFolder {
+        /// Which file.
+        file: String,
+        /// Its folder.
+        folder: String,
+    },
     /// There is one, and it was to be new.
     #[error("{file} is there already")]
     Exists {
@@ -130,6 +138,14 @@ pub enum TasksError {
         /// The run, where it has said so already.
         run: Option<RunId>,
     },
+    /// What stands around the tasks would be lost.
+    #[error(
+        "{file} has other text around its tasks, of which too many copies are kept already: nothing was written"
+    )]
+    NotKept {
+        /// Which.
+        file: String,
+    },
     /// The text cannot be changed.
     #[error("{file} cannot be changed")]
     Edit {
@@ -148,7 +164,11 @@ impl TasksError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            TasksError::Missing { .. } => "`windlass tasks init` begins one".to_owned(),
+            TasksError::Missing { file } if file == "tasks.json" => {
+                "`windlass tasks init` begins one".to_owned()
+            }
+            TasksError::Missing { file } => format!("`windlass tasks init --file {file}` begins one"),
+            TasksError::NoFolder { folder, .. } => format!("make it: `mkdir -p {folder}`"),
             TasksError::Exists { .. } => {
                 "it was left as it is; choose another with --file or --out".to_owned()
             }
@@ -156,6 +176,7 @@ impl TasksError {
             TasksError::Dangling { .. } => "remove the link, or make the file it names".to_owned(),
             TasksError::Broken { .. } | TasksError::Io { .. } | TasksError::NotText { .. } => return None,
             TasksError::File { .. } | TasksError::Edit { .. } => return None,
+            TasksError::NotKept { file } => format!("leave only the JSON in it, or remove {file}.before*"),
             TasksError::BrokenMeanwhile { .. } => "put it right, then try again".to_owned(),
             TasksError::Gone { .. } | TasksError::TaskGone { .. } | TasksError::StatusChanged { .. } => {
                 "`windlass tasks list` shows how things are now".to_owned()

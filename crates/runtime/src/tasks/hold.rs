@@ -2,10 +2,11 @@
 //! and put them back.
 //!
 //! A kernel lock, which death frees at once, on a file of the state folder that is named after the
-//! real path of the tasks. What lies there says whose it was last, and means nothing by itself.
+//! real path of the tasks. What lies there says whose it was last: a run that is taken over after
+//! another learns from it that its tasks may be settled already.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +31,14 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// Takes the right for a run, or says who has it.
-    pub(crate) fn take(state: &Path, place: &Place, run: &RunId) -> Result<Hold, TasksError> {
+    /// Takes the right for a run, or says who has it. Where another run has had it last, that is told
+    /// before it is forgotten: after a crash in between it is told again.
+    pub(crate) fn take(
+        state: &Path,
+        place: &Place,
+        run: &RunId,
+        after_another: impl FnOnce() -> Result<(), TasksError>,
+    ) -> Result<Hold, TasksError> {
         let folder = state.join(FOLDER);
         files::make_private_dir(&folder)
             .map_err(|source| TasksError::File { file: folder.display().to_string(), source })?;
@@ -45,7 +52,13 @@ impl Hold {
             }
             Err(error) => return Err(failed(error.into())),
         }
-        lock.set_len(0).and_then(|()| lock.write_all(run.as_str().as_bytes())).map_err(failed)?;
+        if holder(&lock).is_some_and(|last| last != *run) {
+            after_another()?;
+        }
+        lock.set_len(0)
+            .and_then(|()| lock.rewind())
+            .and_then(|()| lock.write_all(run.as_str().as_bytes()))
+            .map_err(failed)?;
         Ok(Hold { tasks: place.path().to_owned(), lock })
     }
 

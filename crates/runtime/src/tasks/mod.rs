@@ -10,6 +10,7 @@ mod change;
 mod error;
 mod hold;
 mod lock;
+pub(crate) mod overtaken;
 mod place;
 
 pub use change::{Change, Changed, Loaded, NewTask, change, create, inspect, load, migrate};

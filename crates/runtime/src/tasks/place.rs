@@ -42,7 +42,7 @@ pub fn locate(cwd: &Path, given: Option<&Path>) -> Result<Place, TasksError> {
     let shown = path.strip_prefix(cwd).unwrap_or(&path).display().to_string();
     let folder = path.parent().filter(|_| path.file_name().is_some());
     let Some(folder) = folder else { return Err(io_error(&shown, io::ErrorKind::InvalidInput.into())) };
-    let folder = folder.canonicalize().map_err(|error| io_error(&shown, error))?;
+    let folder = folder.canonicalize().map_err(|error| folder_error(&shown, error))?;
     // A file somebody names may lie anywhere; one that is found belongs to the project.
     let project = match given {
         Some(_) => project_of(&folder).to_owned(),
@@ -99,6 +99,15 @@ fn unmade(path: &Path, shown: &str) -> Result<PathBuf, TasksError> {
     match folder.canonicalize() {
         Ok(folder) => Ok(folder.join(name)),
         Err(_) => Err(TasksError::Missing { file: shown.to_owned() }),
+    }
+}
+
+/// A folder that is not there is named: to begin the file would not help.
+fn folder_error(shown: &str, source: io::Error) -> TasksError {
+    let folder = Path::new(shown).parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|_| source.kind() == io::ErrorKind::NotFound) {
+        Some(folder) => TasksError::NoFolder { file: shown.to_owned(), folder: folder.display().to_string() },
+        None => io_error(shown, source),
     }
 }
 

@@ -65,6 +65,32 @@ fn a_change_is_written_with_its_time_and_leaves_nothing_beside_the_file() {
 }
 
 #[test]
+fn text_around_the_tasks_is_kept_in_a_file_beside_them() {
+    let dir = project();
+    let kept = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    for (count, name) in ["tasks.json.before", "tasks.json.before-2"].into_iter().enumerate() {
+        let prose = format!("Plan {count}, precious:\n{FILE}");
+        fs::write(dir.path().join("tasks.json"), &prose).unwrap();
+        change(&loaded(dir.path()), &to(Status::Passing, "1"), NOW).unwrap();
+        change(&loaded(dir.path()), &to(Status::Failing, "1"), NOW).unwrap();
+        assert_eq!(kept(name), prose);
+        assert!(text(dir.path()).starts_with("{\n"), "{}", text(dir.path()));
+    }
+    assert_eq!(kept("tasks.json.before"), format!("Plan 0, precious:\n{FILE}"));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4);
+}
+
+#[test]
+fn what_is_missing_is_said_with_the_command_that_begins_it() {
+    let dir = project();
+    let at = |path: &str| locate(dir.path(), Some(Path::new(path)));
+    let missing = load(&at("plan.json").unwrap()).unwrap_err();
+    assert_eq!(told(missing), "there is no plan.json|`windlass tasks init --file plan.json` begins one");
+    let folder = at("deep/er/x.json").unwrap_err();
+    assert_eq!(told(folder), "there is no folder deep/er for deep/er/x.json|make it: `mkdir -p deep/er`");
+}
+
+#[test]
 fn nothing_is_written_when_nothing_changes() {
     let dir = project();
     let changed = change(&loaded(dir.path()), &to(Status::Pending, "2"), NOW).unwrap();
@@ -250,9 +276,9 @@ fn what_is_no_file_of_tasks_says_so() {
     let load_named = |name: &str| locate(dir.path(), Some(Path::new(name))).and_then(|place| load(&place));
     assert_eq!(
         told(load_named("no.json").unwrap_err()),
-        "there is no no.json|`windlass tasks init` begins one"
+        "there is no no.json|`windlass tasks init --file no.json` begins one"
     );
-    assert!(matches!(load_named("no/such/folder.json"), Err(TasksError::Missing { .. })));
+    assert!(matches!(load_named("no/such/folder.json"), Err(TasksError::NoFolder { .. })));
     assert!(matches!(load_named(".git"), Err(TasksError::File { .. })));
     fs::write(dir.path().join("b.json"), b"\xff\xfe").unwrap();
     assert!(matches!(load_named("b.json"), Err(TasksError::NotText { .. })));

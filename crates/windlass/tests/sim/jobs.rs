@@ -490,6 +490,30 @@ fn killed_in_the_middle_of_several_tasks_a_resume_does_each_once_and_loses_nothi
 }
 
 #[test]
+fn what_another_run_did_after_a_death_is_not_done_again_by_a_resume() {
+    let place = place(tasks(2), json!([]));
+    let cut = |name: &str| {
+        let file = [json!({"write": {"path": name, "content": "old\n"}}), json!({"commit": name})];
+        let first = [&file[..], &[touch(&place, name), wait_for(&place, "never")]].concat();
+        json!({"attempts": [turn(&first), turn(&[])]})
+    };
+    place.script(json!({"nodes": {"implement": [cut("one"), cut("two")]}}));
+    let mut going = place.start(&["tasks", "run", "--jobs", "2", "--json"]);
+    let id = going.run();
+    until(LIMIT, || ["one", "two"].iter().all(|name| outside(&place, name).exists()));
+    place.kill_everything(going);
+    place.script(json!({"nodes": {"implement": [committing("one"), committing("two")]}}));
+    let ran = place.go(&["tasks", "run", "--jobs", "2", "--json"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    let after = place.sealed.git(["rev-parse", "main"]);
+    let ran = place.go(&["resume", &id, "--json"]);
+    assert_eq!((ran.code, &ran.finished()["status"]), (0, &json!("completed")), "{ran}");
+    assert_eq!(in_file(&place), ["1 passing", "2 passing"]);
+    assert_eq!(place.sealed.git(["rev-parse", "main"]), after, "nothing is landed a second time");
+    assert_eq!(worktrees(&place), 2, "what the first run did is kept");
+}
+
+#[test]
 fn killed_in_the_checks_of_a_landing_it_is_landed_once() {
     let place = place(tasks(2), json!([committing("one"), committing("two")]));
     let (begun, go) = (outside(&place, "checks"), outside(&place, "go"));

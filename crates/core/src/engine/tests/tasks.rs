@@ -181,6 +181,21 @@ fn a_file_that_cannot_be_written_ends_the_loop() {
     assert_eq!(story.ended(), (Status::Blocked, Reason::TasksUnreadable));
 }
 
+#[test]
+fn every_result_that_could_not_be_written_is_named_at_the_end() {
+    let mut story = Story::drawn(several(2));
+    story.gets("a").gets("b").worktree("t@1").worktree("t@2");
+    story.shell("do@1", true, "").landed("t@1", true).shell("do@2", true, "").landed("t@2", true);
+    for round in ["t@1", "t@2"] {
+        let effect = story.open_of(round, Verb::Settle);
+        let error = Some("line 1: broken".to_owned());
+        story.tell(Event::TaskSettled { effect, status: TaskStatus::Passing, why: None, error });
+    }
+    assert_eq!(story.ended(), (Status::Blocked, Reason::TasksUnreadable));
+    let unwritten = |task| format!("task `{task}` is passing, which could not be written down");
+    assert_eq!(story.detail(), format!("{}\n{}: line 1: broken", unwritten("b"), unwritten("a")));
+}
+
 fn at_most(max: u32) -> Builder {
     Builder::new("w").start(task_loop().max(max).each(|task| task.then(shell("x").id("do"))).id("t"))
 }

@@ -46,6 +46,18 @@ fn a_new_task_is_laid_out_as_those_before_it() {
 }
 
 #[test]
+fn the_mark_at_its_beginning_and_the_ends_of_its_lines_stay() {
+    let text = format!("\u{feff}{}", FILE.replace('\n', "\r\n"));
+    let document = lenient(&text).0;
+    let task = windlass_core::tasks::Task::named(id("3"), "c");
+    let after =
+        document.add(&task).unwrap().touch(NOON).unwrap().set_status(&id("3"), Status::Passing).unwrap();
+    assert!(after.text().starts_with("\u{feff}{\r\n"), "{:?}", after.text());
+    assert_eq!(after.text().matches('\n').count(), after.text().matches("\r\n").count());
+    assert_eq!(after.tasks().tasks.len(), 3);
+}
+
+#[test]
 fn a_file_on_one_line_stays_on_one_line() {
     let text = "{\"version\":\"1.0\",\"tasks\":[{\"id\":\"1\",\"name\":\"a\",\"status\":\"pending\"}]}";
     let document = fine(text).add(&Task::named(id("2"), "b")).unwrap().touch(NOON).unwrap();

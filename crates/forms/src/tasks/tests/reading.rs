@@ -61,6 +61,25 @@ fn what_is_broken_in_prose_is_never_read_in_part() {
 }
 
 #[test]
+fn a_list_of_tasks_in_a_broken_object_is_not_all_there_was() {
+    let list = r#"[{"id":"1","name":"a","status":"pending"}]"#;
+    let texts = [
+        format!("{{ version: \"1.0\", \"owner\": \"me\", \"tasks\": {list}, \"notes\": \"precious\"}}"),
+        format!("{{ 'version': \"1.0\", \"tasks\": {list}, \"notes\": \"precious\"}}"),
+        format!("// mine\n{{ // plan\n version: \"1.0\", \"tasks\": {list}, \"notes\": \"precious\"}}"),
+        format!("\"version\": \"1.0\", \"tasks\": {list}, \"notes\": \"precious\"}}"),
+        format!("\"owner\": \"me\",\n\"tasks\": {list}"),
+        format!("{{\"tasks\": {list}}}, \"notes\": \"precious\"}}"),
+        format!("{{\"tasks\": {list}}}\n{{notes: 'precious'}}"),
+    ];
+    for text in texts {
+        assert_eq!(complaints(&text).len(), 1, "{text}");
+    }
+    let text = format!("{{ version: \"1.0\", \"tasks\": {list}}}");
+    assert!(complaints(&text)[0].starts_with("1:3 "), "{:?}", complaints(&text));
+}
+
+#[test]
 fn a_text_without_tasks_says_so() {
     let hint = "it should be `{\"version\": \"1.0\", \"tasks\": []}`; `windlass tasks init` begins one";
     assert_eq!(
@@ -184,6 +203,15 @@ fn two_tasks_of_one_id_cannot_be_told_apart() {
         "{\"id\": \"1\", \"name\": \"a\", \"status\": \"pending\"},\n{\"id\": \"#1\", \"name\": \"b\", \"status\": \"pending\"}",
     );
     assert_eq!(complaints(&text), ["3:8 two tasks have the id `1` (the other is in line 2)"]);
+}
+
+#[test]
+fn of_very_many_flaws_all_are_counted() {
+    let tasks: Vec<String> = (0..500)
+        .map(|n| format!(r#"{{"id": "a{n}", "name": "a", "status": "pending", "dependencies": ["x{n}"]}}"#))
+        .collect();
+    let said = flaws_of(&file(&tasks.join(",\n")));
+    assert_eq!(said.last().unwrap(), "warning: 450 more problems are not shown");
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn status(dir: &TempDir, task: &str) -> Status {
 }
 
 fn end(task: &str, ok: bool, said: Option<&str>) -> End {
-    End { path: None, task: id(task), ok, said: said.map(str::to_owned), why: None }
+    End { path: None, task: id(task), ok, said: said.map(str::to_owned), why: None, file: Word::Claim }
 }
 
 const CHAIN: &str = r##"    { "id": "#1", "name": "Parse", "priority": 2, "owner": "me" },
@@ -267,6 +267,23 @@ fn an_edit_of_the_file_is_a_claim_and_every_other_edit_stays() {
     let dir = project(BEGUN);
     write_end(dir.path(), end("1", true, None), NOW);
     assert!(text(&dir).contains("// by hand") && text(&dir).contains("\"note\": 1.10"), "{}", text(&dir));
+}
+
+#[test]
+fn what_another_run_wrote_meanwhile_stands_and_nothing_is_brought_back() {
+    let claims = Some("<status>passing</status>");
+    for (word, written) in [("passing", Status::Passing), ("pending", Status::Pending)] {
+        let dir = project(&BEGUN.replace("in_progress", word));
+        let before = text(&dir);
+        let ended = |ok| End { file: Word::Stands, ..end("1", ok, claims) };
+        assert_eq!(withheld(dir.path(), &ended(true)), Some(OVERTAKEN.to_owned()));
+        let (status, why, error) = write_end(dir.path(), ended(false), NOW);
+        assert_eq!((status, why.as_deref(), error), (written, Some(OVERTAKEN), None));
+        assert_eq!(text(&dir), before);
+    }
+    let dir = project(BEGUN);
+    let ended = End { file: Word::Stands, ..end("1", true, claims) };
+    assert_eq!(write_end(dir.path(), ended, NOW).0, Status::Passing, "nobody settled it");
 }
 
 #[test]

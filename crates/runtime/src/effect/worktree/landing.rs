@@ -135,6 +135,9 @@ pub(super) fn bring_back(
              as it is"
         )));
     };
+    if let Some(why) = cut_off(&worktree) {
+        return Ok(Told::Refused(joined(&why, &kept(course))));
+    }
     let mut is_red = None;
     let target = record.target.clone();
     let landing = loop_until_its_turn(&worktree, &target, &is_given_up, |path| {
@@ -145,7 +148,10 @@ pub(super) fn bring_back(
         Ok(landing) => landing,
         Err(LandError::Checks(Halt::Stop(stop))) => return Err(stop),
         Err(LandError::Checks(Halt::Notes(error))) => return failed(&error, course),
-        Err(LandError::Worktree(error)) => return failed(&error, course),
+        Err(LandError::Worktree(error)) => match cut_off(&worktree) {
+            Some(why) => return Ok(Told::Refused(joined(&why, &kept(course)))),
+            None => return failed(&error, course),
+        },
         Err(error) => return Ok(hindrance(&error).and(&kept(course))),
     };
     let what = match outcome(course, &worktree, &record, landing, is_red) {
@@ -163,7 +169,10 @@ pub(super) fn bring_back(
 /// Leaves a branch where it is, and says where; one without any work is put away.
 pub(super) fn keep_out(course: &Course<'_>, why: String) -> String {
     let Ok(Some(worktree)) = find(course) else { return why };
-    let target = course.target().ok();
+    if let Some(elsewhere) = strayed(course, &worktree) {
+        return joined(&why, &elsewhere);
+    }
+    let target = course.target().ok().filter(|_| cut_off(&worktree).is_none());
     let removed = target.and_then(|target| git::remove(&worktree, &target).ok());
     match removed {
         Some(Removal::Removed) => why,
@@ -174,24 +183,56 @@ pub(super) fn keep_out(course: &Course<'_>, why: String) -> String {
     }
 }
 
+/// That a worktree is none any more, since its agent took away what ties it to the repository: git
+/// would look for one in the folders above it.
+fn cut_off(worktree: &Worktree) -> Option<String> {
+    let link = worktree.path.join(".git");
+    link.symlink_metadata().is_err().then(|| {
+        format!("{} was removed, so that git knows nothing of that folder: leave it there", link.display())
+    })
+}
+
 /// Where the commits are: an agent may have renamed its branch, or left it.
 fn kept(course: &Course<'_>) -> String {
     let branch = course.branch;
     let is_there =
         git::git(course.repo, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]);
+    let worktree = find(course).ok().flatten().filter(|worktree| cut_off(worktree).is_none());
     if is_there.is_ok() {
-        return format!("Branch `{branch}` is kept with all its commits");
+        let elsewhere = worktree.as_ref().and_then(|worktree| strayed(course, worktree));
+        return elsewhere.unwrap_or_else(|| format!("Branch `{branch}` is kept with all its commits"));
     }
-    let worktree = find(course).ok().flatten();
     let commit = worktree.as_ref().and_then(|worktree| git::head(&worktree.path).ok().flatten());
     let (Some(worktree), Some(commit)) = (worktree, commit) else {
         return format!("There is no branch `{branch}` any more");
     };
-    let at = match on_a_branch(&worktree.path) {
+    let at = checked_out(&worktree);
+    format!("There is no branch `{branch}` any more: its commits are {at}, at {}", short(&commit))
+}
+
+/// What an agent committed somewhere else than on its branch.
+fn strayed(course: &Course<'_>, worktree: &Worktree) -> Option<String> {
+    if cut_off(worktree).is_some() {
+        return None;
+    }
+    let head = git::head(&worktree.path).ok().flatten()?;
+    let beyond = format!("refs/heads/{}..{head}", course.branch);
+    let more = git::git(course.repo, &["rev-list", "--max-count=1", &beyond]).ok()?;
+    (!more.is_empty()).then(|| {
+        let at = checked_out(worktree);
+        format!(
+            "What was committed there is {at}, at {}, and not on branch `{}`",
+            short(&head),
+            course.branch
+        )
+    })
+}
+
+fn checked_out(worktree: &Worktree) -> String {
+    match on_a_branch(&worktree.path) {
         Ok(now) => format!("on branch `{now}`"),
         Err(_) => format!("in {}", worktree.path.display()),
-    };
-    format!("There is no branch `{branch}` any more: its commits are {at}, at {}", short(&commit))
+    }
 }
 
 /// What git or the disk says is nothing that an agent did.

@@ -335,6 +335,39 @@ fn what_is_not_there_any_more_is_said() {
 }
 
 #[test]
+fn a_worktree_that_its_agent_cut_off_is_the_agents_to_do_better() {
+    let stage = Stage::new();
+    let (folder, branch) = stage.make("t@1", "1", 1).unwrap();
+    commit(&folder, "b", "two\n");
+    fs::remove_file(Path::new(&folder).join(".git")).unwrap();
+    let why = refusal(stage.land("t@1", &branch));
+    assert!(why.contains("/.git was removed") && why.contains("is kept with all its commits"), "{why}");
+    assert!(stage.has_branch(&branch));
+}
+
+#[test]
+fn what_was_committed_elsewhere_is_named_where_it_is() {
+    for (args, at) in [
+        (["switch", "--create", "mine"], "on branch `mine`, at "),
+        (["switch", "--quiet", "--detach"], "in /"),
+    ] {
+        let stage = Stage::new();
+        let (folder, branch) = stage.make("t@1", "1", 1).unwrap();
+        run(Path::new(&folder), &args);
+        let commit = commit(&folder, "b", "two\n");
+        let why = refusal(stage.land("t@1", &branch));
+        let short = commit.get(..12).unwrap();
+        assert!(why.contains(&format!("What was committed there is {at}")) && why.contains(short), "{why}");
+        assert!(!why.contains("all its commits"), "{why}");
+        let notes = stage.notes("t@1");
+        let course = Course { repo: &stage.repo, notes: &notes, branch: &branch, target: None, tasks: None };
+        let why = keep_out(&course, "red".to_owned());
+        assert!(why.contains(&format!("What was committed there is {at}")), "{why}");
+        assert!(Path::new(&folder).is_dir());
+    }
+}
+
+#[test]
 fn several_land_one_at_a_time_and_one_that_nobody_wants_any_more_stops_waiting() {
     let stage = Stage::new();
     let branches = ["1", "2", "3"].map(|task| {

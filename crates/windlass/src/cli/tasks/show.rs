@@ -15,6 +15,9 @@ use crate::exit::Exit;
 /// The widest name in a table.
 const NAME: usize = 60;
 
+/// So many of the other tasks that are ready are named.
+const LISTED: usize = 12;
+
 const TITLES: [&str; 5] = ["ID", "STATUS", "PRIO", "NAME", "WAITS FOR"];
 
 /// `windlass tasks list`.
@@ -50,7 +53,9 @@ pub(super) fn object(task: &Task, more: impl IntoIterator<Item = (&'static str, 
 
 fn mention_flaws(loaded: &Loaded) {
     if !loaded.flaws.is_empty() {
-        let count = words::count(loaded.flaws.len() as u64, "problem");
+        // Not all of very many are kept, and then one more says so.
+        let all = tasks::flaws(&loaded.document.tasks().tasks).len();
+        let count = words::count(all as u64, "problem");
         note(&format!("{count} in {}: see `windlass tasks check`", loaded.place.shown()));
     }
 }
@@ -187,7 +192,10 @@ fn chosen(ready: &[&Task]) -> Vec<String> {
     lines.push(format!("why: {}", plain_line(&why(ready))));
     let others: Vec<&TaskId> = ready.iter().skip(1).map(|task| &task.id).collect();
     if !others.is_empty() {
-        lines.push(format!("ready too: {}", plain_line(&join(&others))));
+        let more = others.len().saturating_sub(LISTED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let listed: Vec<&TaskId> = others.into_iter().take(LISTED).collect();
+        lines.push(format!("ready too: {}{more}", plain_line(&join(&listed))));
     }
     lines
 }
