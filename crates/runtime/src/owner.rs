@@ -98,8 +98,8 @@ impl Owner {
         self.perform(first);
         let mut inbox = tokio::time::interval(INBOX_EVERY);
         inbox.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let deadline = self.state.deadline();
         while !self.state.is_done() {
+            let deadline = self.state.deadline();
             let timeout = async {
                 match deadline {
                     Some(deadline) => tokio::time::sleep(until(deadline)).await,

@@ -144,14 +144,16 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
         Event::Told { name, text, .. } => told(state, &mut step, at, name, text, event),
         Event::PauseAsked { .. } => {
             if !std::mem::replace(&mut state.book.paused, true) {
+                state.book.paused_at = Some(at);
                 step.news.push(News::Paused);
             }
         }
-        Event::GoOnAsked { .. } => go_on(state, &mut step),
+        Event::GoOnAsked { .. } => go_on(state, &mut step, at),
         Event::RunTimedOut => {
             let outcome = Outcome::new(Status::Failed, Reason::Timeout)
                 .because("the time given to the whole run is spent");
-            if matches!(state.course, Course::Running) && !is_closing(state) {
+            let is_due = !state.book.paused && !is_closing(state);
+            if matches!(state.course, Course::Running) && is_due {
                 end(state, &mut step, at, outcome);
             }
         }
@@ -387,10 +389,12 @@ fn take_over(state: &mut State, step: &mut Step) {
 }
 
 /// A paused run goes on: what was held back is done now.
-fn go_on(state: &mut State, step: &mut Step) {
+fn go_on(state: &mut State, step: &mut Step, at: Moment) {
     if !std::mem::replace(&mut state.book.paused, false) {
         return;
     }
+    let stood_still = state.book.paused_at.take().map_or(0, |paused| at.since(paused));
+    state.book.paused_ms = state.book.paused_ms.saturating_add(stood_still);
     let held = std::mem::take(&mut state.book.held);
     let now = state.book.open.iter().filter(|planned| held.contains(&planned.id));
     step.effects.extend(now.cloned());

@@ -26,6 +26,12 @@ pub struct Book {
     /// Nothing new begins.
     #[serde(default)]
     pub paused: bool,
+    /// Since when.
+    #[serde(default)]
+    pub paused_at: Option<Moment>,
+    /// How long it was paused before, in milliseconds: the time of the run stood still.
+    #[serde(default)]
+    pub paused_ms: u64,
     /// Those of the open effects that wait for the pause to end.
     #[serde(default)]
     pub held: Vec<EffectId>,

@@ -398,10 +398,13 @@ impl State {
         self.book.answer_to(hook)
     }
 
-    /// When the whole run's time is spent.
+    /// When the whole run's time is spent; while it is paused that is not known.
     pub fn deadline(&self) -> Option<Moment> {
+        if self.book.paused {
+            return None;
+        }
         let most = [self.spec.limits.run_ms, self.spec.budget.time_ms].into_iter().flatten().min();
-        most.map(|ms| self.started.plus_ms(ms))
+        most.map(|ms| self.started.plus_ms(ms.saturating_add(self.book.paused_ms)))
     }
 
     /// The work of a node, by its name in this round and try.

@@ -458,6 +458,28 @@ fn runs_side_by_side_spend_one_budget() {
     assert_eq!(ran.finished()["iterations"], 4, "{ran}");
 }
 
+#[test]
+fn runs_that_want_a_turn_at_the_same_moment_take_no_more_than_are_left() {
+    let kid = "name: kid\nnodes:\n  - { id: k1, prompt: a }\n  - { id: gate, shell: 'until test -e go; do sleep 0.02; done', idempotent: true }\n  - { id: k2, prompt: b }\n";
+    let mut outer =
+        "name: outer\nbudget: { turns: 7 }\nnodes:\n  - parallel: { join: all }\n    branches:\n".to_owned();
+    for n in 0..6 {
+        outer += &format!("      b{n}: [ {{ id: c{n}, workflow: kid, on_failure: continue }} ]\n");
+    }
+    // Whoever is ready counts; the last of the six lets all of them go on at once.
+    outer += "      last: [ { id: open, shell: 'until test $(grep -c . turns) -ge 6; do sleep 0.02; done; touch go', idempotent: true } ]\n";
+    let place = Place::with_settings("");
+    let counted = json!([{"steps": [{"bash": "echo x >> turns"}, say("Fine.")]}]);
+    place.script(json!({"nodes": {"k1": counted}, "default": {"steps": [say("Fine.")]}}));
+    for (name, text) in [("kid", kid), ("outer", outer.as_str())] {
+        place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), text);
+    }
+    place.sealed.write("repo/turns", "");
+    let ran = place.go(&["run", "--workflow", "outer", "--json"]);
+    assert_eq!(place.requests().len(), 7, "seven turns, whoever begins them: {ran}");
+    assert_eq!((ran.code, &ran.finished()["status"]), (9, &json!("exhausted")), "{ran}");
+}
+
 const ROUNDS: &str = "name: rounds
 nodes:
   - id: again

@@ -394,6 +394,31 @@ fn runs_side_by_side_are_told_what_the_others_leave_them() {
 }
 
 #[test]
+fn what_a_run_within_a_run_lacks_is_lacking_around_it_too() {
+    let budget = Budget { turns: Some(1), ..Budget::default() };
+    let calls = |times| {
+        let call = workflow("other").id("k").retry(times, Duration::ZERO).continue_on_failure();
+        Builder::new("w").start(call).then(shell("x").id("after"))
+    };
+    let spent_by = |turns| spent(turns, 0);
+    let end = |spent: u32| {
+        let outcome = Outcome::new(Status::Exhausted, Reason::Budget).because("spent");
+        let effect = EffectId { node: NodeId::new("k"), iteration: 1, attempt: 1, verb: Verb::Run };
+        Event::RunEnded {
+            effect,
+            end: Box::new(RunEnd { outcome, spent: spent_by(spent), text: String::new() }),
+        }
+    };
+    let mut story = Story::of(with_other(calls(2).budget(budget)));
+    story.tell(end(1));
+    assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget), "no retry and no going on helps");
+    // Where only its own budget is spent, the run around it can live with that.
+    let mut story = Story::of(with_other(calls(0)));
+    story.tell(end(1));
+    assert_eq!(story.command("after"), "x");
+}
+
+#[test]
 fn runs_that_begin_at_the_same_moment_do_not_all_take_the_last_turn() {
     let budget = Budget { turns: Some(2), ..Budget::default() };
     let lanes = Builder::new("w").start(clear_context()).parallel(|lanes| {

@@ -131,3 +131,16 @@ fn after_a_crash_a_paused_run_still_begins_nothing() {
     assert_eq!(folded, story.state);
     assert!(folded.to_perform().is_empty());
 }
+
+#[test]
+fn the_time_of_a_run_stands_still_while_it_is_paused() {
+    let budget = Budget { time_ms: Some(6_000), ..Budget::default() };
+    let mut story = Story::drawn(Builder::new("w").start(wait_for("e", None).id("a")).budget(budget));
+    let due = story.state.deadline().expect("a deadline");
+    story.later(1_000).pause().later(60_000).tell(Event::RunTimedOut);
+    assert!(!story.state.is_done() && story.state.deadline().is_none(), "nobody's time is up in a pause");
+    story.go_on();
+    assert_eq!(story.state.deadline(), Some(due.plus_ms(60_000)));
+    story.tell(Event::RunTimedOut);
+    assert_eq!(story.ended(), (Status::Failed, Reason::Timeout));
+}

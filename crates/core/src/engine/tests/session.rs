@@ -370,3 +370,15 @@ fn a_single_prompt_is_one_turn() {
         Sight { tracker: TrackerSight::None, promised: false, signalled: false, fingerprint: "x".into() };
     assert_eq!(story.tell(Event::Inspected { effect, sight }).ends(), (Status::Completed, Reason::TurnDone));
 }
+
+#[test]
+fn whoever_resumes_a_run_may_do_so_however_often_it_was_cut_off() {
+    let mut story = Story::drawn(Builder::new("w").start(prompt("x").id("a")));
+    story.prepared("a");
+    for _ in 0..9 {
+        story
+            .tell(Event::OwnerChanged)
+            .session_ends(SessionVerdict::Interrupted { what: "host died".into() });
+        assert!(!story.does().is_empty() && !story.state.is_done(), "it goes on");
+    }
+}
