@@ -1,22 +1,23 @@
 //! The one door for every face: start, resume, answer, cancel, query.
 
+mod ask;
+mod look;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use windlass_core::agent::AgentEvent;
 use windlass_core::effect::Planned;
 use windlass_core::engine::{self, Ledger, Step};
-use windlass_core::event::{Event, PersonReply, Record};
-use windlass_core::id::{EffectId, HookId, InboxId, RunId};
-use windlass_core::run::{Course, Doing, News, Standing, State};
+use windlass_core::event::Event;
+use windlass_core::id::RunId;
+use windlass_core::run::{Course, Doing, News, State};
 use windlass_core::spec::{MAX_DEPTH, Spec};
 use windlass_core::time::Moment;
-use windlass_peers::agent::claude::parse;
 use windlass_peers::tail::Watcher;
-use windlass_peers::{files, git, hook_socket, process};
-use windlass_store::{Cadence, Durability, Found, Lease, NewRun, Put, RunRow, Store};
+use windlass_peers::{hook_socket, process};
+use windlass_store::{Cadence, Durability, Found, Lease, NewRun, RunRow, Store};
 
 use crate::clock::now;
 use crate::effect::{Fact, Ground, tasks_place};
@@ -24,7 +25,6 @@ use crate::entities::{self, Loaded};
 use crate::error::{RunError, chain};
 use crate::feed::{Feed, Item};
 use crate::home::Home;
-use crate::inbox::Message;
 use crate::owner::{Owner, Parts, project, shares_a_budget};
 use crate::problem::Problem;
 use crate::recover;
@@ -32,8 +32,6 @@ use crate::tasks::{Hold, overtaken};
 
 /// How many inbound things may wait for an owner before their senders do.
 const INBOUND: usize = 256;
-/// The most of a transcript that is read into memory at once.
-const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
 
 /// The door.
 #[derive(Clone)]
@@ -384,161 +382,6 @@ impl Handle {
         });
         let owner = tokio::spawn(owner.run(first, taken_over));
         Ok(Running { run, first: told, items, owner, inlet: outbox })
-    }
-
-    /// The run whose id begins so.
-    pub fn find(&self, prefix: &str) -> Result<RunId, RunError> {
-        match self.store.find(prefix)? {
-            Found::One(row) => Ok(row.id),
-            Found::None => Err(RunError::NoSuchRun(prefix.to_owned())),
-            Found::Many(rows) => {
-                let candidates = rows.into_iter().map(|row| row.id).collect();
-                Err(RunError::Ambiguous { prefix: prefix.to_owned(), candidates })
-            }
-        }
-    }
-
-    /// All runs, newest first.
-    pub fn runs(&self) -> Result<Vec<Listed>, RunError> {
-        let list = |row: RunRow| Listed { status: self.status(&row.id, &row.projection.status), row };
-        Ok(self.store.runs()?.into_iter().map(list).collect())
-    }
-
-    /// One run as it stands.
-    pub fn view(&self, run: &RunId) -> Result<View, RunError> {
-        let (_, state) = recover::load(&self.store, run)?;
-        let status = self.status(run, state.standing().word());
-        Ok(View { run: run.clone(), status, state, dir: self.store.run_dir(run) })
-    }
-
-    /// A run that is not over and that nobody owns has crashed, and can be resumed.
-    fn status(&self, run: &RunId, word: &str) -> String {
-        let alive = matches!(word, "running" | "waiting");
-        if alive && !self.store.is_owned(run) { "crashed".to_owned() } else { word.to_owned() }
-    }
-
-    /// The log of a run from a place on.
-    pub fn records(&self, run: &RunId, from: u64) -> Result<Vec<(u64, Record)>, RunError> {
-        let mut out = Vec::new();
-        let mut next = from;
-        loop {
-            let batch = self.store.read_from(run, next, 1_000)?;
-            let Some(last) = batch.last() else { return Ok(out) };
-            next = last.seq + 1;
-            for entry in &batch {
-                out.push((entry.seq, recover::read(run, entry)?));
-            }
-        }
-    }
-
-    /// What the agent said and did in one turn, from an offset in its stream on.
-    pub fn transcript(&self, run: &RunId, effect: &EffectId, from: u64) -> (Vec<AgentEvent>, u64) {
-        let path =
-            self.store.run_dir(run).join(effect.to_string()).join(windlass_core::launch::files::STDOUT);
-        let fresh = files::read_from(&path, from, TRANSCRIPT_MAX);
-        let whole = fresh.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let lines = fresh.get(..whole).unwrap_or_default();
-        let mut events = Vec::new();
-        parse::parse_lines(lines, &mut events);
-        (events, from + u64::try_from(whole).unwrap_or(0))
-    }
-
-    /// What a run changed in its repository so far, a line a file; `None` where there is none.
-    pub fn changes(&self, run: &RunId) -> Result<Option<Vec<String>>, RunError> {
-        let state = self.view(run)?.state;
-        // A fork has the beginning of another run in its log, and began later.
-        let base = crate::changes::base(&self.store.run_dir(run)).or_else(|| state.book.base.clone());
-        let Some(base) = &base else { return Ok(None) };
-        let workspace = Path::new(&state.spec.workspace);
-        Ok(Some(crate::changes::since(&self.store.run_dir(run), workspace, base)))
-    }
-
-    /// Whether a run works in a repository, also where nobody looked at it when the run began.
-    pub fn is_in_repository(&self, run: &RunId) -> bool {
-        self.view(run).is_ok_and(|view| git::is_repository(Path::new(&view.state.spec.workspace)))
-    }
-
-    /// Asks a run to end: its owner, or whoever resumes it.
-    pub fn cancel(&self, run: &RunId) -> Result<(), RunError> {
-        let view = self.view(run)?;
-        if view.state.is_done() {
-            return Err(RunError::Over(run.clone()));
-        }
-        self.ask(run, &InboxId::new(crate::random::token()), &Message::Cancel).map(|_| ())
-    }
-
-    /// Asks a run to end because the one that started it does. Asked twice for the same, it is asked once.
-    pub(crate) fn end_with_outer(&self, run: &RunId, by: &EffectId, why: &str) -> Result<(), RunError> {
-        let message = Message::EndWithOuter { why: why.to_owned() };
-        self.ask(run, &InboxId::new(format!("outer/{by}")), &message).map(|_| ())
-    }
-
-    /// Lets a run begin nothing new; what is under way is finished. So do the runs it started.
-    pub fn pause(&self, run: &RunId) -> Result<(), RunError> {
-        self.ask_all(run, &Message::Pause)
-    }
-
-    /// Lets a paused run go on, and the runs it started.
-    pub fn go_on(&self, run: &RunId) -> Result<(), RunError> {
-        self.ask_all(run, &Message::GoOn)
-    }
-
-    fn ask_all(&self, run: &RunId, message: &Message) -> Result<(), RunError> {
-        let view = self.view(run)?;
-        if view.state.is_done() {
-            return Err(RunError::Over(run.clone()));
-        }
-        self.ask(run, &InboxId::new(crate::random::token()), message)?;
-        for child in children(&view.state) {
-            // One that is over meanwhile needs no pause.
-            let _ = self.ask_all(&child, message);
-        }
-        Ok(())
-    }
-
-    /// Tells a run that something happened that it may wait for.
-    pub fn tell(&self, run: &RunId, name: &str, text: &str) -> Result<(), RunError> {
-        if self.view(run)?.state.is_done() {
-            return Err(RunError::Over(run.clone()));
-        }
-        let message = Message::Tell { name: name.to_owned(), text: text.to_owned() };
-        self.ask(run, &InboxId::new(crate::random::token()), &message).map(|_| ())
-    }
-
-    /// The run that waits for a person: this one, or one that it started.
-    pub fn who_asks(&self, run: &RunId) -> Result<RunId, RunError> {
-        let view = self.view(run)?;
-        if matches!(view.state.standing(), Standing::Waiting(windlass_core::run::Waiting::Person(_))) {
-            return Ok(run.clone());
-        }
-        let asking = children(&view.state).into_iter().find_map(|child| self.who_asks(&child).ok());
-        asking.ok_or_else(|| RunError::NothingAsked(run.clone()))
-    }
-
-    /// Answers what waits for a person, in this run or in one that it started.
-    pub fn answer(&self, run: &RunId, hook: Option<HookId>, reply: PersonReply) -> Result<(), RunError> {
-        let run = &self.who_asks(run)?;
-        // One answer a question: whoever comes second is told so.
-        let name = hook.as_ref().map_or("", HookId::as_str);
-        let question = match &reply {
-            PersonReply::Answers { answers } => answers.first().map_or("", |(question, _)| question.as_str()),
-            PersonReply::Approve | PersonReply::Reject { .. } => "",
-        };
-        let id = InboxId::new(format!("reply/{name}/{question}"));
-        match self.ask(run, &id, &Message::Reply { hook, reply })? {
-            Put::Fresh => Ok(()),
-            Put::Known => Err(RunError::AlreadyAnswered(run.clone())),
-        }
-    }
-
-    fn ask(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
-        let body = serde_json::to_vec(message).map_err(RunError::Encode)?;
-        let put = self.store.put(run, id, &body)?;
-        if let Ok(path) = hook_socket::path_for(&self.home.state, run, &self.home.temp) {
-            // Without an owner nobody listens; the request waits in the inbox.
-            hook_socket::poke(&path);
-        }
-        Ok(put)
     }
 
     /// Every entity for work in a folder, now and whenever that changes; until all receivers are
