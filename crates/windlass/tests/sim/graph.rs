@@ -460,7 +460,7 @@ fn runs_side_by_side_spend_one_budget() {
 
 #[test]
 fn runs_that_want_a_turn_at_the_same_moment_take_no_more_than_are_left() {
-    let kid = "name: kid\nnodes:\n  - { id: k1, prompt: a }\n  - { id: gate, shell: 'until test -e go; do sleep 0.02; done', idempotent: true }\n  - { id: k2, prompt: b }\n";
+    let kid = "name: kid\nnodes:\n  - { id: k1, prompt: a }\n  - { id: gate, shell: 'until test -e go; do sleep 0.02; done', idempotent: true }\n  - { id: k2, when: input == 'x', prompt: b }\n";
     let mut outer =
         "name: outer\nbudget: { turns: 7 }\nnodes:\n  - parallel: { join: all }\n    branches:\n".to_owned();
     for n in 0..6 {
@@ -475,7 +475,7 @@ fn runs_that_want_a_turn_at_the_same_moment_take_no_more_than_are_left() {
         place.sealed.write(format!("repo/.windlass/workflows/{name}.yaml"), text);
     }
     place.sealed.write("repo/turns", "");
-    let ran = place.go(&["run", "--workflow", "outer", "--json"]);
+    let ran = place.go(&["run", "--workflow", "outer", "x", "--json"]);
     assert_eq!(place.requests().len(), 7, "seven turns, whoever begins them: {ran}");
     assert_eq!((ran.code, &ran.finished()["status"]), (9, &json!("exhausted")), "{ran}");
 }
