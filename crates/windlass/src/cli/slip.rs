@@ -13,9 +13,11 @@ pub(super) fn mistyped(text: &str, words: impl IntoIterator<Item = OsString>) ->
     if !text.starts_with("--") || text.contains(char::is_whitespace) {
         return None;
     }
-    let error = strict(grammar()).try_get_matches_from(words).err()?;
+    let mut error = strict(grammar()).try_get_matches_from(words).err()?;
     let is_near =
         error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::SuggestedArg).is_some();
+    // What follows `--` is for the agent, so that would be no way to say it as a text.
+    error.remove(ContextKind::Suggested);
     is_near.then_some(error)
 }
 
@@ -45,6 +47,7 @@ mod tests {
         ] {
             let error = said(text, words).unwrap_or_default();
             assert!(error.contains(&format!("'{meant}'")), "{words:?}: {error}");
+            assert!(!error.contains("as a value"), "{words:?}: {error}");
         }
     }
 
