@@ -386,12 +386,12 @@ fn a_cancel_ends_every_branch_and_leaves_nothing_behind() {
 fn a_command_that_was_cut_off_is_not_run_again_unless_it_may_be() {
     for (idempotent, code, runs) in [(false, 8, 1), (true, 0, 2)] {
         let document = format!(
-            "name: once\nnodes:\n  - {{ id: s, shell: 'echo x >> ran; test -e go || sleep 1000', idempotent: {idempotent} }}\n"
+            "name: once\nnodes:\n  - {{ id: s, shell: 'echo x >> ran; touch begun; test -e go || sleep 1000', idempotent: {idempotent} }}\n"
         );
         let place = place(json!({}), &[&document]);
         let mut going = place.start(&["run", "--workflow", "once", "--json"]);
         let run = going.run();
-        place.file_exists("ran");
+        place.file_exists("begun");
         place.kill_everything(going);
         fs::write(place.repo().join("go"), "x").unwrap();
         let ran = place.go(&["resume", &run, "--json"]);
