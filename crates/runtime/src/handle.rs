@@ -213,9 +213,8 @@ impl Handle {
         }
         self.ledger().note(state);
         for child in children(state) {
-            if !self.ledger().has(&child)
-                && let Ok(view) = self.view(&child)
-            {
+            let is_known = self.ledger().has(&child);
+            if let Some(view) = self.view(&child).ok().filter(|_| !is_known) {
                 self.note_all(&view.state);
             }
         }

@@ -92,7 +92,7 @@ impl Ledger {
     }
 
     /// The most that a run may spend in all, by what the others spent; nothing where none is around it.
-    pub fn left_to(&self, run: &RunId) -> Option<Budget> {
+    fn left_to(&self, run: &RunId) -> Option<Budget> {
         let outer = self.runs.get(run)?.outer.as_ref()?;
         self.left_to_call(outer, run)
     }

@@ -61,15 +61,8 @@ pub fn check(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
     let mut found = Found::default();
     structure::look(&outline, &mut found);
     inputs::look(&outline, &mut found);
-    texts::look(&outline, known, Doubts::default(), &mut found);
-    order::look(&outline, &mut found);
-    schemas::look(&outline, &mut found);
-    entities::look(&outline, known, &mut found);
-    calls::look(&outline, known, &mut found);
-    reach::look(&outline, &mut found);
-    bounds::look(&outline, known, &mut found);
     gates::look(&outline, &mut found);
-    lanes::look(&outline, known, &mut found);
+    look(&outline, known, Doubts::default(), &mut found);
     found.in_order()
 }
 
@@ -81,15 +74,20 @@ pub fn check_part(workflow: &Workflow, known: &Known<'_>, doubts: Doubts) -> Vec
     }
     let outline = Outline::of(workflow);
     let mut found = Found::default();
-    texts::look(&outline, known, doubts, &mut found);
-    order::look(&outline, &mut found);
-    schemas::look(&outline, &mut found);
-    entities::look(&outline, known, &mut found);
-    calls::look(&outline, known, &mut found);
-    reach::look(&outline, &mut found);
-    bounds::look(&outline, known, &mut found);
-    lanes::look(&outline, known, &mut found);
+    look(&outline, known, doubts, &mut found);
     found.in_order()
+}
+
+/// What can be told of the parts that are there.
+fn look(outline: &Outline<'_>, known: &Known<'_>, doubts: Doubts, found: &mut Found) {
+    texts::look(outline, known, doubts, found);
+    order::look(outline, found);
+    schemas::look(outline, found);
+    entities::look(outline, known, found);
+    calls::look(outline, known, found);
+    reach::look(outline, found);
+    bounds::look(outline, known, found);
+    lanes::look(outline, known, found);
 }
 
 /// Whether a node of a workflow uses its INPUT. It must not be too deep.
