@@ -11,7 +11,7 @@ use super::near::{did_you_mean, shown};
 use super::outline::{Node, Outline};
 use crate::graph::schema::resolve;
 use crate::graph::template::Use;
-use crate::graph::workflow::Act;
+use crate::graph::workflow::{Act, Branch};
 
 /// What an output has.
 const PARTS: [&str; 4] = ["text", "value", "failed", "status"];
@@ -24,8 +24,6 @@ const TASKS: [(&str, &str); 4] = [
     ("all_tasks_complete", "true or false"),
     ("max_iterations_reached", "true or false"),
 ];
-/// The same for a parallel block.
-const BRANCHES: [(&str, &str); 1] = [("branches", "a list")];
 /// References that lead to references are followed so far.
 const MOST_REFERENCES: usize = 10;
 
@@ -84,7 +82,7 @@ pub(super) fn value(
         }
         Act::Loop { .. } | Act::CriteriaLoop { .. } => among(id, &ROUNDS, used),
         Act::TaskLoop { .. } => among(id, &TASKS, used),
-        Act::Parallel { .. } => among(id, &BRANCHES, used),
+        Act::Parallel { branches, .. } => in_branches(id, branches, used),
         Act::Review { .. } | Act::Land { .. } | Act::PullRequest { .. } | Act::ClearContext => None,
     }
 }
@@ -105,13 +103,27 @@ fn among(id: &str, names: &[(&str, &str)], used: &Use) -> Option<Finding> {
     if let Some((_, what)) = names.iter().find(|(name, _)| name == member) {
         return inside_plain(used, 4, what);
     }
-    if used.is_asked_for(4) {
+    let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+    missing(&format!("the value of {}", shown(id)), &names, used, 3)
+}
+
+/// Whether a parallel block has the branch whose end is used.
+fn in_branches(id: &str, branches: &[Branch], used: &Use) -> Option<Finding> {
+    let names: Vec<&str> = branches.iter().map(|branch| branch.name.as_str()).collect();
+    missing(&format!("the value of {}", shown(id)), &["branches"], used, 3)
+        .or_else(|| missing(&format!("the value `branches` of {}", shown(id)), &names, used, 4))
+        .or_else(|| inside_plain(used, 5, "a word"))
+}
+
+/// Whether the part at a place of what is used is none of these names.
+fn missing(whole: &str, names: &[&str], used: &Use, at: usize) -> Option<Finding> {
+    let member = used.path.get(at)?;
+    if names.contains(&member.as_str()) || used.is_asked_for(at + 1) {
         return None;
     }
-    let all = || names.iter().map(|(name, _)| *name);
-    let hint = did_you_mean(member, all())
-        .unwrap_or_else(|| format!("it has {}", all().collect::<Vec<_>>().join(", ")));
-    Some(error(format!("the value of {} has no {}", shown(id), shown(member))).hint(hint))
+    let hint = did_you_mean(member, names.iter().copied());
+    let hint = hint.unwrap_or_else(|| format!("it has {}", names.join(", ")));
+    Some(error(format!("{whole} has no {}", shown(member))).hint(hint))
 }
 
 /// Whether an answer that fits a schema can have what is used of it.

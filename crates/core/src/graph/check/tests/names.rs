@@ -117,7 +117,8 @@ fn a_value_has_only_what_its_node_gives() {
         "outputs.gate.value.lint",
         "outputs.all.value.test",
         "outputs.rounds.value.iteration",
-        "outputs.par.value.branches[0]",
+        "outputs.par.value.branches.a",
+        "outputs.par.value.branches.c | default('x')",
         "outputs.judge.value.by.name",
         "outputs.judge.value.by.name.anything",
         "outputs.judge.value.bad is defined and outputs.judge.value.bad",
@@ -139,6 +140,8 @@ fn a_value_has_only_what_its_node_gives() {
             "outputs.par.value.brnches",
             "error: the value of `par` has no `brnches` (did you mean `branches`?)",
         ),
+        ("outputs.par.value.branches.c", "error: the value `branches` of `par` has no `c` (it has a, b)"),
+        ("outputs.par.value.branches.a.x", "error: `outputs.par.value.branches.a` has no `x`: it is a word"),
         (
             "outputs.judge.value.goood",
             "error: the schema of `judge` allows no `goood` (did you mean `good`?)",
