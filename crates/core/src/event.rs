@@ -320,6 +320,9 @@ pub struct SessionEnd {
     pub spoke: bool,
     /// Bytes of the stream that were read.
     pub offset: u64,
+    /// Hook calls of the turn that no owner answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<HookId>,
 }
 
 /// How a turn went.

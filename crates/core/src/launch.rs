@@ -82,4 +82,6 @@ pub mod files {
     pub const STDERR: &str = "stderr";
     /// How it ended.
     pub const EXIT: &str = "exit.json";
+    /// How the name of a note begins that a hook leaves while no owner answers it; its call's id follows.
+    pub const UNANSWERED: &str = "unanswered.";
 }

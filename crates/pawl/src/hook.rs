@@ -2,6 +2,8 @@
 //!
 //! It decides nothing while the engine answers. When nobody answers it fails in the safe direction:
 //! what asks for permission is denied, everything else (Stop above all) goes ahead in silence.
+//! Before that it leaves a note in the session's folder: a turn with such a note was cut off, and
+//! the next owner of the run never takes it for a finished one.
 //!
 //! An agent waits for this program at every tool call, so it is built to be as cheap to start as
 //! `/bin/true`: the request is put together by hand around the payload as it came, and nothing is
@@ -10,13 +12,16 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::buffer::spare_capacity;
+use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use windlass_core::hook::wire::{Reply, WIRE_VERSION, env};
+use windlass_core::launch::files::UNANSWERED;
 
 /// How long missing connections are put up with, in all.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -141,9 +146,14 @@ impl Call {
         if let Some(reply) = self.exchange(address, line, id) {
             return Some(reply);
         }
+        // Left now and not when it gives up: whoever kills it meanwhile does not make the note go away.
+        let note = leave_note(id);
         let mut patience = Patience::from_env();
         while !self.is_over() && patience.nap() {
             if let Some(reply) = self.exchange(address, line, id) {
+                if let Some(note) = note {
+                    let _ = fs::unlink(&note);
+                }
                 return Some(reply);
             }
         }
@@ -220,6 +230,22 @@ impl Patience {
         self.nap = (self.nap + NAP).min(NAP * 5);
         true
     }
+}
+
+/// Notes in the session's folder that no owner answers this call, on disk before the agent is told
+/// anything.
+fn leave_note(id: &[u8]) -> Option<PathBuf> {
+    let folder = std::env::var_os(env::FOLDER).filter(|folder| !folder.is_empty())?;
+    let mut name = OsString::from(UNANSWERED);
+    name.push(OsStr::from_bytes(id));
+    let note = Path::new(&folder).join(name);
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = fs::open(&note, flags, Mode::RUSR | Mode::WUSR).ok()?;
+    let _ = fs::fsync(&file);
+    if let Ok(folder) = fs::open(Path::new(&folder), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+        let _ = fs::fsync(&folder);
+    }
+    Some(note)
 }
 
 /// A name that needs no escaping in JSON.

@@ -198,6 +198,42 @@ fn without_an_engine_what_asks_for_permission_is_denied_and_the_rest_goes_ahead(
     }
 }
 
+/// The notes in a session's folder that a call found no owner.
+fn notes(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    names.map(|name| name.into_string().unwrap()).filter(|name| name.starts_with("unanswered.")).collect()
+}
+
+fn start_in(folder: &Path, socket: &Path, patience_ms: &str) -> Child {
+    let mut command = common::pawl("hook");
+    command.arg("Stop").env("WINDLASS_SOCKET", socket).env("WINDLASS_FOLDER", folder);
+    command.env("WINDLASS_HOOK_PATIENCE_MS", patience_ms);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn a_call_that_no_engine_answers_leaves_a_note_that_stays_when_it_gives_up_or_is_killed() {
+    let (dir, path) = socket();
+    assert_eq!(seen(&finish(start_in(dir.path(), &path, "60"), "{}")), silent());
+    assert_eq!(notes(dir.path()).len(), 1);
+    let mut waits = start_in(dir.path(), &path, "20000");
+    drop(waits.stdin.take());
+    common::eventually("a second note", || (notes(dir.path()).len() == 2).then_some(()));
+    waits.kill().unwrap();
+    waits.wait().unwrap();
+    assert_eq!(notes(dir.path()).len(), 2);
+}
+
+#[test]
+fn a_call_that_is_answered_after_all_takes_its_note_away() {
+    let (dir, path) = socket();
+    let hook = start_in(dir.path(), &path, "20000");
+    let engine = engine(&path, &[close, allow]);
+    assert_eq!(seen(&finish(hook, "{}")), allowed());
+    engine.join().unwrap();
+    assert_eq!(notes(dir.path()), Vec::<String>::new());
+}
+
 #[test]
 fn a_stale_socket_is_no_engine() {
     let (_dir, path) = socket();

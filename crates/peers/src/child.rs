@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use windlass_core::hook::wire::env::SESSION;
+use windlass_core::id::HookId;
 use windlass_core::launch::{Exit, files};
 
 use crate::files::read_bounded;
@@ -93,6 +94,20 @@ fn same_folder(path: &str, dir: &Path) -> bool {
         (Ok(a), Ok(b)) => a == b,
         _ => false,
     }
+}
+
+/// More than an agent has hooks at once; what is beyond it says nothing new.
+const UNANSWERED_MAX: usize = 64;
+
+/// The hook calls of a session that noted that no owner answered them, by the notes in its folder.
+pub fn unanswered(dir: &Path) -> Vec<HookId> {
+    let is_id = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let ids = names.filter_map(|name| Some(name.strip_prefix(files::UNANSWERED).filter(is_id)?.to_owned()));
+    let mut ids: Vec<String> = ids.take(UNANSWERED_MAX).collect();
+    ids.sort_unstable();
+    ids.into_iter().map(HookId::new).collect()
 }
 
 /// How a host is asked to end its child.

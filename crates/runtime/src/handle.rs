@@ -354,10 +354,12 @@ impl Handle {
             holds: Mutex::new(holds),
         });
         // What the first record tells may have been seen by nobody, where it is the only one.
-        let begun = match taken_over && seq > 1 {
+        let mut begun = match taken_over && seq > 1 {
             true => Step { effects: Vec::new(), news: Vec::new() },
             false => engine::start(run.clone(), state.spec.clone(), state.started).1,
         };
+        // Whoever takes a run over tells by itself what it waits for.
+        begun.news.retain(|news| !taken_over || !matches!(news, News::Waiting(_)));
         let told = begun.news.clone();
         if !taken_over && state.spec.parent.is_some() {
             // Nobody else shows how a run begins that another one starts, or which runs that starts.

@@ -18,6 +18,7 @@ use windlass_core::run::{Course, State};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_peers::agent::claude::hook::{read_hook, write_answer};
+use windlass_peers::child;
 use windlass_peers::hook_socket::{self, HookRequest, Request};
 use windlass_store::{Append, Cadence, Durability, Lease, Projection, Store};
 
@@ -91,9 +92,13 @@ impl Owner {
         outcome.map(|()| self.state)
     }
 
-    async fn run_inner(&mut self, first: Vec<Planned>, taken_over: bool) -> Result<(), RunError> {
+    async fn run_inner(&mut self, mut first: Vec<Planned>, taken_over: bool) -> Result<(), RunError> {
         if taken_over {
             self.tell(Event::OwnerChanged, Vec::new()).await?;
+            // Before anything else happens: what people said while nobody listened is about what they saw.
+            self.read_inbox().await?;
+            let open = self.state.to_perform();
+            first.retain(|planned| open.iter().any(|open| open.id == planned.id));
         }
         self.perform(first);
         let mut inbox = tokio::time::interval(INBOX_EVERY);
@@ -151,7 +156,13 @@ impl Owner {
         let cookie = request.session.as_deref();
         let from = cookie.and_then(|cookie| EffectId::of_cookie(&self.state.run, cookie));
         self.waiting.insert(id.clone(), request);
-        self.tell(Event::HookAsked { call: HookCall { id, from, kind } }, Vec::new()).await
+        let unanswered = match (&kind, &from) {
+            (HookKind::Stop { .. }, Some(from)) => child::unanswered(&self.ground.child_dir(from)),
+            _ => Vec::new(),
+        };
+        // A call that has found us only now takes its note away when it is answered.
+        let unanswered = unanswered.into_iter().filter(|call| !self.waiting.contains_key(call)).collect();
+        self.tell(Event::HookAsked { call: HookCall { id, from, kind, unanswered } }, Vec::new()).await
     }
 
     /// Takes what others asked for, in order, each with the event it becomes.

@@ -247,6 +247,7 @@ impl Cx<'_> {
         self.book.open.retain(|planned| planned.id.node != *node);
         self.book.held.retain(|id| id.node != *node);
         self.book.asks.retain(|ask| ask.node != *node);
+        self.book.replies.retain(|reply| reply.ask.node != *node);
     }
 
     /// Tells people, where the run is more than one session.
@@ -360,6 +361,7 @@ fn finish(state: &mut State, step: &mut Step, outcome: Outcome) {
     state.book.open.clear();
     state.book.held.clear();
     state.book.asks.clear();
+    state.book.replies.clear();
     step.news.push(News::Finished {
         outcome: outcome.clone(),
         iterations: state.turns(),
@@ -386,6 +388,10 @@ fn take_over(state: &mut State, step: &mut Step) {
         work.interrupted = 0;
     });
     step.news.push(News::TakenOver);
+    // Whoever follows the run from here on has not heard what it waits for.
+    if state.course == Course::Running {
+        step.news.extend(state.waits().into_iter().map(News::Waiting));
+    }
 }
 
 /// A paused run goes on: what was held back is done now.

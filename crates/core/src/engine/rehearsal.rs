@@ -236,6 +236,7 @@ impl Stage {
                 id: HookId::new(format!("{id}/stop/{}", self.at)),
                 from: Some(id),
                 kind: HookKind::Stop { last_message: None, background: false, stop_hook_active: false },
+                unanswered: Vec::new(),
             };
             return self.queue.push_back(Event::HookAsked { call });
         }
@@ -249,6 +250,7 @@ impl Stage {
             spoke: true,
             offset: 0,
             value,
+            unanswered: Vec::new(),
         };
         self.queue.push_back(Event::SessionEnded { effect: id, end });
     }
@@ -266,6 +268,7 @@ impl Stage {
             spoke: true,
             offset: 0,
             value: None,
+            unanswered: Vec::new(),
         };
         self.queue.push_front(Event::SessionEnded { effect, end });
     }

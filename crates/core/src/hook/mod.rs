@@ -20,6 +20,9 @@ pub struct HookCall {
     pub from: Option<EffectId>,
     /// What happened.
     pub kind: HookKind,
+    /// Earlier calls of the turn that no owner answered, where the agent wants to stop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<HookId>,
 }
 
 /// What an agent reports or asks.

@@ -50,4 +50,6 @@ pub mod env {
     pub const SESSION: &str = "WINDLASS_SESSION";
     /// The run's socket. Without it a hook is not ours.
     pub const SOCKET: &str = "WINDLASS_SOCKET";
+    /// The session's folder: where a hook notes that no owner answers.
+    pub const FOLDER: &str = "WINDLASS_FOLDER";
 }

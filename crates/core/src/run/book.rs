@@ -21,6 +21,9 @@ pub struct Book {
     pub asks: Vec<Ask>,
     /// The latest hook answers, for resends.
     pub answered: VecDeque<(HookId, Answer)>,
+    /// What people answered to agents whose turn is not over, so that no answer is lost on the way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replies: Vec<Reply>,
     /// Effects without an outcome yet.
     pub open: Vec<Planned>,
     /// Nothing new begins.
@@ -74,6 +77,17 @@ impl Book {
         }
         text
     }
+}
+
+/// What a person answered to an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// What was asked.
+    pub ask: Ask,
+    /// What the hook was to say.
+    pub answer: Answer,
+    /// The hook had given up by then: the agent hears it when it asks the same again.
+    pub missed: bool,
 }
 
 /// What became of a node, in the last of its rounds and in all of them.

@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::effect::Planned;
-use crate::hook::Answer;
+use crate::hook::{Answer, question_texts};
 use crate::id::{HookId, NodeId, RunId};
 use crate::spec::{Orders, Spec};
 use crate::time::Moment;
 use crate::usage::Usage;
-pub use book::{Book, Cause, Seen};
+pub use book::{Book, Cause, Reply, Seen};
 pub use lane::{Active, Doing, Lane, Round, RoundPhase, Slot, TaskRounds};
 pub use news::News;
 pub use work::{Phase, Turn, Work};
@@ -248,6 +248,23 @@ pub struct Ask {
     pub answers: Vec<(String, String)>,
 }
 
+impl Ask {
+    /// What kind of hook call asks: about a tool, or a question.
+    pub fn asked(&self) -> &'static str {
+        if self.tool.is_some() { "tool" } else { "question" }
+    }
+
+    /// Whether it asks what the other one does: the same questions, or the same use of a tool.
+    pub fn is_the_same_as(&self, other: &Ask) -> bool {
+        let is_about_the_same = match (&self.tool, &other.tool) {
+            (None, None) => question_texts(&self.input) == question_texts(&other.input),
+            (Some(tool), Some(of_other)) => tool == of_other && self.input == other.input,
+            _ => false,
+        };
+        self.node == other.node && is_about_the_same
+    }
+}
+
 /// What was spent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -348,6 +365,14 @@ impl State {
             Some(waiting) if !is_busy => Standing::Waiting(waiting),
             _ => Standing::Running,
         }
+    }
+
+    /// Everything it waits for: people first, then times and events, and whoever paused it.
+    pub fn waits(&self) -> Vec<Waiting> {
+        let mut waits: Vec<Waiting> = self.book.asks.iter().cloned().map(Waiting::Person).collect();
+        self.root.waits(&self.book, &mut waits);
+        waits.extend(self.book.paused.then_some(Waiting::Paused));
+        waits
     }
 
     /// Whether it is over.

@@ -25,6 +25,16 @@ pub struct Turn {
     pub stops: u32,
     /// The owner changed while it ran, so hooks may have gone unanswered.
     pub owner_changed: bool,
+    /// Hook calls that no owner answered and that the agent was told about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<HookId>,
+}
+
+impl Turn {
+    /// Whether there are calls that no owner answered among these, besides those it knows of.
+    pub fn has_missed(&self, unanswered: &[HookId]) -> bool {
+        unanswered.iter().any(|hook| !self.unanswered.contains(hook))
+    }
 }
 
 /// What the sessions of a node are doing.

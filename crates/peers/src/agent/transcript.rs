@@ -161,6 +161,7 @@ impl Transcript {
             tool_calls: self.tool_calls,
             spoke: self.spoke,
             offset,
+            unanswered: Vec::new(),
         }
     }
 

@@ -430,6 +430,7 @@ fn ended(effect: EffectId, line: Line, verdict: SessionVerdict) -> Event {
         tool_calls: 0,
         spoke: true,
         offset: 1,
+        unanswered: Vec::new(),
         value: line.value,
     };
     Event::SessionEnded { effect, end }

@@ -12,7 +12,7 @@ use windlass_core::launch::files as names;
 use windlass_core::usage::Usage;
 use windlass_peers::agent::claude::{launch as claude, parse};
 use windlass_peers::agent::{Over, Transcript};
-use windlass_peers::child::{ChildState, child_state, sweep_cookie};
+use windlass_peers::child::{ChildState, child_state, sweep_cookie, unanswered};
 use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
 use windlass_peers::tail::{Tail, TailEvent};
@@ -46,6 +46,7 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, p
     let session = plan.session.clone();
     ground.report(Event::SessionStarted { effect: effect.clone(), session }).await;
     let end = follow(&ground, &effect, &dir, host, seen).await;
+    let end = SessionEnd { unanswered: unanswered(&dir), ..end };
     forget_secrets(&dir);
     ground.report(Event::SessionEnded { effect, end }).await;
 }
@@ -171,5 +172,6 @@ fn failed(what: String) -> SessionEnd {
         tool_calls: 0,
         spoke: false,
         offset: 0,
+        unanswered: Vec::new(),
     }
 }

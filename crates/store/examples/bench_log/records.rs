@@ -112,7 +112,7 @@ impl Source {
         let (asked, tool) = ("tool".to_owned(), Some(name.to_owned()));
         let news = News::HookDecided { hook: id.clone(), asked, tool, answer };
         let kind = HookKind::Tool { name: name.to_owned(), input };
-        let event = Event::HookAsked { call: HookCall { id, from: None, kind } };
+        let event = Event::HookAsked { call: HookCall { id, from: None, kind, unanswered: Vec::new() } };
         (event, vec![self.planned(Verb::Answer, told)], vec![news])
     }
 
@@ -125,8 +125,16 @@ impl Source {
         };
         let look = Effect::Inspect { last_message: last_message.clone() };
         let (verdict, offset) = (SessionVerdict::Done, self.roll() % 900_000);
-        let end =
-            SessionEnd { verdict, last_message, value: None, usage, tool_calls: 9, spoke: true, offset };
+        let end = SessionEnd {
+            verdict,
+            last_message,
+            value: None,
+            usage,
+            tool_calls: 9,
+            spoke: true,
+            offset,
+            unanswered: Vec::new(),
+        };
         let event = Event::SessionEnded { effect: self.effect(Verb::Session), end };
         (event, vec![self.planned(Verb::Inspect, look)], Vec::new())
     }

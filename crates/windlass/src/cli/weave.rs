@@ -183,7 +183,9 @@ mod tests {
 
     fn tool_hook(name: &str, from: Option<EffectId>) -> Record {
         let kind = HookKind::Tool { name: name.to_owned(), input: serde_json::Value::Null };
-        record(Event::HookAsked { call: HookCall { id: HookId::new("h"), from, kind } })
+        record(Event::HookAsked {
+            call: HookCall { id: HookId::new("h"), from, kind, unanswered: Vec::new() },
+        })
     }
 
     fn tool_use(name: &str) -> AgentEvent {
@@ -203,6 +205,7 @@ mod tests {
             tool_calls: 0,
             spoke: true,
             offset: 0,
+            unanswered: Vec::new(),
         };
         record(Event::SessionEnded { effect: turn(node), end })
     }

@@ -18,6 +18,8 @@ mod interrupt;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod night;
+#[cfg(test)]
 mod plugin_mode;
 #[cfg(test)]
 mod questions;

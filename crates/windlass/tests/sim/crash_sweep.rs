@@ -3,7 +3,9 @@
 //!
 //! Three victims: Windlass alone (the agent goes on and is adopted: even what the agent was asked
 //! is equal), a host alone, and everything at once (an interrupted turn is repeated at most
-//! once). `WINDLASS_SWEEP=full` also sweeps the longer stories and prints a table.
+//! once). Windlass alone is swept a second time with a long night between kill and resume: the agent
+//! finds nobody, gives up and is gone, and its turn is repeated all the same. `WINDLASS_SWEEP=full`
+//! also sweeps the longer stories and prints a table.
 
 #![allow(clippy::print_stdout, reason = "says how many points there were")]
 
@@ -15,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 use windlass_testkit::env::Sealed;
+use windlass_testkit::wait::until;
+use windlass_testkit::{procs, soon};
 
 /// One story: a script for sim and how the loop is started.
 struct Story {
@@ -22,6 +26,15 @@ struct Story {
     mode: &'static str,
     script: Value,
     checks: &'static [&'static str],
+}
+
+/// How long nobody owns the run after a kill.
+#[derive(Clone, Copy, PartialEq)]
+enum Night {
+    /// It is resumed at once.
+    Short,
+    /// Hooks give up, and the agent with them, before it is resumed.
+    Long,
 }
 
 /// What a run leaves behind, without what differs from run to run.
@@ -80,10 +93,13 @@ impl Stage {
         command
     }
 
-    fn start(&self, story: &Story, crash: Option<&str>) -> Option<i32> {
+    fn start(&self, story: &Story, crash: Option<&str>, night: Night) -> Option<i32> {
         let mut command = self.windlass("out.first");
         command.args(["loop", "do the work", "--driver", "sim", "--mode", story.mode, "--json"]);
         command.args(story.checks.iter().flat_map(|check| ["--check", check]));
+        if night == Night::Long {
+            command.env("WINDLASS_HOOK_PATIENCE_MS", "20");
+        }
         if let Some(crash) = crash {
             command.env("WINDLASS_CRASH_AT", crash);
             command.env("WINDLASS_CRASH_MARK", self.sealed.root().join("mark"));
@@ -98,23 +114,33 @@ impl Stage {
 
     /// Plays the story, dying where asked, and resumes once: what is left, and whether Windlass
     /// died.
-    fn play(&self, story: &Story, crash: Option<&str>) -> (Left, bool) {
-        let code = self.start(story, crash);
+    fn play(&self, story: &Story, crash: Option<&str>, night: Night) -> (Left, bool) {
+        let code = self.start(story, crash, night);
         if code.is_some() {
             assert_eq!(code, Some(0), "{}", self.output());
             return (self.left("out.first"), false);
         }
         let Some(run) = self.run() else {
             // It died before the run existed: nothing was begun, nothing is lost.
-            assert_eq!(self.start(story, None), Some(0), "{}", self.output());
+            assert_eq!(self.start(story, None, night), Some(0), "{}", self.output());
             return (self.left("out.first"), true);
         };
+        if night == Night::Long {
+            until(soon(), || self.is_quiet());
+        }
         let status = self.windlass("out.second").args(["resume", &run, "--json"]).status().unwrap();
         if self.is_over(&run) && !status.success() {
             return (self.left_of_finished(&run), true);
         }
         assert_eq!(status.code(), Some(0), "{}", self.output());
         (self.left("out.second"), true)
+    }
+
+    /// Whether nothing that was started here is alive.
+    fn is_quiet(&self) -> bool {
+        let host = format!(" host {}/", self.sealed.root().display());
+        let is_host = |process: procs::Proc| process.command.contains(&host);
+        self.sealed.processes().is_empty() && !procs::all().into_iter().any(is_host)
     }
 
     /// A kill after the last commit leaves a finished run, which cannot be resumed.
@@ -197,8 +223,8 @@ fn turns_of(asked: &[String]) -> Vec<&str> {
 }
 
 /// Sweeps the points of one victim, two at a time, until a point is not reached any more.
-fn sweep(story: &Story, victim: &str, limit: u64) -> u64 {
-    let (expected, _) = Stage::new(story).play(story, None);
+fn sweep(story: &Story, victim: &str, night: Night, limit: u64) -> u64 {
+    let (expected, _) = Stage::new(story).play(story, None, night);
     let next = AtomicU64::new(1);
     let last = AtomicU64::new(u64::MAX);
     let problems = Mutex::new(Vec::new());
@@ -211,11 +237,11 @@ fn sweep(story: &Story, victim: &str, limit: u64) -> u64 {
                         return;
                     }
                     let stage = Stage::new(story);
-                    let (left, died) = stage.play(story, Some(&format!("{victim}:{point}")));
+                    let (left, died) = stage.play(story, Some(&format!("{victim}:{point}")), night);
                     if !died && !stage.hosts_passed(point) {
                         last.fetch_min(point, Ordering::SeqCst);
                     }
-                    if let Some(problem) = compare(&expected, &left, victim) {
+                    if let Some(problem) = compare(&expected, &left, victim, night) {
                         let text = format!("{} {victim}:{point}: {problem}\n{}", story.name, stage.output());
                         problems.lock().unwrap().push(text);
                     }
@@ -228,13 +254,13 @@ fn sweep(story: &Story, victim: &str, limit: u64) -> u64 {
     last.load(Ordering::SeqCst).min(limit + 1) - 1
 }
 
-fn compare(expected: &Left, left: &Left, victim: &str) -> Option<String> {
+fn compare(expected: &Left, left: &Left, victim: &str, night: Night) -> Option<String> {
     let same_end =
         Left { asked: Vec::new(), ..expected.clone() } == Left { asked: Vec::new(), ..left.clone() };
     if !same_end {
         return Some(format!("the end differs: expected {expected:#?}, found {left:#?}"));
     }
-    if victim == "windlass" {
+    if victim == "windlass" && night == Night::Short {
         return (expected.asked != left.asked).then(|| {
             format!("what was asked differs: expected {:#?}, found {:#?}", expected.asked, left.asked)
         });
@@ -253,26 +279,32 @@ fn is_full() -> bool {
     std::env::var("WINDLASS_SWEEP").is_ok_and(|value| value == "full")
 }
 
-fn sweep_all(victim: &str) {
+fn sweep_all(victim: &str, night: Night) {
     let turns = if is_full() { 4 } else { 2 };
     for story in [fresh(turns), in_session(turns)] {
-        let points = sweep(&story, victim, 10_000);
+        let points = sweep(&story, victim, night, 10_000);
         assert!(points > 5, "only {points} points of {} were reached", story.name);
-        println!("sweep: {:<10} {:<12} {points:>5} points", victim, story.name);
+        let after = if night == Night::Long { ", resumed after a long night" } else { "" };
+        println!("sweep: {:<10} {:<12} {points:>5} points{after}", victim, story.name);
     }
 }
 
 #[test]
 fn windlass_alone_may_die_at_any_point() {
-    sweep_all("windlass");
+    sweep_all("windlass", Night::Short);
+}
+
+#[test]
+fn windlass_alone_may_die_at_any_point_and_be_missed_for_a_night() {
+    sweep_all("windlass", Night::Long);
 }
 
 #[test]
 fn a_host_alone_may_die_at_any_point() {
-    sweep_all("host");
+    sweep_all("host", Night::Short);
 }
 
 #[test]
 fn everything_may_die_at_any_point() {
-    sweep_all("all");
+    sweep_all("all", Night::Short);
 }

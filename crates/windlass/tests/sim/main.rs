@@ -17,6 +17,7 @@ mod jobs;
 mod marker;
 mod modes;
 mod moments;
+mod night;
 mod order;
 mod owner;
 mod people;

@@ -121,6 +121,7 @@ pub(super) fn session_end(verdict: SessionVerdict) -> SessionEnd {
         tool_calls: 0,
         spoke: true,
         offset: 1,
+        unanswered: Vec::new(),
         value: None,
     }
 }
@@ -255,7 +256,9 @@ impl Story {
     }
 
     pub(super) fn asks(&mut self, id: &str, kind: HookKind) -> &mut Story {
-        self.tell(Event::HookAsked { call: HookCall { id: HookId::new(id), from: None, kind } })
+        self.tell(Event::HookAsked {
+            call: HookCall { id: HookId::new(id), from: None, kind, unanswered: Vec::new() },
+        })
     }
 
     pub(super) fn stops(&mut self, id: &str) -> &mut Story {

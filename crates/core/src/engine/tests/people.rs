@@ -31,9 +31,82 @@ fn two_agents() -> Story {
     story
 }
 
+fn push(to: &str) -> HookKind {
+    HookKind::Tool { name: "Write".into(), input: json!({"file_path": to}) }
+}
+
+/// The turn of `x` was cut off after these calls of its hooks found no owner.
+fn cut_off(story: &mut Story, hooks: &[&str]) -> EffectId {
+    let effect = story.open_of("x", Verb::Session);
+    let unanswered = hooks.iter().copied().map(HookId::new).collect();
+    let end = SessionEnd { unanswered, ..session_end(SessionVerdict::Done) };
+    story.tell(Event::OwnerChanged).tell(Event::SessionEnded { effect, end });
+    assert!(story.plan().resume, "the turn is tried again");
+    story.open_of("x", Verb::Session)
+}
+
+#[test]
+fn what_a_person_answered_is_not_lost_when_the_hook_had_given_up() {
+    let mut story = two_agents();
+    let from = story.open_of("x", Verb::Session);
+    story.turn_asks("q", &from, question("which?")).turn_asks("p", &from, push("a"));
+    story.answers(Some("q"), "blue");
+    let yes = PersonReply::Approve;
+    story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: Some(HookId::new("p")), reply: yes });
+    let from = cut_off(&mut story, &["q", "p"]);
+    story.turn_asks("q2", &from, question("which?"));
+    let Answer::Allow { input: Some(input) } = story.answer() else { panic!("{:?}", story.answer()) };
+    assert_eq!(input["answers"], json!({"which?": "blue"}));
+    assert_eq!(story.turn_asks("p2", &from, push("a")).answer(), Answer::Allow { input: None });
+    story.turn_asks("q3", &from, question("which?")).turn_asks("p3", &from, push("a"));
+    let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
+    assert_eq!(open, ["ask/gate", "q3", "p3"], "an answer counts once");
+}
+
+#[test]
+fn what_a_person_answered_counts_for_the_same_question_alone() {
+    let mut story = two_agents();
+    let from = story.open_of("x", Verb::Session);
+    story.turn_asks("p", &from, push("a")).turn_asks("heard", &from, push("h"));
+    for hook in ["p", "heard"] {
+        let (hook, reply) = (Some(HookId::new(hook)), PersonReply::Approve);
+        story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook, reply });
+    }
+    let y = story.open_of("y", Verb::Session);
+    let from = cut_off(&mut story, &["p"]);
+    story.turn_asks("other", &from, push("b"));
+    story.turn_asks("again", &from, push("h"));
+    story.turn_asks("of y", &y, push("a"));
+    let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
+    assert_eq!(open, ["ask/gate", "other", "again", "of y"]);
+}
+
+#[test]
+fn a_new_owner_tells_everything_that_is_waited_for_again_each_time() {
+    let mut story = two_agents();
+    let from = story.open_of("x", Verb::Session);
+    story.turn_asks("q", &from, question("which?"));
+    for _ in 0..2 {
+        story.tell(Event::OwnerChanged);
+        let told: Vec<&str> = story
+            .step
+            .news
+            .iter()
+            .map(|news| match news {
+                News::TakenOver => "taken over",
+                News::Waiting(Waiting::Person(ask)) => ask.hook.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(told, ["taken over", "ask/gate", "q"]);
+    }
+}
+
 impl Story {
     fn turn_asks(&mut self, id: &str, from: &EffectId, kind: HookKind) -> &mut Story {
-        self.tell(Event::HookAsked { call: HookCall { id: HookId::new(id), from: Some(from.clone()), kind } })
+        self.tell(Event::HookAsked {
+            call: HookCall { id: HookId::new(id), from: Some(from.clone()), kind, unanswered: Vec::new() },
+        })
     }
 
     fn hooks_of(&self, node: &str) -> u32 {

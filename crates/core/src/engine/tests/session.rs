@@ -122,12 +122,93 @@ fn an_in_session_agent_whose_stop_never_arrived_is_a_broken_transport() {
     assert_eq!(story.session_ends(SessionVerdict::Done).ends(), (Status::Failed, Reason::HookTransport));
 }
 
+/// The turn's process is over, and these calls of its hooks found no owner.
+fn unheard(story: &mut Story, verdict: SessionVerdict, hooks: &[&str]) {
+    let effect = story.open(Verb::Session);
+    let unanswered = hooks.iter().copied().map(HookId::new).collect();
+    story.tell(Event::SessionEnded { effect, end: SessionEnd { unanswered, ..session_end(verdict) } });
+}
+
 #[test]
-fn a_stop_that_found_no_owner_is_judged_after_the_resume() {
+fn a_turn_in_which_a_hook_found_no_owner_was_cut_off_in_every_mode_however_it_ended() {
+    for mode in [Mode::Fresh, Mode::Resume, Mode::InSession, Mode::Plugin] {
+        for verdict in [SessionVerdict::Done, SessionVerdict::Failed { what: "gave up".into() }] {
+            let mut story = looping(mode, 1);
+            let first = story.plan();
+            story.tell(Event::OwnerChanged);
+            unheard(&mut story, verdict.clone(), &["h"]);
+            let again = story.plan();
+            assert!(again.resume && again.session == first.session, "{mode:?} {verdict:?}");
+            assert!(again.prompt.starts_with("You were interrupted"), "{}", again.prompt);
+            assert_eq!((story.state.turns(), story.state.spent.turns), (0, 1), "{mode:?} {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn a_single_turn_in_which_a_hook_found_no_owner_is_not_done() {
+    let mut story = Story::of(spec_of(vec![prompt("do it").id("only").into()]));
+    story.prepared("only").tell(Event::OwnerChanged);
+    unheard(&mut story, SessionVerdict::Done, &["h"]);
+    assert!(story.plan().resume);
+    story.session_ends(SessionVerdict::Done).seen(false);
+    assert_eq!(story.cleaned("only").ended(), (Status::Completed, Reason::TurnDone));
+}
+
+#[test]
+fn a_stop_that_found_no_owner_and_left_no_note_was_cut_off_as_well() {
     let mut story = looping(Mode::InSession, 5);
+    let first = story.plan();
+    let again = story.tell(Event::OwnerChanged).session_ends(SessionVerdict::Done).plan();
+    assert!(again.resume && again.session == first.session);
+    assert_eq!(story.state.turns(), 0);
+}
+
+#[test]
+fn owners_may_die_in_a_turn_as_often_as_somebody_resumes_it() {
+    let mut story = looping(Mode::Fresh, 1);
+    for time in 0..20 {
+        story.tell(Event::OwnerChanged);
+        unheard(&mut story, SessionVerdict::Done, &[&format!("h{time}")]);
+        assert!(story.plan().resume, "time {time}");
+    }
+    assert_eq!(story.turn(true).ends(), (Status::Completed, Reason::Marker));
+}
+
+#[test]
+fn notes_that_somebody_makes_while_the_owner_lives_do_not_repeat_a_turn_for_ever() {
+    let mut story = looping(Mode::Fresh, 1);
+    for time in 0..4 {
+        unheard(&mut story, SessionVerdict::Done, &[&format!("h{time}")]);
+    }
+    assert_eq!(story.ends(), (Status::Failed, Reason::Interrupted));
+    let mut story = looping(Mode::InSession, 1);
     story.tell(Event::OwnerChanged);
-    let second = story.turn(false).plan();
-    assert!(second.resume);
+    for time in 0..4 {
+        stops_after(&mut story, &format!("stop{time}"), &[&format!("h{time}")]);
+    }
+    assert_eq!(story.session_ends(SessionVerdict::Done).ends(), (Status::Failed, Reason::Interrupted));
+}
+
+/// The agent wants to stop, after these calls of its hooks found no owner.
+fn stops_after(story: &mut Story, id: &str, hooks: &[&str]) {
+    let kind = HookKind::Stop { last_message: None, background: false, stop_hook_active: false };
+    let unanswered = hooks.iter().copied().map(HookId::new).collect();
+    story.tell(Event::HookAsked { call: HookCall { id: HookId::new(id), from: None, kind, unanswered } });
+}
+
+#[test]
+fn an_agent_that_was_refused_by_nobody_may_not_stop_its_turn_and_is_told_once() {
+    let mut story = looping(Mode::InSession, 1);
+    story.tell(Event::OwnerChanged);
+    stops_after(&mut story, "s1", &["h"]);
+    let Answer::Block { reason } = story.answer() else { panic!("{:?}", story.answer()) };
+    assert!(reason.starts_with("You were interrupted"), "{reason}");
+    assert_eq!((story.state.turns(), story.state.spent.turns), (0, 1), "it is the same turn");
+    stops_after(&mut story, "s2", &["h"]);
+    assert_eq!(story.seen(true).answer(), Answer::Pass);
+    unheard(&mut story, SessionVerdict::Done, &["h"]);
+    assert_eq!(story.ends(), (Status::Completed, Reason::Marker));
     assert_eq!(story.state.turns(), 1);
 }
 
@@ -142,6 +223,7 @@ fn tool_calls_without_any_hook_are_a_broken_transport() {
         tool_calls: 2,
         spoke: false,
         offset: 0,
+        unanswered: Vec::new(),
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });
@@ -197,6 +279,7 @@ fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
         tool_calls: 0,
         spoke: false,
         offset: 0,
+        unanswered: Vec::new(),
         value: None,
     };
     let again = story.tell(Event::SessionEnded { effect, end }).plan();
@@ -330,6 +413,7 @@ fn a_late_outcome_of_a_settled_effect_changes_nothing() {
         tool_calls: 0,
         spoke: false,
         offset: 0,
+        unanswered: Vec::new(),
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });

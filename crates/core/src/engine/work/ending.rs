@@ -33,8 +33,7 @@ fn release_hooks(work: &mut Work, cx: &mut Cx<'_>) {
     cx.book.asks = others;
     for ask in Vec::from_iter::<Vec<crate::run::Ask>>(ours) {
         let reason = "this run is over".to_owned();
-        let asked = if ask.tool.is_some() { "tool" } else { "question" };
-        hooks::answer(work, cx, &ask.hook, asked, ask.tool.as_deref(), Answer::Deny { reason });
+        hooks::answer(work, cx, &ask.hook, ask.asked(), ask.tool.as_deref(), Answer::Deny { reason });
     }
 }
 
@@ -42,6 +41,7 @@ fn release_hooks(work: &mut Work, cx: &mut Cx<'_>) {
 pub(super) fn cleaned_up(work: &mut Work, cx: &mut Cx<'_>) -> Option<Outcome> {
     let Phase::Ending { outcome } = work.phase.clone() else { return None };
     cx.book.open.retain(|planned| planned.id.node != work.node.id);
+    cx.book.replies.retain(|reply| reply.ask.node != work.node.id);
     work.turn = None;
     Some(outcome)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ending, turn};
+use super::{ending, session, turn};
 use crate::effect::Effect;
 use crate::engine::{ANSWERS_KEPT, Cx};
 use crate::event::PersonReply;
@@ -10,7 +10,7 @@ use crate::hook::permission::{Ruling, decide};
 use crate::hook::{Answer, HookCall, HookKind, answer_question, question_texts};
 use crate::id::{EffectId, HookId, NodeId, Verb};
 use crate::looping::Mode;
-use crate::run::{Ask, News, Outcome, Phase, Reason, Status, Waiting, Work};
+use crate::run::{Ask, News, Outcome, Phase, Reason, Reply, Status, Waiting, Work};
 use crate::spec::{OnPermission, OnQuestion};
 
 /// What an agent is told when a question finds nobody.
@@ -20,9 +20,7 @@ const NOBODY: &str = "Nobody is here to answer. Decide by yourself, and note the
 pub(super) fn asked(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
     let open = matches!(work.phase, Phase::InTurn | Phase::Judging { .. } | Phase::Closing { .. });
     match &call.kind {
-        HookKind::Stop { background: false, last_message, .. } if open => {
-            stop(work, cx, &call.id, last_message)
-        }
+        HookKind::Stop { background: false, last_message, .. } if open => stop(work, cx, call, last_message),
         HookKind::Stop { .. } => answer(work, cx, &call.id, "stop", None, Answer::Pass),
         HookKind::Other { name } => answer(work, cx, &call.id, name, None, Answer::Pass),
         HookKind::Tool { .. } | HookKind::Question { .. } if !open => too_late(cx, call),
@@ -32,7 +30,14 @@ pub(super) fn asked(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
 }
 
 /// The agent wants to stop: where the loop lives in the hook, the turn is over and judged.
-fn stop(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, last_message: &Option<String>) {
+fn stop(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, last_message: &Option<String>) {
+    let hook = &call.id;
+    if turn::mode(work) == Some(Mode::InSession)
+        && work.phase == Phase::InTurn
+        && work.turn.as_ref().is_some_and(|turn| turn.has_missed(&call.unanswered))
+    {
+        return not_yet(work, cx, call);
+    }
     if let Some(turn) = &mut work.turn {
         turn.stops += 1;
     }
@@ -48,6 +53,26 @@ fn stop(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, last_message: &Option<S
         // The CLI gave up on the first call and asks anew: the verdict goes to this one.
         Phase::Judging { hook: waiting, .. } => *waiting = Some(hook.clone()),
         _ => answer(work, cx, hook, "stop", None, Answer::Pass),
+    }
+}
+
+/// The agent wants to stop a turn that was cut off: it goes on with the same turn.
+fn not_yet(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
+    missed(work, cx, &call.unanswered);
+    match session::cut_off_in_session(work, &call.unanswered) {
+        Ok(reason) => answer(work, cx, &call.id, "stop", None, Answer::Block { reason }),
+        Err(outcome) => {
+            answer(work, cx, &call.id, "stop", None, Answer::Pass);
+            ending::end(work, cx, outcome);
+        }
+    }
+}
+
+/// What people answered to these calls never reached the agent: it is kept until the agent asks again.
+pub(super) fn missed(work: &Work, cx: &mut Cx<'_>, unanswered: &[HookId]) {
+    let ours = cx.book.replies.iter_mut().filter(|reply| reply.ask.node == work.node.id);
+    for reply in ours.filter(|reply| unanswered.contains(&reply.ask.hook)) {
+        reply.missed = true;
     }
 }
 
@@ -117,6 +142,11 @@ fn wait_for_person(work: &Work, cx: &mut Cx<'_>, hook: &HookId, tool: Option<&st
         input: input.clone(),
         answers: Vec::new(),
     };
+    let is_known = |reply: &Reply| reply.missed && reply.ask.is_the_same_as(&ask);
+    if let Some(place) = cx.book.replies.iter().position(is_known) {
+        let known = cx.book.replies.remove(place).answer;
+        return answer(work, cx, hook, ask.asked(), tool, known);
+    }
     cx.step.news.push(News::Waiting(Waiting::Person(ask.clone())));
     cx.book.asks.push(ask);
 }
@@ -140,9 +170,9 @@ pub(in crate::engine) fn person_answered(cx: &mut Cx<'_>, at: usize, reply: &Per
             Answer::Allow { input: Some(answer_question(&ask.input, &ask.answers)) }
         }
     };
-    let asked = if ask.tool.is_some() { "tool" } else { "question" };
     let id = EffectId { node: ask.node.clone(), iteration: 1, attempt: 1, verb: Verb::Answer };
-    reply_to(cx, id, &ask.hook, asked, ask.tool.as_deref(), told);
+    reply_to(cx, id, &ask.hook, ask.asked(), ask.tool.as_deref(), told.clone());
+    cx.book.replies.push(Reply { ask, answer: told, missed: false });
     cx.step.news.push(News::WaitOver);
 }
 

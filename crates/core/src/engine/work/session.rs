@@ -1,11 +1,11 @@
 //! Processes of a turn: that one began, and what is made of its end.
 
-use super::{ending, plan, turn};
+use super::{ending, hooks, plan, turn};
 use crate::effect::Effect;
 use crate::engine::Cx;
 use crate::event::{SessionEnd, SessionVerdict};
-use crate::id::{EffectId, SessionId, Verb};
-use crate::looping::Mode;
+use crate::id::{EffectId, HookId, SessionId, Verb};
+use crate::looping::{Mode, prompt};
 use crate::run::{News, Outcome, Phase, Reason, Status, Turn, Waiting, Work};
 use crate::time::Moment;
 
@@ -13,6 +13,8 @@ use crate::time::Moment;
 const RETRIES: u32 = 3;
 /// The longest pause after a rate limit that does not say when it ends.
 const RATE_LIMIT_MAX_MS: u64 = 3_600_000;
+/// What is said of a turn in which a hook gave up.
+const NO_OWNER: &str = "Windlass was not running when the agent needed an answer";
 /// The shortest pause after one that says so: its end may be a moment ago.
 const RATE_LIMIT_MIN_MS: u64 = 1_000;
 
@@ -41,6 +43,11 @@ pub(super) fn ended(work: &mut Work, cx: &mut Cx<'_>, effect: &EffectId, end: &S
     work.value.clone_from(&end.value);
     let Some(turn) = work.turn.take_if(|turn| turn.effect == *effect) else { return };
     cx.book.asks.retain(|ask| ask.node != work.node.id);
+    let node = &work.node.id;
+    cx.book
+        .replies
+        .retain(|reply| reply.ask.node != *node || reply.missed || end.unanswered.contains(&reply.ask.hook));
+    hooks::missed(work, cx, &end.unanswered);
     match work.phase.clone() {
         Phase::InTurn => after_turn(work, cx, &turn, end),
         Phase::Closing { outcome } => {
@@ -55,11 +62,17 @@ pub(super) fn ended(work: &mut Work, cx: &mut Cx<'_>, effect: &EffectId, end: &S
 fn after_turn(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
     // What began can be gone on with; a process that never spoke left no conversation.
     let resume = turn.resumed || end.spoke || turn.stops > 0;
-    if turn::mode(work) == Some(Mode::Plugin) && end.verdict != SessionVerdict::Done {
+    let was_heard = !turn.has_missed(&end.unanswered) && !has_stopped_unheard(work, turn);
+    let is_done = end.verdict == SessionVerdict::Done && was_heard;
+    if turn::mode(work) == Some(Mode::Plugin) && !is_done {
         // Each stop the plugin held was the end of a turn; only the one cut off is open.
         held_turns(work, cx, turn.stops);
     }
     match &end.verdict {
+        // What the agent made of tools that nobody allowed and nobody refused is not how its turn ended.
+        SessionVerdict::Done | SessionVerdict::Failed { .. } if !was_heard => {
+            interrupted(work, cx, NO_OWNER, resume);
+        }
         SessionVerdict::Done => done(work, cx, turn, end),
         SessionVerdict::RateLimited { resets_at } => rate_limited(work, cx, *resets_at, resume),
         SessionVerdict::Transient { what } => transient(work, cx, what, resume),
@@ -73,6 +86,11 @@ fn after_turn(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
             ending::end(work, cx, outcome);
         }
     }
+}
+
+/// Whether the agent stopped while nobody owned the run: its loop lives in the Stop hook, and none came.
+fn has_stopped_unheard(work: &Work, turn: &Turn) -> bool {
+    turn.owner_changed && turn::mode(work) == Some(Mode::InSession)
 }
 
 fn done(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
@@ -132,10 +150,7 @@ fn transient(work: &mut Work, cx: &mut Cx<'_>, what: &str, resume: bool) {
 }
 
 fn interrupted(work: &mut Work, cx: &mut Cx<'_>, what: &str, resume: bool) {
-    work.interrupted += 1;
-    if work.interrupted > RETRIES {
-        let outcome = Outcome::new(Status::Failed, Reason::Interrupted)
-            .because(format!("{what}; tried again {RETRIES} times"));
+    if let Some(outcome) = count_interruption(work, what) {
         return ending::end(work, cx, outcome);
     }
     cx.step.news.push(News::Retrying {
@@ -146,6 +161,28 @@ fn interrupted(work: &mut Work, cx: &mut Cx<'_>, what: &str, resume: bool) {
         until: None,
     });
     turn::begin_again(work, cx, resume);
+}
+
+/// Counts another interruption of the turn; how the work ends where it was one too many.
+fn count_interruption(work: &mut Work, what: &str) -> Option<Outcome> {
+    work.interrupted += 1;
+    let is_one_too_many = work.interrupted > RETRIES;
+    is_one_too_many.then(|| {
+        Outcome::new(Status::Failed, Reason::Interrupted)
+            .because(format!("{what}; tried again {RETRIES} times"))
+    })
+}
+
+/// The agent wants to stop a turn in which nobody answered it: it may not, and is told to look again at
+/// what it was refused. How the work ends where that happened too often.
+pub(super) fn cut_off_in_session(work: &mut Work, unanswered: &[HookId]) -> Result<String, Outcome> {
+    if let Some(turn) = &mut work.turn {
+        turn.unanswered.extend(unanswered.iter().cloned());
+    }
+    match count_interruption(work, NO_OWNER) {
+        Some(outcome) => Err(outcome),
+        None => Ok(prompt::after_interruption(work.node.rules())),
+    }
 }
 
 fn pause(work: &mut Work, cx: &mut Cx<'_>, waiting: Waiting, until: Moment, resume: bool) {

@@ -87,8 +87,15 @@ fn start_session(work: &mut Work, cx: &mut Cx<'_>, session: SessionId, resume: b
     let schema = work.schema.clone();
     let session_plan = SessionPlan { session, resume, prompt: text, holds_stop, deadline, schema };
     let effect = plan(work, cx, Verb::Session, Effect::StartSession(session_plan));
-    work.turn =
-        Some(Turn { effect, resumed: resume, started: false, tool_hooks: 0, stops: 0, owner_changed: false });
+    work.turn = Some(Turn {
+        effect,
+        resumed: resume,
+        started: false,
+        tool_hooks: 0,
+        stops: 0,
+        owner_changed: false,
+        unanswered: Vec::new(),
+    });
     work.phase = Phase::InTurn;
 }
 
@@ -155,6 +162,7 @@ fn conclude(work: &mut Work, cx: &mut Cx<'_>, results: &[CheckResult]) {
 }
 
 fn count_turn(work: &mut Work, cx: &mut Cx<'_>, sight: &Sight) -> u32 {
+    cx.book.replies.retain(|reply| reply.ask.node != work.node.id);
     cx.book.turns += 1;
     work.turns += 1;
     work.attempt = 1;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use windlass_core::effect::SessionPlan;
 use windlass_core::hook::permission::Isolation;
-use windlass_core::hook::wire::env::{RUN, SESSION, SOCKET};
+use windlass_core::hook::wire::env::{FOLDER, RUN, SESSION, SOCKET};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::launch::{LAUNCH_VERSION, Launch};
 use windlass_core::spec::{Orders, Spec};
@@ -171,6 +171,7 @@ fn own_env(turn: &Turn<'_>, paths: &Paths<'_>, cookie: &str) -> Vec<(String, Str
         (RUN, turn.run.to_string()),
         (SESSION, cookie.to_owned()),
         (SOCKET, text(paths.socket)),
+        (FOLDER, text(paths.dir)),
         (NODE, turn.effect.node.to_string()),
         (ITERATION, turn.effect.iteration.to_string()),
         (ATTEMPT, turn.effect.attempt.to_string()),

@@ -25,9 +25,23 @@ impl World {
             _ => HookKind::Other { name: "SessionStart".into() },
         };
         let id = HookId::new(format!("h{}", self.calls.len()));
-        let call = HookCall { id, from, kind };
+        let unanswered = match kind {
+            HookKind::Stop { .. } => self.some_unanswered(),
+            _ => Vec::new(),
+        };
+        let call = HookCall { id, from, kind, unanswered };
         self.calls.push(call.clone());
         self.tell(Event::HookAsked { call });
+    }
+
+    /// Calls that found no owner: one that was made and one that nobody ever saw.
+    pub(super) fn some_unanswered(&mut self) -> Vec<HookId> {
+        if self.seldom(12) != 11 {
+            return Vec::new();
+        }
+        let fresh = HookId::new(format!("gone{}", self.records.len()));
+        let seen = self.calls.last().map(|call| call.id.clone());
+        seen.into_iter().chain([fresh]).collect()
     }
 
     /// A hook from anywhere: a turn that was, one that never was, nobody knows, or the same again.

@@ -100,6 +100,17 @@ impl Laws {
         self.children.get(effect).copied().unwrap_or_default()
     }
 
+    /// A turn in which a hook found no owner is never taken for a finished one.
+    fn a_turn_that_was_cut_off_is_not_judged(&self, event: &Event, step: &Step) {
+        let unanswered = match event {
+            Event::SessionEnded { end, .. } => &end.unanswered,
+            Event::HookAsked { call } => &call.unanswered,
+            _ => return,
+        };
+        let is_judged = step.effects.iter().any(|planned| matches!(planned.effect, Effect::Inspect { .. }));
+        assert!(unanswered.is_empty() || !is_judged, "it was cut off, and is judged; {}", self.told());
+    }
+
     pub(super) fn look(&self, state: &State) -> Before {
         Before {
             is_ending: matches!(state.course, Course::Ending { .. }),
@@ -113,12 +124,13 @@ impl Laws {
     pub(super) fn hold(&mut self, before: Option<&Before>, event: &Event, state: &State, step: &Step) {
         self.facts.push(event.clone());
         self.count_spending(before, event);
-        self.ids_are_planned_once(state, step);
+        self.ids_are_planned_once(event, state, step);
         self.nothing_begins_that_may_not(before, event, step);
         self.budgets_are_kept(state, step);
         self.nodes_begin_once_and_behind_their_gates(step);
         self.what_is_open_is_of_nodes_under_way(state);
         self.hooks_are_answered(event, state, step);
+        self.a_turn_that_was_cut_off_is_not_judged(event, step);
         self.blocks_keep_their_bounds(state);
         let is_kept =
             |planned: &Planned| self.handed.contains(&planned.id) || state.book.held.contains(&planned.id);
@@ -166,7 +178,7 @@ impl Laws {
         assert!(is_left, "a run goes on with ${cost} of {cost_usd:?} spent; {}", self.told());
     }
 
-    fn ids_are_planned_once(&mut self, state: &State, step: &Step) {
+    fn ids_are_planned_once(&mut self, event: &Event, state: &State, step: &Step) {
         let settled = step.effects.iter().filter(|planned| planned.effect.is_settled_by_an_event());
         for planned in settled {
             let is_new = self.handed.insert(planned.id.clone());
@@ -180,7 +192,8 @@ impl Laws {
                 self.turn_begins(&planned.id.node);
             }
         }
-        if step.news.iter().any(is_held) {
+        // A stop that is refused as soon as it is asked for ends no turn: the one under way was cut off.
+        if !matches!(event, Event::HookAsked { .. }) && step.news.iter().any(is_held) {
             let answers = |planned: &&Planned| matches!(planned.effect, Effect::AnswerHook { .. });
             let held = step.effects.iter().find(answers).expect("a stop is held");
             self.turn_begins(&held.id.node);
@@ -225,7 +238,8 @@ impl Laws {
         let is_paused = before.paused && !matches!(event, Event::GoOnAsked { .. });
         let may = !is_paused && !before.is_ending && !before.is_done;
         assert!(may || begins.is_empty(), "{begins:?} may not begin; {}", self.told());
-        if is_paused {
+        // A new owner tells again what was waited for before.
+        if is_paused && *event != Event::OwnerChanged {
             let began = step.news.iter().find(|news| is_beginning(news));
             assert_eq!(began, None, "it begins while the run is paused; {}", self.told());
         }

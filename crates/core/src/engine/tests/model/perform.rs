@@ -143,6 +143,7 @@ impl World {
             tool_calls: u32::from(self.seldom(16) == 15),
             spoke: self.roll(4) < 3,
             value: (self.roll(3) < 2).then(|| json!({"cost": cost})),
+            unanswered: self.some_unanswered(),
             ..session_end(verdict)
         }
     }

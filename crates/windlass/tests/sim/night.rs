@@ -1,0 +1,261 @@
+//! The owner of a run is dead for longer than the hooks of its agent wait: a crash at night, a resume in
+//! the morning. No turn in which nobody answered counts as finished, and no answer of a person is lost.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use windlass_testkit::wait::until;
+use windlass_testkit::{eventually, plugin};
+
+use crate::place::{Going, LIMIT, Place, busy_turn, done, say};
+
+/// Milliseconds that a hook waits for an owner in these tests: a short night.
+const PATIENCE_MS: &str = "200";
+
+/// `windlass` whose hooks wait for the night.
+fn patient(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.windlass(arguments);
+    command.env("WINDLASS_HOOK_PATIENCE_MS", PATIENCE_MS);
+    command
+}
+
+fn start(place: &Place, arguments: &[&str]) -> Going {
+    place.spawn(patient(place, arguments))
+}
+
+/// A turn that works once the file `go` is there; its second attempt works at once.
+fn night_turn(work: Value) -> Value {
+    let sign = json!({"write": {"path": "sign", "content": "x"}});
+    let wait = json!({"wait_for": "go"});
+    let end = [work.clone(), done(), say("I am done.")];
+    let first: Vec<Value> = [say("Working."), sign, wait].into_iter().chain(end.clone()).collect();
+    json!({"attempts": [{"steps": first}, {"steps": end}]})
+}
+
+fn work() -> Value {
+    json!({"bash": "echo ${ITERATION}.${ATTEMPT} >> worked"})
+}
+
+/// Kills the owner in the middle of the turn, lets the agent work on alone until it is gone, and says
+/// which run that was.
+fn night(place: &Place, mut going: Going) -> String {
+    let run = going.run();
+    place.file("sign");
+    place.sealed.kill9(going.pid());
+    going.end();
+    fs::write(place.repo().join("go"), "x").unwrap();
+    place.assert_nothing_is_left();
+    run
+}
+
+fn morning(place: &Place) -> crate::place::Ran {
+    start(place, &["resume", "--json"]).end()
+}
+
+#[test]
+fn a_node_whose_agent_was_refused_by_nobody_does_its_work_in_the_morning() {
+    let place = Place::with_settings("");
+    place.workflow(json!({"name": "w", "promptTemplate": "do {input}"}));
+    let steps = |steps: Value| json!({"steps": steps});
+    let sign = json!({"write": {"path": "sign", "content": "x"}});
+    place.script(json!({"turns": [{"attempts": [
+        steps(json!([sign, {"wait_for": "go"}, work(), say("It is done.")])),
+        steps(json!([work(), say("It is done now.")])),
+    ]}]}));
+    let run = night(&place, start(&place, &["run", "it", "--workflow", "w", "--json"]));
+    assert!(!place.repo().join("worked").exists(), "nobody allowed it");
+    let ran = morning(&place);
+    ran.assert_ended(0, "completed", "turn_done", 1);
+    assert_eq!(place.file("worked"), "1.2\n");
+    let retried = ran.all("run.retrying");
+    assert_eq!(retried[0]["what"], "Windlass was not running when the agent needed an answer", "{ran}");
+    let shown = place.go(&["logs", &run]).stdout;
+    assert!(shown.contains("Windlass was not running when the agent needed an answer"), "{shown}");
+}
+
+#[test]
+fn every_loop_mode_repeats_the_turn_that_nobody_answered() {
+    for mode in ["fresh", "resume", "in_session"] {
+        let place = Place::playing(json!([busy_turn(), night_turn(work())]));
+        let flags = ["loop", "work", "--json", "--mode", mode, "--max-iterations", "2"];
+        night(&place, start(&place, &flags));
+        morning(&place).assert_ended(0, "completed", "marker", 2);
+        assert_eq!(place.file("worked"), "2.2\n", "{mode}");
+    }
+}
+
+#[test]
+fn several_nights_in_one_turn_are_survived() {
+    let place = Place::with_settings("");
+    let attempt = |nth: u32| {
+        let (sign, go) = (format!("sign{nth}"), format!("go{nth}"));
+        json!({"steps": [{"write": {"path": sign, "content": "x"}}, {"wait_for": go}, work(), done(), say("Done.")]})
+    };
+    let attempts: Vec<Value> = (1..=6).map(attempt).collect();
+    place.script(json!({"turns": [{"attempts": attempts}]}));
+    let mut going = start(&place, &["loop", "work", "--json", "--max-iterations", "1"]);
+    for nth in 1..=6 {
+        place.file(&format!("sign{nth}"));
+        if nth == 6 {
+            fs::write(place.repo().join("go6"), "x").unwrap();
+            break;
+        }
+        place.sealed.kill9(going.pid());
+        going.end();
+        fs::write(place.repo().join(format!("go{nth}")), "x").unwrap();
+        place.assert_nothing_is_left();
+        going = start(&place, &["resume", "--json"]);
+    }
+    going.end().assert_ended(0, "completed", "marker", 1);
+    assert_eq!(place.file("worked"), "1.6\n");
+}
+
+/// The notes that hooks left in the folders of the sessions.
+fn notes(place: &Place) -> Vec<PathBuf> {
+    let list = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let runs = list(place.sealed.state().join("windlass/runs"));
+    let files = runs.flat_map(list).flat_map(list);
+    let is_note = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("unanswered."))
+    };
+    files.filter(is_note).collect()
+}
+
+/// Waits until a hook has given up and the agent goes on without it.
+fn wait_for_refusal(place: &Place) {
+    let hooks = || place.sealed.processes().into_iter().filter(|p| p.command.contains(" hook "));
+    until(LIMIT, || !notes(place).is_empty() && hooks().next().is_none());
+}
+
+#[test]
+fn an_agent_that_was_refused_by_nobody_may_not_stop_when_the_owner_is_back() {
+    for mode in ["fresh", "resume", "in_session"] {
+        let refused = json!([
+            {"write": {"path": "sign", "content": "x"}}, {"wait_for": "go"}, {"bash": "echo refused >> worked"},
+            {"wait_for": "go2"}, {"tracker": {"append": "half"}}, say("I could not work."),
+        ]);
+        let works = json!({"steps": [{"bash": "echo now >> worked"}, done(), say("Done.")]});
+        let place = Place::playing(json!([{"attempts": [{"steps": refused}, works.clone()]}, works]));
+        let mut going = start(&place, &["loop", "work", "--json", "--mode", mode, "--max-iterations", "1"]);
+        going.run();
+        place.file("sign");
+        place.sealed.kill9(going.pid());
+        going.end();
+        fs::write(place.repo().join("go"), "x").unwrap();
+        wait_for_refusal(&place);
+        let mut resumed = start(&place, &["resume", "--json"]);
+        resumed.wait_for("run.resumed");
+        fs::write(place.repo().join("go2"), "x").unwrap();
+        resumed.end().assert_ended(0, "completed", "marker", 1);
+        assert_eq!(place.file("worked"), "now\n", "{mode}");
+        let prompts = place.prompts();
+        assert!(prompts[1].starts_with("You were interrupted in the middle"), "{mode}: {prompts:?}");
+    }
+}
+
+#[test]
+fn a_hook_that_finds_the_owner_again_in_time_leaves_no_note() {
+    let place = Place::playing(json!([night_turn(work())]));
+    let mut going = place.start(&["loop", "work", "--json"]);
+    going.run();
+    place.file("sign");
+    place.sealed.kill9(going.pid());
+    going.end();
+    fs::write(place.repo().join("go"), "x").unwrap();
+    until(LIMIT, || !notes(&place).is_empty());
+    place.go(&["resume", "--json"]).assert_ended(0, "completed", "marker", 1);
+    assert_eq!(place.file("worked"), "1.1\n");
+    assert_eq!(notes(&place), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_a_person_answered_at_night_reaches_the_agent_in_the_morning() {
+    let asks = json!({"ask": {"question": "Which colour?", "options": ["blue", "red"]}});
+    let paint = json!({"bash": "echo \"${ANSWER}\" >> worked"});
+    let steps = json!({"steps": [asks, paint, done(), say("Painted.")]});
+    let place = Place::playing(json!([{"attempts": [steps.clone(), steps]}]));
+    let mut going = start(&place, &["loop", "paint", "--json", "--on-question", "wait"]);
+    let run = going.run();
+    going.wait_for("run.waiting");
+    place.sealed.kill9(going.pid());
+    going.end();
+    place.assert_nothing_is_left();
+    assert_eq!(place.go(&["answer", &run, "blue"]).code, 0);
+    let ran = morning(&place);
+    ran.assert_ended(0, "completed", "marker", 1);
+    assert_eq!(place.file("worked"), "blue\n");
+    assert!(ran.all("run.waiting").len() <= 1, "nobody is asked a second time: {ran}");
+}
+
+#[test]
+fn a_permission_given_at_night_counts_in_the_morning_and_only_once() {
+    let place = Place::with_settings("[permissions]\nask = [\"Bash(git push *)\"]\n");
+    let push = json!({"bash": "git push origin main; echo pushed >> worked"});
+    let steps = json!({"steps": [push.clone(), push, done(), say("Pushed.")]});
+    place.script(json!({"turns": [{"attempts": [steps.clone(), steps]}]}));
+    let mut going = start(&place, &["loop", "push", "--json", "--on-permission", "ask"]);
+    let run = going.run();
+    going.wait_for("run.waiting");
+    place.sealed.kill9(going.pid());
+    going.end();
+    place.assert_nothing_is_left();
+    assert_eq!(place.go(&["approve", &run]).code, 0);
+    let resumed = start(&place, &["resume", "--json"]);
+    place.file("worked");
+    eventually(LIMIT, || {
+        let answered = place.go(&["approve", &run, "--deny", "once is enough"]);
+        (answered.code == 0).then_some(())
+    });
+    resumed.end().assert_ended(0, "completed", "marker", 1);
+    assert_eq!(place.file("worked"), "pushed\n");
+}
+
+#[test]
+fn each_resume_tells_again_what_is_waited_for() {
+    let nodes = [
+        json!([{"id": "go", "wait": {"event": "go"}}]),
+        json!([{"id": "ship", "ask": "Ship it?", "choices": ["yes", "no"]}]),
+        json!([{"id": "first", "shell": "true"}, {"id": "go", "wait": {"event": "go"}}]),
+        json!([{"id": "first", "shell": "true"}, {"id": "later", "wait": "1h"}]),
+    ];
+    for nodes in nodes {
+        let place = Place::with_settings("");
+        place
+            .sealed
+            .write("repo/.windlass/workflows/w.json", json!({"name": "w", "nodes": nodes}).to_string());
+        let mut going = start(&place, &["run", "--workflow", "w", "--json", "--on-question", "wait"]);
+        let waits = going.wait_for("run.waiting");
+        for nth in 1..=3 {
+            place.sealed.kill9(going.pid());
+            going.end();
+            going = start(&place, &["resume", "--json"]);
+            let again = going.wait_for("run.waiting");
+            assert_eq!(again, waits, "resume {nth} of {nodes}");
+            let times = going.lines().iter().filter(|line| line["type"] == "run.waiting").count();
+            assert_eq!(times, 1, "told once: {}", going.output());
+        }
+        assert_eq!(place.go(&["cancel", going.lines()[0]["run"].as_str().unwrap()]).code, 0);
+        going.end();
+    }
+}
+
+#[test]
+fn plugin_mode_repeats_the_turn_that_nobody_answered() {
+    let place = Place::with_settings("");
+    let attempts = json!({"attempts": [
+        {"steps": [{"write": {"path": "sign", "content": "x"}}, {"wait_for": "go"}, work(), say("I give up.")]},
+        {"steps": [work(), say("<promise>DONE</promise>")]},
+    ]});
+    place.script(json!({"turns": [attempts], "default": {"steps": [say("I give up.")]}}));
+    let folder = plugin::ralph_loop().write(place.sealed.root()).display().to_string();
+    let workflow = json!({"name": "w", "promptTemplate": "do {input}", "loop": {
+        "enabled": true, "mode": "plugin", "completionPromise": "DONE", "maxIterations": 3}});
+    place.workflow(workflow);
+    let flags = ["run", "it", "--workflow", "w", "--plugin", &folder, "--json"];
+    night(&place, start(&place, &flags));
+    let ran = morning(&place);
+    assert_eq!(ran.finished()["status"], "completed", "{ran}");
+    assert!(place.file("worked").ends_with(".2\n"), "{ran}");
+}
