@@ -4,6 +4,7 @@
 //! only then acted on. Performing effects is `effect/`, deciding is `core::engine`.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,7 +114,11 @@ impl Owner {
             };
             tokio::select! {
                 fact = self.inlet.recv() => match fact {
-                    Some(fact) => self.tell(fact?, Vec::new()).await?,
+                    Some(fact) => {
+                        let event = fact?;
+                        self.find_folder(is_found_in_folder(&event))?;
+                        self.tell(event, Vec::new()).await?;
+                    }
                     None => return Err(RunError::Abandoned),
                 },
                 Some(request) = self.hooks.recv() => match request {
@@ -130,6 +135,16 @@ impl Owner {
             }
         }
         Ok(())
+    }
+
+    /// Stops here, with everything as it was, where the folder of the run is away: what is found without
+    /// it says nothing about the work.
+    fn find_folder(&self, is_needed: bool) -> Result<(), RunError> {
+        let folder = Path::new(&self.state.spec.workspace);
+        if !is_needed || !matches!(self.state.course, Course::Running) || folder.is_dir() {
+            return Ok(());
+        }
+        Err(RunError::NoFolder { run: self.state.run.clone(), folder: folder.to_owned() })
     }
 
     /// Somebody who tidies up may delete the socket of a living run. Hooks try again for half a
@@ -184,6 +199,7 @@ impl Owner {
             self.feed.send(Item::Record { seq, record: Box::new(record) });
         }
         self.ground.let_go(&self.state);
+        self.find_folder(steps.iter().any(|step| step.effects.iter().any(is_done_in_folder)))?;
         for step in steps {
             self.perform(step.effects);
         }
@@ -262,6 +278,30 @@ impl Owner {
             reply(request, answer);
         }
     }
+}
+
+/// Whether an effect works in the folder of the run.
+fn is_done_in_folder(planned: &Planned) -> bool {
+    match &planned.effect {
+        Effect::Inspect { .. } | Effect::RunChecks { .. } | Effect::Prepare { .. } => true,
+        effect => effect.begins_work(),
+    }
+}
+
+/// Whether a fact is of the folder of the run: an outcome that would be another one without it.
+fn is_found_in_folder(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Prepared { .. }
+            | Event::SessionEnded { .. }
+            | Event::Inspected { .. }
+            | Event::ChecksFinished { .. }
+            | Event::ShellEnded { .. }
+            | Event::TaskClaimed { .. }
+            | Event::TaskSettled { .. }
+            | Event::WorktreeMade { .. }
+            | Event::Landed { .. }
+    )
 }
 
 /// Whether others spend of what this run may, or it of what they may.

@@ -30,7 +30,11 @@ pub(super) fn perform(
         let end = loop {
             match adopted {
                 Ok(Adopted::Never) => return,
-                Ok(Adopted::Running(running)) => break follow(&ground, &effect, &run, running).await,
+                Ok(Adopted::Running(running)) => match follow(&ground, &effect, &run, running).await {
+                    Ok(end) => break end,
+                    // It is not over: whoever resumes this run resumes that one.
+                    Err(error) => return ground.give_up(error).await,
+                },
                 Ok(Adopted::Over(state)) => break end_of(&state),
                 // Until it is over or its owner is gone: then it is ours.
                 Ok(Adopted::Elsewhere) => tokio::time::sleep(LOOK_EVERY).await,
@@ -54,7 +58,12 @@ fn adopt(ground: &Ground, effect: &EffectId, run: &RunId, spec: Option<Spec>) ->
 }
 
 /// Shows what the run shows, and tells what it spends as it does.
-async fn follow(ground: &Ground, effect: &EffectId, run: &RunId, mut running: Running) -> RunEnd {
+async fn follow(
+    ground: &Ground,
+    effect: &EffectId,
+    run: &RunId,
+    mut running: Running,
+) -> Result<RunEnd, RunError> {
     while let Some(item) = running.next().await {
         let has_spent = matches!(&item, Item::Record { record, .. } if record.spends());
         ground.feed.send(Item::Child { run: run.clone(), item: Box::new(item) });
@@ -63,10 +72,7 @@ async fn follow(ground: &Ground, effect: &EffectId, run: &RunId, mut running: Ru
             ground.report(Event::RunSpent { effect, spent }).await;
         }
     }
-    match running.finish().await {
-        Ok(state) => end_of(&state),
-        Err(error) => failed(chain(&error)),
-    }
+    Ok(end_of(&running.finish().await?))
 }
 
 fn end_of(state: &State) -> RunEnd {

@@ -241,6 +241,59 @@ fn each_resume_tells_again_what_is_waited_for() {
     }
 }
 
+/// Puts the folder of the repository back that a step has moved away.
+fn put_back(place: &Place) {
+    std::fs::rename(place.sealed.root().join("away"), place.repo()).unwrap();
+}
+
+fn move_away() -> Value {
+    json!({"bash": "mv \"${CWD}\" \"${CWD}/../away\""})
+}
+
+/// The run stops because its folder is away, and is crashed and resumable.
+fn assert_away(place: &Place, arguments: &[&str]) -> String {
+    let ran = place.go(arguments);
+    let words = ["the folder", "is not there", "put the folder back", "windlass resume"];
+    assert_eq!(ran.code, 3, "{ran}");
+    assert!(words.iter().all(|word| ran.stderr.contains(word)), "{ran}");
+    put_back(place);
+    let listed = &place.ps()[0]["data"];
+    assert_eq!((&listed["status"], &listed["resumable"]), (&json!("crashed"), &json!(true)), "{listed}");
+    ran.run().to_owned()
+}
+
+#[test]
+fn a_folder_that_is_away_for_a_moment_costs_no_loop() {
+    let place = Place::playing(json!([{"steps": [work(), done(), move_away(), say("Moved.")]}]));
+    assert_away(&place, &["loop", "work", "--json", "--max-iterations", "1"]);
+    place.go(&["resume", "--json"]).assert_ended(0, "completed", "marker", 1);
+    assert_eq!(place.file("worked"), "1.1\n", "nothing is done twice");
+}
+
+#[test]
+fn a_folder_that_is_away_for_a_moment_costs_no_workflow() {
+    let place = Place::with_settings("");
+    let away = "mv \"$PWD\" \"$PWD/../away\"";
+    let inner = json!({"name": "inner", "nodes": [
+        {"id": "move", "shell": away}, {"id": "then", "shell": "echo then >> worked"}]});
+    let outer = json!({"name": "outer", "nodes": [
+        {"id": "call", "workflow": "inner"}, {"id": "last", "shell": "echo last >> worked"}]});
+    for workflow in [inner, outer] {
+        let name = workflow["name"].as_str().unwrap();
+        place.sealed.write(format!("repo/.windlass/workflows/{name}.json"), workflow.to_string());
+    }
+    place.script(json!({"turns": []}));
+    let ran = place.go(&["run", "--workflow", "outer", "--json"]);
+    assert_eq!(ran.code, 3, "{ran}");
+    put_back(&place);
+    let runs = place.ps();
+    assert_eq!(runs[0]["data"]["status"], "crashed", "{runs:?}");
+    // The command that moved it has ended, and is not run again.
+    let resumed = place.go(&["resume", "--json"]);
+    assert_eq!(resumed.finished()["status"], "completed", "{resumed}");
+    assert_eq!(place.file("worked"), "then\nlast\n");
+}
+
 #[test]
 fn plugin_mode_repeats_the_turn_that_nobody_answered() {
     let place = Place::with_settings("");
