@@ -139,7 +139,7 @@ fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
     let settings = json!({
         "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook("PreToolUse", 604_800)]}], "Stop": [{"hooks": [hook("Stop", 300)]}]},
         "env": {"WINDLASS_RUN": "r1", "WINDLASS_SESSION": "r1.loop.2.3.session", "WINDLASS_SOCKET": "/s.sock",
-            "WINDLASS_NODE": "loop", "WINDLASS_ITERATION": "2", "WINDLASS_ATTEMPT": "3"},
+            "WINDLASS_FOLDER": "/d", "WINDLASS_NODE": "loop", "WINDLASS_ITERATION": "2", "WINDLASS_ATTEMPT": "3"},
         "disableAllHooks": false,
     });
     assert_eq!(file(&prepared, "settings.json"), settings);
@@ -245,6 +245,7 @@ fn the_environment_is_cleared_of_nesting_forges_and_git() {
         ("WINDLASS_RUN", "r1"),
         ("WINDLASS_SESSION", "r1.loop.2.3.session"),
         ("WINDLASS_SOCKET", "/s.sock"),
+        ("WINDLASS_FOLDER", "/d"),
         ("WINDLASS_NODE", "loop"),
         ("WINDLASS_ITERATION", "2"),
         ("WINDLASS_ATTEMPT", "3"),
