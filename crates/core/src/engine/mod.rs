@@ -31,7 +31,9 @@ use crate::effect::{Effect, Planned};
 use crate::event::{Event, RECORD_VERSION, Record};
 use crate::hook::{Answer, HookCall};
 use crate::id::{EffectId, HookId, NodeId, RunId, Verb};
-use crate::run::{Book, Course, Doing, Lane, News, Outcome, Phase, Reason, Spent, State, Status, Turn};
+use crate::run::{
+    Book, Course, Doing, Lane, News, Outcome, Phase, Reason, Spent, State, Status, Turn, Waiting,
+};
 use crate::spec::Spec;
 use crate::time::Moment;
 use crate::usage::Usage;
@@ -362,6 +364,7 @@ fn finish(state: &mut State, step: &mut Step, outcome: Outcome) {
     state.book.held.clear();
     state.book.asks.clear();
     state.book.replies.clear();
+    state.book.unheard.clear();
     step.news.push(News::Finished {
         outcome: outcome.clone(),
         iterations: state.turns(),
@@ -387,10 +390,18 @@ fn take_over(state: &mut State, step: &mut Step) {
         // Whoever takes it up again wants it to go on, however often it was cut off before.
         work.interrupted = 0;
     });
+    let works: Vec<NodeId> = state.works().iter().map(|work| work.node.id.clone()).collect();
+    let asks = state.book.asks.iter().filter(|ask| works.contains(&ask.node));
+    state.book.unheard = asks.map(|ask| ask.hook.clone()).collect();
     step.news.push(News::TakenOver);
-    // Whoever follows the run from here on has not heard what it waits for.
+    // Whoever follows the run from here on has not heard what it waits for. An agent's question is told
+    // when its hook asks again: the agent may be gone.
     if state.course == Course::Running {
-        step.news.extend(state.waits().into_iter().map(News::Waiting));
+        let is_heard = |waiting: &Waiting| match waiting {
+            Waiting::Person(ask) => !state.book.unheard.contains(&ask.hook),
+            _ => true,
+        };
+        step.news.extend(state.waits().into_iter().filter(is_heard).map(News::Waiting));
     }
 }
 
@@ -409,13 +420,15 @@ fn go_on(state: &mut State, step: &mut Step, at: Moment) {
 
 /// A hook asked: who already has an answer gets the same again.
 fn hook(state: &mut State, step: &mut Step, at: Moment, call: &HookCall, event: &Event) {
+    let is_back = state.book.hears(&call.id);
     if let Some(answer) = state.answer_to(&call.id).cloned() {
         let node = call.from.as_ref().map_or_else(root_node, |from| from.node.clone());
         let id = EffectId { node, iteration: 1, attempt: 1, verb: Verb::Answer };
         step.effects.push(Planned { id, effect: Effect::AnswerHook { hook: call.id.clone(), answer } });
         return;
     }
-    if state.book.asks.iter().any(|ask| ask.hook == call.id) {
+    if let Some(ask) = state.book.asks.iter().find(|ask| ask.hook == call.id) {
+        step.news.extend(is_back.then(|| News::Waiting(Waiting::Person(ask.clone()))));
         return;
     }
     let is_its_turn = |turn: &Turn| match &call.from {

@@ -24,6 +24,10 @@ pub struct Book {
     /// What people answered to agents whose turn is not over, so that no answer is lost on the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<Reply>,
+    /// Hook calls that wait for a person and have not asked again since the owner changed: nobody knows
+    /// whether their forwarder is still there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<HookId>,
     /// Effects without an outcome yet.
     pub open: Vec<Planned>,
     /// Nothing new begins.
@@ -68,6 +72,16 @@ impl Book {
         self.answered.iter().find(|(id, _)| id == hook).map(|(_, answer)| answer)
     }
 
+    /// A hook call is there: what was answered to it reaches the agent. Whether it was not known to be.
+    pub fn hears(&mut self, hook: &HookId) -> bool {
+        for reply in self.replies.iter_mut().filter(|reply| reply.ask.hook == *hook) {
+            reply.missed = false;
+        }
+        let before = self.unheard.len();
+        self.unheard.retain(|unheard| unheard != hook);
+        self.unheard.len() < before
+    }
+
     /// What was told first under a name; it is told once.
     pub fn take_told(&mut self, name: &str) -> Option<String> {
         let kept = self.told.get_mut(name)?;
@@ -86,7 +100,7 @@ pub struct Reply {
     pub ask: Ask,
     /// What the hook was to say.
     pub answer: Answer,
-    /// The hook had given up by then: the agent hears it when it asks the same again.
+    /// As far as is known it never reached the agent, which hears it when it asks the same again.
     pub missed: bool,
 }
 

@@ -213,6 +213,22 @@ fn a_permission_given_at_night_counts_in_the_morning_and_only_once() {
 }
 
 #[test]
+fn each_resume_tells_the_question_of_an_agent_again_and_nobody_has_to_look_for_it() {
+    let place = Place::playing(json!([{"steps": [
+        {"ask": {"question": "Which colour?", "options": ["blue", "red"]}}, done(), say("Painted.")]}]));
+    let mut going = place.start(&["loop", "paint", "--json", "--on-question", "wait"]);
+    let (run, waits) = (going.run(), going.wait_for("run.waiting"));
+    for _ in 0..3 {
+        place.sealed.kill9(going.pid());
+        going.end();
+        going = place.start(&["resume", "--json"]);
+        assert_eq!(going.wait_for("run.waiting"), waits);
+    }
+    assert_eq!(place.go(&["answer", &run, "blue"]).code, 0);
+    going.end().assert_ended(0, "completed", "marker", 1);
+}
+
+#[test]
 fn each_resume_tells_again_what_is_waited_for() {
     let nodes = [
         json!([{"id": "go", "wait": {"event": "go"}}]),

@@ -64,6 +64,25 @@ fn what_a_person_answered_is_not_lost_when_the_hook_had_given_up() {
 }
 
 #[test]
+fn what_a_person_answered_is_not_lost_when_the_agent_was_dead_already() {
+    for asks_again in [false, true] {
+        let mut story = two_agents();
+        let from = story.open_of("x", Verb::Session);
+        story.turn_asks("q", &from, question("which?")).tell(Event::OwnerChanged);
+        if asks_again {
+            story.turn_asks("q", &from, question("which?"));
+        }
+        story.answers(Some("q"), "blue");
+        let end = session_end(SessionVerdict::Interrupted { what: "killed".into() });
+        story.tell(Event::SessionEnded { effect: from, end });
+        let from = story.open_of("x", Verb::Session);
+        story.turn_asks("q2", &from, question("which?"));
+        let is_open = story.state.book.asks.iter().any(|ask| ask.hook.as_str() == "q2");
+        assert_eq!(is_open, asks_again, "what was heard is not answered a second time");
+    }
+}
+
+#[test]
 fn what_a_person_answered_counts_for_the_same_question_alone() {
     let mut story = two_agents();
     let from = story.open_of("x", Verb::Session);
@@ -82,24 +101,28 @@ fn what_a_person_answered_counts_for_the_same_question_alone() {
 }
 
 #[test]
-fn a_new_owner_tells_everything_that_is_waited_for_again_each_time() {
+fn a_new_owner_tells_what_is_waited_for_each_time_and_an_agents_question_when_its_hook_is_back() {
     let mut story = two_agents();
     let from = story.open_of("x", Verb::Session);
     story.turn_asks("q", &from, question("which?"));
     for _ in 0..2 {
         story.tell(Event::OwnerChanged);
-        let told: Vec<&str> = story
-            .step
-            .news
-            .iter()
-            .map(|news| match news {
-                News::TakenOver => "taken over",
-                News::Waiting(Waiting::Person(ask)) => ask.hook.as_str(),
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        assert_eq!(told, ["taken over", "ask/gate", "q"]);
+        assert_eq!(told(&story), ["taken over", "ask/gate"]);
+        story.turn_asks("q", &from, question("which?"));
+        assert_eq!(told(&story), ["q"]);
+        story.turn_asks("q", &from, question("which?"));
+        assert_eq!(told(&story), Vec::<String>::new(), "once");
     }
+}
+
+/// What people were just told, by what is asked.
+fn told(story: &Story) -> Vec<String> {
+    let told = |news: &News| match news {
+        News::TakenOver => "taken over".to_owned(),
+        News::Waiting(Waiting::Person(ask)) => ask.hook.as_str().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    story.step.news.iter().map(told).collect()
 }
 
 impl Story {

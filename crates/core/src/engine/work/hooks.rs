@@ -172,7 +172,9 @@ pub(in crate::engine) fn person_answered(cx: &mut Cx<'_>, at: usize, reply: &Per
     };
     let id = EffectId { node: ask.node.clone(), iteration: 1, attempt: 1, verb: Verb::Answer };
     reply_to(cx, id, &ask.hook, ask.asked(), ask.tool.as_deref(), told.clone());
-    cx.book.replies.push(Reply { ask, answer: told, missed: false });
+    let missed = cx.book.unheard.contains(&ask.hook);
+    cx.book.unheard.retain(|hook| *hook != ask.hook);
+    cx.book.replies.push(Reply { ask, answer: told, missed });
     cx.step.news.push(News::WaitOver);
 }
 
