@@ -91,10 +91,13 @@ impl<'a> Frame<'a> {
         scope.set_run(&json!({"id": cx.run, "workflow": cx.spec.workflow, "workspace": cx.spec.workspace}));
         // Only what may be meant: a large output is not copied for nothing, and of a thousand nodes
         // not even the names are looked at where none is named.
-        if text.contains("outputs") {
+        let mut uses = text.split("outputs").skip(1).peekable();
+        if uses.peek().is_some() {
+            // `outputs[…]`, or all of them at once: which ones is known only when it is evaluated.
+            let may_be_any = uses.any(|rest| !rest.trim_start().starts_with('.'));
             let text = folded(text);
             for (node, output) in &cx.book.outputs {
-                if text.contains(&folded(node.as_str())) || text.contains("outputs[") {
+                if may_be_any || text.contains(&folded(node.as_str())) {
                     scope.set_output(node, output.clone());
                 }
             }

@@ -9,6 +9,7 @@
 
 mod limits;
 pub mod names;
+mod outputs;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -124,7 +125,8 @@ pub fn render(template: &Template, scope: &Scope) -> Result<String, TemplateErro
     limits::template(source)?;
     let text = caught(source, || {
         let mut text = Bounded(Vec::new());
-        let template = environment().template_from_str(source)?;
+        let source = outputs::resolve_template(source)?;
+        let template = environment().template_from_str(&source)?;
         template.render_captured_to(scope.value(), &mut text)?;
         Ok(text.0)
     })?;
@@ -176,7 +178,8 @@ fn value_of<T>(
     let source = expression.0.as_str();
     limits::expression(source)?;
     let value = caught(source, || {
-        let value = environment().compile_expression(source)?.eval(scope.value())?;
+        let source = outputs::resolve_expression(source)?;
+        let value = environment().compile_expression(&source)?.eval(scope.value())?;
         Ok((!value.is_undefined()).then(|| made(&value)))
     })?;
     value.ok_or_else(|| TemplateError::Undefined {
@@ -266,7 +269,7 @@ fn indent(text: &str, width: usize) -> String {
 
 fn translate(error: &minijinja::Error, source: &str) -> TemplateError {
     let at = at(source, error.range().map_or(0, |range| range.start));
-    let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    let what = error.detail().map_or_else(|| error.kind().to_string(), outputs::in_authors_words);
     match error.kind() {
         ErrorKind::SyntaxError | ErrorKind::BadEscape => TemplateError::Syntax { what, at },
         ErrorKind::UndefinedError => TemplateError::Undefined { what, at },

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::graph::builder::{
-    Rounds, Steps, check_all, clear_context, criteria_loop, prompt, shell, task_loop,
+    Rounds, Steps, ask, check_all, clear_context, criteria_loop, prompt, shell, task_loop,
 };
 use crate::graph::workflow::{Expression, Join};
 use crate::run::Cause;
@@ -41,6 +41,32 @@ fn nodes_run_one_after_the_other_and_later_ones_see_what_earlier_ones_gave() {
     assert_eq!(news_of_nodes(&story), news);
     let cause = &story.state.book.nodes[&NodeId::new("b")].cause;
     assert_eq!(*cause, Cause::After { node: NodeId::new("a"), status: "completed".into() });
+}
+
+#[test]
+fn a_condition_compares_an_output_as_the_text_it_is() {
+    for (answer, way) in [("commit", "yes"), ("drop", "no")] {
+        let workflow = Builder::new("w").start(ask("Commit?").choices(["commit", "drop"]).id("ok")).if_(
+            "outputs.ok == 'commit'",
+            |then| then.then(shell("git commit").id("yes")),
+            |otherwise| otherwise.then(shell("git checkout -- .").id("no")),
+        );
+        let mut spec = drawn(workflow);
+        spec.policy.on_question = OnQuestion::Wait;
+        let mut story = Story::of(spec);
+        assert_eq!(story.answers(None, answer).wanted(), [format!("{way}.1.1.shell")]);
+    }
+}
+
+#[test]
+fn a_template_about_all_outputs_sees_all_of_them() {
+    let workflow = Builder::new("w")
+        .start(shell("x").id("a"))
+        .then(shell("y").id("b"))
+        .then(shell("{% for id in outputs %}{{ id }} {% endfor %}{{ 'a' in outputs }}").id("c"));
+    let mut story = Story::drawn(workflow);
+    story.shell("a", true, "").shell("b", true, "");
+    assert_eq!(story.command("c"), "a b true");
 }
 
 #[test]

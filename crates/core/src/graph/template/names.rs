@@ -7,6 +7,8 @@
 mod facts;
 mod tree;
 
+use std::collections::BTreeMap;
+
 use minijinja::machinery::{parse, parse_expr};
 
 use super::{At, TemplateError, at, caught, limits, syntax};
@@ -19,6 +21,17 @@ pub struct Names {
     pub uses: Vec<Use>,
     /// Filters, tests and functions.
     pub words: Vec<Word>,
+    /// Where `outputs` begins an output or a part of one, in bytes from 0.
+    pub(super) outputs: BTreeMap<usize, OutputSense>,
+}
+
+/// What `outputs.ID` means at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputSense {
+    /// The text of the output: nothing follows, and nothing asks whether it is there.
+    Text,
+    /// An output of which a part is taken.
+    Part,
 }
 
 /// A value that is used.
@@ -189,20 +202,24 @@ const FUNCTIONS: &[&str] = &["dict", "range"];
 pub fn names_used(template: &Template) -> Result<Names, TemplateError> {
     let source = template.0.as_str();
     limits::template(source)?;
-    caught(source, || {
-        let parsed = parse(source, "template", syntax())?;
-        Ok(tree::Walk::over(source, |walk| walk.statement(&parsed)))
-    })
+    caught(source, || in_template(source))
+}
+
+pub(super) fn in_template(source: &str) -> Result<Names, minijinja::Error> {
+    let parsed = parse(source, "template", syntax())?;
+    Ok(tree::Walk::over(source, |walk| walk.statement(&parsed)))
 }
 
 /// What an expression refers to.
 pub fn names_in(expression: &Expression) -> Result<Names, TemplateError> {
     let source = expression.0.as_str();
     limits::expression(source)?;
-    caught(source, || {
-        let parsed = parse_expr(source)?;
-        Ok(tree::Walk::over(source, |walk| walk.expression(&parsed)))
-    })
+    caught(source, || in_expression(source))
+}
+
+pub(super) fn in_expression(source: &str) -> Result<Names, minijinja::Error> {
+    let parsed = parse_expr(source)?;
+    Ok(tree::Walk::over(source, |walk| walk.expression(&parsed)))
 }
 
 /// What a condition always is, where that can be told from its text alone.

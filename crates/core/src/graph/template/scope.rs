@@ -3,17 +3,19 @@
 //!
 //! A scope is kept and added to; using it costs the same however much is in it. A node that has
 //! not run has no output: `outputs.ID` is undefined, and `outputs.ID is defined` asks. The id is
-//! also found with its dashes as underscores. An output that is written out is its text.
+//! also found with its dashes as underscores. `outputs.ID` is a text, whatever is done with it;
+//! see [`outputs`](super::outputs) for how it also has parts.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use minijinja::Value;
 use minijinja::value::{Enumerator, Object, Serde};
+use minijinja::{Error, ErrorKind, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::environment;
+use super::outputs::{OUTPUTS, PARTS, TEXTS};
 use crate::graph::ids::folded;
 use crate::id::NodeId;
 
@@ -64,7 +66,7 @@ impl Scope {
 
     /// What a node gave; what it gave in an earlier round is forgotten.
     pub fn set_output(&mut self, node: &NodeId, output: Output) {
-        let output = Value::from_object(Given::from(output));
+        let output = Given::from(output);
         Arc::make_mut(&mut self.outputs).0.insert(folded(node.as_str()), (node.clone(), output));
     }
 
@@ -98,7 +100,9 @@ impl Object for Scope {
         match key.as_str()? {
             "input" => Some(self.input.clone()),
             "inputs" => Some(self.inputs.clone()),
-            "outputs" => Some(Value::from_dyn_object(Arc::clone(&self.outputs))),
+            OUTPUTS => Some(Value::from_dyn_object(Arc::clone(&self.outputs))),
+            TEXTS => Some(Value::from_object(Texts(Arc::clone(&self.outputs)))),
+            PARTS => Some(Value::from_object(Parts(Arc::clone(&self.outputs)))),
             "run" => Some(self.run.clone()),
             "task" => self.task.clone(),
             "iteration" => self.iteration.map(Value::from),
@@ -114,13 +118,19 @@ fn value_of<T: serde::Serialize>(json: &T) -> Value {
 
 /// By the id with its dashes as underscores.
 #[derive(Debug, Clone, Default)]
-struct Outputs(BTreeMap<String, (NodeId, Value)>);
+struct Outputs(BTreeMap<String, (NodeId, Given)>);
+
+impl Outputs {
+    fn find(&self, key: &Value) -> Option<&Given> {
+        let name = key.as_str()?;
+        let (id, output) = self.0.get(&folded(name))?;
+        (name == id.as_str() || name == folded(id.as_str())).then_some(output)
+    }
+}
 
 impl Object for Outputs {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        let (id, output) = self.0.get(&folded(key.as_str()?))?;
-        let is_its_name = |name: &str| name == id.as_str() || name == folded(id.as_str());
-        key.as_str().is_some_and(is_its_name).then(|| output.clone())
+        self.find(key).map(|output| output.text.clone())
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
@@ -128,20 +138,43 @@ impl Object for Outputs {
     }
 }
 
+/// The text of each output; one that is not there is an error, whatever is done with it.
 #[derive(Debug)]
+struct Texts(Arc<Outputs>);
+
+impl Object for Texts {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let missing = || {
+            let what = format!("`{OUTPUTS}.{key}` is undefined");
+            Value::from(Error::new(ErrorKind::UndefinedError, what))
+        };
+        Some(self.0.find(key).map_or_else(missing, |output| output.text.clone()))
+    }
+}
+
+/// All that each node gave.
+#[derive(Debug)]
+struct Parts(Arc<Outputs>);
+
+impl Object for Parts {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.0.find(key).map(|output| Value::from_object(output.clone()))
+    }
+}
+
+#[derive(Debug, Clone)]
 struct Given {
     text: Value,
-    value: Value,
+    value: Option<Value>,
     failed: bool,
     status: Value,
 }
 
 impl From<Output> for Given {
     fn from(output: Output) -> Given {
-        let value = output.value.as_ref().map_or(Value::from(()), value_of);
         Given {
             text: Value::from(output.text),
-            value,
+            value: output.value.as_ref().map(value_of),
             failed: output.failed,
             status: Value::from(output.status),
         }
@@ -150,20 +183,21 @@ impl From<Output> for Given {
 
 impl Object for Given {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        match key.as_str()? {
-            "text" => Some(self.text.clone()),
-            "value" => Some(self.value.clone()),
-            "failed" => Some(Value::from(self.failed)),
-            "status" => Some(self.status.clone()),
-            _ => None,
+        match key.as_str() {
+            Some("text") => Some(self.text.clone()),
+            Some("value") => Some(self.value.clone().unwrap_or_else(nothing)),
+            Some("failed") => Some(Value::from(self.failed)),
+            Some("status") => Some(self.status.clone()),
+            Some(_) => None,
+            // `outputs.ID[0]` is the first letter.
+            None => self.text.get_item(key).ok().filter(|letter| !letter.is_undefined()),
         }
     }
+}
 
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Str(&["text", "value", "failed", "status"])
-    }
-
-    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.text, f)
-    }
+/// What a node without a value has as one: not defined and not true, and written out as nothing.
+fn nothing() -> Value {
+    static NOTHING: OnceLock<Value> = OnceLock::new();
+    let silent = || environment().compile_expression("1 if false")?.eval(());
+    NOTHING.get_or_init(|| silent().unwrap_or_default()).clone()
 }

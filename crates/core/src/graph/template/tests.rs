@@ -68,6 +68,169 @@ fn an_output_is_its_text_and_has_parts() {
     assert_eq!(value("outputs.plan.value"), Ok(json!({ "steps": ["one", "two"] })));
 }
 
+/// What can be done with a text: `X` stands for it.
+fn all_that_is_done_with_a_text() -> Vec<String> {
+    let mut forms: Vec<String> = [
+        "X",
+        "X == 'a plan'",
+        "'a plan' == X",
+        "X == 'a pla'",
+        "X != 'a plan'",
+        "X == X",
+        "X < 'b'",
+        "X <= 'a plan'",
+        "'a' > X",
+        "X >= 'a plan '",
+        "X in ['a plan', 'b']",
+        "X not in ['a plan']",
+        "X in 'all of a plan'",
+        "'plan' in X",
+        "'plans' not in X",
+        "X in {'a plan': 1}",
+        "{'a plan': 1}[X]",
+        "X ~ '!'",
+        "'<' ~ X",
+        "X + '!'",
+        "'<' + X",
+        "X * 2",
+        "X[0]",
+        "X[-1]",
+        "X[99] is defined",
+        "X[:3]",
+        "X[2:]",
+        "X[::-1]",
+        "not X",
+        "X and true",
+        "X or 'b'",
+        "'yes' if X else 'no'",
+        "'yes' if X == 'a plan' else 'no'",
+        "[X] == ['a plan']",
+        "{'k': X} == {'k': 'a plan'}",
+        "[X, 'b'] | join('+')",
+        "[X, 'b'] | sort",
+        "['a plan', 'b'] | select('==', X) | list",
+        "X | default('none')",
+        "X | d('none') == 'a plan'",
+        "X | replace('plan', 'map') == 'a map'",
+        "X | trim | upper == 'A PLAN'",
+        "X | length == 6",
+        "X | int(default=3)",
+        "'a plan, b' | replace(X, 'x')",
+        "X is eq 'a plan'",
+        "X is in ['a plan']",
+        "X is startingwith 'a p'",
+        "'a plan b' is startingwith X",
+        "X is sameas X",
+        "X is not none and X is defined and X is string and X is not mapping",
+    ]
+    .map(str::to_owned)
+    .into();
+    forms.extend(WordKind::Filter.known().iter().map(|filter| format!("X | {filter}")));
+    forms.extend(WordKind::Filter.known().iter().map(|filter| format!("X | {filter}('a')")));
+    forms.extend(
+        WordKind::Test.known().iter().filter(|test| is_word(test)).map(|test| format!("X is {test}")),
+    );
+    forms.extend(
+        WordKind::Test.known().iter().filter(|test| is_word(test)).map(|test| format!("X is {test}('a')")),
+    );
+    forms
+}
+
+fn is_word(test: &str) -> bool {
+    test.starts_with(char::is_alphabetic)
+}
+
+#[test]
+fn an_output_behaves_as_its_text_whatever_is_done_with_it() {
+    for form in all_that_is_done_with_a_text() {
+        // Beside it, what is a text and nothing else.
+        let at = |name: &str| {
+            let mut scope = scope();
+            scope.set_task(Some(&json!({ "plan": "a plan" })));
+            let source = form.replace('X', name);
+            let expression = evaluate(&Expression(source.clone()), &scope);
+            let held = holds(&Expression(source.clone()), &scope);
+            let text = render(&Template(format!("{{{{ {source} }}}}")), &scope);
+            let iterated =
+                render(&Template(format!("{{% for x in {name} %}}{{{{ x }}}},{{% endfor %}}")), &scope);
+            (
+                expression.map_err(|error| error.what().replace(name, "X")),
+                held.is_ok_and(|held| held),
+                text.map_err(|error| error.what().replace(name, "X")),
+                iterated,
+            )
+        };
+        let expected = at("task.plan");
+        for name in [
+            "outputs.plan",
+            "outputs['plan']",
+            "outputs[('pl' ~ 'an')]",
+            "(outputs.plan)",
+            "outputs.plan.text",
+        ] {
+            assert_eq!(at(name), expected, "{form} of {name}");
+        }
+    }
+}
+
+#[test]
+fn an_output_keeps_its_text_under_another_name() {
+    let text = "{% set o = outputs.plan %}{% with p = outputs['plan'] %}{{ o == 'a plan' and p == 'a plan' }}{% endwith %}";
+    assert_eq!(text_of(text), "true");
+    assert_eq!(text_of("{% set all = outputs %}{{ all.plan == 'a plan' }}"), "true");
+    assert_eq!(text_of("{% for o in [outputs.plan] %}{{ o == 'a plan' }}{% endfor %}"), "true");
+    assert_eq!(
+        text_of("{% for id, o in outputs | items %}{{ id }}={{ o ~ '' == o }} {% endfor %}"),
+        "plan=true skill-commit=true "
+    );
+    assert_eq!(text_of("{{ outputs | tojson }}"), r#"{"plan": "a plan", "skill-commit": "done"}"#);
+    // It is a text, so that it has no parts: that is said, and not passed over.
+    assert!(complaint("{% set o = outputs.plan %}{{ o.status }}").contains("`o.status` is undefined"));
+}
+
+#[test]
+fn the_parts_of_an_output_are_found_however_they_are_written() {
+    for name in ["outputs.plan", "outputs['plan']", "outputs[('pl' ~ 'an')]"] {
+        assert_eq!(value(&format!("{name}.text")), Ok(json!("a plan")));
+        assert_eq!(value(&format!("{name}['status'] == 'completed'")), Ok(json!(true)));
+        assert_eq!(value(&format!("{name}.failed or {name}.value.steps[1] == 'two'")), Ok(json!(true)));
+    }
+    assert_eq!(text_of("{% for id in outputs %}{{ outputs[id].failed }} {% endfor %}"), "false false ");
+    assert_eq!(value("outputs | length"), Ok(json!(2)));
+    assert_eq!(value("'plan' in outputs and 'x' not in outputs"), Ok(json!(true)));
+    // A name of the template's own is no output.
+    assert_eq!(text_of("{% set outputs = {'plan': {'text': 'mine'}} %}{{ outputs.plan.text }}"), "mine");
+}
+
+#[test]
+fn the_output_of_a_node_that_was_left_out_is_never_just_unequal() {
+    for form in all_that_is_done_with_a_text() {
+        if ["X | d", "X | default", "defined"].iter().any(|ask| form.contains(ask)) {
+            continue;
+        }
+        let error = value(&form.replace('X', "outputs.x")).map_err(|error| error.what());
+        assert!(error.as_ref().is_err_and(|what| what.contains("outputs")), "{form}: {error:?}");
+    }
+    assert_eq!(complaint("{{ outputs.x == 'y' }}"), "`outputs.x` is undefined (line 1, column 4)");
+    assert_eq!(complaint("{{ 1 }} {{ outputs['x'] }}"), "`outputs.x` is undefined (line 1, column 12)");
+    assert_eq!(value("outputs.x is undefined"), Ok(json!(true)));
+    assert_eq!(value("outputs.x | default('none') == 'none'"), Ok(json!(true)));
+    assert_eq!(value("outputs.x is defined and outputs.x == 'y'"), Ok(json!(false)));
+}
+
+#[test]
+fn a_node_without_a_value_has_none_that_is_defined() {
+    assert_eq!(value("outputs.skill_commit.value is defined"), Ok(json!(false)));
+    assert_eq!(value("outputs.plan.value is defined"), Ok(json!(true)));
+    assert_eq!(value("outputs.skill_commit.value | default('none')"), Ok(json!("none")));
+    // A node that failed has no value, and who asks for it as a condition is not stopped by that.
+    assert_eq!(
+        text_of("[{{ outputs.skill_commit.value }}{% if outputs.skill_commit.value %}x{% endif %}]"),
+        "[]"
+    );
+    assert!(complaint("{{ outputs.skill_commit.value.steps }}").contains("undefined"));
+}
+
 #[test]
 fn an_id_with_dashes_is_found_both_ways() {
     assert_eq!(text_of("{{ outputs['skill-commit'].text }}"), "done");

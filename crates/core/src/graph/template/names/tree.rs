@@ -4,7 +4,7 @@ use minijinja::machinery::Span;
 use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt};
 
 use super::facts::{defined, path};
-use super::{Names, Use, Word, WordKind, place};
+use super::{Names, OutputSense, Use, Word, WordKind, place};
 use crate::graph::ids::folded;
 
 /// Where the walk is.
@@ -83,6 +83,7 @@ impl<'s> Walk<'s> {
 
     /// An expression and all in it.
     pub(super) fn expression(&mut self, expression: &Expr<'_>) {
+        self.output(expression);
         if let Some(parts) = path(expression) {
             return self.note(parts, start(expression), 0);
         }
@@ -137,6 +138,27 @@ impl<'s> Walk<'s> {
         }
     }
 
+    /// Notes where `outputs` stands if this is an output of it, or a part of one.
+    fn output(&mut self, expression: &Expr<'_>) {
+        let mut depth = 0_usize;
+        let mut inner = expression;
+        while let Some(base) = base(inner) {
+            depth += 1;
+            inner = base;
+        }
+        let Expr::Var(root) = inner else { return };
+        if root.id != "outputs" || self.is_own(root.id) {
+            return;
+        }
+        let sense = match depth {
+            0 => return,
+            1 => OutputSense::Text,
+            _ => OutputSense::Part,
+        };
+        // A part is met before the output that it is a part of.
+        self.names.outputs.entry(root.span().start_offset as usize).or_insert(sense);
+    }
+
     fn maybe(&mut self, expression: Option<&Expr<'_>>) {
         if let Some(expression) = expression {
             self.expression(expression);
@@ -147,6 +169,10 @@ impl<'s> Walk<'s> {
     fn operand(&mut self, operand: &Expr<'_>, asks: bool) {
         match path(operand) {
             Some(parts) if asks => {
+                // What asks about an output as a whole may find that there is none.
+                if parts.len() > 2 {
+                    self.output(operand);
+                }
                 let guarded = parts.len();
                 self.note(parts, start(operand), guarded);
             }
@@ -235,9 +261,14 @@ fn as_compared(mut parts: Vec<String>) -> Vec<String> {
 
 /// Where a path begins: the spans of its later parts begin behind that.
 fn start(expression: &Expr<'_>) -> Span {
+    base(expression).map_or_else(|| expression.span(), start)
+}
+
+/// What an attribute or an item is taken of.
+fn base<'e, 'a>(expression: &'e Expr<'a>) -> Option<&'e Expr<'a>> {
     match expression {
-        Expr::GetAttr(attr) => start(&attr.expr),
-        Expr::GetItem(item) => start(&item.expr),
-        other => other.span(),
+        Expr::GetAttr(attr) => Some(&attr.expr),
+        Expr::GetItem(item) => Some(&item.expr),
+        _ => None,
     }
 }
