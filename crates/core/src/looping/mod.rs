@@ -1,6 +1,7 @@
 //! Loops: their rules, what ends them, and what each turn is told.
 
 pub mod prompt;
+pub mod prose;
 pub mod verdict;
 
 use serde::{Deserialize, Serialize};
@@ -96,4 +97,11 @@ pub struct Rules {
     pub tracker_path: Option<String>,
     /// Turns without progress after which the agent is stuck; 0 is never.
     pub stuck_after: u32,
+}
+
+impl Rules {
+    /// Whether the last words of a turn can end the loop: then they can also say that the agent is blocked.
+    pub fn is_ended_by_words(&self) -> bool {
+        self.signal.is_some() || self.promise.is_some()
+    }
 }

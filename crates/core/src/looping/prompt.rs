@@ -62,7 +62,11 @@ fn note(rules: &Rules) -> Option<String> {
         ));
     }
     let blocked = rules.blocked_marker.as_deref().unwrap_or(BLOCKED_MARKER);
-    text.push_str(&format!("If you cannot go on without a person, write instead:\n{blocked}"));
+    let place = match (&rules.marker, &rules.promise) {
+        (None, Some(_)) => "end your last message instead with this alone on a line",
+        _ => "write this instead, alone on a line of the tracker",
+    };
+    text.push_str(&format!("If you cannot go on without a person, {place}:\n{blocked}"));
     Some(text)
 }
 
@@ -118,6 +122,16 @@ mod tests {
                 assert!(text.contains(part), "{part} in {text}");
             }
         }
+    }
+
+    #[test]
+    fn the_place_of_the_blocked_marker_is_where_it_is_looked_for() {
+        let by_promise = Rules { marker: None, promise: Some("ALL DONE".into()), ..rules() };
+        assert!(
+            opening(&by_promise, 1, None)
+                .contains("end your last message instead with this alone on a line:\n<!--")
+        );
+        assert!(opening(&rules(), 1, None).contains("alone on a line of the tracker:\n<!--"));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Rules;
+use super::prose::open_lines;
 use crate::run::{Outcome, Reason, Status};
 
 /// What was seen after a turn.
@@ -106,16 +107,10 @@ pub fn red(results: &[CheckResult]) -> Option<String> {
     (!told.is_empty()).then(|| told.join("\n\n"))
 }
 
-/// Whether a signal stands alone on a line of a message, outside code fences.
+/// Whether a signal stands alone on a line of a message, outside code.
 pub fn is_signalled(message: &str, signal: &str) -> bool {
-    let mut is_fenced = false;
-    message.lines().map(str::trim).any(|line| {
-        if line.starts_with("```") || line.starts_with("~~~") {
-            is_fenced = !is_fenced;
-            return false;
-        }
-        !is_fenced && line == signal.trim()
-    })
+    let signal = signal.trim();
+    !signal.is_empty() && open_lines(message).any(|line| line == signal)
 }
 
 /// Judges a finished turn: tracker → complete → blocked → checks → stuck → exhausted → next.
@@ -274,6 +269,42 @@ mod tests {
     fn a_promise_completes_without_a_marker() {
         let sight = Sight { promised: true, ..seen(false, None) };
         assert_eq!(end(judge(&rules(), 1, 0, &sight, &[])), (Status::Completed, Reason::Promise));
+    }
+
+    #[test]
+    fn a_signal_counts_alone_on_a_line_outside_code() {
+        let heard = [
+            "S",
+            "All is done.\n\n  S  \n",
+            "```\ncode\n```\nS",
+            "````md\n```\ncode\n```\n````\nS",
+            "~~~\n```\n~~~\nS",
+            "```code``` is what I ran\nS",
+            "```rust\nfn main() {}\n```\n\nS\n\nBye.",
+        ];
+        for message in heard {
+            assert!(is_signalled(message, " S"), "{message}");
+        }
+        let not_heard = [
+            "",
+            "I shall say S",
+            "`S`",
+            "> S",
+            "```\nS\n```",
+            "```text\nS\n```",
+            "~~~\nS\n~~~",
+            "~~~\n```\nS\n```\n~~~",
+            "````md\n```\nS\n```\n````",
+            "````\n```\nS",
+            "    S",
+            "\tS",
+            "```\nnever closed\nS",
+            "```\n``` not a closing fence\nS\n```",
+        ];
+        for message in not_heard {
+            assert!(!is_signalled(message, "S"), "{message}");
+        }
+        assert!(!is_signalled("\n\n", " "), "an empty signal is none");
     }
 
     #[test]

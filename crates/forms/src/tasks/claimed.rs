@@ -2,9 +2,8 @@
 //!
 //! What is shown as code is not its word. Whether its word is believed is `core::tasks`' to say.
 
+use windlass_core::looping::prose::open_lines;
 use windlass_core::tasks::Status;
-
-use crate::tracker::open_lines;
 
 const OPEN: &str = "<status>";
 const CLOSE: &str = "</status>";

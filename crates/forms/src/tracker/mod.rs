@@ -13,7 +13,6 @@ pub(crate) mod yaml;
 
 pub(crate) use frontmatter::value;
 pub use frontmatter::{Frontmatter, render, set_frontmatter, split};
-pub(crate) use marker::open_lines;
 pub use marker::{Markers, Scan, scan};
 pub use promise::find_promise;
 pub(crate) use promise::fold;

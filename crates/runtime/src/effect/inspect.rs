@@ -16,25 +16,31 @@ use super::prepare::TRACKER_MAX;
 /// Looks, and says what was seen.
 pub(super) fn inspect(site: &Site, effect: EffectId, last_message: Option<&str>) -> Event {
     let rules = site.node.rules();
+    let message = last_message.unwrap_or_default();
     let promise = rules.and_then(|rules| rules.promise.as_deref());
-    let promised = match (promise, last_message) {
-        (Some(promise), Some(message)) => tracker::find_promise(message, promise),
-        _ => false,
-    };
+    let promised = promise.is_some_and(|promise| tracker::find_promise(message, promise));
     let tracker = rules.map_or(TrackerSight::None, read_tracker);
-    let (tracker, signalled) = match rules.and_then(|rules| Some((rules, rules.signal.as_deref()?))) {
-        Some((rules, signal)) => read_message(rules, signal, last_message.unwrap_or_default()),
+    let (tracker, signalled) = match rules.filter(|rules| rules.is_ended_by_words()) {
+        Some(rules) => read_message(rules, tracker, message),
         None => (tracker, false),
     };
     Event::Inspected { effect, sight: Sight { tracker, promised, signalled, fingerprint: fingerprint(site) } }
 }
 
-/// The last words in place of a tracker: whether the signal stands in them, or that it cannot go on.
-fn read_message(rules: &Rules, signal: &str, message: &str) -> (TrackerSight, bool) {
+/// The last words beside the tracker or in its place: whether the signal stands in them, or that the agent
+/// cannot go on.
+fn read_message(rules: &Rules, tracker: TrackerSight, message: &str) -> (TrackerSight, bool) {
     let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
-    let scan =
-        tracker::scan(message, "", Markers { complete: Some(signal), blocked, how: MarkerMatch::Line });
-    (TrackerSight::Read { complete: false, blocked: scan.blocked }, scan.complete)
+    let markers = Markers { complete: rules.signal.as_deref(), blocked, how: MarkerMatch::Line };
+    let scan = tracker::scan(message, "", markers);
+    let tracker = match tracker {
+        TrackerSight::None => TrackerSight::Read { complete: false, blocked: scan.blocked },
+        TrackerSight::Read { complete, blocked } => {
+            TrackerSight::Read { complete, blocked: blocked.or(scan.blocked) }
+        }
+        lost @ (TrackerSight::Missing | TrackerSight::Unreadable { .. }) => lost,
+    };
+    (tracker, scan.complete)
 }
 
 fn read_tracker(rules: &Rules) -> TrackerSight {

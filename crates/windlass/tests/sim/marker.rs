@@ -1,6 +1,6 @@
 //! When a marker in the tracker completes a loop, and when it is only mentioned.
 
-use crate::place::{DONE, Place, last_turn};
+use crate::place::{DONE, Place, last_turn, say};
 use serde_json::{Value, json};
 
 /// How a loop of one turn ends that leaves this in the tracker: 0 or 9.
@@ -67,6 +67,21 @@ fn a_marker_in_what_the_agent_says_completes_nothing() {
         "max_iterations",
         1,
     );
+}
+
+#[test]
+fn an_agent_that_ends_with_a_promise_says_in_its_message_that_it_is_blocked() {
+    let place = Place::playing(json!([{"steps": [say("No key.\n\n<!-- WORKFLOW_BLOCKED: no key -->")]}]));
+    let looping = json!({"enabled": true, "completionPromise": "ALL DONE", "maxIterations": 5});
+    place.workflow(json!({"name": "w", "promptTemplate": "{input}", "loop": looping}));
+    let ran = place.go(&["run", "it", "--workflow", "w", "--json"]);
+    ran.assert_ended(8, "blocked", "blocked_marker", 1);
+    assert_eq!(ran.finished()["detail"], "no key");
+    assert!(place.prompts()[0].contains("end your last message instead with this"), "{:?}", place.prompts());
+    // With a marker, the tracker is the place.
+    let marked = json!({"enabled": true, "maxIterations": 1});
+    place.workflow(json!({"name": "m", "promptTemplate": "{input}", "loop": marked}));
+    place.go(&["run", "it", "--workflow", "m", "--json"]).assert_ended(9, "exhausted", "max_iterations", 1);
 }
 
 #[test]
