@@ -84,7 +84,8 @@ pub enum Effect {
         task: TaskId,
         /// What was done for it succeeded, its checks too.
         ok: bool,
-        /// The last words of the agent that worked on it; none where no agent did.
+        /// The last words of the last agent that was asked how the task is, empty where it said nothing;
+        /// none where no agent was asked.
         said: Option<String>,
         /// What was wrong, where something was.
         why: Option<String>,
@@ -130,7 +131,8 @@ pub enum Effect {
         path: Option<String>,
         /// The task.
         task: TaskId,
-        /// The last words of the agent that worked on it; none where no agent did.
+        /// The last words of the last agent that was asked how the task is, empty where it said nothing;
+        /// none where no agent was asked.
         said: Option<String>,
     },
     /// Answer a hook; the answer is in the log, so a resend gets the same.

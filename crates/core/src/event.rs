@@ -280,8 +280,11 @@ pub struct RunEnd {
     pub outcome: Outcome,
     /// What it spent in all.
     pub spent: Spent,
-    /// Its last words.
+    /// What the last of its nodes gave that was not left out, or the last words of an agent.
     pub text: String,
+    /// The value that this node gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
 }
 
 /// What a person says.

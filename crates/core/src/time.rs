@@ -18,3 +18,12 @@ impl Moment {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
 }
+
+/// A duration in the largest unit that says it whole: `90s`, `2h`.
+pub fn written(ms: u64) -> String {
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    match units.iter().find(|(size, _)| ms > 0 && ms.is_multiple_of(*size)) {
+        Some((size, unit)) => format!("{}{unit}", ms / size),
+        None => format!("{ms}ms"),
+    }
+}

@@ -63,22 +63,21 @@ pub(super) fn begin(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame
         _ => None,
     };
     cx.tell(News::NodeStarted { node: instance.clone(), kind: step.act.word().to_owned(), about });
-    let own = [step.settings.timeout_ms, step.budget.time_ms].into_iter().flatten().min();
-    let own = own.map(|ms| cx.at.plus_ms(ms));
+    let own = own_time(step).map(|ms| cx.at.plus_ms(ms));
     if let Some(until) = own {
         cx.plan_once(&instance, Verb::Timeout, Effect::WaitUntil { until });
     }
     let mut active = Active {
         step: step.id.clone(),
         instance,
-        // A condition is asked once: without a value, no other try is made.
-        tries: if holds.is_err() { step.retry.times.saturating_add(1) } else { tries },
+        tries,
         began: cx.at,
         deadline: [frame.deadline, own].into_iter().flatten().min(),
         spent,
         earlier: spent,
         cut: None,
         said: None,
+        word: None,
         doing: Doing::Check,
     };
     let over = match holds {
@@ -87,6 +86,11 @@ pub(super) fn begin(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame
     };
     lane.now = Some(Box::new(active));
     over.map_or(Begun::UnderWay, Begun::Over)
+}
+
+/// How long a node itself may take, in milliseconds.
+pub(super) fn own_time(step: &Step) -> Option<u64> {
+    [step.settings.timeout_ms, step.budget.time_ms].into_iter().flatten().min()
 }
 
 /// A node that begins when the pause ends.
@@ -104,6 +108,7 @@ fn held(cx: &mut Cx<'_>, step: &Step, frame: &Frame<'_>, this: Try) -> Active {
         earlier: spent,
         cut: None,
         said: None,
+        word: None,
         doing: Doing::Held { cause },
     }
 }
@@ -214,13 +219,15 @@ fn session_node(
         }
         Source::Agent { prompt, .. } => (String::new(), Some(frame.render(cx, prompt)?)),
     };
-    let notes = [
-        frame.task.map(|_| prompt::task_note()),
-        frame.signal.map(prompt::signal_note),
-        session.schema.as_ref().map(|schema| prompt::schema_note(&schema.to_string())),
-    ];
     let mut parts = vec![told];
-    parts.extend(notes.into_iter().flatten());
+    match &session.schema {
+        // Nothing else may stand beside such an answer, so that no word is asked for and none is heard.
+        Some(schema) => parts.push(prompt::schema_note(&schema.to_string())),
+        None => {
+            parts.extend(frame.task.map(|_| prompt::task_note()));
+            parts.extend(frame.signal.map(prompt::signal_note));
+        }
+    }
     let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
     let kind = match &orders.rules {
         None => NodeKind::Prompt { prompt: text },

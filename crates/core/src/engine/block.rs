@@ -122,7 +122,7 @@ fn judge(
             (*max, until.is_empty())
         }
         Act::CriteriaLoop { signal, max, .. } => {
-            if inner.said.as_deref().is_some_and(|said| is_signalled(said, signal)) {
+            if inner.word.as_deref().is_some_and(|word| is_signalled(word, signal)) {
                 return Some(done(Reason::Signal));
             }
             (*max, false)
@@ -163,8 +163,9 @@ pub(super) fn branch_over(
 ) -> Option<Outcome> {
     let Doing::Parallel { slots } = &mut active.doing else { return Some(outcome) };
     if let Some(slot) = slots.get_mut(place) {
-        if let Slot::Open(Lane { said: Some(said), .. }) = slot {
-            active.said = Some(std::mem::take(said));
+        if let Slot::Open(Lane { said, word, .. }) = slot {
+            active.said = said.take().or(active.said.take());
+            active.word = word.take().or(active.word.take());
         }
         *slot = Slot::Over(outcome);
     }

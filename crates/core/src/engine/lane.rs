@@ -6,6 +6,7 @@ use super::{Cx, Purse, block, call, cut, leaf, tasks, work};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::template::Output;
+use crate::graph::walk::ids_in;
 use crate::graph::workflow::{Act, OnFailure, Step};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::run::{Active, Cause, Doing, Lane, News, Outcome, Phase, Reason, Seen, Slot, Status};
@@ -208,6 +209,9 @@ fn itself(
                     work::ending::end(work, cx, outcome);
                     return None;
                 }
+                if let Some(outcome) = leaf::unanswered(cx, step, active) {
+                    return Some(outcome);
+                }
                 let outcome = Outcome::new(Status::Failed, Reason::Timeout)
                     .because(format!("the time given to `{}` is spent", step.id));
                 return cut::node(cx, step, active, frame, &outcome);
@@ -236,9 +240,16 @@ fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, outcome: Outcome) -> T
     let Some(active) = lane.now.take() else { return Then::Next };
     cx.forget(&active.instance);
     let is_well = outcome.status == Status::Completed;
+    let outcome = match is_well || could_end_otherwise(cx, step, &active, &outcome) {
+        true => outcome,
+        false => not_tried_again(step, outcome),
+    };
     remember(cx, &active, &outcome);
     if let Some(said) = leaf::said(&active) {
         lane.said = Some(said);
+    }
+    if let Some(word) = leaf::word(&active) {
+        lane.word = Some(word);
     }
     if let Some(cut) = &lane.cut {
         return Then::End(cut.clone());
@@ -275,6 +286,25 @@ fn may_try_again(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -
         && !is_dry
         && !cx.has_run_dry(outcome)
         && active.tries <= step.retry.times
+        && could_end_otherwise(cx, step, active, outcome)
+}
+
+/// A node that has tries left says why they are not made.
+fn not_tried_again(step: &Step, outcome: Outcome) -> Outcome {
+    let Some(detail) = outcome.detail.clone().filter(|_| step.retry.times > 0) else { return outcome };
+    outcome.because(format!("{detail}; not tried again: another try would find the same"))
+}
+
+/// Whether another try could end in another way: what an agent or a command did in it can be done anew, and
+/// then templates find other values.
+fn could_end_otherwise(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -> bool {
+    let has_run = |id: &NodeId| {
+        let seen = cx.book.nodes.get(id).filter(|seen| seen.began >= active.began);
+        let ended = seen.and_then(|seen| seen.outcome.as_ref());
+        ended.is_some_and(|outcome| outcome.reason.can_change())
+    };
+    let inside = || step.act.blocks().into_iter().flat_map(|block| ids_in(block.body));
+    outcome.reason.can_change() || inside().any(|id| has_run(&id))
 }
 
 fn remember(cx: &mut Cx<'_>, active: &Active, outcome: &Outcome) {

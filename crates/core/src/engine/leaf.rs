@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::begin::{answered, done};
+use super::begin::{answered, done, own_time};
 use super::{Cx, call};
 use crate::event::{Event, PersonReply, RunEnd, ShellEnd};
 use crate::graph::template::Output;
 use crate::graph::workflow::{Act, Step};
 use crate::hook::question_texts;
 use crate::looping::verdict::{CheckResult, red};
-use crate::run::{Active, Doing, Outcome, Reason, Slot, Status};
+use crate::run::{Active, Doing, Outcome, Reason, Slot, State, Status, Work};
+use crate::time::written;
 
 /// Applies a fact to a node that it is about; how it ended, once it has.
 pub(super) fn apply(cx: &mut Cx<'_>, step: &Step, active: &mut Active, event: &Event) -> Option<Outcome> {
@@ -55,7 +56,7 @@ fn give_value(cx: &mut Cx<'_>, active: &Active, text: &str, value: Option<Value>
 /// What a node gives that is over.
 pub(super) fn given(cx: &Cx<'_>, step: &Step, active: &Active) -> (String, Option<Value>) {
     match &active.doing {
-        Doing::Session(work) => (work.last_message.clone().unwrap_or_default(), work.value.clone()),
+        Doing::Session(work) => (answer(work), work.value.clone()),
         Doing::If { lane, .. } => (lane.said.clone().unwrap_or_default(), None),
         Doing::Loop { round, lane, .. } => {
             (lane.said.clone().unwrap_or_default(), Some(json!({"iteration": round})))
@@ -85,6 +86,19 @@ pub(super) fn given(cx: &Cx<'_>, step: &Step, active: &Active) -> (String, Optio
     }
 }
 
+/// What a run gives that is over: what the last of its nodes gave that was not left out. Where that said
+/// nothing, its text is the last words of an agent.
+pub fn given_by(state: &State) -> (String, Option<Value>) {
+    let outputs = &state.book.outputs;
+    let last = state.spec.body.iter().rev().find_map(|step| outputs.get(&step.id));
+    let words = || state.book.last_message.clone().unwrap_or_default();
+    match last {
+        Some(output) if !output.text.is_empty() => (output.text.clone(), output.value.clone()),
+        Some(output) => (words(), output.value.clone()),
+        None => (words(), None),
+    }
+}
+
 /// How each branch ended that did, by its name.
 fn branches(step: &Step, slots: &[Slot]) -> BTreeMap<String, &'static str> {
     let Act::Parallel { branches, .. } = &step.act else { return BTreeMap::new() };
@@ -98,11 +112,27 @@ fn branches(step: &Step, slots: &[Slot]) -> BTreeMap<String, &'static str> {
 /// The last words of an agent in it.
 pub(super) fn said(active: &Active) -> Option<String> {
     if let Doing::Session(work) = &active.doing {
-        return work.last_message.clone();
+        return Some(answer(work)).filter(|answer| !answer.is_empty());
     }
     let lanes = active.doing.lanes();
     let now = lanes.iter().rev().find_map(|lane| lane.said.clone());
     now.or_else(|| active.said.clone())
+}
+
+/// What the last session in it said that answers in words; see [`Lane::word`](crate::run::Lane::word).
+pub(super) fn word(active: &Active) -> Option<String> {
+    if let Doing::Session(work) = &active.doing {
+        return work.schema.is_none().then(|| work.last_message.clone().unwrap_or_default());
+    }
+    let lanes = active.doing.lanes();
+    let now = lanes.iter().rev().find_map(|lane| lane.word.clone());
+    now.or_else(|| active.word.clone())
+}
+
+/// The last words of a session. One that only gave a value said that value.
+fn answer(work: &Work) -> String {
+    let words = work.last_message.clone().filter(|words| !words.is_empty());
+    words.or_else(|| work.value.as_ref().map(Value::to_string)).unwrap_or_default()
 }
 
 fn shell_ended(cx: &mut Cx<'_>, step: &Step, active: &Active, end: &ShellEnd) -> Outcome {
@@ -145,7 +175,7 @@ fn checked(cx: &mut Cx<'_>, step: &Step, active: &Active, results: &[CheckResult
 }
 
 fn run_ended(cx: &mut Cx<'_>, active: &Active, end: &RunEnd) -> Outcome {
-    give(cx, active, &end.text);
+    give_value(cx, active, &end.text, end.value.clone());
     if end.outcome.status == Status::Completed {
         return done(Reason::AllDone);
     }
@@ -155,6 +185,20 @@ fn run_ended(cx: &mut Cx<'_>, active: &Active, end: &RunEnd) -> Outcome {
     // That what may be spent is spent can be so for this run, too.
     let reason = if end.outcome.reason == Reason::Budget { Reason::Budget } else { Reason::ChildFailed };
     Outcome::new(end.outcome.status, reason).because(why)
+}
+
+/// Nobody answered in the time given to a question that has a default: that is the answer.
+pub(super) fn unanswered(cx: &mut Cx<'_>, step: &Step, active: &Active) -> Option<Outcome> {
+    let (Act::Ask { default: Some(default), .. }, Doing::Ask) = (&step.act, &active.doing) else {
+        return None;
+    };
+    cx.book.asks.retain(|ask| ask.node != active.instance);
+    cx.wait_is_over();
+    let waited = own_time(step).map_or_else(String::new, |ms| format!(" within {}", written(ms)));
+    Some(
+        answered(cx, active, default)
+            .because(format!("nobody answered{waited}: the default `{default}` was used")),
+    )
 }
 
 /// A person answered. What is none of the choices is no answer.

@@ -39,6 +39,7 @@ use crate::time::Moment;
 use crate::usage::Usage;
 use frame::Frame;
 pub use frame::scope;
+pub use leaf::given_by;
 pub use ledger::Ledger;
 use purse::Purse;
 pub use replay::{Difference, ForkError, Replayed, WhatIf, fork_point, replay, what_if};

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::{Step, apply, start};
+use super::{Step, apply, given_by, start};
 use crate::effect::{Effect, Planned};
 use crate::event::{Event, PersonReply, RunEnd, SessionEnd, SessionVerdict, ShellEnd, Texts};
 use crate::graph::schema;
@@ -53,6 +53,11 @@ pub struct Act {
 
 /// Plays a run with stubs. The tasks are those a task loop finds, each once; after them it finds `left`.
 pub fn rehearse(spec: &Spec, tasks: &[Value], left: &Claim) -> Rehearsal {
+    play(spec, tasks, left).0
+}
+
+/// What was shown, and where the run was left.
+fn play(spec: &Spec, tasks: &[Value], left: &Claim) -> (Rehearsal, State) {
     let mut spec = spec.clone();
     // Somebody is there: what is asked is shown, and answered.
     spec.policy.on_question = crate::spec::OnQuestion::Wait;
@@ -77,11 +82,11 @@ pub fn rehearse(spec: &Spec, tasks: &[Value], left: &Claim) -> Rehearsal {
     let unfinished = || {
         Outcome::new(Status::Blocked, Reason::Stuck).because("with stubs alone it does not come to an end")
     };
-    let outcome = match stage.state.course {
-        Course::Done { outcome } => outcome,
+    let outcome = match &stage.state.course {
+        Course::Done { outcome } => outcome.clone(),
         Course::Running | Course::Ending { .. } => unfinished(),
     };
-    Rehearsal { acts: stage.acts, outcome, turns: stage.state.spent.turns }
+    (Rehearsal { acts: stage.acts, outcome, turns: stage.state.spent.turns }, stage.state)
 }
 
 struct Stage {
@@ -291,14 +296,19 @@ impl Stage {
 
     fn run(&mut self, id: EffectId, spec: &Spec) {
         self.act(&id.node.clone(), "starts", format!("a run of `{}`", spec.workflow));
-        let inner = rehearse(spec, &self.tasks, &self.left);
+        let (inner, state) = play(spec, &self.tasks, &self.left);
         let is_its = |act: &Act| act.node == id.node && act.what == "starts";
         let place = self.acts.iter().rposition(is_its).map_or(self.acts.len(), |place| place + 1);
         let depth = place.checked_sub(1).and_then(|at| self.acts.get(at)).map_or(0, |act| act.depth + 1);
         let acts = inner.acts.into_iter().map(|act| Act { depth: act.depth + depth, ..act });
         self.acts.splice(place..place, acts);
         let spent = crate::run::Spent { turns: inner.turns, usage: Usage::default() };
-        let end = RunEnd { outcome: inner.outcome, spent, text: "(what its agent says)".into() };
+        let end = RunEnd {
+            outcome: inner.outcome,
+            spent,
+            text: "(what its agent says)".into(),
+            value: given_by(&state).1,
+        };
         self.queue.push_back(Event::RunEnded { effect: id, end: Box::new(end) });
     }
 

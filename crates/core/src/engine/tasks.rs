@@ -292,7 +292,7 @@ fn gate(cx: &mut Cx<'_>, plan: &Plan<'_>, active: &mut Active, inside: &Frame<'_
             target: tasks.target.clone(),
             path: tasks.path.clone(),
             task: round.id.clone(),
-            said: round.lane.said.clone(),
+            said: round.lane.word.clone(),
         };
         cx.plan_once(&name, Verb::Land, effect);
         return;
@@ -317,7 +317,7 @@ fn settle(cx: &mut Cx<'_>, active: &mut Active, place: usize) {
         path: tasks.path.clone(),
         task: round.id.clone(),
         ok: round.wrong.is_none(),
-        said: round.lane.said.clone(),
+        said: round.lane.word.clone(),
         why: round.wrong.clone(),
         branch,
     };
@@ -455,6 +455,9 @@ fn settled(
     let round = tasks.open.remove(place);
     if round.lane.said.is_some() {
         active.said.clone_from(&round.lane.said);
+    }
+    if round.lane.word.is_some() {
+        active.word.clone_from(&round.lane.word);
     }
     tasks.idle = false;
     tasks.stale = tasks.asking;

@@ -23,9 +23,13 @@ pub struct Lane {
     /// What went wrong so far and was lived with: what the next round is told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub wrong: String,
-    /// The last words of the agents so far, for who looks for a signal in them.
+    /// The last words of the agents so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
+    /// What the last session said that answers in words and not by a schema: a signal and how a task is
+    /// are looked for in it. Empty where it said nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
     /// Nothing more begins here, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Outcome>,
@@ -54,6 +58,9 @@ pub struct Active {
     /// The last words of the agents in what is over of it, where that is not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
+    /// The same of the sessions that answer in words; see [`Lane::word`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
     /// What it does.
     pub doing: Doing,
 }

@@ -43,6 +43,10 @@ pub enum Status {
 }
 
 impl Status {
+    /// Each of them.
+    pub const ALL: [Status; 5] =
+        [Status::Completed, Status::Blocked, Status::Exhausted, Status::Failed, Status::Cancelled];
+
     /// The word used in output.
     pub fn word(self) -> &'static str {
         match self {
@@ -173,6 +177,49 @@ impl Reason {
             Reason::ChildFailed => "child_failed",
             Reason::Git => "git",
             Reason::NotYet => "not_yet",
+        }
+    }
+}
+
+impl Reason {
+    /// Whether the same node could end in another way if it were tried again: agents, commands, checks,
+    /// people and services may do something else the next time. What a document says stays as it is.
+    pub fn can_change(self) -> bool {
+        match self {
+            Reason::Template | Reason::TooDeep | Reason::NotYet => false,
+            Reason::Marker
+            | Reason::Promise
+            | Reason::Signal
+            | Reason::TurnDone
+            | Reason::BlockedMarker
+            | Reason::Stuck
+            | Reason::Question
+            | Reason::Permission
+            | Reason::MaxIterations
+            | Reason::MissingTracker
+            | Reason::HookTransport
+            | Reason::ChecksFailed
+            | Reason::AgentFailed
+            | Reason::TransientErrors
+            | Reason::Interrupted
+            | Reason::Timeout
+            | Reason::PrepareFailed
+            | Reason::PluginStopped
+            | Reason::User
+            | Reason::OuterRun
+            | Reason::AllDone
+            | Reason::Until
+            | Reason::ShellFailed
+            | Reason::ShellUnknown
+            | Reason::Schema
+            | Reason::Budget
+            | Reason::NotNeeded
+            | Reason::NoBranch
+            | Reason::TasksFailed
+            | Reason::Deadlock
+            | Reason::TasksUnreadable
+            | Reason::ChildFailed
+            | Reason::Git => true,
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use windlass_core::effect::Planned;
-use windlass_core::engine::{self, Step};
+use windlass_core::engine::{self, Step, given_by};
 use windlass_core::event::{Event, RunEnd, SessionEnd, SessionVerdict};
 use windlass_core::id::{EffectId, InboxId, NodeId, RunId};
 use windlass_core::run::{Active, State};
@@ -318,9 +318,9 @@ impl<'a> Executor<'a> {
     /// A run is over: whoever started it hears of it, and then that it is put away.
     fn is_over(&mut self, run: &RunId) {
         let owned = self.owned(run);
-        let State { spent, book, .. } = &owned.state;
         let outcome = owned.state.outcome().cloned().expect("it is over");
-        let end = RunEnd { outcome, spent: *spent, text: book.last_message.clone().unwrap_or_default() };
+        let (text, value) = given_by(&owned.state);
+        let end = RunEnd { outcome, spent: owned.state.spent, text, value };
         let put_away_by = owned.put_away_by.take();
         let Some((parent, effect)) = owned.from.take() else { return };
         let parent = self.owned(&parent);

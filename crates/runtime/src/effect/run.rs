@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use windlass_core::engine::given_by;
 use windlass_core::event::{Event, RunEnd};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::run::{Outcome, Reason, State, Status};
@@ -78,14 +79,11 @@ async fn follow(
 fn end_of(state: &State) -> RunEnd {
     let unknown =
         || Outcome::new(Status::Failed, Reason::ChildFailed).because("it stopped before it was over");
-    RunEnd {
-        outcome: state.outcome().cloned().unwrap_or_else(unknown),
-        spent: state.spent,
-        text: state.book.last_message.clone().unwrap_or_default(),
-    }
+    let (text, value) = given_by(state);
+    RunEnd { outcome: state.outcome().cloned().unwrap_or_else(unknown), spent: state.spent, text, value }
 }
 
 fn failed(why: String) -> RunEnd {
     let outcome = Outcome::new(Status::Failed, Reason::ChildFailed).because(why);
-    RunEnd { outcome, spent: Default::default(), text: String::new() }
+    RunEnd { outcome, spent: Default::default(), text: String::new(), value: None }
 }

@@ -84,7 +84,8 @@ pub(super) struct End {
     pub(super) task: TaskId,
     /// What was done for it succeeded, its checks too.
     pub(super) ok: bool,
-    /// The last words of the agent that worked on it; none where no agent did.
+    /// The last words of the last agent that was asked how the task is, empty where it said nothing;
+    /// none where no agent was asked.
     pub(super) said: Option<String>,
     /// What was wrong, where something was.
     pub(super) why: Option<String>,

@@ -129,6 +129,19 @@ fn a_criteria_loop_ends_with_its_signal_alone_on_a_line() {
 }
 
 #[test]
+fn a_signal_that_is_only_shown_ends_no_criteria_loop() {
+    let shown = ["````md\n```\nCOMPLETE\n```\n````", "~~~\n```\nCOMPLETE\n```\n~~~", "    COMPLETE"];
+    let turns: Vec<Value> = shown
+        .iter()
+        .chain(&["```make``` was green\nCOMPLETE"])
+        .map(|text| json!({"steps": [say(text)]}))
+        .collect();
+    let document = "name: yolo\nnodes:\n  - criteria_loop: { signal: COMPLETE, max: 9 }\n    do:\n      - { id: yolo, prompt: \"{{ input }}\" }\n";
+    let place = place(json!({"yolo": turns}), &[document]);
+    place.go(&["run", "--workflow", "yolo", "do it", "--json"]).assert_ended(0, "completed", "all_done", 4);
+}
+
+#[test]
 fn parallel_branches_run_at_once_and_join() {
     // Each waits for the other: one after the other they would never end.
     let place = place(
@@ -229,6 +242,56 @@ fn an_ask_waits_for_a_person_and_survives_everything() {
     let ran = again.end();
     assert_eq!(ran.code, 0, "{ran}");
     assert_eq!(place.prompts(), ["ship it"]);
+}
+
+#[test]
+fn an_answer_is_compared_as_the_text_it_is() {
+    let document = "name: save\nnodes:\n  - { id: ok, ask: Commit?, choices: [commit, drop] }\n  - if: outputs.ok == \"commit\"\n    then: [{ shell: touch committed }]\n    else: [{ shell: touch dropped }]\n";
+    let place = place(json!({}), &[document]);
+    assert_eq!(place.go(&["workflow", "check", "save"]).stdout, "save: ok\n");
+    let mut going = place.start(&["run", "--workflow", "save", "--json", "--on-question", "wait"]);
+    let run = going.run();
+    going.wait_for("run.waiting");
+    assert_eq!(place.go(&["answer", &run, "commit"]).code, 0);
+    assert_eq!(going.end().code, 0);
+    assert!(place.repo().join("committed").exists() && !place.repo().join("dropped").exists());
+}
+
+#[test]
+fn an_ask_that_nobody_answers_in_time_takes_its_default_and_says_so() {
+    let with = "name: with\nnodes:\n  - { id: q, ask: Ship?, choices: [yes, no], default: no, timeout: 1s }\n  - { when: outputs.q == 'yes', prompt: never }\n";
+    let without = "name: without\nnodes:\n  - { id: q, ask: Ship?, choices: [yes, no], timeout: 1s }\n";
+    let place = place(json!({}), &[with, without]);
+    let ran = place.go(&["run", "--workflow", "with", "--json", "--on-question", "wait"]);
+    ran.assert_ended(0, "completed", "all_done", 0);
+    let told = "nobody answered within 1s: the default `no` was used";
+    for way in [&["logs", ran.run()][..], &["show", ran.run(), "--explain", "q"]] {
+        let shown = place.go(way).stdout;
+        assert!(shown.contains(told), "{way:?}: {shown}");
+    }
+    let refused = place.go(&["run", "--workflow", "without", "--json", "--on-question", "wait"]);
+    refused.assert_ended(6, "failed", "timeout", 0);
+}
+
+#[test]
+fn a_run_within_a_run_gives_its_structured_answer() {
+    let inner = "name: inner\nnodes:\n  - id: judge\n    prompt: Judge.\n    schema: { type: object, required: [label], properties: { label: { enum: [bug, feature] } } }\n";
+    let outer = "name: outer\nnodes:\n  - { id: sub, workflow: inner }\n  - { id: after, when: outputs.sub.value.label == 'bug', prompt: \"{{ outputs.sub.value.label }}: {{ outputs.sub.text }}\" }\n";
+    let structured = json!([{"steps": [{"structured": {"label": "bug"}}]}]);
+    let place = place(json!({"judge": structured}), &[inner, outer]);
+    assert_eq!(place.go(&["workflow", "check", "outer"]).stdout, "outer: ok\n");
+    let ran = place.go(&["run", "--workflow", "outer", "--json"]);
+    ran.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(asked(&place, "after"), [r#"bug: {"label":"bug"}"#]);
+}
+
+#[test]
+fn a_template_that_has_no_value_is_not_tried_again() {
+    let document = "name: odd\nnodes:\n  - { id: plan, prompt: Plan., schema: { type: object } }\n  - { id: go, shell: 'echo {{ outputs.plan.value.steps }}', retry: { times: 5, delay: 1h } }\n";
+    let place = place(json!({"plan": turn("{}")}), &[document]);
+    let ran = place.go(&["run", "--workflow", "odd", "--json"]);
+    ran.assert_ended(4, "failed", "template", 1);
+    assert!(ran.finished()["detail"].as_str().unwrap().contains("not tried again"), "{ran}");
 }
 
 #[test]

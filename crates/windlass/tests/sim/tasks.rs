@@ -182,6 +182,38 @@ fn without_a_word_of_the_agent_or_with_red_checks_no_task_is_passing() {
 }
 
 #[test]
+fn an_agent_that_ends_without_a_word_has_not_done_its_task() {
+    let silent = json!({"steps": [{"bash": "true"}]});
+    let place = place(tasks(1), json!([silent, {"steps": [say("")]}, turn(&[])]));
+    let ran = run(&place, &[]);
+    ran.assert_ended(0, "completed", "all_done", 3);
+    assert_eq!(ended(&ran), ["1 failing", "1 failing", "1 passing"]);
+    let why: Vec<&Value> = ran.all("task.settled").iter().map(|data| &data["why"]).collect();
+    assert_eq!(why[0], "the agent did not say that the task is done");
+}
+
+#[test]
+fn a_reviewer_with_a_schema_takes_no_claim_away() {
+    let answers = [json!({"structured": {"ok": true}}), say(r#"{"ok": true}"#)];
+    let place = place(tasks(2), json!([]));
+    let review: Vec<Value> = answers.iter().map(|answer| json!({"steps": [answer]})).collect();
+    place.script(json!({"nodes": {"review": review}, "default": {"steps": [say(PASSING)]}}));
+    document(
+        &place,
+        "name: own\nnodes:\n  - task_loop: { max: 9, attempts: 1 }\n    do:\n      - { id: work, prompt: 'Do {{ task.id }}.' }\n      - { id: review, prompt: Look at it., schema: { type: object, required: [ok] } }\n",
+    );
+    let ran = run_document(&place);
+    ran.assert_ended(0, "completed", "all_done", 4);
+    assert_eq!(ended(&ran), ["1 passing", "2 passing"]);
+    let requests = place.requests();
+    let told = |node: &str| {
+        let of = |request: &&Value| request["node"].as_str().unwrap().starts_with(node);
+        requests.iter().filter(of).all(|request| request["prompt"].as_str().unwrap().contains("<status>"))
+    };
+    assert!(told("work") && !told("review"), "{requests:?}");
+}
+
+#[test]
 fn a_deadlock_is_found_when_all_that_can_be_done_is_done_and_names_its_cause() {
     let cases = [
         (json!([task("1", &["2"]), task("2", &["#1"]), task("3", &[])]), "1 -> 2 -> 1"),

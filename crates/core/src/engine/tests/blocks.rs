@@ -285,6 +285,71 @@ fn a_signal_is_heard_from_within_branches_and_tasks() {
 }
 
 #[test]
+fn a_session_that_answers_by_a_schema_is_asked_for_no_signal_and_takes_none_away() {
+    let form = serde_json::json!({"type": "object"});
+    let body = |round: Steps| {
+        round.then(prompt("work").id("work")).then(prompt("look").schema(form.clone()).id("review"))
+    };
+    let mut story = Story::drawn(Builder::new("w").start(criteria_loop("S").max(2).each(body).id("l")));
+    story.says("work@1", "S").prepared("review@1");
+    assert!(!story.plan().prompt.contains("repeated until"), "{}", story.plan().prompt);
+    let effect = story.open_of("review@1", Verb::Session);
+    let end = SessionEnd { last_message: Some("{}".into()), ..session_end(SessionVerdict::Done) };
+    story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned("review@1");
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
+}
+
+#[test]
+fn what_a_template_cannot_say_is_not_tried_again() {
+    let fails = |workflow: Builder| {
+        let story = Story::drawn(workflow);
+        assert_eq!(story.ended(), (Status::Failed, Reason::Template));
+        assert!(
+            story.detail().ends_with("; not tried again: another try would find the same"),
+            "{}",
+            story.detail()
+        );
+        assert_eq!(story.records.len(), 1, "it is over at once");
+    };
+    let missing = "{{ outputs.nobody.text }}";
+    fails(Builder::new("w").start(shell(missing).id("a").retry(6, NONE)));
+    fails(Builder::new("w").start(prompt(missing).id("a").retry(6, NONE)));
+    fails(Builder::new("w").start(shell("x").id("a").when("outputs.nobody.text").retry(6, NONE)));
+    let mut spec = drawn(
+        Builder::new("w")
+            .start(clear_context())
+            .loop_(Rounds::times(2), |round| round.then(shell(missing).id("a"))),
+    );
+    spec.body[1].retry.times = 6;
+    let story = Story::of(spec);
+    assert_eq!(story.ended(), (Status::Failed, Reason::Template), "nothing in the block has run");
+}
+
+#[test]
+fn a_block_is_tried_again_whose_template_may_find_other_values() {
+    let mut spec = drawn(Builder::new("w").start(clear_context()).loop_(Rounds::times(1), |round| {
+        let form = serde_json::json!({"type": "object"});
+        round.then(prompt("x").schema(form).id("a")).then(shell("{{ outputs.a.value.n }}").id("b"))
+    }));
+    spec.body[1].retry.times = 1;
+    let mut story = Story::of(spec);
+    let answer = |story: &mut Story, node: &str, words: &str| {
+        story.prepared(node);
+        let effect = story.open_of(node, Verb::Session);
+        let end = SessionEnd { last_message: Some(words.into()), ..session_end(SessionVerdict::Done) };
+        story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned(node);
+    };
+    answer(&mut story, "a~1@1", "{}");
+    let waiting = story.wanted();
+    assert!(waiting.len() == 1 && waiting[0].ends_with(".retry"), "{waiting:?}");
+    let effect = story.open(Verb::Retry);
+    story.tell(Event::WaitOver { effect });
+    answer(&mut story, "a~2@1", r#"{"n": 3}"#);
+    assert_eq!(story.command("b~2@1"), "3");
+}
+
+#[test]
 fn a_criteria_loop_without_its_signal_is_exhausted() {
     let workflow =
         Builder::new("w").start(criteria_loop("S").max(2).each(|round| round.then(prompt("work").id("a"))));

@@ -178,7 +178,12 @@ fn what_another_run_spends_while_it_is_being_ended_still_counts() {
     story.cancel();
     let effect = story.open(Verb::Run);
     let spent = Spent { turns: 4, usage: Usage::default() };
-    let end = RunEnd { outcome: Outcome::new(Status::Cancelled, Reason::User), spent, text: String::new() };
+    let end = RunEnd {
+        outcome: Outcome::new(Status::Cancelled, Reason::User),
+        spent,
+        text: String::new(),
+        value: None,
+    };
     let before = story.state.spent.turns;
     story.tell(Event::RunEnded { effect, end: Box::new(end) });
     assert_eq!(story.state.spent.turns, before + 3, "its first turn was counted when it began");

@@ -225,7 +225,7 @@ fn started_run(story: &Story) -> (RunId, Spec) {
 
 fn run_end(status: Status, turns: u32, tokens: u64) -> Box<RunEnd> {
     let outcome = Outcome::new(status, Reason::TurnDone);
-    Box::new(RunEnd { outcome, spent: spent(turns, tokens), text: "said".into() })
+    Box::new(RunEnd { outcome, spent: spent(turns, tokens), text: "said".into(), value: None })
 }
 
 fn spent(turns: u32, tokens: u64) -> Spent {
@@ -406,7 +406,7 @@ fn what_a_run_within_a_run_lacks_is_lacking_around_it_too() {
         let effect = EffectId { node: NodeId::new("k"), iteration: 1, attempt: 1, verb: Verb::Run };
         Event::RunEnded {
             effect,
-            end: Box::new(RunEnd { outcome, spent: spent_by(spent), text: String::new() }),
+            end: Box::new(RunEnd { outcome, spent: spent_by(spent), text: String::new(), value: None }),
         }
     };
     let mut story = Story::of(with_other(calls(2).budget(budget)));
@@ -523,6 +523,93 @@ fn a_question_where_nobody_is_asked_is_answered_by_its_default() {
         "{why}"
     );
     assert_eq!(story(OnQuestion::Wait, Some("no")).state.standing().word(), "waiting");
+}
+
+#[test]
+fn a_question_that_nobody_answers_in_time_is_answered_by_its_default() {
+    let story = |default: Option<&str>| {
+        let mut node = ask("Ship?").choices(["yes", "no"]).timeout(Duration::from_secs(3600)).id("gate");
+        if let Some(default) = default {
+            node = node.default(default);
+        }
+        let mut spec = drawn(Builder::new("w").start(node).then(shell("{{ outputs.gate }}").id("after")));
+        spec.policy.on_question = OnQuestion::Wait;
+        let mut story = Story::of(spec);
+        story.later(3_600_000).wait_over("gate", Verb::Timeout);
+        story
+    };
+    let mut late = story(Some("no"));
+    assert_eq!(late.command("after"), "no");
+    assert!(late.state.book.asks.is_empty(), "nobody is asked any more");
+    let told = late.state.book.nodes[&NodeId::new("gate")].outcome.clone().and_then(|outcome| outcome.detail);
+    assert_eq!(told.as_deref(), Some("nobody answered within 1h: the default `no` was used"));
+    assert!(late.step.news.contains(&News::WaitOver));
+    late.answers(Some("ask/gate"), "yes");
+    assert_eq!(late.command("after"), "no", "an answer that comes later changes nothing");
+    assert_eq!(late.shell("after", true, "").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story(None).ended(), (Status::Failed, Reason::Timeout));
+}
+
+#[test]
+fn a_session_that_only_gave_a_value_said_that_value() {
+    let form = json!({"type": "object", "required": ["n"]});
+    let turn = |story: &mut Story, words: Option<&str>, value: Option<serde_json::Value>| {
+        let effect = story.open(Verb::Session);
+        let last_message = words.map(str::to_owned);
+        let end = SessionEnd { value, last_message, ..session_end(SessionVerdict::Done) };
+        story.tell(Event::SessionEnded { effect, end }).seen(false);
+    };
+    let begin = || {
+        let mut story = Story::drawn(Builder::new("w").start(prompt("x").schema(form.clone()).id("x")));
+        story.prepared("x");
+        story
+    };
+    for unfit in [false, true] {
+        let mut story = begin();
+        if unfit {
+            turn(&mut story, Some("three, I think"), None);
+        }
+        turn(&mut story, None, Some(json!({"n": 3})));
+        story.cleaned("x");
+        let output = &story.state.book.outputs[&NodeId::new("x")];
+        assert_eq!((output.text.as_str(), &output.value), (r#"{"n":3}"#, &Some(json!({"n": 3}))));
+    }
+    let mut story = begin();
+    turn(&mut story, Some("Here you are."), Some(json!({"n": 3})));
+    story.cleaned("x");
+    assert_eq!(story.state.book.outputs[&NodeId::new("x")].text, "Here you are.");
+}
+
+#[test]
+fn another_run_gives_what_its_last_node_gave() {
+    let form = json!({"type": "object", "required": ["n"]});
+    let child = || {
+        Builder::new("other")
+            .start(prompt("y").id("y"))
+            .then(prompt("x").schema(form.clone()).id("x"))
+            .then(shell("z").id("z").when("input == 'other'"))
+    };
+    let mut inner = Story::drawn(child());
+    inner.says("y", "first").prepared("x");
+    inner.answers_with(Some(json!({"n": 3}))).cleaned("x");
+    assert_eq!(inner.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(
+        given_by(&inner.state),
+        ("words".to_owned(), Some(json!({"n": 3}))),
+        "what was left out gives nothing"
+    );
+    let mut quiet = Story::drawn(Builder::new("other").start(prompt("y").id("y")).then(shell("z").id("z")));
+    quiet.says("y", "first").shell("z", true, "");
+    assert_eq!(given_by(&quiet.state), ("first".to_owned(), None), "the last words of an agent");
+    let node = workflow("other").id("sub");
+    let mut story = Story::of(with_other(
+        Builder::new("w").start(node).then(shell("{{ outputs.sub.value.n }} {{ outputs.sub }}").id("after")),
+    ));
+    let (text, value) = given_by(&inner.state);
+    let effect = story.open(Verb::Run);
+    let end = Box::new(RunEnd { text, value, ..*run_end(Status::Completed, 1, 1) });
+    story.tell(Event::RunEnded { effect, end });
+    assert_eq!(story.command("after"), "3 words");
 }
 
 fn answering() -> Story {

@@ -96,6 +96,66 @@ fn each_task_is_claimed_done_and_settled_until_none_is_left() {
     assert_eq!(output.value.as_ref().map(|value| value["all_tasks_complete"].clone()), Some(json!(true)));
 }
 
+impl Story {
+    /// A node's one turn ends with this, or with nothing.
+    fn ends_with(&mut self, node: &str, words: Option<&str>, value: Option<serde_json::Value>) -> &mut Story {
+        self.prepared(node);
+        let effect = self.open_of(node, Verb::Session);
+        let last_message = words.map(str::to_owned);
+        let end = SessionEnd { last_message, value, ..session_end(SessionVerdict::Done) };
+        self.tell(Event::SessionEnded { effect, end }).seen(false).cleaned(node)
+    }
+
+    /// The words by which the round's task is settled.
+    fn claim_of(&self, round: &str) -> Option<String> {
+        let Effect::SettleTask { said, .. } = self.effect_of(round, Verb::Settle) else { panic!("settled") };
+        said
+    }
+}
+
+#[test]
+fn an_agent_that_says_nothing_has_claimed_nothing() {
+    let mut story = Story::drawn(one_session());
+    story.gets("a").ends_with("do@1", None, None);
+    assert_eq!(story.claim_of("t@1").as_deref(), Some(""), "an agent worked, and made no claim");
+    let mut story = Story::drawn(several(1));
+    story.gets("a").shell("do@1", true, "");
+    assert_eq!(story.claim_of("t@1"), None, "no agent worked");
+}
+
+#[test]
+fn an_agent_that_answers_by_a_schema_is_asked_for_no_claim_and_takes_none_away() {
+    let form = json!({"type": "object", "required": ["ok"]});
+    let workflow = |work: bool| {
+        Builder::new("w").start(
+            task_loop()
+                .each(|task| {
+                    let task = if work { task.then(prompt("do").id("do")) } else { task };
+                    task.then(prompt("look").schema(form.clone()).id("review"))
+                })
+                .id("t"),
+        )
+    };
+    let claimed = "done\n<status>passing</status>";
+    for (words, value) in [(Some(r#"{"ok": true}"#), None), (None, Some(json!({"ok": true})))] {
+        let mut story = Story::drawn(workflow(true));
+        story.gets("a").says("do@1", claimed).prepared("review@1");
+        let told = story.plan().prompt;
+        assert!(told.contains("JSON Schema") && !told.contains("<status>"), "{told}");
+        let effect = story.open_of("review@1", Verb::Session);
+        let end = SessionEnd {
+            last_message: words.map(str::to_owned),
+            value: value.clone(),
+            ..session_end(SessionVerdict::Done)
+        };
+        story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned("review@1");
+        assert_eq!(story.claim_of("t@1").as_deref(), Some(claimed));
+        let mut story = Story::drawn(workflow(false));
+        story.gets("a").ends_with("review@1", words, value);
+        assert_eq!(story.claim_of("t@1"), None, "nobody was asked for a claim");
+    }
+}
+
 #[test]
 fn a_task_that_failed_is_tried_again_and_told_what_was_wrong() {
     let mut story = Story::drawn(one_session());

@@ -91,7 +91,7 @@ impl Tree {
             Effect::StartRun { run, .. } => {
                 let state = &self.runs[&run];
                 let outcome = state.outcome().expect("it is over").clone();
-                let end = Box::new(RunEnd { outcome, spent: state.spent, text: String::new() });
+                let end = Box::new(RunEnd { outcome, spent: state.spent, text: String::new(), value: None });
                 Event::RunEnded { effect, end }
             }
             _ => Event::CleanedUp { effect },

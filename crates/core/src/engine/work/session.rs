@@ -36,8 +36,11 @@ pub(super) fn started(work: &mut Work, cx: &mut Cx<'_>, effect: &EffectId, sessi
 pub(super) fn ended(work: &mut Work, cx: &mut Cx<'_>, effect: &EffectId, end: &SessionEnd) {
     work.usage.add(&end.usage);
     cx.spend(&end.usage);
-    if end.last_message.is_some() {
+    // What was said before an answer that is a value alone is not the last word.
+    if end.last_message.is_some() || end.value.is_some() {
         work.last_message.clone_from(&end.last_message);
+    }
+    if end.last_message.is_some() {
         cx.book.last_message.clone_from(&end.last_message);
     }
     work.value.clone_from(&end.value);

@@ -4,6 +4,7 @@ use windlass_core::graph::workflow::{
     Act, Budget, Input, Join, OnFailure, Retry, Session, Settings, Source, Step, Turns, Until, Workflow,
 };
 use windlass_core::looping::MarkerMatch;
+use windlass_core::time::written;
 
 use super::act::{ATTEMPTS, JOBS, JOINS, MATCHES};
 use super::step::ON_FAILURE;
@@ -29,7 +30,7 @@ impl Keys {
     }
 
     fn time(self, key: &str, ms: Option<u64>) -> Keys {
-        self.add(key, ms.map(|ms| Out::text(duration(ms))))
+        self.add(key, ms.map(|ms| Out::text(written(ms))))
     }
 
     fn nodes(self, key: &str, body: &[Step]) -> Keys {
@@ -195,13 +196,4 @@ fn turns_of(turns: &Turns) -> Out {
         .text("tracker", turns.tracker.as_ref())
         .plain("stuck_after", turns.stuck_after)
         .map()
-}
-
-/// A duration in the largest unit that says it whole.
-fn duration(ms: u64) -> String {
-    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
-    match units.iter().find(|(size, _)| ms > 0 && ms.is_multiple_of(*size)) {
-        Some((size, unit)) => format!("{}{unit}", ms / size),
-        None => format!("{ms}ms"),
-    }
 }

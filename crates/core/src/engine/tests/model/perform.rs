@@ -174,7 +174,7 @@ impl World {
         let outcome = Outcome::new(status, Reason::TurnDone);
         self.tell(Event::RunEnded {
             effect,
-            end: Box::new(RunEnd { outcome, spent, text: "SIGNAL".into() }),
+            end: Box::new(RunEnd { outcome, spent, text: "SIGNAL".into(), value: None }),
         });
     }
 
