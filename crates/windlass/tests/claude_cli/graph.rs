@@ -216,6 +216,48 @@ fn an_ask_waits_for_a_person_and_the_answer_chooses_the_next_session() {
     assert_eq!(told(&ended, "node.skipped", "node"), ["stay"]);
 }
 
+const SAVE: &str = r#"
+name: save
+nodes:
+  - { id: work, prompt: "Do {{ input }}." }
+  - id: ok
+    ask: Commit?
+    choices: [commit, drop]
+  - if: outputs.ok == "commit"
+    then:
+      - { skill: commit }
+    else:
+      - { shell: git checkout -- . }
+"#;
+
+#[test]
+fn the_answer_commit_commits() {
+    let stage = stage(require_claude!(), &[SAVE]);
+    let write = |name: &str, text: &str| stage.sealed.write(format!("repo/{name}"), text);
+    write(".claude/skills/commit/SKILL.md", "---\nname: commit\ndescription: c\n---\nCommit what was done.");
+    write("greeting", "hello\n");
+    stage.sealed.git(["add", "."]);
+    stage.sealed.git(["commit", "-qm", "before"]);
+    let model = Model::script([
+        bash("echo world >> greeting"),
+        say("Done."),
+        bash("git commit -qam 'the world is greeted'"),
+        say("Committed."),
+    ])
+    .start();
+    let flags = ["--workflow", "save", "--on-question", "wait"];
+    let started = stage.start(stage.command(&model, "it", &flags));
+    let waiting = started.wait_for("run.waiting");
+    let answer = stage.windlass(&["answer", waiting["run"].as_str().unwrap(), "commit"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.story());
+    let ended = started.end();
+
+    ended.assert_ended(0, "completed", "all_done", 2);
+    assert_eq!(asked(&model), ["Do it.", "Commit what was done."]);
+    assert_eq!(stage.sealed.git(["log", "-1", "--format=%s"]).trim(), "the world is greeted");
+    assert_eq!(fs::read_to_string(stage.sealed.repo().join("greeting")).unwrap(), "hello\nworld\n");
+}
+
 const RACE: &str = r#"
 name: race
 nodes:
