@@ -51,6 +51,20 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Asks the run whose process this is, as a hook would. Nothing when nobody answers, or when this
+/// process belongs to no run.
+pub fn ask(event: &str, payload: &[u8]) -> Option<Reply> {
+    let socket = std::env::var_os(env::SOCKET).filter(|path| !path.is_empty())?;
+    let call = Call::from_args([OsString::from(event)].into_iter())?;
+    let id = new_id();
+    let mut line = call.head(&id);
+    let head = line.len();
+    line.extend_from_slice(payload);
+    let line = finish(line, head)?;
+    let address = SocketAddrUnix::new(socket.as_bytes()).ok()?;
+    call.ask(&address, &line, &id)
+}
+
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy)]
 enum NoAnswer {
@@ -108,6 +122,14 @@ impl Call {
     /// The line for the engine. The payload is read right behind the head, so that five
     /// megabytes of it are never copied.
     fn request(&self, id: &[u8]) -> Option<Vec<u8>> {
+        let mut line = self.head(id);
+        let head = line.len();
+        read_stdin(&mut line)?;
+        finish(line, head)
+    }
+
+    /// What stands before the payload.
+    fn head(&self, id: &[u8]) -> Vec<u8> {
         let mut line = Vec::with_capacity(FIRST_READ);
         let session = std::env::var_os(env::SESSION).filter(|cookie| is_cookie(cookie));
         let (name, session) = match &session {
@@ -126,18 +148,7 @@ impl Call {
         for part in head {
             line.extend_from_slice(part);
         }
-        let head = line.len();
-        read_stdin(&mut line)?;
-        let payload = line.get_mut(head..)?;
-        for byte in payload.iter_mut() {
-            // Written back in any case: without a branch many bytes are handled at once.
-            *byte = if matches!(*byte, b'\n' | b'\r') { b' ' } else { *byte };
-        }
-        if payload.trim_ascii().is_empty() {
-            line.extend_from_slice(b"null");
-        }
-        line.extend_from_slice(b"}\n");
-        Some(line)
+        line
     }
 
     /// Asks until there is an answer. The same line, and so the same id, goes out every time:
@@ -246,6 +257,20 @@ fn leave_note(id: &[u8]) -> Option<PathBuf> {
         let _ = fs::fsync(&folder);
     }
     Some(note)
+}
+
+/// Closes a line whose payload begins behind its head.
+fn finish(mut line: Vec<u8>, head: usize) -> Option<Vec<u8>> {
+    let payload = line.get_mut(head..)?;
+    for byte in payload.iter_mut() {
+        // Written back in any case: without a branch many bytes are handled at once.
+        *byte = if matches!(*byte, b'\n' | b'\r') { b' ' } else { *byte };
+    }
+    if payload.trim_ascii().is_empty() {
+        line.extend_from_slice(b"null");
+    }
+    line.extend_from_slice(b"}\n");
+    Some(line)
 }
 
 /// A name that needs no escaping in JSON.

@@ -251,6 +251,7 @@ impl Cx<'_> {
         self.book.held.retain(|id| id.node != *node);
         self.book.asks.retain(|ask| ask.node != *node);
         self.book.replies.retain(|reply| reply.ask.node != *node);
+        self.book.permitted.retain(|ask| ask.node != *node);
     }
 
     /// Tells people, where the run is more than one session.

@@ -45,6 +45,14 @@ pub enum HookKind {
         /// Its input, shortened where it is only shown.
         input: Value,
     },
+    /// The agent CLI itself asks about a tool that its hook let pass. It guards some places by
+    /// rules of its own, such as the files it takes its settings from.
+    Permission {
+        /// The tool, as the CLI names it.
+        name: String,
+        /// Its input, shortened where it is only shown.
+        input: Value,
+    },
     /// The agent asks a person.
     Question {
         /// The tool input as it came: the answer goes back inside it.

@@ -113,6 +113,11 @@ pub fn decide(isolation: Isolation, rules: &Rules, tool: &str, input: &Value) ->
     Ruling::Ask
 }
 
+/// Whether a rule of the settings allows this very call. That no rule speaks against it is less.
+pub fn is_granted(rules: &Rules, tool: &str, input: &Value) -> bool {
+    rules.allow.iter().any(|rule| grants(rule, canonical(tool), input))
+}
+
 /// Why a call is not one of those an agent may make.
 fn beyond(only: &[String], tool: &str) -> String {
     let ways: Vec<&str> = only

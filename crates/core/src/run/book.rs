@@ -19,6 +19,9 @@ pub struct Book {
     pub seed: String,
     /// What only a person can answer, oldest first.
     pub asks: Vec<Ask>,
+    /// What a person allowed lately: the agent CLI may ask about the same call once more.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub permitted: VecDeque<Ask>,
     /// The latest hook answers, for resends.
     pub answered: VecDeque<(HookId, Answer)>,
     /// What people answered to agents whose turn is not over, so that no answer is lost on the way.

@@ -21,7 +21,10 @@ const REMEMBERED: usize = 32;
 /// Whether a hook asked about this.
 pub(super) fn is_about(kind: &HookKind, event: &AgentEvent) -> bool {
     match (event, kind) {
-        (AgentEvent::ToolUse { name, .. }, HookKind::Tool { name: asked, .. }) => name == asked,
+        (
+            AgentEvent::ToolUse { name, .. },
+            HookKind::Tool { name: asked, .. } | HookKind::Permission { name: asked, .. },
+        ) => name == asked,
         (AgentEvent::ToolUse { name, .. }, HookKind::Question { .. }) => name == "AskUserQuestion",
         (AgentEvent::Text { text, .. }, HookKind::Stop { last_message: Some(last), .. }) => text == last,
         _ => false,

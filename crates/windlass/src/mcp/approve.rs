@@ -1,6 +1,12 @@
-//! The permission prompt: what it is asked, and that it always says no.
+//! The permission prompt: what it is asked, and that the run decides it.
+//!
+//! The agent CLI guards some places by rules of its own and asks here before it writes there. The
+//! question goes to the run, as a hook's does, so that the run's rules or a person decide it and
+//! the log has it. Nobody who answers means no.
 
 use serde_json::{Map, Value, json};
+use windlass_core::hook::wire::Reply;
+use windlass_pawl::hook;
 
 /// The tool's name; agents know it as `mcp__windlass__approve`.
 pub(super) const NAME: &str = "approve";
@@ -23,15 +29,35 @@ pub(super) fn schema() -> Map<String, Value> {
     }
 }
 
-/// The answer, as the text the agent CLI expects.
-pub(super) fn answer(arguments: Option<&Map<String, Value>>) -> String {
-    let tool = arguments.and_then(|map| map.get("tool_name")).and_then(Value::as_str).unwrap_or("this tool");
-    let message = match tool {
-        "AskUserQuestion" => {
-            "Nobody is here to answer. Decide by yourself, or say in the tracker what blocks you.".to_owned()
-        }
-        tool => format!("{tool} was not allowed by the rules of this run, and nobody is here to ask."),
-    };
+/// The answer, as the text the agent CLI expects. It waits as long as a person thinks.
+pub(super) async fn answer(arguments: Option<Map<String, Value>>) -> String {
+    let arguments = arguments.unwrap_or_default();
+    let tool = arguments.get("tool_name").and_then(Value::as_str).unwrap_or("this tool").to_owned();
+    if tool == "AskUserQuestion" {
+        return deny("Nobody is here to answer. Decide by yourself, or say in the tracker what blocks you.");
+    }
+    let input = arguments.get("input").cloned().unwrap_or_else(|| json!({}));
+    let payload = json!({"tool_name": tool, "tool_input": input}).to_string();
+    let (say, said) = tokio::sync::oneshot::channel();
+    // A thread of its own: the server must not wait for it when the agent has gone.
+    std::thread::spawn(move || say.send(hook::ask("PermissionRequest", payload.as_bytes())));
+    match said.await.ok().flatten() {
+        Some(reply) => in_words(&reply, input),
+        None => deny(&format!("{tool} needs a permission, and the run does not answer.")),
+    }
+}
+
+/// What the run said. The CLI wants the input back with a yes.
+fn in_words(reply: &Reply, input: Value) -> String {
+    let said: Value = serde_json::from_str(&reply.stdout).unwrap_or_default();
+    match said.get("behavior").and_then(Value::as_str) {
+        Some("allow") => json!({"behavior": "allow", "updatedInput": input}).to_string(),
+        Some("deny") => said.to_string(),
+        _ => deny("the run gave no answer that can be read"),
+    }
+}
+
+fn deny(message: &str) -> String {
     json!({"behavior": "deny", "message": message}).to_string()
 }
 
@@ -39,20 +65,34 @@ pub(super) fn answer(arguments: Option<&Map<String, Value>>) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_nobody_decided_is_denied() {
-        let arguments = json!({"tool_name": "WebFetch", "input": {}, "tool_use_id": "t"});
-        let answer: Value = serde_json::from_str(&answer(arguments.as_object())).unwrap();
-        assert_eq!(answer["behavior"], "deny");
-        assert_eq!(
-            answer["message"],
-            "WebFetch was not allowed by the rules of this run, and nobody is here to ask."
-        );
+    fn told(stdout: &str) -> Value {
+        let stdout = stdout.to_owned();
+        let reply = Reply { v: 1, id: "h".to_owned(), exit: 0, stdout, stderr: String::new() };
+        serde_json::from_str(&in_words(&reply, json!({"a": 1}))).unwrap()
     }
 
     #[test]
-    fn a_question_is_told_that_nobody_is_here() {
-        let arguments = json!({"tool_name": "AskUserQuestion"});
-        assert!(answer(arguments.as_object()).contains("Nobody is here"));
+    fn a_yes_carries_the_input_and_anything_else_is_a_no() {
+        assert_eq!(told(r#"{"behavior":"allow"}"#), json!({"behavior": "allow", "updatedInput": {"a": 1}}));
+        assert_eq!(
+            told(r#"{"behavior":"deny","message":"no"}"#),
+            json!({"behavior": "deny", "message": "no"})
+        );
+        for odd in ["", "{", r#"{"behavior":"perhaps"}"#, "[]"] {
+            assert_eq!(told(odd)["behavior"], "deny", "{odd}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_question_is_told_that_nobody_is_here() {
+        let arguments = json!({"tool_name": "AskUserQuestion"}).as_object().cloned();
+        assert!(answer(arguments).await.contains("Nobody is here"));
+    }
+
+    #[tokio::test]
+    async fn outside_a_run_it_is_denied() {
+        let arguments = json!({"tool_name": "WebFetch", "input": {}, "tool_use_id": "t"});
+        let answer: Value = serde_json::from_str(&answer(arguments.as_object().cloned()).await).unwrap();
+        assert_eq!(answer["behavior"], "deny");
     }
 }

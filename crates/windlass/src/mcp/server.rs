@@ -50,7 +50,7 @@ impl ServerHandler for Server {
         if request.name != approve::NAME {
             return Err(ErrorData::invalid_params(format!("no tool `{}`", request.name), None));
         }
-        let text = approve::answer(request.arguments.as_ref());
+        let text = approve::answer(request.arguments).await;
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
     }
 }

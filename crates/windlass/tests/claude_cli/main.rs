@@ -20,6 +20,8 @@ mod isolation;
 #[cfg(test)]
 mod night;
 #[cfg(test)]
+mod own_rules;
+#[cfg(test)]
 mod plugin_mode;
 #[cfg(test)]
 mod questions;

@@ -258,3 +258,75 @@ fn an_agent_cannot_answer_a_gate_by_the_name_of_its_hook() {
     assert_eq!(story.state.book.asks.len(), 1);
     assert!(!story.state.book.nodes.contains_key(&NodeId::new("ship")));
 }
+
+fn writes() -> HookKind {
+    HookKind::Tool { name: "Write".into(), input: json!({"file_path": ".claude/x"}) }
+}
+
+/// The agent CLI asks about a write by rules of its own.
+fn may_write(path: &str) -> HookKind {
+    HookKind::Permission { name: "Write".into(), input: json!({"file_path": path}) }
+}
+
+/// One agent in a turn, with these rules.
+fn one_agent(permissions: crate::hook::permission::Rules, policy: OnPermission) -> (Story, EffectId) {
+    let mut spec = drawn(Builder::new("w").start(prompt("x").id("x")));
+    spec.policy.on_permission = policy;
+    for orders in spec.sessions.values_mut() {
+        orders.permissions = permissions.clone();
+    }
+    let mut story = Story::of(spec);
+    story.prepared("x");
+    let turn = story.open_of("x", Verb::Session);
+    (story, turn)
+}
+
+#[test]
+fn what_the_cli_asks_by_itself_follows_the_rules_and_then_the_policy() {
+    use crate::hook::permission::Rules;
+    let of = |list: &[&str]| list.iter().map(|rule| (*rule).to_owned()).collect::<Vec<_>>();
+    let allow = Answer::Allow { input: None };
+    let told = |rules: Rules, policy| {
+        let (mut story, turn) = one_agent(rules, policy);
+        story.turn_asks("p", &turn, may_write(".claude/x")).answer()
+    };
+    let named = Rules { allow: of(&["Write(.claude/*)", "Bash"]), ..Rules::default() };
+    assert_eq!(told(named, OnPermission::Deny), allow);
+    let denied = Rules { deny: of(&["Write(.claude/*)"]), allow: of(&["Write"]), ..Rules::default() };
+    assert!(matches!(told(denied, OnPermission::Allow), Answer::Deny { reason } if reason.contains("rule")));
+    // No rule speaks of it: that is no yes to what the CLI itself guards.
+    let general = || Rules::default();
+    assert!(
+        matches!(told(general(), OnPermission::Deny), Answer::Deny { reason } if reason.contains("nobody"))
+    );
+    assert_eq!(told(general(), OnPermission::Allow), allow);
+    let (mut story, turn) = one_agent(general(), OnPermission::Fail);
+    assert!(matches!(story.turn_asks("p", &turn, may_write("x")).answer(), Answer::Deny { .. }));
+    assert_eq!(story.cleaned("x").ended(), (Status::Blocked, Reason::Permission));
+}
+
+#[test]
+fn a_person_is_asked_once_about_one_call() {
+    use crate::hook::permission::Rules;
+    let rules = Rules { ask: vec!["Write".into()], ..Rules::default() };
+    let (mut story, turn) = one_agent(rules, OnPermission::Ask);
+    story.turn_asks("t", &turn, writes());
+    assert_eq!(story.answers(Some("t"), "yes").answer(), Answer::Allow { input: None });
+    assert_eq!(story.turn_asks("p", &turn, may_write(".claude/x")).answer(), Answer::Allow { input: None });
+    // It was allowed once, and nothing else was.
+    for path in [".claude/x", ".claude/y"] {
+        story.turn_asks(path, &turn, may_write(path));
+        assert_eq!(story.state.book.asks.len(), 1, "{path}");
+        let no = PersonReply::Reject { reason: "no".into() };
+        story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: None, reply: no });
+        assert_eq!(story.answer(), Answer::Deny { reason: "no".into() });
+    }
+    story.turn_asks("left", &turn, writes());
+    story.answers(Some("left"), "yes");
+    story.tell(Event::SessionEnded {
+        effect: turn,
+        end: session_end(SessionVerdict::Failed { what: "x".into() }),
+    });
+    story.cleaned("x");
+    assert!(story.state.book.permitted.is_empty());
+}

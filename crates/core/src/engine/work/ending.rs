@@ -42,6 +42,7 @@ pub(super) fn cleaned_up(work: &mut Work, cx: &mut Cx<'_>) -> Option<Outcome> {
     let Phase::Ending { outcome } = work.phase.clone() else { return None };
     cx.book.open.retain(|planned| planned.id.node != work.node.id);
     cx.book.replies.retain(|reply| reply.ask.node != work.node.id);
+    cx.book.permitted.retain(|ask| ask.node != work.node.id);
     work.turn = None;
     Some(outcome)
 }

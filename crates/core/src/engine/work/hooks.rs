@@ -6,7 +6,7 @@ use super::{ending, session, turn};
 use crate::effect::Effect;
 use crate::engine::{ANSWERS_KEPT, Cx};
 use crate::event::PersonReply;
-use crate::hook::permission::{Ruling, decide};
+use crate::hook::permission::{Ruling, decide, is_granted};
 use crate::hook::{Answer, HookCall, HookKind, answer_question, question_texts};
 use crate::id::{EffectId, HookId, NodeId, Verb};
 use crate::looping::Mode;
@@ -23,8 +23,11 @@ pub(super) fn asked(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
         HookKind::Stop { background: false, last_message, .. } if open => stop(work, cx, call, last_message),
         HookKind::Stop { .. } => answer(work, cx, &call.id, "stop", None, Answer::Pass),
         HookKind::Other { name } => answer(work, cx, &call.id, name, None, Answer::Pass),
-        HookKind::Tool { .. } | HookKind::Question { .. } if !open => too_late(cx, call),
+        HookKind::Tool { .. } | HookKind::Permission { .. } | HookKind::Question { .. } if !open => {
+            too_late(cx, call);
+        }
         HookKind::Tool { name, input } => tool(work, cx, &call.id, name, input),
+        HookKind::Permission { name, input } => permission(work, cx, &call.id, name, input),
         HookKind::Question { input } => question(work, cx, &call.id, input),
     }
 }
@@ -80,25 +83,47 @@ fn tool(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, name: &str, input: &Val
     count_tool_hook(work);
     let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
     let ruling = decide(orders.isolation, &orders.permissions, name, input);
+    follow(work, cx, hook, ("tool", name, input), ruling);
+}
+
+/// The agent CLI asks about a call that the rules let pass. What a rule allows by name is allowed, and
+/// what a person has just allowed; what is allowed only because no rule speaks of it is a person's.
+fn permission(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, name: &str, input: &Value) {
+    let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
+    let is_it =
+        |ask: &Ask| ask.node == work.node.id && ask.tool.as_deref() == Some(name) && ask.input == *input;
+    let permitted = cx.book.permitted.iter().position(is_it);
+    let ruling = match decide(orders.isolation, &orders.permissions, name, input) {
+        Ruling::Deny { reason } => Ruling::Deny { reason },
+        _ if permitted.is_some() || is_granted(&orders.permissions, name, input) => Ruling::Allow,
+        Ruling::Allow | Ruling::Ask => Ruling::Ask,
+    };
+    // One answer of a person is for one call.
+    permitted.and_then(|at| cx.book.permitted.remove(at));
+    follow(work, cx, hook, ("permission", name, input), ruling);
+}
+
+/// Answers as the rules say, and where they leave it open as the policy does.
+fn follow(
+    work: &mut Work,
+    cx: &mut Cx<'_>,
+    hook: &HookId,
+    (asked, name, input): (&str, &str, &Value),
+    ruling: Ruling,
+) {
     let refuse = |reason: &str| Answer::Deny { reason: reason.to_owned() };
     match (ruling, cx.spec.policy.on_permission) {
         (Ruling::Allow, _) | (Ruling::Ask, OnPermission::Allow) => {
-            answer(work, cx, hook, "tool", Some(name), Answer::Allow { input: None });
+            answer(work, cx, hook, asked, Some(name), Answer::Allow { input: None });
         }
-        (Ruling::Deny { reason }, _) => answer(work, cx, hook, "tool", Some(name), Answer::Deny { reason }),
+        (Ruling::Deny { reason }, _) => answer(work, cx, hook, asked, Some(name), Answer::Deny { reason }),
         (Ruling::Ask, OnPermission::Deny) => {
             let reason = format!("{name} needs a permission that nobody is here to give; do without it");
-            answer(work, cx, hook, "tool", Some(name), refuse(&reason));
+            answer(work, cx, hook, asked, Some(name), refuse(&reason));
         }
         (Ruling::Ask, OnPermission::Fail) => {
-            answer(
-                work,
-                cx,
-                hook,
-                "tool",
-                Some(name),
-                refuse("a person must permit this; the run stops here"),
-            );
+            let reason = refuse("a person must permit this; the run stops here");
+            answer(work, cx, hook, asked, Some(name), reason);
             let outcome = Outcome::new(Status::Blocked, Reason::Permission)
                 .because(format!("the agent wants to use {name}, which needs a person's permission"));
             ending::end(work, cx, outcome);
@@ -162,6 +187,12 @@ pub(in crate::engine) fn person_answered(cx: &mut Cx<'_>, at: usize, reply: &Per
         }
     }
     let ask = cx.book.asks.remove(at);
+    if ask.tool.is_some() && !matches!(reply, PersonReply::Reject { .. }) {
+        cx.book.permitted.push_back(ask.clone());
+        if cx.book.permitted.len() > ANSWERS_KEPT {
+            cx.book.permitted.pop_front();
+        }
+    }
     let told = match (reply, &ask.tool) {
         (PersonReply::Reject { reason }, _) => Answer::Deny { reason: reason.clone() },
         (PersonReply::Approve, _) => Answer::Allow { input: None },
@@ -233,6 +264,7 @@ pub(in crate::engine) fn too_late(cx: &mut Cx<'_>, call: &HookCall) {
         HookKind::Stop { .. } => ("stop", None, Answer::Pass),
         HookKind::Other { name } => (name.as_str(), None, Answer::Pass),
         HookKind::Tool { name, .. } => ("tool", Some(name.as_str()), Answer::Deny { reason }),
+        HookKind::Permission { name, .. } => ("permission", Some(name.as_str()), Answer::Deny { reason }),
         HookKind::Question { .. } => ("question", None, Answer::Deny { reason }),
     };
     reply_to(cx, id, &call.id, asked, tool, told);

@@ -31,6 +31,10 @@ pub fn read_hook(event: &str, payload: &[u8]) -> HookKind {
     let payload: Option<Payload> = serde_json::from_slice(payload).ok();
     match event {
         "PreToolUse" => read_tool(payload.unwrap_or_default()),
+        "PermissionRequest" => {
+            let Payload { tool_name: name, tool_input, .. } = payload.unwrap_or_default();
+            HookKind::Permission { name, input: shown_input(tool_input) }
+        }
         "Stop" => read_stop(payload.unwrap_or_default()),
         other => HookKind::Other { name: other.to_owned() },
     }
@@ -40,11 +44,14 @@ fn read_tool(payload: Payload) -> HookKind {
     if payload.tool_name == "AskUserQuestion" {
         return HookKind::Question { input: payload.tool_input };
     }
-    let input = match payload.tool_input {
+    HookKind::Tool { name: payload.tool_name, input: shown_input(payload.tool_input) }
+}
+
+fn shown_input(input: Value) -> Value {
+    match input {
         Value::Object(map) => Value::Object(map.into_iter().map(shown_field).collect()),
         other => shown(other),
-    };
-    HookKind::Tool { name: payload.tool_name, input }
+    }
 }
 
 fn shown_field((key, value): (String, Value)) -> (String, Value) {
@@ -90,6 +97,7 @@ pub struct Printed {
 pub fn write_answer(event: &str, answer: &Answer) -> Printed {
     let said = match event {
         "PreToolUse" => tool_answer(answer),
+        "PermissionRequest" => Some(prompt_answer(answer)),
         "Stop" | "SubagentStop" => stop_answer(answer),
         _ => None,
     };
@@ -113,6 +121,17 @@ fn tool_answer(answer: &Answer) -> Option<Value> {
         }
     }
     Some(json!({ "hookSpecificOutput": decision }))
+}
+
+/// For the permission prompt tool, which adds the input it was given.
+fn prompt_answer(answer: &Answer) -> Value {
+    match answer {
+        Answer::Allow { .. } => json!({ "behavior": "allow" }),
+        Answer::Deny { reason } | Answer::Block { reason } => {
+            json!({ "behavior": "deny", "message": reason })
+        }
+        Answer::Pass => json!({ "behavior": "deny", "message": "the run has not decided this" }),
+    }
 }
 
 fn stop_answer(answer: &Answer) -> Option<Value> {
@@ -185,6 +204,15 @@ mod tests {
             serde_json::from_str::<Value>(&block.stdout).unwrap(),
             json!({"decision": "block", "reason": "go on"})
         );
+        let prompted = |answer| {
+            serde_json::from_str::<Value>(&write_answer("PermissionRequest", &answer).stdout).unwrap()
+        };
+        assert_eq!(prompted(Answer::Allow { input: None }), json!({"behavior": "allow"}));
+        assert_eq!(
+            prompted(Answer::Deny { reason: "no".into() }),
+            json!({"behavior": "deny", "message": "no"})
+        );
+        assert_eq!(prompted(Answer::Pass)["behavior"], "deny");
         assert_eq!(write_answer("Stop", &Answer::Pass), Printed::default());
         assert_eq!(write_answer("Stop", &Answer::Deny { reason: "x".into() }), Printed::default());
     }

@@ -20,6 +20,7 @@ impl World {
                 HookKind::Stop { last_message: Some("SIGNAL".into()), background, stop_hook_active: false }
             }
             1 => HookKind::Tool { name: "Read".into(), input: json!({}) },
+            2 if self.seldom(4) == 3 => HookKind::Permission { name: "Write".into(), input: json!({}) },
             2 => HookKind::Tool { name: "Write".into(), input: json!({}) },
             3 => HookKind::Question { input: json!({"questions": [{"question": "which?"}]}) },
             _ => HookKind::Other { name: "SessionStart".into() },
