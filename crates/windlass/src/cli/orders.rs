@@ -232,7 +232,7 @@ impl Orders {
         let handle = here.open(plan.durability)?;
         block_on(async {
             let running = handle.start(plan.spec)?;
-            self.watch.follow(here, &handle, running).await
+            self.watch.follow_warned(here, &handle, running, &plan.warnings).await
         })
     }
 
@@ -242,7 +242,8 @@ impl Orders {
         let run = handle.start_detached(plan.spec)?;
         wait_for_owner(&handle, &run)?;
         if self.watch.json {
-            return print(&[envelope("run.detached", words::now(), Some(&run), json!({}))]);
+            let data = json!({"warnings": plan.warnings});
+            return print(&[envelope("run.detached", words::now(), Some(&run), data)]);
         }
         note(&format!("running in the background; `windlass logs -f {run}` follows it"));
         print(&[run.to_string()])

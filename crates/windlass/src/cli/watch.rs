@@ -4,15 +4,17 @@
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, RECORD_VERSION, Record};
 use windlass_core::id::RunId;
 use windlass_core::run::{News, State};
+use windlass_core::time::Moment;
 use windlass_runtime::handle::{Handle, Running};
 
 use super::asks::below;
 use super::drive::{Ended, OnHangup, Viewer, drive};
-use super::feed::{Changes, Ending, Face, Style, Turns, summary, words};
+use super::feed::{Changes, Ending, Face, Style, Turns, envelope, summary, words};
 use super::here::Here;
 use super::inline::Inline;
 use super::output::Out;
@@ -62,9 +64,19 @@ impl Watch {
         handle: &Handle,
         running: Running,
     ) -> Result<Exit, Report> {
-        let run = running.run.clone();
-        let mut face = self.face(here, &run);
-        self.follow_as(&mut face, here, handle, running).await
+        self.follow_warned(here, handle, running, &[]).await
+    }
+
+    /// The same, with what was odd about its start.
+    pub(crate) async fn follow_warned(
+        &self,
+        here: &Here,
+        handle: &Handle,
+        running: Running,
+        warnings: &[String],
+    ) -> Result<Exit, Report> {
+        let mut face = self.face(here, &running.run);
+        self.show(&mut face, here, handle, running, warnings).await
     }
 
     /// The same, looked at in a given way.
@@ -75,11 +87,26 @@ impl Watch {
         handle: &Handle,
         running: Running,
     ) -> Result<Exit, Report> {
+        self.show(face, here, handle, running, &[]).await
+    }
+
+    async fn show(
+        &self,
+        face: &mut Face,
+        here: &Here,
+        handle: &Handle,
+        running: Running,
+        warnings: &[String],
+    ) -> Result<Exit, Report> {
         let run = running.run.clone();
         let mut out = Out::stdout();
         let begun = handle.view(&run)?.state;
         let inline = self.inline(face, here, handle, &begun);
         face.record(&mut out, &[], &first_record(&begun, running.first.clone()));
+        if let Face::Json(_) = face {
+            // A person has read them before.
+            face.write(&mut out, &warning_lines(warnings, begun.started, &run));
+        }
         face.see(&begun);
         for state in below(handle, &begun) {
             face.see_below(&state);
@@ -133,6 +160,11 @@ fn first_record(state: &State, news: Vec<News>) -> Record {
     let begins = |planned: &&Planned| !news.is_empty() && matches!(planned.effect, Effect::StartRun { .. });
     let effects = state.book.open.iter().filter(begins).cloned().collect();
     Record { v: RECORD_VERSION, at: state.started, event, effects, news }
+}
+
+/// What was odd about a start, as lines of JSON.
+fn warning_lines(warnings: &[String], at: Moment, run: &RunId) -> Vec<String> {
+    warnings.iter().map(|text| envelope("warning", at, Some(run), json!({"text": text}))).collect()
 }
 
 fn more(run: &RunId) -> String {

@@ -269,3 +269,26 @@ fn a_workflow_file_that_names_itself_in_escape_codes_prints_none() {
     assert_eq!(ran.code, CONFIGURATION, "{ran}");
     assert!(!ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
 }
+
+#[test]
+fn what_is_odd_about_a_start_is_in_the_json_too() {
+    let place = place();
+    let mut wants = workflow("w");
+    wants["isolation"] = json!("minimal");
+    let folder = write(&place, Plugin::named("p").workflow(&wants));
+    let flags = ["run", "it", "--json", "--plugin", &folder, "--isolation", "strict"];
+    let says = |ran: &Ran| {
+        let lines = ran.all("warning");
+        lines.iter().any(|line| line["text"].as_str().unwrap().contains("`minimal` isolation"))
+    };
+    let ran = place.go(&flags);
+    ran.assert_ended(0, "completed", "marker", 1);
+    assert!(says(&ran) && ran.stderr.contains("`minimal` isolation"), "{ran}");
+    assert_eq!(ran.run(), ran.lines[0]["run"]);
+    assert_eq!(ran.lines[0]["type"], "run.started");
+    for (more, kind) in [("--dry-run", "run.planned"), ("--detach", "run.detached")] {
+        let ran = place.go(&[&flags[..], &[more]].concat());
+        let text = ran.all(kind)[0]["warnings"].to_string();
+        assert!(text.contains("`minimal` isolation"), "{more}: {ran}");
+    }
+}
