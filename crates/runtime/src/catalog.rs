@@ -7,6 +7,7 @@
 mod begin;
 mod builtin;
 mod check;
+mod named;
 mod world;
 
 use std::borrow::Cow;
@@ -90,6 +91,11 @@ impl WorkflowEntry {
         }
     }
 
+    /// Whose it is, in one word: of a plugin its name, else `project`, `user` or `built-in`.
+    pub fn whose(&self) -> &str {
+        self.source.strip_prefix("plugin ").unwrap_or(&self.source)
+    }
+
     /// The text of the document, where it is one.
     pub fn text(&self) -> Option<&str> {
         self.document().map(Document::text)
@@ -114,9 +120,11 @@ pub struct Catalog {
     pub problems: Vec<Diagnostic>,
     /// The documents among their files, good or bad.
     pub(crate) documents: Vec<PathBuf>,
-    /// All files of the project's and the user's workflows.
+    /// All files of workflows.
     pub(crate) files: Vec<PathBuf>,
-    /// What documents with mistakes are called, where that is known.
+    /// Those of plugins, good or bad.
+    pub(crate) of_plugins: Vec<PathBuf>,
+    /// What workflows with mistakes are called, where that is known.
     broken: Vec<(String, PathBuf)>,
 }
 
@@ -144,7 +152,9 @@ impl Catalog {
         let said = self.workflows.iter().map(|entry| (&entry.name, entry.path.as_ref()));
         let broken = self.broken.iter().map(|(name, path)| (name, Some(path)));
         let named = said.chain(broken).filter(|(own, _)| *own == name).filter_map(|(_, path)| path);
-        let stem = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == name);
+        // The file in the root of a plugin is called like all others of its kind.
+        let is_root = |path: &PathBuf| self.of_plugins.contains(path) && path.ends_with("workflow.json");
+        let stem = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == name) && !is_root(path);
         named.chain(self.files.iter().filter(stem)).cloned().collect()
     }
 }
@@ -193,9 +203,9 @@ pub(crate) fn collect(
     }
     collisions(&mut catalog);
     if let Some(project) = config::project_dir(cwd, "workflows") {
-        load_folder(&mut catalog, &project.join("workflows"), "project");
+        load_folder(&mut catalog, &project.join("workflows"), "project", Of::Person);
     }
-    load_folder(&mut catalog, &home.config.join("workflows"), "user");
+    load_folder(&mut catalog, &home.config.join("workflows"), "user", Of::Person);
     namesakes(&mut catalog);
     catalog.workflows.extend(builtin::entries());
     Ok(catalog)
@@ -215,15 +225,7 @@ fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), Problem> {
     let (plugin, mut problems) = parse_plugin_json(&text, &manifest.display().to_string());
     catalog.problems.append(&mut problems);
     let Some(plugin) = plugin else { return Ok(()) };
-    let workflow = dir.join("workflow.json");
-    let has_workflow = match text_of(&workflow)? {
-        Some(text) => {
-            let source = format!("plugin {}", plugin.name);
-            add_workflow(catalog, &text, &workflow, source, true);
-            true
-        }
-        None => false,
-    };
+    let has_workflow = load_workflows(catalog, dir, &plugin.name);
     let mcp_servers = servers_of(catalog, dir, &plugin)?;
     let PluginFile { name, version, description, .. } = plugin;
     catalog.plugins.push(PluginEntry {
@@ -235,6 +237,30 @@ fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), Problem> {
         mcp_servers,
     });
     Ok(())
+}
+
+/// The workflows of a plugin: its `workflow.json`, and the files in its `workflows/`. Whether there is any,
+/// good or bad.
+fn load_workflows(catalog: &mut Catalog, dir: &Path, plugin: &str) -> bool {
+    let before = catalog.of_plugins.len();
+    let source = format!("plugin {plugin}");
+    let root = dir.join("workflow.json");
+    if std::fs::symlink_metadata(&root).is_ok() {
+        let known = catalog.workflows.len();
+        catalog.files.push(root.clone());
+        catalog.of_plugins.push(root.clone());
+        match try_text(&root) {
+            Ok(Some(text)) => add_workflow(catalog, &text, &root, source.clone(), Of::Plugin),
+            Ok(None) => {}
+            Err(why) => catalog.problems.push(unreadable(&root, &why)),
+        }
+        if catalog.workflows.len() == known {
+            // It should have been called like its plugin.
+            catalog.broken.push((plugin.to_owned(), root));
+        }
+    }
+    load_folder(catalog, &dir.join("workflows"), &source, Of::Plugin);
+    catalog.of_plugins.len() > before
 }
 
 fn servers_of(catalog: &mut Catalog, dir: &Path, plugin: &PluginFile) -> Result<Vec<String>, Problem> {
@@ -305,7 +331,16 @@ fn namesakes(catalog: &mut Catalog) {
     catalog.problems.append(&mut found);
 }
 
-fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str) {
+/// Whose a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// A plugin brings it.
+    Plugin,
+    /// The project's or the user's own.
+    Person,
+}
+
+fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str, of: Of) {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     let is_workflow = |path: &PathBuf| {
@@ -315,22 +350,25 @@ fn load_folder(catalog: &mut Catalog, dir: &Path, source: &str) {
     files.retain(is_workflow);
     files.sort();
     catalog.files.extend(files.iter().cloned());
+    if of == Of::Plugin {
+        catalog.of_plugins.extend(files.iter().cloned());
+    }
     for file in files {
-        add(catalog, &file, source);
+        add(catalog, &file, source, of);
     }
 }
 
 /// Adds what a file says. One that cannot be read is in nobody's way but of those who want it.
-fn add(catalog: &mut Catalog, path: &Path, source: &str) {
+fn add(catalog: &mut Catalog, path: &Path, source: &str, of: Of) {
     let text = match try_text(path) {
         Ok(Some(text)) => text,
         Ok(None) => return,
         Err(why) => return catalog.problems.push(unreadable(path, &why)),
     };
     if is_document(&text, path) {
-        return add_document(catalog, &text, path, source.to_owned());
+        return add_document(catalog, &text, path, source.to_owned(), of);
     }
-    add_workflow(catalog, &text, path, source.to_owned(), false);
+    add_workflow(catalog, &text, path, source.to_owned(), of);
 }
 
 fn unreadable(path: &Path, why: &str) -> Diagnostic {
@@ -345,7 +383,7 @@ fn is_document(text: &str, path: &Path) -> bool {
     !is_json || (text.contains("\"nodes\"") && !text.contains("\"promptTemplate\""))
 }
 
-fn add_document(catalog: &mut Catalog, text: &str, path: &Path, source: String) {
+fn add_document(catalog: &mut Catalog, text: &str, path: &Path, source: String, of: Of) {
     let (read, mut problems) = document::read_for_check(text, &path.display().to_string());
     let has_mistakes = problems.iter().any(Diagnostic::is_error);
     catalog.problems.append(&mut problems);
@@ -354,7 +392,8 @@ fn add_document(catalog: &mut Catalog, text: &str, path: &Path, source: String) 
         Some(read) if has_mistakes => catalog.broken.push((read.workflow.name, path.to_owned())),
         Some(read) => {
             let entry = of_document(read, source);
-            catalog.workflows.push(WorkflowEntry { path: Some(path.to_owned()), ..entry });
+            let from_plugin = of == Of::Plugin;
+            catalog.workflows.push(WorkflowEntry { path: Some(path.to_owned()), from_plugin, ..entry });
         }
         None => {}
     }
@@ -378,10 +417,13 @@ fn of_document(read: Document, source: String) -> WorkflowEntry {
     }
 }
 
-fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, from_plugin: bool) {
+fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, of: Of) {
     let (file, mut problems) = parse_workflow_json(text, &path.display().to_string());
     catalog.problems.append(&mut problems);
-    let Some(file) = file else { return };
+    let Some(file) = file else {
+        catalog.broken.extend(said_name(text).map(|name| (name, path.to_owned())));
+        return;
+    };
     let looping = file.looping.as_ref();
     catalog.workflows.push(WorkflowEntry {
         name: file.name.clone(),
@@ -390,10 +432,16 @@ fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
         path: Some(path.to_owned()),
         mode: looping.map_or("once", |part| part.mode.unwrap_or_default().word()).to_owned(),
         max_iterations: looping.map_or(1, |part| part.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS)),
-        required: file.plugins.iter().map(|plugin| plugin.name.clone()).collect(),
+        required: file.plugins.iter().map(ToString::to_string).collect(),
         worst: None,
         is_builtin: false,
         body: Body::File(Box::new(file)),
-        from_plugin,
+        from_plugin: of == Of::Plugin,
     });
+}
+
+/// What a workflow with mistakes says that it is called, where that can be told.
+fn said_name(text: &str) -> Option<String> {
+    let root: serde_json::Value = serde_json::from_str(text).ok()?;
+    root.get("name")?.as_str().map(str::to_owned)
 }

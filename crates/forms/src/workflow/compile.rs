@@ -24,7 +24,7 @@ pub fn compile(file: &WorkflowFile) -> Workflow {
         inputs: Vec::new(),
         settings: Settings { model: file.model.clone(), isolation: file.isolation, ..Settings::default() },
         budget: Budget::default(),
-        plugins: file.plugins.iter().map(|plugin| plugin.name.clone()).collect(),
+        plugins: file.plugins.iter().map(ToString::to_string).collect(),
         checks: file.checks.iter().map(check).collect(),
         body: vec![step(file)],
     }
@@ -122,7 +122,7 @@ mod tests {
                 ..Settings::default()
             },
             budget: Budget::default(),
-            plugins: vec!["e2e".to_owned()],
+            plugins: vec!["e2e@owner/repo".to_owned()],
             checks: [("test".to_owned(), "make test".to_owned())].into(),
             body: vec![Step {
                 id: NodeId::new("loop"),

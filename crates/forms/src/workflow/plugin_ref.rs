@@ -11,6 +11,15 @@ pub struct PluginRef {
     pub source: Option<String>,
 }
 
+impl std::fmt::Display for PluginRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.source {
+            Some(source) => write!(f, "{}@{source}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
 /// Why a text names no plugin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PluginRefError {

@@ -6,7 +6,7 @@ use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::settings::Resolved;
 use windlass_forms::workflow::document;
 
-use super::{Catalog, World, add, collect, unreadable};
+use super::{Catalog, Of, World, add, collect, unreadable};
 use crate::config::{self, try_text};
 use crate::home::Home;
 use crate::problem::{Class, Problem};
@@ -29,6 +29,9 @@ pub fn check_workflow(
     if std::fs::symlink_metadata(&path).is_ok() && !path.is_dir() {
         return Ok(check_file(&path, &world));
     }
+    if let Some(path) = whole_name(&all, wanted) {
+        return Ok(check_file(&path, &world));
+    }
     keep_only(&mut all, wanted);
     check_documents(&mut all, &world);
     // Those that come with Windlass are checked when somebody asks: nobody can mend them.
@@ -44,13 +47,19 @@ pub fn check_workflow(
     Ok((names, all.problems))
 }
 
+/// The file of a workflow that is called by its whole name, `WHOSE:NAME`.
+fn whole_name(all: &Catalog, wanted: &str) -> Option<PathBuf> {
+    let entry = all.named(wanted).ok().flatten().filter(|entry| entry.name != wanted)?;
+    entry.path.clone()
+}
+
 fn names(catalog: &Catalog) -> Vec<String> {
     catalog.names().into_iter().map(str::to_owned).collect()
 }
 
 fn check_file(path: &Path, world: &World) -> (Vec<String>, Vec<Diagnostic>) {
     let mut alone = Catalog::default();
-    add(&mut alone, path, "file");
+    add(&mut alone, path, "file", Of::Person);
     check_documents(&mut alone, world);
     (names(&alone), alone.problems)
 }
@@ -94,11 +103,14 @@ pub(crate) fn look_into_broken(
     plugins: &[PathBuf],
     resolved: &Resolved,
 ) {
-    if catalog.broken.is_empty() {
+    let is_document = |path: &&PathBuf| catalog.documents.contains(path);
+    let mut paths: Vec<PathBuf> =
+        catalog.broken.iter().map(|(_, path)| path).filter(is_document).cloned().collect();
+    paths.dedup();
+    if paths.is_empty() {
         return;
     }
     let Ok(world) = World::look(home, cwd, plugins, resolved, catalog) else { return };
-    let paths: Vec<PathBuf> = catalog.broken.iter().map(|(_, path)| path.clone()).collect();
     for path in paths {
         check_document(catalog, &path, &world);
     }

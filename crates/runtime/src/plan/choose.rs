@@ -142,8 +142,9 @@ impl<'a> Shelves<'a> {
     }
 
     fn find(&self, name: &str) -> Result<&'a WorkflowEntry, Problem> {
-        let found = self.catalog.workflows.iter().find(|entry| entry.name == name);
-        found.ok_or_else(|| Problem::new(Class::Configuration, format!("no workflow `{name}`")))
+        self.catalog
+            .named(name)?
+            .ok_or_else(|| Problem::new(Class::Configuration, format!("no workflow `{name}`")))
     }
 }
 
@@ -184,6 +185,14 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Aside, Pro
             return Err(problem);
         }
     }
+    let is_of_a_plugin = |problem: &&Diagnostic| {
+        catalog.of_plugins.iter().any(|path| problem.is_in(&path.display().to_string()))
+    };
+    let of_plugins: Vec<Diagnostic> = broken.iter().filter(is_of_a_plugin).cloned().collect();
+    if let (Want::Workflow(None), Some(problem)) = (want, Problem::of(&of_plugins)) {
+        // It may be the one that is meant: nothing else is run in its place.
+        return Err(problem.hint("mend it, or say what to run: `--workflow NAME`, or `windlass loop`"));
+    }
     let mut names: Vec<&str> = broken
         .iter()
         .filter(|problem| problem.is_error())
@@ -213,9 +222,11 @@ fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Pr
         Want::Entity { .. } => None,
     };
     if let Some(wanted) = wanted {
-        let builtin_only = *want == Want::Loop;
-        let found = all.iter().find(|entry| entry.name == wanted && (!builtin_only || entry.is_builtin));
-        return found.copied().ok_or_else(|| {
+        let found = match want {
+            Want::Loop => all.iter().find(|entry| entry.name == wanted && entry.is_builtin).copied(),
+            Want::Workflow(_) | Want::Entity { .. } => catalog.named(wanted)?,
+        };
+        return found.ok_or_else(|| {
             Problem::new(Class::Configuration, format!("no workflow `{wanted}`"))
                 .hint(format!("there are: {}", names(&all)))
         });
@@ -224,10 +235,15 @@ fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Pr
     match of_plugins.as_slice() {
         [] => select(catalog, &Want::Loop),
         [only] => Ok(only),
-        several => Err(Problem::new(
-            Class::Usage,
-            format!("{} plugins bring a workflow, and none is chosen", several.len()),
-        )
-        .hint(format!("choose one with --workflow NAME: {}", names(several)))),
+        several => {
+            let text = format!("plugins bring {} workflows, and none is chosen", several.len());
+            let whole = |entry: &&WorkflowEntry| {
+                let is_alone = several.iter().filter(|other| other.name == entry.name).count() == 1;
+                if is_alone { entry.name.clone() } else { format!("{}:{}", entry.whose(), entry.name) }
+            };
+            let names: Vec<String> = several.iter().map(whole).collect();
+            Err(Problem::new(Class::Usage, text)
+                .hint(format!("choose one with --workflow NAME: {}", names.join(", "))))
+        }
     }
 }

@@ -191,7 +191,7 @@ fn show(here: &Here, name: &str, of: &Of) -> Result<Exit, Report> {
 
 /// The one of this name; else its mistakes, or which there are.
 fn find<'a>(found: &'a Catalog, name: &str) -> Result<&'a WorkflowEntry, Report> {
-    if let Some(entry) = found.workflows.iter().find(|entry| entry.name == name) {
+    if let Some(entry) = found.named(name)? {
         return Ok(entry);
     }
     let mistakes: Vec<String> = found.mistakes(name).iter().map(on_screen).collect();

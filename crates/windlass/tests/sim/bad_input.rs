@@ -77,7 +77,7 @@ fn a_required_plugin_that_is_not_loaded_is_named() {
     needs["plugins"] = json!(["helper-tools@owner/repo", "ralph-loop"]);
     let folder = write(&place, Plugin::named("p").workflow(&needs));
     let ran = place.go(&["run", "it", "--json", "--plugin", &folder]);
-    ran.assert_refused(CONFIGURATION, &["helper-tools", "--plugin DIR"]);
+    ran.assert_refused(CONFIGURATION, &["helper-tools@owner/repo", "--plugin DIR"]);
     assert!(!ran.stderr.contains("ralph-loop"), "Windlass itself is that one: {ran}");
     let tools = write(&place, Plugin::named("helper-tools"));
     assert_eq!(place.go(&["run", "it", "--json", "--plugin", &folder, "--plugin", &tools]).code, 0);
@@ -268,6 +268,113 @@ fn a_workflow_file_that_names_itself_in_escape_codes_prints_none() {
         run_text(&place, "{\"name\": \"\\u001b[31mred\", \"promptTemplate\": 1, \"\\u001b[2J\": \u{1b}[1m}");
     assert_eq!(ran.code, CONFIGURATION, "{ran}");
     assert!(!ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
+}
+
+#[test]
+fn a_broken_workflow_of_a_plugin_is_in_the_way_of_those_alone_who_want_it() {
+    let place = place();
+    let texts = ["{\"name\": \"broken\",", "{\"name\": \"broken\"}", "\u{0}", "[]"];
+    let good = write(&place, Plugin::named("good").workflow(&workflow("good")));
+    for text in texts {
+        let bad = write(&place, Plugin::named("broken").file("workflow.json", text));
+        let with = |arguments: &[&str]| {
+            place.go(&[arguments, &["--plugin", &bad, "--plugin", &good, "--json"]].concat())
+        };
+        with(&["loop", "it"]).assert_ended(0, "completed", "marker", 1);
+        let ran = with(&["run", "it", "--workflow", "good"]);
+        ran.assert_ended(0, "completed", "marker", 1);
+        assert!(ran.stderr.contains("broken/workflow.json has mistakes and is left out"), "{ran}");
+        assert!(ran.all("warning").iter().any(|line| line["text"].as_str().unwrap().contains("left out")));
+        // It may be the one that is meant.
+        for arguments in [&["run", "it"][..], &["run", "it", "--workflow", "broken"]] {
+            let ran = with(arguments);
+            assert!(ran.code == CONFIGURATION && ran.stderr.contains("broken/workflow.json"), "{ran}");
+        }
+        let list = place.go(&["workflow", "list", "--plugin", &bad, "--plugin", &good]);
+        assert!(list.stdout.contains("good") && list.stderr.contains("broken/workflow.json"), "{list}");
+        let check = place.go(&["workflow", "check", "good", "--plugin", &bad, "--plugin", &good]);
+        assert_eq!(check.code, 0, "{check}");
+    }
+    let bad = write(&place, Plugin::named("broken").file("workflow.json", "{}"));
+    let file = std::path::Path::new(&bad).join("workflow.json");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    let ran = place.go(&["loop", "it", "--json", "--plugin", &bad]);
+    ran.assert_ended(0, "completed", "marker", 1);
+    place
+        .go(&["run", "it", "--plugin", &bad])
+        .assert_refused(CONFIGURATION, &["workflow.json", "cannot be read"]);
+}
+
+#[test]
+fn workflows_of_one_name_are_told_apart_by_whose_they_are() {
+    let place = place();
+    let named = |plugin: &str, prompt: &str| {
+        let workflow = json!({"name": "same", "promptTemplate": prompt, "loop": {"enabled": true}});
+        write(&place, Plugin::named(plugin).workflow(&workflow))
+    };
+    let (one, other) = (named("one", "ONE {input}"), named("other", "OTHER {input}"));
+    let go = |rest: &[&str]| {
+        place.go(&[&["run", "it", "--json", "--plugin", &one, "--plugin", &other], rest].concat())
+    };
+    go(&[]).assert_refused(USAGE, &["one:same", "other:same"]);
+    let places = ["one/workflow.json", "other/workflow.json", "`one:same`"];
+    go(&["--workflow", "same"]).assert_refused(CONFIGURATION, &places);
+    go(&["--workflow", "other:same"]).assert_ended(0, "completed", "marker", 1);
+    assert!(place.prompts()[0].starts_with("OTHER it"));
+    let verbs =
+        |verb: &str, name: &str| place.go(&["workflow", verb, name, "--plugin", &one, "--plugin", &other]);
+    for verb in ["show", "graph"] {
+        verbs(verb, "same").assert_refused(CONFIGURATION, &places[..2]);
+        assert_eq!(verbs(verb, "other:same").code, 0);
+    }
+    assert_eq!(verbs("check", "other:same").code, 0);
+    go(&["--workflow", "nobody:same"]).assert_refused(CONFIGURATION, &["no workflow `nobody:same`"]);
+
+    place.sealed.write(
+        "repo/.windlass/workflows/same.json",
+        json!({"name": "same", "promptTemplate": "MINE {input}", "loop": {"enabled": true}}).to_string(),
+    );
+    let beside = |rest: &[&str]| place.go(&[&["run", "it", "--json", "--plugin", &one], rest].concat());
+    let places = ["one/workflow.json", ".windlass/workflows/same.json"];
+    beside(&["--workflow", "same"]).assert_refused(CONFIGURATION, &places);
+    beside(&["--workflow", "project:same"]).assert_ended(0, "completed", "marker", 1);
+    assert!(place.prompts()[1].starts_with("MINE it"));
+    // The project's own goes before the user's.
+    place.sealed.write(
+        "config/windlass/workflows/same.json",
+        json!({"name": "same", "promptTemplate": "USER {input}", "loop": {"enabled": true}}).to_string(),
+    );
+    place.go(&["run", "it", "--workflow", "same", "--json"]).assert_ended(0, "completed", "marker", 1);
+    assert!(place.prompts()[2].starts_with("MINE it"));
+    place
+        .sealed
+        .write("repo/.windlass/workflows/calls.yaml", "name: calls\nnodes:\n  - { id: c, workflow: same }\n");
+    beside(&["--workflow", "calls"]).assert_refused(CONFIGURATION, &places);
+}
+
+#[test]
+fn a_plugins_folder_of_workflows_is_read() {
+    let place = place();
+    let document = "name: deep\nnodes:\n  - { id: a, prompt: 'DEEP {{ input }}', turns: { max: 2 } }\n";
+    let plugin = Plugin::named("p").file("workflows/deep.yaml", document);
+    let folder = write(&place, plugin);
+    let ran = place.go(&["run", "it", "--json", "--plugin", &folder]);
+    ran.assert_ended(0, "completed", "marker", 1);
+    assert!(place.prompts()[0].starts_with("DEEP it"), "the only one of the plugins: {ran}");
+    let also = workflow("flat");
+    let plugin = Plugin::named("p").file("workflows/flat.json", &also.to_string());
+    write(&place, plugin);
+    let both = |rest: &[&str]| place.go(&[&["run", "it", "--json", "--plugin", &folder], rest].concat());
+    both(&[]).assert_refused(USAGE, &["deep", "flat"]);
+    both(&["--workflow", "flat"]).assert_ended(0, "completed", "marker", 1);
+    both(&["--workflow", "p:deep"]).assert_ended(0, "completed", "marker", 1);
+    let list = place.go(&["workflow", "list", "--plugin", &folder]);
+    assert!(list.stdout.contains("deep") && list.stdout.contains("plugin p"), "{list}");
+    write(&place, Plugin::named("p").file("workflows/bad.yaml", "name: bad\nnodes: 3\n"));
+    both(&["--workflow", "deep"]).assert_ended(0, "completed", "marker", 1);
+    let ran = both(&["--workflow", "bad"]);
+    assert!(ran.code == CONFIGURATION && ran.stderr.contains("workflows/bad.yaml"), "{ran}");
 }
 
 #[test]

@@ -1,0 +1,37 @@
+//! Which workflow a name means.
+
+use super::{Catalog, WorkflowEntry};
+use crate::problem::{Class, Problem};
+
+impl Catalog {
+    /// The workflow of a name: `NAME`, or `WHOSE:NAME` where several have it. What plugins bring and what a
+    /// person wrote stand beside each other, so that neither is chosen in silence; the project's own goes
+    /// before the user's, and any before a built-in one.
+    pub fn named(&self, name: &str) -> Result<Option<&WorkflowEntry>, Problem> {
+        let all = || self.workflows.iter().filter(|entry| entry.name == name);
+        let of_plugins = all().filter(|entry| entry.from_plugin);
+        let own = all().find(|entry| !entry.from_plugin && !entry.is_builtin);
+        let candidates: Vec<&WorkflowEntry> = of_plugins.chain(own).collect();
+        match candidates.as_slice() {
+            [] => Ok(all().next().or_else(|| self.whole_name(name))),
+            [only] => Ok(Some(only)),
+            [first, ..] => Err(ambiguous(name, first, &candidates)),
+        }
+    }
+
+    fn whole_name(&self, name: &str) -> Option<&WorkflowEntry> {
+        let (whose, name) = name.split_once(':')?;
+        self.workflows.iter().find(|entry| entry.whose() == whose && entry.name == name)
+    }
+}
+
+fn ambiguous(name: &str, first: &WorkflowEntry, all: &[&WorkflowEntry]) -> Problem {
+    let place = |entry: &&WorkflowEntry| match &entry.path {
+        Some(path) => format!("{}:{name} ({})", entry.whose(), path.display()),
+        None => format!("{}:{name}", entry.whose()),
+    };
+    let places: Vec<String> = all.iter().map(place).collect();
+    let text = format!("{} workflows are named `{name}`: {}", all.len(), places.join(", "));
+    let hint = format!("say which, as in `{}:{name}`, or rename one", first.whose());
+    Problem::new(Class::Configuration, text).hint(hint)
+}
