@@ -20,6 +20,7 @@ pub mod feed;
 pub mod handle;
 pub mod home;
 mod inbox;
+mod named_lock;
 mod owner;
 pub mod plan;
 pub mod problem;
