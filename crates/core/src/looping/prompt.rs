@@ -46,7 +46,7 @@ fn note(rules: &Rules) -> Option<String> {
              If you cannot go on without a person, end it instead with:\n{blocked}"
         ));
     }
-    let path = rules.tracker_path.as_deref()?;
+    let Some(path) = rules.tracker_path.as_deref() else { return promise_note(rules) };
     let mut text = format!(
         "---\nYou work in a loop. Keep your progress in the tracker {path}: its body below the frontmatter is yours, \
          the frontmatter is not.\n"
@@ -68,6 +68,16 @@ fn note(rules: &Rules) -> Option<String> {
     };
     text.push_str(&format!("If you cannot go on without a person, {place}:\n{blocked}"));
     Some(text)
+}
+
+/// How a loop ends that keeps no tracker, because a plugin loops. No line of it is one that the
+/// plugin would take for its own.
+fn promise_note(rules: &Rules) -> Option<String> {
+    let promise = rules.promise.as_deref()?;
+    Some(format!(
+        "You work in a loop: when you stop, you are told this again. Only when everything is done and verified, say \
+         <promise>{promise}</promise>, which ends it."
+    ))
 }
 
 /// What an agent is told that works on a task of a file.
@@ -132,6 +142,18 @@ mod tests {
                 .contains("end your last message instead with this alone on a line:\n<!--")
         );
         assert!(opening(&rules(), 1, None).contains("alone on a line of the tracker:\n<!--"));
+    }
+
+    #[test]
+    fn a_loop_without_a_tracker_says_the_promise_below_the_prompt() {
+        let rules =
+            Rules { promise: Some("ALL \"50%\"".into()), marker: None, tracker_path: None, ..rules() };
+        let opening = opening(&rules, 1, None);
+        let note = opening.strip_prefix(&format!("{}\n\n", rules.prompt)).expect("the prompt, byte for byte");
+        assert!(note.contains("<promise>ALL \"50%\"</promise>"), "{note}");
+        assert!(!note.contains('\n'), "no line is a border or a field: {note}");
+        assert!(continuing(&rules, None).ends_with(note));
+        assert!(after_interruption(Some(&rules)).ends_with(note));
     }
 
     #[test]

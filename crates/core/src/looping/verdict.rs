@@ -135,12 +135,18 @@ pub fn judge(rules: &Rules, turns: u32, idle_turns: u32, sight: &Sight, checks: 
     if rules.max_iterations > 0 && turns >= rules.max_iterations {
         let spent = if turns == 1 { "1 turn spent".to_owned() } else { format!("{turns} turns spent") };
         let why = match &feedback {
-            Some(_) => format!("{spent}, and the checks still fail"),
+            Some(_) => format!("{spent}, and checks still fail: {}", names_of_red(checks)),
             None => spent,
         };
         return Verdict::End(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
     }
     Verdict::Next { feedback }
+}
+
+/// The checks that failed, by name.
+fn names_of_red(checks: &[CheckResult]) -> String {
+    let red: Vec<&str> = checks.iter().filter(|c| !c.passed).map(|c| c.name.as_str()).collect();
+    red.join(", ")
 }
 
 fn blocked(reason: &str) -> Outcome {
@@ -262,7 +268,9 @@ mod tests {
     #[test]
     fn a_claim_with_failing_checks_on_the_last_turn_is_exhausted() {
         let verdict = judge(&rules(), 3, 0, &seen(true, None), &[check(false)]);
-        assert_eq!(end(verdict), (Status::Exhausted, Reason::MaxIterations));
+        let Verdict::End(outcome) = verdict else { panic!("it goes on") };
+        assert_eq!((outcome.status, outcome.reason), (Status::Exhausted, Reason::MaxIterations));
+        assert_eq!(outcome.detail.as_deref(), Some("3 turns spent, and checks still fail: test"));
     }
 
     #[test]

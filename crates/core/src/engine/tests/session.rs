@@ -444,6 +444,72 @@ fn plugin_mode_counts_the_stops_the_plugin_held() {
     assert_eq!(story.state.turns(), 4);
 }
 
+/// A loop of a plugin, with a check.
+fn looped_by_a_plugin(most: u32) -> Story {
+    let mut orders = rules(Mode::Plugin, most);
+    orders.tracker_path = None;
+    orders.marker = None;
+    orders.promise = Some("ALL DONE".into());
+    let mut spec = of_loop(orders);
+    spec.checks = vec![Check { name: "test".into(), command: "make test".into() }];
+    begin(spec)
+}
+
+impl Story {
+    /// The process ends after so many stops; the promise was said or not, the check is as it is.
+    fn plugin_lets_go(&mut self, stops: u32, promised: bool, passed: bool) -> &mut Story {
+        for stop in 0..stops {
+            let id = format!("h{}.{stop}", self.state.turns());
+            self.stops(&id);
+        }
+        self.session_ends(SessionVerdict::Done);
+        let effect = self.open(Verb::Inspect);
+        let fingerprint = format!("{}", self.state.turns());
+        let sight = Sight { tracker: TrackerSight::None, promised, signalled: false, fingerprint };
+        self.tell(Event::Inspected { effect, sight });
+        let effect = self.open(Verb::Checks);
+        self.tell(Event::ChecksFinished { effect, results: vec![result(passed)] })
+    }
+}
+
+#[test]
+fn plugin_mode_goes_on_with_red_checks_in_the_same_session() {
+    let mut story = looped_by_a_plugin(5);
+    let first = story.plan();
+    assert!(first.prompt.ends_with("<promise>ALL DONE</promise>, which ends it."), "{}", first.prompt);
+    let next = story.plugin_lets_go(2, true, false).plan();
+    assert_eq!((&next.session, next.resume, story.state.turns()), (&first.session, true, 2));
+    assert!(next.prompt.contains("marked the task as complete") && next.prompt.contains("ALL DONE"));
+    story.plugin_lets_go(1, true, true);
+    assert_eq!((story.ends(), story.state.turns()), ((Status::Completed, Reason::Promise), 3));
+}
+
+#[test]
+fn plugin_mode_ends_on_red_checks_with_their_names_and_blames_the_plugin_only_without_them() {
+    let mut story = looped_by_a_plugin(2);
+    story.plugin_lets_go(2, true, false);
+    assert_eq!(story.ends(), (Status::Exhausted, Reason::MaxIterations));
+    assert!(story.detail().contains("checks still fail: test"), "{}", story.detail());
+    let mut story = looped_by_a_plugin(5);
+    story.plugin_lets_go(2, false, true);
+    assert_eq!(story.ends(), (Status::Failed, Reason::PluginStopped));
+}
+
+#[test]
+fn plugin_mode_counts_the_turns_of_a_run_that_is_cut_off() {
+    for how in ["cancelled", "out of time", "failed"] {
+        let mut story = looped_by_a_plugin(9);
+        story.stops("a").stops("b");
+        match how {
+            "cancelled" => story.cancel(),
+            "out of time" => story.tell(Event::RunTimedOut),
+            _ => story.session_ends(SessionVerdict::Failed { what: "x".into() }),
+        };
+        story.ends();
+        assert_eq!(story.state.turns(), 2, "{how}");
+    }
+}
+
 #[test]
 fn a_single_prompt_is_one_turn() {
     let mut story = begin(spec_of(vec![prompt("hello").id("loop").into()]));

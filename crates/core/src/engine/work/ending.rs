@@ -1,15 +1,21 @@
 //! Endings: whatever happens, nothing is left running, waiting or armed.
 
-use super::{hooks, plan};
+use super::{hooks, plan, session, turn};
 use crate::effect::Effect;
 use crate::engine::Cx;
 use crate::hook::Answer;
 use crate::id::Verb;
+use crate::looping::Mode;
 use crate::run::{Outcome, Phase, Work};
 
 /// Decides how the work ends, and has everything put away.
 pub(in crate::engine) fn end(work: &mut Work, cx: &mut Cx<'_>, outcome: Outcome) {
     release_hooks(work, cx);
+    if turn::mode(work) == Some(Mode::Plugin) {
+        // The process is not read to its end any more: the turns it made are counted here.
+        let stops = work.turn.as_mut().map_or(0, |turn| std::mem::take(&mut turn.stops));
+        session::held_turns(work, cx, stops);
+    }
     // Nothing else may still be begun; a turn's own end is still read for what it spent.
     let node = work.node.id.clone();
     let is_begun = |verb: Verb| verb == Verb::Session;

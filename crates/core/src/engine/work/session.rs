@@ -109,7 +109,7 @@ fn done(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
 }
 
 /// Turns that were over without the process ending.
-fn held_turns(work: &mut Work, cx: &mut Cx<'_>, turns: u32) {
+pub(super) fn held_turns(work: &mut Work, cx: &mut Cx<'_>, turns: u32) {
     work.turns = work.turns.saturating_add(turns);
     cx.book.turns = cx.book.turns.saturating_add(turns);
     cx.count_turns(turns);

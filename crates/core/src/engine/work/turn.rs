@@ -180,9 +180,10 @@ fn verdict(work: &Work, sight: &Sight, results: &[CheckResult]) -> Verdict {
         NodeKind::Prompt { .. } => return Verdict::End(single_turn(results)),
     };
     match judge(rules, work.turns, work.idle_turns, sight, results) {
-        Verdict::Next { .. } if rules.mode == Mode::Plugin => Verdict::End(
+        // Red checks explain why it is not done, whoever let the agent stop: it goes on with them.
+        Verdict::Next { feedback: None } if rules.mode == Mode::Plugin => Verdict::End(
             Outcome::new(Status::Failed, Reason::PluginStopped)
-                .because("the ralph-loop plugin let the agent stop before it was done"),
+                .because("the plugin that loops let the agent stop before it was done"),
         ),
         verdict => verdict,
     }
