@@ -93,6 +93,9 @@ pub enum Event {
         base: Option<String>,
         /// Why it could not be done.
         error: Option<String>,
+        /// What people should know of what was found there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        odd: Vec<String>,
     },
     /// The host was started for a turn.
     SessionStarted {

@@ -12,7 +12,7 @@ use crate::entity::Entity;
 use crate::graph::workflow::{Act, Budget, InputKind, Step};
 use crate::hook::permission::{Isolation, Rules as PermissionRules};
 use crate::id::{NodeId, RunId};
-use crate::looping::Rules;
+use crate::looping::{Mode, Rules};
 
 /// How deep runs may start runs: what a check refuses, and what no run does.
 pub const MAX_DEPTH: u32 = 8;
@@ -63,6 +63,12 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Whether a session of it, or of a workflow that it runs, leaves its loop to a plugin.
+    pub fn has_plugin_mode(&self) -> bool {
+        let mut rules = self.sessions.values().filter_map(|orders| orders.rules.as_ref());
+        rules.any(|rules| rules.mode == Mode::Plugin) || self.others.values().any(Spec::has_plugin_mode)
+    }
+
     /// The one session of a run that is nothing else.
     pub fn only_session(&self) -> Option<(&Step, &Orders)> {
         let [step] = self.body.as_slice() else { return None };
@@ -136,6 +142,9 @@ pub struct Plugin {
     pub name: String,
     /// Its absolute folder.
     pub dir: String,
+    /// Its Stop hook loops on a state file in the folder of the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loops: bool,
 }
 
 /// A command that must succeed.

@@ -68,6 +68,17 @@ pub fn parse(text: &str) -> Option<Progress> {
     Some(Progress { iteration, active })
 }
 
+/// Whether a run wrote this file: by the session it names, and by its start where it names none.
+pub fn is_of(text: &str, session: Option<&str>, started_at: Moment) -> bool {
+    let Some(frontmatter) = split(text).0 else { return false };
+    match (value(frontmatter, "session_id"), session) {
+        (Some(named), Some(session)) => named == session,
+        _ => {
+            value(frontmatter, "started_at").map(|at| at.trim_matches('"')) == Some(&yaml::moment(started_at))
+        }
+    }
+}
+
 /// The hook folds the white space of what the agent says and compares with what stands here,
 /// character by character: so it is folded here, and not escaped.
 fn on_one_line(text: &str) -> String {
@@ -140,6 +151,18 @@ Use /add-e2e-tests login flow on xyz.com
         let text = render(&state);
         assert!(text.ends_with("\n---\ndo\n--- \n iteration: 9\n session_id: x\n--- \n--- x\n"), "{text}");
         assert_eq!(parse(&text), Some(Progress { iteration: 1, active: true }));
+    }
+
+    #[test]
+    fn a_file_is_of_the_run_whose_session_or_start_it_names() {
+        let (state, later) = (LoopState { session_id: Some("s1"), ..example() }, Moment(1_771_756_201_000));
+        let text = render(&state);
+        assert!(is_of(&text, Some("s1"), later));
+        assert!(!is_of(&text, Some("s2"), state.started_at));
+        assert!(is_of(&text, None, state.started_at) && !is_of(&text, None, later));
+        let unnamed = render(&example());
+        assert!(is_of(&unnamed, Some("s1"), state.started_at) && !is_of(&unnamed, Some("s1"), later));
+        assert!(!is_of("An old prompt", None, state.started_at));
     }
 
     #[test]

@@ -41,6 +41,40 @@ pub fn mcp_server_names(text: &str, file_name: &str) -> (Vec<String>, Vec<Diagno
     (names, fields.finish())
 }
 
+/// What a plugin's Stop hooks run, and which other files may say more.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StopHooks {
+    /// Command lines and their arguments.
+    pub commands: Vec<String>,
+    /// Files with more hooks, relative to the plugin's folder and as written.
+    pub files: Vec<String>,
+}
+
+/// The Stop hooks of a `plugin.json` (under `hooks`) or of a file of hooks. What cannot be read has none:
+/// the agent CLI says what is wrong with it.
+pub fn stop_hooks(text: &str) -> StopHooks {
+    use serde_json::Value;
+    let mut found = StopHooks::default();
+    let Ok(root) = serde_json::from_str::<Value>(text) else { return found };
+    let files = |value: &Value| match value {
+        Value::String(file) => vec![file.clone()],
+        Value::Array(list) => list.iter().filter_map(|file| file.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    };
+    let hooks = root.get("hooks").unwrap_or(&root);
+    found.files = files(hooks);
+    // Written inline in a manifest, the word may be there twice.
+    let hooks = hooks.get("hooks").unwrap_or(hooks);
+    let entries = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    for group in entries(hooks.get("Stop")) {
+        for hook in entries(group.get("hooks")) {
+            let words = hook.get("command").cloned().into_iter().chain(entries(hook.get("args")));
+            found.commands.extend(words.filter_map(|word| word.as_str().map(str::to_owned)));
+        }
+    }
+    found
+}
+
 fn read(fields: &mut Fields<'_>, root: &Node) -> Option<PluginFile> {
     let mut plugin = PluginFile::default();
     let members = fields.members("", root)?;
@@ -133,6 +167,20 @@ mod tests {
         assert_eq!(file.mcp_files, ["./mcp.json"]);
         let files = parse_plugin_json(r#"{"name": "x", "mcpServers": ["a.json", "b.json"]}"#, "p").0.unwrap();
         assert_eq!(files.mcp_files, ["a.json", "b.json"]);
+    }
+
+    #[test]
+    fn stop_hooks_are_found_in_a_manifest_and_in_files() {
+        let stop =
+            r#"{"Stop": [{"hooks": [{"type": "command", "command": "sh", "args": ["x.sh"]}]}], "Start": 1}"#;
+        let expected = StopHooks { commands: vec!["sh".into(), "x.sh".into()], files: vec![] };
+        assert_eq!(stop_hooks(&format!(r#"{{"hooks": {stop}}}"#)), expected);
+        assert_eq!(stop_hooks(&format!(r#"{{"name": "p", "hooks": {{"hooks": {stop}}}}}"#)), expected);
+        assert_eq!(stop_hooks(r#"{"name": "p", "hooks": ["a.json", 3]}"#).files, ["a.json"]);
+        assert_eq!(stop_hooks(r#"{"name": "p", "hooks": "a.json"}"#).files, ["a.json"]);
+        for odd in ["", "[", "[]", "3", r#"{"hooks": 3}"#, r#"{"hooks": {"Stop": {"hooks": [1]}}}"#] {
+            assert_eq!(stop_hooks(odd), StopHooks::default(), "{odd}");
+        }
     }
 
     #[test]

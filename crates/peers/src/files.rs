@@ -167,6 +167,22 @@ pub fn create_new(path: &Path, bytes: &[u8], mode: Mode) -> Result<bool, FileErr
     }
 }
 
+/// Gives what lies at a path another name in the same folder, and says which: the first of `names`
+/// that nobody has. Nothing when there is nothing. A link is moved, never followed.
+pub fn set_aside(path: &Path, names: impl Fn(u32) -> String) -> Result<Option<PathBuf>, FileError> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    for nth in 0..=u32::MAX {
+        let aside = path.with_file_name(names(nth));
+        match renameat_with(CWD, path, CWD, &aside, RenameFlags::NOREPLACE) {
+            Ok(()) => return sync_parent(path).map(|()| Some(aside)).map_err(|e| io_error(path, e)),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
+            Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(io_error(path, error.into())),
+        }
+    }
+    Ok(None)
+}
+
 fn write_new(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
     let mut file = create(path, mode)?;
     file.write_all(bytes)?;
@@ -317,6 +333,23 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(mode_of(&path), 0o644);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_set_aside_is_kept_and_replaces_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, target) = (dir.path().join("a"), dir.path().join("target"));
+        let aside = || set_aside(&path, |nth| format!("old{nth}")).unwrap();
+        assert_eq!(aside(), None);
+        for (nth, text) in ["one", "two"].into_iter().enumerate() {
+            fs::write(&path, text).unwrap();
+            let kept = dir.path().join(format!("old{nth}"));
+            assert_eq!(aside().as_ref(), Some(&kept));
+            assert_eq!(fs::read_to_string(&kept).unwrap(), text);
+        }
+        fs::write(&target, "mine").unwrap();
+        symlink(&target, &path).unwrap();
+        assert!(aside().unwrap().is_symlink() && target.is_file());
     }
 
     #[test]

@@ -166,7 +166,7 @@ fn isolation_says_what_is_loaded_from_outside() {
 #[test]
 fn plugins_model_and_the_users_own_arguments_come_last() {
     let mut spec = spec();
-    spec.run.plugins = vec![Plugin { name: "demo".into(), dir: "/p".into() }];
+    spec.run.plugins = vec![Plugin { name: "demo".into(), dir: "/p".into(), loops: false }];
     spec.node.driver.model = Some("opus".into());
     spec.node.driver.args = vec!["--max-turns".into(), "3".into()];
     let argv = prepared(&spec, &plan(), &Outside::default()).launch.argv;

@@ -7,6 +7,7 @@
 mod begin;
 mod builtin;
 mod check;
+mod looping;
 mod named;
 mod world;
 
@@ -29,6 +30,7 @@ use crate::problem::{Class, Problem};
 pub use begin::{begin_document, document_schema, eject_document};
 pub use check::check_workflow;
 pub(crate) use check::look_into_broken;
+pub(crate) use looping::is_public_name;
 pub(crate) use world::World;
 
 /// A loaded plugin.
@@ -46,6 +48,8 @@ pub struct PluginEntry {
     pub has_workflow: bool,
     /// The MCP servers it brings.
     pub mcp_servers: Vec<String>,
+    /// Whether its Stop hook loops on the state file that Windlass writes in `plugin` mode.
+    pub loops: bool,
 }
 
 /// A workflow that can be run.
@@ -226,6 +230,7 @@ fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), Problem> {
     catalog.problems.append(&mut problems);
     let Some(plugin) = plugin else { return Ok(()) };
     let has_workflow = load_workflows(catalog, dir, &plugin.name);
+    let loops = looping::loops(dir, &plugin.name, &text);
     let mcp_servers = servers_of(catalog, dir, &plugin)?;
     let PluginFile { name, version, description, .. } = plugin;
     catalog.plugins.push(PluginEntry {
@@ -235,6 +240,7 @@ fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), Problem> {
         description,
         has_workflow,
         mcp_servers,
+        loops,
     });
     Ok(())
 }

@@ -83,6 +83,18 @@ pub enum RunError {
         /// The folder it works in, or one of those that it started does.
         folder: PathBuf,
     },
+    /// Another run has the one loop that plugins can have in a folder.
+    #[error(
+        "{} is at work in {}, and a loop that a plugin has must be alone in its folder",
+        run.as_ref().map_or_else(|| "another run".to_owned(), |run| format!("run {run}")),
+        folder.display()
+    )]
+    LoopHeld {
+        /// The folder.
+        folder: PathBuf,
+        /// The run, once it has said so.
+        run: Option<RunId>,
+    },
     /// Nothing waits for a person.
     #[error("run {0} waits for no answer")]
     NothingAsked(RunId),

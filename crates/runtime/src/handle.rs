@@ -1,6 +1,7 @@
 //! The one door for every face: start, resume, answer, cancel, query.
 
 mod ask;
+mod folder;
 mod look;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use crate::entities::{self, Loaded};
 use crate::error::{RunError, chain};
 use crate::feed::{Feed, Item};
 use crate::home::Home;
+use crate::named_lock::NamedLock;
 use crate::owner::{Owner, Parts, project, shares_a_budget};
 use crate::problem::Problem;
 use crate::recover;
@@ -89,12 +91,23 @@ pub(crate) enum Hand {
     Next,
 }
 
+/// What a run is taken over for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// To go on.
+    GoOn,
+    /// To end.
+    End,
+}
+
 /// What a process must have to run a run.
 pub(crate) struct Rights {
     /// The run is its own.
     pub(crate) lease: Lease,
     /// No other run is at the tasks it works on.
     pub(crate) holds: Vec<Hold>,
+    /// No other run has a plugin's loop in its folder.
+    pub(crate) folder: Option<NamedLock>,
 }
 
 /// A run that another one starts.
@@ -181,11 +194,12 @@ impl Handle {
         let body = serde_json::to_vec(&step.record(at, event)).map_err(RunError::Encode)?;
         let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
         let holds = self.hold_tasks(&state, Hand::First)?;
+        let folder = self.hold_folder(&state.run, &state.spec)?;
         self.home.crash.point(|| {});
         let lease = self.store.create_run(new)?;
         crate::changes::remember(&self.store.run_dir(&state.run), Path::new(&state.spec.workspace));
         self.home.crash.point(|| {});
-        Ok((state, step.effects, Rights { lease, holds }))
+        Ok((state, step.effects, Rights { lease, holds, folder }))
     }
 
     /// Decides how a run begins: one that another started with no more than is left by now.
@@ -251,7 +265,7 @@ impl Handle {
             let first = self.store.load(run)?;
             return Ok(Adopted::Running(self.own(state, rights, 1, Cadence::of(&first), effects, false)?));
         }
-        match self.take(run, is_begun) {
+        match self.take(run, is_begun, Wish::GoOn) {
             Ok(running) => Ok(Adopted::Running(running)),
             Err(RunError::Over(_)) => Ok(Adopted::Over(Box::new(self.view(run)?.state))),
             Err(RunError::Lease { .. }) => Ok(Adopted::Elsewhere),
@@ -262,18 +276,18 @@ impl Handle {
     /// Takes over a run that nobody owns and goes on with it.
     pub fn resume(&self, run: &RunId) -> Result<Running, RunError> {
         self.find_folders(run)?;
-        self.take(run, |_| true)
+        self.take(run, |_| true, Wish::GoOn)
     }
 
     /// The same for whom a run was made: one that has its first record alone begins only now.
     pub fn take_up(&self, run: &RunId) -> Result<Running, RunError> {
         self.find_folders(run)?;
-        self.take(run, is_begun)
+        self.take(run, is_begun, Wish::GoOn)
     }
 
     /// Takes over a run that nobody owns and that is to end, whether its folder is there or not.
     pub fn put_away(&self, run: &RunId) -> Result<Running, RunError> {
-        self.take(run, |_| true)
+        self.take(run, |_| true, Wish::End)
     }
 
     /// Refuses to go on where a folder is away that the run, or one that it waits for, works in.
@@ -301,13 +315,24 @@ impl Handle {
         Ok(())
     }
 
-    fn take(&self, run: &RunId, is_taken_over: impl Fn(u64) -> bool) -> Result<Running, RunError> {
+    fn take(
+        &self,
+        run: &RunId,
+        is_taken_over: impl Fn(u64) -> bool,
+        wish: Wish,
+    ) -> Result<Running, RunError> {
         let lease = self.store.acquire(run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
         let (loaded, state) = recover::load(&self.store, run)?;
         if state.is_done() {
             return Err(RunError::Over(run.clone()));
         }
-        let rights = Rights { lease, holds: self.hold_tasks(&state, Hand::Next)? };
+        let holds = self.hold_tasks(&state, Hand::Next)?;
+        let folder = match self.hold_folder(run, &state.spec) {
+            // Who only puts a run away needs no loop: another run may have it by now.
+            Err(RunError::LoopHeld { .. }) if wish == Wish::End => None,
+            folder => folder?,
+        };
+        let rights = Rights { lease, holds, folder };
         let open = state.to_perform();
         let seq = loaded.last_seq();
         let running = self.own(state, rights, seq, Cadence::of(&loaded), open, is_taken_over(seq))?;
@@ -326,7 +351,7 @@ impl Handle {
     ) -> Result<Running, RunError> {
         let run = state.run.clone();
         self.note_all(&state);
-        let Rights { lease, holds } = rights;
+        let Rights { lease, holds, folder } = rights;
         let (outbox, inlet) = mpsc::channel(INBOUND);
         let (feed, items) = Feed::open();
         let socket = hook_socket::path_for(&self.home.state, &run, &self.home.temp)?;
@@ -352,6 +377,7 @@ impl Handle {
             gate: Default::default(),
             green: Mutex::default(),
             holds: Mutex::new(holds),
+            folder: Mutex::new(folder),
         });
         // What the first record tells may have been seen by nobody, where it is the only one.
         let mut begun = match taken_over && seq > 1 {

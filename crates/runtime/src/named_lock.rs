@@ -17,6 +17,15 @@ pub(crate) struct NamedLock {
     file: File,
 }
 
+/// Who else may have it at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// Nobody.
+    Alone,
+    /// Whoever shares it, too.
+    WithOthers,
+}
+
 /// What came of trying.
 #[derive(Debug)]
 pub(crate) enum Tried {
@@ -28,10 +37,14 @@ pub(crate) enum Tried {
 
 impl NamedLock {
     /// Takes it, unless another has it. The folder of the file is there.
-    pub(crate) fn take(path: &Path) -> io::Result<Tried> {
+    pub(crate) fn take(path: &Path, share: Share) -> io::Result<Tried> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        let how = match share {
+            Share::Alone => FlockOperation::NonBlockingLockExclusive,
+            Share::WithOthers => FlockOperation::NonBlockingLockShared,
+        };
+        match flock(&file, how) {
             Ok(()) => Ok(Tried::Taken(NamedLock { file })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(Tried::Held(named(&file))),
             Err(error) => Err(error.into()),
@@ -42,6 +55,11 @@ impl NamedLock {
     pub(crate) fn last(&mut self) -> Option<RunId> {
         self.file.rewind().ok()?;
         named(&self.file)
+    }
+
+    /// The run that had the lock of a file last, or has it now.
+    pub(crate) fn last_of(path: &Path) -> Option<RunId> {
+        named(&File::open(path).ok()?)
     }
 
     /// Says that a run has it now.

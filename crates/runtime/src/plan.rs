@@ -14,6 +14,7 @@ mod jobs;
 mod look;
 mod nodes;
 mod orders;
+mod side_by_side;
 #[cfg(test)]
 mod tests;
 
@@ -171,6 +172,7 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
     flags::one_driver(request, &spec)?;
     jobs::need_a_repository(&request.flags, &spec, &mut warnings)?;
     jobs::note_missing_checks(&spec, &mut warnings);
+    side_by_side::refuse(&spec)?;
     look::ahead(home, &spec, &mut warnings)?;
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);

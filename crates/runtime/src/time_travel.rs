@@ -175,9 +175,10 @@ impl Handle {
         let drawn = self.draw(&run, from, &log, place, asks)?;
         has_its_folders(from, &drawn.state)?;
         let holds = self.hold_tasks(&drawn.state, Hand::First)?;
+        let folder = self.hold_folder(&run, &drawn.state.spec)?;
         bring_trackers(from, log.get(..=place).unwrap_or_default(), &drawn.state)?;
         let lease = self.record(&run, &drawn)?;
-        Ok((Fork { run, taken: place, of: log.len() }, drawn, Rights { lease, holds }))
+        Ok((Fork { run, taken: place, of: log.len() }, drawn, Rights { lease, holds, folder }))
     }
 
     /// The log of the new run: what came before the place, that it is a fork, and what made the

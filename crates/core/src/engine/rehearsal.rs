@@ -161,6 +161,7 @@ impl Stage {
                     fingerprint: String::new(),
                     base: None,
                     error: None,
+                    odd: Vec::new(),
                 });
             }
             Effect::StartSession(plan) => {

@@ -36,6 +36,7 @@ mod values;
 
 pub use finding::{Finding, Severity};
 pub use known::{Ability, Known};
+pub use lanes::beside_a_plugins_loop;
 
 use super::workflow::Workflow;
 use finding::Found;

@@ -120,6 +120,8 @@ struct LoopDraft {
     bound_at: usize,
     /// Where `completionMarker` stands.
     marker_at: usize,
+    /// Where `mode` stands.
+    mode_at: usize,
     part: LoopPart,
 }
 
@@ -241,7 +243,10 @@ fn take_loop(fields: &mut Fields<'_>, draft: &mut LoopDraft, member: &Member, pa
         }
         "continueMessage" => part.continue_message = fields.filled(path, node),
         "trackerTemplate" => part.tracker_template = fields.text(path, node),
-        "mode" => part.mode = fields.word(path, node, &MODES),
+        "mode" => {
+            draft.mode_at = node.at;
+            part.mode = fields.word(path, node, &MODES);
+        }
         "markerMatch" => part.marker_match = fields.word(path, node, &MATCHES).unwrap_or_default(),
         "blockedMarker" => part.blocked_marker = fields.one_line(path, node),
         "stuckAfter" => part.stuck_after = fields.count(path, node),
@@ -251,7 +256,7 @@ fn take_loop(fields: &mut Fields<'_>, draft: &mut LoopDraft, member: &Member, pa
 
 /// Looks at what the fields of a loop mean together.
 fn settle_loop(fields: &mut Fields<'_>, draft: LoopDraft, checks: &[Check]) -> Option<LoopPart> {
-    let LoopDraft { at, enabled, bound_at, marker_at, part } = draft;
+    let LoopDraft { at, enabled, bound_at, marker_at, mode_at, part } = draft;
     if enabled.is_none() && part != LoopPart::default() {
         let hint = Some("add `\"enabled\": true`".to_owned());
         fields.warn(at, "`loop` is off: `loop.enabled` is not given", hint);
@@ -270,6 +275,9 @@ fn settle_loop(fields: &mut Fields<'_>, draft: LoopDraft, checks: &[Check]) -> O
             hint,
         );
     }
+    if part.mode == Some(Mode::Plugin) {
+        plugin_mode(fields, &part, mode_at, marker_at);
+    }
     let marker = part.completion_marker.as_deref().unwrap_or_default();
     let is_there = !marker.is_empty() && part.tracker_template.as_deref().is_some_and(|t| t.contains(marker));
     if part.marker_match == MarkerMatch::Anywhere && is_there {
@@ -277,6 +285,22 @@ fn settle_loop(fields: &mut Fields<'_>, draft: LoopDraft, checks: &[Check]) -> O
         fields.warn(marker_at, message, Some("use `markerMatch` `line`, or another marker".into()));
     }
     Some(part)
+}
+
+/// A plugin that loops looks for the promise and counts; it knows of no tracker.
+fn plugin_mode(fields: &mut Fields<'_>, part: &LoopPart, mode_at: usize, marker_at: usize) {
+    let has_marker = part.completion_marker.is_some();
+    if part.completion_promise.is_none() {
+        let message = match has_marker {
+            true => "`loop.completionMarker` completes nothing in `plugin` mode, where there is no tracker",
+            false => "in `plugin` mode only a promise completes the loop, and there is none",
+        };
+        let hint = "add `completionPromise`, or choose another `mode`".to_owned();
+        fields.error(if has_marker { marker_at } else { mode_at }, message, Some(hint));
+    } else if has_marker {
+        let message = "in `plugin` mode there is no tracker: `loop.completionMarker` completes nothing";
+        fields.warn(marker_at, message, Some("leave it out, or choose another `mode`".to_owned()));
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use windlass_core::run::{Doing, Outcome, Reason, State};
 use windlass_peers::child::{ChildState, Terminate, child_state, sweep_cookie, terminate_host};
 use windlass_peers::process::end_short_of;
 
-use super::{Ground, Site, prepare};
+use super::{Ground, Site, loop_file, prepare};
 
 /// How often a host that was asked to end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -84,7 +84,7 @@ pub(super) async fn perform(
     }
     if let Some(site) = &site {
         prepare::mark_tracker(site, iteration, false);
-        prepare::disarm(&ground, site);
+        loop_file::disarm(&ground, site);
     }
     ground.report(Event::CleanedUp { effect }).await;
 }

@@ -6,6 +6,7 @@ mod child;
 mod cleanup;
 mod gate;
 mod inspect;
+mod loop_file;
 mod prepare;
 mod run;
 mod session;
@@ -28,7 +29,7 @@ use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine;
 use windlass_core::event::Event;
 use windlass_core::graph::Node;
-use windlass_core::id::{EffectId, NodeId, RunId};
+use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
 use windlass_core::run::{Doing, Phase, State};
 use windlass_core::spec::{Orders, Spec};
 use windlass_peers::child::{Terminate, sweep_cookie, terminate_host};
@@ -40,6 +41,7 @@ use crate::error::{RunError, chain, want_of_room};
 use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::home::Home;
+use crate::named_lock::NamedLock;
 use crate::tasks::overtaken::is_overtaken;
 use crate::tasks::{Hold, Place, TasksError};
 
@@ -93,6 +95,8 @@ pub(crate) struct Ground {
     pub(crate) green: Mutex<HashMap<String, String>>,
     /// The files of tasks that this run works on, and no other.
     pub(crate) holds: Mutex<Vec<Hold>>,
+    /// The right to the loop of a plugin in its folder.
+    pub(crate) folder: Mutex<Option<NamedLock>>,
 }
 
 /// A node with an agent, as its effects find it.
@@ -103,6 +107,8 @@ pub(crate) struct Site {
     pub(crate) orders: Orders,
     /// Where it works.
     pub(crate) workspace: String,
+    /// The conversation, once there is one.
+    pub(crate) session: Option<SessionId>,
     /// Nothing new may begin.
     pub(crate) is_ending: bool,
 }
@@ -114,6 +120,7 @@ impl Site {
             node: work.node.clone(),
             orders: state.orders(work)?.clone(),
             workspace: work.workspace.clone(),
+            session: work.session.clone(),
             is_ending: matches!(work.phase, Phase::Ending { .. }),
         })
     }
@@ -264,8 +271,16 @@ impl Ground {
         Ok(())
     }
 
-    /// Lets others have the tasks, once no task loop is under way.
+    /// Whether nobody else has a plugin's loop in the folder of this run.
+    fn has_the_folder(&self) -> bool {
+        self.spec.parent.is_some() || self.folder.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Lets others have the tasks, once no task loop is under way, and at the end the folder.
     pub(crate) fn let_go(&self, state: &State) {
+        if state.is_done() {
+            self.folder.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
         if holds.is_empty() {
             return;

@@ -1,35 +1,31 @@
-//! The tracker and the ralph-loop state file: made before the first turn, shown to people
-//! while it runs, put away at the end.
+//! The tracker: made before the first turn, shown to people while it runs, put away at the end.
+//! What a plugin loops on is [`loop_file`].
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::chain;
 use crate::plan::{Stage, entity_texts};
 use windlass_core::event::{Event, Texts};
 use windlass_core::id::EffectId;
-use windlass_core::looping::{Mode, Rules};
+use windlass_core::looping::Rules;
 use windlass_core::time::Moment;
-use windlass_forms::{loop_state, tracker};
+use windlass_forms::tracker;
 use windlass_peers::files::{self, FileError, Mode as FileMode};
 use windlass_peers::git;
 use windlass_peers::process::run_short_for;
 
-use super::{Ground, Site, inspect};
+use super::{Ground, Site, inspect, loop_file};
 
 /// The largest tracker that is read.
 pub(crate) const TRACKER_MAX: u64 = 8 * 1024 * 1024;
-
-/// Stands in the run's folder when the folder of the state file was not there before.
-const FOLDER_MADE: &str = "claude-folder-made";
 
 /// Makes what the loop needs. Never over an existing file: on a second try they are there.
 pub(super) fn prepare(ground: &Ground, site: &Site, effect: EffectId, args: Option<&str>) -> Event {
     crate::changes::remember(&ground.dir, Path::new(&ground.spec.workspace));
     let whom = ground.cookie(&effect.node.to_string());
-    let made = run_short_for(&whom, || texts(ground, site, args)).and_then(|texts| match site.node.rules() {
-        Some(rules) => arm(ground, site, rules).map(|()| texts).map_err(|error| chain(&error)),
-        None => Ok(texts),
-    });
+    let mut odd = Vec::new();
+    let made = run_short_for(&whom, || texts(ground, site, args))
+        .and_then(|texts| arm(ground, site, &mut odd).map(|()| texts).map_err(|error| chain(&error)));
     let head = git::head(Path::new(&site.workspace)).ok();
     let base = head.map(|head| head.unwrap_or_else(|| git::EMPTY_TREE.to_owned()));
     let fingerprint = inspect::fingerprint(site);
@@ -37,7 +33,7 @@ pub(super) fn prepare(ground: &Ground, site: &Site, effect: EffectId, args: Opti
         Ok(texts) => (texts, None),
         Err(error) => (None, Some(error)),
     };
-    Event::Prepared { effect, texts, fingerprint, base, error }
+    Event::Prepared { effect, texts, fingerprint, base, error, odd }
 }
 
 /// What the entity of a node says to these arguments.
@@ -59,14 +55,12 @@ fn texts(ground: &Ground, site: &Site, args: Option<&str>) -> Result<Option<Text
     Ok(Some(Texts { prompt, system, odd }))
 }
 
-fn arm(ground: &Ground, site: &Site, rules: &Rules) -> Result<(), FileError> {
+fn arm(ground: &Ground, site: &Site, odd: &mut Vec<String>) -> Result<(), FileError> {
+    let Some(rules) = site.node.rules() else { return loop_file::clear(ground, site, odd) };
     if let Some(path) = &rules.tracker_path {
         make_tracker(ground, site, rules, Path::new(path))?;
     }
-    if rules.mode == Mode::Plugin {
-        write_loop_state(ground, site, rules)?;
-    }
-    Ok(())
+    loop_file::clear(ground, site, odd)
 }
 
 fn make_tracker(ground: &Ground, site: &Site, rules: &Rules, path: &Path) -> Result<(), FileError> {
@@ -93,32 +87,6 @@ fn ignore_runs(site: &Site) -> Result<(), FileError> {
     files::create_new(&ignore, b"*\n", FileMode::Shared).map(|_| ())
 }
 
-/// A stale state file of an earlier prompt is replaced: it would loop on the wrong one.
-fn write_loop_state(ground: &Ground, site: &Site, rules: &Rules) -> Result<(), FileError> {
-    let path = loop_state_path(site);
-    if let Some(dir) = path.parent() {
-        if !dir.exists() {
-            // Noted before it is made: after a crash it is still known whose it is.
-            files::create_new(&ground.dir.join(FOLDER_MADE), b"", FileMode::Private)?;
-        }
-        files::make_dirs_inside(Path::new(&site.workspace), dir)?;
-    }
-    let state = loop_state::LoopState {
-        active: true,
-        iteration: loop_state::LoopState::FIRST,
-        max_iterations: rules.max_iterations,
-        completion_promise: rules.promise.as_deref(),
-        session_id: None,
-        started_at: Moment(ground.started_ms),
-        prompt: &rules.prompt,
-    };
-    files::write_atomic(&path, loop_state::render(&state).as_bytes(), FileMode::Shared)
-}
-
-fn loop_state_path(site: &Site) -> PathBuf {
-    Path::new(&site.workspace).join(".claude/ralph-loop.local.md")
-}
-
 /// Shows the counters in the tracker's frontmatter. Only for people: what decides is in the
 /// log, so a tracker that cannot be marked is left alone.
 pub(super) fn mark_tracker(site: &Site, iteration: u32, active: bool) {
@@ -129,21 +97,5 @@ pub(super) fn mark_tracker(site: &Site, iteration: u32, active: bool) {
     let marked = tracker::set_frontmatter(&text, iteration, active);
     if marked != text {
         let _ = files::write_atomic(path, marked.as_bytes(), FileMode::Shared);
-    }
-}
-
-/// Removes the state file, so that no later session loops on it, and its folder when that was
-/// made for it.
-pub(super) fn disarm(ground: &Ground, site: &Site) {
-    if site.node.rules().is_none_or(|rules| rules.mode != Mode::Plugin) {
-        return;
-    }
-    let path = loop_state_path(site);
-    let _ = std::fs::remove_file(&path);
-    if let Some(dir) = path.parent()
-        && ground.dir.join(FOLDER_MADE).exists()
-    {
-        // Refused unless it is empty: what others put there stays.
-        let _ = std::fs::remove_dir(dir);
     }
 }

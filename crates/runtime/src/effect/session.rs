@@ -17,7 +17,7 @@ use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
 use windlass_peers::tail::{Tail, TailEvent};
 
-use super::{Ground, Site, Unstarted};
+use super::{Ground, Site, Unstarted, loop_file};
 use crate::clock::now;
 use crate::feed::Item;
 
@@ -77,8 +77,12 @@ fn launch(
     for (path, bytes) in &prepared.files {
         files::write_atomic(path, bytes, files::Mode::Private).map_err(|error| Unstarted::of(&error, dir))?;
     }
-    let start = || start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env());
-    ground.gate.start(&effect.node, dir, start).map_err(|error| Unstarted::of(&error, dir))
+    let start = || {
+        loop_file::arm(ground, site, effect, plan).map_err(|error| Unstarted::of(&error, dir))?;
+        start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env())
+            .map_err(|error| Unstarted::of(&error, dir))
+    };
+    ground.gate.start(&effect.node, dir, start)
 }
 
 /// Where Claude Code keeps the user's own settings.

@@ -16,7 +16,7 @@ use windlass_forms::settings::{Resolved, Settings};
 use super::choose::Part;
 use super::nodes::{self, Node};
 use super::{Flags, Request, entity, inputs, text_path};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, is_public_name};
 use crate::doctor::find_agent;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
@@ -83,7 +83,7 @@ impl Given<'_> {
             isolation,
             permissions,
             entity: entity.cloned().map(Box::new),
-            rules: session.turns.as_ref().map(|turns| self.rules(turns)),
+            rules: session.turns.as_ref().map(|turns| self.rules(part, turns, warnings)).transpose()?,
         })
     }
 
@@ -110,28 +110,34 @@ impl Given<'_> {
         self.pick("mode", self.flags().mode, turns.mode, self.settings().mode)
     }
 
-    /// `ralph-loop` is needed only where that plugin loops: otherwise Windlass itself is it.
+    /// A plugin that loops is needed only in `plugin` mode, whatever it is called: otherwise Windlass
+    /// itself is it.
     fn require_plugins(&self, part: &Part<'_>, nodes: &[Node<'_>]) -> Result<(), Problem> {
+        let name = &part.workflow.name;
+        let plugins = &self.catalog.plugins;
+        let is_loaded = |needed: &&str| plugins.iter().any(|plugin| plugin.name == plugin_name(needed));
+        let needed = part.workflow.plugins.iter().map(String::as_str);
+        let needed = needed.filter(|needed| !is_public_name(plugin_name(needed)));
+        let missing: Vec<&str> = needed.filter(|needed| !is_loaded(needed)).collect();
+        if !missing.is_empty() {
+            let text = format!("workflow `{name}` needs plugins that are not loaded: {}", missing.join(", "));
+            return Err(Problem::new(Class::Configuration, text)
+                .hint("load each with --plugin DIR, or name its folder under `plugins` in the settings"));
+        }
         let has_plugin_mode =
             nodes.iter().filter_map(Node::turns).any(|turns| self.mode(turns) == Mode::Plugin);
-        let mut needed: Vec<&str> = part.workflow.plugins.iter().map(String::as_str).collect();
-        needed.retain(|needed| plugin_name(needed) != "ralph-loop");
-        if has_plugin_mode {
-            needed.push("ralph-loop");
-        }
-        let is_loaded =
-            |needed: &&str| self.catalog.plugins.iter().any(|plugin| plugin.name == plugin_name(needed));
-        let missing: Vec<&str> = needed.into_iter().filter(|needed| !is_loaded(needed)).collect();
-        if missing.is_empty() {
+        if !has_plugin_mode || plugins.iter().any(|plugin| plugin.loops) {
             return Ok(());
         }
-        let text = format!(
-            "workflow `{}` needs plugins that are not loaded: {}",
-            part.workflow.name,
-            missing.join(", ")
+        let mut text = format!(
+            "workflow `{name}` is in `plugin` mode, which needs a plugin whose Stop hook reads \
+             .claude/ralph-loop.local.md, such as ralph-loop or ralph-wiggum"
         );
+        if let Some(plugin) = plugins.iter().find(|plugin| is_public_name(&plugin.name)) {
+            text.push_str(&format!("; the loaded `{}` has no such hook", plugin.name));
+        }
         Err(Problem::new(Class::Configuration, text)
-            .hint("load each with --plugin DIR, or name its folder under `plugins` in the settings"))
+            .hint("load one with --plugin DIR, or let Windlass itself loop: --mode fresh"))
     }
 
     /// Whose text the session is told.
@@ -215,21 +221,24 @@ impl Given<'_> {
     }
 
     /// The loop of a session's turns. A signal is there only where that is the only one.
-    fn rules(&self, turns: &Turns) -> Rules {
+    fn rules(&self, part: &Part<'_>, turns: &Turns, warnings: &mut Vec<String>) -> Result<Rules, Problem> {
         let mode = self.mode(turns);
+        if mode == Mode::Plugin {
+            self.ends_by_promise(part, turns, warnings)?;
+        }
         let promise = turns.promise.clone();
         let marker = match (&turns.marker, &promise) {
             (None, None) => Some(DEFAULT_MARKER.to_owned()),
             (marker, _) => marker.clone(),
         };
-        // The plugin keeps its own state file; a tracker only where a marker is looked for.
+        // A plugin keeps a state file of its own, and knows of no tracker.
         let signal = self.flags().until_signal.clone();
-        let marker = marker.filter(|_| signal.is_none());
-        let has_tracker = signal.is_none() && (mode != Mode::Plugin || marker.is_some());
-        let go_on = if signal.is_some() { DEFAULT_GO_ON } else { DEFAULT_CONTINUE };
+        let has_tracker = signal.is_none() && mode != Mode::Plugin;
+        let marker = marker.filter(|_| has_tracker);
+        let go_on = if has_tracker { DEFAULT_CONTINUE } else { DEFAULT_GO_ON };
         let settings = self.settings();
         let most = self.flags().max_iterations;
-        Rules {
+        Ok(Rules {
             prompt: String::new(),
             mode,
             marker,
@@ -242,12 +251,40 @@ impl Given<'_> {
             tracker_body: turns.tracker.clone().unwrap_or_else(|| DEFAULT_TRACKER.to_owned()),
             tracker_path: has_tracker.then(String::new),
             stuck_after: self.pick("stuck_after", None, turns.stuck_after, settings.stuck_after),
+        })
+    }
+
+    /// A plugin that loops looks for the promise alone: without one the loop could only run out.
+    fn ends_by_promise(
+        &self,
+        part: &Part<'_>,
+        turns: &Turns,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Problem> {
+        let name = &part.workflow.name;
+        if self.flags().until_signal.is_some() {
+            let text = "--until-signal ends nothing in `plugin` mode, where only a promise does";
+            return Err(Problem::new(Class::Usage, text).hint("leave it out, or choose another --mode"));
         }
+        if turns.promise.is_none() {
+            let text =
+                format!("in `plugin` mode only a promise completes a loop, and workflow `{name}` has none");
+            return Err(Problem::new(Class::Configuration, text).hint(
+                "add `completionPromise` to the `loop` of its workflow.json, `promise` to the `turns` of a document, \
+                 or choose another mode: --mode fresh",
+            ));
+        }
+        if turns.marker.is_some() {
+            warnings.push(format!(
+                "in `plugin` mode there is no tracker: the marker of workflow `{name}` completes nothing"
+            ));
+        }
+        Ok(())
     }
 
     fn plugins(&self) -> Result<Vec<Plugin>, Problem> {
         let plugin = |entry: &crate::catalog::PluginEntry| {
-            Ok(Plugin { name: entry.name.clone(), dir: text_path(&entry.dir)? })
+            Ok(Plugin { name: entry.name.clone(), dir: text_path(&entry.dir)?, loops: entry.loops })
         };
         self.catalog.plugins.iter().map(plugin).collect()
     }

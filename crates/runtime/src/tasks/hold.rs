@@ -12,7 +12,7 @@ use windlass_peers::{files, git};
 
 use super::error::TasksError;
 use super::place::{Place, io_error};
-use crate::named_lock::{NamedLock, Tried};
+use crate::named_lock::{NamedLock, Share, Tried};
 
 /// The folder of the locks in the state folder.
 const FOLDER: &str = "tasks";
@@ -39,7 +39,7 @@ impl Hold {
             .map_err(|source| TasksError::File { file: folder.display().to_string(), source })?;
         let path = folder.join(format!("{}.lock", git::digest(place.path().as_os_str().as_encoded_bytes())));
         let failed = |source| io_error(&path.display().to_string(), source);
-        let mut lock = match NamedLock::take(&path).map_err(failed)? {
+        let mut lock = match NamedLock::take(&path, Share::Alone).map_err(failed)? {
             Tried::Taken(lock) => lock,
             Tried::Held(run) => return Err(TasksError::Held { file: place.shown().to_owned(), run }),
         };

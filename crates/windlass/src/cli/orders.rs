@@ -217,7 +217,7 @@ impl Orders {
     }
 
     fn begin(&self, here: &Here, request: Request) -> Result<Exit, Report> {
-        let plan = prepare(here, request)?;
+        let mut plan = prepare(here, request)?;
         plan.notes.iter().for_each(|line| note(line));
         for warning in &plan.warnings {
             warn(warning);
@@ -231,14 +231,16 @@ impl Orders {
         self.watch.check()?;
         let handle = here.open(plan.durability)?;
         block_on(async {
+            make_way(&handle, &mut plan).await?;
             let running = handle.start(plan.spec)?;
             self.watch.follow_warned(here, &handle, running, &plan.warnings).await
         })
     }
 
     /// Starts it in the background.
-    fn leave(&self, here: &Here, plan: Plan) -> Result<Exit, Report> {
+    fn leave(&self, here: &Here, mut plan: Plan) -> Result<Exit, Report> {
         let handle = here.open(plan.durability)?;
+        block_on(make_way(&handle, &mut plan))?;
         let run = handle.start_detached(plan.spec)?;
         wait_for_owner(&handle, &run)?;
         if self.watch.json {
@@ -255,6 +257,16 @@ impl Orders {
         }
         print(&planned::lines(plan))
     }
+}
+
+/// Ends a run that was left in the way of a new prompt, and says so.
+async fn make_way(handle: &Handle, plan: &mut Plan) -> Result<(), Report> {
+    if let Some(run) = handle.make_way(&plan.spec).await? {
+        let text = format!("run {run} was left unfinished in this folder: the new prompt ends it");
+        warn(&text);
+        plan.warnings.push(text);
+    }
+    Ok(())
 }
 
 /// Plans a run. Commands in an entity's text take their time: a person hears of it, and a signal

@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::io::Write;
 
+use windlass_core::id::RunId;
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::error::RunError;
 use windlass_runtime::problem::Problem;
@@ -151,6 +152,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::NothingAsked(_)
         | RunError::Tasks(TasksError::Held { .. }) => Exit::Usage,
         RunError::Tasks(_) => Exit::Configuration,
+        RunError::LoopHeld { .. } => Exit::Refused,
         RunError::Detach(_) => Exit::Agent,
         RunError::BadLog { .. } | RunError::Encode(_) | RunError::Abandoned => Exit::Unexpected,
     }
@@ -170,6 +172,12 @@ fn hint_of(error: &RunError) -> Option<String> {
             format!("`windlass logs -f {run}` follows a run that goes on elsewhere")
         }
         RunError::Tasks(error) => return error.hint(),
+        RunError::LoopHeld { run, .. } => {
+            let run = run.as_ref().map_or("RUN", RunId::as_str);
+            format!(
+                "`windlass cancel {run}` ends it; `windlass resume {run}` goes on with it where its Windlass is gone"
+            )
+        }
         RunError::NoSuchRun(_) => "`windlass ps` lists the runs".to_owned(),
         RunError::Ambiguous { .. } => "type more of the id".to_owned(),
         RunError::Over(run) => format!("`windlass show {run}` says how it ended"),
@@ -195,7 +203,6 @@ fn hint_of(error: &RunError) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::id::RunId;
     use windlass_runtime::problem::Class;
 
     use super::*;

@@ -22,6 +22,7 @@ mod order;
 mod owner;
 mod people;
 mod place;
+mod plugin_mode;
 mod tasks;
 mod tasks_cli;
 mod time_travel;

@@ -1,12 +1,8 @@
-//! The four ways a loop goes from one turn to the next: fresh, in_session, resume and plugin.
+//! The ways a loop goes from one turn to the next: fresh, in_session and resume;
+//! what a plugin loops is in `plugin_mode`.
 
-use std::fs;
-use std::path::PathBuf;
-
-use crate::place::{Place, busy_turn, done, last_turn, say};
+use crate::place::{Place, busy_turn, last_turn, say};
 use serde_json::{Value, json};
-use windlass_testkit::plugin;
-use windlass_testkit::wait::until;
 
 fn turns(busy: usize) -> Value {
     let mut turns = vec![busy_turn(); busy];
@@ -157,129 +153,6 @@ fn a_workflow_says_its_own_continue_message() {
     let ran = place.go(&["run", "it", "--workflow", "w", "--json"]);
     let message = format!("Go on, see {}!", place.tracker(ran.run()).display());
     assert!(place.prompts()[1].starts_with(&message), "{}", place.prompts()[1]);
-}
-
-/// A place with the ralph-loop plugin and a workflow that loops by it.
-struct Ralph {
-    place: Place,
-    plugin: String,
-}
-
-impl Ralph {
-    fn playing(turns: Value) -> Ralph {
-        let place = Place::playing(turns);
-        let plugin = plugin::ralph_loop().write(place.sealed.root()).display().to_string();
-        let looping = json!({"enabled": true, "completionPromise": "E2E COMPLETE", "maxIterations": 4, "mode": "plugin"});
-        place.workflow(json!({"name": "w", "promptTemplate": "Use {input}", "loop": looping}));
-        Ralph { place, plugin }
-    }
-
-    fn arguments<'a>(&'a self, input: &'a str) -> [&'a str; 7] {
-        ["run", input, "--workflow", "w", "--plugin", &self.plugin, "--json"]
-    }
-
-    fn state(&self) -> PathBuf {
-        self.place.repo().join(".claude/ralph-loop.local.md")
-    }
-}
-
-fn promised() -> Value {
-    json!({"steps": [say("<promise>E2E COMPLETE</promise>")]})
-}
-
-fn hanging() -> Value {
-    json!({"steps": [{"write": {"path": "sign", "content": "x"}}, {"hang": true}]})
-}
-
-#[test]
-fn plugin_lets_the_plugin_loop_on_a_state_file_that_is_gone_at_the_end() {
-    let keep =
-        json!({"steps": [{"bash": "cp .claude/ralph-loop.local.md \"state.${ITERATION}\""}, say("More.")]});
-    let ralph = Ralph::playing(json!([keep, keep, promised()]));
-    let ran = ralph.place.go(&ralph.arguments("the e2e plugin"));
-    ran.assert_ended(0, "completed", "promise", 3);
-    assert_eq!(ran.all("session.started").len(), 1, "the plugin's own Stop hook loops");
-    let first = ralph.place.file("state.1");
-    for line in ["active: true", "iteration: 1", "max_iterations: 4", "completion_promise: \"E2E COMPLETE\""]
-    {
-        assert!(first.lines().any(|found| found == line), "`{line}` is missing:\n{first}");
-    }
-    assert!(first.ends_with("---\nUse the e2e plugin\n"), "{first}");
-    assert!(ralph.place.file("state.2").contains("\niteration: 2\n"));
-    assert_eq!(ralph.place.prompts()[1].trim_end(), "Use the e2e plugin", "the prompt once more");
-    assert!(!ralph.state().exists());
-}
-
-#[test]
-fn plugin_means_turns_by_max_iterations() {
-    let ralph = Ralph::playing(json!([{"steps": [{"bash": "echo ${ITERATION} >> log"}, say("More.")]}]));
-    let ran = ralph.place.go(&ralph.arguments("it"));
-    ran.assert_ended(9, "exhausted", "max_iterations", 4);
-    assert_eq!(ralph.place.requests().len(), 4);
-    assert!(!ralph.state().exists());
-}
-
-#[test]
-fn plugin_leaves_no_state_file_behind_when_cancelled() {
-    let ralph = Ralph::playing(json!([hanging()]));
-    let mut going = ralph.place.start(&ralph.arguments("it"));
-    let run = going.run();
-    ralph.place.file("sign");
-    assert!(ralph.state().exists());
-    assert_eq!(ralph.place.go(&["cancel", &run]).code, 0);
-    going.end().assert_ended(130, "cancelled", "user", 0);
-    assert!(!ralph.state().exists());
-}
-
-#[test]
-fn plugin_leaves_no_state_file_behind_after_a_kill_and_a_resume() {
-    let wait = json!({"steps": [{"write": {"path": "sign", "content": "x"}}, {"wait_for": "go"}, promised()["steps"][0]]});
-    let ralph = Ralph::playing(json!([wait]));
-    let mut going = ralph.place.start(&ralph.arguments("it"));
-    let run = going.run();
-    ralph.place.file("sign");
-    ralph.place.sealed.kill9(going.pid());
-    going.end();
-    assert!(ralph.state().exists(), "the agent still works");
-    fs::write(ralph.place.repo().join("go"), "x").unwrap();
-    ralph.place.go(&["resume", &run, "--json"]).assert_ended(0, "completed", "promise", 1);
-    assert!(!ralph.place.repo().join(".claude").exists(), "the folder was made for the state file");
-}
-
-#[test]
-fn plugin_goes_on_after_a_crash_of_the_agent_and_counts_each_turn_once() {
-    let more = json!({"steps": [{"bash": "echo ${ITERATION} >> log"}, say("More.")]});
-    let crash = json!({"steps": [say("On it."), {"crash": "SIGKILL"}]});
-    let ralph = Ralph::playing(json!([more, {"attempts": [crash, more]}, promised()]));
-    let ran = ralph.place.go(&ralph.arguments("it"));
-    ran.assert_ended(0, "completed", "promise", 3);
-    assert_eq!(column(&ralph.place.requests(), "iteration"), [json!(1), json!(2), json!(2), json!(3)]);
-    assert!(!ralph.state().exists());
-}
-
-#[test]
-fn plugin_replaces_the_state_file_of_an_earlier_prompt() {
-    let ralph = Ralph::playing(json!([hanging()]));
-    let stale =
-        "---\nactive: true\niteration: 3\nmax_iterations: 9\ncompletion_promise: null\n---\nAn old prompt\n";
-    ralph.place.sealed.write("repo/.claude/ralph-loop.local.md", stale);
-    let going = ralph.place.start(&ralph.arguments("something new"));
-    ralph.place.file("sign");
-    let text = fs::read_to_string(ralph.state()).unwrap();
-    assert!(text.contains("Use something new") && text.contains("\niteration: 1\n"), "{text}");
-    assert!(!text.contains("An old prompt"));
-    going.signal(rustix::process::Signal::INT);
-    assert_eq!(going.end().code, 130);
-    until(crate::place::LIMIT, || !ralph.state().exists());
-    assert!(ralph.place.repo().join(".claude").exists(), "the folder was there before");
-}
-
-#[test]
-fn plugin_needs_the_plugin() {
-    let place = Place::playing(json!([{"steps": [done()]}]));
-    let ran = place.go(&["loop", "work", "--mode", "plugin"]);
-    ran.assert_refused(3, &["ralph-loop", "--plugin"]);
-    assert!(!place.repo().join(".claude").exists());
 }
 
 #[test]

@@ -92,6 +92,7 @@ fn an_entity_is_told_its_arguments_and_then_says_its_text() {
         fingerprint: String::new(),
         base: Some("abc".into()),
         error: None,
+        odd: Vec::new(),
     });
     assert_eq!(story.plan().prompt, "You commit.");
     assert_eq!(story.state.works()[0].node.system.as_deref(), Some("a committer"));
@@ -110,6 +111,7 @@ fn what_cannot_be_prepared_fails() {
         fingerprint: String::new(),
         base: None,
         error: Some("no space".into()),
+        odd: Vec::new(),
     });
     assert_eq!(story.cleaned("a").ended(), (Status::Failed, Reason::PrepareFailed));
 }

@@ -185,7 +185,14 @@ impl Story {
 
     pub(super) fn prepared(&mut self, node: &str) -> &mut Story {
         let effect = self.open_of(node, Verb::Prepare);
-        self.tell(Event::Prepared { effect, texts: None, fingerprint: "0".into(), base: None, error: None })
+        self.tell(Event::Prepared {
+            effect,
+            texts: None,
+            fingerprint: "0".into(),
+            base: None,
+            error: None,
+            odd: Vec::new(),
+        })
     }
 
     pub(super) fn session_ends(&mut self, verdict: SessionVerdict) -> &mut Story {

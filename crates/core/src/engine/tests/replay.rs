@@ -139,8 +139,14 @@ fn a_fork_can_go_another_way_from_there() {
     let step = apply(&mut fork, NOW, &story.records[place].event);
     assert_eq!(step.effects.len(), 1);
     let effect = step.effects[0].id.clone();
-    let prepared =
-        Event::Prepared { effect, texts: None, fingerprint: String::new(), base: None, error: None };
+    let prepared = Event::Prepared {
+        effect,
+        texts: None,
+        fingerprint: String::new(),
+        base: None,
+        error: None,
+        odd: Vec::new(),
+    };
     let step = apply(&mut fork, NOW, &prepared);
     let Some(Effect::StartSession(plan)) = step.effects.first().map(|planned| &planned.effect) else {
         panic!("a turn begins")

@@ -75,9 +75,14 @@ impl Tree {
         self.open.retain(|(of, other)| *of != run || other.id != planned.id);
         let effect = planned.id;
         let event = match planned.effect {
-            Effect::Prepare { .. } => {
-                Event::Prepared { effect, texts: None, fingerprint: "0".into(), base: None, error: None }
-            }
+            Effect::Prepare { .. } => Event::Prepared {
+                effect,
+                texts: None,
+                fingerprint: "0".into(),
+                base: None,
+                error: None,
+                odd: Vec::new(),
+            },
             Effect::StartSession(_) => {
                 self.tokens += TURN_TOKENS;
                 self.under_way -= TURN_TOKENS;

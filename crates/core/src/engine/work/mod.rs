@@ -12,7 +12,7 @@ use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::Node;
 use crate::id::{EffectId, Verb};
-use crate::run::{Outcome, Phase, Work};
+use crate::run::{News, Outcome, Phase, Work};
 
 /// Begins the work: everything it needs is made first.
 pub(super) fn begin(cx: &mut Cx<'_>, work: &mut Work, args: Option<String>) {
@@ -49,7 +49,9 @@ pub(super) fn new(node: Node, step: &crate::id::NodeId, workspace: &str) -> Work
 /// Applies a fact to the work it is about; how it ended, once it has. Effects were settled before.
 pub(super) fn apply(cx: &mut Cx<'_>, work: &mut Work, event: &Event) -> Option<Outcome> {
     match event {
-        Event::Prepared { fingerprint, base, texts, error, .. } => {
+        Event::Prepared { fingerprint, base, texts, error, odd: odd_of, .. } => {
+            let odd = |what: &String| News::Odd { node: work.node.id.clone(), what: what.clone() };
+            cx.step.news.extend(odd_of.iter().map(odd));
             if cx.book.base.is_none() {
                 cx.book.base.clone_from(base);
             }

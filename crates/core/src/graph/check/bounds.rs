@@ -9,7 +9,8 @@ use super::least::{Calls, Least, least, sequence};
 use super::near::shown;
 use super::outline::{Node, Outline};
 use super::reach::never_ends;
-use crate::graph::workflow::{Act, Budget, Session};
+use crate::graph::workflow::{Act, Budget, Session, Turns};
+use crate::looping::Mode;
 
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
     let all = least(outline, &mut Calls::new(known));
@@ -120,6 +121,9 @@ fn turns(node: &Node<'_>, session: &Session, found: &mut Found) {
         };
         found.node(node, finding.hint("max: 10, or a `marker`"));
     }
+    if turns.mode == Some(Mode::Plugin) {
+        plugin_mode(node, turns, found);
+    }
     let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
     if is_blank(&turns.marker) {
         found.error(node, "turns.marker", "the marker is empty");
@@ -129,6 +133,18 @@ fn turns(node: &Node<'_>, session: &Session, found: &mut Found) {
     }
     if is_blank(&turns.blocked) {
         found.error(node, "turns.blocked", "the marker is empty");
+    }
+}
+
+/// A plugin that loops looks for the promise and counts; it knows of no tracker.
+fn plugin_mode(node: &Node<'_>, turns: &Turns, found: &mut Found) {
+    if turns.promise.is_none() {
+        let text = "in `plugin` mode only a promise completes the turns, and there is none";
+        let finding = Finding::error(None, "turns.mode", text);
+        found.node(node, finding.hint("add `promise: DONE`, or choose another mode"));
+    } else if turns.marker.is_some() {
+        let text = "in `plugin` mode there is no tracker: this marker completes nothing";
+        found.warning(node, "turns.marker", text);
     }
 }
 

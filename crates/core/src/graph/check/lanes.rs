@@ -6,7 +6,9 @@ use super::finding::{Finding, Found};
 use super::known::Known;
 use super::outline::{Node, Outline};
 use crate::entity::{Kind, Tool};
-use crate::graph::workflow::{Act, Branch, Source};
+use crate::graph::workflow::{Act, Branch, Session, Source, Step};
+use crate::id::NodeId;
+use crate::looping::Mode;
 
 /// Tools that change files, in lower case and in the words of all providers.
 const WRITING: [&str; 12] = [
@@ -31,9 +33,42 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
             form(node, *limit, branches, &writing, found);
             if *limit != 1 {
                 writers(node, &writing, found);
+                if let Some((looping, beside)) = beside_a_plugins_loop(branches, &is_in_plugin_mode) {
+                    let text =
+                        format!("`{looping}` loops by a plugin, whose loop would take in `{beside}`, too");
+                    let finding = Finding::error(None, "branches", text);
+                    found.node(
+                        node,
+                        finding.hint("run one after the other: `limit: 1`, or choose another `mode`"),
+                    );
+                }
             }
         }
     }
+}
+
+fn is_in_plugin_mode(step: &Step) -> bool {
+    matches!(&step.act, Act::Session(Session { turns: Some(turns), .. }) if turns.mode == Some(Mode::Plugin))
+}
+
+/// Of branches that run at once, a node whose loop a plugin has, and one with a session beside it: the
+/// plugin loops on whatever stops in the folder.
+pub fn beside_a_plugins_loop<'w>(
+    branches: &'w [Branch],
+    is_looped: &dyn Fn(&Step) -> bool,
+) -> Option<(&'w NodeId, &'w NodeId)> {
+    let has_session = |step: &Step| matches!(step.act, Act::Session(_) | Act::Workflow { .. });
+    branches.iter().enumerate().find_map(|(at, branch)| {
+        let looping = find(&branch.body, is_looped)?;
+        let mut others = branches.iter().enumerate().filter(|(other, _)| *other != at);
+        let beside = others.find_map(|(_, other)| find(&other.body, &has_session))?;
+        Some((&looping.id, &beside.id))
+    })
+}
+
+fn find<'w>(body: &'w [Step], is_it: &dyn Fn(&Step) -> bool) -> Option<&'w Step> {
+    let inside = |step: &'w Step| step.act.blocks().into_iter().find_map(|block| find(block.body, is_it));
+    body.iter().find_map(|step| if is_it(step) { Some(step) } else { inside(step) })
 }
 
 fn form(node: &Node<'_>, limit: u32, branches: &[Branch], writing: &[&str], found: &mut Found) {

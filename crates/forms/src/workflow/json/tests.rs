@@ -237,3 +237,25 @@ fn a_name_is_one_that_can_be_typed() {
         assert_eq!(found.len(), 1, "{name}");
     }
 }
+
+#[test]
+fn a_plugins_loop_needs_a_promise() {
+    let hint = "add `completionPromise`, or choose another `mode`";
+    let none = "in `plugin` mode only a promise completes the loop, and there is none";
+    assert_eq!(complaints(&with_loop("\"mode\": \"plugin\"")), [format!("2:9 {none} ({hint})")]);
+    let marker = "`loop.completionMarker` completes nothing in `plugin` mode, where there is no tracker";
+    for bound in ["0", "5"] {
+        let text = with_loop(&format!(
+            "\"completionMarker\": \"X\", \"mode\": \"plugin\", \"maxIterations\": {bound}"
+        ));
+        assert_eq!(complaints(&text), [format!("2:21 {marker} ({hint})")], "{bound}");
+    }
+    let both = with_loop("\"completionMarker\": \"X\", \"completionPromise\": \"Y\", \"mode\": \"plugin\"");
+    let found = complaints(&both);
+    assert!(
+        found.len() == 1 && found[0].starts_with("2:21 warning: in `plugin` mode there is no tracker"),
+        "{found:?}"
+    );
+    let promise = with_loop("\"completionPromise\": \"Y\", \"mode\": \"plugin\", \"maxIterations\": 0");
+    assert_eq!(complaints(&promise), Vec::<String>::new());
+}

@@ -54,6 +54,7 @@ impl Executor<'_> {
                     fingerprint,
                     base: Some("c0".into()),
                     error: None,
+                    odd: Vec::new(),
                 })
             }
             Effect::StartSession(plan) => {

@@ -200,20 +200,35 @@ fn a_workflow_json_has_the_rules_it_always_had() {
 }
 
 #[test]
-fn a_plugin_that_loops_needs_no_tracker_but_for_a_marker_and_must_be_there() {
+fn a_plugin_that_loops_needs_no_tracker_and_must_be_there() {
     let place = Place::new();
     let looping =
         |rest: &str| format!("nodes:\n  - {{ id: a, prompt: x, turns: {{ mode: plugin{rest} }} }}\n");
     place.document("w", &looping(", promise: P"));
-    place.document("m", &looping(""));
-    assert!(place.refusal(&place.run("w")).text.contains("not loaded: ralph-loop"));
-    place.write("plugin/.claude-plugin/plugin.json", r#"{ "name": "ralph-loop" }"#);
-    let path = |name: &str| {
+    place.document("m", &looping(", promise: P, marker: M"));
+    place.document("n", &looping(""));
+    assert!(place.refusal(&place.run("w")).text.contains("such as ralph-loop or ralph-wiggum"));
+    place.write("plugin/.claude-plugin/plugin.json", r#"{ "name": "again" }"#);
+    let hook = r#"{"hooks": {"Stop": [{"hooks": [{"command": "cat .claude/ralph-loop.local.md"}]}]}}"#;
+    place.write("plugin/hooks/hooks.json", hook);
+    let with_plugin = |name: &str| {
         let mut request = place.run(name);
         request.plugins = vec![place.folder.path().join("plugin")];
-        orders(&place.plan(&request).spec, "a").rules.clone().unwrap().tracker_path
+        request
     };
-    assert_eq!((path("w"), path("m")), (None, Some(String::new())));
+    for name in ["w", "m"] {
+        let plan = place.plan(&with_plugin(name));
+        let rules = orders(&plan.spec, "a").rules.clone().unwrap();
+        assert_eq!((rules.tracker_path, rules.marker, rules.promise.as_deref()), (None, None, Some("P")));
+        assert!(plan.spec.plugins[0].loops);
+        assert_eq!(plan.warnings.iter().any(|warning| warning.contains("marker")), name == "m");
+    }
+    assert!(place.refusal(&with_plugin("n")).text.contains("only a promise completes the turns"));
+    // A flag or a setting may say the mode, too.
+    place.document("f", "nodes:\n  - { id: a, prompt: x, turns: { max: 3, marker: M } }\n");
+    let mut request = with_plugin("f");
+    request.flags.mode = Some(Mode::Plugin);
+    assert!(place.refusal(&request).text.contains("only a promise completes a loop"));
 }
 
 #[test]

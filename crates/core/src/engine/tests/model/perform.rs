@@ -24,7 +24,7 @@ impl World {
             Effect::Prepare { .. } => {
                 let error = (self.seldom(16) == 15).then(|| "no space".to_owned());
                 let (fingerprint, base) = ("0".to_owned(), Some("abc".to_owned()));
-                Event::Prepared { effect, texts: None, fingerprint, base, error }
+                Event::Prepared { effect, texts: None, fingerprint, base, error, odd: Vec::new() }
             }
             Effect::StartSession(_) => return self.session(effect),
             Effect::Inspect { .. } => {

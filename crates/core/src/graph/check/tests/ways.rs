@@ -368,3 +368,44 @@ fn blocks_without_anything_in_them_are_said() {
         ]
     );
 }
+
+fn by_plugin(promise: Option<&str>, marker: Option<&str>) -> crate::graph::workflow::Turns {
+    let text = |text: Option<&str>| text.map(str::to_owned);
+    let mode = Some(crate::looping::Mode::Plugin);
+    crate::graph::workflow::Turns { mode, promise: text(promise), marker: text(marker), ..turns(3) }
+}
+
+#[test]
+fn a_plugins_loop_is_completed_by_a_promise_alone() {
+    let one = |promise, marker| {
+        said(Builder::new("w").start(prompt("x").turns(by_plugin(promise, marker)).id("t")))
+    };
+    let none = "error: in `plugin` mode only a promise completes the turns, and there is none → t.turns.mode \
+                (add `promise: DONE`, or choose another mode)";
+    assert_eq!(one(None, None), [none]);
+    assert_eq!(one(None, Some("DONE")), [none]);
+    assert_eq!(
+        one(Some("DONE"), Some("DONE")),
+        ["warning: in `plugin` mode there is no tracker: this marker completes nothing → t.turns.marker"]
+    );
+    assert_eq!(one(Some("DONE"), None), nothing());
+}
+
+#[test]
+fn a_plugins_loop_has_no_other_session_beside_it() {
+    let lanes = |limit: u32, other: fn(Steps) -> Steps| {
+        said(Builder::new("w").start(shell("x").id("s")).parallel(move |lanes| {
+            let lanes = lanes.limit(limit);
+            let looping = |b: Steps| {
+                b.if_("input", |b| b.then(prompt("x").turns(by_plugin(Some("P"), None)).id("t")), |b| b)
+            };
+            lanes.branch("a", looping).branch("b", other)
+        }))
+    };
+    let is_refused =
+        |said: &[String]| said.iter().any(|line| line.starts_with("error: `t` loops by a plugin"));
+    let session = |b: Steps| b.then(prompt("y").id("y"));
+    assert!(is_refused(&lanes(0, session)), "{:?}", lanes(0, session));
+    assert!(!is_refused(&lanes(1, session)));
+    assert!(!is_refused(&lanes(0, |b| b.then(shell("y").id("y")))));
+}

@@ -1,0 +1,154 @@
+//! One run a folder leaves its loop to a plugin: the plugin loops on one state file, and whoever writes
+//! it last would have the agents of the others.
+//!
+//! The right to it is a kernel lock in the state folder, named after the real path. A new prompt ends a
+//! run that was left without an owner and without an agent; a living one it leaves alone. Runs that such
+//! a plugin would loop against their will share the lock: none of them runs beside one that loops.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use windlass_core::id::RunId;
+use windlass_core::spec::Spec;
+use windlass_peers::child::{ChildState, child_state};
+use windlass_peers::{files, git};
+
+use super::{Handle, children};
+use crate::error::RunError;
+use crate::named_lock::{NamedLock, Share, Tried};
+
+/// The folder of the locks in the state folder.
+const LOCKS: &str = "loops";
+
+/// How often, and how many times, a lock is tried that no living run says to have.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+const LOOKS: u32 = 50;
+
+/// What a run has to do with the loops of plugins in its folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It has one.
+    Loops,
+    /// A plugin is loaded that would loop its sessions, too.
+    WouldBeLooped,
+    /// Nothing.
+    None,
+}
+
+impl Part {
+    /// A run that another one starts works with the right of that one.
+    fn of(spec: &Spec) -> Part {
+        if spec.parent.is_some() {
+            return Part::None;
+        }
+        let loops = |spec: &Spec| spec.plugins.iter().any(|plugin| plugin.loops);
+        match spec.has_plugin_mode() {
+            true => Part::Loops,
+            false if loops(spec) || spec.others.values().any(loops) => Part::WouldBeLooped,
+            false => Part::None,
+        }
+    }
+}
+
+impl Handle {
+    /// Ends the run that has the loop of this folder and was left without owner and agent, and says
+    /// which. Where it lives, the new prompt is refused.
+    pub async fn make_way(&self, spec: &Spec) -> Result<Option<RunId>, RunError> {
+        if Part::of(spec) != Part::Loops {
+            return Ok(None);
+        }
+        let last = self.try_folder(spec, Share::Alone)?.last();
+        let Some(last) = last.filter(|last| self.is_unfinished(last)) else { return Ok(None) };
+        if self.lives(&last) {
+            return Err(held(spec, Some(last)));
+        }
+        self.cancel(&last)?;
+        let mut running = match self.put_away(&last) {
+            Ok(running) => running,
+            Err(RunError::Over(_)) => return Ok(Some(last)),
+            Err(RunError::Lease { .. }) => return Err(held(spec, Some(last))),
+            Err(error) => return Err(error),
+        };
+        while running.next().await.is_some() {}
+        running.finish().await?;
+        Ok(Some(last))
+    }
+
+    /// Takes the loop of a folder for a run, where it needs it. Refused where another has it, or has not
+    /// ended since it had.
+    pub(crate) fn hold_folder(&self, run: &RunId, spec: &Spec) -> Result<Option<NamedLock>, RunError> {
+        let part = Part::of(spec);
+        if part == Part::None {
+            return Ok(None);
+        }
+        let share = if part == Part::Loops { Share::Alone } else { Share::WithOthers };
+        let mut lock = self.try_folder(spec, share)?;
+        let last = lock.last().filter(|last| last != run && self.is_unfinished(last));
+        match (part, last) {
+            (Part::Loops, Some(last)) => Err(held(spec, Some(last))),
+            (Part::WouldBeLooped, Some(last)) if self.lives(&last) => Err(held(spec, Some(last))),
+            (Part::Loops, None) => {
+                let named = lock.name(run);
+                named.map_err(|source| RunError::Place { path: self.folder_lock(spec), source })?;
+                Ok(Some(lock))
+            }
+            (Part::WouldBeLooped | Part::None, _) => Ok(Some(lock)),
+        }
+    }
+
+    /// The run before this one that had the loop of a folder last.
+    pub(crate) fn last_loop_in(&self, spec: &Spec, run: &RunId) -> Option<RunId> {
+        NamedLock::last_of(&self.folder_lock(spec)).filter(|last| last != run)
+    }
+
+    fn is_unfinished(&self, run: &RunId) -> bool {
+        self.view(run).is_ok_and(|view| !view.state.is_done())
+    }
+
+    fn try_folder(&self, spec: &Spec, share: Share) -> Result<NamedLock, RunError> {
+        let path = self.folder_lock(spec);
+        let failed = |source| RunError::Place { path: path.clone(), source };
+        files::make_private_dir(&self.home.state.join(LOCKS))
+            .map_err(|error| failed(std::io::Error::other(error)))?;
+        for _ in 0..LOOKS {
+            match NamedLock::take(&path, share).map_err(failed)? {
+                Tried::Taken(lock) => return Ok(lock),
+                Tried::Held(Some(run)) if self.is_unfinished(&run) => return Err(held(spec, Some(run))),
+                // Somebody only looks who has it, or takes it at this moment and has not said so yet.
+                Tried::Held(_) => std::thread::sleep(LOOK_EVERY),
+            }
+        }
+        Err(held(spec, self.at_work_in(spec)))
+    }
+
+    /// A run with an owner in the same folder: one that shares the lock does not say so in it.
+    fn at_work_in(&self, spec: &Spec) -> Option<RunId> {
+        let rows = self.store.runs().ok()?.into_iter();
+        let mut here = rows.filter(|row| row.projection.workspace == spec.workspace).map(|row| row.id);
+        here.find(|run| self.store.is_owned(run))
+    }
+
+    fn folder_lock(&self, spec: &Spec) -> PathBuf {
+        let folder = Path::new(&spec.workspace);
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let name = git::digest(real.as_os_str().as_encoded_bytes());
+        self.home.state.join(LOCKS).join(format!("{name}.lock"))
+    }
+
+    /// Whether somebody owns a run, or an agent or anything else of it still works.
+    fn lives(&self, run: &RunId) -> bool {
+        if self.store.is_owned(run) {
+            return true;
+        }
+        let entries = std::fs::read_dir(self.store.run_dir(run)).into_iter().flatten().flatten();
+        let is_alive = |dir: PathBuf| dir.is_dir() && matches!(child_state(&dir), ChildState::Running { .. });
+        if entries.map(|entry| entry.path()).any(is_alive) {
+            return true;
+        }
+        self.view(run).is_ok_and(|view| children(&view.state).iter().any(|child| self.lives(child)))
+    }
+}
+
+fn held(spec: &Spec, run: Option<RunId>) -> RunError {
+    RunError::LoopHeld { folder: PathBuf::from(&spec.workspace), run }
+}
