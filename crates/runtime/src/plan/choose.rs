@@ -180,8 +180,12 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Aside, Pro
     catalog.problems = others;
     let broken: Vec<Diagnostic> = broken;
     if let Want::Workflow(Some(name)) = want {
-        let is_there = catalog.workflows.iter().any(|entry| entry.name == *name);
-        if let Some(problem) = Problem::of(&catalog.about(&broken, name)).filter(|_| !is_there) {
+        let is_there = !matches!(catalog.named(name), Ok(None));
+        let mut about = catalog.about(&broken, name);
+        if let (true, Some((_, own))) = (about.is_empty(), name.split_once(':')) {
+            about = catalog.about(&broken, own);
+        }
+        if let Some(problem) = Problem::of(&about).filter(|_| !is_there) {
             return Err(problem);
         }
     }

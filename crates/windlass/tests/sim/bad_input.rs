@@ -373,8 +373,10 @@ fn a_plugins_folder_of_workflows_is_read() {
     assert!(list.stdout.contains("deep") && list.stdout.contains("plugin p"), "{list}");
     write(&place, Plugin::named("p").file("workflows/bad.yaml", "name: bad\nnodes: 3\n"));
     both(&["--workflow", "deep"]).assert_ended(0, "completed", "marker", 1);
-    let ran = both(&["--workflow", "bad"]);
-    assert!(ran.code == CONFIGURATION && ran.stderr.contains("workflows/bad.yaml"), "{ran}");
+    for name in ["bad", "p:bad"] {
+        let ran = both(&["--workflow", name]);
+        assert!(ran.code == CONFIGURATION && ran.stderr.contains("workflows/bad.yaml"), "{ran}");
+    }
 }
 
 #[test]

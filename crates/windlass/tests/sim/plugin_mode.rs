@@ -34,6 +34,16 @@ impl Ralph {
         ["run", input, "--workflow", "w", "--plugin", &self.plugin, "--json"]
     }
 
+    /// A run whose Windlass was killed while its agent works on.
+    fn left_by_windlass(&self) -> String {
+        let mut going = self.place.start(&self.arguments("FIRST"));
+        let run = going.run();
+        self.place.file("sign");
+        self.place.sealed.kill9(going.pid());
+        going.end();
+        run
+    }
+
     fn state(&self) -> PathBuf {
         self.place.repo().join(".claude/ralph-loop.local.md")
     }
@@ -294,11 +304,7 @@ fn of_several_that_start_at_once_one_has_the_folder() {
 #[test]
 fn a_run_whose_agent_lives_keeps_the_folder_and_one_that_is_dead_makes_way() {
     let ralph = Ralph::playing(json!([hanging()]));
-    let mut first = ralph.place.start(&ralph.arguments("FIRST"));
-    let run = first.run();
-    ralph.place.file("sign");
-    ralph.place.sealed.kill9(first.pid());
-    first.end();
+    let run = ralph.left_by_windlass();
     let words = [run.as_str(), "windlass cancel", "windlass resume"];
     ralph.place.go(&ralph.arguments("SECOND")).assert_refused(REFUSED, &words);
     ralph.place.kill_hosts();
@@ -364,11 +370,7 @@ fn a_state_file_outside_the_project_is_not_moved() {
 #[test]
 fn what_a_dead_run_left_is_removed_for_another_mode() {
     let ralph = Ralph::playing(json!([hanging()]));
-    let mut first = ralph.place.start(&ralph.arguments("FIRST"));
-    let run = first.run();
-    ralph.place.file("sign");
-    ralph.place.sealed.kill9(first.pid());
-    first.end();
+    let run = ralph.left_by_windlass();
     ralph.place.kill_hosts();
     ralph.place.assert_nothing_is_left();
     ralph.place.script(json!({"turns": [{"steps": [done()]}]}));
