@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`structure`] | is it a workflow at all: ids, depth, empty blocks |
 //! | `texts`, `values` | are templates well formed, do their names exist, is there what is used of a value |
+//! | `compared` | can a value be what it is compared with |
 //! | `order` | has the node whose output is used run by then |
 //! | `inputs` | do inputs agree with themselves |
 //! | `schemas` | would an answer be held to all of its schema |
@@ -16,6 +17,7 @@
 
 mod bounds;
 mod calls;
+mod compared;
 mod entities;
 mod finding;
 mod gates;

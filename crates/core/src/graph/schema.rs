@@ -25,6 +25,7 @@ use serde_json::Value;
 pub use answer::{NoValue, answer, find_value};
 pub use example::example;
 pub use keywords::{Flaw, KEYWORDS, Shape, Wrong, flaws, unsupported};
+pub(super) use validate::admits_in;
 pub use validate::{MAX_FAULTS, validate};
 
 /// Something that is wrong with a value.

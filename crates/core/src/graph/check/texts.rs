@@ -3,6 +3,7 @@
 //! Whether an output is there by then is [`order`](super::order)'s.
 
 use super::Doubts;
+use super::compared;
 use super::finding::{Finding, Found};
 use super::known::Known;
 use super::near::{did_you_mean, shown};
@@ -45,6 +46,12 @@ impl There<'_, '_> {
             if let Some(finding) = self.about(node, text, used, found) {
                 let finding = Finding { field: text.field, ..finding };
                 found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
+            }
+        }
+        let comparisons = names.comparisons.iter().filter(|_| !self.doubts.values && !self.doubts.nodes);
+        for comparison in comparisons {
+            for finding in compared::look(self.outline, self.known, comparison, found) {
+                found.node(node, Finding { field: text.field, ..finding }.key(text.key.clone()));
             }
         }
         for word in names.words.iter().filter(|word| !word.kind.known().contains(&word.name.as_str())) {

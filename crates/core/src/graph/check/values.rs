@@ -11,7 +11,8 @@ use super::near::{did_you_mean, shown};
 use super::outline::{Node, Outline};
 use crate::graph::schema::resolve;
 use crate::graph::template::Use;
-use crate::graph::workflow::{Act, Branch};
+use crate::graph::workflow::{Act, Branch, Step, Workflow};
+use crate::spec::MAX_DEPTH;
 
 /// What an output has.
 const PARTS: [&str; 4] = ["text", "value", "failed", "status"];
@@ -59,8 +60,11 @@ pub(super) fn value(
     used: &Use,
 ) -> Option<Finding> {
     used.path.get(2).filter(|part| *part == "value")?;
-    let id = source.step.id.as_str();
-    match &source.step.act {
+    of_act(outline.workflow, known, source.step.id.as_str(), &source.step.act, used)
+}
+
+fn of_act(workflow: &Workflow, known: &Known<'_>, id: &str, act: &Act, used: &Use) -> Option<Finding> {
+    match act {
         Act::Session(session) => match &session.schema {
             None => {
                 let text = format!("{} gives no value: it has no `schema`", shown(id));
@@ -68,11 +72,18 @@ pub(super) fn value(
             }
             Some(schema) => in_schema(id, schema, used),
         },
-        Act::Shell { .. } | Act::If { .. } | Act::Workflow { .. } | Act::Ask { .. } | Act::Wait(_) => {
+        Act::Workflow { name, .. } => {
+            let (workflow, last) = called(known, name)?;
+            let finding = of_act(workflow, known, id, &last.act, used)?;
+            let place = format!("it is what `{}`, the last node of workflow {}, gives", last.id, shown(name));
+            let hint = finding.hint.clone().unwrap_or(place);
+            Some(finding.hint(hint))
+        }
+        Act::Shell { .. } | Act::If { .. } | Act::Ask { .. } | Act::Wait(_) => {
             nothing(used, format!("{} gives no value, only text", shown(id)))
         }
         Act::Check { names } => {
-            let own = outline.workflow.checks.keys();
+            let own = workflow.checks.keys();
             let all = || known.checks.iter().chain(own.clone()).map(String::as_str);
             let names: Vec<&str> =
                 if names.is_empty() { all().collect() } else { names.iter().map(String::as_str).collect() };
@@ -85,6 +96,21 @@ pub(super) fn value(
         Act::Parallel { branches, .. } => in_branches(id, branches, used),
         Act::Review { .. } | Act::Land { .. } | Act::PullRequest { .. } | Act::ClearContext => None,
     }
+}
+
+/// The node whose value a run of another workflow gives: the last one of that workflow, or of those that it
+/// ends with. Nobody knows it where the workflow is not known, or where that node may be left out.
+pub(super) fn called<'k>(known: &'k Known<'_>, name: &str) -> Option<(&'k Workflow, &'k Step)> {
+    let mut name = name;
+    for _ in 0..MAX_DEPTH {
+        let workflow = known.workflows.get(name)?.as_ref()?;
+        let last = workflow.body.last().filter(|step| step.when.is_none())?;
+        match &last.act {
+            Act::Workflow { name: inner, .. } => name = inner,
+            _ => return Some((workflow, last)),
+        }
+    }
+    None
 }
 
 fn error(text: String) -> Finding {
@@ -165,7 +191,7 @@ fn nearest(member: &str, properties: &Map<String, Value>) -> Option<String> {
 }
 
 /// A schema, or the one that it refers to.
-fn referred<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s Value> {
+pub(super) fn referred<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s Value> {
     for _ in 0..MOST_REFERENCES {
         let Some(reference) = schema.get("$ref") else { return Some(schema) };
         schema = resolve(root, reference.as_str()?)?;

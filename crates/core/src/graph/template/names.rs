@@ -4,6 +4,7 @@
 //! in the condition it stands under, or a `default` right behind it. Names that the template
 //! makes itself (`for`, `set`, `with`) are no uses.
 
+mod compared;
 mod facts;
 mod tree;
 
@@ -11,16 +12,20 @@ use std::collections::BTreeMap;
 
 use minijinja::machinery::{parse, parse_expr};
 
+pub use compared::{Comparison, Filter, Relation};
+
 use super::{At, TemplateError, at, caught, limits, syntax};
 use crate::graph::workflow::{Expression, Template};
 
 /// What a template or an expression refers to, in the order of the text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Names {
     /// Values.
     pub uses: Vec<Use>,
     /// Filters, tests and functions.
     pub words: Vec<Word>,
+    /// What is compared with what is written out.
+    pub comparisons: Vec<Comparison>,
     /// Where `outputs` begins an output or a part of one, in bytes from 0.
     pub(super) outputs: BTreeMap<usize, OutputSense>,
 }

@@ -1,8 +1,9 @@
 //! Walks the syntax tree of a template and notes what it uses.
 
 use minijinja::machinery::Span;
-use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt};
+use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
 
+use super::compared::{self, Comparison, equals, within};
 use super::facts::{defined, path};
 use super::{Names, OutputSense, Use, Word, WordKind, place};
 use crate::graph::ids::folded;
@@ -91,6 +92,11 @@ impl<'s> Walk<'s> {
             Expr::Var(_) | Expr::Const(_) => {}
             Expr::UnaryOp(one) => self.expression(&one.expr),
             Expr::BinOp(two) => {
+                self.compare(match two.op {
+                    BinOpKind::Eq | BinOpKind::Ne => equals(self.source, &two.left, &two.right),
+                    BinOpKind::In => within(self.source, &two.left, &two.right),
+                    _ => None,
+                });
                 self.expression(&two.left);
                 let known = match two.op {
                     BinOpKind::ScAnd => defined(&two.left, true),
@@ -101,7 +107,16 @@ impl<'s> Walk<'s> {
             }
             Expr::Compare(compare) => {
                 self.expression(&compare.expr);
-                compare.ops.iter().for_each(|op| self.expression(&op.expr));
+                let mut left = &compare.expr;
+                for op in &compare.ops {
+                    self.compare(match op.op {
+                        CompareOpKind::Eq | CompareOpKind::Ne => equals(self.source, left, &op.expr),
+                        CompareOpKind::In | CompareOpKind::NotIn => within(self.source, left, &op.expr),
+                        _ => None,
+                    });
+                    self.expression(&op.expr);
+                    left = &op.expr;
+                }
             }
             Expr::IfExpr(choice) => {
                 self.expression(&choice.test_expr);
@@ -116,6 +131,7 @@ impl<'s> Walk<'s> {
             }
             Expr::Test(test) => {
                 self.word(WordKind::Test, test.name, test.span());
+                self.compare(compared::test(self.source, test.name, &test.expr, &test.args));
                 self.operand(&test.expr, matches!(test.name, "defined" | "undefined"));
                 self.args(&test.args);
             }
@@ -157,6 +173,12 @@ impl<'s> Walk<'s> {
         };
         // A part is met before the output that it is a part of.
         self.names.outputs.entry(root.span().start_offset as usize).or_insert(sense);
+    }
+
+    fn compare(&mut self, comparison: Option<Comparison>) {
+        let is_own = |path: &[String]| path.first().is_some_and(|root| self.is_own(root));
+        let comparison = comparison.filter(|comparison| !is_own(&comparison.path));
+        self.names.comparisons.extend(comparison);
     }
 
     fn maybe(&mut self, expression: Option<&Expr<'_>>) {

@@ -1,0 +1,268 @@
+//! Whether a value can be what it is compared with.
+//!
+//! What an answer, an input, a status or a value may be is mostly known before a run. A comparison with
+//! anything else is decided before it is made, and nobody meant that: it is a slip.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::finding::{Finding, Found};
+use super::near::{did_you_mean, shown};
+use super::values::{called, referred};
+use super::{Known, outline::Outline};
+use crate::graph::schema::admits_in;
+use crate::graph::template::names::{Comparison, Filter, Relation};
+use crate::graph::workflow::{Act, Input, InputKind, Step, Workflow};
+use crate::run::Status;
+use crate::tasks::Status as TaskStatus;
+
+/// More words are not listed.
+const LISTED: usize = 8;
+
+/// What is wrong with a comparison, each with its place.
+pub(super) fn look(
+    outline: &Outline<'_>,
+    known: &Known<'_>,
+    comparison: &Comparison,
+    found: &mut Found,
+) -> Vec<Finding> {
+    let Some((root, rest)) = form(outline, known, &comparison.path) else { return Vec::new() };
+    let Some(schema) = inside(&root, rest) else { return Vec::new() };
+    let form = Form { root: &root, schema };
+    let wrong = comparison.with.iter().filter(|(value, _)| !form.can_be(comparison, value));
+    wrong.map(|(value, at)| form.finding(comparison, value, found).at(Some(*at))).collect()
+}
+
+/// What a value may be.
+#[derive(Clone, Copy)]
+struct Form<'s> {
+    root: &'s Value,
+    schema: &'s Value,
+}
+
+impl<'s> Form<'s> {
+    fn can_be(self, comparison: &Comparison, value: &Value) -> bool {
+        match comparison.relation {
+            Relation::Equals => match self.words_after(&comparison.filters) {
+                Some(words) if !comparison.filters.is_empty() => words.iter().any(|word| value == word),
+                _ => self.equals(&comparison.filters, value),
+            },
+            Relation::Holds if !comparison.filters.is_empty() => true,
+            Relation::Holds => self.holds(value),
+        }
+    }
+
+    fn equals(self, filters: &[Filter], value: &Value) -> bool {
+        let is_default = |filter: &Filter| matches!(filter, Filter::Default(default) if default == value);
+        // What any other filter makes of a value is known only of words.
+        let is_known = filters.iter().all(|filter| matches!(filter, Filter::Default(_)));
+        !is_known || filters.iter().any(is_default) || self.admits(value)
+    }
+
+    fn admits(self, value: &Value) -> bool {
+        alike(value).iter().any(|value| admits_in(self.root, self.schema, value))
+    }
+
+    /// Whether it can have this in it: an item of a list, a part of a text.
+    fn holds(self, value: &Value) -> bool {
+        if let (Some(words), Some(part)) = (self.words(), value.as_str()) {
+            return words.iter().any(|word| word.contains(part));
+        }
+        let Some(schema) = referred(self.root, self.schema) else { return true };
+        let is_list = schema.get("type").is_some_and(|kind| kind == "array");
+        match schema.get("items").filter(|_| is_list && schema.get("prefixItems").is_none()) {
+            Some(items) => Form { schema: items, ..self }.admits(value),
+            None => true,
+        }
+    }
+
+    /// The only texts that it can be, where these are known.
+    fn words(self) -> Option<Vec<&'s str>> {
+        let schema = referred(self.root, self.schema)?;
+        if let Some(only) = schema.get("const") {
+            return only.as_str().map(|word| vec![word]);
+        }
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            return values.iter().filter(|value| !value.is_null()).map(Value::as_str).collect();
+        }
+        let ways = schema.get("anyOf").or_else(|| schema.get("oneOf"))?.as_array()?;
+        let words: Option<Vec<Vec<&str>>> =
+            ways.iter().map(|way| Form { schema: way, ..self }.words()).collect();
+        words.map(|words| words.concat())
+    }
+
+    /// The only texts that filters can make of it.
+    fn words_after(self, filters: &[Filter]) -> Option<Vec<String>> {
+        let mut words: Vec<String> = self.words()?.into_iter().map(str::to_owned).collect();
+        for filter in filters {
+            match filter {
+                Filter::Lower => words.iter_mut().for_each(|word| *word = word.to_lowercase()),
+                Filter::Upper => words.iter_mut().for_each(|word| *word = word.to_uppercase()),
+                Filter::Trim => words.iter_mut().for_each(|word| *word = word.trim().to_owned()),
+                Filter::Default(default) => words.push(default.as_str()?.to_owned()),
+            }
+        }
+        Some(words)
+    }
+
+    fn finding(self, comparison: &Comparison, value: &Value, found: &mut Found) -> Finding {
+        let filters: String =
+            comparison.filters.iter().map(|filter| format!(" | {}", filter.word())).collect();
+        let name = shown(&format!("{}{filters}", comparison.path.join(".")));
+        let written = value.as_str().map_or_else(|| value.to_string(), shown);
+        let text = match comparison.relation {
+            Relation::Equals => format!("{name} is never {written}"),
+            Relation::Holds => format!("{name} never holds {written}"),
+        };
+        let finding = Finding::error(None, "", text);
+        let words = match comparison.relation {
+            Relation::Equals => self.words_after(&comparison.filters),
+            Relation::Holds => self.items().and_then(|items| items.words_after(&[])),
+        };
+        let near = words.as_deref().and_then(|words| {
+            let words = words.iter().map(String::as_str);
+            value.as_str().and_then(|value| found.guess(|| did_you_mean(value, words)))
+        });
+        finding
+            .maybe_hint(near.or_else(|| self.otherwise(value)).or_else(|| words.as_deref().and_then(listed)))
+    }
+
+    /// What the items of a list may be; itself where it is none.
+    fn items(self) -> Option<Form<'s>> {
+        let schema = referred(self.root, self.schema)?;
+        Some(schema.get("items").map_or(self, |items| Form { schema: items, ..self }))
+    }
+
+    /// The same with or without quotes, where it could be that.
+    fn otherwise(self, value: &Value) -> Option<String> {
+        let other = match value {
+            Value::String(text) => {
+                serde_json::from_str(text).ok().filter(|value: &Value| !value.is_string())?
+            }
+            plain => Value::from(plain.to_string()),
+        };
+        let quotes = if other.is_string() { "in" } else { "without" };
+        let form = self.items()?;
+        form.admits(&other).then(|| format!("did you mean `{other}`, {quotes} quotes?"))
+    }
+}
+
+/// In templates, true is 1 and false is 0.
+fn alike(value: &Value) -> Vec<Value> {
+    let other = match value {
+        Value::Bool(value) => Some(json!(u8::from(*value))),
+        Value::Number(number) if number.as_f64() == Some(1.0) => Some(json!(true)),
+        Value::Number(number) if number.as_f64() == Some(0.0) => Some(json!(false)),
+        _ => None,
+    };
+    std::iter::once(value.clone()).chain(other).collect()
+}
+
+fn listed(words: &[String]) -> Option<String> {
+    let some: Vec<String> =
+        words.iter().filter(|word| !word.is_empty()).take(LISTED).map(|word| shown(word)).collect();
+    let more = if words.len() > LISTED { ", …" } else { "" };
+    (!some.is_empty()).then(|| format!("it is one of {}{more}", some.join(", ")))
+}
+
+/// The schema of what a path begins with, and the parts of the path that lead into it.
+fn form<'w>(
+    outline: &Outline<'w>,
+    known: &'w Known<'_>,
+    path: &'w [String],
+) -> Option<(Cow<'w, Value>, &'w [String])> {
+    let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+    let text = || Cow::Owned(json!({"type": "string"}));
+    let (schema, used) = match parts.as_slice() {
+        ["input" | "feedback"] => (text(), 1),
+        ["iteration"] => (Cow::Owned(json!({"type": "integer"})), 1),
+        ["task", "status"] => (Cow::Owned(json!({"enum": TaskStatus::ALL.map(TaskStatus::word)})), 2),
+        ["inputs", name] => {
+            let input = outline.workflow.inputs.iter().find(|input| input.name == *name)?;
+            (Cow::Owned(of_input(input)), 2)
+        }
+        ["outputs", id] | ["outputs", id, "text"] => {
+            (of_text(outline.find(id)?.step).map_or_else(text, Cow::Owned), parts.len())
+        }
+        ["outputs", id, "status"] => {
+            outline.find(id)?;
+            (Cow::Owned(statuses()), 3)
+        }
+        ["outputs", id, "failed"] => {
+            outline.find(id)?;
+            (Cow::Owned(json!({"type": "boolean"})), 3)
+        }
+        ["outputs", id, "value", ..] => (of_value(outline.workflow, known, &outline.find(id)?.step.act)?, 3),
+        _ => return None,
+    };
+    Some((schema, path.get(used..).unwrap_or_default()))
+}
+
+fn statuses() -> Value {
+    json!({"enum": Status::ALL.map(Status::word)})
+}
+
+fn of_input(input: &Input) -> Value {
+    match (input.kind, input.choices.is_empty()) {
+        (InputKind::List, _) => json!({"type": "array", "items": {"type": "string"}}),
+        (_, false) => json!({"enum": input.choices}),
+        (InputKind::Text, true) => json!({"type": "string"}),
+        (InputKind::Number, true) => json!({"type": "number"}),
+        (InputKind::Integer, true) => json!({"type": "integer"}),
+        (InputKind::Boolean, true) => json!({"type": "boolean"}),
+    }
+}
+
+/// What the text of a node may be, where not any.
+fn of_text(step: &Step) -> Option<Value> {
+    let Act::Ask { choices, default, .. } = &step.act else { return None };
+    // Where nobody may be asked, the answer may be empty.
+    let all = choices.iter().map(String::as_str).chain(default.as_deref()).chain([""]);
+    (!choices.is_empty()).then(|| json!({"enum": all.collect::<Vec<_>>()}))
+}
+
+/// What the value of a node may be.
+fn of_value<'w>(workflow: &'w Workflow, known: &'w Known<'_>, act: &'w Act) -> Option<Cow<'w, Value>> {
+    let number = || json!({"type": "integer"});
+    let truth = || json!({"type": "boolean"});
+    let object = |properties: Value| Some(Cow::Owned(json!({"type": "object", "properties": properties})));
+    match act {
+        Act::Session(session) => session.schema.as_ref().map(Cow::Borrowed),
+        Act::Loop { .. } | Act::CriteriaLoop { .. } => object(json!({"iteration": number()})),
+        Act::TaskLoop { .. } => object(json!({
+            "iteration": number(), "passed": number(),
+            "all_tasks_complete": truth(), "max_iterations_reached": truth(),
+        })),
+        Act::Check { names } => {
+            let all = names.iter().chain(&known.checks).chain(workflow.checks.keys());
+            object(all.map(|name| (name.clone(), truth())).collect::<serde_json::Map<_, _>>().into())
+        }
+        Act::Parallel { branches, .. } => {
+            let ends = branches.iter().map(|branch| (branch.name.clone(), statuses()));
+            let ends = Value::Object(ends.collect());
+            object(json!({"branches": {"type": "object", "properties": ends}}))
+        }
+        Act::Workflow { name, .. } => {
+            let (workflow, last) = called(known, name)?;
+            of_value(workflow, known, &last.act)
+        }
+        Act::Shell { .. }
+        | Act::If { .. }
+        | Act::Ask { .. }
+        | Act::Wait(_)
+        | Act::Review { .. }
+        | Act::Land { .. }
+        | Act::PullRequest { .. }
+        | Act::ClearContext => None,
+    }
+}
+
+/// The part of a schema that the parts of a path lead to.
+fn inside<'s>(root: &'s Value, path: &[String]) -> Option<&'s Value> {
+    let mut schema = root;
+    for member in path {
+        schema = referred(root, schema)?.get("properties")?.get(member)?;
+    }
+    Some(schema)
+}

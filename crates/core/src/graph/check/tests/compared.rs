@@ -1,0 +1,271 @@
+//! Comparisons with what a value can never be.
+
+use super::*;
+use crate::graph::builder::{Rounds, ask, check, criteria_loop, shell, task_loop, workflow};
+use crate::graph::workflow::{Input, InputKind};
+use serde_json::json;
+
+fn input(name: &str, kind: InputKind, choices: &[&str]) -> Input {
+    Input {
+        name: name.into(),
+        description: None,
+        kind,
+        required: true,
+        default: None,
+        choices: choices.iter().map(|choice| json!(choice)).collect(),
+    }
+}
+
+/// A workflow of everything that can be compared, and a last node with this condition.
+fn comparing(condition: &str) -> Builder {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "t": { "enum": ["bug", "feature"] },
+            "maybe": { "enum": ["bug", null] },
+            "one": { "const": "only" },
+            "either": { "anyOf": [{ "const": "a" }, { "enum": ["b", "c"] }] },
+            "ok": { "type": "boolean" },
+            "n": { "type": "integer", "maximum": 10 },
+            "free": { "type": "string" },
+            "tags": { "type": "array", "items": { "enum": ["red", "green"] } },
+            "deep": { "type": "object", "properties": { "kind": { "$ref": "#/$defs/kind" } } },
+            "any": {},
+        },
+        "$defs": { "kind": { "enum": ["small", "large"] } },
+    });
+    let mut builder = Builder::new("w");
+    for input in [
+        input("level", InputKind::Text, &["fast", "full"]),
+        input("flag", InputKind::Boolean, &[]),
+        input("files", InputKind::List, &[]),
+    ] {
+        builder = builder.input(input);
+    }
+    builder
+        .start(ask("Commit?").choices(["yes", "no"]).id("go"))
+        .then(ask("Why?").id("why"))
+        .then(prompt("{{ inputs.level }} {{ inputs.flag }} {{ inputs.files }}").schema(schema).id("c"))
+        .then(shell("ls").id("ls"))
+        .then(check(["test"]).id("gate"))
+        .parallel(|lanes| lanes.branch("x", |x| x.then(shell("x"))).branch("y", |y| y.then(shell("y"))))
+        .id("par")
+        .then(criteria_loop("S").max(2).each(|round| round.then(prompt("r"))).id("rounds"))
+        .then(prompt("end").when(condition).id("end"))
+}
+
+fn wrong(condition: &str) -> Vec<String> {
+    said(comparing(condition)).into_iter().filter(|line| line.contains("never")).collect()
+}
+
+#[test]
+fn a_comparison_with_what_a_value_can_never_be_is_an_error() {
+    let cases = [
+        ("outputs.go == 'yse'", "`outputs.go` is never `yse`", "did you mean `yes`?"),
+        ("outputs.go.text == 'Yes'", "`outputs.go.text` is never `Yes`", "did you mean `yes`?"),
+        ("'Yes' == outputs['go'].text", "`outputs.go.text` is never `Yes`", "did you mean `yes`?"),
+        ("outputs.go != 'commit'", "`outputs.go` is never `commit`", "it is one of `yes`, `no`"),
+        ("outputs.go in ['yes', 'nope']", "`outputs.go` is never `nope`", "it is one of `yes`, `no`"),
+        ("outputs.go not in ('y', 'no')", "`outputs.go` is never `y`", "it is one of `yes`, `no`"),
+        ("outputs.go is eq 'y'", "`outputs.go` is never `y`", "it is one of `yes`, `no`"),
+        ("outputs.go is in ['Y']", "`outputs.go` is never `Y`", "it is one of `yes`, `no`"),
+        ("'yess' in outputs.go", "`outputs.go` never holds `yess`", "did you mean `yes`?"),
+        ("outputs.go | lower == 'Yes'", "`outputs.go | lower` is never `Yes`", "did you mean `yes`?"),
+        (
+            "outputs.go | trim | upper == 'yes'",
+            "`outputs.go | trim | upper` is never `yes`",
+            "did you mean `YES`?",
+        ),
+        (
+            "outputs.go | default('later') == 'latr'",
+            "`outputs.go | default` is never `latr`",
+            "did you mean `later`?",
+        ),
+        ("outputs.go == 1", "`outputs.go` is never 1", "it is one of `yes`, `no`"),
+        ("outputs.ls == 3", "`outputs.ls` is never 3", "did you mean `\"3\"`, in quotes?"),
+        ("input == true", "`input` is never true", "did you mean `\"true\"`, in quotes?"),
+        ("outputs.c.value.t == 'bugg'", "`outputs.c.value.t` is never `bugg`", "did you mean `bug`?"),
+        ("'bugg' == outputs.c.value.t", "`outputs.c.value.t` is never `bugg`", "did you mean `bug`?"),
+        (
+            "outputs.c.value.t in ['bug', 'featur']",
+            "`outputs.c.value.t` is never `featur`",
+            "did you mean `feature`?",
+        ),
+        (
+            "outputs.c.value['maybe'] == 'none'",
+            "`outputs.c.value.maybe` is never `none`",
+            "it is one of `bug`",
+        ),
+        ("outputs.c.value.one == 'other'", "`outputs.c.value.one` is never `other`", "it is one of `only`"),
+        (
+            "outputs.c.value.either == 'd'",
+            "`outputs.c.value.either` is never `d`",
+            "it is one of `a`, `b`, `c`",
+        ),
+        (
+            "outputs.c.value.ok == 'true'",
+            "`outputs.c.value.ok` is never `true`",
+            "did you mean `true`, without quotes?",
+        ),
+        ("outputs.c.value.n == '3'", "`outputs.c.value.n` is never `3`", "did you mean `3`, without quotes?"),
+        (
+            "outputs.c.value.deep.kind == 'smal'",
+            "`outputs.c.value.deep.kind` is never `smal`",
+            "did you mean `small`?",
+        ),
+        (
+            "'gren' in outputs.c.value.tags",
+            "`outputs.c.value.tags` never holds `gren`",
+            "did you mean `green`?",
+        ),
+        (
+            "'gren' not in outputs.c.value.tags",
+            "`outputs.c.value.tags` never holds `gren`",
+            "did you mean `green`?",
+        ),
+        ("inputs.level == 'fulll'", "`inputs.level` is never `fulll`", "did you mean `full`?"),
+        ("inputs.flag == 'true'", "`inputs.flag` is never `true`", "did you mean `true`, without quotes?"),
+        ("3 in inputs.files", "`inputs.files` never holds 3", "did you mean `\"3\"`, in quotes?"),
+        (
+            "outputs.ls.status == 'complete'",
+            "`outputs.ls.status` is never `complete`",
+            "did you mean `completed`?",
+        ),
+        ("outputs.ls.failed == 'yes'", "`outputs.ls.failed` is never `yes`", ""),
+        ("outputs.gate.value.test == 'green'", "`outputs.gate.value.test` is never `green`", ""),
+        (
+            "outputs.par.value.branches.x == 'complete'",
+            "`outputs.par.value.branches.x` is never `complete`",
+            "did you mean `completed`?",
+        ),
+        (
+            "outputs.rounds.value.iteration == '2'",
+            "`outputs.rounds.value.iteration` is never `2`",
+            "did you mean `2`, without quotes?",
+        ),
+        ("true and (outputs.go == 'x' or false)", "`outputs.go` is never `x`", "it is one of `yes`, `no`"),
+    ];
+    for (condition, text, hint) in cases {
+        let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
+        assert_eq!(wrong(condition), [format!("error: {text} → end.when{hint}")], "{condition}");
+    }
+}
+
+#[test]
+fn a_comparison_that_may_hold_is_left_alone() {
+    let cases = [
+        "outputs.go == 'yes'",
+        "outputs.go == ''",
+        "outputs.go | lower == 'yes'",
+        "outputs.go | upper == 'YES'",
+        "outputs.go | trim | lower in ['yes', 'no']",
+        "outputs.go | default('later') == 'later'",
+        "outputs.go | replace('y', 'Y') == 'Yes'",
+        "outputs.go | length == 3",
+        "outputs.go[0] == 'y'",
+        "outputs.go ~ '!' == 'yes!'",
+        "'ye' in outputs.go",
+        "outputs.go == outputs.why",
+        "outputs.go == input",
+        "outputs.go in inputs.files",
+        "outputs.go < 'z'",
+        "outputs.why == 'because'",
+        "'x' in outputs.why",
+        "outputs.c == 'anything'",
+        "outputs.c.value.t == 'bug'",
+        "outputs.c.value.maybe == none",
+        "outputs.c.value.free == 'anything'",
+        "outputs.c.value.any == 'anything'",
+        "outputs.c.value.ok == true and outputs.c.value.ok == 1",
+        "outputs.c.value.n == 3 and outputs.c.value.n == 3.0",
+        "outputs.c.value.unknown is defined and outputs.c.value.unknown == 'x'",
+        "'red' in outputs.c.value.tags",
+        "outputs.c.value.tags | length == 2",
+        "outputs.c.value.tags[0] == 'x'",
+        "'t' in outputs.c.value",
+        "inputs.level == 'full' and inputs.flag == false and 'a' in inputs.files",
+        "outputs.ls.status in ['completed', 'failed']",
+        "outputs.gate.value.test == true",
+        "outputs.par.value.branches.x != 'cancelled'",
+        "outputs.rounds.value.iteration == 2",
+    ];
+    for condition in cases {
+        assert_eq!(wrong(condition), Vec::<String>::new(), "{condition}");
+    }
+}
+
+#[test]
+fn comparisons_are_found_in_every_text_with_their_place() {
+    let asks = || Builder::new("w").start(ask("Go?").choices(["yes", "no"]).id("go"));
+    let found = |builder: Builder| {
+        let workflow = builder.end().expect("a workflow in form");
+        let registry = registry();
+        let findings = crate::graph::check::check(&workflow, &known(&registry));
+        let compared = findings.into_iter().filter(|finding| finding.text.contains("never `y`"));
+        compared.map(|finding| (finding.field, finding.at.map(|at| at.column))).collect::<Vec<_>>()
+    };
+    let text = "a {% if outputs.go == 'y' %}b{% endif %}";
+    assert_eq!(found(asks().then(prompt(text))), [("prompt", Some(23))]);
+    assert_eq!(found(asks().then(shell("{{ outputs.go == 'y' }}"))), [("shell", Some(18))]);
+    assert_eq!(found(asks().then(ask("{{ 1 if outputs.go == 'y' else 2 }}"))), [("ask", Some(23))]);
+    let way = |steps: crate::graph::builder::Steps| steps.then(shell("x"));
+    assert_eq!(found(asks().if_("outputs.go == 'y'", way, way)), [("if", Some(15))]);
+    assert_eq!(
+        found(asks().loop_(Rounds::until("outputs.go == 'y'").max(2), way)),
+        [("loop.until", Some(15))]
+    );
+    let tasks = task_loop().select("outputs.go == 'y'").until("outputs.go == 'y'").each(way);
+    assert_eq!(found(asks().then(tasks)), [("task_loop.until", Some(15)), ("task_loop.select", Some(15))]);
+    // What the template names itself is its own.
+    assert!(found(asks().then(prompt("{% set outputs = {} %}{{ outputs.go == 'y' }}"))).is_empty());
+    let select = task_loop().select("task.status == 'pendng'").each(way).id("t");
+    assert_eq!(
+        said(Builder::new("w").start(select)),
+        ["error: `task.status` is never `pendng` → t.task_loop.select (did you mean `pending`?)"]
+    );
+}
+
+#[test]
+fn the_value_of_another_workflow_is_that_of_its_last_node() {
+    let registry = registry();
+    let schema = json!({
+        "type": "object",
+        "properties": { "label": { "enum": ["bug", "feature"] } },
+        "additionalProperties": false,
+    });
+    let judge = || prompt("{{ input }}").schema(schema.clone()).id("judge");
+    let inner = Builder::new("inner").start(judge());
+    let outer = Builder::new("middle").start(workflow("inner").id("sub"));
+    let maybe = Builder::new("maybe").start(prompt("x").id("x")).then(judge().when("input != ''"));
+    let plain = Builder::new("plain").start(judge()).then(shell("ls").id("ls"));
+    let mut known = known(&registry);
+    for builder in [inner, outer, maybe, plain] {
+        let workflow = builder.end().expect("a workflow in form");
+        known.workflows.insert(workflow.name.clone(), Some(workflow));
+    }
+    known.workflows.insert("unread".into(), None);
+    let uses = |name: &str, text: &str| {
+        let builder = Builder::new("w").start(workflow(name).id("sub")).then(prompt(text).id("use"));
+        said_by(builder, &known)
+    };
+    for name in ["inner", "middle"] {
+        assert_eq!(uses(name, "{{ outputs.sub.value.label == 'bug' }}"), Vec::<String>::new());
+        assert_eq!(
+            uses(name, "{{ outputs.sub.value.label == 'bugg' }}"),
+            ["error: `outputs.sub.value.label` is never `bugg` → use.prompt (did you mean `bug`?)"]
+        );
+        assert_eq!(
+            uses(name, "{{ outputs.sub.value.lable }}"),
+            ["error: the schema of `sub` allows no `lable` → use.prompt (did you mean `label`?)"]
+        );
+    }
+    for name in ["maybe", "unread"] {
+        assert_eq!(uses(name, "{{ outputs.sub.value.anything }}"), Vec::<String>::new(), "nobody knows");
+    }
+    assert_eq!(
+        uses("plain", "{{ outputs.sub.value.label }}"),
+        [
+            "error: `sub` gives no value, only text → use.prompt (it is what `ls`, the last node of workflow `plain`, gives)"
+        ]
+    );
+}
