@@ -61,6 +61,11 @@ pub enum Event {
     },
     /// A new owner took the run over after the former one was gone.
     OwnerChanged,
+    /// Somebody who is no person asked for what only a person may decide. Nothing came of it.
+    RequestRefused {
+        /// What was asked and why it was refused, for people.
+        why: String,
+    },
     /// The run goes its own way from here: it was begun with the log of another.
     Forked {
         /// The other.

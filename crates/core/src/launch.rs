@@ -68,11 +68,24 @@ pub enum EndedBy {
     Request,
 }
 
+const CGROUP: &str = "windlass.session.";
+
+/// The name of the group of processes that a host makes for its child, where the system has such groups.
+pub fn cgroup_name(cookie: &str) -> String {
+    format!("{CGROUP}{:016x}", crate::digest::fnv(cookie.as_bytes()))
+}
+
+/// Whether a group of processes was made by a host, by its name.
+pub fn is_cgroup_name(name: &str) -> bool {
+    let digits = name.strip_prefix(CGROUP).unwrap_or_default();
+    digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
 /// File names in a child's folder.
 pub mod files {
     /// What to run, 0600.
     pub const LAUNCH: &str = "launch.json";
-    /// Held by the host as long as it lives; holds the host's process id.
+    /// Held by the host as long as it or its guard lives; holds the host's process id.
     pub const LOCK: &str = "host.lock";
     /// Made just before the child is born: from then on it may have done something.
     pub const STARTED: &str = "started";
@@ -80,6 +93,8 @@ pub mod files {
     pub const STDOUT: &str = "stdout";
     /// Standard error.
     pub const STDERR: &str = "stderr";
+    /// Where the child's group of processes is; there only where it has one.
+    pub const CGROUP: &str = "cgroup";
     /// How it ended.
     pub const EXIT: &str = "exit.json";
     /// How the name of a note begins that a hook leaves while no owner answers it; its call's id follows.

@@ -18,6 +18,7 @@
 
 pub mod agent;
 pub mod crash;
+pub mod digest;
 pub mod effect;
 pub mod engine;
 pub mod entity;

@@ -1,6 +1,7 @@
 //! Touches: every outside program and service.
 //!
-//! - [`process`]: the one door where children are born; [`child`]: what became of them.
+//! - [`process`]: the one door where children are born; [`child`]: what became of them;
+//!   [`descent`]: whose descendant a process is.
 //! - [`tail`]: their output, read from files as it grows.
 //! - [`agent`]: how each agent CLI is launched, read and answered.
 //! - [`hook_socket`]: where hooks of a run ask.
@@ -10,6 +11,7 @@
 
 pub mod agent;
 pub mod child;
+pub mod descent;
 pub mod files;
 pub mod git;
 pub mod hook_socket;

@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use windlass_core::hook::wire::env::HOST;
 use windlass_core::launch::{Launch, files};
 
 use crate::files::{FileError, Mode, create_new, make_private_dir};
@@ -72,6 +73,7 @@ pub fn start_host(
     // A group of its own: Ctrl-C at the terminal is for us, not for it.
     command.arg("host").arg(&dir).env_clear().current_dir("/").process_group(0);
     command.envs(crash_env.iter().map(|(k, v)| (k, v)));
+    command.env(HOST, &launch.cookie);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().map_err(failed)?;
     Ok(keep_for_reaping(child))
@@ -166,6 +168,7 @@ mod tests {
         }
         let seen = std::fs::read_to_string(dir.join("seen")).unwrap();
         assert!(seen.contains(&format!("ARGS host {}", dir.display())), "{seen}");
+        assert!(seen.contains("WINDLASS_HOST=c\n"), "{seen}");
         assert!(seen.contains("WINDLASS_CRASH_AT=host:1") && !seen.contains("CARGO"), "{seen}");
         let mode = |p: &Path| std::fs::metadata(p).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&dir), mode(&dir.join(files::LAUNCH))), (0o700, 0o600));

@@ -101,6 +101,12 @@ pub enum RunError {
     /// Somebody else was quicker.
     #[error("run {0} already has an answer to that")]
     AlreadyAnswered(RunId),
+    /// What was asked is a person's to decide, and no person asked.
+    #[error("{0}")]
+    Refused(String),
+    /// The process that owns the run says nothing.
+    #[error("run {0} has an owner that does not answer; nothing was changed")]
+    Unheard(RunId),
     /// A value could not be written as JSON.
     #[error("a record cannot be encoded")]
     Encode(#[source] serde_json::Error),

@@ -35,6 +35,32 @@ pub(crate) enum Message {
     },
 }
 
+/// An owner's word for a request that it had not heard before.
+pub(crate) const FRESH: &str = "fresh";
+
+/// A request as it comes over the socket of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    /// Named by whoever sent it.
+    pub(crate) id: InboxId,
+    /// What they ask.
+    pub(crate) message: Message,
+}
+
+impl Message {
+    /// What it asks for, in words.
+    pub(crate) fn verb(&self) -> &'static str {
+        match self {
+            Message::Cancel => "cancel the run",
+            Message::EndWithOuter { .. } => "end the run",
+            Message::Pause => "pause the run",
+            Message::GoOn => "let the run go on",
+            Message::Tell { .. } => "tell the run what happened",
+            Message::Reply { .. } => "answer for a person",
+        }
+    }
+}
+
 /// The fact a request becomes.
 pub(crate) fn event_of(inbox: InboxId, message: Message) -> Event {
     match message {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine::{self, Step};
 use windlass_core::event::{Event, Record};
-use windlass_core::hook::wire::{Reply, WIRE_VERSION};
+use windlass_core::hook::wire::{REQUEST, Reply, WIRE_VERSION};
 use windlass_core::hook::{Answer, HookCall, HookKind};
 use windlass_core::id::{EffectId, HookId, InboxId};
 use windlass_core::run::{Course, State};
@@ -20,18 +20,28 @@ use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_peers::agent::claude::hook::{read_hook, write_answer};
 use windlass_peers::child;
-use windlass_peers::hook_socket::{self, HookRequest, Request};
-use windlass_store::{Append, Cadence, Durability, Lease, Projection, Store};
+use windlass_peers::descent::Descent;
+use windlass_peers::hook_socket::{self, HookRequest, PersonRequest, Request};
+use windlass_store::{Append, Cadence, Durability, Lease, Projection, Put, Store};
 
 use crate::clock::{now, until};
 use crate::crash::Crash;
 use crate::effect::{Fact, Ground, Outcome};
 use crate::error::RunError;
 use crate::feed::{Feed, Item};
-use crate::inbox::{Message, event_of};
+use crate::inbox::{Asked, FRESH, Message, event_of};
+use crate::person::why_not;
 
-/// How often the inbox is looked into when nobody pokes.
+/// How often it is looked whether the socket is there and the inbox as Windlass left it.
 const INBOX_EVERY: Duration = Duration::from_secs(2);
+/// How many refusals an owner writes down: an agent may try for ever.
+const REFUSALS_TOLD: u32 = 20;
+
+/// What a client that asks is told: the exit codes of the command line.
+const USAGE: u8 = 2;
+const REFUSED: u8 = 5;
+/// What a hook is told that is nobody's: a tool is then denied.
+const REFUSED_HOOK: u8 = 2;
 
 /// The owner of a run.
 pub(crate) struct Owner {
@@ -49,6 +59,8 @@ pub(crate) struct Owner {
     waiting: HashMap<HookId, HookRequest>,
     hooks: mpsc::Receiver<Request>,
     requests: mpsc::Sender<Request>,
+    /// How often somebody asked what only a person may.
+    refused: u32,
 }
 
 /// What an owner needs to begin.
@@ -83,6 +95,7 @@ impl Owner {
             waiting: HashMap::new(),
             hooks: parts.hooks,
             requests: parts.requests,
+            refused: 0,
         }
     }
 
@@ -102,6 +115,7 @@ impl Owner {
             first.retain(|planned| open.iter().any(|open| open.id == planned.id));
         }
         self.perform(first);
+        self.read_inbox().await?;
         let mut inbox = tokio::time::interval(INBOX_EVERY);
         inbox.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while !self.state.is_done() {
@@ -123,11 +137,11 @@ impl Owner {
                 },
                 Some(request) = self.hooks.recv() => match request {
                     Request::Hook(request) => self.hook(request).await?,
-                    Request::Poke => self.read_inbox().await?,
+                    Request::Person(request) => self.person(request).await?,
                 },
                 _ = inbox.tick() => {
                     self.mend_socket();
-                    self.read_inbox().await?;
+                    self.refuse_planted().await?;
                 }
                 () = timeout, if matches!(self.state.course, Course::Running) => {
                     self.tell(Event::RunTimedOut, Vec::new()).await?;
@@ -162,14 +176,23 @@ impl Owner {
 
     /// A hook asks. What needs no decision is answered at once and not logged.
     async fn hook(&mut self, request: HookRequest) -> Result<(), RunError> {
+        let cookie = match whose(&request) {
+            Ok(Some(cookie)) => cookie,
+            // Its process is gone: nobody waits for an answer.
+            Ok(None) => return Ok(()),
+            Err(why) => {
+                self.refuse(why).await?;
+                say(request, REFUSED_HOOK, String::new(), format!("windlass: denied, {why}\n"));
+                return Ok(());
+            }
+        };
         let kind = read_hook(&request.event, &request.payload);
         if let HookKind::Other { .. } = kind {
             reply(request, &Answer::Pass);
             return Ok(());
         }
         let id = request.id.clone();
-        let cookie = request.session.as_deref();
-        let from = cookie.and_then(|cookie| EffectId::of_cookie(&self.state.run, cookie));
+        let from = EffectId::of_cookie(&self.state.run, &cookie);
         self.waiting.insert(id.clone(), request);
         let unanswered = match (&kind, &from) {
             (HookKind::Stop { .. }, Some(from)) => child::unanswered(&self.ground.child_dir(from)),
@@ -180,14 +203,72 @@ impl Owner {
         self.tell(Event::HookAsked { call: HookCall { id, from, kind, unanswered } }, Vec::new()).await
     }
 
-    /// Takes what others asked for, in order, each with the event it becomes.
+    /// Takes what waited for an owner, in order, each with the event it becomes. From then on requests come
+    /// over the socket.
     async fn read_inbox(&mut self) -> Result<(), RunError> {
-        for request in self.store.pending(&self.state.run)? {
-            let Ok(message) = serde_json::from_slice::<Message>(&request.body) else { continue };
-            let event = event_of(request.id.clone(), message);
-            self.tell(event, vec![request.id]).await?;
+        self.refuse_planted().await?;
+        let handle = &self.ground.handle;
+        for (id, message) in handle.pending(&self.state.run, handle.key()?)?.sealed {
+            self.tell(event_of(id.clone(), message), vec![id]).await?;
         }
         Ok(())
+    }
+
+    /// Throws away what somebody wrote into the inbox past Windlass, and says so.
+    async fn refuse_planted(&mut self) -> Result<(), RunError> {
+        if self.store.pending(&self.state.run)?.is_empty() {
+            return Ok(());
+        }
+        let handle = &self.ground.handle;
+        for id in handle.pending(&self.state.run, handle.key()?)?.planted {
+            self.store.discard(&self.state.run, &id)?;
+            self.refuse("somebody wrote a request into the database past Windlass: it was thrown away")
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Writes down that a request was refused; not each one of a flood.
+    async fn refuse(&mut self, why: &str) -> Result<(), RunError> {
+        self.refused += 1;
+        match self.refused <= REFUSALS_TOLD {
+            true => self.tell(Event::RequestRefused { why: why.to_owned() }, Vec::new()).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Somebody asks what only a person may. Their process is looked at, whatever program it is: a client
+    /// may be old or not ours.
+    async fn person(&mut self, request: PersonRequest) -> Result<(), RunError> {
+        let PersonRequest { payload, from, reply } = request;
+        let (exit, stdout, stderr) = match serde_json::from_slice::<Asked>(&payload) {
+            Err(error) => (USAGE, String::new(), format!("the request is not understood: {error}")),
+            Ok(asked) => match why_not(&from, asked.message.verb()) {
+                Some(why) => {
+                    self.refuse(&why).await?;
+                    (REFUSED, String::new(), why)
+                }
+                None => (0, self.hear(asked).await?.to_owned(), String::new()),
+            },
+        };
+        // They may have gone.
+        let _ = reply.send(Reply { v: WIRE_VERSION, id: REQUEST.to_owned(), exit, stdout, stderr });
+        Ok(())
+    }
+
+    /// Takes a person's request, once.
+    async fn hear(&mut self, asked: Asked) -> Result<&'static str, RunError> {
+        let Asked { id, message } = asked;
+        self.refuse_planted().await?;
+        let (handle, run) = (self.ground.handle.clone(), self.state.run.clone());
+        // It may wait already: put there before this process owned the run, and seen only now.
+        let is_waiting = |waiting: &(InboxId, Message)| *waiting == (id.clone(), message.clone());
+        let waits = handle.pending(&run, handle.key()?)?.sealed.iter().any(is_waiting);
+        if !waits && handle.keep(&run, &id, &message)? == Put::Known {
+            return Ok("known");
+        }
+        self.tell(event_of(id.clone(), message), vec![id]).await?;
+        Ok(FRESH)
     }
 
     /// The one way a run moves: decide, commit, act.
@@ -309,18 +390,28 @@ pub(crate) fn shares_a_budget(state: &State) -> bool {
     state.spec.parent.is_some() || !state.spec.others.is_empty()
 }
 
+/// The session that a hook belongs to, by where its process comes from. What it says of itself must agree.
+fn whose(request: &HookRequest) -> Result<Option<String>, &'static str> {
+    match (&request.from, &request.session) {
+        (Descent::Session { cookie }, Some(said)) if said != cookie => {
+            Err("a hook call does not come from the session that it names")
+        }
+        (Descent::Session { cookie }, _) => Ok(Some(cookie.clone())),
+        (Descent::Free, _) => Err("a hook call comes from no session"),
+        (Descent::Unseen, _) => Ok(None),
+    }
+}
+
 /// Says an answer in the agent's dialect to the forwarder that waits. That it has gone is no
 /// error: it asks again.
 fn reply(request: HookRequest, answer: &Answer) {
     let printed = write_answer(&request.event, answer);
+    say(request, printed.exit, printed.stdout, printed.stderr);
+}
+
+fn say(request: HookRequest, exit: u8, stdout: String, stderr: String) {
     let id = request.id.as_str().to_owned();
-    let _ = request.reply.send(Reply {
-        v: WIRE_VERSION,
-        id,
-        exit: printed.exit,
-        stdout: printed.stdout,
-        stderr: printed.stderr,
-    });
+    let _ = request.reply.send(Reply { v: WIRE_VERSION, id, exit, stdout, stderr });
 }
 
 /// What lists show of a run.

@@ -52,6 +52,12 @@ impl Store {
         self.writer().wait(Durability::Full, move |conn| insert(conn, &run, &id, &body))
     }
 
+    /// Throws a request away that waits, whoever put it; its id is free again.
+    pub fn discard(&self, run: &RunId, id: &InboxId) -> Result<(), InboxError> {
+        let (run, id) = (run.clone(), id.clone());
+        self.writer().wait(Durability::Normal, move |conn| remove(conn, &run, &id))
+    }
+
     /// The requests that wait for a run, oldest first.
     pub fn pending(&self, run: &RunId) -> Result<Vec<Request>, ReadError> {
         self.read(|conn| {
@@ -79,6 +85,15 @@ fn insert(conn: &Connection, run: &RunId, id: &InboxId, body: &[u8]) -> Result<P
         .prepare_cached("INSERT OR IGNORE INTO inbox (run_no, id, body) VALUES (?1, ?2, ?3)")?
         .execute(params![run_no, id.as_str(), body])?;
     Ok(if added == 1 { Put::Fresh } else { Put::Known })
+}
+
+fn remove(conn: &Connection, run: &RunId, id: &InboxId) -> Result<(), InboxError> {
+    let Some(run_no) = projection::number(conn, run)? else {
+        return Err(InboxError::UnknownRun { run: run.clone() });
+    };
+    conn.prepare_cached("DELETE FROM inbox WHERE run_no = ?1 AND id = ?2 AND taken IS NULL")?
+        .execute(params![run_no, id.as_str()])?;
+    Ok(())
 }
 
 /// Takes a request for the record `seq`; false if it does not wait.

@@ -115,6 +115,9 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
         Event::RunStarted { .. } => {}
         Event::Allowed { budget } => state.book.allowed = state.book.allowed.least(budget),
         Event::OwnerChanged => take_over(state, &mut step),
+        Event::RequestRefused { why } => {
+            step.news.push(News::Odd { node: root_node(), what: why.clone() });
+        }
         Event::Forked { seed, policy, .. } => {
             state.book.seed.clone_from(seed);
             policy.iter().for_each(|policy| state.spec.follow(*policy));

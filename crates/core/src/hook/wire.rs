@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The version of the protocol, in every line.
 pub const WIRE_VERSION: u32 = 1;
 
+/// In the place of a hook's name: a person's request to the run. No agent has a hook of this name.
+pub const REQUEST: &str = "request";
+
 /// The forwarder's line. The payload stays as the CLI wrote it.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Ask<'a> {
@@ -14,8 +17,7 @@ pub struct Ask<'a> {
     pub v: u32,
     /// The call's id.
     pub id: String,
-    /// The hook's name, from the forwarder's arguments; `poke` asks for nothing but a look
-    /// into the inbox.
+    /// The hook's name, from the forwarder's arguments; [`REQUEST`] is what a person asks of the run.
     pub event: String,
     /// The session whose hook it is, by the cookie of its process; none where that is not plain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,6 +50,9 @@ pub mod env {
     pub const RUN: &str = "WINDLASS_RUN";
     /// The cookie of the child: host and sweep find descendants by it.
     pub const SESSION: &str = "WINDLASS_SESSION";
+    /// The cookie again, in the environment of the host itself and of nobody else. Nothing below a host can
+    /// change it, so it tells whose descendant a process is.
+    pub const HOST: &str = "WINDLASS_HOST";
     /// The run's socket. Without it a hook is not ours.
     pub const SOCKET: &str = "WINDLASS_SOCKET";
     /// The session's folder: where a hook notes that no owner answers.

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use windlass_core::digest::fnv;
 use windlass_core::id::RunId;
 
 use crate::files::{FileError, make_private_dir};
@@ -62,7 +63,7 @@ pub fn path_for(state_dir: &Path, run: &RunId, temp_dir: &Path) -> Result<PathBu
     // Two state folders of one user must not share a socket.
     let uid = rustix::process::getuid().as_raw();
     let folder = temp_dir.join(format!("windlass-{uid}"));
-    let path = folder.join(format!("{:016x}-{name}", hash(state_dir.as_os_str().as_encoded_bytes())));
+    let path = folder.join(format!("{:016x}-{name}", fnv(state_dir.as_os_str().as_encoded_bytes())));
     if length(&path) > MAX_PATH {
         return Err(SocketError::TooLong { length: length(&path), path });
     }
@@ -93,14 +94,7 @@ fn short_name(run: &RunId) -> String {
     let id = run.as_str();
     let is_plain =
         !id.is_empty() && id.len() <= 24 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    if is_plain { id.to_owned() } else { format!("{:016x}", hash(id.as_bytes())) }
-}
-
-/// FNV-1a: the same in every build, unlike the standard hasher.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    if is_plain { id.to_owned() } else { format!("{:016x}", fnv(id.as_bytes())) }
 }
 
 #[cfg(test)]

@@ -10,10 +10,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use windlass_core::hook::wire::{Ask, Reply, WIRE_VERSION};
+use windlass_core::hook::wire::{Ask, REQUEST, Reply, WIRE_VERSION};
 use windlass_core::id::HookId;
 
 use super::SocketError;
+use crate::descent::{Descent, descent};
 
 /// A longer line is not read.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
@@ -26,11 +27,24 @@ pub struct HookRequest {
     pub id: HookId,
     /// Which hook.
     pub event: String,
-    /// The cookie of the session it belongs to, as its process says. Nobody vouches for it.
+    /// The cookie of the session it belongs to, as its process says.
     pub session: Option<String>,
+    /// Where that process comes from, as the kernel says.
+    pub from: Descent,
     /// What the CLI wrote to it.
     pub payload: Vec<u8>,
     /// Where the reply goes. That the forwarder has gone is no error.
+    pub reply: oneshot::Sender<Reply>,
+}
+
+/// What somebody asks of the run who waits for what comes of it.
+#[derive(Debug)]
+pub struct PersonRequest {
+    /// What they ask.
+    pub payload: Vec<u8>,
+    /// Where their process comes from, as the kernel says.
+    pub from: Descent,
+    /// Where the reply goes. That they have gone is no error.
     pub reply: oneshot::Sender<Reply>,
 }
 
@@ -39,8 +53,8 @@ pub struct HookRequest {
 pub enum Request {
     /// A hook asks.
     Hook(HookRequest),
-    /// Somebody put something into the inbox; already answered.
-    Poke,
+    /// A person asks, or somebody who would like to be one.
+    Person(PersonRequest),
 }
 
 /// A bound socket. Its file is removed when it is dropped.
@@ -106,26 +120,22 @@ impl Server {
 /// One connection: a line in, a line out. Whatever is wrong with it, it is closed.
 async fn converse(stream: UnixStream, requests: mpsc::Sender<Request>) -> Option<()> {
     let ours = rustix::process::getuid().as_raw();
-    if stream.peer_cred().ok()?.uid() != ours {
+    let peer = stream.peer_cred().ok()?;
+    if peer.uid() != ours {
         return None;
     }
     let (reading, mut writing) = stream.into_split();
     let mut reading = BufReader::new(reading);
     let asked = read_ask(&mut reading).await?;
-    if asked.event == "poke" {
-        requests.send(Request::Poke).await.ok()?;
-        let reply = Reply {
-            v: WIRE_VERSION,
-            id: asked.id.as_str().to_owned(),
-            exit: 0,
-            stdout: String::new(),
-            stderr: String::new(),
-        };
-        return write_reply(&mut writing, &reply).await;
-    }
+    // Looked at while it waits for us: who has gone by now cannot be told any more.
+    let from = descent(peer.pid().unwrap_or_default());
     let (reply, replied) = oneshot::channel();
     let Asked { id, event, session, payload } = asked;
-    requests.send(Request::Hook(HookRequest { id, event, session, payload, reply })).await.ok()?;
+    let request = match event.as_str() {
+        REQUEST => Request::Person(PersonRequest { payload, from, reply }),
+        _ => Request::Hook(HookRequest { id, event, session, from, payload, reply }),
+    };
+    requests.send(request).await.ok()?;
     let mut more = [0_u8; 1];
     tokio::select! {
         reply = replied => write_reply(&mut writing, &reply.ok()?).await,
@@ -163,18 +173,45 @@ async fn write_reply(to: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> Op
     to.shutdown().await.ok()
 }
 
-const POKE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long an owner may take to answer: it may be busy with what others ask.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// No answer to a request is longer.
+const MAX_REPLY: u64 = 64 * 1024;
 
-/// Tells the owner of a run to look into its inbox. `false` when nobody listens.
-pub fn poke(path: &Path) -> bool {
+/// Why a request was not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoReply {
+    /// Nobody listens.
+    Nobody,
+    /// Somebody listens and says nothing.
+    Silence,
+}
+
+/// Asks something of a run, of whoever owns it, and waits for what they say.
+pub fn request(path: &Path, payload: &str) -> Result<Reply, NoReply> {
+    let Ok(mut stream) = std::os::unix::net::UnixStream::connect(path) else { return Err(NoReply::Nobody) };
+    converse_with_owner(&mut stream, payload).ok_or(NoReply::Silence)
+}
+
+fn converse_with_owner(stream: &mut std::os::unix::net::UnixStream, payload: &str) -> Option<Reply> {
     use std::io::{Read, Write};
-    let Ok(mut stream) = std::os::unix::net::UnixStream::connect(path) else { return false };
     // An owner that hangs must not hang us.
-    let _ = stream.set_read_timeout(Some(POKE_PATIENCE));
-    let _ = stream.set_write_timeout(Some(POKE_PATIENCE));
-    let mut answer = [0_u8; 1];
-    let asked = stream.write_all(b"{\"v\":1,\"id\":\"poke\",\"event\":\"poke\"}\n");
-    asked.is_ok() && matches!(stream.read(&mut answer), Ok(count) if count > 0)
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.set_write_timeout(Some(PATIENCE)).ok()?;
+    let payload = serde_json::value::RawValue::from_string(payload.to_owned()).ok()?;
+    let ask = Ask {
+        v: WIRE_VERSION,
+        id: REQUEST.to_owned(),
+        event: REQUEST.to_owned(),
+        session: None,
+        payload: Some(&payload),
+    };
+    let mut line = serde_json::to_vec(&ask).ok()?;
+    line.push(b'\n');
+    stream.write_all(&line).ok()?;
+    let mut answer = Vec::new();
+    stream.take(MAX_REPLY).read_to_end(&mut answer).ok()?;
+    serde_json::from_slice(&answer).ok()
 }
 
 #[cfg(test)]
@@ -288,13 +325,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_poke_is_answered_at_once() {
+    async fn a_request_is_given_on_with_where_it_comes_from_and_answered() {
         let mut listening = listening();
         let path = listening.path.clone();
-        let poked = tokio::task::spawn_blocking(move || poke(&path));
-        assert!(matches!(next(&mut listening.requests).await, Request::Poke));
-        assert!(poked.await.unwrap());
-        assert!(!poke(Path::new("/nowhere.sock")));
+        let asking = tokio::task::spawn_blocking(move || request(&path, r#"{"ask":"pause"}"#));
+        let Request::Person(asked) = next(&mut listening.requests).await else { panic!() };
+        assert_eq!(asked.payload, br#"{"ask":"pause"}"#);
+        assert_eq!(asked.from, crate::descent::own_descent());
+        let reply = Reply { v: 1, id: "x".into(), exit: 5, stdout: String::new(), stderr: "no".into() };
+        asked.reply.send(reply.clone()).unwrap();
+        assert_eq!(asking.await.unwrap(), Ok(reply));
+        assert_eq!(request(Path::new("/nowhere.sock"), "{}"), Err(NoReply::Nobody));
+    }
+
+    #[tokio::test]
+    async fn an_owner_that_says_nothing_is_told_from_none() {
+        let mut listening = listening();
+        let path = listening.path.clone();
+        let asking = tokio::task::spawn_blocking(move || request(&path, "{}"));
+        drop(next(&mut listening.requests).await);
+        assert_eq!(asking.await.unwrap(), Err(NoReply::Silence));
     }
 
     #[tokio::test]

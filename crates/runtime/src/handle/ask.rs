@@ -1,14 +1,25 @@
-//! What a run is asked from outside: to end, to pause, to hear something. Its owner takes it from the inbox.
+//! What a run is asked from outside: to end, to pause, to hear something.
+//!
+//! Its owner is asked over its socket and looks at who asks; only for a run without an owner is a request put into the
+//! inbox (docs/design/0005).
+
+use std::time::{Duration, Instant};
 
 use windlass_core::event::PersonReply;
+use windlass_core::hook::wire::Reply;
 use windlass_core::id::{EffectId, HookId, InboxId, RunId};
 use windlass_core::run::{Standing, Waiting};
-use windlass_peers::hook_socket;
-use windlass_store::Put;
+use windlass_peers::hook_socket::{self, NoReply};
+use windlass_store::{Put, Request};
 
 use super::{Handle, children};
 use crate::error::RunError;
-use crate::inbox::Message;
+use crate::inbox::{Asked, FRESH, Message};
+use crate::seal::Key;
+
+/// How long an owner may be without its socket: one that somebody deleted is mended within two seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(20);
 
 impl Handle {
     /// Asks a run to end: its owner, or whoever resumes it.
@@ -84,13 +95,80 @@ impl Handle {
         }
     }
 
+    /// Asks the owner of a run, who looks at who asks. Without an owner the request waits, sealed, for the next.
     fn ask(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
-        let body = serde_json::to_vec(message).map_err(RunError::Encode)?;
-        let put = self.store.put(run, id, &body)?;
-        if let Ok(path) = hook_socket::path_for(&self.home.state, run, &self.home.temp) {
-            // Without an owner nobody listens; the request waits in the inbox.
-            hook_socket::poke(&path);
+        let asked = Asked { id: id.clone(), message: message.clone() };
+        let payload = serde_json::to_string(&asked).map_err(RunError::Encode)?;
+        let path = hook_socket::path_for(&self.home.state, run, &self.home.temp)?;
+        let until = Instant::now() + PATIENCE;
+        let mut kept = None;
+        loop {
+            match hook_socket::request(&path, &payload) {
+                Ok(reply) => return heard(&reply, kept),
+                // It went away in the middle, or it hangs.
+                Err(NoReply::Silence) if self.store.is_owned(run) => {
+                    return Err(RunError::Unheard(run.clone()));
+                }
+                Err(NoReply::Silence | NoReply::Nobody) => {}
+            }
+            if !self.store.is_owned(run) {
+                match kept {
+                    Some(put) => return Ok(put),
+                    // Asked once more after this: an owner that began meanwhile may have missed it.
+                    None => kept = Some(self.keep(run, id, message)?),
+                }
+            } else if Instant::now() >= until {
+                return Err(RunError::Unheard(run.clone()));
+            } else {
+                std::thread::sleep(PAUSE);
+            }
         }
-        Ok(put)
+    }
+
+    /// Puts a request into the inbox for the next owner. What nobody sealed gives way to it.
+    pub(crate) fn keep(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
+        let key = self.key()?;
+        for planted in self.pending(run, key)?.planted {
+            self.store.discard(run, &planted)?;
+        }
+        let row = key.seal(run, id, message).map_err(RunError::Encode)?;
+        Ok(self.store.put(run, id, &row)?)
+    }
+
+    /// What waits for a run: what Windlass has sealed, and what somebody else wrote into the database.
+    pub(crate) fn pending(&self, run: &RunId, key: Key) -> Result<Pending, RunError> {
+        let mut pending = Pending::default();
+        for Request { id, body } in self.store.pending(run)? {
+            match key.open(run, &id, &body) {
+                Some(message) => pending.sealed.push((id, message)),
+                None => pending.planted.push(id),
+            }
+        }
+        Ok(pending)
+    }
+
+    pub(crate) fn key(&self) -> Result<Key, RunError> {
+        let state = &self.home.state;
+        Key::of(state).map_err(|source| RunError::Place { path: state.clone(), source })
+    }
+}
+
+/// What waits in the inbox of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    /// Requests, in the order they came.
+    pub(crate) sealed: Vec<(InboxId, Message)>,
+    /// Rows that Windlass did not write.
+    pub(crate) planted: Vec<InboxId>,
+}
+
+/// What the owner's reply says of a request, which may have been left for it before.
+fn heard(reply: &Reply, kept: Option<Put>) -> Result<Put, RunError> {
+    match (reply.exit, reply.stdout.as_str(), kept) {
+        (0, FRESH, _) => Ok(Put::Fresh),
+        // What was kept just now is what the owner knows.
+        (0, _, Some(put)) => Ok(put),
+        (0, _, None) => Ok(Put::Known),
+        _ => Err(RunError::Refused(reply.stderr.clone())),
     }
 }

@@ -101,7 +101,7 @@ pub(super) struct Waits {
 
 /// What of a run waits for a person: the named call, or all.
 pub(super) fn open(prefix: &str, to: Option<String>) -> Result<Open, Report> {
-    let handle = Here::look()?.open_to_answer()?;
+    let handle = Here::look()?.open_to_ask()?;
     let view = handle.view(&handle.find(prefix)?)?;
     let hook = to.map(HookId::new);
     let mut asks = open_asks(&handle, &view.state);

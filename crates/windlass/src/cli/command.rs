@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
+use super::here::Here;
 use super::output::Out;
 use super::plain::plain;
 use super::report::Report;
@@ -75,6 +76,45 @@ impl Verb {
     }
 }
 
+/// Who may use a verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Who {
+    /// A person, and an agent in its session as well.
+    Anybody,
+    /// A person alone, who may do this. Whatever is below the session of a run is refused.
+    Person(&'static str),
+}
+
+impl Verb {
+    /// Every verb says it, so that none is forgotten: one that decides for a person about a run is a person's.
+    fn who(&self) -> Who {
+        match self {
+            Verb::Answer(_) | Verb::Approve(_) => Who::Person("answer"),
+            Verb::Send(_) => Who::Person("tell a run what happened"),
+            Verb::Resume(_) => Who::Person("resume a run"),
+            Verb::Pause(_) => Who::Person("pause a run"),
+            Verb::Cancel(_) => Who::Person("cancel a run"),
+            Verb::Fork(_) => Who::Person("fork a run"),
+            Verb::Run(args) => args.orders.who(),
+            Verb::Loop(args) => args.orders.who(),
+            Verb::Tasks(args) => args.who(),
+            Verb::Ps(_)
+            | Verb::Show(_)
+            | Verb::Logs(_)
+            | Verb::Replay(_)
+            | Verb::Workflow(_)
+            | Verb::Entities(_)
+            | Verb::Hint(_)
+            | Verb::Plugin(_)
+            | Verb::Config(_)
+            | Verb::Doctor(_)
+            | Verb::Demo(_)
+            | Verb::Completions(_)
+            | Verb::Mcp(_) => Who::Anybody,
+        }
+    }
+}
+
 /// Reads the arguments and does what they ask.
 pub(crate) fn main() -> ExitCode {
     if let Some(text) = quick::answer() {
@@ -97,6 +137,9 @@ pub(crate) fn grammar() -> clap::Command {
 }
 
 fn perform(verb: Verb) -> Result<Exit, Report> {
+    if let Who::Person(what) = verb.who() {
+        Here::look()?.refuse_agents(what)?;
+    }
     match verb {
         Verb::Run(args) => run::perform(args),
         Verb::Loop(args) => r#loop::perform(args),
@@ -156,6 +199,59 @@ mod tests {
             let examples = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(examples.starts_with("Examples:\n  windlass"), "{}", verb.get_name());
         }
+    }
+
+    /// A verb that is added without saying who may use it does not build. This is what was said.
+    #[test]
+    fn every_verb_says_who_may_use_it() {
+        let commands = grammar();
+        let all: Vec<&str> = commands.get_subcommands().map(clap::Command::get_name).collect();
+        let persons: Vec<&[&str]> = vec![
+            &["resume"],
+            &["answer", "r", "yes"],
+            &["approve", "r"],
+            &["send", "r", "--event", "e"],
+            &["pause", "r"],
+            &["cancel", "r"],
+            &["fork", "r", "--at", "n"],
+            &["run", "x", "--detach"],
+            &["loop", "x", "--detach"],
+            &["tasks", "run", "--detach"],
+            &["tasks", "set", "1", "done"],
+        ];
+        let anybodys: Vec<&[&str]> = vec![
+            &["run", "x"],
+            &["loop", "x"],
+            &["ps"],
+            &["show", "r"],
+            &["logs", "r"],
+            &["replay", "r"],
+            &["workflow", "list"],
+            &["tasks", "run"],
+            &["tasks", "set", "1", "doing"],
+            &["tasks", "list"],
+            &["entities", "list"],
+            &["hint", "x"],
+            &["plugin", "list"],
+            &["config", "show"],
+            &["doctor"],
+            &["demo"],
+            &["completions", "bash"],
+            &["mcp"],
+        ];
+        let who = |typed: &[&str]| {
+            let typed = Windlass::try_parse_from([&["windlass"], typed].concat());
+            typed.unwrap_or_else(|error| panic!("{error}")).verb.who()
+        };
+        for typed in &persons {
+            assert!(matches!(who(typed), Who::Person(_)), "{typed:?}");
+        }
+        for typed in &anybodys {
+            assert_eq!(who(typed), Who::Anybody, "{typed:?}");
+        }
+        let said = |verb: &&str| persons.iter().chain(&anybodys).any(|typed| typed[0] == *verb);
+        let missing: Vec<&&str> = all.iter().filter(|verb| !said(verb)).collect();
+        assert!(missing.is_empty(), "say above who may use {missing:?}");
     }
 
     #[test]

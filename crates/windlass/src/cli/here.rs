@@ -14,6 +14,9 @@ use super::screen::Screen;
 use super::{home, output::Out};
 use crate::exit::Exit;
 
+/// What somebody who is no person is told to do.
+pub(crate) const OWN_TERMINAL: &str = "do it from a terminal of your own";
+
 /// What every verb starts from.
 pub(crate) struct Here {
     /// The user's places and environment.
@@ -42,20 +45,12 @@ impl Here {
         self.open(Durability::Full)
     }
 
-    /// Opens the store for a person's word. An agent that runs `windlass answer` in its shell is
-    /// told apart by its environment: it may not approve what it asked for itself.
-    pub(crate) fn open_to_answer(&self) -> Result<Handle, Report> {
-        self.refuse_agents("answer")?;
-        self.open_to_ask()
-    }
-
-    /// Refuses what only a person may do inside the session of a run.
+    /// Refuses what only a person may do to whatever is below the session of a run.
     pub(crate) fn refuse_agents(&self, what: &str) -> Result<(), Report> {
-        let Some(run) = self.home.var(windlass_core::hook::wire::env::RUN) else {
-            return Ok(());
-        };
-        let text = format!("this is the session of run {}: only a person may {what}", plain_line(run));
-        Err(Report::new(Exit::Refused, text).hint("do it from a terminal of your own"))
+        match windlass_runtime::person::refusal(what) {
+            None => Ok(()),
+            Some(why) => Err(Report::new(Exit::Refused, plain_line(&why)).hint(OWN_TERMINAL)),
+        }
     }
 
     /// Whether a person sits at this terminal. Not behind an agent: it may not answer itself.
@@ -63,7 +58,7 @@ impl Here {
         std::io::stdin().is_terminal()
             && std::io::stderr().is_terminal()
             && self.home.var("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
-            && self.home.var(windlass_core::hook::wire::env::RUN).is_none()
+            && windlass_runtime::person::refusal("").is_none()
     }
 
     /// How hard commits are by the settings; the safe way where those cannot be read.

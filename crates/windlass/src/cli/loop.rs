@@ -29,7 +29,7 @@ pub(crate) struct Args {
     until_signal: Option<String>,
 
     #[command(flatten)]
-    orders: Orders,
+    pub(super) orders: Orders,
 }
 
 /// One line that is not empty.

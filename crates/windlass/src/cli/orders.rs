@@ -16,6 +16,7 @@ use windlass_core::spec::{OnPermission, OnQuestion};
 use windlass_runtime::handle::Handle;
 use windlass_runtime::plan::{Flags, Plan, Request, Want, give_up, plan};
 
+use super::command::Who;
 use super::drive::Signals;
 use super::feed::{envelope, words};
 use super::here::{Here, block_on, print, waiting_runtime};
@@ -168,6 +169,11 @@ pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
 }
 
 impl Orders {
+    /// Who may give them. What a session leaves in the background ends with that session.
+    pub(super) fn who(&self) -> Who {
+        if self.detach { Who::Person("leave a run in the background") } else { Who::Anybody }
+    }
+
     /// What it means, for a run of `want` on `input`.
     fn request(&self, here: &Here, want: Want, input: String) -> Request {
         Request {

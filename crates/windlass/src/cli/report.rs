@@ -152,8 +152,8 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::NothingAsked(_)
         | RunError::Tasks(TasksError::Held { .. }) => Exit::Usage,
         RunError::Tasks(_) => Exit::Configuration,
-        RunError::LoopHeld { .. } => Exit::Refused,
-        RunError::Detach(_) => Exit::Agent,
+        RunError::LoopHeld { .. } | RunError::Refused(_) => Exit::Refused,
+        RunError::Detach(_) | RunError::Unheard(_) => Exit::Agent,
         RunError::BadLog { .. } | RunError::Encode(_) | RunError::Abandoned => Exit::Unexpected,
     }
 }
@@ -188,6 +188,11 @@ fn hint_of(error: &RunError) -> Option<String> {
         RunError::OtherVersion { .. } => {
             "nothing of it is lost, and `windlass ps` still lists it: look at it or \
              finish it with the windlass that recorded it"
+                .to_owned()
+        }
+        RunError::Refused(_) => super::here::OWN_TERMINAL.to_owned(),
+        RunError::Unheard(_) => {
+            "its process is stopped or hangs: let it continue (`fg`), or end it and `windlass resume`"
                 .to_owned()
         }
         RunError::Abandoned => "`windlass resume` goes on with it".to_owned(),

@@ -12,6 +12,8 @@ mod graph;
 #[cfg(test)]
 mod hooks;
 #[cfg(test)]
+mod impostor;
+#[cfg(test)]
 mod in_session;
 #[cfg(test)]
 mod interrupt;

@@ -183,6 +183,7 @@ impl Human {
                 vec!["cancelling: the agent is ended, then everything is put away".to_owned()]
             }
             Event::OwnerChanged
+            | Event::RequestRefused { .. }
             | Event::Forked { .. }
             | Event::Allowed { .. }
             | Event::Prepared { .. }

@@ -14,6 +14,7 @@ use windlass_core::tasks::{Priority, Status, TaskId};
 use windlass_runtime::problem::Problem;
 use windlass_runtime::tasks::{Loaded, Place, TasksError, load, locate};
 
+use super::command::Who;
 use super::here::Here;
 use super::report::{Report, tell};
 use crate::exit::Exit;
@@ -39,6 +40,22 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Who may do it: that a task is done is not for the agent to say that did it.
+    pub(crate) fn who(&self) -> Who {
+        match &self.what {
+            What::Set { status: Status::Passing, .. } => Who::Person("say that a task is passing"),
+            What::Run(args) => args.orders.who(),
+            What::Set { .. }
+            | What::Init { .. }
+            | What::List { .. }
+            | What::Add { .. }
+            | What::Next { .. }
+            | What::Check { .. }
+            | What::Graph { .. }
+            | What::Migrate { .. } => Who::Anybody,
+        }
+    }
+
     /// What may be any text.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.what {

@@ -25,7 +25,7 @@ pub(super) struct Args {
     jobs: Option<u32>,
 
     #[command(flatten)]
-    orders: Orders,
+    pub(super) orders: Orders,
 }
 
 /// Runs them. A file that cannot be used is found out before there is a run.

@@ -1,0 +1,247 @@
+//! Whose descendant a process is: an agent's, or nobody's that Windlass started.
+//!
+//! A host adopts every orphan below it, so whatever an agent starts stays below its host: with another
+//! environment, in another session, behind a pseudo terminal, after a double fork. The host carries a mark in
+//! its own environment, which the kernel fixed when it was started and nothing below it can take away.
+//! What somebody below a session may do is for others to say.
+
+use std::fs::{self, File};
+use std::io::Read;
+
+use windlass_core::hook::wire::env;
+use windlass_core::launch::is_cgroup_name;
+
+/// Beyond what the kernel lets a program start with.
+const LARGEST_ENVIRON: u64 = 8 << 20;
+/// No chain of parents is longer; a wrong one must not be followed for ever.
+const DEEPEST: usize = 4096;
+/// A parent may end while it is looked at: then the process has another.
+const TRIES: usize = 20;
+
+/// Where a process comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Descent {
+    /// No session is above it.
+    Free,
+    /// It is below the child of a host: of an agent, a check or a command line.
+    Session {
+        /// The child's cookie, or the run alone where no more is known.
+        cookie: String,
+    },
+    /// It is gone, or in a place that cannot be looked into.
+    Unseen,
+}
+
+impl Descent {
+    /// The run of the session above it.
+    pub fn run(&self) -> Option<&str> {
+        match self {
+            Descent::Session { cookie } => cookie.split('.').next(),
+            Descent::Free | Descent::Unseen => None,
+        }
+    }
+}
+
+/// Looks at this process.
+pub fn own_descent() -> Descent {
+    descent(i32::try_from(std::process::id()).unwrap_or_default())
+}
+
+/// Looks at a process and everybody above it.
+pub fn descent(pid: i32) -> Descent {
+    for _ in 0..TRIES {
+        if let Some(found) = walk(pid) {
+            return found;
+        }
+    }
+    Descent::Unseen
+}
+
+/// One walk up; nothing where the chain changed under way.
+fn walk(pid: i32) -> Option<Descent> {
+    let mut said = None;
+    let (mut pid, mut born) = (pid, None);
+    for _ in 0..DEEPEST {
+        let Some(stat) = Stat::read(pid) else {
+            return match born {
+                // A parent of another user is not ours to see; a host would be.
+                Some(_) if others_are_hidden() => Some(finish(said)),
+                Some(_) => None,
+                None => Some(Descent::Unseen),
+            };
+        };
+        // Born after its child, it is another process with the id of the parent.
+        if born.is_some_and(|child| stat.start > child) {
+            return None;
+        }
+        match mark(pid) {
+            Some(Mark::Host(cookie)) => return Some(Descent::Session { cookie }),
+            // What is nearer to the host is less in the agent's hand.
+            Some(Mark::Said(cookie)) => said = Some(cookie),
+            None => {}
+        }
+        if stat.parent <= 0 {
+            return Some(finish(said));
+        }
+        (pid, born) = (stat.parent, Some(stat.start));
+    }
+    None
+}
+
+fn finish(said: Option<String>) -> Descent {
+    said.map_or(Descent::Free, |cookie| Descent::Session { cookie })
+}
+
+/// `/proc` may be mounted so that the processes of other users are hidden.
+fn others_are_hidden() -> bool {
+    !fs::exists("/proc/1").unwrap_or_default()
+}
+
+/// What tells that a process belongs to a session.
+enum Mark {
+    /// It is the host, or in the group of processes that a host made.
+    Host(String),
+    /// Its environment says so.
+    Said(String),
+}
+
+fn mark(pid: i32) -> Option<Mark> {
+    let environ = read(pid, "environ");
+    let entries = || environ.split(|byte| *byte == 0);
+    let value = |name: &str| {
+        let found = entries().find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+        found.filter(|value| !value.is_empty()).map(|value| String::from_utf8_lossy(value).into_owned())
+    };
+    if let Some(cookie) = value(env::HOST) {
+        return Some(Mark::Host(cookie));
+    }
+    if let Some(said) = value(env::SESSION).or_else(|| value(env::RUN)) {
+        return Some(Mark::Said(said));
+    }
+    is_grouped(&read(pid, "cgroup")).then(|| Mark::Said("unknown".to_owned()))
+}
+
+/// Whether one of the groups around a process was made by a host.
+fn is_grouped(text: &[u8]) -> bool {
+    String::from_utf8_lossy(text).lines().flat_map(|line| line.split('/')).any(is_cgroup_name)
+}
+
+fn read(pid: i32, name: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Another user's cannot be read, nor that of one that just ended.
+    if let Ok(file) = File::open(format!("/proc/{pid}/{name}")) {
+        let _ = file.take(LARGEST_ENVIRON).read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+/// Parent and time of birth.
+struct Stat {
+    parent: i32,
+    start: u64,
+}
+
+impl Stat {
+    fn read(pid: i32) -> Option<Stat> {
+        Stat::parse(&read(pid, "stat"))
+    }
+
+    /// From `PID (NAME) STATE PARENT …`. The name may hold anything, brackets too.
+    fn parse(text: &[u8]) -> Option<Stat> {
+        let end_of_name = text.iter().rposition(|byte| *byte == b')')?;
+        let rest = std::str::from_utf8(text.get(end_of_name + 1..)?).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        let parent = fields.nth(1)?.parse().ok()?;
+        let start = fields.nth(17)?.parse().ok()?;
+        Some(Stat { parent, start })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Command, Stdio};
+
+    /// A process of `sh`, which says the id of the one that is asked about.
+    struct Asked {
+        child: Child,
+        pid: i32,
+    }
+
+    impl Drop for Asked {
+        fn drop(&mut self) {
+            let _ = rustix::process::kill_process(
+                rustix::process::Pid::from_raw(self.pid).unwrap(),
+                rustix::process::Signal::KILL,
+            );
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a stand-in for a host and what is below it")]
+    fn asked(variables: &[(&str, &str)], script: &str) -> Asked {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).env_clear().env("PATH", "/usr/bin:/bin").envs(variables.iter().copied());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Asked { child, pid: line.trim().parse().unwrap() }
+    }
+
+    fn session(cookie: &str) -> Descent {
+        Descent::Session { cookie: cookie.to_owned() }
+    }
+
+    const STAY: &str = "echo $$; while :; do sleep 1; done";
+
+    #[test]
+    fn a_process_of_nobody_is_free_and_one_that_is_gone_is_unseen() {
+        let free = asked(&[], STAY);
+        assert_eq!(descent(free.pid), Descent::Free);
+        let pid = free.pid;
+        drop(free);
+        assert_eq!(descent(pid), Descent::Unseen);
+        assert_eq!((descent(0), descent(-1)), (Descent::Unseen, Descent::Unseen));
+    }
+
+    #[test]
+    fn what_is_below_a_host_is_its_own_whatever_its_environment_says() {
+        let host = [(env::HOST, "r1.fix.1.1.session")];
+        for script in [
+            format!("env -i sh -c '{STAY}'; :"),
+            format!("env -i setsid sh -c '{STAY}' & wait"),
+            format!("env -i {}=r2.other.1.1.session sh -c '{STAY}'; :", env::SESSION),
+        ] {
+            let below = asked(&host, &script);
+            assert_eq!(descent(below.pid), session("r1.fix.1.1.session"), "{script}");
+            assert_eq!(descent(below.pid).run(), Some("r1"));
+        }
+    }
+
+    #[test]
+    fn without_a_host_the_environment_nearest_to_it_counts() {
+        let script = format!("{}=r2.forged sh -c '{STAY}'; :", env::SESSION);
+        let below = asked(&[(env::SESSION, "r1.true")], &script);
+        assert_eq!(descent(below.pid), session("r1.true"));
+        let said = asked(&[(env::RUN, "r3")], STAY);
+        assert_eq!(descent(said.pid), session("r3"));
+    }
+
+    #[test]
+    fn a_name_with_brackets_hides_no_parent() {
+        let text = b"42 (evil) S 1) R 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0\n";
+        let stat = Stat::parse(text).unwrap();
+        assert_eq!((stat.parent, stat.start), (7, 12345));
+        assert!(Stat::parse(b"42 (sh) S 1 2 3").is_none());
+    }
+
+    #[test]
+    fn a_group_counts_by_its_whole_name() {
+        let name = windlass_core::launch::cgroup_name("r1.fix.1.1.session");
+        assert!(is_grouped(format!("1:cpu:/\n0::/user.slice/{name}/inner\n").as_bytes()));
+        assert!(!is_grouped(b"0::/user.slice/windlass-nightly.service\n"));
+        assert!(!is_grouped(format!("0::/{name}.service\n").as_bytes()));
+    }
+}

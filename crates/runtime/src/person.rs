@@ -1,0 +1,41 @@
+//! Who asks: a person, or something below the session of a run.
+//!
+//! An agent may not decide for the person it works for. Nor may a check or a command line of a workflow: an agent
+//! can write the script that they run.
+
+use windlass_peers::descent::{Descent, own_descent};
+
+/// Why this process may not do what only a person may; nothing where it may.
+pub fn refusal(what: &str) -> Option<String> {
+    why_not(&own_descent(), what)
+}
+
+/// The same of a process that was looked at.
+pub(crate) fn why_not(from: &Descent, what: &str) -> Option<String> {
+    match from {
+        Descent::Free => None,
+        Descent::Session { .. } => {
+            let run = from.run().unwrap_or_default();
+            Some(format!("this comes from the session of run {run}: only a person may {what}"))
+        }
+        Descent::Unseen => {
+            Some(format!("Windlass cannot see which process this comes from: only a person may {what}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_below_no_session_may_decide_for_a_person() {
+        assert_eq!(why_not(&Descent::Free, "answer"), None);
+        let session = Descent::Session { cookie: "r1.fix.1.1.session".into() };
+        assert_eq!(
+            why_not(&session, "answer").as_deref(),
+            Some("this comes from the session of run r1: only a person may answer")
+        );
+        assert!(why_not(&Descent::Unseen, "answer").is_some());
+    }
+}

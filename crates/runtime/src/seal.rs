@@ -1,0 +1,125 @@
+//! The seal of a request that waits in the inbox: it was put there by Windlass, after it looked who asks.
+//!
+//! While a run has an owner, requests come over its socket and the owner looks at who sends them. A request to a
+//! run without an owner waits in the database, where nobody can look at its sender any more. So Windlass
+//! seals it with a key of the user's. A row that somebody wrote by hand has no seal. Whoever reads the key can
+//! make one: this is a lock on a door, not a wall (docs/design/0005).
+
+use std::fs::{File, OpenOptions};
+use std::hash::Hasher;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use windlass_core::id::{InboxId, RunId};
+
+use crate::inbox::Message;
+
+/// In the state folder.
+const FILE: &str = "inbox.key";
+
+/// A request in the inbox.
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    seal: String,
+    /// The message as it was sealed, byte for byte.
+    body: String,
+}
+
+/// The key of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key(u64, u64);
+
+impl Key {
+    /// The key of this state folder; made where there is none.
+    pub(crate) fn of(state: &Path) -> io::Result<Key> {
+        let path = state.join(FILE);
+        match read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            key => return key,
+        }
+        // Written beside and linked into place: of several who make one at once, one wins and none reads half.
+        let draft = state.join(format!("{FILE}.{}", crate::random::token()));
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&draft)?;
+        file.write_all(crate::random::token().as_bytes())?;
+        let _ = std::fs::hard_link(&draft, &path);
+        std::fs::remove_file(&draft)?;
+        read(&path)
+    }
+
+    /// The row of a message.
+    pub(crate) fn seal(self, run: &RunId, id: &InboxId, message: &Message) -> serde_json::Result<Vec<u8>> {
+        let body = serde_json::to_string(message)?;
+        serde_json::to_vec(&Row { seal: self.sign(run, id, &body), body })
+    }
+
+    /// The message of a row, where its seal is whole.
+    pub(crate) fn open(self, run: &RunId, id: &InboxId, row: &[u8]) -> Option<Message> {
+        let row: Row = serde_json::from_slice(row).ok()?;
+        let is_ours = row.seal == self.sign(run, id, &row.body);
+        is_ours.then(|| serde_json::from_str(&row.body).ok()).flatten()
+    }
+
+    fn sign(self, run: &RunId, id: &InboxId, body: &str) -> String {
+        #[expect(deprecated, reason = "the one keyed hash of the standard library whose result is fixed")]
+        let mut hasher = std::hash::SipHasher::new_with_keys(self.0, self.1);
+        for part in [run.as_str(), id.as_str(), body] {
+            hasher.write(&(part.len() as u64).to_le_bytes());
+            hasher.write(part.as_bytes());
+        }
+        format!("{:016x}", hasher.finish())
+    }
+}
+
+fn read(path: &PathBuf) -> io::Result<Key> {
+    let mut text = String::new();
+    File::open(path)?.take(64).read_to_string(&mut text)?;
+    let half = |range| text.get(range).and_then(|part| u64::from_str_radix(part, 16).ok());
+    let key = half(0..16).zip(half(16..32)).map(|(first, second)| Key(first, second));
+    key.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no key; remove it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn ids() -> (RunId, InboxId) {
+        (RunId::new("r1"), InboxId::new("reply/h1/"))
+    }
+
+    #[test]
+    fn a_sealed_request_is_opened_as_it_was() {
+        let (run, id) = ids();
+        let message = Message::Tell { name: "e".into(), text: "ü\n".into() };
+        let row = Key(1, 2).seal(&run, &id, &message).unwrap();
+        assert_eq!(Key(1, 2).open(&run, &id, &row), Some(message));
+    }
+
+    #[test]
+    fn what_was_written_by_hand_copied_or_changed_is_not_opened() {
+        let (run, id) = ids();
+        let row = Key(1, 2).seal(&run, &id, &Message::Cancel).unwrap();
+        assert_eq!(Key(1, 3).open(&run, &id, &row), None, "another key");
+        assert_eq!(Key(1, 2).open(&RunId::new("r2"), &id, &row), None, "another run");
+        assert_eq!(Key(1, 2).open(&run, &InboxId::new("other"), &row), None, "another id");
+        let changed = String::from_utf8(row).unwrap().replace("cancel", "pause");
+        assert_eq!(Key(1, 2).open(&run, &id, changed.as_bytes()), None, "another message");
+        assert_eq!(Key(1, 2).open(&run, &id, br#"{"ask":"cancel"}"#), None, "no seal");
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_is_the_users_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let keys: Vec<Key> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| Key::of(dir.path()).unwrap())).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+        assert_ne!(keys[0], Key::of(tempfile::tempdir().unwrap().path()).unwrap());
+        let files: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        assert_eq!(files[0].metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
