@@ -8,7 +8,7 @@ mod hosted;
 use std::process::{Child, Command};
 
 use common::eventually;
-use hosted::{is_alive, shell};
+use hosted::{Folder, Host, is_alive, shell};
 use rustix::process::{Pid, Signal};
 use windlass_core::launch::files;
 
@@ -111,6 +111,86 @@ fn a_killed_host_takes_its_child_along_frees_the_lock_and_is_not_replaced() {
     assert!(folder.lock_is_free());
     assert!(!folder.has(files::EXIT));
     assert_eq!(folder.start_host().wait().code(), Some(3));
+}
+
+/// A child that leaves processes behind in every way, and goes on.
+fn hiding() -> Folder {
+    shell(
+        "env -i PATH=$PATH setsid sh -c 'echo $$ > session; exec sleep 300' &
+        ( ( env -i PATH=$PATH setsid sh -c 'trap \"\" TERM HUP; echo $$ > stubborn; while :; do sleep 1; done' & ) & )
+        env -i PATH=$PATH nohup sh -c '( sh -c \"echo \\$\\$ > deep; exec sleep 300\" & )' >/dev/null 2>&1 &
+        while :; do sleep 0.01; done",
+    )
+}
+
+const HIDDEN: [&str; 3] = ["session", "stubborn", "deep"];
+
+/// A host of such a child, with a group for it and without.
+fn hosts_of_hiding() -> Vec<(Folder, Host)> {
+    let (grouped, plain) = (hiding(), hiding());
+    let with_group = grouped.start_host();
+    let without = plain.start_host_without_group();
+    let mut all = vec![(grouped, with_group)];
+    all.extend(without.map(|host| (plain, host)));
+    all
+}
+
+#[test]
+fn what_hides_below_a_host_that_is_killed_is_gone_before_the_lock_is_free() {
+    for (folder, mut host) in hosts_of_hiding() {
+        let hidden = HIDDEN.map(|name| folder.pid_in(name));
+        host.signal(Signal::KILL);
+        eventually("a free lock", || folder.lock_is_free().then_some(()));
+        assert_eq!(hidden.map(is_running), [false; 3]);
+        host.wait_for_crash();
+        assert!(!folder.has(files::EXIT) && !folder.has(files::CGROUP));
+    }
+}
+
+#[test]
+fn a_host_whose_guard_is_killed_goes_on_to_its_end() {
+    let folder = shell("echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done; exit 4");
+    let host = folder.start_host();
+    folder.pid_in("pid");
+    rustix::process::kill_process(host.guard(), Signal::KILL).unwrap();
+    std::fs::write(folder.work("go"), "").unwrap();
+    assert_eq!(folder.exit().code, Some(4));
+}
+
+#[test]
+fn a_guard_gives_on_what_it_is_asked_and_is_not_taken_for_the_host() {
+    let folder = shell("trap ': > asked; exit' TERM; echo $$ > pid; while :; do sleep 0.01; done");
+    let mut host = folder.start_host();
+    folder.pid_in("pid");
+    assert_ne!(host.pid(), host.guard());
+    let word = |pid: Pid| {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+        line.split('\0').nth(1).unwrap().to_owned()
+    };
+    assert_eq!((word(host.pid()), word(host.guard())), ("host".to_owned(), "keep".to_owned()));
+    rustix::process::kill_process(host.guard(), Signal::TERM).unwrap();
+    folder.await_work("asked");
+    assert!(host.wait().success());
+}
+
+#[test]
+fn a_child_is_in_a_group_of_its_own_which_is_gone_when_it_has_ended() {
+    let folder =
+        shell("cat /proc/self/cgroup > groups; echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done");
+    let name = windlass_core::launch::cgroup_name(&folder.launch.cookie);
+    let mut host = folder.start_host();
+    folder.pid_in("pid");
+    if !folder.has(files::CGROUP) {
+        eprintln!("SKIPPED: a group of its own: none can be made here");
+        return;
+    }
+    let path = folder.read(files::CGROUP);
+    assert!(path.ends_with(&name) && folder.read("work/groups").contains(&name), "{path}");
+    // It may make groups in its own.
+    std::fs::create_dir(format!("{path}/inner")).unwrap();
+    std::fs::write(folder.work("go"), "").unwrap();
+    assert!(host.wait().success());
+    assert!(!folder.has(files::CGROUP) && !std::path::Path::new(&path).exists());
 }
 
 fn is_running(pid: Pid) -> bool {

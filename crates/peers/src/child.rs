@@ -4,6 +4,8 @@
 //! `exit.json` how it ended. Starting a host is [`crate::process`]; what to do about a lost
 //! child is the engine's to say.
 
+mod group;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::Path;
@@ -16,6 +18,7 @@ use windlass_core::id::HookId;
 use windlass_core::launch::{Exit, files};
 
 use crate::files::read_bounded;
+pub use group::sweep_group;
 
 /// The state of a child's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,9 +20,17 @@ pub(super) struct Folder {
     path: PathBuf,
 }
 
-/// Held for as long as the host lives. Children do not inherit it.
+/// Held for as long as the host or its guard lives. Children do not inherit it.
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Lock {
+    /// Writes down who the host is.
+    pub(super) fn sign(&mut self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.write_all(std::process::id().to_string().as_bytes())
+    }
 }
 
 /// Where the child's standard streams go.
@@ -39,15 +47,13 @@ impl Folder {
 
     /// Takes the lock, or nothing if another host has it.
     pub(super) fn lock(&self) -> io::Result<Option<Lock>> {
-        let mut file = private().create(true).truncate(false).write(true).open(self.file(files::LOCK))?;
+        let file = private().create(true).truncate(false).write(true).open(self.file(files::LOCK))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        file.set_len(0)?;
-        file.write_all(std::process::id().to_string().as_bytes())?;
-        Ok(Some(Lock { _file: file }))
+        Ok(Some(Lock { file }))
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -111,6 +117,17 @@ impl Folder {
     /// Keeps that many bytes of what the child printed, and gives the disk back the rest.
     pub(super) fn cut_output(&self, max: u64) -> io::Result<()> {
         private().write(true).open(self.file(files::STDOUT))?.set_len(max)
+    }
+
+    /// Notes where the child's group of processes is.
+    pub(super) fn note_cgroup(&self, path: &Path) -> io::Result<()> {
+        let mut file = private().create(true).truncate(true).write(true).open(self.file(files::CGROUP))?;
+        file.write_all(path.as_os_str().as_encoded_bytes())
+    }
+
+    /// Takes the note back: there is no such group, or no longer.
+    pub(super) fn forget_cgroup(&self) {
+        let _ = std::fs::remove_file(self.file(files::CGROUP));
     }
 
     /// Leaves the mark that the child may have done something. It is on disk before the child is.

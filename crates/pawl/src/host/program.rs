@@ -4,14 +4,16 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getpid, set_child_subreaper, setsid};
 use windlass_core::launch::{Exit, LAUNCH_VERSION, Launch};
 
+use super::cgroup::Cgroup;
 use super::child::{self, Ending};
 use super::crash::{CrashPoints, Point};
 use super::folder::Folder;
+use super::guard::{self, Side};
 use super::signals::Signals;
 use super::sweep;
 
@@ -47,7 +49,7 @@ fn close_inherited() {
 }
 
 fn live(folder: &Folder) -> io::Result<ExitCode> {
-    let Some(_lock) = folder.lock()? else {
+    let Some(mut lock) = folder.lock()? else {
         return Ok(ExitCode::SUCCESS);
     };
     if folder.has_ended() {
@@ -56,11 +58,23 @@ fn live(folder: &Folder) -> io::Result<ExitCode> {
     if folder.has_started() {
         return Ok(ExitCode::from(FORMER_HOST_DIED));
     }
+    let signals = stand_alone()?;
+    let launch = folder.read_launch();
+    let group = launch.as_ref().ok().and_then(|launch| Cgroup::for_child(&launch.cookie));
+    if let Ok(launch) = &launch
+        && let Some(Side::Guard { host }) = split(folder, group.as_ref())
+    {
+        return keep_host(host, folder, launch, group.as_ref(), &signals);
+    }
+    set_child_subreaper(Some(getpid()))?;
+    lock.sign()?;
     let crash = CrashPoints::from_env();
     crash.pass(Point::Locked);
-
-    let signals = stand_alone()?;
-    let exit = keep_child(folder, &signals, &crash)?;
+    let exit = match launch {
+        // What keeps the child from starting is an outcome, not an error of the host.
+        Err(why) => not_started(why),
+        Ok(launch) => keep_child(folder, &launch, group.as_ref(), &signals, &crash)?,
+    };
     folder.write_exit(&exit)?;
     crash.pass(Point::ExitWritten);
     folder.publish_exit()?;
@@ -77,23 +91,69 @@ fn stand_alone() -> io::Result<Signals> {
     Ok(signals)
 }
 
-/// The child's whole life. What keeps it from starting is an outcome, not an error of the host.
-fn keep_child(folder: &Folder, signals: &Signals, crash: &CrashPoints) -> io::Result<Exit> {
-    let launch = match folder.read_launch() {
-        Ok(launch) => launch,
-        Err(why) => return Ok(not_started(why)),
-    };
-    let child = match start(folder, &launch, crash)? {
+/// Becomes host and guard, the host in a group of its own where that can be. A host without a group is
+/// better than none, and so is one without a guard.
+fn split(folder: &Folder, group: Option<&Cgroup>) -> Option<Side> {
+    if let Some(group) = group
+        && folder.note_cgroup(group.path()).is_ok()
+    {
+        // Noted first: whoever sweeps must find it.
+        match group.make().and_then(|made| guard::split(Some(&made))) {
+            Ok(side) => return Some(side),
+            Err(_) => {
+                group.remove();
+                folder.forget_cgroup();
+            }
+        }
+    }
+    guard::split(None).ok()
+}
+
+/// The guard's whole life: when the host did not end by itself, everything left below is ended here.
+fn keep_host(
+    host: Pid,
+    folder: &Folder,
+    launch: &Launch,
+    group: Option<&Cgroup>,
+    signals: &Signals,
+) -> io::Result<ExitCode> {
+    let status = guard::watch(host, signals)?;
+    if status.exit_status() != Some(0) {
+        clear(launch, group, signals)?;
+    }
+    if let Some(group) = group {
+        group.remove();
+        folder.forget_cgroup();
+    }
+    Ok(guard::end_alike(status))
+}
+
+/// Ends everything that is left of the child.
+fn clear(launch: &Launch, group: Option<&Cgroup>, signals: &Signals) -> io::Result<()> {
+    let grace = Duration::from_millis(launch.grace_ms);
+    if !sweep::sweep(&launch.cookie, grace, group, signals)? {
+        complain("something below the child could not be killed");
+    }
+    Ok(())
+}
+
+/// The child's whole life.
+fn keep_child(
+    folder: &Folder,
+    launch: &Launch,
+    group: Option<&Cgroup>,
+    signals: &Signals,
+    crash: &CrashPoints,
+) -> io::Result<Exit> {
+    let child = match start(folder, launch, crash)? {
         Ok(child) => child,
         Err(why) => return Ok(not_started(why)),
     };
     crash.pass(Point::Spawned);
     let printed = || folder.printed();
-    let ending = child::watch(child, &launch, Instant::now(), signals, &printed)?;
+    let ending = child::watch(child, launch, Instant::now(), signals, &printed)?;
     crash.pass(Point::Ended);
-    if !sweep::sweep(&launch.cookie, signals)? {
-        complain("something below the child could not be killed");
-    }
+    clear(launch, group, signals)?;
     if ending.too_much_output
         && let Some(max) = launch.output_max
     {

@@ -1,6 +1,6 @@
 //! Finds and kills everything left below the host, until nothing is.
 //!
-//! Two ways of finding, as each misses something. By descent: the host is subreaper, so whatever
+//! Three ways of finding, as each misses something. By the child's own group, where it has one. By descent: the host is subreaper, so whatever
 //! double-forked or left its session is still below it. By cookie: what a service outside started
 //! with the child's environment. A process may wipe its environment, but not its descent.
 
@@ -13,29 +13,51 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal, wait};
 use windlass_core::hook::wire::env;
 
+use super::cgroup::Cgroup;
 use super::signals::Signals;
 
 /// What SIGKILL has not ended by then hangs in the kernel, and waiting would not help.
 const LIMIT: Duration = Duration::from_secs(10);
+/// What a child leaves behind has had its time; this is for its things alone.
+const LONGEST_GRACE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
 /// Beyond what the kernel lets a program start with.
 const LARGEST_ENVIRON: u64 = 8 << 20;
 
-/// Kills and reaps until no child and no bearer of the cookie is left. Rounds, because a process
-/// may fork while it is being looked for. False when something would not go.
-pub(super) fn sweep(cookie: &str, signals: &Signals) -> io::Result<bool> {
+/// Ends and reaps until no child and no bearer of the cookie is left: each is asked first, so that
+/// git takes its locks away, and killed after the grace. Rounds, because a process may fork while it
+/// is being looked for. False when something would not go.
+pub(super) fn sweep(
+    cookie: &str,
+    grace: Duration,
+    group: Option<&Cgroup>,
+    signals: &Signals,
+) -> io::Result<bool> {
     let started = Instant::now();
+    let grace = grace.min(LONGEST_GRACE);
+    let mut asked = HashSet::new();
     let entry = format!("{}={cookie}", env::SESSION);
     loop {
         let childless = reap_all()?;
-        let left = find(entry.as_bytes())?;
+        let left = find(entry.as_bytes(), group)?;
         if childless && left.is_empty() {
             return Ok(true);
         }
         if started.elapsed() > LIMIT {
             return Ok(false);
         }
-        left.iter().for_each(Process::kill);
+        let is_due = started.elapsed() >= grace;
+        for process in &left {
+            if is_due {
+                process.signal(Signal::KILL);
+            } else if asked.insert((process.pid, process.start)) {
+                process.signal(Signal::TERM);
+            }
+        }
+        // The host is in the group itself.
+        if let Some(group) = group.filter(|group| is_due && !group.processes().contains(&getpid())) {
+            group.kill();
+        }
         signals.wait(Some(PAUSE))?;
     }
 }
@@ -67,11 +89,11 @@ impl Process {
         Some(Process { pid, parent, start })
     }
 
-    /// Kills it and nobody else: the descriptor is opened first, then it is looked at again.
-    fn kill(&self) {
+    /// Signals it and nobody else: the descriptor is opened first, then it is looked at again.
+    fn signal(&self, signal: Signal) {
         let Ok(descriptor) = pidfd_open(self.pid, PidfdFlags::empty()) else { return };
         if Process::read(self.pid).is_some_and(|now| now.start == self.start) {
-            let _ = pidfd_send_signal(descriptor, Signal::KILL);
+            let _ = pidfd_send_signal(descriptor, signal);
         }
     }
 
@@ -96,12 +118,15 @@ fn parse_stat(text: &[u8]) -> Option<(i32, u64)> {
     Some((parent, start))
 }
 
-/// Everybody below this process or with this variable in the environment, itself excepted.
-fn find(entry: &[u8]) -> io::Result<Vec<Process>> {
+/// Everybody in the group, below this process or with this variable in the environment, itself excepted.
+fn find(entry: &[u8], group: Option<&Cgroup>) -> io::Result<Vec<Process>> {
     let me = getpid();
+    let grouped = group.map(Cgroup::processes).unwrap_or_default();
     let everybody: Vec<Process> = processes()?.filter(|process| process.pid != me).collect();
     let below = descendants(me, &everybody);
-    let is_left = |process: &Process| below.contains(&process.pid) || process.carries(entry);
+    let is_left = |process: &Process| {
+        grouped.contains(&process.pid) || below.contains(&process.pid) || process.carries(entry)
+    };
     Ok(everybody.into_iter().filter(is_left).collect())
 }
 

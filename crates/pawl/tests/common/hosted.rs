@@ -5,7 +5,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
@@ -77,7 +77,30 @@ impl Folder {
         self.write_launch();
         let mut command = pawl("host");
         command.arg(self.dir.path()).envs(variables.iter().copied());
-        Host { child: command.spawn().expect("a host") }
+        Host { child: command.spawn().expect("a host"), lock: self.file(files::LOCK) }
+    }
+
+    /// A host that may make no group of processes; none where the test cannot arrange that.
+    pub(crate) fn start_host_without_group(&self) -> Option<Host> {
+        self.write_launch();
+        let within = "mount -t tmpfs none /sys/fs/cgroup && exec \"$@\"";
+        let unshare = |command: &mut Command| {
+            command.args(["--user", "--map-root-user", "--mount", "sh", "-c", within, "sh"]);
+        };
+        #[expect(clippy::disallowed_methods, reason = "the test starts the program it tests")]
+        let mut probe = Command::new("unshare");
+        unshare(&mut probe);
+        if !probe.arg("true").status().is_ok_and(|status| status.success()) {
+            eprintln!("SKIPPED: a host without a group: no namespaces here");
+            return None;
+        }
+        let pawl = pawl("host");
+        #[expect(clippy::disallowed_methods, reason = "the test starts the program it tests")]
+        let mut command = Command::new("unshare");
+        unshare(&mut command);
+        command.env_clear().env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin");
+        command.arg(pawl.get_program()).arg("host").arg(self.dir.path());
+        Some(Host { child: command.spawn().expect("a host"), lock: self.file(files::LOCK) })
     }
 
     /// Runs a host from beginning to end.
@@ -114,14 +137,28 @@ impl Folder {
     }
 }
 
-/// A host that was started.
+/// A host that was started, with its guard.
 pub(crate) struct Host {
     child: Child,
+    lock: PathBuf,
 }
 
 impl Host {
+    /// The host itself.
+    pub(crate) fn pid(&self) -> Pid {
+        eventually("the host's id", || {
+            let text = fs::read_to_string(&self.lock).ok()?;
+            Pid::from_raw(text.parse().ok()?)
+        })
+    }
+
+    /// Its guard, which is what was started.
+    pub(crate) fn guard(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).expect("a living host");
+        kill_process(self.pid(), signal).expect("a living host");
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {
@@ -136,8 +173,11 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // A failed test leaves nothing running: the child gets the parent-death signal.
-        let _ = self.child.kill();
+        // A failed test leaves nothing running: the guard ends all that is below.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let host = fs::read_to_string(&self.lock).ok().and_then(|text| Pid::from_raw(text.parse().ok()?));
+            let _ = kill_process(host.unwrap_or(self.guard()), Signal::KILL);
+        }
         let _ = self.child.wait();
     }
 }

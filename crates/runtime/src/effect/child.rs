@@ -8,7 +8,7 @@ use std::path::Path;
 use windlass_core::id::NodeId;
 use windlass_core::launch::{EndedBy, Exit, LAUNCH_VERSION, Launch, files as names};
 use windlass_peers::agent::claude::launch::plain_env;
-use windlass_peers::child::{ChildState, child_state, sweep_cookie};
+use windlass_peers::child::{ChildState, child_state, sweep_cookie, sweep_group};
 use windlass_peers::process::start_host;
 use windlass_peers::tail::{TailEvent, Watcher};
 
@@ -117,8 +117,9 @@ async fn end(dir: &Path, launch: &Launch, state: ChildState) -> End {
         ChildState::Lost | ChildState::Running { .. } => {}
     }
     // It waits for the last of them.
-    let cookie = launch.cookie.clone();
-    let _ = tokio::task::spawn_blocking(move || sweep_cookie(&cookie)).await;
+    let (folder, cookie) = (dir.to_owned(), launch.cookie.clone());
+    let sweep = move || (sweep_group(&folder, &cookie), sweep_cookie(&cookie));
+    let _ = tokio::task::spawn_blocking(sweep).await;
     forget_secrets(dir);
     End::Lost
 }

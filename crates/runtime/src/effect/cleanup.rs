@@ -8,7 +8,7 @@ use std::time::Duration;
 use windlass_core::event::Event;
 use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::run::{Doing, Outcome, Reason, State};
-use windlass_peers::child::{ChildState, Terminate, child_state, sweep_cookie, terminate_host};
+use windlass_peers::child::{ChildState, Terminate, child_state, sweep_cookie, sweep_group, terminate_host};
 use windlass_peers::process::end_short_of;
 
 use super::{Ground, Site, loop_file, prepare};
@@ -48,7 +48,11 @@ async fn end_child(ground: &Ground, child: &Child, effect: &EffectId) -> bool {
     }
     match ground.handle.view(&child.run) {
         Ok(view) if !view.state.is_done() => {
-            ground.handle.end_with_outer(&child.run, effect, &child.why).is_ok()
+            let (handle, run, effect, why) =
+                (ground.handle.clone(), child.run.clone(), effect.clone(), child.why.clone());
+            // Whoever owns it may take a while to answer.
+            let asked = tokio::task::spawn_blocking(move || handle.end_with_outer(&run, &effect, &why)).await;
+            asked.is_ok_and(|asked| asked.is_ok())
         }
         // It was never begun, or is over.
         _ => false,
@@ -99,6 +103,7 @@ async fn wait_for_end(ground: &Ground, dir: &Path, mut is_asked: bool) {
             ChildState::Running { .. } => tokio::time::sleep(LOOK_EVERY).await,
             ChildState::Lost => {
                 if let Some(name) = ground.child_name(dir) {
+                    sweep_group(dir, &ground.cookie(&name));
                     sweep_cookie(&ground.cookie(&name));
                 }
                 return;

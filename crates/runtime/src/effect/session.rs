@@ -12,7 +12,7 @@ use windlass_core::launch::files as names;
 use windlass_core::usage::Usage;
 use windlass_peers::agent::claude::{launch as claude, parse};
 use windlass_peers::agent::{Over, Transcript};
-use windlass_peers::child::{ChildState, child_state, sweep_cookie, unanswered};
+use windlass_peers::child::{ChildState, child_state, sweep_cookie, sweep_group, unanswered};
 use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
 use windlass_peers::tail::{Tail, TailEvent};
@@ -150,6 +150,7 @@ fn finish(
     if let ChildState::Ended(exit) = &state {
         return reading.transcript.end(Over::Exited(exit), &stderr(), reading.offset);
     }
+    sweep_group(dir, &ground.cookie(&effect.to_string()));
     sweep_cookie(&ground.cookie(&effect.to_string()));
     let mut tail = Tail::new(&dir.join(names::STDOUT), reading.offset);
     let mut buffer = Vec::new();

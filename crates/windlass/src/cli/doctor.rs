@@ -1,6 +1,7 @@
 //! `windlass doctor`: which agent CLIs are installed, and what each can do.
 
 use serde_json::json;
+use windlass_pawl::host::{Grouping, grouping};
 use windlass_runtime::doctor::{DriverReport, doctor};
 
 use super::feed::{envelope, words};
@@ -29,12 +30,45 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
     let drivers = doctor(&here.home);
     if args.json {
-        return print(&drivers.iter().map(object).collect::<Vec<_>>());
+        let lines = drivers.iter().map(object).chain([keeping_object(&grouping())]);
+        return print(&lines.collect::<Vec<_>>());
     }
     let mut lines: Vec<String> = drivers.iter().flat_map(|driver| describe(here.screen, driver)).collect();
     lines.push(String::new());
     lines.extend(matrix(&drivers));
+    lines.push(String::new());
+    lines.extend(keeping(here.screen, &grouping()));
     print(&lines)
+}
+
+/// How the processes that an agent leaves behind are found, as an object.
+fn keeping_object(grouping: &Grouping) -> String {
+    let (folder, why_not) = match grouping {
+        Grouping::In(folder) => (Some(folder), None),
+        Grouping::None(why) => (None, Some(why)),
+    };
+    let data = json!({"guard": true, "cgroup": folder, "cgroup_missing": why_not});
+    envelope("keeping", words::now(), None, data)
+}
+
+/// The same in words.
+fn keeping(screen: Screen, grouping: &Grouping) -> Vec<String> {
+    match grouping {
+        Grouping::In(folder) => {
+            let folder = plain_line(&folder.display().to_string());
+            vec![
+                format!("{} no process is left behind: each session has a guard and a cgroup", screen.check(true)),
+                format!("    {folder}"),
+            ]
+        }
+        Grouping::None(why) => vec![
+            format!("{} no process is left behind: each session has a guard, but no cgroup", screen.check(true)),
+            format!("    {}", plain_line(why)),
+            "    hint: only what outlives a kill -9 of a host and its guard at once can be missed; run Windlass \
+             where it may make cgroups (`systemd-run --user --scope windlass …`) to find that too"
+                .to_owned(),
+        ],
+    }
 }
 
 fn object(driver: &DriverReport) -> String {

@@ -153,7 +153,16 @@ impl Place {
 
     /// The hosts of this place. They have no environment to be known by, but a folder.
     pub(crate) fn hosts(&self) -> Vec<procs::Proc> {
-        let folder = format!(" host {}/", self.sealed.root().display());
+        self.called("host")
+    }
+
+    /// The guards of the hosts.
+    pub(crate) fn guards(&self) -> Vec<procs::Proc> {
+        self.called("keep")
+    }
+
+    fn called(&self, word: &str) -> Vec<procs::Proc> {
+        let folder = format!(" {word} {}/", self.sealed.root().display());
         procs::all().into_iter().filter(|process| process.command.contains(&folder)).collect()
     }
 
@@ -170,7 +179,7 @@ impl Place {
     pub(crate) fn assert_nothing_is_left(&self) {
         let begun = Instant::now();
         loop {
-            let left = [self.sealed.processes(), self.hosts()].concat();
+            let left = [self.sealed.processes(), self.hosts(), self.guards()].concat();
             if left.is_empty() {
                 return;
             }
@@ -179,10 +188,13 @@ impl Place {
         }
     }
 
-    /// Kills a `windlass` that runs, all hosts and all agents, without a chance to say a word.
+    /// Kills a `windlass` that runs, all hosts, guards and agents, without a chance to say a word.
     #[track_caller]
     pub(crate) fn kill_everything(&self, going: Going) {
         going.signal(Signal::KILL);
+        for guard in self.guards() {
+            let _ = kill_process(Pid::from_raw(guard.pid).unwrap(), Signal::KILL);
+        }
         self.kill_hosts();
         for process in self.sealed.processes() {
             self.sealed.kill9(process.pid);
