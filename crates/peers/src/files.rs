@@ -4,9 +4,14 @@
 //! path is never followed, and [`inside`] keeps the rest of the path in the folder. What is in
 //! the files is left to `forms` and the engine.
 //!
+//! A file is a [`Draft`] until it is whole. In a checkout it is written by [`checkout`], so that no
+//! agent commits a draft that a kill has left.
+//!
 //! Folders of prompts are another matter, as people link them together: [`walk`] finds what is
 //! in them, [`read`] reads it, [`watch`] tells of changes.
 
+pub mod checkout;
+mod draft;
 pub mod read;
 pub mod stamp;
 pub mod trouble;
@@ -15,10 +20,10 @@ pub mod watch;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use draft::{Draft, clear_dead};
 use rustix::fs::OFlags;
 
 /// Written at once, where what is written is large.
@@ -31,6 +36,8 @@ pub enum Mode {
     Private,
     /// Everybody.
     Shared,
+    /// Everybody, and it may be run.
+    Program,
 }
 
 impl Mode {
@@ -38,6 +45,7 @@ impl Mode {
         match self {
             Mode::Private => 0o600,
             Mode::Shared => 0o644,
+            Mode::Program => 0o755,
         }
     }
 }
@@ -120,51 +128,52 @@ pub fn make_dirs_inside(root: &Path, dir: &Path) -> Result<(), FileError> {
 }
 
 /// Replaces a file's whole content; a crash leaves the old or the new. A link at that place is
-/// replaced, never followed.
+/// replaced, never followed. For Windlass's own folders: the draft lies beside the file.
 pub fn write_atomic(path: &Path, bytes: &[u8], mode: Mode) -> Result<(), FileError> {
-    let temp = temp_beside(path);
-    let written = write_new(&temp, bytes, mode).and_then(|()| fs::rename(&temp, path));
-    if written.is_err() {
-        // The half-written file is of no use; that it may already be gone is fine.
-        let _ = fs::remove_file(&temp);
-    }
-    written.map_err(|e| io_error(path, e))?;
-    sync_parent(path).map_err(|e| io_error(path, e))
+    let draft = Draft::beside(path, mode.bits());
+    write_whole(draft, path, bytes)
 }
 
-/// Replaces a file's whole content, for what can be made again: other processes see the old or
-/// the new, but a power cut may leave neither whole, so that its reader must notice.
-pub fn write_spare(
-    path: &Path,
-    mode: Mode,
-    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<(), FileError> {
-    let temp = temp_beside(path);
-    let written = create(&temp, mode).and_then(|file| {
-        let mut file = BufWriter::with_capacity(SPARE_BUFFER, file);
-        fill(&mut file)?;
-        file.flush()?;
-        fs::rename(&temp, path)
+/// The same with the draft in another folder of the same file system.
+pub fn write_atomic_by(drafts: &Path, path: &Path, bytes: &[u8], mode: Mode) -> Result<(), FileError> {
+    make_private_dir(drafts)?;
+    write_whole(Draft::within(drafts, path, mode.bits()), path, bytes)
+}
+
+fn write_whole(draft: io::Result<Draft>, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let written = draft.and_then(|draft| {
+        draft.file().write_all(bytes)?;
+        draft.file().sync_all()?;
+        draft.place()?;
+        sync_parent(path)
     });
-    if written.is_err() {
-        // The half-written file is of no use; that it may already be gone is fine.
-        let _ = fs::remove_file(&temp);
-    }
     written.map_err(|e| io_error(path, e))
 }
 
-/// Writes a file that must not exist yet. `false` when it does, and nothing is changed.
+/// Replaces a file's whole content, for what can be made again: other processes see the old or
+/// the new, but a power cut may leave neither whole, so that its reader must notice. The draft lies
+/// in another folder of the same file system.
+pub fn write_spare(
+    drafts: &Path,
+    path: &Path,
+    mode: Mode,
+    fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> Result<(), FileError> {
+    make_private_dir(drafts)?;
+    let written = Draft::within(drafts, path, mode.bits()).and_then(|draft| {
+        let mut file = BufWriter::with_capacity(SPARE_BUFFER, draft.file());
+        fill(&mut file)?;
+        file.flush()?;
+        drop(file);
+        draft.place()
+    });
+    written.map_err(|e| io_error(path, e))
+}
+
+/// Writes a file that must not exist yet. `false` when it does, and nothing is changed. For
+/// Windlass's own folders: the draft lies beside the file.
 pub fn create_new(path: &Path, bytes: &[u8], mode: Mode) -> Result<bool, FileError> {
-    let temp = temp_beside(path);
-    write_new(&temp, bytes, mode).map_err(|e| io_error(path, e))?;
-    // A link, unlike a rename, fails if something is there: whole or not at all.
-    let linked = fs::hard_link(&temp, path);
-    let _ = fs::remove_file(&temp);
-    match linked {
-        Ok(()) => sync_parent(path).map(|()| true).map_err(|e| io_error(path, e)),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(e) => Err(io_error(path, e)),
-    }
+    create_whole(Draft::beside(path, mode.bits()), path, bytes)
 }
 
 /// Gives what lies at a path another name in the same folder, and says which: the first of `names`
@@ -183,26 +192,22 @@ pub fn set_aside(path: &Path, names: impl Fn(u32) -> String) -> Result<Option<Pa
     Ok(None)
 }
 
-fn write_new(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
-    let mut file = create(path, mode)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+/// The same with the draft in another folder of the same file system, which is there.
+pub fn create_new_by(drafts: &Path, path: &Path, bytes: &[u8], mode: Mode) -> Result<bool, FileError> {
+    create_whole(Draft::within(drafts, path, mode.bits()), path, bytes)
 }
 
-fn create(path: &Path, mode: Mode) -> io::Result<File> {
-    let file = OpenOptions::new().write(true).create_new(true).mode(mode.bits()).open(path)?;
-    // Not left to the umask: what is shared is meant to be.
-    file.set_permissions(fs::Permissions::from_mode(mode.bits()))?;
-    Ok(file)
-}
-
-fn temp_beside(path: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.{count}.tmp", std::process::id()));
-    path.with_file_name(name)
+fn create_whole(draft: io::Result<Draft>, path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    let written = draft.and_then(|draft| {
+        draft.file().write_all(bytes)?;
+        draft.file().sync_all()?;
+        let is_new = draft.place_new()?;
+        if is_new {
+            sync_parent(path)?;
+        }
+        Ok(is_new)
+    });
+    written.map_err(|e| io_error(path, e))
 }
 
 fn sync_parent(path: &Path) -> io::Result<()> {
@@ -282,7 +287,7 @@ pub fn inside(root: &Path, relative: &Path) -> Result<PathBuf, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn mode_of(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -314,8 +319,8 @@ mod tests {
     fn what_is_written_in_parts_is_there_whole_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
-        write_spare(&path, Mode::Private, |out| out.write_all(b"one")).unwrap();
-        let failed = write_spare(&path, Mode::Private, |out| {
+        write_spare(dir.path(), &path, Mode::Private, |out| out.write_all(b"one")).unwrap();
+        let failed = write_spare(dir.path(), &path, Mode::Private, |out| {
             out.write_all(b"two")?;
             Err(io::Error::other("no more"))
         });

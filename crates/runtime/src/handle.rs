@@ -31,6 +31,7 @@ use crate::owner::{Owner, Parts, project, shares_a_budget};
 use crate::problem::Problem;
 use crate::recover;
 use crate::tasks::{Hold, overtaken};
+use crate::tidy::tidy;
 
 /// How many inbound things may wait for an owner before their senders do.
 const INBOUND: usize = 256;
@@ -351,6 +352,7 @@ impl Handle {
     ) -> Result<Running, RunError> {
         let run = state.run.clone();
         self.note_all(&state);
+        tidy(&state, &self.store.run_dir(&run));
         let Rights { lease, holds, folder } = rights;
         let (outbox, inlet) = mpsc::channel(INBOUND);
         let (feed, items) = Feed::open();

@@ -2,9 +2,12 @@
 //!
 //! The environment is read by the face and comes in as values.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use windlass_peers::files::{self, FileError, Mode};
 
 use crate::crash::Crash;
 
@@ -65,12 +68,10 @@ fn place(own: &Path, dir: &Path, pinned: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
         Err(_) => {}
     }
-    let temporary = dir.join(format!("windlass.{}", std::process::id()));
-    let placed =
-        std::fs::copy("/proc/self/exe", &temporary).and_then(|_| std::fs::rename(&temporary, pinned));
-    if placed.is_err() {
-        // Half a binary would only keep a full disk full.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    placed
+    files::clear_dead(dir);
+    let copy = |out: &mut BufWriter<&File>| io::copy(&mut File::open("/proc/self/exe")?, out).map(drop);
+    files::write_spare(dir, pinned, Mode::Program, copy).map_err(|error| match error {
+        FileError::Io { source, .. } => source,
+        other => io::Error::other(other),
+    })
 }

@@ -31,6 +31,7 @@ pub mod rehearse;
 mod seal;
 pub mod shelf;
 pub mod tasks;
+mod tidy;
 pub mod time_travel;
 
 pub use windlass_store::Durability;

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_peers::files::{self, Mode};
+use windlass_peers::files::{Mode, checkout};
 
 use crate::home::Home;
 use crate::problem::{Class, Problem};
@@ -47,7 +47,7 @@ pub(crate) fn put(
         return Err(wrong("its folder leads out of the project".to_owned())
             .hint("use --user, or a folder in the project"));
     }
-    match files::create_new(&path, text.as_bytes(), Mode::Shared) {
+    match checkout::create_new(&path, text.as_bytes(), Mode::Shared) {
         Ok(true) => Ok(path),
         Ok(false) => Err(wrong("there is one already".to_owned()).hint("change that one, or move it away")),
         Err(error) => Err(wrong(error.why())),

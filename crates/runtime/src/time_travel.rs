@@ -16,12 +16,12 @@ use windlass_core::run::{News, Phase, State, Work};
 use windlass_core::spec::{OnPermission, OnQuestion, Policy, Spec};
 use windlass_core::time::Moment;
 use windlass_forms::tracker::{self, Markers};
-use windlass_peers::files::{self, FileError, Mode};
+use windlass_peers::files::{self, FileError};
 use windlass_store::{Cadence, Lease, NewRun};
 
 use crate::clock::now;
 use crate::config;
-use crate::effect::TRACKER_MAX;
+use crate::effect::{TRACKER_MAX, create_tracker};
 use crate::error::{RunError, chain};
 use crate::handle::{Hand, Handle, Rights, Running, pin_sim};
 use crate::owner::project;
@@ -339,7 +339,7 @@ fn copy_tracker(state: &State, work: &Work, rules: &Rules, old: &Path, new: &Pat
     if let Some(dir) = new.parent() {
         files::make_dirs_inside(Path::new(&work.workspace), dir).map_err(told)?;
     }
-    files::create_new(new, tracker::render(&frontmatter, &body).as_bytes(), Mode::Shared).map_err(told)?;
+    create_tracker(new, &tracker::render(&frontmatter, &body)).map_err(told)?;
     Ok(())
 }
 

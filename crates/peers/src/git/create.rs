@@ -153,7 +153,7 @@ fn path_text(marker: &Marker) -> String {
 
 fn mark(common: &Path, marker: &Marker) -> Result<(Worktree, How), WorktreeError> {
     let Some(git_dir) = git_dir_at(common, &marker.path) else { return Err(taken(marker)) };
-    marker.write(&git_dir)?;
+    marker.write(common, &git_dir)?;
     marker.drop_intent(common)?;
     Ok((marker.worktree(common, git_dir), How::Made))
 }
@@ -172,7 +172,7 @@ fn finish(repo: &Path, worktree: &Worktree, how: How) -> Result<(), WorktreeErro
         Stage::CheckingOut => {}
         Stage::Ready => return Ok(()),
         // It was to go, and is wanted again before anything was taken away.
-        Stage::Removing => return marker.at(Stage::Ready).write(&worktree.git_dir),
+        Stage::Removing => return marker.at(Stage::Ready).write(&worktree.common, &worktree.git_dir),
     }
     if how == How::Found {
         wait_until_idle(&worktree.path)?;
@@ -180,7 +180,7 @@ fn finish(repo: &Path, worktree: &Worktree, how: How) -> Result<(), WorktreeErro
     }
     check_out(&worktree.path)?;
     include::copy(repo, &worktree.path)?;
-    marker.at(Stage::Ready).write(&worktree.git_dir)
+    marker.at(Stage::Ready).write(&worktree.common, &worktree.git_dir)
 }
 
 /// Forced, as a crash may have left half of the files, and nobody has worked here yet.

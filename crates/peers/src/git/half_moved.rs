@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::at_work::{clear_locks_of_move, is_locked};
 use super::door::{GitError, git, line};
-use super::lock::{file_name, ours};
+use super::lock::{drafts, file_name, ours};
 use super::repository::branch_commit;
 use super::target::in_the_way;
 use super::worktree::WorktreeError;
-use crate::files::{Mode, inside, read_bounded, write_atomic};
+use crate::files::{Mode, inside, read_bounded, write_atomic_by};
 
 /// A branch on its way from one commit to another, with its checkout; without one, with the git
 /// folder.
@@ -42,7 +42,7 @@ impl Move {
     pub(super) fn begin(mut self, common: &Path, target: &str) -> Result<(), WorktreeError> {
         self.was_locked = is_locked(common, target, &self.path)?;
         let text = serde_json::to_vec(&self).unwrap_or_default();
-        Ok(write_atomic(&file(common, target), &text, Mode::Private)?)
+        Ok(write_atomic_by(&drafts(common), &file(common, target), &text, Mode::Private)?)
     }
 }
 

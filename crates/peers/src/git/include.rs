@@ -5,14 +5,14 @@
 //! to a place outside of the two trees, whatever links lie in them.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::door::{git, line, names};
 use super::worktree::WorktreeError;
-use crate::files::{FileError, inside, make_dirs_inside, open_plain, read_bounded};
+use crate::files::{Draft, FileError, clear_dead, inside, make_dirs_inside, open_plain, read_bounded};
 
 const NAME: &str = ".worktreeinclude";
 const MAX_PATTERNS: u64 = 256 * 1024;
@@ -20,6 +20,7 @@ const MAX_PATTERNS: u64 = 256 * 1024;
 /// Copies from the working tree that `repo` is in; a bare repository has none.
 pub(super) fn copy(repo: &Path, worktree: &Path) -> Result<(), WorktreeError> {
     let Some(top) = top_with_patterns(repo)? else { return Ok(()) };
+    worktree.parent().into_iter().for_each(clear_dead);
     for name in listed(&top)? {
         copy_one(&top, worktree, Path::new(&name))?;
     }
@@ -80,36 +81,29 @@ fn copy_one(top: &Path, worktree: &Path, name: &Path) -> Result<(), WorktreeErro
         let target = fs::read_link(&from).map_err(|e| failed(&from, e))?;
         return symlink(target, &to).map_err(|e| failed(&to, e));
     }
-    copy_file(&from, &to)
+    copy_file(worktree, &from, &to)
 }
 
 fn failed(path: &Path, source: io::Error) -> WorktreeError {
     WorktreeError::Io { path: path.to_owned(), source }
 }
 
-/// Whole or not at all: a crash in the middle must not leave half a file that looks finished.
-fn copy_file(from: &Path, to: &Path) -> Result<(), WorktreeError> {
+/// Whole or not at all: a crash in the middle must not leave half a file that looks finished. The
+/// draft lies beside the worktree, whose files somebody may commit.
+fn copy_file(worktree: &Path, from: &Path, to: &Path) -> Result<(), WorktreeError> {
     let mut source = match open_plain(from) {
         Err(e) if e.is_missing() => return Ok(()),
         source => source?,
     };
-    let mut name = std::ffi::OsString::from(".windlass-copy.");
-    name.push(to.file_name().unwrap_or_default());
-    let temp = to.with_file_name(name);
-    // Left by a crash.
-    let _ = fs::remove_file(&temp);
-    let written = fill(&mut source, &temp).and_then(|()| fs::rename(&temp, to));
-    if written.is_err() {
-        let _ = fs::remove_file(&temp);
-    }
-    written.map_err(|e| failed(to, e))
+    let folder = worktree.parent().unwrap_or(worktree);
+    fill(&mut source, folder, to).map_err(|e| failed(to, e))
 }
 
-fn fill(source: &mut File, temp: &Path) -> io::Result<()> {
+fn fill(source: &mut File, folder: &Path, to: &Path) -> io::Result<()> {
     let mode = source.metadata()?.permissions().mode() & 0o777;
-    let mut copy = OpenOptions::new().write(true).create_new(true).mode(mode).open(temp)?;
-    if rustix::fs::ioctl_ficlone(&copy, &*source).is_err() {
-        io::copy(source, &mut copy)?;
+    let draft = Draft::within(folder, to, mode)?;
+    if rustix::fs::ioctl_ficlone(draft.file(), &*source).is_err() {
+        io::copy(source, &mut draft.file())?;
     }
-    copy.set_permissions(fs::Permissions::from_mode(mode))
+    draft.place()
 }

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::door::{GitError, git, line};
 use super::fingerprint::file_digest;
+use super::lock::drafts;
 use super::marker::Marker;
 use super::worktree::{WorktreeError, changes};
-use crate::files::{Mode, read_bounded, write_atomic};
+use crate::files::{Mode, read_bounded, write_atomic_by};
 
 const VERSION: u32 = 1;
 const MAX: u64 = 64 << 20;
@@ -31,17 +32,22 @@ struct Note {
 struct Tree {
     top: PathBuf,
     file: PathBuf,
+    drafts: PathBuf,
 }
 
 impl Tree {
     /// That of a folder; none where it is a person's own checkout.
     fn at(dir: &Path) -> Result<Option<Tree>, GitError> {
-        let said = git(dir, &["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir"])?;
+        let folders = ["--show-toplevel", "--git-dir", "--git-common-dir"];
+        let said = git(dir, &[&["rev-parse", "--path-format=absolute"], &folders[..]].concat())?;
         let said = line(&said);
-        let Some((top, git_dir)) = said.split_once('\n') else { return Ok(None) };
-        let (top, git_dir) = (PathBuf::from(top), Path::new(git_dir));
-        let file = git_dir.join("windlass-checks.json");
-        Ok(Marker::of(git_dir).map(|_| Tree { top, file }))
+        let mut folders = said.split('\n').map(Path::new);
+        let (Some(top), Some(git_dir), Some(common)) = (folders.next(), folders.next(), folders.next())
+        else {
+            return Ok(None);
+        };
+        let (top, file) = (top.to_owned(), git_dir.join("windlass-checks.json"));
+        Ok(Marker::of(git_dir).map(|_| Tree { top, file, drafts: drafts(common) }))
     }
 
     fn note(&self) -> Note {
@@ -52,7 +58,7 @@ impl Tree {
 
     fn write(&self, note: &Note) -> Result<(), WorktreeError> {
         let text = serde_json::to_vec(note).unwrap_or_default();
-        Ok(write_atomic(&self.file, &text, Mode::Private)?)
+        Ok(write_atomic_by(&self.drafts, &self.file, &text, Mode::Private)?)
     }
 
     /// What is uncommitted and not left by checks.

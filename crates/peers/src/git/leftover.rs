@@ -9,13 +9,17 @@ use std::path::Path;
 
 use super::at_work::{clear_locks, wait_until_idle};
 use super::door::git;
+use super::lock::{drafts, ours};
 use super::marker::{Marker, intents};
 use super::repository::{branch_commit, git_dir_at};
 use super::worktree::WorktreeError;
-use crate::files::read_bounded;
+use crate::files::{clear_dead, read_bounded};
 
 /// Settles every creation that was cut off.
 pub(super) fn settle(common: &Path) -> Result<(), WorktreeError> {
+    for folder in [drafts(common), ours(common).join("adding"), ours(common).join("removing")] {
+        clear_dead(&folder);
+    }
     intents(common).iter().try_for_each(|intent| settle_one(common, intent))
 }
 
@@ -27,7 +31,7 @@ fn settle_one(common: &Path, intent: &Marker) -> Result<(), WorktreeError> {
     match git_dir {
         // Marked, and cut off before the intent was dropped.
         Some(git_dir) if Marker::of(&git_dir).is_some() => {}
-        Some(git_dir) if is_whole(&git_dir, intent) => intent.write(&git_dir)?,
+        Some(git_dir) if is_whole(&git_dir, intent) => intent.write(common, &git_dir)?,
         Some(git_dir) => {
             take_folder_away(&intent.path)?;
             fs::remove_dir_all(&git_dir).map_err(|source| WorktreeError::Io { path: git_dir, source })?;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
+use crate::files::checkout::drafts_in;
 use crate::files::make_private_dir;
 
 /// Why a lock was not had.
@@ -66,6 +67,11 @@ pub(super) fn landing(common: &Path, target: &str, wait: Duration) -> Result<Loc
 /// Windlass's own folder in the git folder that all worktrees share.
 pub(super) fn ours(common: &Path) -> PathBuf {
     common.join("windlass")
+}
+
+/// Where files of Windlass lie in the git folder before they are whole.
+pub(super) fn drafts(common: &Path) -> PathBuf {
+    drafts_in(&ours(common))
 }
 
 /// A branch as the name of a file.

@@ -5,12 +5,12 @@
 //! finds one knows that its writer died.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::lock::{file_name, ours};
+use super::lock::{drafts, file_name, ours};
 use super::worktree::{Worktree, WorktreeError};
 use crate::files::{Mode, read_bounded, write_spare};
 
@@ -56,29 +56,27 @@ impl Marker {
         read(&git_dir.join(NAME))
     }
 
-    pub(super) fn write(&self, git_dir: &Path) -> Result<(), WorktreeError> {
-        self.write_to(&git_dir.join(NAME))
+    pub(super) fn write(&self, common: &Path, git_dir: &Path) -> Result<(), WorktreeError> {
+        write_file(common, &git_dir.join(NAME), self)
     }
 
     pub(super) fn write_intent(&self, common: &Path) -> Result<(), WorktreeError> {
         crate::files::make_private_dir(&intents_dir(common))?;
-        self.write_to(&self.intent(common))
+        write_file(common, &self.intent(common), self)
     }
 
     pub(super) fn drop_intent(&self, common: &Path) -> Result<(), WorktreeError> {
         let path = self.intent(common);
-        fs::remove_file(&path).map_err(|source| WorktreeError::Io { path, source })
+        match fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(WorktreeError::Io { path, source })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn intent(&self, common: &Path) -> PathBuf {
         intents_dir(common).join(format!("{}.json", file_name(&self.branch)))
-    }
-
-    // Nothing here is worth waiting for the disk: git does not for what it describes.
-    fn write_to(&self, path: &Path) -> Result<(), WorktreeError> {
-        let text = serde_json::to_vec(self).map_err(std::io::Error::other);
-        let written = write_spare(path, Mode::Private, |file| file.write_all(&text?));
-        written.map_err(WorktreeError::File)
     }
 
     pub(super) fn worktree(&self, common: &Path, git_dir: PathBuf) -> Worktree {
@@ -103,10 +101,8 @@ pub(super) struct Going {
 impl Going {
     pub(super) fn write(worktree: &Worktree, marker: &Marker) -> Result<(), WorktreeError> {
         let going = Going { marker: marker.clone(), git_dir: worktree.git_dir.clone() };
-        let path = going_path(worktree);
         crate::files::make_private_dir(&going_dir(&worktree.common))?;
-        let text = serde_json::to_vec(&going).map_err(std::io::Error::other);
-        Ok(write_spare(&path, Mode::Private, |file| file.write_all(&text?))?)
+        write_file(&worktree.common, &going_path(worktree), &going)
     }
 
     /// Whether a removal of it was begun.
@@ -121,9 +117,9 @@ impl Going {
 
     /// All of a repository.
     pub(super) fn all(common: &Path) -> Vec<Worktree> {
-        let entries = fs::read_dir(going_dir(common)).into_iter().flatten().flatten();
-        let read = |path: &Path| serde_json::from_slice::<Going>(&read_bounded(path, MAX).ok()?).ok();
-        let all = entries.filter_map(|entry| read(&entry.path())).filter(|going| going.marker.v == VERSION);
+        let read = |path: PathBuf| serde_json::from_slice::<Going>(&read_bounded(&path, MAX).ok()?).ok();
+        let all = whole_files(&going_dir(common)).into_iter();
+        let all = all.filter_map(read).filter(|going| going.marker.v == VERSION);
         all.map(|going| going.marker.worktree(common, going.git_dir)).collect()
     }
 }
@@ -138,8 +134,22 @@ fn going_path(worktree: &Worktree) -> PathBuf {
 
 /// What was begun and not finished, as seen by whoever holds the metadata lock.
 pub(super) fn intents(common: &Path) -> Vec<Marker> {
-    let entries = fs::read_dir(intents_dir(common)).into_iter().flatten().flatten();
-    entries.filter_map(|entry| read(&entry.path())).collect()
+    whole_files(&intents_dir(common)).iter().filter_map(|path| read(path)).collect()
+}
+
+/// The files of a folder that were written to their end. No other lies there, but from a time when
+/// drafts did.
+fn whole_files(folder: &Path) -> Vec<PathBuf> {
+    let is_whole = |name: &str| name.ends_with(".json") && !name.starts_with('.');
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let whole = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_whole));
+    whole.map(|entry| entry.path()).collect()
+}
+
+// Nothing here is worth waiting for the disk: git does not for what it describes.
+fn write_file(common: &Path, path: &Path, value: &impl Serialize) -> Result<(), WorktreeError> {
+    let text = serde_json::to_vec(value).map_err(io::Error::other);
+    Ok(write_spare(&drafts(common), path, Mode::Private, |file| file.write_all(&text?))?)
 }
 
 fn intents_dir(common: &Path) -> PathBuf {

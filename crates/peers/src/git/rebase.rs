@@ -14,9 +14,10 @@ use super::at_work::{clear_locks, wait_until_idle};
 use super::door::{Call, GitError, git, line, names};
 use super::head;
 use super::leavings::work;
+use super::lock::drafts;
 use super::repository::in_the_middle;
 use super::worktree::{Worktree, WorktreeError};
-use crate::files::{Mode, read_bounded, write_atomic};
+use crate::files::{Mode, read_bounded, write_atomic_by};
 
 /// Where a branch stood, and what it was to stand on.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,7 +55,7 @@ pub(super) fn update(
 ) -> Result<Updated, WorktreeError> {
     let text = Record { v: 1, before: before.to_owned(), onto: onto.to_owned() };
     let text = serde_json::to_vec(&text).unwrap_or_default();
-    write_atomic(&record_path(worktree), &text, Mode::Private)?;
+    write_atomic_by(&drafts(&worktree.common), &record_path(worktree), &text, Mode::Private)?;
     let merges =
         git(&worktree.path, &["rev-list", "--merges", "--max-count=1", &format!("{onto}..{before}")])?;
     // A rebase would drop merges, and with them what was decided in them.

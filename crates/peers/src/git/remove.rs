@@ -134,7 +134,7 @@ fn take_away(worktree: &Worktree, target: &str) -> Result<(), WorktreeError> {
     }
     if let Some(marker) = Marker::of(&worktree.git_dir).filter(|_| is_ours(worktree)) {
         Going::write(worktree, &marker)?;
-        marker.at(Stage::Removing).write(&worktree.git_dir)?;
+        marker.at(Stage::Removing).write(common, &worktree.git_dir)?;
         move_aside(worktree)?;
         git(common, &["worktree", "remove", &worktree.path.to_string_lossy()])?;
     }

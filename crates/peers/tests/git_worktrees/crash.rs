@@ -177,12 +177,13 @@ fn end_state(work: Work, ground: &Ground) -> Vec<String> {
         assert_eq!(run(repo, &["cat-file", "-p", "main:w2.txt"]), "w");
     }
     let mut left: Vec<String> = Vec::new();
-    for folder in
-        [repo.join(".git"), repo.join(".git/windlass"), repo.join(".git/worktrees/w"), ground.path("trees")]
-    {
+    let git = repo.join(".git");
+    let folders =
+        ["", "windlass", "windlass/tmp", "windlass/adding", "worktrees/w"].map(|name| git.join(name));
+    for folder in folders.into_iter().chain([ground.path("trees"), repo.clone()]) {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name().into_string().unwrap();
-            if ["lock", "tmp", "windlass-removed"].iter().any(|end| name.ends_with(end))
+            if [".lock", ".tmp", "windlass-removed"].iter().any(|end| name.ends_with(end))
                 || name.starts_with("moving")
                 || name.contains("land.json")
             {
@@ -218,6 +219,31 @@ fn sweep_by(step: usize, work: Work, place: Where, main: Main) {
         assert_eq!(end_state(work, &ground), expected, "{work:?} {place:?} {count}");
     }
     assert!(count > 3, "{count} points only");
+}
+
+#[test]
+fn half_an_intent_of_a_dead_process_is_in_nobodys_way() {
+    let ground = Ground::new();
+    let intent = format!(
+        r#"{{"v":1,"path":"{}","branch":"x","base":"{}","made_branch":true,"stage":"checking_out"}}"#,
+        ground.path("trees/x").display(),
+        at(&ground.repo, "main")
+    );
+    let going = format!(r#"{{"marker":{intent},"git_dir":"/nowhere"}}"#);
+    for name in [".x.json.1.1.tmp", ".windlass-999999999-1-1.tmp", "x.json.tmp"] {
+        write(&ground.repo.join(".git/windlass/adding"), name, &intent);
+        write(&ground.repo.join(".git/windlass/removing"), name, &going);
+    }
+    write(&ground.repo.join(".git/windlass/tmp"), ".windlass-999999999-1-1.tmp", &intent);
+    let worktree = ground.worktree("w");
+    assert_eq!(list(&ground.repo).unwrap(), std::slice::from_ref(&worktree));
+    commit(&worktree.path, "w", "w");
+    land(&worktree, "main", green).unwrap();
+    assert_eq!(remove(&worktree, "main").unwrap(), Removal::Removed);
+    for (folder, kept) in [("tmp", 0), ("adding", 2), ("removing", 2)] {
+        let left = fs::read_dir(ground.repo.join(".git/windlass").join(folder)).unwrap();
+        assert_eq!(left.count(), kept, "{folder}: those that are known to be drafts are gone");
+    }
 }
 
 #[test]

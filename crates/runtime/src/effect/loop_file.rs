@@ -11,7 +11,7 @@ use windlass_core::id::EffectId;
 use windlass_core::looping::{Mode, prompt};
 use windlass_core::time::Moment;
 use windlass_forms::loop_state;
-use windlass_peers::files::{self, FileError, Mode as FileMode};
+use windlass_peers::files::{self, FileError, Mode as FileMode, checkout};
 
 use super::{Ground, Site};
 
@@ -111,7 +111,7 @@ pub(super) fn arm(
         started_at: Moment(ground.started_ms),
         prompt: &prompt,
     };
-    files::write_atomic(&path, loop_state::render(&state).as_bytes(), FileMode::Shared)
+    checkout::write(&path, loop_state::render(&state).as_bytes(), FileMode::Shared)
 }
 
 /// Removes the state file, so that no later session loops on it, and its folder when that was

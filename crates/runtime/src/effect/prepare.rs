@@ -10,7 +10,7 @@ use windlass_core::id::EffectId;
 use windlass_core::looping::Rules;
 use windlass_core::time::Moment;
 use windlass_forms::tracker;
-use windlass_peers::files::{self, FileError, Mode as FileMode};
+use windlass_peers::files::{self, FileError, Mode as FileMode, checkout};
 use windlass_peers::git;
 use windlass_peers::process::run_short_for;
 
@@ -77,14 +77,22 @@ fn make_tracker(ground: &Ground, site: &Site, rules: &Rules, path: &Path) -> Res
         started_at: Moment(ground.started_ms),
     };
     let text = tracker::render(&frontmatter, &rules.tracker_body);
-    files::create_new(path, text.as_bytes(), FileMode::Shared)?;
-    Ok(())
+    create_tracker(path, &text).map(drop)
+}
+
+/// Writes a new tracker. Its draft lies in the folder of all runs, which git ignores.
+pub(crate) fn create_tracker(path: &Path, text: &str) -> Result<bool, FileError> {
+    files::create_new_by(runs_folder(path), path, text.as_bytes(), FileMode::Shared)
+}
+
+fn runs_folder(tracker: &Path) -> &Path {
+    tracker.ancestors().nth(2).unwrap_or(tracker)
 }
 
 /// Keeps the runs of Windlass out of git by an ignore file of its own.
 fn ignore_runs(site: &Site) -> Result<(), FileError> {
     let ignore = Path::new(&site.workspace).join(".windlass/runs/.gitignore");
-    files::create_new(&ignore, b"*\n", FileMode::Shared).map(|_| ())
+    checkout::create_new(&ignore, b"*\n", FileMode::Shared).map(|_| ())
 }
 
 /// Shows the counters in the tracker's frontmatter. Only for people: what decides is in the
@@ -96,6 +104,6 @@ pub(super) fn mark_tracker(site: &Site, iteration: u32, active: bool) {
     let Ok(text) = String::from_utf8(bytes) else { return };
     let marked = tracker::set_frontmatter(&text, iteration, active);
     if marked != text {
-        let _ = files::write_atomic(path, marked.as_bytes(), FileMode::Shared);
+        let _ = files::write_atomic_by(runs_folder(path), path, marked.as_bytes(), FileMode::Shared);
     }
 }

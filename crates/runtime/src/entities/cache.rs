@@ -136,7 +136,8 @@ impl Cache {
         if files::make_private_dir(folder).is_err() {
             return;
         }
-        let written = files::write_spare(&self.path, Mode::Private, |out| {
+        files::clear_dead(folder);
+        let written = files::write_spare(folder, &self.path, Mode::Private, |out| {
             write(out, &self.label, items, known, entities)
         });
         if written.is_ok() {

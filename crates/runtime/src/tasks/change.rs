@@ -9,7 +9,7 @@ use windlass_core::tasks::{self, Priority, Status, Task, TaskId, Tasks};
 use windlass_core::time::Moment;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::tasks::{self as forms, Document, EditError, Reading};
-use windlass_peers::files::{self, Mode};
+use windlass_peers::files::{self, Mode, checkout};
 
 use super::error::TasksError;
 use super::lock::Lock;
@@ -102,7 +102,7 @@ pub fn inspect(place: &Place) -> Result<Reading, TasksError> {
 
 /// Writes a new file; one that is there is left as it is.
 pub fn create(place: &Place, tasks: &Tasks) -> Result<(), TasksError> {
-    let made = files::create_new(&place.path, forms::print(tasks).as_bytes(), Mode::Shared);
+    let made = checkout::create_new(&place.path, forms::print(tasks).as_bytes(), Mode::Shared);
     match made.map_err(|source| file_error(place, source))? {
         true => Ok(()),
         false => Err(TasksError::Exists { file: place.shown.clone() }),
@@ -123,6 +123,7 @@ pub fn migrate(place: &Place, now: Moment) -> Result<(Tasks, Vec<Diagnostic>), T
 pub fn change(seen: &Loaded, change: &Change, now: Moment) -> Result<Changed, TasksError> {
     let place = &seen.place;
     let _lock = Lock::take(place)?;
+    place.path.parent().into_iter().for_each(checkout::clear);
     for _ in 0..ROUNDS {
         let text = match text_of(place) {
             Err(TasksError::Missing { file }) => return Err(TasksError::Gone { file }),
@@ -225,7 +226,7 @@ fn keep_before(place: &Place, text: &str) -> Result<(), TasksError> {
         let mut name = place.path.file_name().unwrap_or_default().to_owned();
         name.push(if count == 1 { ".before".to_owned() } else { format!(".before-{count}") });
         let beside = place.path.with_file_name(name);
-        if files::create_new(&beside, text.as_bytes(), Mode::Shared).map_err(failed)? {
+        if checkout::create_new(&beside, text.as_bytes(), Mode::Shared).map_err(failed)? {
             return Ok(());
         }
         if files::read_bounded(&beside, MAX).is_ok_and(|kept| kept == text.as_bytes()) {
@@ -237,7 +238,7 @@ fn keep_before(place: &Place, text: &str) -> Result<(), TasksError> {
 
 /// Puts a new text in the place of an old one; `false` when the old one is no longer there.
 ///
-/// Not `write_atomic`: the new file is made and synced first, and the old one is looked at last,
+/// Not `checkout::write`: the new file is made and synced first, and the old one is looked at last,
 /// so that an editor that knows no lock has next to no time to be overwritten unseen.
 fn replace(place: &Place, old: &str, new: &str) -> Result<bool, TasksError> {
     let path = &place.path;
@@ -245,29 +246,13 @@ fn replace(place: &Place, old: &str, new: &str) -> Result<bool, TasksError> {
         // It could not be read again.
         return Err(file_error(place, files::FileError::TooLarge { path: path.clone(), max: MAX }));
     }
-    let temp = path.with_file_name(format!(
-        ".{}.{}.new",
-        path.file_name().unwrap_or_default().to_string_lossy(),
-        std::process::id()
-    ));
-    let replaced = stage_and_swap(place, &temp, old, new);
-    if !matches!(replaced, Ok(true)) {
-        // Of no use any more; that it may not be there is fine.
-        let _ = fs::remove_file(&temp);
-    }
-    replaced
-}
-
-fn stage_and_swap(place: &Place, temp: &Path, old: &str, new: &str) -> Result<bool, TasksError> {
-    let path = &place.path;
     let io = |error| io_error(&place.shown, error);
     let mode = fs::metadata(path).map_err(io)?.permissions().mode() & 0o777;
-    files::write_atomic(temp, new.as_bytes(), Mode::Private).map_err(|source| file_error(place, source))?;
-    fs::set_permissions(temp, fs::Permissions::from_mode(mode)).map_err(io)?;
+    let draft = checkout::draft(path, new.as_bytes(), mode).map_err(|source| file_error(place, source))?;
     if text_of(place)? != old {
         return Ok(false);
     }
-    fs::rename(temp, path).map_err(io)?;
+    draft.place().map_err(io)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
     Ok(true)

@@ -1,7 +1,8 @@
-//! One writer at a time, by a lock beside the file.
+//! One writer at a time, by a lock in the git folder, or beside a file that is in no repository: a
+//! lock that a kill leaves behind must not be committed.
 //!
-//! The lock is taken away again, so that nothing lies about in the repository. Whoever was waiting
-//! for the one that was taken away notices, and waits for the next.
+//! The lock is taken away again, so that nothing lies about. Whoever was waiting for the one that was
+//! taken away notices, and waits for the next.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+use windlass_peers::files::{checkout, make_private_dir};
+use windlass_peers::git::digest;
 
 use super::error::TasksError;
 use super::place::{Place, io_error};
@@ -33,7 +36,7 @@ impl Lock {
     }
 
     pub(super) fn take_within(place: &Place, patience: Duration) -> Result<Lock, TasksError> {
-        let path = beside(&place.path);
+        let path = path_for(&place.path);
         let begun = Instant::now();
         loop {
             if let Some(lock) = try_take(&path).map_err(|error| io_error(&place.shown, error))? {
@@ -54,7 +57,15 @@ impl Drop for Lock {
     }
 }
 
-pub(super) fn beside(path: &Path) -> PathBuf {
+pub(super) fn path_for(path: &Path) -> PathBuf {
+    let own = checkout::own_folder(path).filter(|own| make_private_dir(own).is_ok());
+    match own {
+        Some(own) => own.join(format!("tasks-{}.lock", digest(path.as_os_str().as_encoded_bytes()))),
+        None => beside(path),
+    }
+}
+
+fn beside(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".lock");

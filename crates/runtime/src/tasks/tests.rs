@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use windlass_core::tasks::{Status, TaskId};
 use windlass_core::time::Moment;
 
-use super::lock::{Lock, beside};
+use super::lock::{Lock, path_for};
 use super::*;
 use crate::problem::Problem;
 
@@ -204,9 +204,9 @@ fn whoever_comes_second_waits_and_then_gives_up_with_a_text() {
     let error = Lock::take_within(&place, Duration::from_millis(20)).unwrap_err();
     assert_eq!(error.to_string(), "somebody else is writing tasks.json");
     drop(held);
-    assert!(!beside(place.path()).exists());
+    assert!(!path_for(place.path()).exists());
     // One that a crash left behind is free.
-    fs::write(beside(place.path()), "").unwrap();
+    fs::write(path_for(place.path()), "").unwrap();
     assert!(Lock::take_within(&place, Duration::ZERO).is_ok());
 }
 

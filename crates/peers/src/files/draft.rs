@@ -1,0 +1,223 @@
+//! A file that is written and has no name yet: a draft, which is renamed into its place when it is
+//! whole.
+//!
+//! A kill leaves drafts behind. So the name of each says which process writes it, and whoever works
+//! in a folder next removes those of dead processes ([`clear_dead`]). A draft for Windlass's own
+//! folders lies beside its file; one for a checkout lies where nobody commits it
+//! ([`super::checkout`]).
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::open_plain;
+
+/// What git is to ignore where drafts must lie in a checkout.
+pub(super) const PATTERN: &str = ".windlass-*-*-*.tmp";
+
+/// A file on its way to its place. Dropped before it is there, it is removed.
+#[derive(Debug)]
+pub struct Draft {
+    path: PathBuf,
+    target: PathBuf,
+    file: File,
+}
+
+impl Draft {
+    /// An empty draft in the folder of its file.
+    pub(super) fn beside(target: &Path, mode: u32) -> io::Result<Draft> {
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Draft::within(folder.unwrap_or(Path::new(".")), target, mode)
+    }
+
+    /// An empty draft in another folder.
+    pub(crate) fn within(folder: &Path, target: &Path, mode: u32) -> io::Result<Draft> {
+        let path = folder.join(new_name());
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
+        let draft = Draft { path, target: target.to_owned(), file };
+        // Who cannot see this process, in another container, still sees that the file is in use.
+        let _ = flock(&draft.file, FlockOperation::NonBlockingLockExclusive);
+        // Not left to the umask: what is shared is meant to be.
+        draft.file.set_permissions(fs::Permissions::from_mode(mode))?;
+        Ok(draft)
+    }
+
+    /// What is written into it.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Puts it into its place, whatever is there.
+    pub fn place(mut self) -> io::Result<()> {
+        match fs::rename(&self.path, &self.target) {
+            Err(error) if self.is_too_far(&error) => self.nearer()?.place(),
+            placed => placed,
+        }
+    }
+
+    /// Puts it into its place if nothing is there; whether it is.
+    pub fn place_new(mut self) -> io::Result<bool> {
+        // A link, unlike a rename, fails if something is there: whole or not at all.
+        match fs::hard_link(&self.path, &self.target) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) if self.is_too_far(&error) => self.nearer()?.place_new(),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_too_far(&self, error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::CrossesDevices && self.path.parent() != self.target.parent()
+    }
+
+    /// The same in the folder of its file, where that is on another file system.
+    fn nearer(&mut self) -> io::Result<Draft> {
+        super::checkout::hide_drafts(&self.target);
+        let mode = self.file.metadata()?.permissions().mode() & 0o777;
+        let near = Draft::beside(&self.target, mode)?;
+        io::copy(&mut File::open(&self.path)?, &mut &near.file)?;
+        near.file.sync_all()?;
+        Ok(near)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // Of no use any more; that it has become its file is what was wanted.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Removes the drafts of dead processes from a folder, and nothing else.
+pub fn clear_dead(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let author = name.to_str().and_then(Author::of);
+        if author.is_some_and(|author| !author.is_alive()) && is_free(&entry.path()) {
+            // Another process may have been quicker.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether a plain file is in use by nobody.
+fn is_free(path: &Path) -> bool {
+    open_plain(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
+fn new_name() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let Author { pid, start } = Author::own();
+    format!(".windlass-{pid}-{start}-{count}.tmp")
+}
+
+/// The process that writes a draft. Its start tells it from another that got its id later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Author {
+    pid: u32,
+    start: u64,
+}
+
+impl Author {
+    fn own() -> Author {
+        static OWN: OnceLock<Author> = OnceLock::new();
+        *OWN.get_or_init(|| {
+            let pid = std::process::id();
+            Author { pid, start: start_of(pid).unwrap_or_default() }
+        })
+    }
+
+    fn of(name: &str) -> Option<Author> {
+        let parts = name.strip_prefix(".windlass-")?.strip_suffix(".tmp")?;
+        let mut numbers = parts.split('-').map(number);
+        let (pid, start, _count) = (numbers.next()??, numbers.next()??, numbers.next()??);
+        let pid = u32::try_from(pid).ok()?;
+        numbers.next().is_none().then_some(Author { pid, start })
+    }
+
+    fn is_alive(self) -> bool {
+        start_of(self.pid) == Some(self.start)
+    }
+}
+
+/// As it is written, without sign or blanks.
+fn number(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// When a process began, in the kernel's own count: the 22nd field of its line. The second is its
+/// name, which may hold anything.
+fn start_of(pid: u32) -> Option<u64> {
+    let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let name_end = line.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
+    rest.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn only_drafts_of_dead_processes_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let Author { pid, start } = Author::own();
+        let reused = format!(".windlass-{pid}-{}-0.tmp", start + 1);
+        let dead = ".windlass-999999999-5-0.tmp";
+        let kept = [
+            format!(".windlass-{pid}-{start}-77.tmp"),
+            ".windlass-999999999-5.tmp".to_owned(),
+            ".windlass-999999999-5-0-1.tmp".to_owned(),
+            ".windlass-999999999-+5-0.tmp".to_owned(),
+            ".windlass-999999999-5-0.tmp.md".to_owned(),
+            "windlass-999999999-5-0.tmp".to_owned(),
+            ".windlass-me-5-0.tmp".to_owned(),
+        ];
+        for name in kept.iter().map(String::as_str).chain([reused.as_str(), dead]) {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        fs::create_dir(dir.path().join(".windlass-999999999-5-1.tmp")).unwrap();
+        clear_dead(dir.path());
+        let mut expected = kept.to_vec();
+        expected.push(".windlass-999999999-5-1.tmp".to_owned());
+        expected.sort();
+        assert_eq!(names(dir.path()), expected);
+    }
+
+    #[test]
+    fn a_draft_that_somebody_has_locked_is_kept_though_its_process_is_not_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".windlass-999999999-5-0.tmp");
+        let held = File::create(&path).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        clear_dead(dir.path());
+        assert!(path.exists());
+        drop(held);
+        clear_dead(dir.path());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_draft_of_this_process_outlives_a_clearing_and_goes_when_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let draft = Draft::beside(&dir.path().join("a"), 0o600).unwrap();
+        clear_dead(dir.path());
+        assert_eq!(names(dir.path()).len(), 1);
+        drop(draft);
+        assert!(names(dir.path()).is_empty());
+    }
+}

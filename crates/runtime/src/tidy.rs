@@ -1,0 +1,37 @@
+//! What killed processes left half written where a run works: cleared when a run begins there, or is
+//! taken over.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use windlass_core::run::State;
+use windlass_peers::files::{checkout, clear_dead};
+
+/// The folders of a workspace that Windlass writes to.
+const WRITTEN: [&str; 5] = [".", ".windlass", ".windlass/runs", ".windlass/workflows", ".claude"];
+
+/// Removes the drafts of dead processes from the workspace of a run, those of its nodes, and its own
+/// folder.
+pub(crate) fn tidy(state: &State, run_dir: &Path) {
+    let mut workspaces = BTreeSet::from([state.spec.workspace.as_str()]);
+    let works = state.works();
+    workspaces.extend(works.iter().map(|work| work.workspace.as_str()));
+    for workspace in workspaces {
+        WRITTEN.iter().for_each(|folder| checkout::clear(&Path::new(workspace).join(folder)));
+    }
+    clear_dead(run_dir);
+    for child in folders(run_dir) {
+        clear_dead(&child);
+        // What lies deeper in a worktree is somebody's work.
+        if child.file_name() != Some("worktrees".as_ref()) {
+            folders(&child).iter().for_each(|folder| clear_dead(folder));
+        }
+    }
+}
+
+fn folders(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    entries.filter(is_folder).map(|entry| entry.path()).collect()
+}
