@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::RunId;
+use windlass_peers::git::{GitError, WorktreeError};
 use windlass_peers::hook_socket::SocketError;
 use windlass_store::{AppendError, CreateError, Fault, InboxError, LeaseError, OpenError, ReadError};
 
@@ -131,6 +132,9 @@ pub enum RunError {
         #[source]
         source: io::Error,
     },
+    /// git is ended before it is done, each time. The run is not over.
+    #[error("cannot go on: something ends git before it is done, again and again")]
+    CutOff(#[source] io::Error),
     /// Output of children cannot be watched.
     #[error("the output of agents cannot be watched")]
     Watch(#[source] io::Error),
@@ -208,6 +212,21 @@ pub(crate) fn want_of_room(error: &(dyn std::error::Error + 'static), path: &Pat
         cause = error.source();
     }
     None
+}
+
+/// A failure that says nothing about the run: there is no room, or something kills git. The run waits
+/// for its resume rather than fails.
+pub(crate) fn passing(error: &(dyn std::error::Error + 'static), path: &Path) -> Option<RunError> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        // A transparent error hides the one it holds.
+        let held = error.downcast_ref::<WorktreeError>().and_then(WorktreeError::git);
+        if let Some(git) = held.or(error.downcast_ref()).filter(|git: &&GitError| git.is_cut_off()) {
+            return Some(RunError::CutOff(io::Error::other(git.to_string())));
+        }
+        cause = error.source();
+    }
+    want_of_room(error, path)
 }
 
 /// An error and its causes on one line.

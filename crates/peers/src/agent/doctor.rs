@@ -45,7 +45,7 @@ pub fn probe(driver: Driver, program: &Path) -> Result<String, ProbeError> {
         program,
         args,
         cwd: Path::new("/"),
-        env: ShortEnv::Inherit { without: &["CLAUDECODE"], with: &[("DISABLE_AUTOUPDATER", "1")] },
+        env: ShortEnv::Inherit { without: &["CLAUDECODE"], but: &[], with: &[("DISABLE_AUTOUPDATER", "1")] },
         deadline: LIMIT,
         max_output: 4096,
     })?;

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use super::at_work::{clear_locks, wait_until_idle};
-use super::door::{Call, GitError, git};
+use super::door::{Call, GitError, again, git};
 use super::marker::{Marker, Stage};
 use super::repository::{self, branch_commit, common_dir_and_base, git_dir_at, is_branch_name};
 use super::worktree::{Worktree, WorktreeError, changes};
@@ -22,6 +22,10 @@ const CHECKOUT: Duration = Duration::from_secs(600);
 /// `repo`, and copies what `.worktreeinclude` there lists. What was made before for the same
 /// path and branch is taken up again, with the base it had.
 pub fn create(repo: &Path, path: &Path, branch: &str, base: &str) -> Result<Worktree, WorktreeError> {
+    again(WorktreeError::git, || create_once(repo, path, branch, base))
+}
+
+fn create_once(repo: &Path, path: &Path, branch: &str, base: &str) -> Result<Worktree, WorktreeError> {
     let (name, place) = std::thread::scope(|scope| {
         let name = scope.spawn(|| is_branch_name(Path::new("/"), branch));
         let place = common_dir_and_base(repo, base);

@@ -34,12 +34,54 @@ pub enum GitError {
     },
 }
 
+impl GitError {
+    /// Whether git came to no end of its own: something killed it, or it took too long. That says
+    /// nothing about what it was asked, so it may be asked again.
+    pub fn is_cut_off(&self) -> bool {
+        match self {
+            GitError::TimedOut { .. } | GitError::Failed { code: None, .. } => true,
+            // A script in the place of git says so of the git it started; git itself ends with neither.
+            GitError::Failed { code: Some(code), .. } => [128 + 9, 128 + 15].contains(code),
+            GitError::Start(_) => false,
+        }
+    }
+
+    fn itself(&self) -> Option<&GitError> {
+        Some(self)
+    }
+}
+
 fn how_it_ended(code: Option<i32>) -> String {
     code.map_or_else(|| "was killed".to_owned(), |code| format!("ended with code {code}"))
 }
 
 const LIMIT: Duration = Duration::from_secs(60);
 const MAX_OUTPUT: usize = 64 * 1024 * 1024;
+/// So often something is done in all where git is killed in the middle of it.
+const TRIES: u32 = 6;
+/// And so often where it takes too long each time.
+const SLOW_TRIES: u32 = 2;
+
+/// Who commits, where the environment says so. Nothing else that it tells git is kept.
+const IDENTITY: [&str; 4] =
+    ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+
+/// What git does without changing anything: asked again, it answers the same.
+const QUESTIONS: [&str; 13] = [
+    "cat-file",
+    "check-ref-format",
+    "diff",
+    "for-each-ref",
+    "hash-object",
+    "ls-files",
+    "merge-base",
+    "rev-list",
+    "rev-parse",
+    "show-ref",
+    "status",
+    "symbolic-ref",
+    "var",
+];
 
 /// What every call sees on top of the inherited environment.
 const ENV: [(&str, &str); 5] = [
@@ -77,14 +119,23 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn run(self, args: &[&str]) -> Result<Vec<u8>, GitError> {
-        let verb = args.iter().find(|arg| !arg.starts_with('-')).copied().unwrap_or_default().to_owned();
+        let verb = args.iter().find(|arg| !arg.starts_with('-')).copied().unwrap_or_default();
+        let is_question = QUESTIONS.contains(&verb) || args.starts_with(&["worktree", "list"]);
+        match is_question {
+            true => again(GitError::itself, || self.run_once(verb, args)),
+            false => self.run_once(verb, args),
+        }
+    }
+
+    fn run_once(self, verb: &str, args: &[&str]) -> Result<Vec<u8>, GitError> {
+        let verb = verb.to_owned();
         let env = [&ENV, self.env].concat();
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
         let output = run_short(&Short {
             program: Path::new("git"),
             args: &args,
             cwd: self.dir,
-            env: ShortEnv::Inherit { without: &["GIT_", "LC_", "LANGUAGE"], with: &env },
+            env: ShortEnv::Inherit { without: &["GIT_", "LC_", "LANGUAGE"], but: &IDENTITY, with: &env },
             deadline: self.limit,
             max_output: MAX_OUTPUT,
         })?;
@@ -96,6 +147,27 @@ impl<'a> Call<'a> {
             return Err(GitError::Failed { verb, code: output.code, said });
         }
         Ok(output.stdout)
+    }
+}
+
+/// Does something again in which git was cut off, a few times. What is done must look first at how
+/// far it had come.
+pub(super) fn again<T, E>(
+    git_error: impl Fn(&E) -> Option<&GitError>,
+    mut act: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let mut done = 1;
+    loop {
+        let result = act();
+        let most = match result.as_ref().err().and_then(&git_error) {
+            Some(GitError::TimedOut { .. }) => SLOW_TRIES,
+            Some(error) if error.is_cut_off() => TRIES,
+            _ => return result,
+        };
+        if done >= most {
+            return result;
+        }
+        done += 1;
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::at_work::clear_locks;
-use super::door::GitError;
+use super::door::{GitError, again};
 use super::leavings::{checks_begin, checks_end, put_aside, work};
 use super::rebase::{Updated, is_on_branch, recover, update};
 use super::repository::{branch_commit, in_the_middle, is_ancestor, is_branch_name};
@@ -101,6 +101,16 @@ pub enum LandError<E> {
     Worktree(#[from] WorktreeError),
 }
 
+impl<E> LandError<E> {
+    /// What git said, where it was git.
+    fn git(&self) -> Option<&GitError> {
+        match self {
+            LandError::Worktree(error) => error.git(),
+            _ => None,
+        }
+    }
+}
+
 impl<E> From<GitError> for LandError<E> {
     fn from(error: GitError) -> LandError<E> {
         LandError::Worktree(error.into())
@@ -142,6 +152,16 @@ pub fn land_within<E>(
     target: &str,
     mut checks: impl FnMut(&Path) -> Result<bool, E>,
 ) -> Result<Landing, LandError<E>> {
+    // Each begins by putting right what the one before left.
+    again(LandError::git, || land_once(patience, worktree, target, &mut checks))
+}
+
+fn land_once<E>(
+    patience: Patience,
+    worktree: &Worktree,
+    target: &str,
+    checks: &mut impl FnMut(&Path) -> Result<bool, E>,
+) -> Result<Landing, LandError<E>> {
     if !is_branch_name(&worktree.common, target)? {
         return Err(LandError::NoSuchTarget { target: target.to_owned() });
     }
@@ -151,7 +171,7 @@ pub fn land_within<E>(
     recover(worktree)?;
     clear_locks(worktree)?;
     for _ in 0..TRIES {
-        if let Some(landing) = try_once(patience, worktree, target, &mut checks)? {
+        if let Some(landing) = try_once(patience, worktree, target, checks)? {
             return Ok(landing);
         }
     }

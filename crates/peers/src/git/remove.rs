@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::at_work::{clear_locks, wait_until_idle};
-use super::door::{git, names};
+use super::door::{again, git, names};
 use super::leavings::work;
 use super::marker::{Going, Marker, Stage};
 use super::repository::{self, branch_commit, git_dir_at, in_the_middle, is_ancestor};
@@ -55,6 +55,10 @@ pub enum Kept {
 /// Takes a worktree away unless it holds work that `target`, a branch, does not have. Done
 /// twice, or again after a crash, it comes to the same.
 pub fn remove(worktree: &Worktree, target: &str) -> Result<Removal, WorktreeError> {
+    again(WorktreeError::git, || remove_once(worktree, target))
+}
+
+fn remove_once(worktree: &Worktree, target: &str) -> Result<Removal, WorktreeError> {
     if let Some(kept) = find_work(worktree, target)? {
         return Ok(Removal::Kept(kept));
     }
@@ -72,6 +76,9 @@ fn find_work(worktree: &Worktree, target: &str) -> Result<Option<Kept>, Worktree
         None if worktree.path.symlink_metadata().is_err() => return Ok(None),
         None => return Ok(Some(Kept::NotOurs)),
     };
+    if marker.stage == Stage::Removing && worktree.path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
     if worktree.git_dir.join("locked").exists() {
         return Ok(Some(Kept::Locked));
     }
@@ -132,7 +139,9 @@ fn take_away(worktree: &Worktree, target: &str) -> Result<(), WorktreeError> {
         wait_until_idle(&worktree.path)?;
         clear_locks(worktree)?;
     }
-    if let Some(marker) = Marker::of(&worktree.git_dir).filter(|_| is_ours(worktree)) {
+    if Going::is(worktree) && worktree.path.symlink_metadata().is_err() {
+        take_rest_away(worktree)?;
+    } else if let Some(marker) = Marker::of(&worktree.git_dir).filter(|_| is_ours(worktree)) {
         Going::write(worktree, &marker)?;
         marker.at(Stage::Removing).write(common, &worktree.git_dir)?;
         move_aside(worktree)?;
@@ -149,6 +158,28 @@ fn take_away(worktree: &Worktree, target: &str) -> Result<(), WorktreeError> {
     }
     // As `git branch -d`, but against the target, and only if it has not moved meanwhile.
     git(common, &["update-ref", "-d", &format!("refs/heads/{}", worktree.branch), &commit])?;
+    Ok(())
+}
+
+/// What git keeps about a worktree whose folder is gone already. git may have been killed while it deleted
+/// that, in whatever order: it cannot go on itself.
+fn take_rest_away(worktree: &Worktree) -> Result<(), WorktreeError> {
+    let git_dir = &worktree.git_dir;
+    let all = worktree.common.join("worktrees");
+    let is_there = git_dir.parent() == Some(&all)
+        && git_dir.file_name().is_some()
+        && git_dir.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    let is_ours = match git_dir.join("gitdir").exists() {
+        true => git_dir_at(&worktree.common, &worktree.path).as_ref() == Some(git_dir),
+        // git locks one that it has only begun to make.
+        false => !git_dir.join("locked").exists(),
+    };
+    if is_there && is_ours {
+        let failed = |source| WorktreeError::Io { path: git_dir.clone(), source };
+        fs::remove_dir_all(git_dir).map_err(failed)?;
+        // As git does; refused unless it is empty.
+        let _ = fs::remove_dir(all);
+    }
     Ok(())
 }
 

@@ -92,6 +92,12 @@ pub enum WorktreeError {
         /// Its process.
         pid: u32,
     },
+    /// git has locked something that is needed, or a git that died has.
+    #[error("{path} is in the way: a git that was killed has left it; remove it when no git is at work there", path = path.display())]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+    },
     /// A lock was not had.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -110,6 +116,16 @@ pub enum WorktreeError {
         #[source]
         source: io::Error,
     },
+}
+
+impl WorktreeError {
+    /// What git said, where it was git.
+    pub fn git(&self) -> Option<&GitError> {
+        match self {
+            WorktreeError::Git(error) => Some(error),
+            _ => None,
+        }
+    }
 }
 
 /// The worktrees of a repository that Windlass made, in the order of their folders. One whose

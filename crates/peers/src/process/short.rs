@@ -26,6 +26,8 @@ pub enum ShortEnv<'a> {
     Inherit {
         /// Beginnings of names.
         without: &'a [&'a str],
+        /// Names that are kept although they begin so.
+        but: &'a [&'a str],
         /// Names and values set on top.
         with: &'a [(&'a str, &'a str)],
     },
@@ -173,9 +175,10 @@ fn apply_env(command: &mut Command, env: ShortEnv<'_>) {
         ShortEnv::Only(pairs) => {
             command.env_clear().envs(pairs.iter().copied());
         }
-        ShortEnv::Inherit { without, with } => {
+        ShortEnv::Inherit { without, but, with } => {
             let dropped = |name: &OsString| {
-                name.to_str().is_some_and(|n| without.iter().any(|prefix| n.starts_with(prefix)))
+                let begins = |n: &str| without.iter().any(|prefix| n.starts_with(prefix));
+                name.to_str().is_some_and(|n| begins(n) && !but.contains(&n))
             };
             for name in std::env::vars_os().map(|(name, _)| name).filter(dropped) {
                 command.env_remove(name);

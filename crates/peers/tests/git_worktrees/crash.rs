@@ -24,6 +24,10 @@ enum Where {
     DuringCall,
     /// Windlass and git, while git moves a branch or writes a file.
     WithinGit,
+    /// git alone, before it does anything.
+    GitAtOnce,
+    /// git alone, while it moves a branch or writes a file.
+    GitWithin,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +54,8 @@ fn scripts(dir: &Path, place: Where) {
         Where::BeforeCall => format!("{COUNT}\n{kill} && exit 1\nexec {real} \"$@\""),
         Where::AfterCall => format!("{COUNT}\n{real} \"$@\"\ncode=$?\n{kill}\nexit $code"),
         Where::DuringCall => format!("{COUNT}\n{kill}\nexec {real} \"$@\""),
-        Where::WithinGit => format!("exec {real} \"$@\""),
+        Where::GitAtOnce => format!("{COUNT}\n[ \"$n\" = \"$WL_AT\" ] && kill -9 $$\nexec {real} \"$@\""),
+        Where::WithinGit | Where::GitWithin => format!("exec {real} \"$@\""),
     };
     script(&dir.join("bin/git"), &format!("#!/bin/sh\n{body}\n"));
     // The fifth word of this file is the group, which is git's.
@@ -60,6 +65,9 @@ fn scripts(dir: &Path, place: Where) {
                 "[ -z \"$WL_AT\" ] || {{ {COUNT}\n{kill} && set -- $(cat /proc/$$/stat) && kill -9 -- -$5; }}"
             )
         }
+        Where::GitWithin => format!(
+            "[ -z \"$WL_AT\" ] || {{ {COUNT}\n[ \"$n\" = \"$WL_AT\" ] && set -- $(cat /proc/$$/stat) && kill -9 -- -$5; }}"
+        ),
         _ => String::new(),
     };
     for hook in ["reference-transaction", "post-checkout", "post-rewrite", "post-merge"] {
@@ -221,6 +229,72 @@ fn sweep_by(step: usize, work: Work, place: Where, main: Main) {
     assert!(count > 3, "{count} points only");
 }
 
+/// git dies once at every count there is, and Windlass lives: the work is done all the same.
+fn git_dies(step: usize, work: Work, place: Where, main: Main) {
+    let (ground, _) = prepare(work, place, main);
+    perform(work, &ground.repo, &ground.path("trees/w"));
+    let expected = end_state(work, &ground);
+    for count in (1..200).step_by(step) {
+        let (ground, dir) = prepare(work, place, main);
+        assert!(!killed_at(work, &ground, &dir, count));
+        assert_eq!(end_state(work, &ground), expected, "{work:?} {place:?} {count}");
+        let passed: usize = fs::read_to_string(dir.join("count")).unwrap().trim().parse().unwrap();
+        if passed < count {
+            assert!(count > 3, "{count} points only");
+            return;
+        }
+    }
+    panic!("there is no end of the points");
+}
+
+#[test]
+fn a_creation_whose_git_dies() {
+    git_dies(1, Work::Create, Where::GitAtOnce, Main::CheckedOut);
+}
+
+#[test]
+fn a_creation_whose_git_dies_in_the_middle() {
+    git_dies(2, Work::Create, Where::GitWithin, Main::CheckedOut);
+}
+
+#[test]
+fn a_landing_whose_git_dies() {
+    git_dies(2, Work::Land, Where::GitAtOnce, Main::CheckedOut);
+}
+
+#[test]
+fn a_landing_whose_git_dies_in_the_middle() {
+    git_dies(5, Work::Land, Where::GitWithin, Main::CheckedOut);
+}
+
+#[test]
+fn a_removal_whose_git_dies() {
+    git_dies(2, Work::Remove, Where::GitAtOnce, Main::CheckedOut);
+}
+
+#[test]
+fn a_removal_whose_git_dies_in_the_middle() {
+    git_dies(2, Work::Remove, Where::GitWithin, Main::CheckedOut);
+}
+
+#[test]
+fn a_git_that_always_dies_is_an_error_that_says_so() {
+    let ground = Ground::new();
+    let dir = ground.path("scripts");
+    script(&dir.join("bin/git"), "#!/bin/sh\nkill -9 $$\n");
+    let path = format!("{}:{}", dir.join("bin").display(), std::env::var("PATH").unwrap());
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["crash::the_process_that_is_killed", "--exact", "--ignored", "--nocapture"])
+        .envs([("PATH", path), ("WL_WORK", "Create".to_owned())])
+        .env("WL_REPO", &ground.repo)
+        .env("WL_PATH", ground.path("trees/w"))
+        .env("WL_DIR", &dir)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("code: None"), "{said}");
+}
+
 #[test]
 fn half_an_intent_of_a_dead_process_is_in_nobodys_way() {
     let ground = Ground::new();
@@ -244,6 +318,42 @@ fn half_an_intent_of_a_dead_process_is_in_nobodys_way() {
         let left = fs::read_dir(ground.repo.join(".git/windlass").join(folder)).unwrap();
         assert_eq!(left.count(), kept, "{folder}: those that are known to be drafts are gone");
     }
+}
+
+/// git deletes what it keeps about a worktree file by file; it may be killed after any of them.
+#[test]
+fn a_removal_whose_git_was_killed_between_two_files_is_finished() {
+    const KEPT: [&str; 6] = ["HEAD", "commondir", "gitdir", "index", "logs", "windlass.json"];
+    for first in KEPT {
+        for second in KEPT {
+            let ground = Ground::new();
+            let worktree = ground.worktree("w");
+            commit(&worktree.path, "w", "w");
+            land(&worktree, "main", green).unwrap();
+            let dir = ground.path("scripts");
+            let real = format!("{}/git", run(Path::new("/"), &["--exec-path"]));
+            let kept = worktree_dir(&ground);
+            let text = format!(
+                "#!/bin/sh\ncase \"$*\" in \"worktree remove\"*) mkdir {once} && cd {kept} && rm -r {first} && \
+                 rm -rf {second} && kill -9 $$;; esac\nexec {real} \"$@\"\n",
+                once = ground.path("once").display(),
+                kept = kept.display(),
+            );
+            script(&dir.join("bin/git"), &text);
+            assert!(!killed_at(Work::Remove, &ground, &dir, 0));
+            assert!(ground.path("once").exists() && !kept.exists(), "{first} {second}");
+            assert_eq!(
+                run(&ground.repo, &["branch", "--format=%(refname:short)"]),
+                "main",
+                "{first} {second}"
+            );
+            assert!(list(&ground.repo).unwrap().is_empty(), "{first} {second}");
+        }
+    }
+}
+
+fn worktree_dir(ground: &Ground) -> PathBuf {
+    ground.repo.join(".git/worktrees/w")
 }
 
 #[test]

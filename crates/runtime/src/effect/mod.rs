@@ -202,7 +202,7 @@ impl Ground {
                 tasks::release(ground, id, path.as_deref(), &task, claims, why)
             }),
             Effect::MakeWorktree { task, attempt, target } => {
-                self.block(move |ground| worktree::make(ground, id, &task, attempt, target));
+                self.attempt(move |ground| worktree::make(ground, id, &task, attempt, target));
             }
             Effect::Land { workspace, branch, target, path, task, said } => {
                 let file = tasks::Word::in_round(&ground.dir, &id.node);
@@ -226,6 +226,20 @@ impl Ground {
     fn block(self: &Arc<Self>, work: impl FnOnce(&Ground) -> Event + Send + 'static) {
         let ground = Arc::clone(self);
         drop(self.spawn(async move { ground.blocking(work).await }));
+    }
+
+    /// The same for what may have to be left to whoever resumes the run.
+    fn attempt(self: &Arc<Self>, work: impl FnOnce(&Ground) -> Fact + Send + 'static) {
+        let ground = Arc::clone(self);
+        let attempt = async move {
+            let beside = Arc::clone(&ground);
+            match tokio::task::spawn_blocking(move || work(&beside)).await {
+                Ok(Ok(event)) => ground.report(event).await,
+                Ok(Err(error)) => ground.give_up(error).await,
+                Err(_) => {}
+            }
+        };
+        drop(self.spawn(attempt));
     }
 
     /// Remembers who reads what a node has started.

@@ -20,8 +20,8 @@ use windlass_core::tasks::TaskId;
 use windlass_peers::files::{self, Mode};
 use windlass_peers::git::{self, GitError};
 
-use super::{Ground, checks, tasks};
-use crate::error::chain;
+use super::{Fact, Ground, checks, tasks};
+use crate::error::{RunError, chain, passing};
 use crate::tasks::Place;
 use landing::{Course, Stop, Told, bring_back, keep_out};
 
@@ -42,9 +42,10 @@ pub(super) fn make(
     task: &TaskId,
     attempt: u32,
     target: Option<String>,
-) -> Event {
+) -> Fact {
     let workspace = Path::new(&ground.spec.workspace);
-    let made = target.map_or_else(|| on_a_branch(workspace), Ok).and_then(|target| {
+    let target = target.map_or_else(|| on_a_branch(workspace), Ok).map_err(Unmade::Why);
+    let made = target.and_then(|target| {
         let (run, dir) = (&ground.run, &ground.dir);
         let wanted = Wanted { run, dir, effect: &effect, task, attempt, target: &target };
         let (folder, branch) = make_at(workspace, &wanted)?;
@@ -52,10 +53,21 @@ pub(super) fn make(
     });
     match made {
         Ok((folder, branch, target)) => {
-            Event::WorktreeMade { effect, workspace: Some(folder), branch, target: Some(target) }
+            Ok(Event::WorktreeMade { effect, workspace: Some(folder), branch, target: Some(target) })
         }
-        Err(why) => Event::WorktreeMade { effect, workspace: None, branch: why, target: None },
+        Err(Unmade::Why(why)) => {
+            Ok(Event::WorktreeMade { effect, workspace: None, branch: why, target: None })
+        }
+        Err(Unmade::ForNow(error)) => Err(error),
     }
+}
+
+/// Why there is no worktree.
+enum Unmade {
+    /// For a reason that stays.
+    Why(String),
+    /// For one that may be gone when the run is resumed.
+    ForNow(RunError),
 }
 
 /// What a worktree is for.
@@ -71,14 +83,18 @@ struct Wanted<'a> {
 }
 
 /// The folder to work in, and the branch.
-fn make_at(workspace: &Path, wanted: &Wanted<'_>) -> Result<(String, String), String> {
-    let failed = |why: String| format!("no worktree for task `{}`: {why}; {WITHOUT}", wanted.task);
-    let below = below_the_top(workspace).map_err(|error| failed(chain(&error)))?;
+fn make_at(workspace: &Path, wanted: &Wanted<'_>) -> Result<(String, String), Unmade> {
+    let failed =
+        |why: String| Unmade::Why(format!("no worktree for task `{}`: {why}; {WITHOUT}", wanted.task));
+    let of = |error: &(dyn std::error::Error + 'static)| {
+        passing(error, wanted.dir).map_or_else(|| failed(chain(error)), Unmade::ForNow)
+    };
+    let below = below_the_top(workspace).map_err(|error| of(&error))?;
     let name = name_for(wanted).map_err(&failed)?;
     let branch = format!("windlass/{}/{name}", wanted.run);
     let path = wanted.dir.join(FOLDER).join(&name);
     let base = format!("refs/heads/{}", wanted.target);
-    let made = git::create(workspace, &path, &branch, &base).map_err(|error| failed(chain(&error)))?;
+    let made = git::create(workspace, &path, &branch, &base).map_err(|error| of(&error))?;
     let folder = folder_in(&made.path, &below).map_err(&failed)?;
     Ok((folder, branch))
 }
@@ -227,7 +243,7 @@ pub(super) async fn land(ground: Arc<Ground>, effect: EffectId, home: Home, end:
                         biased;
                         _ = given_up.changed() => Err(Stop::GivenUp),
                         results = checks::run_all(&ground, &effect, &ground.spec.checks, &workspace) => {
-                            results.map(|results| red(&results)).map_err(Stop::NoRoom)
+                            results.map(|results| red(&results)).map_err(Stop::ForNow)
                         }
                     }
                 })
@@ -237,7 +253,7 @@ pub(super) async fn land(ground: Arc<Ground>, effect: EffectId, home: Home, end:
     };
     match landing.await {
         Ok(Ok(told)) => ground.report(told.event(effect)).await,
-        Ok(Err(Stop::NoRoom(error))) => ground.give_up(error).await,
+        Ok(Err(Stop::ForNow(error))) => ground.give_up(error).await,
         Ok(Err(Stop::GivenUp)) | Err(_) => {}
     }
 }

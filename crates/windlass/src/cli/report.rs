@@ -142,6 +142,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::Socket { .. }
         | RunError::Place { .. }
         | RunError::NoRoom { .. }
+        | RunError::CutOff(_)
         | RunError::NoFolder { .. }
         | RunError::Watch(_) => Exit::Configuration,
         RunError::Lease { .. }
@@ -161,7 +162,7 @@ fn exit_of(error: &RunError) -> Exit {
 fn hint_of(error: &RunError) -> Option<String> {
     Some(match error {
         RunError::Open(_) | RunError::Place { .. } => return error.place_hint(),
-        RunError::Append(_) | RunError::Store(_) | RunError::NoRoom { .. } => {
+        RunError::Append(_) | RunError::Store(_) | RunError::NoRoom { .. } | RunError::CutOff(_) => {
             "nothing recorded so far is lost: put it right, then `windlass resume` goes on".to_owned()
         }
         RunError::NoFolder { run, .. } => format!(

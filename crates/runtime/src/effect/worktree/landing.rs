@@ -13,7 +13,7 @@ use windlass_peers::git::{self, LandError, Landing, LockError, Patience, Removal
 
 use super::on_a_branch;
 use super::record::Record;
-use crate::error::{RunError, chain, want_of_room};
+use crate::error::{RunError, chain, passing};
 
 /// How long the landings before this one may take, each with its checks.
 const TURN: Duration = Duration::from_secs(24 * 3600);
@@ -50,8 +50,8 @@ impl Course<'_> {
 /// Why a landing came to no end.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// There is no room; it is begun anew when there is.
-    NoRoom(RunError),
+    /// There is no room, or git is killed again and again; it is begun anew when that is over.
+    ForNow(RunError),
     /// Nobody waits for it any more; it is taken up by whoever resumes the run.
     GivenUp,
 }
@@ -237,8 +237,8 @@ fn checked_out(worktree: &Worktree) -> String {
 
 /// What git or the disk says is nothing that an agent did.
 fn failed(error: &(dyn std::error::Error + 'static), course: &Course<'_>) -> Result<Told, Stop> {
-    if let Some(error) = want_of_room(error, course.notes) {
-        return Err(Stop::NoRoom(error));
+    if let Some(error) = passing(error, course.notes) {
+        return Err(Stop::ForNow(error));
     }
     let why = format!("branch `{}` cannot be brought back: {}", course.branch, chain(error));
     Ok(Told::Hindered(joined(&why, &kept(course))))

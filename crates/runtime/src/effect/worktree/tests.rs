@@ -52,6 +52,10 @@ impl Stage {
         let run = RunId::new("r1");
         let target = &on_a_branch(at)?;
         make_at(at, &Wanted { run: &run, dir: &self.dir, effect: &effect, task: &task, attempt, target })
+            .map_err(|unmade| match unmade {
+                Unmade::Why(why) => why,
+                Unmade::ForNow(error) => panic!("{error}"),
+            })
     }
 
     fn notes(&self, node: &str) -> PathBuf {
