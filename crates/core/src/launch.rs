@@ -97,6 +97,8 @@ pub mod files {
     pub const CGROUP: &str = "cgroup";
     /// How it ended.
     pub const EXIT: &str = "exit.json";
+    /// The same before it is whole.
+    pub const EXIT_DRAFT: &str = "exit.json.tmp";
     /// How the name of a note begins that a hook leaves while no owner answers it; its call's id follows.
     pub const UNANSWERED: &str = "unanswered.";
 }

@@ -73,6 +73,11 @@ fn read_exit(dir: &Path) -> Option<Exit> {
     serde_json::from_slice(&bytes).ok()
 }
 
+/// Removes what a dead host wrote of how its child ended and never put into place.
+pub fn forget_half_exit(dir: &Path) {
+    let _ = fs::remove_file(dir.join(files::EXIT_DRAFT));
+}
+
 fn read_pid(dir: &Path) -> Option<u32> {
     let bytes = read_bounded(&dir.join(files::LOCK), 64).ok()?;
     std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
@@ -156,28 +161,34 @@ pub fn kill_host(dir: &Path) -> bool {
 /// What a sweep did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Swept {
-    /// Processes that were killed.
+    /// Processes that were asked to end, or killed.
     pub killed: usize,
     /// Processes still there when the patience was spent.
     pub left: usize,
 }
 
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
+/// So long a process may take to put its things away: git takes its locks away when it is asked to
+/// end, and leaves them when it is killed.
+const SWEEP_GRACE: Duration = Duration::from_secs(2);
 
-/// Kills every process that carries a child's cookie, until none is left. For children whose
-/// host died; needs no host.
-pub fn sweep_cookie(cookie: &str) -> Swept {
+/// Ends every process that carries a child's cookie, until none is left: asked first, then killed.
+/// For children whose host died; needs no host.
+pub fn sweep_cookie(cookie: &str, how: Terminate) -> Swept {
     let mark = format!("{SESSION}={cookie}");
-    let until = Instant::now() + SWEEP_PATIENCE;
-    let mut killed = BTreeSet::new();
+    let grace = if how == Terminate::Now { Duration::ZERO } else { SWEEP_GRACE };
+    let (begun, until) = (Instant::now(), Instant::now() + grace + SWEEP_PATIENCE);
+    let (mut asked, mut ended) = (BTreeSet::new(), BTreeSet::new());
     loop {
         let found = carriers(mark.as_bytes());
         if found.is_empty() || Instant::now() >= until {
-            return Swept { killed: killed.len(), left: found.len() };
+            return Swept { killed: ended.len(), left: found.len() };
         }
+        let signal = if begun.elapsed() < grace { Signal::TERM } else { Signal::KILL };
         for pid in found {
-            if kill_carrier(pid, mark.as_bytes()) {
-                killed.insert(pid);
+            let is_due = signal == Signal::KILL || asked.insert(pid);
+            if is_due && signal_carrier(pid, mark.as_bytes(), signal) {
+                ended.insert(pid);
             }
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -197,11 +208,11 @@ fn carries(pid: i32, mark: &[u8]) -> bool {
     environ.split(|b| *b == 0).any(|pair| pair == mark)
 }
 
-fn kill_carrier(pid: i32, mark: &[u8]) -> bool {
+fn signal_carrier(pid: i32, mark: &[u8], signal: Signal) -> bool {
     let Some(fd) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
         return false;
     };
-    carries(pid, mark) && pidfd_send_signal(&fd, Signal::KILL).is_ok()
+    carries(pid, mark) && pidfd_send_signal(&fd, signal).is_ok()
 }
 
 #[cfg(test)]
@@ -288,9 +299,26 @@ mod tests {
         let mut other = sh(&["-c", "while :; do sleep 0.01; done"], &[(SESSION, "run.sweep-test.2")]);
         let mark = format!("{SESSION}=run.sweep-test");
         wait_until("two", || carriers(mark.as_bytes()).len() >= 2);
-        let swept = sweep_cookie("run.sweep-test");
+        let swept = sweep_cookie("run.sweep-test", Terminate::WithGrace);
         assert!(swept.killed >= 2 && swept.left == 0, "{swept:?}");
         ours.0.wait().unwrap();
         assert!(other.0.try_wait().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_sweep_lets_a_process_put_its_things_away_and_kills_one_that_will_not_end() {
+        let temp = tempfile::tempdir().unwrap();
+        let (held, ready) = (temp.path().join("held.lock"), temp.path().join("ready"));
+        let script = format!(
+            "(trap '' TERM; while :; do sleep 0.01; done) & trap 'rm {held}; exit' TERM; touch {held} {ready}; \
+             while :; do sleep 0.01; done",
+            held = held.display(),
+            ready = ready.display(),
+        );
+        let mut polite = sh(&["-c", &script], &[(SESSION, "run.grace-test")]);
+        wait_until("ready", || ready.exists());
+        let swept = sweep_cookie("run.grace-test", Terminate::WithGrace);
+        assert_eq!((swept.left, held.exists()), (0, false));
+        polite.0.wait().unwrap();
     }
 }

@@ -150,7 +150,7 @@ impl Folder {
     }
 
     fn exit_draft(&self) -> PathBuf {
-        self.file(&format!("{}.tmp", files::EXIT))
+        self.file(files::EXIT_DRAFT)
     }
 
     fn sync(&self) -> io::Result<()> {

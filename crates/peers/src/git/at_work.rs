@@ -6,10 +6,12 @@
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use super::door::{git, line};
+use super::door::{GitError, git, line};
+use super::repository::linked;
 use super::worktree::{Worktree, WorktreeError};
 
 const WAIT: Duration = Duration::from_secs(20);
@@ -78,10 +80,157 @@ fn clear(mut locks: Vec<PathBuf>, path: &Path) -> Result<(), WorktreeError> {
     Ok(())
 }
 
+/// How long a lock that somebody holds is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// A clock that is further off tells nothing.
+const SKEW: Duration = Duration::from_secs(2);
+/// So deep and so many are the refs in which locks are looked for.
+const DEPTH: usize = 16;
+const MOST: usize = 100_000;
+
+/// The locks of git's in a repository by which a commit, a rebase or a move of a branch there fails.
+pub fn locks(dir: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let (_, git_dir, common) = folders(dir)?;
+    Ok(locks_in(&git_dir, &common))
+}
+
+/// Deletes the locks of git's in a repository that a dead process left: made by this user since a
+/// moment, open in no process, with no git at work anywhere in the repository. One that somebody holds is
+/// waited for. Gives those that are left.
+///
+/// Most of git closes its locks before it takes them away, so that an open file alone says too little.
+pub fn clear_dead_locks(dir: &Path, since: SystemTime) -> Result<Vec<PathBuf>, GitError> {
+    let (top, git_dir, common) = folders(dir)?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let found = locks_in(&git_dir, &common);
+        if found.is_empty() {
+            return Ok(found);
+        }
+        let (ours, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|lock| is_since(lock, since));
+        let is_own = |lock: &PathBuf| git_dir != common && lock.starts_with(&git_dir);
+        let places = [vec![top.clone(), common.clone()], working_trees(&common)].concat();
+        let left: Vec<PathBuf> = ours
+            .into_iter()
+            .filter(|lock| {
+                // What a worktree has for itself is locked by whoever works there.
+                let places = if is_own(lock) { std::slice::from_ref(&top) } else { &places };
+                is_held(lock, places)
+                    || fs::remove_file(lock).is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
+            })
+            .collect();
+        if left.is_empty() || Instant::now() >= until {
+            return Ok([left, others].concat());
+        }
+        std::thread::sleep(NAP);
+    }
+}
+
+/// The same for the one lock that everybody who changes a branch of the repository needs. What is there since
+/// before the worktree is anybody's, and stays. The folder is where the worktree is now.
+pub(super) fn clear_shared_lock(worktree: &Worktree, folder: &Path) -> Result<(), WorktreeError> {
+    let lock = worktree.common.join("packed-refs.lock");
+    let begun = fs::metadata(folder.join(".git")).and_then(|meta| meta.modified()).ok();
+    let places = [vec![worktree.common.clone()], working_trees(&worktree.common)].concat();
+    let until = Instant::now() + PATIENCE;
+    while lock.symlink_metadata().is_ok() {
+        let is_dead = begun.is_some_and(|begun| is_since(&lock, begun)) && !is_held(&lock, &places);
+        if is_dead && fs::remove_file(&lock).is_ok() {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            return Err(WorktreeError::Locked { path: lock });
+        }
+        std::thread::sleep(NAP);
+    }
+    Ok(())
+}
+
+/// Whether a living process can hold a lock: it has the file open, or is a git in one of these folders.
+fn is_held(lock: &Path, places: &[PathBuf]) -> bool {
+    places.iter().any(|place| git_at_work(place).is_some()) || is_open(lock)
+}
+
+/// The top of a working tree, its git folder, and the one it shares.
+fn folders(dir: &Path) -> Result<(PathBuf, PathBuf, PathBuf), GitError> {
+    let asked = ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--show-cdup"];
+    let said = line(&git(dir, &asked)?);
+    let mut said = said.split('\n');
+    let mut next = || PathBuf::from(said.next().unwrap_or_default());
+    let (git_dir, common, up) = (next(), next(), next());
+    let top = dir.join(up);
+    Ok((top.canonicalize().unwrap_or(top), git_dir, common))
+}
+
+fn working_trees(common: &Path) -> Vec<PathBuf> {
+    let main = common.parent().map(Path::to_owned);
+    linked(common).into_iter().map(|(_, path)| path).chain(main).collect()
+}
+
+fn locks_in(git_dir: &Path, common: &Path) -> Vec<PathBuf> {
+    let mut found = locks_below(git_dir, 0);
+    found.retain(|lock| lock.file_name().and_then(|name| name.to_str()).is_some_and(is_gits_lock));
+    if git_dir != common {
+        // The others there are those of the main checkout.
+        let shared = ["packed-refs.lock", "config.lock"].map(|name| common.join(name));
+        found.extend(shared.into_iter().filter(|lock| lock.symlink_metadata().is_ok()));
+        found.extend(locks_below(&git_dir.join("refs"), DEPTH));
+    }
+    found.extend(locks_below(&common.join("refs"), DEPTH));
+    found.extend(locks_below(&common.join("reftable"), 0));
+    found
+}
+
+/// Other tools keep locks of their own in the git folder.
+fn is_gits_lock(name: &str) -> bool {
+    const NAMES: [&str; 5] = ["config", "config.worktree", "index", "packed-refs", "shallow"];
+    let Some(name) = name.strip_suffix(".lock") else { return false };
+    let is_ref = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    is_ref || NAMES.contains(&name) || name.starts_with("next-index-")
+}
+
+fn locks_below(folder: &Path, depth: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(folder.to_owned(), depth)];
+    let mut seen = 0;
+    while let Some((folder, depth)) = waiting.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            seen += 1;
+            match entry.file_type() {
+                _ if seen > MOST => return found,
+                Ok(kind) if kind.is_dir() && depth > 0 => waiting.push((entry.path(), depth - 1)),
+                Ok(kind) if kind.is_file() && entry.path().extension() == Some("lock".as_ref()) => {
+                    found.push(entry.path());
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Whether this user made it since a moment.
+fn is_since(lock: &Path, since: SystemTime) -> bool {
+    let Ok(meta) = lock.symlink_metadata() else { return false };
+    let Ok(made) = meta.modified() else { return false };
+    let is_ours = meta.uid() == rustix::process::geteuid().as_raw();
+    is_ours && made >= since && made <= SystemTime::now() + SKEW
+}
+
+/// Whether a process has it open, as far as can be seen.
+fn is_open(lock: &Path) -> bool {
+    let files = |pid: u32| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let has = |pid: u32| files(pid).any(|file| fs::read_link(file.path()).is_ok_and(|at| at == lock));
+    processes().into_iter().any(has)
+}
+
+fn processes() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
 fn git_at_work(path: &Path) -> Option<u32> {
-    let processes = fs::read_dir("/proc").ok()?.flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.into_iter().find(|pid| is_git(*pid) && works_in(*pid, path))
+    processes().into_iter().find(|pid| is_git(*pid) && works_in(*pid, path))
 }
 
 fn is_git(pid: u32) -> bool {
@@ -93,6 +242,10 @@ fn works_in(pid: u32, path: &Path) -> bool {
     if fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(path)) {
         return true;
     }
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    arguments.split(|byte| *byte == 0).any(|argument| argument == path.as_os_str().as_bytes())
+    let bytes = path.as_os_str().as_bytes();
+    let words = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let names =
+        |word: &[u8], before: &[u8]| word.strip_prefix(before).is_some_and(|at| at.starts_with(bytes));
+    words("cmdline").split(|byte| *byte == 0).any(|word| word == bytes || names(word, b"--git-dir="))
+        || words("environ").split(|byte| *byte == 0).any(|word| names(word, b"GIT_DIR="))
 }

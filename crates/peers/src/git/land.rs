@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::at_work::clear_locks;
+use super::at_work::{clear_locks, clear_shared_lock};
 use super::door::{GitError, again};
 use super::leavings::{checks_begin, checks_end, put_aside, work};
 use super::rebase::{Updated, is_on_branch, recover, update};
@@ -170,6 +170,7 @@ fn land_once<E>(
     half_moved::put_back(&worktree.common, target)?;
     recover(worktree)?;
     clear_locks(worktree)?;
+    clear_shared_lock(worktree, &worktree.path)?;
     for _ in 0..TRIES {
         if let Some(landing) = try_once(patience, worktree, target, checks)? {
             return Ok(landing);

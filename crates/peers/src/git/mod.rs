@@ -26,6 +26,7 @@ mod worktree;
 
 use std::path::Path;
 
+pub use at_work::{clear_dead_locks, locks};
 pub use create::create;
 pub use door::{GitError, git};
 pub use fingerprint::{digest, fingerprint};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::at_work::{clear_locks, wait_until_idle};
+use super::at_work::{clear_locks, clear_shared_lock, wait_until_idle};
 use super::door::{Call, GitError, git, line, names};
 use super::head;
 use super::leavings::work;
@@ -63,6 +63,14 @@ pub(super) fn update(
         true => rebase(&worktree.path, onto, limit),
         false => merge(&worktree.path, onto, limit),
     };
+    // git may say that all went well though a lock kept it from ending what it had begun.
+    let done = done.and_then(|()| match in_the_middle(&worktree.git_dir) {
+        None => Ok(()),
+        Some(of) => {
+            let (verb, said) = ("rebase".to_owned(), format!("it left {of} unfinished"));
+            Err(GitError::Failed { verb, code: Some(0), said })
+        }
+    });
     let Err(error) = done else {
         forget(worktree)?;
         return Ok(Updated::Done);
@@ -70,6 +78,8 @@ pub(super) fn update(
     let files =
         git(&worktree.path, &["diff", "--name-only", "--diff-filter=U", "-z"]).map(|said| names(&said));
     clear_locks(worktree)?;
+    // While packed refs are locked, git cannot forget what it was in the middle of.
+    clear_shared_lock(worktree, &worktree.path)?;
     take_back(worktree, before, onto)?;
     forget(worktree)?;
     match files {
@@ -117,6 +127,7 @@ pub(super) fn recover(worktree: &Worktree) -> Result<(), WorktreeError> {
     let Some(record) = record(worktree) else { return Ok(()) };
     wait_until_idle(&worktree.path)?;
     clear_locks(worktree)?;
+    clear_shared_lock(worktree, &worktree.path)?;
     if in_the_middle(&worktree.git_dir).is_some() || !is_on_branch(worktree)? {
         save(worktree)?;
         take_back(worktree, &record.before, &record.onto)?;

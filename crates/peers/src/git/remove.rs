@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::at_work::{clear_locks, wait_until_idle};
+use super::at_work::{clear_locks, clear_shared_lock, wait_until_idle};
 use super::door::{again, git, names};
 use super::leavings::work;
 use super::marker::{Going, Marker, Stage};
@@ -157,7 +157,13 @@ fn take_away(worktree: &Worktree, target: &str) -> Result<(), WorktreeError> {
         return Ok(());
     }
     // As `git branch -d`, but against the target, and only if it has not moved meanwhile.
-    git(common, &["update-ref", "-d", &format!("refs/heads/{}", worktree.branch), &commit])?;
+    let name = format!("refs/heads/{}", worktree.branch);
+    let delete = || git(common, &["update-ref", "-d", &name, &commit]);
+    if delete().is_err() {
+        // A git that was killed meanwhile may have locked what all branches share.
+        clear_shared_lock(worktree, &aside(worktree))?;
+        delete()?;
+    }
     Ok(())
 }
 

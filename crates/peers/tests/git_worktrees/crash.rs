@@ -320,6 +320,30 @@ fn half_an_intent_of_a_dead_process_is_in_nobodys_way() {
     }
 }
 
+/// A rebase that is killed at its very end, with packed refs locked and a note of what it was doing.
+#[test]
+fn a_landing_whose_rebase_was_killed_with_a_lock_on_what_all_share_is_finished() {
+    let ground = Ground::new();
+    let worktree = ground.worktree("w");
+    commit(&worktree.path, "w2.txt", "w");
+    commit(&ground.repo, "m.txt", "m");
+    let dir = ground.path("scripts");
+    let real = format!("{}/git", run(Path::new("/"), &["--exec-path"]));
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in \"rebase --quiet\"*) mkdir {once} && {real} rev-parse HEAD > {kept}/CHERRY_PICK_HEAD && \
+         touch {common}/packed-refs.lock && kill -9 $$;; esac\nexec {real} \"$@\"\n",
+        once = ground.path("once").display(),
+        kept = worktree_dir(&ground).display(),
+        common = ground.repo.join(".git").display(),
+    );
+    script(&dir.join("bin/git"), &text);
+    assert!(!killed_at(Work::Land, &ground, &dir, 0));
+    assert!(ground.path("once").exists());
+    assert_eq!(at(&ground.repo, "main"), at(&worktree.path, "HEAD"));
+    assert!(!ground.repo.join(".git/packed-refs.lock").exists());
+    assert!(!worktree_dir(&ground).join("CHERRY_PICK_HEAD").exists());
+}
+
 /// git deletes what it keeps about a worktree file by file; it may be killed after any of them.
 #[test]
 fn a_removal_whose_git_was_killed_between_two_files_is_finished() {

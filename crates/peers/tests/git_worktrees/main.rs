@@ -12,6 +12,7 @@ mod create;
 mod ground;
 mod include;
 mod land;
+mod locks;
 mod many;
 mod odd;
 mod remove;

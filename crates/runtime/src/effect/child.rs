@@ -3,12 +3,13 @@
 //! What its end means, and whether one that was cut off is begun anew, is decided by whoever
 //! wanted it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use windlass_core::id::NodeId;
 use windlass_core::launch::{EndedBy, Exit, LAUNCH_VERSION, Launch, files as names};
 use windlass_peers::agent::claude::launch::plain_env;
-use windlass_peers::child::{ChildState, child_state, sweep_cookie, sweep_group};
+use windlass_peers::child::{ChildState, Terminate, child_state, forget_half_exit, sweep_cookie, sweep_group};
+use windlass_peers::git;
 use windlass_peers::process::start_host;
 use windlass_peers::tail::{TailEvent, Watcher};
 
@@ -116,12 +117,36 @@ async fn end(dir: &Path, launch: &Launch, state: ChildState) -> End {
         }
         ChildState::Lost | ChildState::Running { .. } => {}
     }
-    // It waits for the last of them.
-    let (folder, cookie) = (dir.to_owned(), launch.cookie.clone());
-    let sweep = move || (sweep_group(&folder, &cookie), sweep_cookie(&cookie));
-    let _ = tokio::task::spawn_blocking(sweep).await;
+    put_away_lost(dir, launch.cookie.clone(), &launch.cwd).await;
     forget_secrets(dir);
     End::Lost
+}
+
+/// Ends whoever is left of a child whose host died, and takes away what they left half done: the exit
+/// file of the host, and locks of git's that nobody holds. Gives the locks that are still there.
+pub(super) async fn put_away_lost(dir: &Path, cookie: String, workspace: &str) -> Vec<PathBuf> {
+    let (dir, workspace) = (dir.to_owned(), PathBuf::from(workspace));
+    let put_away = move || {
+        // It waits for the last of them.
+        sweep_group(&dir, &cookie);
+        sweep_cookie(&cookie, Terminate::WithGrace);
+        forget_half_exit(&dir);
+        clear_locks(&dir, &workspace)
+    };
+    tokio::task::spawn_blocking(put_away).await.unwrap_or_default()
+}
+
+/// Takes away the locks of git's that a child left which was killed. Gives those that are still there.
+pub(super) async fn put_away_locks(dir: &Path, workspace: &str) -> Vec<PathBuf> {
+    let (dir, workspace) = (dir.to_owned(), PathBuf::from(workspace));
+    tokio::task::spawn_blocking(move || clear_locks(&dir, &workspace)).await.unwrap_or_default()
+}
+
+/// Only what was made since the child was started can be its own.
+fn clear_locks(dir: &Path, workspace: &Path) -> Vec<PathBuf> {
+    let started = std::fs::metadata(dir.join(names::STARTED)).and_then(|meta| meta.modified());
+    let Ok(started) = started else { return Vec::new() };
+    git::clear_dead_locks(workspace, started).unwrap_or_default()
 }
 
 /// The launch file held the environment, and with it perhaps keys.

@@ -8,9 +8,10 @@ use std::time::Duration;
 use windlass_core::event::Event;
 use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::run::{Doing, Outcome, Reason, State};
-use windlass_peers::child::{ChildState, Terminate, child_state, sweep_cookie, sweep_group, terminate_host};
+use windlass_peers::child::{ChildState, Terminate, child_state, terminate_host};
 use windlass_peers::process::end_short_of;
 
+use super::child::put_away_lost;
 use super::{Ground, Site, loop_file, prepare};
 
 /// How often a host that was asked to end is looked at.
@@ -77,7 +78,7 @@ pub(super) async fn perform(
         None => false,
     };
     for (dir, is_asked) in dirs.iter().zip(asked) {
-        wait_for_end(&ground, dir, is_asked).await;
+        wait_for_end(&ground, site.as_ref(), dir, is_asked).await;
     }
     let reader = ground.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(node);
     match reader {
@@ -95,7 +96,7 @@ pub(super) async fn perform(
 
 /// Waits for the host; a host that died is swept after. One that had only just been started could
 /// not be asked to end, and is asked as soon as it can be found.
-async fn wait_for_end(ground: &Ground, dir: &Path, mut is_asked: bool) {
+async fn wait_for_end(ground: &Ground, site: Option<&Site>, dir: &Path, mut is_asked: bool) {
     loop {
         is_asked = is_asked || terminate_host(dir, Terminate::WithGrace);
         match child_state(dir) {
@@ -103,8 +104,8 @@ async fn wait_for_end(ground: &Ground, dir: &Path, mut is_asked: bool) {
             ChildState::Running { .. } => tokio::time::sleep(LOOK_EVERY).await,
             ChildState::Lost => {
                 if let Some(name) = ground.child_name(dir) {
-                    sweep_group(dir, &ground.cookie(&name));
-                    sweep_cookie(&ground.cookie(&name));
+                    let workspace = site.map_or(&ground.spec.workspace, |site| &site.workspace);
+                    put_away_lost(dir, ground.cookie(&name), workspace).await;
                 }
                 return;
             }

@@ -328,7 +328,7 @@ impl Ground {
         for dir in self.child_dirs(None) {
             windlass_peers::child::kill_host(&dir);
             if let Some(name) = self.child_name(&dir) {
-                sweep_cookie(&self.cookie(&name));
+                sweep_cookie(&self.cookie(&name), Terminate::Now);
             }
         }
     }

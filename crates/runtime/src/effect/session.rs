@@ -12,11 +12,12 @@ use windlass_core::launch::files as names;
 use windlass_core::usage::Usage;
 use windlass_peers::agent::claude::{launch as claude, parse};
 use windlass_peers::agent::{Over, Transcript};
-use windlass_peers::child::{ChildState, child_state, sweep_cookie, sweep_group, unanswered};
+use windlass_peers::child::{ChildState, child_state, unanswered};
 use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
 use windlass_peers::tail::{Tail, TailEvent};
 
+use super::child::{put_away_locks, put_away_lost};
 use super::{Ground, Site, Unstarted, loop_file};
 use crate::clock::now;
 use crate::feed::Item;
@@ -45,7 +46,7 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, p
     let seen = if host.is_some() { 0 } else { seen };
     let session = plan.session.clone();
     ground.report(Event::SessionStarted { effect: effect.clone(), session }).await;
-    let end = follow(&ground, &effect, &dir, host, seen).await;
+    let end = follow(&ground, &effect, &dir, &site.workspace, host, seen).await;
     let end = SessionEnd { unanswered: unanswered(&dir), ..end };
     forget_secrets(&dir);
     ground.report(Event::SessionEnded { effect, end }).await;
@@ -98,6 +99,7 @@ async fn follow(
     ground: &Ground,
     effect: &EffectId,
     dir: &Path,
+    workspace: &str,
     host: Option<HostStart>,
     seen: u64,
 ) -> SessionEnd {
@@ -113,10 +115,10 @@ async fn follow(
                     }
                 }
             }
-            TailEvent::Ended(state) => return finish(ground, effect, dir, reading, state),
+            TailEvent::Ended(state) => return finish(ground, effect, dir, workspace, reading, state).await,
         }
     }
-    finish(ground, effect, dir, reading, child_state(dir))
+    finish(ground, effect, dir, workspace, reading, child_state(dir)).await
 }
 
 /// What was read of a stream so far.
@@ -139,25 +141,41 @@ impl Reading {
 
 /// Judges the whole stream. Where the host died, whoever is left is ended first, and then the
 /// rest of what they wrote is read.
-fn finish(
+async fn finish(
     ground: &Ground,
     effect: &EffectId,
     dir: &Path,
+    workspace: &str,
     mut reading: Reading,
     state: ChildState,
 ) -> SessionEnd {
     let stderr = || files::read_tail(&dir.join(names::STDERR), STDERR_TAIL);
     if let ChildState::Ended(exit) = &state {
+        if exit.code.is_none() {
+            tell_of_locks(ground, effect, put_away_locks(dir, workspace).await);
+        }
         return reading.transcript.end(Over::Exited(exit), &stderr(), reading.offset);
     }
-    sweep_group(dir, &ground.cookie(&effect.to_string()));
-    sweep_cookie(&ground.cookie(&effect.to_string()));
+    let left = put_away_lost(dir, ground.cookie(&effect.to_string()), workspace).await;
+    tell_of_locks(ground, effect, left);
     let mut tail = Tail::new(&dir.join(names::STDOUT), reading.offset);
     let mut buffer = Vec::new();
     while let Ok(Some(chunk)) = tail.next_lines(&mut buffer) {
         reading.take(&chunk.bytes, chunk.offset);
     }
     reading.transcript.end(Over::Lost, &stderr(), reading.offset)
+}
+
+/// Warns of locks that may be somebody's: the next commit there fails.
+fn tell_of_locks(ground: &Ground, effect: &EffectId, left: Vec<PathBuf>) {
+    for lock in left {
+        let text = format!(
+            "the agent was cut off, and git is locked by {}: perhaps you are at work there; if no git is, remove it",
+            lock.display()
+        );
+        let event = AgentEvent::Notice { about: "git".to_owned(), text };
+        ground.feed.send(Item::Agent { effect: effect.clone(), event });
+    }
 }
 
 /// What held keys of the user's environment and settings is not kept once nobody needs it.

@@ -1,14 +1,19 @@
 //! Several tasks at once are done in worktrees: whether there can be any is looked at here.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use windlass_core::graph::workflow::{Act, Step};
 use windlass_core::spec::Spec;
-use windlass_peers::git;
+use windlass_peers::git::{self, GitError};
 
 use super::Flags;
 use crate::effect::{in_a_repository, on_a_branch};
 use crate::problem::{Class, Problem};
+
+/// How long git may be at work before it is taken for one that has died or stays.
+const LOCKED: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Refuses task loops with several jobs where no worktree can be made.
 pub(super) fn need_a_repository(
@@ -37,6 +42,8 @@ pub(super) fn need_a_repository(
         return Err(Problem::new(class, text)
             .hint("rename it: `git branch --move windlass OTHER`; `--jobs 1` needs no branches"));
     }
+    know_who_commits(workspace)?;
+    find_no_lock(workspace)?;
     if git::git(workspace, &["rev-parse", "--verify", "--quiet", "HEAD:.gitmodules"]).is_ok() {
         warnings.push(
             "the repository has submodules, which are empty in the worktrees that tasks are done in"
@@ -44,6 +51,43 @@ pub(super) fn need_a_repository(
         );
     }
     Ok(())
+}
+
+/// A second task lands by a rebase, which makes commits: better refused now than after the agents
+/// have worked.
+fn know_who_commits(workspace: &Path) -> Result<(), Problem> {
+    for name in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+        if let Err(GitError::Failed { code: Some(_), .. }) = git::git(workspace, &["var", name]) {
+            let text =
+                "git does not know who commits here, and what tasks have done is brought back by commits";
+            return Err(Problem::new(Class::Configuration, text).hint(
+                "`git config user.name NAME` and `git config user.email EMAIL`, or GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL, \
+                 GIT_COMMITTER_NAME and GIT_COMMITTER_EMAIL",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A lock of git's would keep what is done from coming back. A person who commits just now is waited
+/// for.
+fn find_no_lock(workspace: &Path) -> Result<(), Problem> {
+    let until = Instant::now() + LOCKED;
+    loop {
+        // What git says to the question is said by whoever needs the repository.
+        let Some(lock) = git::locks(workspace).unwrap_or_default().into_iter().next() else { return Ok(()) };
+        if Instant::now() >= until {
+            let text = format!(
+                "git is locked by {}, so that what tasks have done could not come back",
+                lock.display()
+            );
+            return Err(Problem::new(Class::Configuration, text).hint(
+                "wait until git is done there; when no git is at work in the repository, it was left by one that was \
+                 killed: remove the file",
+            ));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// Says where only the words of agents tell whether a task is done.

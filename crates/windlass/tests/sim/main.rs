@@ -10,6 +10,7 @@ mod docs_workflows;
 mod entities;
 mod entities_cli;
 mod faults;
+mod git_faults;
 mod graph;
 mod graph_sweep;
 mod impostor;
