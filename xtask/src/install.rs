@@ -8,7 +8,7 @@ use crate::cargo::is_on_path;
 use crate::say;
 
 /// Programs that are packages of the same name.
-const PACKAGES: &[&str] = &["git", "tmux", "valgrind"];
+const PACKAGES: &[&str] = &["git", "strace", "tmux", "valgrind"];
 
 /// Installs the missing packages where that is possible, and says where it is not.
 pub(crate) fn packages() {

@@ -17,6 +17,7 @@ mod impostor;
 mod input;
 mod jobs;
 mod left_behind;
+mod kill_sweep;
 mod marker;
 mod modes;
 mod moments;
