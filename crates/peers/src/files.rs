@@ -241,19 +241,6 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// At most `max` bytes of a plain file from an offset on; nothing when it cannot be read.
-pub fn read_from(path: &Path, offset: u64, max: u64) -> Vec<u8> {
-    use std::io::{Seek, SeekFrom};
-    let mut bytes = Vec::new();
-    if let Ok(mut file) = open_plain(path)
-        && file.seek(SeekFrom::Start(offset)).is_ok()
-    {
-        // What was read before an error is still worth showing.
-        let _ = file.take(max).read_to_end(&mut bytes);
-    }
-    bytes
-}
-
 /// The last `max` bytes of a plain file, as text; nothing when it cannot be read.
 pub fn read_tail(path: &Path, max: u64) -> String {
     use std::io::{Seek, SeekFrom};

@@ -18,8 +18,8 @@ use crate::files::{FileError, open_plain};
 
 pub use watcher::{TailEvent, Watcher};
 
-/// A line longer than this is skipped.
-pub const MAX_LINE: usize = 64 * 1024 * 1024;
+/// A line longer than this is skipped. Several copies of one line are in memory while it is read.
+pub const MAX_LINE: usize = 8 * 1024 * 1024;
 /// At most this much is given out at once, apart from a longer line.
 const READ_SIZE: usize = 128 * 1024;
 
@@ -66,25 +66,34 @@ impl Tail {
         }
     }
 
-    /// The next whole lines; none when there are none yet.
+    /// Reads once and gives out what is whole now. Without whole lines there is more to read
+    /// unless [`is_at_end`](Self::is_at_end) says otherwise: a long line comes in many reads.
     pub fn next_lines(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<Chunk>> {
+        self.at_end = true;
         if !self.open()? {
             return Ok(None);
         }
         buffer.resize(READ_SIZE, 0);
-        loop {
-            let Some(file) = &self.file else { return Ok(None) };
-            let count = file.read_at(buffer, self.read_to)?;
-            let Some(new) = buffer.get(..count).filter(|new| !new.is_empty()) else { return Ok(None) };
-            self.read_to += count as u64;
-            self.at_end = count < READ_SIZE;
-            if let Some(chunk) = self.take(new) {
-                return Ok(Some(chunk));
-            }
-            if self.at_end {
-                return Ok(None);
-            }
-        }
+        let Some(file) = &self.file else { return Ok(None) };
+        let count = file.read_at(buffer, self.read_to)?;
+        self.read_to += count as u64;
+        self.at_end = count < READ_SIZE;
+        Ok(buffer.get(..count).filter(|new| !new.is_empty()).and_then(|new| self.take(new)))
+    }
+
+    /// How far the file was read.
+    pub fn read_to(&self) -> u64 {
+        self.read_to
+    }
+
+    /// Another reader at the same place, for a look at what comes.
+    pub fn ahead(&self) -> Tail {
+        Tail { path: self.path.clone(), file: None, partial: self.partial.clone(), ..*self }
+    }
+
+    /// Whether the line under way is longer than what is usually given out at once.
+    pub fn has_long_line(&self) -> bool {
+        self.partial.len() > READ_SIZE
     }
 
     /// Whether the last read found the end of the file, so that the next would find nothing.
@@ -162,7 +171,13 @@ mod tests {
 
     fn all(tail: &mut Tail) -> Vec<Chunk> {
         let mut buffer = Vec::new();
-        std::iter::from_fn(|| tail.next_lines(&mut buffer).unwrap()).collect()
+        let mut chunks = Vec::new();
+        loop {
+            chunks.extend(tail.next_lines(&mut buffer).unwrap());
+            if tail.is_at_end() {
+                return chunks;
+            }
+        }
     }
 
     #[test]

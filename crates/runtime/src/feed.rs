@@ -1,12 +1,25 @@
 //! What faces see: the log as it grows, and what the agent says meanwhile.
 //!
-//! A slow face never holds up a run: the channel is unbounded in the one process that both
-//! live in, and items are small because transcripts stay in their files.
+//! A slow face never holds up hooks, nor a run for long, and never takes memory without bound.
+//! What an agent says may wait for room for a few seconds in all; after that it is left out and
+//! counted, for it is in the transcript. Records of the log are few, and none is left out.
 
-use tokio::sync::mpsc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::Record;
 use windlass_core::id::{EffectId, RunId};
+
+/// How much may wait for a face, in bytes.
+const ROOM: usize = 2 << 20;
+/// What an item takes beside its text.
+const ITEM: usize = 256;
+/// How long agents' words wait in all for a face that lags, until it has caught up.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Something to show.
 #[derive(Debug)]
@@ -25,6 +38,11 @@ pub enum Item {
         /// What.
         event: AgentEvent,
     },
+    /// So much of what agents said and did was left out here, because nobody read in time.
+    LeftOut {
+        /// How many events.
+        count: u64,
+    },
     /// A run that was started from this one has something to show.
     Child {
         /// Which.
@@ -34,22 +52,278 @@ pub enum Item {
     },
 }
 
+impl Item {
+    fn size(&self) -> usize {
+        match self {
+            Item::Record { .. } | Item::LeftOut { .. } => ITEM,
+            Item::Agent { event, .. } => ITEM + text_of(event),
+            Item::Child { item, .. } => ITEM + item.size(),
+        }
+    }
+
+    /// Whether it may be left out.
+    fn is_spoken(&self) -> bool {
+        match self {
+            Item::Agent { .. } => true,
+            Item::Record { .. } | Item::LeftOut { .. } => false,
+            Item::Child { item, .. } => item.is_spoken(),
+        }
+    }
+
+    /// What stands in its place when it is left out.
+    fn left_out(self) -> Item {
+        match self {
+            Item::Child { run, item } => Item::Child { run, item: Box::new(item.left_out()) },
+            Item::Agent { .. } | Item::Record { .. } | Item::LeftOut { .. } => Item::LeftOut { count: 1 },
+        }
+    }
+
+    /// Counts what is left out together with what was left out just before, in the same run.
+    fn count_in(&mut self, other: &Item) -> bool {
+        match (self, other) {
+            (Item::LeftOut { count }, Item::LeftOut { count: more }) => {
+                *count += more;
+                true
+            }
+            (Item::Child { run, item }, Item::Child { run: same, item: other }) if run == same => {
+                item.count_in(other)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// About how long the text of an event is.
+fn text_of(event: &AgentEvent) -> usize {
+    match event {
+        AgentEvent::Text { text, .. }
+        | AgentEvent::Thinking { text, .. }
+        | AgentEvent::ToolResult { text, .. }
+        | AgentEvent::ApiError { text, .. }
+        | AgentEvent::Notice { text, .. } => text.len(),
+        AgentEvent::ToolUse { summary, .. } => summary.len(),
+        AgentEvent::SessionInit { tools, .. } => tools.iter().map(|tool| tool.len() + ITEM).sum(),
+        // A value is there once, at the end of a turn.
+        AgentEvent::Result(result) => result.text.as_ref().map_or(0, String::len),
+        AgentEvent::Unknown { what } | AgentEvent::Warning { what } => what.len(),
+        AgentEvent::Spent { .. } | AgentEvent::Retry(_) | AgentEvent::RateLimit(_) => 0,
+    }
+}
+
 /// Where items go.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Feed(Option<mpsc::UnboundedSender<Item>>);
+#[derive(Debug, Clone)]
+pub(crate) struct Feed(Arc<Inlet>);
+
+/// The end they are read from.
+#[derive(Debug)]
+pub(crate) struct Items(Arc<Shared>);
+
+/// When the last of these is gone, the feed is over.
+#[derive(Debug)]
+struct Inlet(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    came: Notify,
+    went: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    items: VecDeque<Item>,
+    size: usize,
+    /// How long was waited for room since the face had caught up.
+    waited: Duration,
+    is_over: bool,
+    /// The face is gone.
+    is_unread: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, queue: &mut Queue, item: Item) {
+        // A face that went away does not matter to the run.
+        if queue.is_unread || queue.items.back_mut().is_some_and(|last| last.count_in(&item)) {
+            return;
+        }
+        queue.size += item.size();
+        queue.items.push_back(item);
+        self.came.notify_one();
+    }
+}
 
 impl Feed {
     /// A feed and the end it is read from.
-    pub(crate) fn open() -> (Feed, mpsc::UnboundedReceiver<Item>) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        (Feed(Some(sender)), receiver)
+    pub(crate) fn open() -> (Feed, Items) {
+        let shared = Arc::new(Shared::default());
+        (Feed(Arc::new(Inlet(Arc::clone(&shared)))), Items(shared))
     }
 
-    /// Shows an item to whoever still looks.
+    /// Shows what must be shown, at once.
     pub(crate) fn send(&self, item: Item) {
-        if let Some(sender) = &self.0 {
-            // A face that went away does not matter to the run.
-            let _ = sender.send(item);
+        let shared = &self.0.0;
+        shared.push(&mut shared.lock(), item);
+    }
+
+    /// Shows an item to whoever still looks. What an agent said waits for room, and is left out
+    /// where there is none in time.
+    pub(crate) async fn offer(&self, item: Item) {
+        let shared = &self.0.0;
+        loop {
+            let patience = {
+                let mut queue = shared.lock();
+                if queue.size < ROOM || queue.is_unread || !item.is_spoken() {
+                    return shared.push(&mut queue, item);
+                }
+                let patience = PATIENCE.saturating_sub(queue.waited);
+                if patience.is_zero() {
+                    return shared.push(&mut queue, item.left_out());
+                }
+                patience
+            };
+            let begun = Instant::now();
+            let _ = tokio::time::timeout(patience, shared.went.notified()).await;
+            shared.lock().waited += begun.elapsed();
         }
+    }
+}
+
+impl Drop for Inlet {
+    fn drop(&mut self) {
+        self.0.lock().is_over = true;
+        self.0.came.notify_one();
+    }
+}
+
+impl Items {
+    /// The next item; nothing when the feed is over.
+    pub(crate) async fn next(&mut self) -> Option<Item> {
+        loop {
+            {
+                let mut queue = self.0.lock();
+                if let Some(item) = queue.items.pop_front() {
+                    queue.size = queue.size.saturating_sub(item.size());
+                    if queue.items.is_empty() {
+                        queue.waited = Duration::ZERO;
+                    }
+                    self.0.went.notify_one();
+                    return Some(item);
+                }
+                if queue.is_over {
+                    return None;
+                }
+            }
+            self.0.came.notified().await;
+        }
+    }
+}
+
+impl Drop for Items {
+    fn drop(&mut self) {
+        let mut queue = self.0.lock();
+        queue.is_unread = true;
+        queue.items.clear();
+        queue.size = 0;
+        drop(queue);
+        self.0.went.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::event::{Event, RECORD_VERSION};
+    use windlass_core::id::{NodeId, Verb};
+    use windlass_core::time::Moment;
+
+    use super::*;
+
+    fn said(text: &str) -> Item {
+        let effect = EffectId { node: NodeId::new("loop"), iteration: 1, attempt: 1, verb: Verb::Session };
+        Item::Agent { effect, event: AgentEvent::Thinking { text: text.to_owned(), side: false } }
+    }
+
+    fn below(item: Item) -> Item {
+        Item::Child { run: RunId::new("below"), item: Box::new(item) }
+    }
+
+    fn record(seq: u64) -> Item {
+        let event = Event::OwnerChanged;
+        let record =
+            Record { v: RECORD_VERSION, at: Moment(0), event, effects: Vec::new(), news: Vec::new() };
+        Item::Record { seq, record: Box::new(record) }
+    }
+
+    /// What is read, in short: how long texts are, which records, how much was left out.
+    fn short(item: &Item) -> String {
+        match item {
+            Item::Agent { event, .. } => format!("said {}", text_of(event)),
+            Item::Record { seq, .. } => format!("record {seq}"),
+            Item::LeftOut { count } => format!("left out {count}"),
+            Item::Child { item, .. } => format!("below {}", short(item)),
+        }
+    }
+
+    async fn all(items: &mut Items) -> Vec<String> {
+        let mut seen = Vec::new();
+        while let Some(item) = items.next().await {
+            seen.push(short(&item));
+        }
+        seen
+    }
+
+    #[tokio::test]
+    async fn a_face_that_does_not_read_costs_a_few_seconds_in_all_and_no_record() {
+        let (feed, mut items) = Feed::open();
+        let text = "x".repeat(ROOM);
+        feed.offer(said(&text)).await;
+        items.0.lock().waited = PATIENCE - Duration::from_millis(20);
+        let begun = Instant::now();
+        for seq in 1..=2 {
+            for _ in 0..1000 {
+                feed.offer(said(&text)).await;
+            }
+            feed.send(record(seq));
+            feed.offer(below(said("x"))).await;
+            feed.offer(below(record(7))).await;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+        assert!(items.0.lock().size < 2 * ROOM);
+        drop(feed);
+        let mut expected = vec![format!("said {ROOM}")];
+        for seq in 1..=2 {
+            let record = format!("record {seq}");
+            expected
+                .extend(["left out 1000", &record, "below left out 1", "below record 7"].map(str::to_owned));
+        }
+        assert_eq!(all(&mut items).await, expected);
+    }
+
+    #[tokio::test]
+    async fn a_face_that_reads_gets_everything() {
+        let (feed, mut items) = Feed::open();
+        let text = "x".repeat(ROOM / 10);
+        let sending = tokio::spawn(async move {
+            for _ in 0..100 {
+                feed.offer(said(&text)).await;
+            }
+        });
+        assert_eq!(all(&mut items).await, vec![format!("said {}", ROOM / 10); 100]);
+        sending.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_face_that_is_gone_takes_no_memory() {
+        let (feed, items) = Feed::open();
+        let shared = Arc::clone(&items.0);
+        drop(items);
+        for _ in 0..100 {
+            feed.offer(said(&"x".repeat(ROOM))).await;
+            feed.send(record(1));
+        }
+        assert!(shared.lock().items.is_empty());
     }
 }

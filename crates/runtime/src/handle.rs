@@ -24,7 +24,7 @@ use crate::clock::now;
 use crate::effect::{Fact, Ground, tasks_place};
 use crate::entities::{self, Loaded};
 use crate::error::{RunError, chain};
-use crate::feed::{Feed, Item};
+use crate::feed::{Feed, Item, Items};
 use crate::home::Home;
 use crate::named_lock::NamedLock;
 use crate::owner::{Owner, Parts, project, shares_a_budget};
@@ -53,7 +53,7 @@ pub struct Running {
     pub run: RunId,
     /// What its first record told people, when it begins only now.
     pub first: Vec<News>,
-    items: mpsc::UnboundedReceiver<Item>,
+    items: Items,
     owner: JoinHandle<Result<State, RunError>>,
     inlet: mpsc::Sender<Fact>,
 }
@@ -66,7 +66,7 @@ impl Running {
 
     /// The next thing to show; nothing when the run is over.
     pub async fn next(&mut self) -> Option<Item> {
-        self.items.recv().await
+        self.items.next().await
     }
 
     /// Asks the run to end; a second time, to end at once.

@@ -33,5 +33,6 @@ pub mod shelf;
 pub mod tasks;
 mod tidy;
 pub mod time_travel;
+pub mod transcript;
 
 pub use windlass_store::Durability;

@@ -175,7 +175,7 @@ impl Owner {
     }
 
     /// A hook asks. What needs no decision is answered at once and not logged.
-    async fn hook(&mut self, request: HookRequest) -> Result<(), RunError> {
+    async fn hook(&mut self, mut request: HookRequest) -> Result<(), RunError> {
         let cookie = match whose(&request) {
             Ok(Some(cookie)) => cookie,
             // Its process is gone: nobody waits for an answer.
@@ -186,7 +186,10 @@ impl Owner {
                 return Ok(());
             }
         };
-        let kind = read_hook(&request.event, &request.payload);
+        // It may wait long for a person, and its payload may be large.
+        let payload = std::mem::take(&mut request.payload);
+        let kind = read_hook(&request.event, &payload);
+        drop(payload);
         if let HookKind::Other { .. } = kind {
             reply(request, &Answer::Pass);
             return Ok(());

@@ -12,6 +12,8 @@ use windlass_core::usage::Usage;
 
 use windlass_core::agent::{AgentEvent, ResultEvent};
 
+use super::claude::parse::TEXT_MAX;
+
 /// As many conversations as usually speak at once; one more may count a message twice until the
 /// result sets it right.
 const OPEN_MESSAGES: usize = 8;
@@ -89,8 +91,11 @@ impl Transcript {
         self.api_error = None;
         match &mut self.last_text {
             Some(last) if !message_id.is_empty() && self.last_message_id == message_id => {
-                last.push('\n');
-                last.push_str(text);
+                // Each part is bounded; of very many, the first are kept.
+                if last.len() < TEXT_MAX {
+                    last.push('\n');
+                    last.push_str(text);
+                }
             }
             // Its memory serves again.
             Some(last) => text.clone_into(last),

@@ -16,8 +16,8 @@ use windlass_core::id::HookId;
 use super::SocketError;
 use crate::descent::{Descent, descent};
 
-/// A longer line is not read.
-const MAX_LINE: u64 = 64 * 1024 * 1024;
+/// A longer line is not read: no model calls a tool with so much.
+const MAX_LINE: u64 = 8 * 1024 * 1024;
 const WAITING: usize = 64;
 
 /// A hook that waits for its reply. Dropping `reply` closes its connection, and it asks again.

@@ -278,16 +278,16 @@ impl Entry {
     /// Reads to the present end of the file. `false` when the receiver must catch up first.
     fn read(&mut self, buffer: &mut Vec<u8>) -> bool {
         loop {
-            let Ok(permit) = self.sender.try_reserve() else { return false };
-            match self.tail.next_lines(buffer) {
-                Ok(Some(chunk)) => {
-                    permit.send(TailEvent::Lines(chunk));
-                    if self.tail.is_at_end() {
-                        return true;
-                    }
-                }
-                // A file that cannot be read has said all it will.
-                Ok(None) | Err(_) => return true,
+            // A long line has the channel to itself: a few of them would be much memory.
+            let room = if self.tail.has_long_line() { LAG } else { 1 };
+            let Ok(mut permits) = self.sender.try_reserve_many(room) else { return false };
+            // A file that cannot be read has said all it will.
+            let Ok(chunk) = self.tail.next_lines(buffer) else { return true };
+            if let (Some(chunk), Some(permit)) = (chunk, permits.next()) {
+                permit.send(TailEvent::Lines(chunk));
+            }
+            if self.tail.is_at_end() {
+                return true;
             }
         }
     }

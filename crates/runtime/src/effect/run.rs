@@ -67,7 +67,7 @@ async fn follow(
 ) -> Result<RunEnd, RunError> {
     while let Some(item) = running.next().await {
         let has_spent = matches!(&item, Item::Record { record, .. } if record.spends());
-        ground.feed.send(Item::Child { run: run.clone(), item: Box::new(item) });
+        ground.feed.offer(Item::Child { run: run.clone(), item: Box::new(item) }).await;
         if has_spent && let Ok(view) = ground.handle.view(run) {
             let (effect, spent) = (effect.clone(), view.state.known_spent());
             ground.report(Event::RunSpent { effect, spent }).await;

@@ -15,7 +15,7 @@ use windlass_peers::agent::{Over, Transcript};
 use windlass_peers::child::{ChildState, child_state, unanswered};
 use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
-use windlass_peers::tail::{Tail, TailEvent};
+use windlass_peers::tail::{Chunk, Tail, TailEvent};
 
 use super::child::{put_away_locks, put_away_lost};
 use super::{Ground, Site, Unstarted, loop_file};
@@ -103,38 +103,58 @@ async fn follow(
     host: Option<HostStart>,
     seen: u64,
 ) -> SessionEnd {
-    let mut reading = Reading { transcript: Transcript::default(), offset: 0 };
+    let mut reading = Reading::default();
     let mut events = ground.watcher.watch(dir, 0, host);
-    while let Some(event) = events.recv().await {
+    let mut over = None;
+    while let (None, Some(event)) = (&over, events.recv().await) {
         match event {
             TailEvent::Lines(chunk) => {
                 let is_new = chunk.offset > seen;
-                for event in reading.take(&chunk.bytes, chunk.offset) {
-                    if is_new {
-                        ground.feed.send(Item::Agent { effect: effect.clone(), event });
-                    }
+                let said = reading.take(&chunk);
+                // It may be long, and waits for whoever looks.
+                drop(chunk);
+                if is_new {
+                    show(ground, effect, said).await;
                 }
             }
-            TailEvent::Ended(state) => return finish(ground, effect, dir, workspace, reading, state).await,
+            TailEvent::Ended(state) => over = Some(state),
         }
     }
-    finish(ground, effect, dir, workspace, reading, child_state(dir)).await
+    let over = over.unwrap_or_else(|| child_state(dir));
+    let end = finish(ground, effect, dir, workspace, &mut reading, &over).await;
+    show(ground, effect, reading.end()).await;
+    end
+}
+
+async fn show(ground: &Ground, effect: &EffectId, said: Vec<AgentEvent>) {
+    for event in said {
+        ground.feed.offer(Item::Agent { effect: effect.clone(), event }).await;
+    }
 }
 
 /// What was read of a stream so far.
+#[derive(Default)]
 struct Reading {
+    lines: parse::Lines,
     transcript: Transcript,
     offset: u64,
 }
 
 impl Reading {
-    fn take(&mut self, lines: &[u8], offset: u64) -> Vec<AgentEvent> {
+    fn take(&mut self, chunk: &Chunk) -> Vec<AgentEvent> {
         let mut events = Vec::new();
-        parse::parse_lines(lines, &mut events);
+        self.lines.read(&chunk.bytes, chunk.skipped, &mut events);
         for event in &events {
             self.transcript.add(event);
         }
-        self.offset = offset;
+        self.offset = chunk.offset;
+        events
+    }
+
+    /// What is to be said of the stream as a whole.
+    fn end(&mut self) -> Vec<AgentEvent> {
+        let mut events = Vec::new();
+        self.lines.end(&mut events);
         events
     }
 }
@@ -146,11 +166,11 @@ async fn finish(
     effect: &EffectId,
     dir: &Path,
     workspace: &str,
-    mut reading: Reading,
-    state: ChildState,
+    reading: &mut Reading,
+    state: &ChildState,
 ) -> SessionEnd {
     let stderr = || files::read_tail(&dir.join(names::STDERR), STDERR_TAIL);
-    if let ChildState::Ended(exit) = &state {
+    if let ChildState::Ended(exit) = state {
         if exit.code.is_none() {
             tell_of_locks(ground, effect, put_away_locks(dir, workspace).await);
         }
@@ -160,8 +180,11 @@ async fn finish(
     tell_of_locks(ground, effect, left);
     let mut tail = Tail::new(&dir.join(names::STDOUT), reading.offset);
     let mut buffer = Vec::new();
-    while let Ok(Some(chunk)) = tail.next_lines(&mut buffer) {
-        reading.take(&chunk.bytes, chunk.offset);
+    while let Ok(chunk) = tail.next_lines(&mut buffer) {
+        chunk.iter().for_each(|chunk| drop(reading.take(chunk)));
+        if tail.is_at_end() {
+            break;
+        }
     }
     reading.transcript.end(Over::Lost, &stderr(), reading.offset)
 }

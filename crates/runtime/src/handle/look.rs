@@ -2,19 +2,18 @@
 
 use std::path::Path;
 
-use windlass_core::agent::AgentEvent;
 use windlass_core::event::Record;
 use windlass_core::id::{EffectId, RunId};
-use windlass_peers::agent::claude::parse;
-use windlass_peers::{files, git};
+use windlass_peers::git;
 use windlass_store::{Found, RunRow};
 
 use super::{Handle, Listed, View};
 use crate::error::RunError;
 use crate::recover;
+use crate::transcript::Transcript;
 
-/// The most of a transcript that is read into memory at once.
-const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
+/// How many records are read at once.
+const BATCH: usize = 256;
 
 impl Handle {
     /// The run whose id begins so.
@@ -50,28 +49,27 @@ impl Handle {
 
     /// The log of a run from a place on.
     pub fn records(&self, run: &RunId, from: u64) -> Result<Vec<(u64, Record)>, RunError> {
-        let mut out = Vec::new();
-        let mut next = from;
+        let mut out: Vec<(u64, Record)> = Vec::new();
         loop {
-            let batch = self.store.read_from(run, next, 1_000)?;
-            let Some(last) = batch.last() else { return Ok(out) };
-            next = last.seq + 1;
-            for entry in &batch {
-                out.push((entry.seq, recover::read(run, entry)?));
+            let next = out.last().map_or(from, |(seq, _)| seq + 1);
+            let batch = self.some_records(run, next)?;
+            if batch.is_empty() {
+                return Ok(out);
             }
+            out.extend(batch);
         }
     }
 
-    /// What the agent said and did in one turn, from an offset in its stream on.
-    pub fn transcript(&self, run: &RunId, effect: &EffectId, from: u64) -> (Vec<AgentEvent>, u64) {
-        let path =
-            self.store.run_dir(run).join(effect.to_string()).join(windlass_core::launch::files::STDOUT);
-        let fresh = files::read_from(&path, from, TRANSCRIPT_MAX);
-        let whole = fresh.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let lines = fresh.get(..whole).unwrap_or_default();
-        let mut events = Vec::new();
-        parse::parse_lines(lines, &mut events);
-        (events, from + u64::try_from(whole).unwrap_or(0))
+    /// The first of these; none at the end of the log.
+    pub fn some_records(&self, run: &RunId, from: u64) -> Result<Vec<(u64, Record)>, RunError> {
+        let batch = self.store.read_from(run, from, BATCH)?;
+        batch.iter().map(|entry| Ok((entry.seq, recover::read(run, entry)?))).collect()
+    }
+
+    /// What the agent says and does in one turn, from its beginning.
+    pub fn transcript(&self, run: &RunId, effect: &EffectId) -> Transcript {
+        let dir = self.store.run_dir(run).join(effect.to_string());
+        Transcript::open(&dir.join(windlass_core::launch::files::STDOUT))
     }
 
     /// What a run changed in its repository so far, a line a file; `None` where there is none.

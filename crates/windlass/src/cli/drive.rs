@@ -59,10 +59,16 @@ pub(crate) async fn drive(
     let mut redraw = tokio::time::interval(REDRAW);
     let mut held = Weave::default();
     let mut asked = 0u32;
+    let room = viewer.out.room();
     viewer.ask();
     loop {
+        // Whoever reads slowly is given no more than that: the feed bounds what waits.
+        let next = async {
+            room.wait().await;
+            running.next().await
+        };
         tokio::select! {
-            item = running.next() => match item {
+            item = next => match item {
                 Some(item) => viewer.show(&mut held, item),
                 None => break,
             },
@@ -76,7 +82,7 @@ pub(crate) async fn drive(
                     viewer.face.remark(viewer.out, remark(asked));
                 }
             },
-            _ = redraw.tick() => viewer.tick(),
+            _ = redraw.tick(), if room.is_there() => viewer.tick(),
         }
     }
     viewer.tell_all(&held.release_all());
@@ -97,6 +103,10 @@ impl Viewer<'_> {
                 Item::Agent { effect, event } => {
                     self.face.agent(self.out, &from, &effect, &event, words::now());
                     break held.of(&from).release_for(&effect, &event);
+                }
+                Item::LeftOut { count } => {
+                    self.face.left_out(self.out, &from, count, words::now());
+                    break Vec::new();
                 }
             }
         };

@@ -18,7 +18,7 @@ use super::output::Out;
 use super::report::{Report, note};
 use super::watch::ending_lines;
 use crate::exit::Exit;
-use log::Log;
+use log::{Log, Voice};
 
 /// How often a run that goes on is looked at.
 const POLL: Duration = Duration::from_millis(100);
@@ -83,10 +83,13 @@ impl Telling<'_> {
     /// Tells what is there now, the records of all logs in the order of their times.
     fn tell(&mut self) -> Result<(), Report> {
         for log in &mut self.logs {
-            log.read(self.handle)?;
+            log.look_again();
         }
-        while let Some((place, record)) = self.next() {
+        while let Some((place, record)) = self.next()? {
             self.tell_record(place, &record);
+            if !self.out.is_read() {
+                return Ok(());
+            }
             for planned in &record.effects {
                 let Effect::StartRun { run, .. } = &planned.effect else { continue };
                 let Some(log) = self.logs.get(place) else { continue };
@@ -108,30 +111,32 @@ impl Telling<'_> {
 
     /// The oldest record that was not told, and whose log it is. Of two of one moment it is the
     /// one of the run that was started: that it is over is told by the other.
-    fn next(&mut self) -> Option<(usize, Record)> {
+    fn next(&mut self) -> Result<Option<(usize, Record)>, Report> {
+        for log in &mut self.logs {
+            log.read(self.handle)?;
+        }
         let first =
             |(place, log): (usize, &Log)| Some((log.records.front()?.at, Reverse(log.from.len()), place));
-        let (_, _, place) = self.logs.iter().enumerate().filter_map(first).min()?;
-        let record = self.logs.get_mut(place)?.records.pop_front()?;
-        Some((place, record))
+        let oldest = self.logs.iter().enumerate().filter_map(first).min();
+        let Some((_, _, place)) = oldest else { return Ok(None) };
+        let record = self.logs.get_mut(place).and_then(|log| log.records.pop_front());
+        Ok(record.map(|record| (place, record)))
     }
 
     fn tell_record(&mut self, place: usize, record: &Record) {
         let Telling { handle, face, out, at, logs, .. } = self;
         let Some(log) = logs.get_mut(place) else { return };
-        let said = log.before(handle, record);
-        log.say(face, out, &said, *at);
+        log.before(handle, record, &mut Voice { face, out, at: *at });
         *at = record.at;
         face.record(out, &log.from, record);
-        log.after(record);
+        log.after(handle, record);
     }
 
     /// What agents have said since, whatever was decided.
     fn tell_all(&mut self) {
-        let Telling { handle, face, out, at, logs, .. } = self;
+        let Telling { face, out, at, logs, .. } = self;
         for log in logs {
-            let said = log.rest_of_all(handle);
-            log.say(face, out, &said, *at);
+            log.rest_of_all(&mut Voice { face, out, at: *at });
         }
     }
 

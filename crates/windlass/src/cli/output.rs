@@ -6,25 +6,69 @@
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+
+use tokio::sync::Notify;
 
 use super::report::Report;
 use crate::exit::Exit;
 
+/// How much may wait to be written before whoever has more should wait, in bytes.
+const ROOM: usize = 1 << 20;
+
 /// Where data goes. A thread of its own writes it: a reader that stalls (`| less`, Ctrl-S) must
-/// not keep the owner of a run from answering hooks and signals.
+/// not keep the owner of a run from answering hooks and signals. Who has much to write waits
+/// for [`Room`] first.
 pub(crate) struct Out {
     texts: Option<Sender<String>>,
     writer: Option<JoinHandle<()>>,
-    state: Arc<Mutex<Reader>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    wrote: Condvar,
+    wrote_async: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    reader: Reader,
+    /// Bytes that wait to be written.
+    waiting: usize,
 }
 
 /// Whether somebody still reads.
+#[derive(Default)]
 enum Reader {
+    #[default]
     There,
     Gone,
     Failed(io::Error),
+}
+
+/// Whether there is room for more.
+#[derive(Clone)]
+pub(crate) struct Room(Arc<Shared>);
+
+impl Room {
+    /// Whether there is room now. There is always room for what nobody reads.
+    pub(crate) fn is_there(&self) -> bool {
+        lock(&self.0).waiting < ROOM
+    }
+
+    /// Waits for it.
+    pub(crate) async fn wait(&self) {
+        loop {
+            let wrote = self.0.wrote_async.notified();
+            if self.is_there() {
+                return;
+            }
+            wrote.await;
+        }
+    }
 }
 
 impl Out {
@@ -36,10 +80,10 @@ impl Out {
     /// Any other place.
     pub(crate) fn to(to: Box<dyn Write + Send>) -> Out {
         let (texts, received) = channel();
-        let state = Arc::new(Mutex::new(Reader::There));
-        let shared = Arc::clone(&state);
-        let writer = std::thread::spawn(move || write_all(to, &received, &shared));
-        Out { texts: Some(texts), writer: Some(writer), state }
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let writer = std::thread::spawn(move || write_all(to, &received, &theirs));
+        Out { texts: Some(texts), writer: Some(writer), shared }
     }
 
     /// Writes a line.
@@ -49,7 +93,10 @@ impl Out {
 
     /// Writes text as it is.
     pub(crate) fn text(&mut self, text: &str) {
-        if let Some(texts) = &self.texts {
+        let Some(texts) = self.texts.as_ref().filter(|_| !text.is_empty()) else { return };
+        let mut state = lock(&self.shared);
+        if matches!(state.reader, Reader::There) {
+            state.waiting += text.len();
             // A writer that has ended has said why.
             let _ = texts.send(text.to_owned());
         }
@@ -57,7 +104,20 @@ impl Out {
 
     /// Whether anything written still arrives.
     pub(crate) fn is_read(&self) -> bool {
-        matches!(*lock(&self.state), Reader::There)
+        matches!(lock(&self.shared).reader, Reader::There)
+    }
+
+    /// For those who can wait elsewhere meanwhile.
+    pub(crate) fn room(&self) -> Room {
+        Room(Arc::clone(&self.shared))
+    }
+
+    /// Waits in place until there is room for more.
+    pub(crate) fn wait_for_room(&self) {
+        let mut state = lock(&self.shared);
+        while state.waiting >= ROOM {
+            state = self.shared.wrote.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Waits until everything is written, or cannot be.
@@ -71,7 +131,7 @@ impl Out {
     /// How the command ends, given how it would have ended.
     pub(crate) fn end(mut self, exit: Exit) -> Result<Exit, Report> {
         self.settle();
-        match &*lock(&self.state) {
+        match &lock(&self.shared).reader {
             Reader::There | Reader::Gone => Ok(exit),
             Reader::Failed(error) => {
                 Err(Report::new(Exit::Output, "the output could not be written").caused_by(error))
@@ -86,19 +146,31 @@ impl Drop for Out {
     }
 }
 
-fn write_all(mut to: Box<dyn Write + Send>, texts: &Receiver<String>, state: &Mutex<Reader>) {
+fn write_all(mut to: Box<dyn Write + Send>, texts: &Receiver<String>, shared: &Shared) {
     for text in texts {
-        let Err(error) = to.write_all(text.as_bytes()).and_then(|()| to.flush()) else { continue };
-        *lock(state) = match error.kind() {
-            io::ErrorKind::BrokenPipe => Reader::Gone,
-            _ => Reader::Failed(error),
-        };
-        return;
+        let written = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+        let mut state = lock(shared);
+        state.waiting = state.waiting.saturating_sub(text.len());
+        let failed = written.err();
+        let is_over = failed.is_some();
+        if let Some(error) = failed {
+            state.waiting = 0;
+            state.reader = match error.kind() {
+                io::ErrorKind::BrokenPipe => Reader::Gone,
+                _ => Reader::Failed(error),
+            };
+        }
+        drop(state);
+        shared.wrote.notify_all();
+        shared.wrote_async.notify_waiters();
+        if is_over {
+            return;
+        }
     }
 }
 
-fn lock(state: &Mutex<Reader>) -> MutexGuard<'_, Reader> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(shared: &Shared) -> MutexGuard<'_, State> {
+    shared.state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -131,5 +203,38 @@ mod tests {
         let mut out = Out::to(Box::new(Broken(io::ErrorKind::StorageFull)));
         out.line("hello");
         assert_eq!(out.end(Exit::Completed).unwrap_err().exit, Exit::Output);
+    }
+
+    /// Writes when it is let.
+    struct Stalled(std::sync::mpsc::Receiver<()>);
+
+    impl Write for Stalled {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0.recv().map_err(io::Error::other)?;
+            Ok(text.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn there_is_room_again_when_a_stalled_reader_reads_on() {
+        let (go, stalled) = channel();
+        let mut out = Out::to(Box::new(Stalled(stalled)));
+        let room = out.room();
+        room.wait().await;
+        for _ in 0..2 {
+            out.text(&"x".repeat(ROOM));
+        }
+        assert!(!room.is_there());
+        let waiting = tokio::spawn(async move { room.wait().await });
+        for _ in 0..2 {
+            go.send(()).unwrap();
+        }
+        waiting.await.unwrap();
+        out.wait_for_room();
+        assert_eq!(out.end(Exit::Completed).unwrap(), Exit::Completed);
     }
 }

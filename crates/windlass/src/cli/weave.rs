@@ -17,6 +17,8 @@ use windlass_core::id::{EffectId, RunId};
 const PATIENCE: Duration = Duration::from_millis(50);
 /// How many lines that no hook has asked about yet are remembered.
 const REMEMBERED: usize = 32;
+/// A longer text is not remembered, so that they take no more than a little memory.
+const REMEMBERED_TEXT: usize = 64 * 1024;
 
 /// Whether a hook asked about this.
 pub(super) fn is_about(kind: &HookKind, event: &AgentEvent) -> bool {
@@ -91,7 +93,12 @@ impl Held {
             first.due = None;
             return self.release(|due| due.is_none());
         }
-        if matches!(event, AgentEvent::ToolUse { .. } | AgentEvent::Text { .. }) {
+        let is_kept = match event {
+            AgentEvent::ToolUse { .. } => true,
+            AgentEvent::Text { text, .. } => text.len() <= REMEMBERED_TEXT,
+            _ => false,
+        };
+        if is_kept {
             self.seen.push_back((effect.clone(), event.clone()));
             self.seen.drain(..self.seen.len().saturating_sub(REMEMBERED));
         }

@@ -11,6 +11,7 @@ mod entities;
 mod entities_cli;
 mod faults;
 mod git_faults;
+mod floods;
 mod graph;
 mod graph_sweep;
 mod impostor;

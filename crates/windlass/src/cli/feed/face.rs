@@ -82,6 +82,16 @@ impl Face {
         self.write(out, &lines);
     }
 
+    /// Says that so much of what agents said is missing here, because nobody read in time.
+    pub(crate) fn left_out(&mut self, out: &mut Out, from: &[RunId], count: u64, at: Moment) {
+        let lines = match self {
+            Face::Human(human) => human.left_out(from, count),
+            Face::Json(json) => vec![json.left_out(from, count, at)],
+            Face::Quiet => return,
+        };
+        self.write(out, &lines);
+    }
+
     /// Says something beside the feed.
     pub(crate) fn remark(&mut self, out: &mut Out, text: &str) {
         match self {

@@ -123,6 +123,16 @@ impl Human {
         self.in_child(child, |child| child.agent(rest, effect, event))
     }
 
+    /// The line in place of what agents said that nobody read in time.
+    pub(crate) fn left_out(&mut self, from: &[RunId], count: u64) -> Vec<String> {
+        if let Some((child, rest)) = from.split_first() {
+            return self.in_child(child, |child| child.left_out(rest, count));
+        }
+        let (events, have) = if count == 1 { ("event", "has it") } else { ("events", "has them") };
+        let text = format!("  ... {count} {events} left out: `windlass logs {}` {have}", self.run);
+        vec![self.screen.paint(Tone::Careful, &text)]
+    }
+
     fn own(&mut self, record: &Record) -> Vec<String> {
         self.see_asks(record);
         let mut lines = self.event(record);

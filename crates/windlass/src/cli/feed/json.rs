@@ -88,6 +88,11 @@ impl Lines {
         Some(self.line(from, "session.event", at, data))
     }
 
+    /// The line in place of what agents said that nobody read in time.
+    pub(crate) fn left_out(&mut self, from: &[RunId], count: u64, at: Moment) -> String {
+        self.line(from, "session.left_out", at, json!({"events": count}))
+    }
+
     fn line(&mut self, from: &[RunId], kind: &str, at: Moment, data: Value) -> String {
         self.last = self.last.max(at);
         envelope(kind, self.last, Some(from.last().unwrap_or(&self.run)), data)

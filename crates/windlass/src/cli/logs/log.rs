@@ -5,6 +5,7 @@
 //! stood in the stream, and a stop after the last words.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, Record};
@@ -13,13 +14,22 @@ use windlass_core::id::{EffectId, RunId};
 use windlass_core::time::Moment;
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
+use windlass_runtime::transcript::Transcript;
 
 use super::super::feed::Face;
 use super::super::output::Out;
 use super::super::weave::is_about;
 
-/// What an agent said or did, and in which turn.
-type Said = (EffectId, AgentEvent);
+/// How far ahead in a transcript the line is looked for that a hook asked about, in bytes.
+const LOOK_AHEAD: u64 = 16 << 20;
+
+/// Where what was said goes to.
+pub(super) struct Voice<'a> {
+    pub(super) face: &'a mut Face,
+    pub(super) out: &'a mut Out,
+    /// When the last record was made.
+    pub(super) at: Moment,
+}
 
 /// One run as far as it was told.
 pub(super) struct Log {
@@ -30,6 +40,8 @@ pub(super) struct Log {
     pub(super) records: VecDeque<Record>,
     /// The record to read next.
     next: u64,
+    /// The last look found nothing more.
+    is_at_end: bool,
     /// Those under way, in the order in which they began.
     turns: Vec<Turn>,
 }
@@ -37,100 +49,120 @@ pub(super) struct Log {
 /// A turn whose end has not been told.
 struct Turn {
     effect: EffectId,
-    /// How far its stream was read.
-    offset: u64,
-    /// What was read and not told.
-    waiting: VecDeque<AgentEvent>,
+    transcript: Transcript,
 }
 
 impl Turn {
-    fn read(&mut self, handle: &Handle, run: &RunId) {
-        let (events, offset) = handle.transcript(run, &self.effect, self.offset);
-        self.offset = offset;
-        self.waiting.extend(events);
+    /// Tells the next event, if there is one.
+    fn tell(&mut self, from: &[RunId], voice: &mut Voice<'_>) -> bool {
+        let event = self.transcript.next_event();
+        self.say(from, voice, event)
     }
 
-    /// So many of those that were read.
-    fn take(&mut self, many: usize) -> Vec<Said> {
-        self.waiting.drain(..many).map(|event| (self.effect.clone(), event)).collect()
+    /// The same of a turn that is over.
+    fn tell_to_end(&mut self, from: &[RunId], voice: &mut Voice<'_>) -> bool {
+        let event = self.transcript.next_or_end();
+        self.say(from, voice, event)
+    }
+
+    fn say(&self, from: &[RunId], voice: &mut Voice<'_>, event: Option<AgentEvent>) -> bool {
+        let Some(event) = event.filter(|_| voice.out.is_read()) else { return false };
+        voice.out.wait_for_room();
+        voice.face.agent(voice.out, from, &self.effect, &event, voice.at);
+        true
     }
 }
 
 impl Log {
     /// Nothing of it is told yet.
     pub(super) fn of(run: RunId, from: Vec<RunId>) -> Log {
-        Log { run, from, records: VecDeque::new(), next: 1, turns: Vec::new() }
+        Log { run, from, records: VecDeque::new(), next: 1, is_at_end: false, turns: Vec::new() }
     }
 
-    /// Reads what is there now; nothing where the run was not made yet.
+    /// There may be more since.
+    pub(super) fn look_again(&mut self) {
+        self.is_at_end = false;
+    }
+
+    /// Reads on when what was read is told; nothing where the run was not made yet.
     pub(super) fn read(&mut self, handle: &Handle) -> Result<(), RunError> {
-        for (seq, record) in handle.records(&self.run, self.next)? {
+        if self.is_at_end || !self.records.is_empty() {
+            return Ok(());
+        }
+        for (seq, record) in handle.some_records(&self.run, self.next)? {
             self.next = seq + 1;
             self.records.push_back(record);
         }
+        self.is_at_end = self.records.is_empty();
         Ok(())
     }
 
-    /// What the agent did before this was decided.
-    pub(super) fn before(&mut self, handle: &Handle, record: &Record) -> Vec<Said> {
+    /// Tells what the agent did before this was decided.
+    pub(super) fn before(&mut self, handle: &Handle, record: &Record, voice: &mut Voice<'_>) {
         match &record.event {
-            Event::HookAsked { call } => self.until_asked(handle, call),
+            Event::HookAsked { call } => self.until_asked(call, voice),
             Event::SessionEnded { effect, .. } => {
-                self.open(effect);
-                let said = self.rest(handle, effect);
+                self.open(handle, effect);
+                if let Some(turn) = self.turns.iter_mut().find(|turn| turn.effect == *effect) {
+                    while turn.tell_to_end(&self.from, voice) {}
+                }
                 self.turns.retain(|turn| turn.effect != *effect);
-                said
             }
-            _ => Vec::new(),
+            _ => {}
         }
     }
 
     /// What follows from it.
-    pub(super) fn after(&mut self, record: &Record) {
+    pub(super) fn after(&mut self, handle: &Handle, record: &Record) {
         if let Event::SessionStarted { effect, .. } = &record.event {
-            self.open(effect);
+            self.open(handle, effect);
         }
     }
 
-    fn open(&mut self, effect: &EffectId) {
+    fn open(&mut self, handle: &Handle, effect: &EffectId) {
         if self.turns.iter().all(|turn| turn.effect != *effect) {
-            self.turns.push(Turn { effect: effect.clone(), offset: 0, waiting: VecDeque::new() });
+            let transcript = handle.transcript(&self.run, effect);
+            self.turns.push(Turn { effect: effect.clone(), transcript });
         }
     }
 
     /// Up to and with what a hook asked about; nothing when that is not there.
-    fn until_asked(&mut self, handle: &Handle, call: &HookCall) -> Vec<Said> {
+    fn until_asked(&mut self, call: &HookCall, voice: &mut Voice<'_>) {
         // A forwarder that does not say whose it is belongs to the one turn there is.
         let is_meant = |turn: &&mut Turn| call.from.as_ref().is_none_or(|from| turn.effect == *from);
-        let Some(turn) = self.turns.iter_mut().find(is_meant) else { return Vec::new() };
-        turn.read(handle, &self.run);
-        let kind = &call.kind;
-        let found = turn.waiting.iter().position(|event| is_about(kind, event)).map(|place| place + 1);
-        // A stop comes after everything but the words of the next iteration.
-        let spoken = || turn.waiting.iter().position(|event| matches!(event, AgentEvent::Text { .. }));
-        let many = match kind {
-            HookKind::Stop { .. } => found.or_else(spoken),
-            _ => found,
-        };
-        turn.take(many.unwrap_or(0))
-    }
-
-    fn rest(&mut self, handle: &Handle, effect: &EffectId) -> Vec<Said> {
-        let Some(turn) = self.turns.iter_mut().find(|turn| turn.effect == *effect) else { return Vec::new() };
-        turn.read(handle, &self.run);
-        turn.take(turn.waiting.len())
+        let Some(turn) = self.turns.iter_mut().find(is_meant) else { return };
+        for _ in 0..place(&turn.transcript, &call.kind).unwrap_or(0) {
+            if !turn.tell(&self.from, voice) {
+                return;
+            }
+        }
     }
 
     /// What the agents of all turns said and did since.
-    pub(super) fn rest_of_all(&mut self, handle: &Handle) -> Vec<Said> {
-        let effects: Vec<EffectId> = self.turns.iter().map(|turn| turn.effect.clone()).collect();
-        effects.iter().flat_map(|effect| self.rest(handle, effect)).collect()
-    }
-
-    /// Shows what was said.
-    pub(super) fn say(&self, face: &mut Face, out: &mut Out, said: &[Said], at: Moment) {
-        for (effect, event) in said {
-            face.agent(out, &self.from, effect, event, at);
+    pub(super) fn rest_of_all(&mut self, voice: &mut Voice<'_>) {
+        for turn in &mut self.turns {
+            while turn.tell(&self.from, voice) {}
         }
+    }
+}
+
+/// How many events come up to and with the one that a hook asked about.
+fn place(transcript: &Transcript, kind: &HookKind) -> Option<usize> {
+    let (mut count, mut found, mut spoken) = (0, None, None);
+    transcript.look_ahead(LOOK_AHEAD, |event| {
+        if matches!(event, AgentEvent::Text { .. }) {
+            spoken = spoken.or(Some(count));
+        }
+        count += 1;
+        if is_about(kind, event) {
+            found = Some(count);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    match kind {
+        // A stop comes after everything but the words of the next iteration.
+        HookKind::Stop { .. } => found.or(spoken),
+        _ => found,
     }
 }

@@ -4,13 +4,19 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use windlass_core::agent::{AgentEvent, ResultEvent};
 use windlass_core::usage::Usage;
 
-use super::content::Tokens;
+use super::content::{Blocks, Tokens};
+
+/// The longest value, in bytes: what is made of it takes many times as much.
+const VALUE_MAX: usize = 1 << 20;
+/// The same of what each model used.
+const MODELS_MAX: usize = 64 * 1024;
 
 #[derive(Deserialize)]
-struct Line {
+struct Line<'a> {
     #[serde(default)]
     subtype: String,
     #[serde(default)]
@@ -21,16 +27,16 @@ struct Line {
     api_error_status: Option<u16>,
     #[serde(default)]
     result: Option<String>,
+    #[serde(borrow, default)]
+    structured_output: Option<&'a RawValue>,
     #[serde(default)]
-    structured_output: Option<Value>,
-    #[serde(default)]
-    errors: Option<Vec<String>>,
+    errors: Option<Blocks<String>>,
     #[serde(default)]
     usage: Option<Tokens>,
     #[serde(default)]
     total_cost_usd: Option<f64>,
-    #[serde(default)]
-    model_usage_since_last_result: Option<BTreeMap<String, ModelUsage>>,
+    #[serde(borrow, default)]
+    model_usage_since_last_result: Option<&'a RawValue>,
     #[serde(default)]
     num_turns: u32,
 }
@@ -47,16 +53,26 @@ struct ModelUsage {
 }
 
 pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
-    let line: Line = serde_json::from_str(line)?;
-    let (usage, cost_is_cumulative) = result_usage(&line);
+    let line: Line<'_> = serde_json::from_str(line)?;
+    let (usage, cost_is_cumulative) = result_usage(&line)?;
+    let structured: Option<Value> = match line.structured_output.map(RawValue::get) {
+        Some(text) if text.len() > VALUE_MAX => {
+            let what =
+                format!("the value has {} bytes and may have {VALUE_MAX}: it was left out", text.len());
+            out.push(AgentEvent::Warning { what });
+            None
+        }
+        Some(text) => serde_json::from_str(text)?,
+        None => None,
+    };
     out.push(AgentEvent::Result(Box::new(ResultEvent {
         subtype: line.subtype,
         is_error: line.is_error,
         terminal_reason: line.terminal_reason,
         api_error_status: line.api_error_status,
         text: line.result,
-        structured: line.structured_output,
-        errors: line.errors.unwrap_or_default(),
+        structured,
+        errors: line.errors.unwrap_or_default().0,
         usage,
         cost_is_cumulative,
         num_turns: line.num_turns,
@@ -67,10 +83,15 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
 /// The usage by model since the last result counts subagents and only this process. Where a CLI
 /// does not say it, there is `usage` (the main conversation alone) and the cost so far, which in
 /// a resumed conversation includes what was paid before.
-fn result_usage(line: &Line) -> (Usage, bool) {
-    let Some(models) = line.model_usage_since_last_result.as_ref().filter(|models| !models.is_empty()) else {
+fn result_usage(line: &Line<'_>) -> serde_json::Result<(Usage, bool)> {
+    let said = line.model_usage_since_last_result.map(RawValue::get).filter(|said| said.len() <= MODELS_MAX);
+    let models: Option<BTreeMap<String, ModelUsage>> = match said {
+        Some(said) => serde_json::from_str(said)?,
+        None => None,
+    };
+    let Some(models) = models.filter(|models| !models.is_empty()) else {
         let tokens = line.usage.unwrap_or_default().usage();
-        return (Usage { cost_usd: line.total_cost_usd, ..tokens }, true);
+        return Ok((Usage { cost_usd: line.total_cost_usd, ..tokens }, true));
     };
     let mut sum = Usage::default();
     for model in models.values() {
@@ -82,5 +103,5 @@ fn result_usage(line: &Line) -> (Usage, bool) {
             cost_usd: Some(model.cost_usd),
         });
     }
-    (sum, false)
+    Ok((sum, false))
 }

@@ -4,6 +4,8 @@ use serde::Deserialize;
 use windlass_core::agent::{AgentEvent, RateLimit, Retry};
 use windlass_core::time::Moment;
 
+use super::content::Blocks;
+
 #[derive(Deserialize)]
 struct System {
     #[serde(default)]
@@ -13,7 +15,7 @@ struct System {
     #[serde(default)]
     model: Option<String>,
     #[serde(default)]
-    tools: Vec<String>,
+    tools: Blocks<String>,
     #[serde(default)]
     attempt: u32,
     #[serde(default)]
@@ -38,7 +40,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
         "init" => AgentEvent::SessionInit {
             session: system.session_id,
             model: system.model.unwrap_or_default(),
-            tools: system.tools,
+            tools: system.tools.0,
         },
         "api_retry" => AgentEvent::Retry(Retry {
             attempt: system.attempt,

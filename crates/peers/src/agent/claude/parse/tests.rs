@@ -8,7 +8,7 @@ use super::*;
 
 fn parse(line: &str) -> Vec<AgentEvent> {
     let mut out = Vec::new();
-    parse_line(line.as_bytes(), &mut out);
+    parse_lines(line.as_bytes(), &mut out);
     out
 }
 
@@ -19,7 +19,7 @@ fn an_unknown_kind_is_kept_and_garbage_is_a_warning() {
         assert!(matches!(&parse(garbage)[..], [AgentEvent::Warning { .. }]), "{garbage}");
     }
     let mut out = Vec::new();
-    parse_line(b"\xff\xfe{\"type\":1}", &mut out);
+    parse_lines(b"\xff\xfe{\"type\":1}", &mut out);
     assert!(matches!(&out[..], [AgentEvent::Warning { .. }]));
     assert_eq!(parse("  "), []);
 }
@@ -126,7 +126,51 @@ fn a_broken_character_does_not_cost_the_line() {
     let at = line.iter().position(|byte| *byte == 0xc3).unwrap();
     line[at + 1] = b'!';
     let mut out = Vec::new();
-    parse_line(&line, &mut out);
+    parse_lines(&line, &mut out);
     assert!(matches!(&out[1], AgentEvent::Text { text, .. } if text.starts_with("\u{fffd}! ")));
     assert_eq!(out.len(), 4);
+}
+
+#[test]
+fn a_few_unreadable_lines_are_told_and_the_rest_are_counted_once() {
+    let (mut lines, mut out) = (Lines::default(), Vec::new());
+    lines.read("no event\n".repeat(1000).as_bytes(), 0, &mut out);
+    lines.read(b"{\"type\":\n", 0, &mut out);
+    assert!(
+        matches!(&out[..], [AgentEvent::Warning { what }, _, _] if what.ends_with("no event")),
+        "{out:?}"
+    );
+    out.clear();
+    lines.read(br#"{"type":"brand_new"}"#, 70, &mut out);
+    assert_eq!(out, [AgentEvent::Unknown { what: "brand_new".into() }]);
+    lines.end(&mut out);
+    assert_eq!(out.pop(), Some(AgentEvent::Warning { what: "999 more unreadable lines".into() }));
+    lines.end(&mut out);
+    assert_eq!(out.len(), 1);
+}
+
+#[test]
+fn what_is_kept_of_a_line_is_bounded() {
+    let much = "x".repeat(3 << 20);
+    let said = format!(
+        r#"{{"type":"assistant","message":{{"id":"{much}","content":[{{"type":"text","text":"{much}"}}]}}}}"#
+    );
+    let [AgentEvent::Text { text, message_id, .. }] = &parse(&said)[..] else { panic!("one text") };
+    assert!(text.len() <= TEXT_MAX + 40 && text.ends_with("(2097152 more bytes)"), "{}", text.len());
+    assert!(message_id.len() < 2_000);
+    let lists = [
+        format!(
+            r#"{{"type":"assistant","message":{{"content":[{}0]}}}}"#,
+            r#"{"type":"text"},"#.repeat(20_000)
+        ),
+        format!(r#"{{"type":"system","subtype":"init","tools":[{}""]}}"#, r#""","#.repeat(20_000)),
+        format!(r#"{{"type":"result","errors":[{}""]}}"#, r#""","#.repeat(20_000)),
+    ];
+    for line in lists {
+        assert!(matches!(&parse(&line)[..], [AgentEvent::Warning { .. }]), "{}", &line[..60]);
+    }
+    let value = format!(r#"{{"type":"result","structured_output":[{}0]}}"#, "0,".repeat(1 << 20));
+    assert!(
+        matches!(&parse(&value)[..], [AgentEvent::Warning { .. }, AgentEvent::Result(end)] if end.structured.is_none())
+    );
 }

@@ -70,8 +70,8 @@ fn decided_calls(meta: Option<&RawValue>) -> Vec<String> {
         #[serde(default)]
         permission_decision: Option<IgnoredAny>,
     }
-    let list: Vec<Meta> = meta.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default();
-    list.into_iter().filter(|m| m.permission_decision.is_some()).map(|m| m.id).collect()
+    let list: Blocks<Meta> = meta.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default();
+    list.0.into_iter().filter(|m| m.permission_decision.is_some()).map(|m| m.id).collect()
 }
 
 /// A text, or a list of parts of which some are text.
