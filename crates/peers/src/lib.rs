@@ -1,7 +1,7 @@
 //! Touches: every outside program and service.
 //!
-//! - [`process`]: the one door where children are born; [`child`]: what became of them;
-//!   [`descent`]: whose descendant a process is.
+//! - [`process`]: the one door where children are born; [`child`]: what became of them; [`orphan`]: those
+//!   whose folder is gone; [`descent`]: whose descendant a process is.
 //! - [`tail`]: their output, read from files as it grows.
 //! - [`agent`]: how each agent CLI is launched, read and answered.
 //! - [`hook_socket`]: where hooks of a run ask.
@@ -15,5 +15,6 @@ pub mod descent;
 pub mod files;
 pub mod git;
 pub mod hook_socket;
+pub mod orphan;
 pub mod process;
 pub mod tail;

@@ -46,6 +46,14 @@ pub enum RunError {
     /// There is no such run.
     #[error("no run `{0}`")]
     NoSuchRun(String),
+    /// There is no such run in the log, but a folder of one.
+    #[error("run {run} is not in the log, but its folder {} is there", dir.display())]
+    NotInLog {
+        /// The run.
+        run: RunId,
+        /// Its folder.
+        dir: PathBuf,
+    },
     /// More than one run begins so.
     #[error("`{prefix}` could be any of: {}", candidates.iter().map(RunId::as_str).collect::<Vec<_>>().join(", "))]
     Ambiguous {
@@ -72,7 +80,12 @@ pub enum RunError {
         run: RunId,
         /// The version of its records.
         found: u32,
+        /// The binary that recorded it, where it is known and still there.
+        binary: Option<PathBuf>,
     },
+    /// The state folder was deleted while a run was under way.
+    #[error("the state folder {} is gone: somebody deleted it while the run was under way", .0.display())]
+    StateGone(PathBuf),
     /// The run is over and cannot go on.
     #[error("run {0} is already over")]
     Over(RunId),
@@ -147,6 +160,11 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Whether somebody else owns the run.
+    pub fn is_held(&self) -> bool {
+        matches!(self, RunError::Lease { source: LeaseError::Held { .. }, .. })
+    }
+
     /// What to do about a place that cannot be used.
     pub fn place_hint(&self) -> Option<String> {
         let error = match self {
@@ -256,5 +274,13 @@ mod tests {
         assert!(hint().ends_with("windlass.db away to begin anew"), "{}", hint());
         std::fs::write(dir.path().join("windlass.db.v1.bak"), "").unwrap();
         assert!(hint().ends_with("windlass.db.v1.bak in its place"), "{}", hint());
+    }
+
+    #[test]
+    fn only_a_run_that_somebody_has_is_held() {
+        let run = || RunId::new("k3f9");
+        let held = |source| RunError::Lease { run: run(), source }.is_held();
+        assert!(held(LeaseError::Held { run: run(), pid: Some(1) }));
+        assert!(!held(Fault::DiskFull.into()));
     }
 }

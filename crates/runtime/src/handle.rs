@@ -3,6 +3,7 @@
 mod ask;
 mod folder;
 mod look;
+mod stray;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +33,8 @@ use crate::problem::Problem;
 use crate::recover;
 use crate::tasks::{Hold, overtaken};
 use crate::tidy::tidy;
+
+pub use stray::{Living, OtherVersion, OwnerProcess, Stray};
 
 /// How many inbound things may wait for an owner before their senders do.
 const INBOUND: usize = 256;
@@ -380,6 +383,7 @@ impl Handle {
             green: Mutex::default(),
             holds: Mutex::new(holds),
             folder: Mutex::new(folder),
+            orphaned: Mutex::default(),
         });
         // What the first record tells may have been seen by nobody, where it is the only one.
         let mut begun = match taken_over && seq > 1 {

@@ -47,17 +47,22 @@ impl Home {
     /// touch, in a folder named after the build.
     pub fn pinned_binary(&self) -> io::Result<PathBuf> {
         let own = std::fs::read_link("/proc/self/exe")?;
-        let meta = std::fs::metadata("/proc/self/exe")?;
-        let build =
-            format!("{}-{:x}-{:x}", env!("CARGO_PKG_VERSION"), meta.len(), meta.mtime_nsec() ^ meta.mtime());
-        let dir = self.state.join("bin").join(build);
-        let pinned = dir.join("windlass");
+        let pinned = self.pinned_path()?;
         if pinned.exists() {
             return Ok(pinned);
         }
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        place(&own, &dir, &pinned)?;
+        let dir = pinned.parent().unwrap_or(&self.state);
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        place(&own, dir, &pinned)?;
         Ok(pinned)
+    }
+
+    /// Where that is for this build, whether it is there or not.
+    pub(crate) fn pinned_path(&self) -> io::Result<PathBuf> {
+        let meta = std::fs::metadata("/proc/self/exe")?;
+        let build =
+            format!("{}-{:x}-{:x}", env!("CARGO_PKG_VERSION"), meta.len(), meta.mtime_nsec() ^ meta.mtime());
+        Ok(self.state.join("bin").join(build).join("windlass"))
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod catalog;
 mod changes;
+pub mod children;
 mod clock;
 pub mod config;
 pub mod crash;

@@ -113,6 +113,7 @@ impl Owner {
             self.read_inbox().await?;
             let open = self.state.to_perform();
             first.retain(|planned| open.iter().any(|open| open.id == planned.id));
+            self.end_orphans(&first).await;
         }
         self.perform(first);
         self.read_inbox().await?;
@@ -159,6 +160,14 @@ impl Owner {
             return Ok(());
         }
         Err(RunError::NoFolder { run: self.state.run.clone(), folder: folder.to_owned() })
+    }
+
+    /// Somebody may have deleted the run's folder while its agents lived.
+    async fn end_orphans(&self, effects: &[Planned]) {
+        let (ground, effects) = (Arc::clone(&self.ground), effects.to_vec());
+        let end = move || effects.iter().for_each(|planned| ground.end_orphans(planned));
+        // It waits for the last of them.
+        let _ = tokio::task::spawn_blocking(end).await;
     }
 
     /// Somebody who tidies up may delete the socket of a living run. Hooks try again for half a

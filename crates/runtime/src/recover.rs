@@ -44,7 +44,7 @@ pub(crate) fn fold(run: &RunId, loaded: &Loaded) -> Result<State, RunError> {
 
 /// A record as it was stored, where it is of the version that is read here.
 pub(crate) fn read(run: &RunId, entry: &Stored) -> Result<Record, RunError> {
-    let other = |found: u32| RunError::OtherVersion { run: run.clone(), found };
+    let other = |found: u32| RunError::OtherVersion { run: run.clone(), found, binary: None };
     match serde_json::from_slice::<Record>(&entry.body) {
         Ok(record) if record.v == RECORD_VERSION => Ok(record),
         Ok(record) => Err(other(record.v)),

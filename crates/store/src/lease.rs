@@ -105,6 +105,12 @@ impl Store {
         Ok(Lease::new(lock, epoch))
     }
 
+    /// The living process that owns the run, where it can be read.
+    pub fn owner(&self, run: &RunId) -> Option<u32> {
+        let is_owned = self.is_owned(run);
+        is_owned.then(|| read_pid(&self.run_dir(run).join("owner.lock"))).flatten()
+    }
+
     /// Whether a living process owns the run.
     pub fn is_owned(&self, run: &RunId) -> bool {
         let Ok(file) = File::open(self.run_dir(run).join("owner.lock")) else { return false };

@@ -8,7 +8,7 @@ use windlass_core::id::RunId;
 
 use crate::fault::{Fault, ReadError};
 use crate::lease::{self, Lease, LeaseError};
-use crate::log;
+use crate::log::{self, AppendError};
 use crate::pack::{Packed, pack_records};
 use crate::store::{Store, is_plain};
 use crate::writer::{Durability, refusal};
@@ -123,6 +123,41 @@ impl Store {
         self.read(|conn| {
             let rows = conn.prepare_cached(sql)?.query_map([], row)?.collect::<Result<_, _>>()?;
             Ok(rows)
+        })
+    }
+
+    /// Whether there is no run at all.
+    pub fn is_empty(&self) -> Result<bool, ReadError> {
+        let sql = "SELECT NOT EXISTS (SELECT 1 FROM run)";
+        self.read(|conn| Ok(conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?))
+    }
+
+    /// Those of these names that no run has.
+    pub fn unknown(&self, mut names: Vec<RunId>) -> Result<Vec<RunId>, ReadError> {
+        self.read(|conn| {
+            let mut known = Vec::with_capacity(names.len());
+            for name in &names {
+                known.push(number(conn, name)?.is_some());
+            }
+            let mut known = known.into_iter();
+            names.retain(|_| known.next() == Some(false));
+            Ok(names)
+        })
+    }
+
+    /// Shows a run otherwise in lists, and leaves its log as it is: for a run whose log this build
+    /// cannot read. Only its owner may.
+    pub fn list_as(&self, run: &RunId, lease: &Lease, to: Projection) -> Result<(), AppendError> {
+        let (run, epoch) = (run.clone(), lease.epoch());
+        self.writer().wait(Durability::Full, move |conn| {
+            let Some(run_no) = number(conn, &run)? else {
+                return Err(AppendError::UnknownRun { run: run.clone() });
+            };
+            let current = lease::epoch(conn, run_no)?;
+            if current != epoch {
+                return Err(AppendError::Fenced { run: run.clone(), epoch, current });
+            }
+            Ok(update(conn, run_no, &to)?)
         })
     }
 

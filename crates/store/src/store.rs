@@ -43,7 +43,12 @@ impl Store {
     ///
     /// Whatever the id says, the folder lies directly below `runs`.
     pub fn run_dir(&self, run: &RunId) -> PathBuf {
-        self.inner.dir.join("runs").join(folder_name(run))
+        self.runs_dir().join(folder_name(run))
+    }
+
+    /// The folder of all those folders.
+    pub fn runs_dir(&self) -> PathBuf {
+        self.inner.dir.join("runs")
     }
 
     /// A number that changes when anyone else, or this process, has committed something.

@@ -344,3 +344,27 @@ async fn tasks_that_write_again_and_again_share_every_commit() {
     let made = commits(dir.path()) - before;
     assert!(made < 40, "80 appends of eight runs took {made} commits");
 }
+
+#[test]
+fn a_run_can_be_shown_otherwise_by_its_owner_alone_and_its_log_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    assert!(store.is_empty().unwrap());
+    let old = store.create_run(new_run("a")).unwrap();
+    assert!(!store.is_empty().unwrap());
+    assert_eq!(store.unknown(vec![run("a"), run("b")]).unwrap(), [run("b")]);
+    let ended = || Projection { status: "cancelled".to_owned(), ..Projection::default() };
+    assert_eq!(store.owner(&run("a")), Some(std::process::id()));
+    drop(store);
+    let (epoch_of_old, store) = (old.epoch(), Store::open(dir.path()).unwrap());
+    drop(old);
+    assert_eq!(store.owner(&run("a")), None);
+    let new = store.acquire(&run("a")).unwrap();
+    assert!(new.epoch() > epoch_of_old);
+    store.list_as(&run("a"), &new, ended()).unwrap();
+    assert_eq!(store.runs().unwrap()[0].projection, ended());
+    assert_eq!(bodies(&store, "a"), [b"first".to_vec()]);
+    drop(new);
+    let newest = store.acquire(&run("a")).unwrap();
+    store.list_as(&run("a"), &newest, Projection::default()).unwrap();
+}

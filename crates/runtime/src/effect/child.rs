@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use windlass_core::id::NodeId;
 use windlass_core::launch::{EndedBy, Exit, LAUNCH_VERSION, Launch, files as names};
 use windlass_peers::agent::claude::launch::plain_env;
-use windlass_peers::child::{ChildState, Terminate, child_state, forget_half_exit, sweep_cookie, sweep_group};
+use windlass_peers::child::{
+    ChildState, Terminate, child_state, forget_half_exit, sweep_cookie, sweep_group,
+};
 use windlass_peers::git;
 use windlass_peers::process::start_host;
 use windlass_peers::tail::{TailEvent, Watcher};
@@ -84,7 +86,7 @@ pub(super) async fn see_through(hosts: &Hosts<'_>, dir: &Path, launch: &Launch) 
         ChildState::NotStarted => {
             let start = || start_host(hosts.exe, dir, launch, &hosts.env);
             let started = hosts.gate.start(&hosts.node, dir, start);
-            match started.map_err(|error| Unstarted::of(&error, dir))? {
+            match started.map_err(|error| Unstarted::of(&error, dir, hosts.exe))? {
                 Some(host) => Some(host),
                 // Nobody waits for what it would have done.
                 None => std::future::pending().await,

@@ -19,7 +19,7 @@ pub(crate) use prepare::{TRACKER_MAX, create_tracker};
 pub(crate) use tasks::{place as tasks_place, told as task_value};
 pub(crate) use worktree::{in_a_repository, on_a_branch};
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,8 +33,11 @@ use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
 use windlass_core::run::{Doing, Phase, State};
 use windlass_core::spec::{Orders, Spec};
 use windlass_peers::child::{Terminate, sweep_cookie, terminate_host};
+use windlass_peers::orphan::end_orphans;
+use windlass_peers::process::SpawnError;
 use windlass_peers::tail::Watcher;
 
+use crate::children;
 use crate::clock::until;
 use crate::crash::Crash;
 use crate::error::{RunError, chain, want_of_room};
@@ -60,9 +63,20 @@ pub(crate) enum Unstarted {
 }
 
 impl Unstarted {
-    fn of(error: &(dyn std::error::Error + 'static), dir: &Path) -> Unstarted {
-        want_of_room(error, dir).map_or_else(|| Unstarted::Failed(chain(error)), Unstarted::NoRoom)
+    fn of(error: &(dyn std::error::Error + 'static), dir: &Path, exe: &Path) -> Unstarted {
+        if let Some(error) = want_of_room(error, dir) {
+            return Unstarted::NoRoom(error);
+        }
+        // The copy of this binary is in the state folder, and nothing else removes it.
+        let gone = error.downcast_ref::<SpawnError>().filter(|_| !exe.exists()).and_then(|_| state_of(exe));
+        Unstarted::Failed(gone.map_or_else(|| chain(error), |state| RunError::StateGone(state).to_string()))
     }
+}
+
+/// The state folder, by the binary in it: `STATE/bin/BUILD/windlass`.
+fn state_of(exe: &Path) -> Option<PathBuf> {
+    let bin = exe.ancestors().nth(2).filter(|bin| bin.ends_with("bin"))?;
+    bin.parent().map(Path::to_owned)
 }
 
 /// What the effects of one run stand on.
@@ -97,6 +111,8 @@ pub(crate) struct Ground {
     pub(crate) holds: Mutex<Vec<Hold>>,
     /// The right to the loop of a plugin in its folder.
     pub(crate) folder: Mutex<Option<NamedLock>>,
+    /// The effects that a former owner began and whose folder is gone.
+    pub(crate) orphaned: Mutex<HashSet<EffectId>>,
 }
 
 /// A node with an agent, as its effects find it.
@@ -111,6 +127,8 @@ pub(crate) struct Site {
     pub(crate) session: Option<SessionId>,
     /// Nothing new may begin.
     pub(crate) is_ending: bool,
+    /// The turn under way whose host is known to have been started.
+    pub(crate) begun: Option<EffectId>,
 }
 
 impl Site {
@@ -122,6 +140,7 @@ impl Site {
             workspace: work.workspace.clone(),
             session: work.session.clone(),
             is_ending: matches!(work.phase, Phase::Ending { .. }),
+            begun: work.turn.as_ref().filter(|turn| turn.started).map(|turn| turn.effect.clone()),
         })
     }
 }
@@ -320,7 +339,7 @@ impl Ground {
 
     /// The cookie by which an effect's processes are found.
     pub(crate) fn cookie(&self, name: &str) -> String {
-        format!("{}.{name}", self.run)
+        children::cookie(&self.run, name)
     }
 
     /// Kills hosts and agents of this run, without any grace: for crash tests alone.
@@ -333,26 +352,40 @@ impl Ground {
         }
     }
 
-    /// Every folder of a child, of sessions, checks and command lines alike; of one node, where
-    /// one is named.
+    /// Every folder of a child; of one node, where one is named.
     pub(crate) fn child_dirs(&self, of: Option<&NodeId>) -> Vec<PathBuf> {
-        let list = |dir: &PathBuf| -> Vec<PathBuf> {
-            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-            entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
-        };
-        let is_one = |path: &PathBuf| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            name.parse::<EffectId>().is_ok_and(|effect| of.is_none_or(|node| effect.node == *node))
-        };
-        let mut dirs: Vec<PathBuf> = list(&self.dir).into_iter().filter(is_one).collect();
-        dirs.extend(dirs.clone().iter().flat_map(list));
-        dirs
+        children::dirs(&self.dir, of)
     }
 
     /// A child's folder as a name below the run's folder.
-    pub(crate) fn child_name(&self, dir: &std::path::Path) -> Option<String> {
-        let name = dir.strip_prefix(&self.dir).ok()?.to_str()?;
-        Some(name.replace('/', "."))
+    pub(crate) fn child_name(&self, dir: &Path) -> Option<String> {
+        children::name(&self.dir, dir)
+    }
+
+    /// Ends what a former owner left running of an effect whose folder is gone: it would go on
+    /// beside what is begun anew.
+    pub(crate) fn end_orphans(&self, planned: &Planned) {
+        let dir = self.child_dir(&planned.id);
+        let has_child = matches!(
+            planned.effect,
+            Effect::StartSession(_) | Effect::RunShell { .. } | Effect::RunChecks { .. }
+        );
+        if !has_child || dir.exists() {
+            return;
+        }
+        let name = match planned.effect {
+            Effect::StartSession(_) => planned.id.to_string(),
+            _ => format!("{}.1-1", planned.id),
+        };
+        let (ended, _) = end_orphans(&dir, &self.cookie(&name));
+        if ended > 0 {
+            self.orphaned.lock().unwrap_or_else(PoisonError::into_inner).insert(planned.id.clone());
+        }
+    }
+
+    /// Whether an effect was begun by a former owner, and its folder is gone.
+    pub(crate) fn is_orphaned(&self, effect: &EffectId) -> bool {
+        self.orphaned.lock().unwrap_or_else(PoisonError::into_inner).contains(effect)
     }
 }
 

@@ -33,6 +33,11 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, p
         if site.is_ending {
             return;
         }
+        // It began, and nobody can say what it did: it is not begun once more as if it never had.
+        if !dir.exists() && (site.begun.as_ref() == Some(&effect) || ground.is_orphaned(&effect)) {
+            let verdict = SessionVerdict::Interrupted { what: "its folder was deleted".to_owned() };
+            return ground.report(Event::SessionEnded { effect, end: ended(verdict) }).await;
+        }
         match launch(&ground, &site, &effect, &plan, &dir) {
             Ok(Some(started)) => host = Some(started),
             Ok(None) => return,
@@ -74,14 +79,16 @@ fn launch(
     let paths = claude::Paths { dir, socket: &ground.socket, windlass_exe: &ground.exe };
     let outside = claude::Outside { env: &ground.home.env, user_settings: user_settings.as_deref() };
     let prepared = claude::prepare(&turn, &paths, &outside);
-    files::make_private_dir(dir).map_err(|error| Unstarted::of(&error, dir))?;
+    files::make_private_dir(dir).map_err(|error| Unstarted::of(&error, dir, &ground.exe))?;
     for (path, bytes) in &prepared.files {
-        files::write_atomic(path, bytes, files::Mode::Private).map_err(|error| Unstarted::of(&error, dir))?;
+        files::write_atomic(path, bytes, files::Mode::Private)
+            .map_err(|error| Unstarted::of(&error, dir, &ground.exe))?;
     }
     let start = || {
-        loop_file::arm(ground, site, effect, plan).map_err(|error| Unstarted::of(&error, dir))?;
+        loop_file::arm(ground, site, effect, plan)
+            .map_err(|error| Unstarted::of(&error, dir, &ground.exe))?;
         start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env())
-            .map_err(|error| Unstarted::of(&error, dir))
+            .map_err(|error| Unstarted::of(&error, dir, &ground.exe))
     };
     ground.gate.start(&effect.node, dir, start)
 }
@@ -209,7 +216,11 @@ fn forget_secrets(dir: &Path) {
 }
 
 fn failed(what: String) -> SessionEnd {
-    let verdict = SessionVerdict::Failed { what };
+    ended(SessionVerdict::Failed { what })
+}
+
+/// A turn of which nothing was read.
+fn ended(verdict: SessionVerdict) -> SessionEnd {
     SessionEnd {
         verdict,
         last_message: None,

@@ -40,6 +40,9 @@ pub(super) async fn perform(
     deadline: Option<Moment>,
 ) {
     let again = if idempotent { Again::May } else { Again::MustNot };
+    if again == Again::MustNot && ground.is_orphaned(&effect) {
+        return ground.report(Event::ShellEnded { effect, end: ShellEnd::Unknown }).await;
+    }
     let launch = |dir: &Path| Launch {
         deadline_ms: deadline.map(|deadline| deadline.since(now()).max(1)),
         ..child::launch(&ground, dir, &command, &workspace, Errors::Apart)

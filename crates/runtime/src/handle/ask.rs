@@ -96,7 +96,7 @@ impl Handle {
     }
 
     /// Asks the owner of a run, who looks at who asks. Without an owner the request waits, sealed, for the next.
-    fn ask(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
+    pub(super) fn ask(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
         let asked = Asked { id: id.clone(), message: message.clone() };
         let payload = serde_json::to_string(&asked).map_err(RunError::Encode)?;
         let path = hook_socket::path_for(&self.home.state, run, &self.home.temp)?;

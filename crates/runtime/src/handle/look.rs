@@ -20,7 +20,10 @@ impl Handle {
     pub fn find(&self, prefix: &str) -> Result<RunId, RunError> {
         match self.store.find(prefix)? {
             Found::One(row) => Ok(row.id),
-            Found::None => Err(RunError::NoSuchRun(prefix.to_owned())),
+            Found::None => Err(match self.find_stray(prefix)? {
+                Some(stray) => RunError::NotInLog { run: stray.run, dir: stray.dir },
+                None => RunError::NoSuchRun(prefix.to_owned()),
+            }),
             Found::Many(rows) => {
                 let candidates = rows.into_iter().map(|row| row.id).collect();
                 Err(RunError::Ambiguous { prefix: prefix.to_owned(), candidates })
@@ -36,7 +39,7 @@ impl Handle {
 
     /// One run as it stands.
     pub fn view(&self, run: &RunId) -> Result<View, RunError> {
-        let (_, state) = recover::load(&self.store, run)?;
+        let (_, state) = recover::load(&self.store, run).map_err(|error| self.with_binary(error))?;
         let status = self.status(run, state.standing().word());
         Ok(View { run: run.clone(), status, state, dir: self.store.run_dir(run) })
     }
@@ -63,7 +66,9 @@ impl Handle {
     /// The first of these; none at the end of the log.
     pub fn some_records(&self, run: &RunId, from: u64) -> Result<Vec<(u64, Record)>, RunError> {
         let batch = self.store.read_from(run, from, BATCH)?;
-        batch.iter().map(|entry| Ok((entry.seq, recover::read(run, entry)?))).collect()
+        let records: Result<Vec<_>, _> =
+            batch.iter().map(|entry| Ok((entry.seq, recover::read(run, entry)?))).collect();
+        records.map_err(|error| self.with_binary(error))
     }
 
     /// What the agent says and does in one turn, from its beginning.

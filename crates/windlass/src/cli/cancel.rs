@@ -1,12 +1,15 @@
 //! `windlass cancel`: ends a run from anywhere.
 //!
 //! A run with an owner is asked and waited for. One without is taken over just to be put away:
-//! nobody else would end what it left running.
+//! nobody else would end what it left running. Of a run that the log does not know, or whose log
+//! this build cannot read, what lives is ended by its folder.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use windlass_core::id::RunId;
+use windlass_runtime::children::Ended;
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
 
@@ -15,10 +18,13 @@ use super::feed::{Face, envelope, words};
 use super::here::{Here, block_on, print};
 use super::output::Out;
 use super::report::{Report, note};
+use super::stray;
 use crate::exit::Exit;
 
 /// How long the end of a run is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The same where its owner is stopped.
+const STOPPED: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(50);
 
 const EXAMPLES: &str = "\
@@ -41,18 +47,94 @@ pub(crate) struct Args {
 /// Ends it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
-    let handle = here.open(here.durability())?;
-    let run = handle.find(&args.run)?;
+    let handle = here.open_with_strays(here.durability())?;
+    let run = match handle.find(&args.run) {
+        Err(RunError::NotInLog { run, dir }) => return end_stray(&handle, &run, &dir, args.json),
+        found => found?,
+    };
+    if handle.other_version(&run)?.is_some() {
+        return end_other_version(&handle, &run, args.json);
+    }
     handle.cancel(&run)?;
     let status = wait(&handle, &run)?;
-    if args.json {
-        return print(&[envelope("run.cancelled", words::now(), Some(&run), json!({"status": status}))]);
+    tell(&handle, &run, &status, args.json)
+}
+
+/// Says how the run ended, or for whom it still has to.
+fn tell(handle: &Handle, run: &RunId, status: &str, json: bool) -> Result<Exit, Report> {
+    let is_over = !matches!(status, "running" | "waiting" | "crashed");
+    let owner = handle.owner(run).filter(|_| !is_over);
+    if json {
+        let mut data = json!({"status": status});
+        if let (Some(owner), serde_json::Value::Object(map)) = (owner, &mut data) {
+            map.insert("waits_for".to_owned(), json!({"process": owner.pid, "stopped": owner.is_stopped}));
+        }
+        return print(&[envelope("run.cancelled", words::now(), Some(run), data)]);
     }
-    match status.as_str() {
-        "running" | "waiting" | "crashed" => note(&format!("run {run} was asked to end and is still ending")),
-        status => note(&format!("run {run}: {status}")),
+    note(&match (is_over, owner, stray::stopped(handle, run)) {
+        (true, ..) => format!("run {run}: {status}"),
+        (false, _, Some(stopped)) => {
+            format!("run {run} was asked to end and has not: {stopped}; the request stays")
+        }
+        (false, Some(owner), None) => {
+            format!(
+                "run {run} was asked to end and is still ending: process {} runs it; the request stays",
+                owner.pid
+            )
+        }
+        (false, None, None) => format!("run {run} was asked to end and is still ending; the request stays"),
+    });
+    Ok(Exit::Completed)
+}
+
+/// Ends what lives of a run that the log does not know.
+fn end_stray(handle: &Handle, run: &RunId, dir: &Path, json: bool) -> Result<Exit, Report> {
+    let ended = handle.end_children(run);
+    let owner = handle.owner(run);
+    if json {
+        let data = json!({"status": "unknown", "ended": counted(&ended), "folder": dir, "owner": owner.map(|owner| owner.pid)});
+        return print(&[envelope("run.cancelled", words::now(), Some(run), data)]);
+    }
+    note(&format!(
+        "run {run} is not in the log: {}; its folder {} was left as it is",
+        stray::ended(&ended),
+        dir.display()
+    ));
+    if let Some(owner) = owner {
+        note(&format!(
+            "process {} still runs it and may begin anew: `kill {}` ends it",
+            owner.pid, owner.pid
+        ));
     }
     Ok(Exit::Completed)
+}
+
+/// Ends a run that another version recorded.
+fn end_other_version(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
+    let begun = Instant::now();
+    let ended = loop {
+        match handle.cancel_other_version(run) {
+            Ok(Some(ended)) => break ended,
+            // Its owner was quicker.
+            Err(RunError::Over(_)) if begun.elapsed() > POLL => break Ended::default(),
+            Err(error) => return Err(error.into()),
+            Ok(None) if is_waited_for(handle, run, begun) => std::thread::sleep(POLL),
+            Ok(None) => return tell(handle, run, "running", json),
+        }
+    };
+    if json {
+        let data = json!({"status": "cancelled", "ended": counted(&ended)});
+        return print(&[envelope("run.cancelled", words::now(), Some(run), data)]);
+    }
+    note(&format!(
+        "run {run}, which another version of windlass recorded: cancelled; {}; its log was left as it is",
+        stray::ended(&ended)
+    ));
+    Ok(Exit::Completed)
+}
+
+fn counted(ended: &Ended) -> serde_json::Value {
+    json!({"children": ended.children, "processes": ended.processes, "left": ended.left})
 }
 
 /// Owns the run until it has ended itself.
@@ -69,11 +151,16 @@ fn put_away(handle: &Handle, run: &RunId) -> Result<(), Report> {
     })
 }
 
+/// Whether the owner of a run may still do what it was asked. One that is stopped will not.
+fn is_waited_for(handle: &Handle, run: &RunId, since: Instant) -> bool {
+    since.elapsed() < STOPPED || (since.elapsed() < PATIENCE && stray::stopped(handle, run).is_none())
+}
+
 fn wait(handle: &Handle, run: &RunId) -> Result<String, Report> {
     let begun = Instant::now();
     loop {
         let view = handle.view(run)?;
-        if view.state.is_done() || begun.elapsed() > PATIENCE {
+        if view.state.is_done() || !is_waited_for(handle, run, begun) {
             return Ok(view.status);
         }
         // Nobody owns it, or its owner dies at this very moment: then it is ours to put away.

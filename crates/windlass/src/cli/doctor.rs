@@ -2,13 +2,16 @@
 
 use serde_json::json;
 use windlass_pawl::host::{Grouping, grouping};
+use windlass_runtime::Durability;
 use windlass_runtime::doctor::{DriverReport, doctor};
+use windlass_runtime::handle::Stray;
 
 use super::feed::{envelope, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
 use super::report::Report;
 use super::screen::{Screen, Tone};
+use super::stray;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -29,8 +32,10 @@ pub(crate) struct Args {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
     let drivers = doctor(&here.home);
+    let strays = strays(&here)?;
     if args.json {
-        let lines = drivers.iter().map(object).chain([keeping_object(&grouping())]);
+        let strays = strays.iter().map(stray::object);
+        let lines = drivers.iter().map(object).chain([keeping_object(&grouping())]).chain(strays);
         return print(&lines.collect::<Vec<_>>());
     }
     let mut lines: Vec<String> = drivers.iter().flat_map(|driver| describe(here.screen, driver)).collect();
@@ -38,6 +43,8 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     lines.extend(matrix(&drivers));
     lines.push(String::new());
     lines.extend(keeping(here.screen, &grouping()));
+    let sign = here.screen.check(false);
+    lines.extend(stray::lines(&strays).iter().map(|line| format!("\n{sign} {line}")));
     print(&lines)
 }
 
@@ -68,6 +75,21 @@ fn keeping(screen: Screen, grouping: &Grouping) -> Vec<String> {
              where it may make cgroups (`systemd-run --user --scope windlass …`) to find that too"
                 .to_owned(),
         ],
+    }
+}
+
+/// The runs that are not in the log; none where there is no state folder yet.
+fn strays(here: &Here) -> Result<Vec<Stray>, Report> {
+    if !here.home.state.exists() {
+        return Ok(Vec::new());
+    }
+    match here.open_with_strays(Durability::Full) {
+        Ok(handle) => Ok(handle.strays()?),
+        Err(report) => {
+            // The agent CLIs can be looked at all the same.
+            report.print();
+            Ok(Vec::new())
+        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::future::Future;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_runtime::Durability;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::home::Home;
 
 use super::plain::plain_line;
-use super::report::Report;
+use super::report::{Report, warn};
 use super::screen::Screen;
 use super::{home, output::Out};
 use crate::exit::Exit;
@@ -35,8 +35,18 @@ impl Here {
         Ok(Here { cwd: home::cwd()?, screen, home })
     }
 
-    /// Opens the store.
+    /// Opens the store. A log that holds nothing, where runs have left folders, was lost: nobody
+    /// should take it for a new one.
     pub(crate) fn open(&self, durability: Durability) -> Result<Handle, Report> {
+        let handle = Handle::open(self.home.clone(), durability)?;
+        if let Some(count) = handle.is_lost()? {
+            warn(&lost(count, &self.home.state));
+        }
+        Ok(handle)
+    }
+
+    /// Opens the store for a verb that says itself what is in no log.
+    pub(crate) fn open_with_strays(&self, durability: Durability) -> Result<Handle, Report> {
         Ok(Handle::open(self.home.clone(), durability)?)
     }
 
@@ -65,6 +75,19 @@ impl Here {
     pub(crate) fn durability(&self) -> Durability {
         windlass_runtime::config::durability(&self.home, &self.cwd)
     }
+}
+
+/// That the log holds nothing, where runs have left folders.
+fn lost(count: usize, state: &Path) -> String {
+    let folders = if count == 1 {
+        "1 run has left its folder".to_owned()
+    } else {
+        format!("{count} runs have left folders")
+    };
+    format!(
+        "the log in {} holds no run, but {folders} there: the log was emptied or deleted (`windlass ps` names them)",
+        state.display()
+    )
 }
 
 /// Waits for the world in one thread; only the verbs that need it pay for it.

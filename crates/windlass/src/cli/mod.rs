@@ -42,6 +42,7 @@ mod send;
 mod show;
 mod slip;
 mod standing;
+mod stray;
 mod tasks;
 mod typing;
 mod watch;

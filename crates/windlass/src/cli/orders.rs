@@ -21,6 +21,7 @@ use super::drive::Signals;
 use super::feed::{envelope, words};
 use super::here::{Here, block_on, print, waiting_runtime};
 use super::report::{Report, note, warn};
+use super::stray;
 use super::watch::Watch;
 use crate::exit::Exit;
 
@@ -236,6 +237,7 @@ impl Orders {
         }
         self.watch.check()?;
         let handle = here.open(plan.durability)?;
+        stray::warn_of(&handle, &plan.spec.workspace);
         block_on(async {
             make_way(&handle, &mut plan).await?;
             let running = handle.start(plan.spec)?;
@@ -247,6 +249,7 @@ impl Orders {
     fn leave(&self, here: &Here, mut plan: Plan) -> Result<Exit, Report> {
         let handle = here.open(plan.durability)?;
         block_on(make_way(&handle, &mut plan))?;
+        stray::warn_of(&handle, &plan.spec.workspace);
         let run = handle.start_detached(plan.spec)?;
         wait_for_owner(&handle, &run)?;
         if self.watch.json {

@@ -3,15 +3,17 @@
 use serde_json::{Value, json};
 use windlass_core::run::{Standing, Waiting};
 use windlass_core::time::Moment;
-use windlass_runtime::handle::{Handle, Listed};
+use windlass_runtime::Durability;
+use windlass_runtime::handle::{Handle, Listed, Living, OtherVersion};
 
 use super::asks::below;
 use super::feed::{envelope, rfc3339, words};
 use super::here::{Here, print};
 use super::plain::{columns, padded, plain_short};
-use super::report::{Report, note};
+use super::report::{Report, note, warn};
 use super::screen::{Screen, Tone};
 use super::standing::status;
+use super::stray;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -42,17 +44,28 @@ pub(crate) struct Args {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
     let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
-    let handle = here.open_to_ask()?;
+    let handle = here.open_with_strays(Durability::Full)?;
+    let mut strays = handle.strays()?;
+    let is_here = |living: &Living| living.workspace.as_ref().is_some_and(|place| place.starts_with(&cwd));
+    strays.retain(|stray| !args.here || stray.living.iter().any(is_here));
     let mut runs = handle.runs()?;
     runs.retain(|run| args.all || run.row.projection.parent.is_none());
     runs.retain(|run| !args.here || std::path::Path::new(&run.row.projection.workspace).starts_with(&cwd));
     let runs: Vec<Shown> = runs.into_iter().map(|run| Shown::of(&handle, run)).collect();
     if args.json {
-        return print(&runs.iter().map(object).collect::<Vec<_>>());
+        let strays = strays.iter().map(stray::object);
+        return print(&runs.iter().map(object).chain(strays).collect::<Vec<_>>());
+    }
+    for line in stray::lines(&strays) {
+        warn(&line);
     }
     if runs.is_empty() {
         note("no runs");
         return Ok(Exit::Completed);
+    }
+    for (run, other) in runs.iter().filter_map(|shown| Some((&shown.run, shown.other.as_ref()?))) {
+        let id = &run.row.id;
+        note(&format!("another version recorded run {id}: {}", stray::binary_hint(id, other)));
     }
     print(&table(here.screen, &runs, words::now()))
 }
@@ -63,6 +76,8 @@ struct Shown {
     is_paused: bool,
     /// It waits for nothing but the end of the pause.
     stands_still: bool,
+    /// Another version recorded it, and this one cannot read it.
+    other: Option<OtherVersion>,
 }
 
 impl Shown {
@@ -71,20 +86,24 @@ impl Shown {
     fn of(handle: &Handle, mut run: Listed) -> Shown {
         let is_over = !matches!(run.status.as_str(), "running" | "waiting" | "crashed");
         let view = if is_over { None } else { handle.view(&run.row.id).ok() };
-        let Some(view) = view else { return Shown { run, is_paused: false, stands_still: false } };
+        let Some(view) = view else {
+            let other = if is_over { None } else { handle.other_version(&run.row.id).ok().flatten() };
+            return Shown { run, is_paused: false, stands_still: false, other };
+        };
         run.status = status(&view, &below(handle, &view.state));
         run.row.projection.cost_usd = view.state.spent.usage.cost_usd;
         run.row.projection.iteration = view.state.current_turn();
         let stands_still = matches!(view.state.standing(), Standing::Waiting(Waiting::Paused));
-        Shown { run, is_paused: view.state.book.paused && view.status != "crashed", stands_still }
+        let is_paused = view.state.book.paused && view.status != "crashed";
+        Shown { run, is_paused, stands_still, other: None }
     }
 }
 
-fn object(Shown { run, is_paused, .. }: &Shown) -> String {
+fn object(Shown { run, is_paused, other, .. }: &Shown) -> String {
     let shown = &run.row.projection;
     let mut data = json!({
         "status": run.status,
-        "resumable": run.status == "crashed",
+        "resumable": run.status == "crashed" && other.is_none(),
         "reason": shown.reason,
         "workflow": shown.workflow,
         "driver": shown.driver,
@@ -96,6 +115,10 @@ fn object(Shown { run, is_paused, .. }: &Shown) -> String {
         "updated": rfc3339(Moment(shown.updated_ms)),
     });
     if let Value::Object(map) = &mut data {
+        if let Some(other) = other {
+            map.insert("record_version".to_owned(), other.found.into());
+            map.insert("binary".to_owned(), json!(other.binary));
+        }
         map.extend(is_paused.then(|| ("paused".to_owned(), true.into())));
         map.extend(shown.parent.as_ref().map(|parent| ("parent".to_owned(), parent.as_str().into())));
     }
@@ -133,9 +156,11 @@ fn about(run: &Listed) -> String {
     }
 }
 
-fn row(Shown { run, is_paused, stands_still }: &Shown, now: Moment) -> [String; 7] {
+fn row(Shown { run, is_paused, stands_still, other }: &Shown, now: Moment) -> [String; 7] {
     let shown = &run.row.projection;
     let status = match (run.status.as_str(), &shown.reason) {
+        ("crashed", _) if other.is_some() => "of another version".to_owned(),
+        (status, _) if other.is_some() => format!("{status}, of another version"),
         // As `show` says it.
         ("waiting", _) if *stands_still => "paused".to_owned(),
         (status, _) if *is_paused => format!("{status} (paused)"),

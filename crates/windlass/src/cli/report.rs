@@ -144,6 +144,8 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::NoRoom { .. }
         | RunError::CutOff(_)
         | RunError::NoFolder { .. }
+        | RunError::NotInLog { .. }
+        | RunError::StateGone(_)
         | RunError::Watch(_) => Exit::Configuration,
         RunError::Lease { .. }
         | RunError::NoSuchRun(_)
@@ -169,9 +171,17 @@ fn hint_of(error: &RunError) -> Option<String> {
             "nothing of the run is lost: put the folder back, then `windlass resume {run}` goes on; \
              `windlass cancel {run}` ends it"
         ),
-        RunError::Lease { run, .. } => {
+        RunError::Lease { run, .. } if error.is_held() => {
             format!("`windlass logs -f {run}` follows a run that goes on elsewhere")
         }
+        RunError::Lease { run, .. } => {
+            format!("nothing of the run is lost: put it right, then `windlass resume {run}` goes on")
+        }
+        RunError::NotInLog { run, .. } => format!(
+            "the log was emptied, deleted or put back: `windlass ps` lists such folders, and \
+             `windlass cancel {run}` ends what still runs of it"
+        ),
+        RunError::StateGone(_) => "its record was in that folder: begin anew".to_owned(),
         RunError::Tasks(error) => return error.hint(),
         RunError::LoopHeld { run, .. } => {
             let run = run.as_ref().map_or("RUN", RunId::as_str);
@@ -186,10 +196,13 @@ fn hint_of(error: &RunError) -> Option<String> {
             format!("`windlass show {run}` says what it is doing")
         }
         RunError::BadLog { .. } => "it was left as it is, and `windlass ps` still lists it".to_owned(),
-        RunError::OtherVersion { .. } => {
-            "nothing of it is lost, and `windlass ps` still lists it: look at it or \
-             finish it with the windlass that recorded it"
-                .to_owned()
+        RunError::OtherVersion { run, binary, .. } => {
+            let how = binary.as_ref().map(|path| format!(": `{} resume {run}`", path.display()));
+            format!(
+                "nothing of it is lost, and `windlass ps` still lists it: look at it or \
+                 finish it with the windlass that recorded it{}",
+                how.unwrap_or_default()
+            )
         }
         RunError::Refused(_) => super::here::OWN_TERMINAL.to_owned(),
         RunError::Unheard(_) => {

@@ -11,6 +11,7 @@ use super::here::{Here, block_on, print};
 use super::pause::{Wish, wait};
 use super::plain::plain_short;
 use super::report::{Report, note};
+use super::stray;
 use super::watch::Watch;
 use crate::exit::Exit;
 
@@ -72,7 +73,7 @@ fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
         return print(&[envelope("run.goes_on", words::now(), Some(run), data)]);
     }
     match view.state.book.paused {
-        true => note(&format!("run {run} was told to go on and has not yet")),
+        true => note(&format!("run {run} was told to go on and has not yet{}", stray::why(handle, run))),
         false => note(&format!("run {run} goes on; `windlass logs -f {run}` follows it")),
     }
     Ok(Exit::Completed)
@@ -90,7 +91,11 @@ fn newest(here: &Here, handle: &Handle) -> Result<RunId, Report> {
     let until = Instant::now() + DYING;
     loop {
         let runs = handle.runs()?;
-        let crashed: Vec<Listed> = runs.iter().filter(|run| run.status == "crashed").cloned().collect();
+        let crashed = runs.iter().filter(|run| run.status == "crashed");
+        // One that this build cannot read is no choice where nobody made it.
+        let (other, crashed): (Vec<Listed>, Vec<Listed>) = crashed
+            .cloned()
+            .partition(|run| handle.other_version(&run.row.id).is_ok_and(|other| other.is_some()));
         if let Some(found) = crashed.iter().find(is_here) {
             return Ok(found.row.id.clone());
         }
@@ -104,13 +109,27 @@ fn newest(here: &Here, handle: &Handle) -> Result<RunId, Report> {
                 return Err(Report::usage(format!("run {} of this folder goes on elsewhere", run.row.id))
                     .hint(format!("`windlass logs -f {}` follows it", run.row.id)));
             }
-            None => return Err(nothing(&crashed)),
+            None => match other.iter().find(is_here) {
+                Some(run) => return Err(unreadable(handle, &run.row.id)),
+                None => return Err(nothing(&crashed)),
+            },
         }
     }
 }
 
 fn is_paused(handle: &Handle, run: &Listed) -> bool {
     handle.view(&run.row.id).is_ok_and(|view| view.state.book.paused)
+}
+
+/// The only run of this folder is one that another version recorded.
+fn unreadable(handle: &Handle, run: &RunId) -> Report {
+    let report = Report::usage(format!(
+        "no run of this folder can be resumed by this windlass; another version recorded run {run}"
+    ));
+    match handle.other_version(run) {
+        Ok(Some(other)) => report.hint(stray::binary_hint(run, &other)),
+        _ => report.hint("`windlass ps` lists all runs"),
+    }
 }
 
 fn nothing(elsewhere: &[Listed]) -> Report {

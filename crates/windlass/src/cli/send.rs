@@ -11,6 +11,7 @@ use super::feed::{envelope, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
 use super::report::{Report, note};
+use super::stray;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -56,7 +57,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return print(&[envelope("run.told", words::now(), Some(&run), data)]);
     }
     match is_owned {
-        true => note(&format!("told run {run}: {}", args.event)),
+        true => note(&format!("told run {run}: {}{}", args.event, stray::later(&handle, &run))),
         false => {
             note(&format!("kept for run {run}, which nobody runs: `windlass resume {run}` goes on with it"))
         }

@@ -89,12 +89,12 @@ fn a_log_of_another_version_is_named_as_such_and_left_as_it_is() {
             &["resume", run],
             &["replay", run],
             &["fork", run, "--at", "loop"],
-            &["cancel", run],
             &["pause", run],
             &["answer", run, "yes"],
         ] {
             place.go(arguments).assert_refused(CONFIGURATION, &words);
         }
+        place.go(&["cancel", run]).assert_refused(2, &["already over"]);
         let listed = place.ps();
         assert_eq!((listed.len(), &listed[0]["run"]), (1, &json!(run)));
         assert_eq!(listed[0]["data"]["status"], "completed");

@@ -1,0 +1,124 @@
+//! Processes whose folder says nothing any more: found by their command line or their cookie.
+//!
+//! A child is known by its folder ([`crate::child`]). Where somebody deleted the folder, or nobody
+//! has a record of it, the processes themselves are all there is.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::child::{Terminate, sweep_cookie};
+
+/// How long a host may take to end its child.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Ends what is left of a child whose folder is gone. The host first: it would write into a new
+/// folder of that name. Then whoever carries the cookie. How many processes were ended, and whether
+/// all of them are gone.
+pub fn end_orphans(dir: &Path, cookie: &str) -> (usize, bool) {
+    let hosts = hosts_below(dir);
+    let is_gone = hosts.iter().filter(|(pid, _)| !end_host(*pid, dir)).count() == 0;
+    let swept = sweep_cookie(cookie, Terminate::WithGrace);
+    (hosts.len() + swept.killed, is_gone && swept.left == 0)
+}
+
+/// Asks a host to end its child, waits for it, and kills it when it takes too long.
+fn end_host(pid: i32, dir: &Path) -> bool {
+    let until = Instant::now() + PATIENCE;
+    let mut signal = Signal::TERM;
+    loop {
+        let Some(fd) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+            return true;
+        };
+        // Checked after the process is held: its id cannot be given to another any more.
+        if host_dir(pid).is_none_or(|of| !of.starts_with(dir)) {
+            return true;
+        }
+        if signal == Signal::TERM || Instant::now() >= until {
+            let _ = pidfd_send_signal(&fd, signal);
+        }
+        if Instant::now() >= until + PATIENCE {
+            return false;
+        }
+        // One is enough: a second would leave the child no grace.
+        signal = Signal::KILL;
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// The hosts of the child of a folder, or of children in it, whether the folder is there or not.
+fn hosts_below(dir: &Path) -> Vec<(i32, PathBuf)> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(|pid| Some((pid, host_dir(pid)?))).filter(|(_, of)| of.starts_with(dir)).collect()
+}
+
+/// The folder of which a process is the host, as its arguments say: `… host DIR`.
+fn host_dir(pid: i32) -> Option<PathBuf> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let mut args = line.strip_suffix(&[0])?.rsplit(|byte| *byte == 0);
+    let (dir, word) = (args.next()?, args.next()?);
+    (word == b"host").then(|| PathBuf::from(std::ffi::OsStr::from_bytes(dir)))
+}
+
+/// Whether a process was stopped (Ctrl-Z, SIGSTOP) and does nothing until it goes on.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in brackets may hold blanks and brackets: the state stands behind the last one.
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    struct Reaped(Child);
+    impl Drop for Reaped {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a stand-in for a host")]
+    fn host(dir: &str, cookie: &str) -> Reaped {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "while :; do sleep 0.01; done", "host", dir]).stdout(Stdio::null());
+        Reaped(command.env("WINDLASS_SESSION", cookie).spawn().unwrap())
+    }
+
+    #[test]
+    fn a_host_whose_folder_is_gone_is_found_and_ended_and_no_other() {
+        let dir = Path::new("/nowhere/runs/r/loop.1.1.session");
+        let (mut ours, mut below) =
+            (host(dir.to_str().unwrap(), "a"), host(&format!("{}/1-1", dir.display()), "b"));
+        let mut other = host("/nowhere/runs/r/loop.1.1.session2", "c");
+        let until = Instant::now() + PATIENCE;
+        while hosts_below(dir).len() < 2 {
+            assert!(Instant::now() < until, "they have begun");
+            std::thread::yield_now();
+        }
+        let waits = [std::thread::spawn(move || ours.0.wait()), std::thread::spawn(move || below.0.wait())];
+        assert_eq!(end_orphans(dir, "no.such.cookie"), (2, true));
+        waits.into_iter().for_each(|wait| assert!(wait.join().unwrap().is_ok()));
+        assert!(other.0.try_wait().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_process_that_was_stopped_is_told_from_one_that_runs() {
+        let child = host("/nowhere", "d");
+        let pid = Pid::from_raw(i32::try_from(child.0.id()).unwrap()).unwrap();
+        assert!(!is_stopped(child.0.id()));
+        rustix::process::kill_process(pid, Signal::STOP).unwrap();
+        let until = Instant::now() + PATIENCE;
+        while !is_stopped(child.0.id()) {
+            assert!(Instant::now() < until, "it is stopped");
+            std::thread::yield_now();
+        }
+    }
+}

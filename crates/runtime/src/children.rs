@@ -1,0 +1,81 @@
+//! The folders of a run's children, and ending what lives in them without the run's log.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use windlass_core::id::{EffectId, NodeId, RunId};
+use windlass_peers::child::{ChildState, Terminate, child_state, sweep_cookie, sweep_group, terminate_host};
+
+/// How long hosts may take to end their children, before they are asked to do it at once.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Every folder of a child, of sessions, checks and command lines alike; of one node, where
+/// one is named.
+pub(crate) fn dirs(run_dir: &Path, of: Option<&NodeId>) -> Vec<PathBuf> {
+    let list = |dir: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    };
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.parse::<EffectId>().is_ok_and(|effect| of.is_none_or(|node| effect.node == *node))
+    };
+    let mut dirs: Vec<PathBuf> = list(run_dir).into_iter().filter(is_one).collect();
+    dirs.extend(dirs.clone().iter().flat_map(|dir| list(dir)));
+    dirs
+}
+
+/// A child's folder as a name below the run's folder.
+pub(crate) fn name(run_dir: &Path, dir: &Path) -> Option<String> {
+    let name = dir.strip_prefix(run_dir).ok()?.to_str()?;
+    Some(name.replace('/', "."))
+}
+
+/// The cookie by which a child's processes are found.
+pub(crate) fn cookie(run: &RunId, name: &str) -> String {
+    format!("{run}.{name}")
+}
+
+/// What was ended of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ended {
+    /// Agents and command lines whose host ended them.
+    pub children: usize,
+    /// Further processes that were ended, for which no host lived.
+    pub processes: usize,
+    /// What could not be ended.
+    pub left: usize,
+}
+
+/// Ends every child of a run by what its folder says, and waits until they are gone. The log is
+/// not asked.
+pub(crate) fn end_all(run: &RunId, run_dir: &Path) -> Ended {
+    let dirs = dirs(run_dir, None);
+    let living: Vec<&PathBuf> =
+        dirs.iter().filter(|dir| matches!(child_state(dir), ChildState::Running { .. })).collect();
+    let mut ended = Ended { children: living.len(), ..Ended::default() };
+    for how in [Terminate::WithGrace, Terminate::Now] {
+        for dir in &living {
+            terminate_host(dir, how);
+        }
+        let until = Instant::now() + PATIENCE;
+        while living.iter().any(|dir| is_running(dir)) && Instant::now() < until {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+    ended.left = living.iter().filter(|dir| is_running(dir)).count();
+    for dir in dirs.iter().filter(|dir| !matches!(child_state(dir), ChildState::Ended(_))) {
+        let Some(name) = name(run_dir, dir).filter(|_| !is_running(dir)) else { continue };
+        let cookie = cookie(run, &name);
+        sweep_group(dir, &cookie);
+        let swept = sweep_cookie(&cookie, Terminate::WithGrace);
+        ended.processes += swept.killed;
+        ended.left += swept.left;
+    }
+    ended
+}
+
+fn is_running(dir: &Path) -> bool {
+    matches!(child_state(dir), ChildState::Running { .. })
+}

@@ -1,0 +1,208 @@
+//! Runs that the log does not know, and runs whose log this build cannot read: what lives of them
+//! is found in their folders, and can be ended.
+//!
+//! A database that was emptied, deleted, or lost its newest part looks like a new one. The folders
+//! of the runs are still there, and a host still holds its lock.
+
+use std::path::{Path, PathBuf};
+
+use windlass_core::id::{InboxId, RunId};
+use windlass_core::launch::{Launch, files as names};
+use windlass_peers::child::{ChildState, child_state};
+use windlass_peers::files;
+use windlass_peers::orphan::is_stopped;
+use windlass_store::{Found, Projection};
+
+use super::Handle;
+use crate::children::{self, Ended};
+use crate::clock::now;
+use crate::error::RunError;
+use crate::inbox::Message;
+use crate::recover;
+
+/// The most of a launch file that is read.
+const LAUNCH_MAX: u64 = 16 << 20;
+
+/// A folder of a run that the log does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stray {
+    /// The run, by the name of its folder.
+    pub run: RunId,
+    /// The folder.
+    pub dir: PathBuf,
+    /// The process that owns it, where one does.
+    pub owner: Option<u32>,
+    /// What lives of it.
+    pub living: Vec<Living>,
+}
+
+/// A child that lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Living {
+    /// Its turn, check or command.
+    pub name: String,
+    /// The process id of its host.
+    pub host: Option<u32>,
+    /// Where it works.
+    pub workspace: Option<PathBuf>,
+}
+
+/// The process that owns a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnerProcess {
+    /// Its id.
+    pub pid: u32,
+    /// It was stopped, and does nothing until it goes on.
+    pub is_stopped: bool,
+}
+
+/// A run that another version of Windlass recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherVersion {
+    /// The version of its records.
+    pub found: u32,
+    /// The binary that recorded it, where it is still there.
+    pub binary: Option<PathBuf>,
+}
+
+impl Handle {
+    /// The folders of runs that the log does not know.
+    pub fn strays(&self) -> Result<Vec<Stray>, RunError> {
+        let mut strays: Vec<Stray> = Vec::new();
+        for run in self.unknown()? {
+            let dir = self.store.run_dir(&run);
+            let living = living(&dir);
+            let owner = self.store.owner(&run);
+            // A run that begins at this moment has a folder first.
+            if owner.is_none() || !living.is_empty() {
+                strays.push(Stray { run, dir, owner, living });
+            }
+        }
+        Ok(strays)
+    }
+
+    /// Whether the log holds nothing at all, while there are folders of runs; how many.
+    pub fn is_lost(&self) -> Result<Option<usize>, RunError> {
+        if !self.store.is_empty()? {
+            return Ok(None);
+        }
+        Ok(Some(self.strays()?.len()).filter(|count| *count > 0))
+    }
+
+    /// The names of folders of runs that the log does not know.
+    fn unknown(&self) -> Result<Vec<RunId>, RunError> {
+        let entries = std::fs::read_dir(self.store.runs_dir()).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut unknown = self.store.unknown(names.map(RunId::new).collect())?;
+        unknown.retain(|run| is_used(&self.store.run_dir(run)));
+        unknown.sort();
+        Ok(unknown)
+    }
+
+    /// The one folder of an unknown run whose name begins so.
+    pub fn find_stray(&self, prefix: &str) -> Result<Option<Stray>, RunError> {
+        let mut found = self.strays()?;
+        found.retain(|stray| stray.run.as_str().starts_with(prefix));
+        let exact = found.iter().position(|stray| stray.run.as_str() == prefix);
+        Ok(match exact {
+            Some(exact) => Some(found.swap_remove(exact)),
+            None if found.len() == 1 => found.pop(),
+            None => None,
+        })
+    }
+
+    /// Ends everything that lives of a run, by its folder alone. Nothing is deleted or recorded.
+    pub fn end_children(&self, run: &RunId) -> Ended {
+        children::end_all(run, &self.store.run_dir(run))
+    }
+
+    /// The process that owns a run, where one does.
+    pub fn owner(&self, run: &RunId) -> Option<OwnerProcess> {
+        self.store.owner(run).map(|pid| OwnerProcess { pid, is_stopped: is_stopped(pid) })
+    }
+
+    /// Whether another version recorded a run, and which.
+    pub fn other_version(&self, run: &RunId) -> Result<Option<OtherVersion>, RunError> {
+        let first = self.store.read_from(run, 1, 1)?;
+        let Some(entry) = first.first() else { return Ok(None) };
+        match recover::read(run, entry) {
+            Err(RunError::OtherVersion { found, .. }) => {
+                let binary = self.binary_of(run, &entry.body);
+                Ok(Some(OtherVersion { found, binary }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Says of a run that another version recorded which binary that was.
+    pub(super) fn with_binary(&self, error: RunError) -> RunError {
+        let RunError::OtherVersion { run, found, .. } = error else { return error };
+        let binary = self.other_version(&run).ok().flatten().and_then(|other| other.binary);
+        RunError::OtherVersion { run, found, binary }
+    }
+
+    /// Ends a run that another version recorded. Its owner is asked, where it has one; else its
+    /// children are ended, and lists show it as cancelled. Its log is left as it is, and the request
+    /// waits in its inbox for a Windlass that can read it. `None` where an owner is to end it.
+    pub fn cancel_other_version(&self, run: &RunId) -> Result<Option<Ended>, RunError> {
+        let Found::One(row) = self.store.find(run.as_str())? else {
+            return Err(RunError::NoSuchRun(run.to_string()));
+        };
+        if !matches!(row.projection.status.as_str(), "running" | "waiting") {
+            return Err(RunError::Over(run.clone()));
+        }
+        self.ask(run, &InboxId::new("cancel/other-version"), &Message::Cancel)?;
+        if self.store.is_owned(run) {
+            return Ok(None);
+        }
+        let lease = self.store.acquire(run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
+        let ended = self.end_children(run);
+        let (status, reason) = ("cancelled".to_owned(), Some("user".to_owned()));
+        let projection = Projection { status, reason, updated_ms: now().0, ..row.projection };
+        self.store.list_as(run, &lease, projection)?;
+        Ok(Some(ended))
+    }
+
+    /// The binary that recorded a run: the one its first record names, or the one that was put
+    /// aside last before it began.
+    fn binary_of(&self, run: &RunId, first: &[u8]) -> Option<PathBuf> {
+        let bin = self.home.state.join("bin");
+        let text = String::from_utf8_lossy(first);
+        let own = self.home.pinned_path().ok();
+        let named = text.split('"').map(Path::new).find(|part| part.starts_with(&bin));
+        if let Some(named) = named.filter(|path| path.is_file() && own.as_deref() != Some(*path)) {
+            return Some(named.to_owned());
+        }
+        let Ok(Found::One(row)) = self.store.find(run.as_str()) else { return None };
+        let builds = std::fs::read_dir(bin).ok()?.flatten();
+        let made = |dir: &Path| {
+            let made = dir.metadata().and_then(|meta| meta.modified()).ok()?;
+            let made = made.duration_since(std::time::UNIX_EPOCH).ok()?;
+            i64::try_from(made.as_millis()).ok()
+        };
+        let builds =
+            builds.map(|entry| entry.path()).filter_map(|dir| Some((made(&dir)?, dir.join("windlass"))));
+        let builds = builds.filter(|(made, path)| {
+            path.is_file() && Some(path) != own.as_ref() && *made <= row.projection.started_ms
+        });
+        builds.max().map(|(_, path)| path)
+    }
+}
+
+/// Whether a folder holds more than the lock of its owner.
+fn is_used(dir: &Path) -> bool {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).any(|name| name != "owner.lock")
+}
+
+/// What lives of a run.
+fn living(run_dir: &Path) -> Vec<Living> {
+    let living = |dir: PathBuf| {
+        let ChildState::Running { host_pid } = child_state(&dir) else { return None };
+        let launch = files::read_bounded(&dir.join(names::LAUNCH), LAUNCH_MAX).ok();
+        let launch = launch.and_then(|bytes| serde_json::from_slice::<Launch>(&bytes).ok());
+        let workspace = launch.map(|launch| PathBuf::from(launch.cwd));
+        Some(Living { name: children::name(run_dir, &dir)?, host: host_pid, workspace })
+    };
+    children::dirs(run_dir, None).into_iter().filter_map(living).collect()
+}

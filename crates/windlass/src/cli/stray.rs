@@ -1,0 +1,117 @@
+//! What people are told of runs that are not in the log, or whose log this build cannot read, and
+//! of an owner that was stopped.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use windlass_core::id::RunId;
+use windlass_runtime::children::Ended;
+use windlass_runtime::handle::{Handle, OtherVersion, Stray};
+
+use super::feed::{envelope, words};
+use super::plain::plain_line;
+use super::report::warn;
+
+/// How many folders in which nothing lives are named.
+const NAMED: usize = 3;
+
+/// A folder of a run that is not in the log, as JSON.
+pub(super) fn object(stray: &Stray) -> String {
+    let living: Vec<Value> = stray
+        .living
+        .iter()
+        .map(|child| json!({"name": child.name, "host": child.host, "workspace": child.workspace}))
+        .collect();
+    let data = json!({"folder": stray.dir, "owner": stray.owner, "living": living});
+    envelope("run.unknown", words::now(), Some(&stray.run), data)
+}
+
+/// The same for people: what lives one by one, the rest together.
+pub(super) fn lines(strays: &[Stray]) -> Vec<String> {
+    let (living, dead): (Vec<&Stray>, Vec<&Stray>) =
+        strays.iter().partition(|stray| !stray.living.is_empty());
+    let mut lines: Vec<String> = living.into_iter().map(alive).collect();
+    let names: Vec<&str> = dead.iter().take(NAMED).map(|stray| stray.run.as_str()).collect();
+    let more = if dead.len() > NAMED { format!(" and {} more", dead.len() - NAMED) } else { String::new() };
+    if let Some(folder) = dead.first().and_then(|stray| stray.dir.parent()) {
+        let (of, runs) = if dead.len() == 1 { ("it", "run") } else { ("them", "runs") };
+        let (names, folder) = (names.join(", "), folder.display());
+        lines.push(format!("not in the log, and nothing lives of {of}: {runs} {names}{more}; see {folder}"));
+    }
+    lines
+}
+
+fn alive(stray: &Stray) -> String {
+    let child = |living: &windlass_runtime::handle::Living| {
+        let place =
+            living.workspace.as_ref().map(|place| format!(" in {}", place.display())).unwrap_or_default();
+        let host = living.host.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+        plain_line(&format!("{}{place}{host}", living.name))
+    };
+    let children: Vec<String> = stray.living.iter().map(child).collect();
+    let run = &stray.run;
+    format!(
+        "run {run} is not in the log and still works: {}; `windlass cancel {run}` ends it",
+        children.join(", ")
+    )
+}
+
+/// What was ended, in words.
+pub(super) fn ended(ended: &Ended) -> String {
+    let Ended { children, processes, left } = *ended;
+    let many =
+        |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+    let done = match (children, processes) {
+        (0, 0) => "nothing of it lived".to_owned(),
+        (_, 0) => format!("ended {}", many(children, "agent or command", "agents or commands")),
+        (0, _) => format!("ended {}", many(processes, "process", "processes")),
+        _ => format!(
+            "ended {} and {}",
+            many(children, "agent or command", "agents or commands"),
+            many(processes, "further process", "further processes")
+        ),
+    };
+    match left {
+        0 => done,
+        _ => format!("{done}; {} could not be ended", many(left, "process", "processes")),
+    }
+}
+
+/// How to go on with a run that another version recorded.
+pub(super) fn binary_hint(run: &RunId, other: &OtherVersion) -> String {
+    let with = match &other.binary {
+        Some(binary) => format!("`{} resume {run}` goes on with it", binary.display()),
+        None => "finish it with the windlass that recorded it".to_owned(),
+    };
+    format!("{with}; `windlass cancel {run}` ends it")
+}
+
+/// Warns of agents in a folder that no log knows: a new run would work beside them.
+pub(super) fn warn_of(handle: &Handle, workspace: &str) {
+    // What cannot be read is told by whoever needs it.
+    for stray in handle.strays().unwrap_or_default() {
+        let is_here = |place: &Path| place.starts_with(workspace) || Path::new(workspace).starts_with(place);
+        if stray.living.iter().any(|living| living.workspace.as_deref().is_some_and(is_here)) {
+            warn(&alive(&stray));
+        }
+    }
+}
+
+/// The same behind what was not done yet.
+pub(super) fn why(handle: &Handle, run: &RunId) -> String {
+    stopped(handle, run).map(|stopped| format!(": {stopped}")).unwrap_or_default()
+}
+
+/// The same behind what was left for the run.
+pub(super) fn later(handle: &Handle, run: &RunId) -> String {
+    stopped(handle, run).map(|stopped| format!("; it waits for the run: {stopped}")).unwrap_or_default()
+}
+
+/// What to do where the process that runs a run was stopped and takes nothing up.
+pub(super) fn stopped(handle: &Handle, run: &RunId) -> Option<String> {
+    let owner = handle.owner(run).filter(|owner| owner.is_stopped)?;
+    let pid = owner.pid;
+    Some(format!(
+        "process {pid}, which runs it, is stopped: `fg` in its terminal or `kill -CONT {pid}` lets it go on"
+    ))
+}
