@@ -23,9 +23,13 @@ pub struct Entity {
     pub aliases: Vec<String>,
     /// The text itself, with its placeholders.
     pub prompt: String,
-    /// What it may use; `None` where it does not say.
+    /// The only tools it may use; `None` where it lists none. What that means to a session is
+    /// [`limits`](crate::registry::limits)'s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Tool>>,
+    /// What it says of single tools, in its order: the last rule that matches a call counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ToolRule>,
     /// Which model it wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
@@ -190,6 +194,48 @@ pub struct Tool {
     /// As it was written, where that says more than the name: `Bash(git:*)`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+}
+
+/// What an entity says of one tool, or of those that a wildcard names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolRule {
+    /// In lower case; `*` and `?` are wildcards.
+    pub tool: String,
+    /// Which calls of it: a command, a path. `None` means all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// What happens to such a call.
+    pub effect: ToolEffect,
+}
+
+/// What happens to a tool call that a rule matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolEffect {
+    /// It may run, as far as the rules of the run let it.
+    Allow,
+    /// A person, or the policy of the run, decides.
+    Ask,
+    /// It may not run.
+    Deny,
+}
+
+impl ToolEffect {
+    /// The word used in files and output.
+    pub fn word(self) -> &'static str {
+        match self {
+            ToolEffect::Allow => "allow",
+            ToolEffect::Ask => "ask",
+            ToolEffect::Deny => "deny",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(word: &str) -> Option<ToolEffect> {
+        [ToolEffect::Allow, ToolEffect::Ask, ToolEffect::Deny]
+            .into_iter()
+            .find(|effect| effect.word() == word)
+    }
 }
 
 /// The model that an entity wants.

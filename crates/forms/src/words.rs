@@ -59,6 +59,14 @@ fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&
         .map(|(_, candidate)| candidate)
 }
 
+/// How many slips lie between two words, case and separators aside.
+pub(crate) fn slips(word: &str, known: &str) -> usize {
+    if word.chars().nth(SHOWN).is_some() {
+        return usize::MAX;
+    }
+    strsim::osa_distance(&simplified(word), &simplified(known))
+}
+
 /// Case and separators aside: `max_iterations` and `maxIterations` are one word here.
 fn simplified(word: &str) -> String {
     word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()

@@ -2,6 +2,7 @@
 //!
 //! The dialect of each CLI is the driver's (`peers::agent`); the decision is the engine's.
 
+mod call;
 pub mod permission;
 pub mod wire;
 

@@ -1,10 +1,15 @@
 //! What an agent may use: presets and rules, deny over allow.
 //!
-//! A preset is a wall: what is not in it is denied, whatever the rules say. Rules narrow it.
-//! Windlass's own tools and the CLI's inner ones always pass.
+//! A preset is a wall: what is not in it is denied, whatever the rules say. Rules narrow it, and the
+//! limits of an entity narrow it further. Windlass's own tools and the CLI's inner ones always pass.
+//! Whether a rule matches a call is [`call`](super::call)'s.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::call::{Call, means_outside, name_of};
+use crate::entity::ToolEffect;
+use crate::registry::limits::EXTERNAL;
 
 /// How much the agent may use and load, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
@@ -45,9 +50,21 @@ pub struct Rules {
     pub deny: Vec<String>,
     /// A person, or the policy, decides.
     pub ask: Vec<String>,
-    /// Where it is said, nothing else may be used: the tools of an agent entity.
+    /// Where it is said, nothing else may be used: the tools that an entity lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
+    /// An entity's rules with exceptions, in order: the last one that matches a call counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitRule>,
+}
+
+/// A rule of an entity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitRule {
+    /// As other rules are written: `Bash(git *)`.
+    pub rule: String,
+    /// What happens to a call that it matches.
+    pub effect: ToolEffect,
 }
 
 /// What the rules say of one call.
@@ -82,13 +99,14 @@ const INNER: &[&str] = &[
     "KillShell",
 ];
 
-/// Decides one tool call.
-pub fn decide(isolation: Isolation, rules: &Rules, tool: &str, input: &Value) -> Ruling {
-    let tool = canonical(tool);
-    if tool.starts_with("mcp__windlass__") || INNER.contains(&tool) {
+/// Decides one tool call of a session that works in `workspace`.
+pub fn decide(isolation: Isolation, rules: &Rules, workspace: &str, tool: &str, input: &Value) -> Ruling {
+    let call = Call::new(tool, input, workspace);
+    let tool = call.tool;
+    if is_inner(tool) {
         return Ruling::Allow;
     }
-    if let Some(rule) = rules.deny.iter().find(|rule| matches(rule, tool, input)) {
+    if let Some(rule) = rules.deny.iter().find(|rule| call.is_touched_by(rule)) {
         return Ruling::Deny { reason: format!("{tool} is denied by the rule `{rule}` of this run") };
     }
     if !in_preset(isolation, tool) {
@@ -100,40 +118,69 @@ pub fn decide(isolation: Isolation, rules: &Rules, tool: &str, input: &Value) ->
         };
     }
     if let Some(only) = &rules.only
-        && !only.iter().any(|rule| grants(rule, tool, input))
+        && !call.is_granted_by(only)
     {
-        return Ruling::Deny { reason: beyond(only, tool) };
+        return Ruling::Deny { reason: beyond(only, &call) };
     }
-    if rules.ask.iter().any(|rule| matches(rule, tool, input)) {
+    match limit(&rules.limits, &call) {
+        Some(LimitRule { rule, effect: ToolEffect::Deny }) => {
+            return Ruling::Deny {
+                reason: format!("{tool} is denied here by the rule `{rule}` of this agent"),
+            };
+        }
+        Some(LimitRule { effect: ToolEffect::Ask, .. }) => return Ruling::Ask,
+        Some(LimitRule { effect: ToolEffect::Allow, .. }) | None => {}
+    }
+    if rules.ask.iter().any(|rule| call.is_touched_by(rule)) {
         return Ruling::Ask;
     }
-    if rules.allow.is_empty() || rules.allow.iter().any(|rule| grants(rule, tool, input)) {
+    if rules.allow.is_empty() || call.is_granted_by(&rules.allow) {
         return Ruling::Allow;
     }
     Ruling::Ask
 }
 
 /// Whether a rule of the settings allows this very call. That no rule speaks against it is less.
-pub fn is_granted(rules: &Rules, tool: &str, input: &Value) -> bool {
-    rules.allow.iter().any(|rule| grants(rule, canonical(tool), input))
+pub fn is_granted(rules: &Rules, workspace: &str, tool: &str, input: &Value) -> bool {
+    Call::new(tool, input, workspace).is_granted_by(&rules.allow)
 }
 
-/// Why a call is not one of those an agent may make.
-fn beyond(only: &[String], tool: &str) -> String {
-    let ways: Vec<&str> = only
-        .iter()
-        .filter(|rule| pattern_of(rule).is_some_and(|(name, _)| glob(canonical(name), tool)))
-        .map(String::as_str)
-        .collect();
+/// Whether a tool always passes: it has no reach beyond the conversation.
+pub fn is_inner(tool: &str) -> bool {
+    tool.starts_with("mcp__windlass__") || INNER.contains(&tool)
+}
+
+/// The rule that counts for a call: the last one that matches; of several commands in a line, the
+/// strictest. A file outside of the workspace must pass the rules about those, too.
+fn limit<'r>(limits: &'r [LimitRule], call: &Call<'_>) -> Option<&'r LimitRule> {
+    if limits.is_empty() {
+        return None;
+    }
+    let last = |part: &Call<'_>| {
+        let is_match = |limit: &&LimitRule| match limit.effect {
+            ToolEffect::Allow => part.is_granted_by(std::slice::from_ref(&limit.rule)),
+            ToolEffect::Ask | ToolEffect::Deny => part.is_touched_by(&limit.rule),
+        };
+        limits.iter().filter(|limit| name_of(&limit.rule) != EXTERNAL).rfind(is_match)
+    };
+    let outside = call.outside().and_then(|path| {
+        let is_match =
+            |limit: &&LimitRule| means_outside(&limit.rule, path, limit.effect == ToolEffect::Allow);
+        limits.iter().filter(|limit| name_of(&limit.rule) == EXTERNAL).rfind(is_match)
+    });
+    let each = call.commands().into_iter().filter_map(|part| last(&part));
+    each.chain(outside).max_by_key(|limit| limit.effect)
+}
+
+/// Why a call is not one of those an entity may make.
+fn beyond(only: &[String], call: &Call<'_>) -> String {
+    let tool = call.tool;
+    let ways: Vec<&str> =
+        only.iter().map(String::as_str).filter(|rule| rule.contains('(') && call.is_named_by(rule)).collect();
     if ways.is_empty() {
         return format!("{tool} is not among the tools this agent may use; do without it");
     }
     format!("this agent may use {tool} only as {}, one command at a time", ways.join(", "))
-}
-
-/// `Task` and `Agent` are one tool: the stream says the one, hooks the other.
-fn canonical(tool: &str) -> &str {
-    if tool == "Agent" { "Task" } else { tool }
 }
 
 fn in_preset(isolation: Isolation, tool: &str) -> bool {
@@ -144,82 +191,13 @@ fn in_preset(isolation: Isolation, tool: &str) -> bool {
     }
 }
 
-/// Whether a rule speaks of this call: `Name`, `prefix*`, `mcp__server__*`, `Bash(git *)`. It
-/// speaks of a command line when it speaks of any command in it.
-fn matches(rule: &str, tool: &str, input: &Value) -> bool {
-    let Some((name, pattern)) = pattern_of(rule) else { return glob(canonical(rule), tool) };
-    let Some(subject) = subject(input).filter(|_| glob(canonical(name), tool)) else { return false };
-    fits(pattern, subject) || (tool == "Bash" && commands(subject).any(|command| fits(pattern, command)))
-}
-
-/// Whether a rule lets this call pass: a command line only when it lets every command in it
-/// pass, so that `git log; rm -rf .` is not a `git` command.
-fn grants(rule: &str, tool: &str, input: &Value) -> bool {
-    let Some((name, pattern)) = pattern_of(rule) else { return glob(canonical(rule), tool) };
-    let Some(subject) = subject(input).filter(|_| glob(canonical(name), tool)) else { return false };
-    match tool {
-        "Bash" => !writes(subject) && commands(subject).all(|command| fits(pattern, command)),
-        _ => fits(pattern, subject),
-    }
-}
-
-/// The name and the pattern of `Name(pattern)`.
-fn pattern_of(rule: &str) -> Option<(&str, &str)> {
-    rule.strip_suffix(')').and_then(|rule| rule.split_once('('))
-}
-
-fn fits(pattern: &str, subject: &str) -> bool {
-    // `Bash(git:*)` is how Claude Code writes a prefix.
-    match pattern.strip_suffix(":*") {
-        Some(prefix) => subject == prefix || subject.starts_with(&format!("{prefix} ")),
-        None => glob(pattern, subject),
-    }
-}
-
-/// The commands of a command line, cut wherever a shell could begin another one: too often
-/// (within quotes too) rather than too seldom.
-fn commands(line: &str) -> impl Iterator<Item = &str> {
-    line.split([';', '&', '|', '\n', '`', '(', ')', '{', '}']).map(str::trim).filter(|part| !part.is_empty())
-}
-
-/// Whether a command line sends its output into a file.
-fn writes(line: &str) -> bool {
-    line.contains('>')
-}
-
-/// The part of an input a pattern in brackets speaks of.
-fn subject(input: &Value) -> Option<&str> {
-    ["command", "file_path", "path", "url", "query", "skill"]
-        .into_iter()
-        .find_map(|key| input.get(key)?.as_str())
-}
-
-/// `*` stands for any text.
-fn glob(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(first) = parts.next() else { return text.is_empty() };
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
-        }
-        let Some(at) = rest.find(part) else { return false };
-        rest = rest.get(at + part.len()..).unwrap_or_default();
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
     fn ruling(isolation: Isolation, tool: &str) -> bool {
-        decide(isolation, &Rules::default(), tool, &json!({})) == Ruling::Allow
+        decide(isolation, &Rules::default(), "/w", tool, &json!({})) == Ruling::Allow
     }
 
     #[test]
@@ -247,7 +225,7 @@ mod tests {
     fn our_own_tools_and_inner_ones_pass_even_when_denied() {
         let rules = Rules { deny: vec!["*".into()], ..Rules::default() };
         for tool in ["mcp__windlass__approve", "TodoWrite", "AskUserQuestion"] {
-            assert_eq!(decide(Isolation::Strict, &rules, tool, &json!({})), Ruling::Allow, "{tool}");
+            assert_eq!(decide(Isolation::Strict, &rules, "/w", tool, &json!({})), Ruling::Allow, "{tool}");
         }
     }
 
@@ -259,36 +237,20 @@ mod tests {
             ..Rules::default()
         };
         let push = json!({"command": "git push origin"});
-        assert!(matches!(decide(Isolation::Strict, &rules, "Bash", &push), Ruling::Deny { .. }));
-        assert_eq!(decide(Isolation::Strict, &rules, "Bash", &json!({"command": "ls"})), Ruling::Allow);
-        assert!(matches!(decide(Isolation::Strict, &rules, "WebFetch", &json!({})), Ruling::Deny { .. }));
-        assert_eq!(decide(Isolation::Strict, &rules, "Read", &json!({})), Ruling::Ask);
-    }
-
-    #[test]
-    fn patterns_are_exact_prefix_server_and_command() {
-        let cases = [
-            ("Read", "Read", true),
-            ("Read", "ReadMore", false),
-            ("mcp__db__*", "mcp__db__query", true),
-            ("mcp__db__*", "mcp__dbx__query", false),
-            ("Web*", "WebFetch", true),
-        ];
-        for (rule, tool, expected) in cases {
-            assert_eq!(matches(rule, tool, &json!({})), expected, "{rule} {tool}");
-        }
-        let git = json!({"command": "git log --oneline"});
-        assert!(matches("Bash(git *)", "Bash", &git));
-        assert!(matches("Bash(git:*)", "Bash", &git));
-        assert!(!matches("Bash(git:*)", "Bash", &json!({"command": "gitk"})));
-        assert!(!matches("Bash(npm *)", "Bash", &git));
+        assert!(matches!(decide(Isolation::Strict, &rules, "/w", "Bash", &push), Ruling::Deny { .. }));
+        assert_eq!(decide(Isolation::Strict, &rules, "/w", "Bash", &json!({"command": "ls"})), Ruling::Allow);
+        assert!(matches!(
+            decide(Isolation::Strict, &rules, "/w", "WebFetch", &json!({})),
+            Ruling::Deny { .. }
+        ));
+        assert_eq!(decide(Isolation::Strict, &rules, "/w", "Read", &json!({})), Ruling::Ask);
     }
 
     #[test]
     fn only_the_tools_of_an_agent_may_be_used() {
         let only = Some(vec!["Read".to_owned(), "Bash(git log:*)".to_owned()]);
         let rules = Rules { only, ..Rules::default() };
-        let ruling = |tool, input| decide(Isolation::Minimal, &rules, tool, &input);
+        let ruling = |tool, input| decide(Isolation::Minimal, &rules, "/w", tool, &input);
         assert_eq!(ruling("Read", json!({})), Ruling::Allow);
         assert_eq!(ruling("TodoWrite", json!({})), Ruling::Allow);
         assert_eq!(ruling("Bash", json!({"command": "git log -3"})), Ruling::Allow);
@@ -303,7 +265,7 @@ mod tests {
             deny: vec!["Bash(git push*)".into()],
             ..Rules::default()
         };
-        let ruling = |line: &str| decide(Isolation::Minimal, &rules, "Bash", &json!({"command": line}));
+        let ruling = |line: &str| decide(Isolation::Minimal, &rules, "/w", "Bash", &json!({"command": line}));
         assert_eq!(ruling("git log && git status"), Ruling::Allow);
         for line in ["git log; rm -rf .", "git log | sh", "git log $(evil)", "git log `evil`", "git log > x"]
         {
@@ -314,9 +276,87 @@ mod tests {
         }
     }
 
+    fn limited(limits: &[(&str, ToolEffect)]) -> Rules {
+        let limit =
+            |(rule, effect): &(&str, ToolEffect)| LimitRule { rule: (*rule).to_owned(), effect: *effect };
+        Rules { limits: limits.iter().map(limit).collect(), ..Rules::default() }
+    }
+
+    #[test]
+    fn of_the_rules_of_an_entity_the_last_one_counts() {
+        use ToolEffect::{Allow, Ask, Deny};
+        let rules = limited(&[
+            ("*", Ask),
+            ("Read", Allow),
+            ("Bash", Deny),
+            ("Bash(git *)", Allow),
+            ("Bash(git push *)", Deny),
+            ("Edit", Deny),
+            ("Edit(docs/*)", Allow),
+        ]);
+        let ruling =
+            |tool: &str, input: Value| match decide(Isolation::Permissive, &rules, "/w", tool, &input) {
+                Ruling::Allow => "allow",
+                Ruling::Ask => "ask",
+                Ruling::Deny { .. } => "deny",
+            };
+        let line = |line: &str| ruling("Bash", json!({"command": line}));
+        let file = |path: &str| ruling("Edit", json!({"file_path": path}));
+        assert_eq!(ruling("Read", json!({})), "allow");
+        assert_eq!(ruling("WebFetch", json!({"url": "https://x.org"})), "ask");
+        assert_eq!(ruling("mcp__x__y", json!({})), "ask");
+        assert_eq!(ruling("TodoWrite", json!({})), "allow");
+        for (command, expected) in [
+            ("git log", "allow"),
+            ("git log && git status", "allow"),
+            ("git push origin", "deny"),
+            ("git log; git push", "deny"),
+            ("ls", "deny"),
+            ("git log; ls", "deny"),
+            ("git log > x", "deny"),
+        ] {
+            assert_eq!(line(command), expected, "{command}");
+        }
+        assert_eq!(file("/w/docs/a.md"), "allow");
+        assert_eq!(file("/w/src/a.rs"), "deny");
+        assert_eq!(file("/w/docs/../src/a.rs"), "deny");
+    }
+
+    #[test]
+    fn what_an_entity_allows_does_not_widen_what_the_run_allows() {
+        let entity =
+            limited(&[("*", ToolEffect::Deny), ("Bash", ToolEffect::Allow), ("WebFetch", ToolEffect::Allow)]);
+        let rules = Rules { deny: vec!["Bash(rm *)".into()], ask: vec!["Bash(git *)".into()], ..entity };
+        let ruling = |line: &str| decide(Isolation::Strict, &rules, "/w", "Bash", &json!({"command": line}));
+        assert!(matches!(ruling("rm x"), Ruling::Deny { .. }));
+        assert_eq!(ruling("git log"), Ruling::Ask);
+        assert_eq!(ruling("ls"), Ruling::Allow);
+        assert!(matches!(
+            decide(Isolation::Strict, &rules, "/w", "WebFetch", &json!({})),
+            Ruling::Deny { .. }
+        ));
+    }
+
+    #[test]
+    fn files_outside_of_the_workspace_have_rules_of_their_own() {
+        let rules = limited(&[
+            ("external_directory", ToolEffect::Deny),
+            ("external_directory(/tmp/*)", ToolEffect::Allow),
+        ]);
+        let is_denied = |path: &str| {
+            let input = json!({"file_path": path});
+            matches!(decide(Isolation::Minimal, &rules, "/w", "Read", &input), Ruling::Deny { .. })
+        };
+        assert!(is_denied("/etc/passwd") && is_denied("../x") && is_denied("/w/../x") && is_denied("/w2/x"));
+        assert!(!is_denied("/w/x") && !is_denied("x") && !is_denied("/tmp/x"));
+    }
+
     #[test]
     fn ask_is_left_open() {
         let rules = Rules { ask: vec!["Bash(rm *)".into()], ..Rules::default() };
-        assert_eq!(decide(Isolation::Minimal, &rules, "Bash", &json!({"command": "rm -rf x"})), Ruling::Ask);
+        assert_eq!(
+            decide(Isolation::Minimal, &rules, "/w", "Bash", &json!({"command": "rm -rf x"})),
+            Ruling::Ask
+        );
     }
 }

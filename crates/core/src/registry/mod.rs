@@ -8,6 +8,7 @@ mod dialect;
 mod expand;
 mod hint;
 mod known;
+pub mod limits;
 mod miss;
 pub mod places;
 mod search;

@@ -3,20 +3,7 @@
 //! One row a tool, in the words of each CLI. Which tools an entity names is
 //! [`entity`](crate::entity)'s; what becomes of one that a driver lacks is the caller's.
 
-use crate::entity::Tool;
-
-/// What a tool is on a driver.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mapped {
-    /// The driver's name for it, with the pattern where the driver can enforce it.
-    To(String),
-    /// The driver's name for it, but the driver cannot keep to the pattern: it would allow more.
-    Wider(String),
-    /// Every tool the driver has.
-    Everything,
-    /// The driver has no such tool, or nobody knows it.
-    Unknown,
-}
+use crate::entity::Provider;
 
 /// A tool and its names.
 struct Row {
@@ -36,21 +23,22 @@ struct Row {
 /// In the order of the fields of a row; an empty name is a tool that is not there.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    row("bash", &["shell", "execute", "exec", "terminal", "run_command", "local_shell", "run_in_terminal"],
+    row("bash", &["shell", "execute", "exec", "terminal", "run_command", "local_shell", "run_in_terminal", "powershell", "bash_tool",
+        "runcommands", "runcommand", "runinterminal", "local_shell_call", "unified_exec", "shell_command"],
         ["Bash", "exec_command", "bash", "bash", "run_shell_command", "execute"]),
-    row("read", &["read_many_files", "view", "cat"], ["Read", "", "read", "view", "read_file", "read"]),
-    row("write", &["create_file"], ["Write", "apply_patch", "write", "create", "write_file", "edit"]),
-    row("edit", &["str_replace", "str_replace_editor", "str_replace_based_edit_tool", "patch", "apply_patch", "edit_file"],
+    row("read", &["read_many_files", "view", "cat", "readfile", "readmanyfiles", "notebookread", "notebook_read", "view_image"], ["Read", "", "read", "view", "read_file", "read"]),
+    row("write", &["create_file", "createfile", "writefile", "new"], ["Write", "apply_patch", "write", "create", "write_file", "edit"]),
+    row("edit", &["str_replace", "str_replace_editor", "str_replace_based_edit_tool", "patch", "apply_patch", "edit_file", "editfile", "editfiles"],
         ["Edit", "apply_patch", "edit", "edit", "replace", "edit"]),
     row("multiedit", &["multi_edit"], ["Edit", "apply_patch", "edit", "edit", "replace", "edit"]),
-    row("glob", &["find", "file_search"], ["Glob", "", "glob", "glob", "glob", "search"]),
-    row("grep", &["search", "grep_search", "codebase"], ["Grep", "", "grep", "grep", "search_file_content", "search"]),
-    row("list", &["listdir", "list_dir"], ["LS", "", "list", "", "list_directory", "read"]),
+    row("glob", &["find", "file_search", "filesearch", "findfiles"], ["Glob", "", "glob", "glob", "glob", "search"]),
+    row("grep", &["search", "grep_search", "codebase", "usages", "textsearch", "searchtext", "ripgrep", "rg"], ["Grep", "", "grep", "grep", "search_file_content", "search"]),
+    row("list", &["listdir", "list_dir", "listdirectory", "readfolder"], ["LS", "", "list", "", "list_directory", "read"]),
     row("webfetch", &["fetch", "web"], ["WebFetch", "", "webfetch", "web_fetch", "web_fetch", "fetch"]),
-    row("websearch", &["web_search_request"], ["WebSearch", "web_search", "websearch", "web_search", "google_web_search", "fetch"]),
-    row("task", &["agent", "subagent", "custom-agent"], ["Task", "", "task", "task", "", ""]),
+    row("websearch", &["web_search_request", "googlesearch"], ["WebSearch", "web_search", "websearch", "web_search", "google_web_search", "fetch"]),
+    row("task", &["agent", "subagent", "custom-agent", "runsubagent"], ["Task", "", "task", "task", "", ""]),
     row("skill", &["skills"], ["Skill", "", "skill", "skill", "activate_skill", ""]),
-    row("todowrite", &["todo", "todoread", "update_plan"], ["TodoWrite", "", "todowrite", "update_todo", "write_todos", ""]),
+    row("todowrite", &["todo", "todos", "todoread", "update_plan", "manage_todo_list"], ["TodoWrite", "", "todowrite", "update_todo", "write_todos", ""]),
     row("notebookedit", &["notebook_edit"], ["NotebookEdit", "", "", "", "", "edit"]),
     row("question", &["ask"], ["AskUserQuestion", "request_user_input", "question", "ask_user", "ask_user", ""]),
 ];
@@ -80,6 +68,123 @@ impl Row {
     }
 }
 
+/// Tools that some agent CLI has and that mean nothing to the others: to name one in a limit is no mistake,
+/// and neither forbids nor permits anything elsewhere.
+#[rustfmt::skip]
+const ELSEWHERE: &[&str] = &[
+    // Claude Code.
+    "bashoutput", "killshell", "killbash", "exitplanmode", "exit_plan_mode", "enterplanmode", "slashcommand", "toolsearch",
+    "structuredoutput", "taskcreate", "taskget", "tasklist", "taskupdate", "taskoutput", "taskstop", "listmcpresources",
+    "listmcpresourcestool", "readmcpresource", "readmcpresourcetool", "lsp", "monitor", "sendmessage", "teamcreate", "teamdelete",
+    "croncreate", "crondelete", "cronlist", "enterworktree", "exitworktree", "workflow", "computer", "present_files", "agentoutputtool",
+    // OpenCode.
+    "codesearch", "doom_loop", "plan_enter", "plan_exit", "external_directory", "invalid", "batch", "repo_clone", "repo_overview",
+    // Copilot, its editor and its CLI.
+    "problems", "changes", "think", "vscodeapi", "githubrepo", "opensimplebrowser", "findtestfiles", "testfailure", "terminallastcommand",
+    "terminalselection", "extensions", "searchresults", "runnotebooks", "runtasks", "runtests", "runtask", "gettaskoutput",
+    "getterminaloutput", "createdirectory", "editnotebook", "runnotebookcell", "getnotebooksummary", "readnotebookcelloutput",
+    "selection", "activepullrequest", "newworkspace", "getprojectsetupinfo", "installextension", "runvscodecommand", "memory",
+    "vscode", "askquestions", "switchagent", "handoff", "report_intent", "report_progress", "read_bash", "stop_bash", "write_bash",
+    "list_bash", "fetch_copilot_cli_documentation", "store_memory", "copilotcodingagent", "openintegratedbrowser", "browser",
+    // Codex.
+    "write_stdin", "get_goal", "create_goal", "update_goal", "spawn_agent", "send_input", "wait", "close_agent", "tool_search",
+    // Gemini.
+    "save_memory", "get_internal_docs", "exit_plan_mode", "enter_plan_mode", "update_topic", "complete_task",
+    "codebase_investigator", "cli_help", "generalist", "tracker_create_task", "tracker_update_task", "tracker_get_task",
+    "tracker_list_tasks", "tracker_add_dependency", "tracker_visualize",
+];
+
+/// The sets of tools that Copilot's editor names before a slash: `search/codebase`.
+const SETS: [&str; 12] = [
+    "edit",
+    "search",
+    "read",
+    "execute",
+    "web",
+    "agent",
+    "todo",
+    "vscode",
+    "runcommands",
+    "runtasks",
+    "runnotebooks",
+    "new",
+];
+
+/// What a name in a limit stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// Every tool.
+    Everything,
+    /// These, in our words.
+    These(Vec<&'static str>),
+    /// Tools of MCP servers, or all that a wildcard matches, by this name.
+    Matching(String),
+    /// A tool that only some other CLI has.
+    Elsewhere,
+    /// No agent CLI has such a tool.
+    Unknown,
+}
+
+/// What a name in a limit stands for. Copilot's words are wider than those of the others: `edit` there
+/// also writes new files, `search` also finds files by name.
+pub fn named(name: &str, provider: Provider) -> Named {
+    let lower = name.trim().to_lowercase();
+    let wide: &[&'static str] = match lower.as_str() {
+        "*" | "all" => return Named::Everything,
+        "editfiles" => &["edit", "write", "notebookedit"],
+        "web" => &["webfetch", "websearch"],
+        "codebase" => &["grep", "glob"],
+        "edit" if provider == Provider::Copilot => &["edit", "write", "notebookedit"],
+        "search" if provider == Provider::Copilot => &["grep", "glob"],
+        "read" if provider == Provider::Copilot => &["read", "list"],
+        _ => &[],
+    };
+    if !wide.is_empty() {
+        return Named::These(wide.to_vec());
+    }
+    if let Some(name) = canonical(&lower) {
+        return Named::These(vec![name]);
+    }
+    if ELSEWHERE.contains(&lower.as_str()) || lower.starts_with("discovered_tool_") {
+        return Named::Elsewhere;
+    }
+    if let Some((set, inner)) = lower.split_once('/') {
+        return match SETS.contains(&set) {
+            true if inner == "*" => self::named(set, Provider::Copilot),
+            true => match self::named(inner, provider) {
+                Named::Unknown => Named::Elsewhere,
+                known => known,
+            },
+            false if is_plain(set) && is_plain(inner) => Named::Matching(format!("mcp__{set}__{inner}")),
+            false => Named::Unknown,
+        };
+    }
+    match () {
+        () if !is_plain(&lower) => Named::Unknown,
+        () if lower.starts_with("mcp__") && lower.len() > 5 => Named::Matching(name.trim().to_owned()),
+        // Gemini joins server and tool with one line.
+        () if lower.starts_with("mcp_") => Named::Matching(lower),
+        () if lower.contains(['*', '?']) => Named::Matching(lower),
+        // OpenCode names a tool of a server `server_tool`.
+        () if provider == Provider::Opencode && lower.contains('_') => Named::Matching(lower),
+        () => Named::Unknown,
+    }
+}
+
+/// Whether a name has only characters that names of tools and wildcards have.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_.:-*?@".contains(c))
+}
+
+/// Every word for a tool, to find the one that was meant: Claude Code's, then the others'.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    let of_row = |row: &'static Row| {
+        let drivers = DRIVERS.iter().map(|driver| row.on(driver)).filter(|name| !name.is_empty());
+        drivers.chain([row.name]).chain(row.others.iter().copied())
+    };
+    ROWS.iter().flat_map(of_row).chain(ELSEWHERE.iter().copied())
+}
+
 /// Those whose names of tools are names of tools; those of the protocol are kinds of them.
 const DRIVERS: [&str; 5] = ["claude", "codex", "opencode", "copilot", "gemini"];
 
@@ -96,28 +201,28 @@ pub fn canonical(name: &str) -> Option<&'static str> {
     known.or_else(|| called(Row::is_on_a_driver)).map(|row| row.name)
 }
 
-/// What a tool is on a driver. Tools of MCP servers go by their own name everywhere.
-pub fn map(tool: &Tool, driver: &str) -> Mapped {
-    let written = tool.pattern.as_deref().unwrap_or(&tool.name);
-    if tool.name == "*" || tool.name == "all" {
-        return Mapped::Everything;
-    }
-    if tool.name.starts_with("mcp__") {
-        return Mapped::To(written.to_owned());
-    }
-    let row = canonical(&tool.name).and_then(|name| ROWS.iter().find(|row| row.name == name));
-    let Some(name) = row.map(|row| row.on(driver)).filter(|name| !name.is_empty()) else {
-        return Mapped::Unknown;
+/// The name of one of our tools on a driver; `None` where the driver has no such tool.
+pub fn on(name: &str, driver: &str) -> Option<&'static str> {
+    let row = ROWS.iter().find(|row| row.name == name)?;
+    Some(row.on(driver)).filter(|name| !name.is_empty())
+}
+
+/// The pattern of `Name(pattern)`; an error where the brackets are not one pair around all of it.
+pub fn pattern(written: &str) -> Result<Option<&str>, BrokenPattern> {
+    let Some(at) = written.find('(') else {
+        return if written.contains(')') { Err(BrokenPattern) } else { Ok(None) };
     };
-    match written.find('(').and_then(|at| written.get(at..)) {
-        None => Mapped::To(name.to_owned()),
-        // Rather no tool than one without the limits that were meant.
-        Some(pattern) if !is_pattern(pattern) => Mapped::Unknown,
-        Some("(*)" | "(:*)") => Mapped::To(name.to_owned()),
-        Some(pattern) if matches!(driver, "claude" | "sim") => Mapped::To(format!("{name}{pattern}")),
-        Some(_) => Mapped::Wider(name.to_owned()),
+    let rest = written.get(at..).unwrap_or_default();
+    let inner = rest.get(1..rest.len().saturating_sub(1)).unwrap_or_default();
+    match is_pattern(rest) && !inner.trim().is_empty() {
+        true => Ok(Some(inner).filter(|inner| !matches!(*inner, "*" | ":*"))),
+        false => Err(BrokenPattern),
     }
 }
+
+/// The brackets of a tool's pattern do not match, or there is nothing in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BrokenPattern;
 
 /// One pair of brackets around all of it.
 fn is_pattern(pattern: &str) -> bool {
@@ -137,10 +242,6 @@ fn is_pattern(pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn to(name: &str) -> Mapped {
-        Mapped::To(name.into())
-    }
 
     #[test]
     fn every_word_for_a_tool_is_that_tool() {
@@ -174,10 +275,10 @@ mod tests {
     #[test]
     fn a_tool_has_the_name_of_its_driver() {
         let rows = [
-            ("claude", ["Bash", "Read", "Write", "Edit", "Grep", "WebSearch"].map(to)),
-            ("sim", ["Bash", "Read", "Write", "Edit", "Grep", "WebSearch"].map(to)),
-            ("opencode", ["bash", "read", "write", "edit", "grep", "websearch"].map(to)),
-            ("copilot", ["bash", "view", "create", "edit", "grep", "web_search"].map(to)),
+            ("claude", ["Bash", "Read", "Write", "Edit", "Grep", "WebSearch"]),
+            ("sim", ["Bash", "Read", "Write", "Edit", "Grep", "WebSearch"]),
+            ("opencode", ["bash", "read", "write", "edit", "grep", "websearch"]),
+            ("copilot", ["bash", "view", "create", "edit", "grep", "web_search"]),
             (
                 "gemini",
                 [
@@ -187,46 +288,70 @@ mod tests {
                     "replace",
                     "search_file_content",
                     "google_web_search",
-                ]
-                .map(to),
+                ],
             ),
-            ("acp", ["execute", "read", "edit", "edit", "search", "fetch"].map(to)),
+            ("acp", ["execute", "read", "edit", "edit", "search", "fetch"]),
         ];
         for (driver, names) in rows {
-            let mapped = ["shell", "read_file", "create", "str_replace", "search", "web_search"]
-                .map(|word| map(&Tool::named(word), driver));
+            let mapped =
+                ["bash", "read", "write", "edit", "grep", "websearch"].map(|name| on(name, driver).unwrap());
             assert_eq!(mapped, names, "{driver}");
         }
-        assert_eq!(map(&Tool::named("Bash"), "codex"), to("exec_command"));
-        assert_eq!(map(&Tool::named("Edit"), "codex"), to("apply_patch"));
-        assert_eq!(map(&Tool::named("Read"), "codex"), Mapped::Unknown);
-        assert_eq!(map(&Tool::named("Read"), "nobody"), Mapped::Unknown);
-        assert_eq!(map(&Tool::named("Teleport"), "claude"), Mapped::Unknown);
+        assert_eq!(on("read", "codex"), None);
+        assert_eq!(on("read", "nobody"), None);
     }
 
     #[test]
-    fn a_pattern_is_kept_where_it_can_be_enforced_and_said_where_not() {
-        let git = Tool::named("Bash(git:*)");
-        assert_eq!(map(&git, "claude"), to("Bash(git:*)"));
-        assert_eq!(map(&git, "gemini"), Mapped::Wider("run_shell_command".into()));
-        assert_eq!(map(&Tool::named("shell(git log (x))"), "sim"), to("Bash(git log (x))"));
-        assert_eq!(map(&Tool::named("Bash(*)"), "gemini"), to("run_shell_command"));
-        assert_eq!(map(&Tool::named("Edit"), "gemini"), to("replace"));
-    }
-
-    #[test]
-    fn a_broken_pattern_does_not_widen_a_tool() {
-        for written in ["Bash(git:*", "Bash(git:*) Write", "Bash(a), Write(b)", "Bash(a\nb)", "Bash(a))"] {
-            assert_eq!(map(&Tool::named(written), "claude"), Mapped::Unknown, "{written:?}");
+    fn a_name_stands_for_what_its_provider_means() {
+        let these = |names: &[&'static str]| Named::These(names.to_vec());
+        let matching = |name: &str| Named::Matching(name.to_owned());
+        let rows = [
+            ("edit", Provider::Claude, these(&["edit"])),
+            ("edit", Provider::Copilot, these(&["edit", "write", "notebookedit"])),
+            ("editFiles", Provider::Copilot, these(&["edit", "write", "notebookedit"])),
+            ("edit/editFiles", Provider::Copilot, these(&["edit", "write", "notebookedit"])),
+            ("search", Provider::Copilot, these(&["grep", "glob"])),
+            ("search/*", Provider::Copilot, these(&["grep", "glob"])),
+            ("runCommands", Provider::Copilot, these(&["bash"])),
+            ("execute/runInTerminal", Provider::Copilot, these(&["bash"])),
+            ("search/changes", Provider::Copilot, Named::Elsewhere),
+            ("githubRepo", Provider::Copilot, Named::Elsewhere),
+            ("github/*", Provider::Copilot, matching("mcp__github__*")),
+            ("playwright/click", Provider::Copilot, matching("mcp__playwright__click")),
+            ("read_file", Provider::Gemini, these(&["read"])),
+            ("replace", Provider::Gemini, these(&["edit"])),
+            ("mcp_github_*", Provider::Gemini, matching("mcp_github_*")),
+            ("save_memory", Provider::Gemini, Named::Elsewhere),
+            ("mcp__GitHub__getIssue", Provider::Claude, matching("mcp__GitHub__getIssue")),
+            ("github_create_issue", Provider::Opencode, matching("github_create_issue")),
+            ("web*", Provider::Opencode, matching("web*")),
+            ("*", Provider::Opencode, Named::Everything),
+            ("All", Provider::Claude, Named::Everything),
+            ("Bsh", Provider::Claude, Named::Unknown),
+            ("a b", Provider::Claude, Named::Unknown),
+            ("", Provider::Claude, Named::Unknown),
+        ];
+        for (name, provider, expected) in rows {
+            assert_eq!(named(name, provider), expected, "{name} of {provider}");
         }
     }
 
     #[test]
-    fn servers_tools_keep_their_names_and_a_star_is_everything() {
-        for driver in DRIVERS {
-            assert_eq!(map(&Tool::named("mcp__GitHub__getIssue"), driver), to("mcp__GitHub__getIssue"));
-            assert_eq!(map(&Tool::named("*"), driver), Mapped::Everything);
-            assert_eq!(map(&Tool::named("All"), driver), Mapped::Everything);
+    fn a_pattern_stands_in_one_pair_of_brackets() {
+        assert_eq!(pattern("Bash"), Ok(None));
+        assert_eq!(pattern("Bash(*)"), Ok(None));
+        assert_eq!(pattern("Bash(git:*)"), Ok(Some("git:*")));
+        assert_eq!(pattern("Bash(git log (x))"), Ok(Some("git log (x)")));
+        for written in [
+            "Bash(git:*",
+            "Bash(git:*) Write",
+            "Bash(a), Write(b)",
+            "Bash(a\nb)",
+            "Bash(a))",
+            "Bash()",
+            "Bash)",
+        ] {
+            assert_eq!(pattern(written), Err(BrokenPattern), "{written:?}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Claude Code: commands and skills name their tools in `allowed-tools`, agents in `tools`.
+//! Claude Code: commands and skills name their tools in `allowed-tools`, agents in `tools`, what
+//! they may not use in `disallowedTools`.
 
 use windlass_core::entity::Kind;
 
@@ -17,6 +18,8 @@ fn meaning(_kind: Kind, key: &str) -> Meaning {
         "description" => Meaning::Description,
         "aliases" => Meaning::Aliases,
         "tools" | "allowed-tools" => Meaning::Tools,
+        "disallowedTools" | "disallowed-tools" => Meaning::Denied,
+        "permissionMode" | "permission-mode" => Meaning::Mode,
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

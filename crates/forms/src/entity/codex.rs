@@ -13,13 +13,14 @@ pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
     }
 }
 
-/// `sandbox_mode`, `model_reasoning_effort`, `mcp_servers` and the rest are kept as they are.
+/// `model_reasoning_effort`, `mcp_servers` and the rest are kept as they are.
 fn agent(_kind: Kind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
         "developer_instructions" => Meaning::Prompt,
         "model" => Meaning::Model,
+        "sandbox_mode" => Meaning::Sandbox,
         "nickname_candidates" => Meaning::Aliases,
         _ => Meaning::Other,
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::entity::{Entity, Kind};
+use windlass_core::entity::{Entity, Kind, ToolRule};
 
 use super::draft::{Dialect, Draft};
-use super::read::{Origin, Read};
+use super::read::{Ground, Origin, Read};
+use super::tools::Reader;
 use crate::diagnostic::Diagnostic;
 use crate::findings::Findings;
 use crate::json::{self, Member, Value, kind as kind_of};
@@ -19,14 +20,17 @@ pub(super) fn read(origin: &Origin<'_>, sections: &[(&str, Kind)], dialect: Dial
     let mut findings = Findings::in_text(text, Some(origin.path));
     let mut all = Read::default();
     let mut lines = Lines { text, at: 0, line: 1 };
-    for entry in entries(text, sections, &mut findings) {
+    let root = root(text, &mut findings);
+    let limits = root.iter().filter(|member| is_limit(&member.key));
+    all.grounds.extend(ground(origin, None, limits, &mut findings));
+    for entry in entries(root, sections, &mut findings) {
         if all.entities.len() + all.diagnostics.len() >= MOST {
             let message = format!("more than {MOST} entities and mistakes; the rest is left out");
             findings.warn(entry.member.key_at, &message, Some("write them as files of their own".to_owned()));
             break;
         }
         let line = lines.of(entry.member.key_at);
-        let (entity, diagnostics) = entity(origin, dialect, text, line, entry);
+        let (entity, diagnostics) = entity(origin, dialect, text, line, entry, &mut all.grounds);
         all.entities.extend(entity);
         all.diagnostics.extend(diagnostics);
     }
@@ -41,9 +45,9 @@ struct Entry {
 }
 
 /// The entities of all sections in the order of the text; of two with one name the last.
-fn entries(text: &str, sections: &[(&str, Kind)], findings: &mut Findings<'_>) -> Vec<Entry> {
+fn entries(root: Vec<Member>, sections: &[(&str, Kind)], findings: &mut Findings<'_>) -> Vec<Entry> {
     let mut named = BTreeMap::new();
-    for section in root(text, findings) {
+    for section in root {
         let Some((_, kind)) = sections.iter().find(|(name, _)| *name == section.key) else { continue };
         let members = match section.node.value {
             Value::Object(members) => members,
@@ -88,6 +92,7 @@ fn entity(
     text: &str,
     line: u32,
     entry: Entry,
+    grounds: &mut Vec<Ground>,
 ) -> (Option<Entity>, Vec<Diagnostic>) {
     let mut findings = Findings::in_text(text, Some(origin.path));
     let Entry { kind, member: Member { key: name, key_at: at, node } } = entry;
@@ -98,11 +103,34 @@ fn entity(
         return (None, findings.finish());
     };
     if kind == Kind::Agent && is_adjustment(&members) {
-        return (None, Vec::new());
+        let limits = members.iter().filter(|member| is_limit(&member.key));
+        grounds.extend(ground(origin, Some(name), limits, &mut findings));
+        return (None, findings.finish());
     }
     warn_of_files(&members, &mut findings);
     let draft = Draft { origin, kind, name: &name, at, line, dialect, written: None };
     (draft.entity(members, None, &mut findings), findings.finish())
+}
+
+fn is_limit(key: &str) -> bool {
+    matches!(key, "tools" | "permission" | "permissions")
+}
+
+/// What these limits say, where there are any.
+fn ground<'m>(
+    origin: &Origin<'_>,
+    agent: Option<String>,
+    limits: impl Iterator<Item = &'m Member>,
+    findings: &mut Findings<'_>,
+) -> Option<Ground> {
+    let mut found: Option<Vec<ToolRule>> = None;
+    let before = findings.has_errors();
+    for member in limits {
+        let mut reader = Reader { provider: origin.provider, findings: &mut *findings };
+        found.get_or_insert_default().extend(reader.permitted(&member.key, &member.node));
+    }
+    let is_broken = findings.has_errors() && !before;
+    found.map(|rules| Ground { agent, rules: (!is_broken).then_some(rules) })
 }
 
 /// Whether an agent says nothing of its own: it only changes one that comes with OpenCode.

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::entity::{Entity, Kind, Model, Source, Tool};
+use windlass_core::entity::{Entity, Kind, Model, Source, Tool, ToolRule};
 
 use super::read::Origin;
-use super::tools::{Limit, harmless};
+use super::tools::{Reader, Stated, harmless};
 use super::{name, sentence, tools};
 use crate::findings::Findings;
 use crate::json::{Member, Node, Value, kind};
-use crate::words::quoted;
+use crate::words::{quoted, slips};
 use crate::yaml::to_json;
 
 /// What a key of a format means.
@@ -21,8 +21,18 @@ pub(super) enum Meaning {
     Name,
     Description,
     Aliases,
+    /// The tools that may be used.
     Tools,
+    /// Those that may not.
+    Denied,
+    /// Rules about single tools.
     Permissions,
+    /// Codex's sandbox.
+    Sandbox,
+    /// Claude Code's mode of permissions.
+    Mode,
+    /// A limit in a form that is not read here.
+    Unread,
     Model,
     Hint,
     Prompt,
@@ -31,6 +41,31 @@ pub(super) enum Meaning {
     /// Nothing here: it is kept as it is.
     Other,
 }
+
+impl Meaning {
+    fn is_limit(self) -> bool {
+        match self {
+            Meaning::Tools
+            | Meaning::Denied
+            | Meaning::Permissions
+            | Meaning::Sandbox
+            | Meaning::Mode
+            | Meaning::Unread => true,
+            Meaning::Name
+            | Meaning::Description
+            | Meaning::Aliases
+            | Meaning::Model
+            | Meaning::Hint
+            | Meaning::Prompt
+            | Meaning::Disabled
+            | Meaning::Other => false,
+        }
+    }
+}
+
+/// The keys that limit tools in any format.
+const LIMITS: [(&str, Meaning); 3] =
+    [("tools", Meaning::Tools), ("allowed-tools", Meaning::Tools), ("disallowed-tools", Meaning::Denied)];
 
 /// Which key means what, in one format.
 pub(super) type Dialect = fn(Kind, &str) -> Meaning;
@@ -56,7 +91,11 @@ struct Slots {
     description: Option<Member>,
     aliases: Option<Member>,
     tools: Option<Member>,
+    denied: Option<Member>,
     permissions: Option<Member>,
+    sandbox: Option<Member>,
+    mode: Option<Member>,
+    unread: Option<Member>,
     model: Option<Member>,
     hint: Option<Member>,
     prompt: Option<Member>,
@@ -70,7 +109,11 @@ impl Slots {
             Meaning::Description => Some(&mut self.description),
             Meaning::Aliases => Some(&mut self.aliases),
             Meaning::Tools => Some(&mut self.tools),
+            Meaning::Denied => Some(&mut self.denied),
             Meaning::Permissions => Some(&mut self.permissions),
+            Meaning::Sandbox => Some(&mut self.sandbox),
+            Meaning::Mode => Some(&mut self.mode),
+            Meaning::Unread => Some(&mut self.unread),
             Meaning::Model => Some(&mut self.model),
             Meaning::Hint => Some(&mut self.hint),
             Meaning::Prompt => Some(&mut self.prompt),
@@ -98,7 +141,7 @@ impl Draft<'_> {
         let prompt = self.prompt(body, slots.prompt.take(), findings);
         let description = self.description(slots.description.take(), &prompt, findings);
         let aliases = self.aliases(slots.aliases.take(), name.as_deref(), findings);
-        let tools = tools(slots.tools.take(), slots.permissions.take(), &mut extra, findings);
+        let (tools, limits) = self.limits(&mut slots, &mut extra, findings);
         let model = self.model(slots.model.take(), &mut extra, findings);
         let argument_hint = slots.hint.take().and_then(|member| self.hint(member, findings));
         if findings.has_errors() {
@@ -107,7 +150,19 @@ impl Draft<'_> {
         let name = name::full(&name?, self.origin.plugin);
         let source = self.source();
         let kind = self.kind;
-        Some(Entity { kind, name, description, aliases, prompt, tools, model, argument_hint, source, extra })
+        Some(Entity {
+            kind,
+            name,
+            description,
+            aliases,
+            prompt,
+            tools,
+            limits,
+            model,
+            argument_hint,
+            source,
+            extra,
+        })
     }
 
     fn source(&self) -> Source {
@@ -121,7 +176,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Puts every key where it belongs; of two that mean the same the last wins.
+    /// Puts every key where it belongs; of two that mean the same the last wins, but for limits: none of
+    /// those may be lost.
     fn sort(
         &self,
         members: Vec<Member>,
@@ -131,7 +187,8 @@ impl Draft<'_> {
         let mut slots = Slots::default();
         for member in members {
             let key_at = member.key_at;
-            let twice = match slots.slot((self.dialect)(self.kind, &member.key)) {
+            let meaning = self.meaning(&member, findings);
+            let twice = match slots.slot(meaning) {
                 Some(slot) => slot.replace(member).map(|before| before.key),
                 None if extra.contains_key(&member.key) => {
                     let key = member.key.clone();
@@ -140,13 +197,73 @@ impl Draft<'_> {
                 }
                 None => extra.insert(member.key, to_json(member.node)).map(|_| String::new()),
             };
-            if let Some(before) = twice {
-                let message =
-                    format!("this says again what {} says above; this one is used", quoted(&before));
-                findings.warn(key_at, &message, Some("remove one of the two".to_owned()));
+            match twice {
+                None => {}
+                Some(before) if meaning.is_limit() => {
+                    let message = format!("this sets a limit that {} sets above", quoted(&harmless(&before)));
+                    findings.error(key_at, &message, Some("write one limit in one place".to_owned()));
+                }
+                Some(before) => {
+                    let message =
+                        format!("this says again what {} says above; this one is used", quoted(&before));
+                    findings.warn(key_at, &message, Some("remove one of the two".to_owned()));
+                }
             }
         }
         slots
+    }
+
+    /// What a key means. Whatever the format, a limit in another spelling is that limit, and what is
+    /// almost one is a mistake: nobody may take it for a limit that holds.
+    fn meaning(&self, member: &Member, findings: &mut Findings<'_>) -> Meaning {
+        let said = (self.dialect)(self.kind, &member.key);
+        if said != Meaning::Other {
+            return said;
+        }
+        for (key, meaning) in LIMITS {
+            match slips(&member.key, key) {
+                0 => return meaning,
+                1 => {
+                    let message =
+                        format!("unknown key {}: a limit would not hold", quoted(&harmless(&member.key)));
+                    findings.error(member.key_at, &message, Some(format!("did you mean `{key}`?")));
+                }
+                _ => {}
+            }
+        }
+        Meaning::Other
+    }
+
+    /// The tools it lists, and what it says of single ones.
+    fn limits(
+        &self,
+        slots: &mut Slots,
+        extra: &mut BTreeMap<String, serde_json::Value>,
+        findings: &mut Findings<'_>,
+    ) -> (Option<Vec<Tool>>, Vec<ToolRule>) {
+        let mut reader = Reader { provider: self.origin.provider, findings };
+        let tools = slots.tools.take().map(|member| reader.named(&member.key, &member.node));
+        let Stated { only, mut rules } = tools.unwrap_or_default();
+        if let Some(member) = slots.permissions.take() {
+            rules.extend(reader.permitted(&member.key, &member.node));
+        }
+        if let Some(member) = slots.sandbox.take() {
+            rules.extend(reader.sandbox(&member.key, &member.node));
+            extra.insert(member.key, to_json(member.node));
+        }
+        if let Some(member) = slots.mode.take() {
+            rules.extend(reader.mode(&member.key, &member.node));
+            extra.insert(member.key, to_json(member.node));
+        }
+        if let Some(member) = slots.denied.take() {
+            rules.extend(reader.denied(&member.key, &member.node));
+        }
+        if let Some(member) = slots.unread.take() {
+            let message = format!("Windlass does not understand the limits in {}", quoted(&member.key));
+            let hint = "write them as a list of `tools`";
+            findings.error(member.key_at, &message, Some(hint.to_owned()));
+        }
+        (only, rules)
     }
 
     fn named(&self, member: Option<Member>, findings: &mut Findings<'_>) -> Option<String> {
@@ -328,27 +445,5 @@ fn plain_text(node: &Node) -> Option<String> {
         Value::Text(text) | Value::Number(text) => Some(text.clone()),
         Value::Boolean(flag) => Some(flag.to_string()),
         Value::Null | Value::List(_) | Value::Object(_) => None,
-    }
-}
-
-fn tools(
-    tools: Option<Member>,
-    permissions: Option<Member>,
-    extra: &mut BTreeMap<String, serde_json::Value>,
-    findings: &mut Findings<'_>,
-) -> Option<Vec<Tool>> {
-    let permitted = permissions.and_then(|member| {
-        let permitted = tools::permitted(&member.node);
-        extra.insert(member.key, to_json(member.node));
-        permitted
-    });
-    let Some(member) = tools else { return permitted };
-    match tools::named(&member.key, &member.node, findings) {
-        Limit::Open | Limit::Unclear => permitted,
-        Limit::Only(tools) => Some(tools),
-        Limit::Switches(tools) => {
-            extra.insert(member.key, to_json(member.node));
-            tools.or(permitted)
-        }
     }
 }

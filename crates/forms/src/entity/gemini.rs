@@ -28,6 +28,7 @@ fn agent(_kind: Kind, key: &str) -> Meaning {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
         "tools" => Meaning::Tools,
+        "policy" => Meaning::Unread,
         "model" => Meaning::Model,
         _ => Meaning::Other,
     }

@@ -16,7 +16,7 @@ pub(super) fn read(origin: &Origin<'_>, kind: Kind, dialect: Dialect, text: &str
     if text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty() {
         let hint = "write what is to be done, or remove the file";
         findings.error(0, "the file is empty", Some(hint.to_owned()));
-        return Read { entities: Vec::new(), diagnostics: findings.finish() };
+        return Read { diagnostics: findings.finish(), ..Read::default() };
     }
     let parts = frontmatter::split(text);
     let members = parts.head.as_ref().map(|head| keys(head, &mut findings));
@@ -24,11 +24,11 @@ pub(super) fn read(origin: &Origin<'_>, kind: Kind, dialect: Dialect, text: &str
     let (members, body) = match members {
         Some(Keys::These(members)) => (members, parts.body),
         Some(Keys::Text) | None => (Vec::new(), text.strip_prefix('\u{feff}').unwrap_or(text)),
-        Some(Keys::Broken) => return Read { entities: Vec::new(), diagnostics: findings.finish() },
+        Some(Keys::Broken) => return Read { diagnostics: findings.finish(), ..Read::default() },
     };
     let draft = Draft { origin, kind, name: origin.name, at: 0, line: 1, dialect, written: Some(text) };
     let entity = draft.entity(members, Some(frontmatter::prompt(body)), &mut findings);
-    Read { entities: entity.into_iter().collect(), diagnostics: findings.finish() }
+    Read { entities: entity.into_iter().collect(), diagnostics: findings.finish(), ..Read::default() }
 }
 
 /// What frontmatter says.

@@ -35,4 +35,4 @@ mod yaml;
 
 pub use builtin::builtin;
 pub use print::print;
-pub use read::{Origin, Read, parse};
+pub use read::{Ground, Origin, Read, parse};

@@ -25,8 +25,8 @@ fn in_file(kind: Kind, key: &str) -> Meaning {
         (Kind::Command | Kind::Agent, "name") => Meaning::Name,
         (Kind::Command | Kind::Agent, "description") => Meaning::Description,
         (Kind::Command | Kind::Agent, "model") => Meaning::Model,
-        (Kind::Agent, "tools") => Meaning::Tools,
-        (Kind::Agent, "permission") => Meaning::Permissions,
+        (Kind::Command | Kind::Agent, "tools") => Meaning::Tools,
+        (Kind::Command | Kind::Agent, "permission" | "permissions") => Meaning::Permissions,
         (Kind::Agent, "disable") => Meaning::Disabled,
         (Kind::Command | Kind::Agent, _) => Meaning::Other,
     }

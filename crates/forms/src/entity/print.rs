@@ -3,10 +3,9 @@
 //! What the format can say comes back when it is read: where a file lies, and with it the kind,
 //! the level and the plugin, is the reader's to know.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use windlass_core::entity::{Entity, Tool};
+use windlass_core::entity::{Entity, ToolRule};
 
 use super::draft::Meaning;
 use super::windlass;
@@ -59,45 +58,24 @@ fn model(head: &mut String, entity: &Entity) {
     }
 }
 
-/// A map of switches says more than the tools that are on, where it says the same of them.
 fn tools(head: &mut String, entity: &Entity) {
-    let maps = ["tools", "allowed-tools"].into_iter().filter_map(|key| Some((key, entity.extra.get(key)?)));
-    let map = maps.into_iter().find(|(_, map)| switched_on(map).is_some_and(|on| is_same(&on, entity)));
-    match (map, &entity.tools) {
-        (Some((key, map)), _) => line(head, key, &json(map)),
-        (None, Some(tools)) => {
-            let written = tools.iter().map(|tool| tool.pattern.as_deref().unwrap_or(&tool.name));
-            line(head, "tools", &list(written));
-        }
-        (None, None) => {}
+    if let Some(tools) = &entity.tools {
+        let written = tools.iter().map(|tool| tool.pattern.as_deref().unwrap_or(&tool.name));
+        line(head, "tools", &list(written));
     }
-}
-
-/// The tools that a map switches on, if it is one that switches any off.
-fn switched_on(map: &serde_json::Value) -> Option<Vec<Tool>> {
-    let map = map.as_object()?;
-    let mut on = Vec::new();
-    for (key, value) in &sorted(map) {
-        match (value.as_bool(), value.as_str()) {
-            (Some(true), _) | (_, Some("allow" | "ask")) => on.push(Tool::named(key)),
-            (Some(false), _) | (_, Some("deny")) => {}
-            _ if value.is_null() => {}
-            _ => return None,
-        }
+    if !entity.limits.is_empty() {
+        let rule = |rule: &ToolRule| {
+            let resource = rule.pattern.as_deref().unwrap_or("*");
+            format!(
+                "{{action: {}, resource: {}, effect: {}}}",
+                quote(&rule.tool),
+                quote(resource),
+                rule.effect.word()
+            )
+        };
+        let rules: Vec<String> = entity.limits.iter().map(rule).collect();
+        line(head, "permissions", &format!("[{}]", rules.join(", ")));
     }
-    (on.len() < map.len()).then_some(on)
-}
-
-/// In the order in which a map of switches is read.
-fn sorted(map: &serde_json::Map<String, serde_json::Value>) -> BTreeMap<&str, &serde_json::Value> {
-    map.iter().map(|(key, value)| (key.as_str(), value)).collect()
-}
-
-fn is_same(on: &[Tool], entity: &Entity) -> bool {
-    entity
-        .tools
-        .as_ref()
-        .map_or(on.is_empty(), |tools| tools.len() == on.len() && on.iter().all(|tool| tools.contains(tool)))
 }
 
 fn list<'a>(items: impl Iterator<Item = &'a str>) -> String {

@@ -1,6 +1,6 @@
 //! One file of a provider, and who reads it.
 
-use windlass_core::entity::{Entity, Kind, Level, PluginSource, Provider};
+use windlass_core::entity::{Entity, Kind, Level, PluginSource, Provider, ToolRule};
 
 use super::{atomic, claude, codex, copilot, gemini, opencode, shared, windlass};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -31,6 +31,17 @@ pub struct Read {
     pub entities: Vec<Entity>,
     /// What is wrong; an error means that the entity it is in is not among those above.
     pub diagnostics: Vec<Diagnostic>,
+    /// Limits of agents that are defined elsewhere.
+    pub grounds: Vec<Ground>,
+}
+
+/// Limits that a document sets for agents of its provider, before those of their own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ground {
+    /// Which agent; `None` for all of them.
+    pub agent: Option<String>,
+    /// What is said of single tools; `None` where it is not understood, and the agents cannot be used.
+    pub rules: Option<Vec<ToolRule>>,
 }
 
 /// Reads a text. Never panics, whatever it is given.
@@ -60,7 +71,7 @@ fn parse_document(origin: &Origin<'_>, text: &str) -> Read {
         | Provider::Atomic => {
             let message = format!("{} keeps no entities in a document", origin.provider);
             let diagnostic = Diagnostic::new(Severity::Error, &message).in_file(Some(origin.path));
-            Read { entities: Vec::new(), diagnostics: vec![diagnostic] }
+            Read { diagnostics: vec![diagnostic], ..Read::default() }
         }
     }
 }

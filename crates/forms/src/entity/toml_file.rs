@@ -20,7 +20,7 @@ pub(super) fn read(origin: &Origin<'_>, kind: Kind, dialect: Dialect, text: &str
         let draft = Draft { origin, kind, name: origin.name, at: 0, line: 1, dialect, written: None };
         draft.entity(members, None, &mut findings)
     });
-    Read { entities: entity.into_iter().collect(), diagnostics: findings.finish() }
+    Read { entities: entity.into_iter().collect(), diagnostics: findings.finish(), ..Read::default() }
 }
 
 fn members(text: &str, findings: &mut Findings<'_>) -> Option<Vec<Member>> {

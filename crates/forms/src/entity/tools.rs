@@ -1,77 +1,351 @@
 //! What an entity may use, in the ways people write it: a list, a string, a map of switches, a
-//! map of permissions.
+//! map or a list of permissions, a mode.
 //!
 //! A limit that cannot be understood is an error and never no limit.
 
-use std::collections::BTreeMap;
-
-use windlass_core::entity::Tool;
+use windlass_core::entity::{Provider, Tool, ToolEffect, ToolRule};
+use windlass_core::registry::limits::EXTERNAL;
+use windlass_core::registry::tools::{self, Named};
 
 use crate::findings::Findings;
 use crate::json::{Member, Node, Value, kind};
+use crate::words::{Words, did_you_mean, quoted};
 
-/// The tools that a value names; `None` where it sets no limit.
-pub(super) enum Limit {
-    /// It says nothing, or names everything.
-    Open,
-    /// These and no others.
-    Only(Vec<Tool>),
-    /// The tools that are switched on, where others are switched off: the map says more than the
-    /// list and is kept beside it. `None` where it only switches off, which limits nothing else.
-    Switches(Option<Vec<Tool>>),
-    /// It cannot be understood, which has been said.
-    Unclear,
+/// What a value says of tools.
+#[derive(Default)]
+pub(super) struct Stated {
+    /// These and no others; `None` where it lists none.
+    pub(super) only: Option<Vec<Tool>>,
+    /// In order, the last one that matches a call counting.
+    pub(super) rules: Vec<ToolRule>,
 }
 
-/// Reads the value of `tools` or `allowed-tools`.
-pub(super) fn named(key: &str, node: &Node, findings: &mut Findings<'_>) -> Limit {
-    match &node.value {
-        Value::Null => Limit::Open,
-        Value::Text(text) => written(key, text, node.at, findings),
-        Value::List(items) => listed(key, items, findings),
-        Value::Object(members) => switched(key, members, findings),
-        Value::Boolean(_) | Value::Number(_) => unclear(key, node, findings),
+/// Reads limits, and says what is wrong with them.
+pub(super) struct Reader<'f, 'a> {
+    pub(super) provider: Provider,
+    pub(super) findings: &'f mut Findings<'a>,
+}
+
+impl Reader<'_, '_> {
+    /// The value of `tools` or `allowed-tools`.
+    pub(super) fn named(&mut self, key: &str, node: &Node) -> Stated {
+        match &node.value {
+            Value::Null => Stated::default(),
+            Value::Object(members) => Stated { only: None, rules: self.switched(key, members) },
+            _ => Stated { only: self.listed(key, node), rules: Vec::new() },
+        }
+    }
+
+    /// The value of `disallowedTools`: each of these is denied.
+    pub(super) fn denied(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        let mut rules = Vec::new();
+        for (at, written) in self.written(key, node).unwrap_or_default() {
+            let Some(tool) = self.tool(at, &written, Meant::Denied) else { continue };
+            let pattern = tools::pattern(&written).ok().flatten().map(str::to_owned);
+            let tool = if tool.name == "all" { "*".to_owned() } else { tool.name };
+            rules.push(ToolRule { tool, pattern, effect: ToolEffect::Deny });
+        }
+        rules
+    }
+
+    /// OpenCode's `permission`: a word, a map, or a list of rules.
+    pub(super) fn permitted(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        match &node.value {
+            Value::Null => Vec::new(),
+            Value::Object(members) => self.switched(key, members),
+            Value::List(items) => items.iter().filter_map(|item| self.rule(key, item)).collect(),
+            Value::Text(_) | Value::Boolean(_) | Value::Number(_) => {
+                let effect = self.effect(key, node);
+                effect
+                    .map(|effect| ToolRule { tool: "*".to_owned(), pattern: None, effect })
+                    .into_iter()
+                    .collect()
+            }
+        }
+    }
+
+    /// Codex's `sandbox_mode`. A shell cannot be kept from writing here, so that a sandbox which only
+    /// reads has none.
+    pub(super) fn sandbox(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        match self.word(key, node, &SANDBOXES) {
+            Some(Sandbox::ReadOnly) => vec![whole("edit", ToolEffect::Deny), whole("bash", ToolEffect::Deny)],
+            Some(Sandbox::Workspace) => {
+                let inside = ToolRule {
+                    tool: "edit".to_owned(),
+                    pattern: Some("./**".to_owned()),
+                    effect: ToolEffect::Allow,
+                };
+                vec![whole("edit", ToolEffect::Deny), inside]
+            }
+            Some(Sandbox::None) | None => Vec::new(),
+        }
+    }
+
+    /// Claude Code's `permissionMode`. Only to plan is a limit; what would permit more permits nothing.
+    pub(super) fn mode(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        match self.word(key, node, &MODES) {
+            Some(true) => vec![whole("edit", ToolEffect::Deny), whole("bash", ToolEffect::Ask)],
+            Some(false) | None => Vec::new(),
+        }
+    }
+
+    fn word<T: Copy + PartialEq>(&mut self, key: &str, node: &Node, words: &Words<T>) -> Option<T> {
+        match &node.value {
+            Value::Null => None,
+            Value::Text(word) => {
+                let meaning = words.meaning(word.trim());
+                if meaning.is_none() {
+                    let (message, hint) = words.unknown(word);
+                    self.findings.error(node.at, &format!("`{key}` {message}"), hint);
+                }
+                meaning
+            }
+            other => {
+                let message = format!("`{key}` must be a word, found {}", kind(other));
+                self.findings.error(node.at, &message, None);
+                None
+            }
+        }
+    }
+
+    /// A list of tools; `None` where it sets no limit, or cannot be understood, which has been said.
+    fn listed(&mut self, key: &str, node: &Node) -> Option<Vec<Tool>> {
+        let written = self.written(key, node)?;
+        let mut listed = Vec::new();
+        for (at, written) in written {
+            let Some(tool) = self.tool(at, &written, Meant::Permitted) else { continue };
+            if tool.name == "*" || tool.name == "all" {
+                return None;
+            }
+            if !listed.contains(&tool) {
+                listed.push(tool);
+            }
+        }
+        Some(listed)
+    }
+
+    /// Each tool as it is written, and where.
+    fn written(&mut self, key: &str, node: &Node) -> Option<Vec<(usize, String)>> {
+        match &node.value {
+            Value::Text(text) => Some(self.words(key, text, node.at)),
+            Value::List(items) => {
+                let mut names = Vec::with_capacity(items.len());
+                for item in items {
+                    match &item.value {
+                        Value::Text(name) | Value::Number(name) if !name.trim().is_empty() => {
+                            names.push((item.at, name.trim().to_owned()));
+                        }
+                        Value::Text(_) | Value::Number(_) | Value::Null => {}
+                        Value::Boolean(_) | Value::List(_) | Value::Object(_) => self.unclear(key, item)?,
+                    }
+                }
+                Some(names)
+            }
+            Value::Null => None,
+            Value::Boolean(_) | Value::Number(_) | Value::Object(_) => self.unclear(key, node)?,
+        }
+    }
+
+    fn unclear<T>(&mut self, key: &str, node: &Node) -> Option<T> {
+        let message = format!("`{key}` must name tools, found {}", kind(&node.value));
+        let hint = format!("write it as `{key}: Read, Bash(git:*)`, or as a list");
+        self.findings.error(node.at, &message, Some(hint));
+        None
+    }
+
+    fn words(&mut self, key: &str, text: &str, at: usize) -> Vec<(usize, String)> {
+        let text = text.trim();
+        // What is left of a list whose brackets did not match.
+        let text = text.strip_prefix('[').unwrap_or(text);
+        let text = text.strip_suffix(']').unwrap_or(text);
+        let (words, is_balanced) = words(text);
+        if !is_balanced {
+            let hint = Some("close it, so that no tool is lost".to_owned());
+            self.findings.error(at, &format!("a bracket in `{key}` is never closed"), hint);
+            return Vec::new();
+        }
+        words.into_iter().map(|word| (at, unquoted(word).to_owned())).collect()
+    }
+
+    /// A tool of a list, if there is such a tool.
+    fn tool(&mut self, at: usize, written: &str, meant: Meant) -> Option<Tool> {
+        let tool = Tool::named(&harmless(written));
+        if tools::pattern(written).is_err() {
+            let hint = "write it as `Bash(git log:*)`";
+            let message = format!("the brackets of the tool {} do not match", quoted(&harmless(written)));
+            self.findings.error(at, &message, Some(hint.to_owned()));
+            return None;
+        }
+        let written = written.split('(').next().unwrap_or(written).trim();
+        let is_known = self.is_known(at, written, self.provider, meant)?;
+        is_known.then_some(tool)
+    }
+
+    /// Whether there is such a tool. `None` where there is not, which has been said as an error.
+    fn is_known(&mut self, at: usize, name: &str, provider: Provider, meant: Meant) -> Option<bool> {
+        let shown = quoted(&harmless(name));
+        let near = did_you_mean(name, tools::words());
+        match tools::named(name, provider) {
+            // A word with a line in it may be a tool of a server, unless it is almost one of ours.
+            Named::Matching(word)
+                if near.is_none() || word.contains(['*', '?', '/']) || word.starts_with("mcp_") =>
+            {
+                Some(true)
+            }
+            Named::Everything | Named::These(_) | Named::Elsewhere => Some(true),
+            // Copilot passes over what it does not know, and such a list then permits less.
+            Named::Unknown
+                if provider == Provider::Copilot && near.is_none() && matches!(meant, Meant::Permitted) =>
+            {
+                let message = format!("no agent CLI has a tool {shown}; it is left out");
+                let hint = "write a tool of an MCP server as `server/tool`";
+                self.findings.warn(at, &message, Some(hint.to_owned()));
+                Some(false)
+            }
+            Named::Matching(_) | Named::Unknown => {
+                let hint = near
+                    .unwrap_or_else(|| "a tool of an MCP server is written `mcp__server__tool`".to_owned());
+                self.findings.error(at, &format!("no agent CLI has a tool {shown}"), Some(hint));
+                None
+            }
+        }
+    }
+
+    /// A map of tools: each is on or off, or has a map of its own for some of its uses.
+    fn switched(&mut self, key: &str, members: &[Member]) -> Vec<ToolRule> {
+        let mut rules = Vec::new();
+        for member in members {
+            let name = member.key.trim().to_lowercase();
+            let path = format!("{key}.{}", harmless(&member.key));
+            // These maps are OpenCode's, whoever's file they are in.
+            if name != EXTERNAL
+                && self
+                    .is_known(member.key_at, member.key.trim(), Provider::Opencode, Meant::Denied)
+                    .is_none()
+            {
+                continue;
+            }
+            let Value::Object(patterns) = &member.node.value else {
+                let effect = self.effect(&path, &member.node);
+                rules.extend(effect.map(|effect| whole(&name, effect)));
+                continue;
+            };
+            for pattern in patterns {
+                let effect = self.effect(&format!("{path}.{}", harmless(&pattern.key)), &pattern.node);
+                let Some(effect) = effect else { continue };
+                rules.extend(self.with_pattern(&name, pattern.key_at, &pattern.key, effect));
+            }
+        }
+        rules
+    }
+
+    /// A rule of a list: an action, what it is done to, and what happens.
+    fn rule(&mut self, key: &str, item: &Node) -> Option<ToolRule> {
+        let hint = "write each as `{ action: bash, resource: \"git *\", effect: allow }`";
+        let Value::Object(members) = &item.value else {
+            let message = format!("`{key}` must be a list of rules, found {}", kind(&item.value));
+            self.findings.error(item.at, &message, Some(hint.to_owned()));
+            return None;
+        };
+        let (mut tool, mut resource, mut effect) = (None, None, None);
+        for member in members {
+            match (member.key.as_str(), &member.node.value) {
+                ("action", Value::Text(name)) => tool = Some((member.node.at, name.trim().to_lowercase())),
+                ("resource", Value::Text(pattern)) => resource = Some((member.node.at, pattern)),
+                ("effect", _) => effect = self.effect(&format!("{key}.effect"), &member.node),
+                (other, _) => {
+                    let message = format!("{} has no place in a rule of `{key}`", quoted(&harmless(other)));
+                    self.findings.error(member.key_at, &message, Some(hint.to_owned()));
+                    return None;
+                }
+            }
+        }
+        let (Some((at, tool)), Some(effect)) = (tool, effect) else {
+            if !self.findings.has_errors() {
+                let message = format!("a rule of `{key}` needs an `action` and an `effect`");
+                self.findings.error(item.at, &message, Some(hint.to_owned()));
+            }
+            return None;
+        };
+        if tool != EXTERNAL {
+            self.is_known(at, &tool, Provider::Opencode, Meant::Denied)?;
+        }
+        match resource {
+            None => Some(whole(&tool, effect)),
+            Some((at, pattern)) => self.with_pattern(&tool, at, pattern, effect),
+        }
+    }
+
+    fn with_pattern(&mut self, tool: &str, at: usize, pattern: &str, effect: ToolEffect) -> Option<ToolRule> {
+        let pattern = pattern.trim();
+        if pattern.is_empty() || pattern.contains(super::name::is_hidden) {
+            let message = format!("the pattern {} cannot be understood", quoted(&harmless(pattern)));
+            self.findings.error(
+                at,
+                &message,
+                Some("write what it is about, with `*` for any text".to_owned()),
+            );
+            return None;
+        }
+        let pattern = Some(pattern).filter(|pattern| !matches!(*pattern, "*" | "**" | ":*"));
+        Some(ToolRule { tool: tool.to_owned(), pattern: pattern.map(str::to_owned), effect })
+    }
+
+    /// `true` and `false` are `allow` and `deny`.
+    fn effect(&mut self, path: &str, node: &Node) -> Option<ToolEffect> {
+        let effect = match &node.value {
+            Value::Boolean(true) => Some(ToolEffect::Allow),
+            Value::Boolean(false) => Some(ToolEffect::Deny),
+            Value::Text(word) => ToolEffect::parse(word.trim()),
+            Value::Null | Value::Number(_) | Value::List(_) | Value::Object(_) => None,
+        };
+        if effect.is_none() {
+            let (found, near) = match &node.value {
+                Value::Text(word) => (quoted(&harmless(word)), did_you_mean(word, ["allow", "ask", "deny"])),
+                other => (kind(other).to_owned(), None),
+            };
+            let message = format!("`{path}` must be true, false, allow, ask or deny, found {found}");
+            self.findings.error(node.at, &message, near);
+        }
+        effect
     }
 }
 
-/// The tools that OpenCode's `permission` leaves. What it does not name is allowed, so it is a
-/// limit only where `*` is denied.
-pub(super) fn permitted(node: &Node) -> Option<Vec<Tool>> {
-    let Value::Object(members) = &node.value else { return None };
-    if !members.iter().any(|member| member.key == "*" && !allows(&member.node)) {
-        return None;
-    }
-    let allowed = members.iter().filter(|member| member.key != "*" && allows(&member.node));
-    Some(allowed.map(|member| Tool::named(&harmless(&member.key))).collect())
+/// Whether a tool is named to permit or to forbid it.
+#[derive(Clone, Copy)]
+enum Meant {
+    Permitted,
+    Denied,
 }
 
-/// Whether a permission lets anything through: `allow`, `ask`, or a map of patterns with one.
-fn allows(node: &Node) -> bool {
-    match &node.value {
-        Value::Text(word) => matches!(word.as_str(), "allow" | "ask"),
-        Value::Object(patterns) => patterns.iter().any(|pattern| allows(&pattern.node)),
-        Value::Boolean(flag) => *flag,
-        Value::Null | Value::Number(_) | Value::List(_) => false,
-    }
+#[derive(Clone, Copy, PartialEq)]
+enum Sandbox {
+    ReadOnly,
+    Workspace,
+    None,
 }
 
-fn unclear(key: &str, node: &Node, findings: &mut Findings<'_>) -> Limit {
-    let message = format!("`{key}` must name tools, found {}", kind(&node.value));
-    findings.error(node.at, &message, Some(format!("write it as `{key}: Read, Bash(git:*)`, or as a list")));
-    Limit::Unclear
-}
+const SANDBOXES: Words<Sandbox> = Words(&[
+    ("read-only", Sandbox::ReadOnly),
+    ("workspace-write", Sandbox::Workspace),
+    ("danger-full-access", Sandbox::None),
+]);
 
-fn written(key: &str, text: &str, at: usize, findings: &mut Findings<'_>) -> Limit {
-    let text = text.trim();
-    // What is left of a list whose brackets did not match.
-    let text = text.strip_prefix('[').unwrap_or(text);
-    let text = text.strip_suffix(']').unwrap_or(text);
-    let (words, is_balanced) = words(text);
-    if !is_balanced {
-        let hint = Some("close it, so that no tool is lost".to_owned());
-        findings.warn(at, &format!("a bracket in `{key}` is never closed"), hint);
-    }
-    if words.is_empty() { Limit::Open } else { limit(words.into_iter().map(unquoted)) }
+/// The modes of Claude Code, and whether one is a limit.
+const MODES: Words<bool> = Words(&[
+    ("plan", true),
+    ("default", false),
+    ("acceptEdits", false),
+    ("bypassPermissions", false),
+    ("dontAsk", false),
+    ("auto", false),
+    ("manual", false),
+    ("delegate", false),
+]);
+
+fn whole(tool: &str, effect: ToolEffect) -> ToolRule {
+    let tool = if tool == "all" { "*" } else { tool };
+    ToolRule { tool: tool.to_owned(), pattern: None, effect }
 }
 
 fn unquoted(word: &str) -> &str {
@@ -98,59 +372,6 @@ pub(super) fn words(text: &str) -> (Vec<&str>, bool) {
     words.extend(text.get(start..));
     words.retain(|word| !word.is_empty());
     (words, depth == 0)
-}
-
-fn listed(key: &str, items: &[Node], findings: &mut Findings<'_>) -> Limit {
-    let mut names = Vec::with_capacity(items.len());
-    for item in items {
-        match &item.value {
-            Value::Text(name) | Value::Number(name) => names.push(name.as_str()),
-            Value::Null => {}
-            Value::Boolean(_) | Value::List(_) | Value::Object(_) => return unclear(key, item, findings),
-        }
-    }
-    limit(names.into_iter())
-}
-
-fn switched(key: &str, members: &[Member], findings: &mut Findings<'_>) -> Limit {
-    let mut switches = BTreeMap::new();
-    for member in members {
-        let is_on = match &member.node.value {
-            Value::Boolean(flag) => *flag,
-            Value::Null => false,
-            Value::Text(word) if matches!(word.as_str(), "allow" | "ask" | "deny") => allows(&member.node),
-            Value::Text(_) | Value::Number(_) | Value::List(_) | Value::Object(_) => {
-                let path = format!("{key}.{}", member.key);
-                return unclear_switch(&path, &member.node, findings);
-            }
-        };
-        switches.insert(member.key.as_str(), is_on);
-    }
-    let has_off = switches.values().any(|is_on| !is_on);
-    let is_closed = switches.get("*") == Some(&false);
-    match limit(switches.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name)) {
-        Limit::Only(tools) if has_off && tools.is_empty() && !is_closed => Limit::Switches(None),
-        Limit::Only(tools) if has_off => Limit::Switches(Some(tools)),
-        limit => limit,
-    }
-}
-
-fn unclear_switch(path: &str, node: &Node, findings: &mut Findings<'_>) -> Limit {
-    let message = format!("`{path}` must be true or false, found {}", kind(&node.value));
-    findings.error(node.at, &message, None);
-    Limit::Unclear
-}
-
-/// The limit that these names set; `*` among them sets none.
-fn limit<'a>(names: impl Iterator<Item = &'a str>) -> Limit {
-    let mut tools = Vec::new();
-    for name in names.map(str::trim).filter(|name| !name.is_empty()) {
-        if name == "*" {
-            return Limit::Open;
-        }
-        tools.push(Tool::named(&harmless(name)));
-    }
-    Limit::Only(tools)
 }
 
 /// Text that a screen shows as it is: every hidden character becomes a mark.

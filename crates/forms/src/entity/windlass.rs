@@ -17,6 +17,8 @@ pub(super) fn meaning(_kind: Kind, key: &str) -> Meaning {
         "description" => Meaning::Description,
         "aliases" | "alias" => Meaning::Aliases,
         "tools" | "allowed-tools" => Meaning::Tools,
+        "disallowed-tools" => Meaning::Denied,
+        "permission" | "permissions" => Meaning::Permissions,
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

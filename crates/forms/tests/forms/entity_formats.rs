@@ -1,7 +1,7 @@
 //! Each provider's files as its own CLI documents them, and the tables of models and tools.
 
 use serde_json::json;
-use windlass_core::entity::{Entity, Kind, Level, Provider, Tier, Tool};
+use windlass_core::entity::{Entity, Kind, Level, Provider, Tier, Tool, ToolRule};
 use windlass_forms::entity::{Origin, Read, builtin, parse, print};
 
 fn origin(provider: Provider, kind: Option<Kind>, path: &'static str, name: &'static str) -> Origin<'static> {
@@ -21,6 +21,15 @@ fn said(read: &Read) -> String {
 
 fn tools(entity: &Entity) -> Option<Vec<&str>> {
     entity.tools.as_ref().map(|tools| tools.iter().map(|tool| tool.name.as_str()).collect())
+}
+
+/// What it says of single tools, in order.
+fn rules(entity: &Entity) -> Vec<String> {
+    let rule = |rule: &ToolRule| {
+        let pattern = rule.pattern.as_ref().map(|pattern| format!("({pattern})")).unwrap_or_default();
+        format!("{} {}{pattern}", rule.effect.word(), rule.tool)
+    };
+    entity.limits.iter().map(rule).collect()
 }
 
 fn tool(name: &str, pattern: Option<&str>) -> Tool {
@@ -68,8 +77,7 @@ fn tools_are_normalised_row_by_row() {
     let rows = [
         ("[\"bash\", \"edit\"]", Some(vec!["bash", "edit"])),
         ("\n  - bash\n  - edit", Some(vec!["bash", "edit"])),
-        ("{ bash: true, edit: true, write: false }", Some(vec!["bash", "edit"])),
-        ("\n  bash: true\n  edit: true\n  write: false", Some(vec!["bash", "edit"])),
+        ("{ bash: true, edit: true, write: false }", None),
         ("\"Bash(git:*), Edit\"", Some(vec!["bash", "edit"])),
         ("Bash(git:*), Edit", Some(vec!["bash", "edit"])),
         ("Bash(git add:*, git rm:*) Edit", Some(vec!["bash", "edit"])),
@@ -78,9 +86,8 @@ fn tools_are_normalised_row_by_row() {
         ("[\"*\"]", None),
         ("", None),
         ("[]", Some(vec![])),
-        ("{ write: false }", None),
-        ("{ \"*\": false }", Some(vec![])),
-        ("{ \"*\": false, read: true }", Some(vec!["read"])),
+        ("\"\"", Some(vec![])),
+        ("Bash(git add:*), Bash(git commit:*), Read, Read", Some(vec!["bash", "bash", "read"])),
     ];
     for (written, expected) in rows {
         for provider in MARKDOWN {
@@ -102,8 +109,13 @@ fn patterns_and_switches_are_kept_for_those_who_enforce_them() {
     ];
     assert_eq!(entity.tools.unwrap(), expected);
     let text = "---\ndescription: d\ntools:\n  bash: true\n  write: false\n---\nDo it.\n";
-    let entity = read(Provider::Opencode, Kind::Agent, "a", text);
-    assert_eq!(entity.extra["tools"], json!({"bash": true, "write": false}));
+    for provider in MARKDOWN {
+        let entity = read(provider, Kind::Agent, "a", text);
+        assert_eq!(
+            (rules(&entity).as_slice(), entity.tools),
+            (["allow bash", "deny write"].map(String::from).as_slice(), None)
+        );
+    }
 }
 
 #[test]
@@ -140,9 +152,10 @@ fn opencode_files() {
     let text = "---\ndescription: Reviews code\nmode: subagent\ntemperature: 0.1\npermission:\n  edit: deny\n  bash:\n    \"*\": ask\n    \"git diff\": allow\n---\nYou review.\n";
     let agent = read(Provider::Opencode, Kind::Agent, "review", text);
     assert_eq!(agent.tools, None, "what a permission does not name is allowed");
-    assert_eq!(agent.extra["permission"], json!({"edit": "deny", "bash": {"*": "ask", "git diff": "allow"}}));
+    assert_eq!(rules(&agent), ["deny edit", "ask bash", "allow bash(git diff)"]);
     let text = "---\ndescription: d\npermission:\n  \"*\": deny\n  read: allow\n  bash: ask\n  edit: deny\n---\nYou review.\n";
-    assert_eq!(tools(&read(Provider::Opencode, Kind::Agent, "review", text)), Some(vec!["read", "bash"]));
+    let agent = read(Provider::Opencode, Kind::Agent, "review", text);
+    assert_eq!(rules(&agent), ["deny *", "allow read", "ask bash", "deny edit"]);
     let off = parse(&origin(Provider::Opencode, Some(Kind::Agent), "f", "a"), "---\ndisable: true\n---\nx\n");
     assert_eq!(off, Read::default());
 }
@@ -187,7 +200,7 @@ fn opencode_documents() {
         (reviewer.kind, reviewer.name.as_str(), reviewer.source.line),
         (Kind::Agent, "code-reviewer", 16)
     );
-    assert_eq!(tools(reviewer), Some(vec!["bash"]));
+    assert_eq!(rules(reviewer), ["deny write", "deny edit", "allow bash"]);
     assert_eq!(reviewer.extra["mode"], "subagent");
     let marked =
         parse(&origin(Provider::Opencode, None, "opencode.jsonc", ""), &format!("\u{feff}{OPENCODE}"));
@@ -283,6 +296,7 @@ fn codex() {
     );
     assert_eq!(agent.aliases, ["Atlas", "Delta", "explorer"]);
     assert_eq!(agent.extra["sandbox_mode"], "read-only");
+    assert_eq!(rules(&agent), ["deny edit", "deny bash"]);
     assert_eq!(agent.extra["mcp_servers"], json!({"docs": {"url": "https://example.com/mcp"}}));
     let text = "---\ndescription: Prep a branch\nargument-hint: FILES=<paths> [PR_TITLE=\"<title>\"]\n---\n\nCreate a branch for $FILES.\n";
     let prompt = read(Provider::Codex, Kind::Command, "draftpr", text);
@@ -394,7 +408,110 @@ fn what_comes_with_windlass_is_named_and_printed_like_everything_else() {
         };
         assert_eq!(
             parse(&origin, &print(entity)),
-            Read { entities: vec![entity.clone()], diagnostics: vec![] }
+            Read { entities: vec![entity.clone()], ..Read::default() }
         );
     }
+}
+
+#[test]
+fn every_way_to_limit_an_agent_is_read() {
+    let agent = |provider, head: &str| {
+        rules(&read(
+            provider,
+            Kind::Agent,
+            "a",
+            &format!("---\nname: a\ndescription: d\n{head}\n---\nDo it.\n"),
+        ))
+    };
+    for (provider, head, expected) in [
+        (Provider::Opencode, "permission: deny", vec!["deny *"]),
+        (Provider::Opencode, "permission: ask", vec!["ask *"]),
+        (
+            Provider::Opencode,
+            "permission: { '*': ask, 'mcp_*': deny, github_create_issue: allow }",
+            vec!["ask *", "deny mcp_*", "allow github_create_issue"],
+        ),
+        (
+            Provider::Opencode,
+            "tools: { mymcp_*: false, webfetch: deny }",
+            vec!["deny mymcp_*", "deny webfetch"],
+        ),
+        (
+            Provider::Opencode,
+            "tools: { bash: false }\npermission: { edit: ask }",
+            vec!["deny bash", "ask edit"],
+        ),
+        (
+            Provider::Opencode,
+            "permission: { external_directory: { '*': deny, '~/notes/**': allow }, doom_loop: ask }",
+            vec!["deny external_directory", "allow external_directory(~/notes/**)", "ask doom_loop"],
+        ),
+        (
+            Provider::Opencode,
+            "permissions:\n  - { action: '*', resource: '*', effect: ask }\n  - { action: shell, resource: 'git status *', effect: allow }",
+            vec!["ask *", "allow shell(git status *)"],
+        ),
+        (
+            Provider::Claude,
+            "disallowedTools: Bash(git push:*), Write",
+            vec!["deny bash(git push:*)", "deny write"],
+        ),
+        (Provider::Claude, "disallowed-tools: [Write, mcp__x]", vec!["deny write", "deny mcp__x"]),
+        (Provider::Claude, "permissionMode: plan", vec!["deny edit", "ask bash"]),
+        (Provider::Claude, "permissionMode: bypassPermissions", vec![]),
+        (Provider::Windlass, "disallowed_tools: Write", vec!["deny write"]),
+        (Provider::Atomic, "disallowedTools: [Write]", vec!["deny write"]),
+    ] {
+        assert_eq!(agent(provider, head), expected, "{provider}: {head}");
+    }
+    let codex = |mode: &str| {
+        rules(&read(
+            Provider::Codex,
+            Kind::Agent,
+            "a",
+            &format!("description = 'd'\nsandbox_mode = '{mode}'\ndeveloper_instructions = 'x'\n"),
+        ))
+    };
+    assert_eq!(codex("workspace-write"), ["deny edit", "allow edit(./**)"]);
+    assert_eq!(codex("danger-full-access"), [""; 0]);
+}
+
+#[test]
+fn commands_and_skills_have_limits_in_any_spelling() {
+    for kind in [Kind::Command, Kind::Skill] {
+        for provider in MARKDOWN.into_iter().chain([Provider::Shared, Provider::Codex]) {
+            if (provider, kind) == (Provider::Gemini, Kind::Command) {
+                continue;
+            }
+            for key in ["tools", "allowed-tools", "allowed_tools", "allowedTools"] {
+                let text = format!("---\ndescription: d\n{key}: Read, Grep\n---\nDo it.\n");
+                assert_eq!(
+                    tools(&read(provider, kind, "a", &text)),
+                    Some(vec!["read", "grep"]),
+                    "{provider} {kind} {key}"
+                );
+            }
+        }
+    }
+    let command = read(Provider::Gemini, Kind::Command, "a", "prompt = 'x'\ntools = ['read_file']\n");
+    assert_eq!(tools(&command), Some(vec!["read_file"]));
+}
+
+#[test]
+fn a_document_limits_agents_that_are_defined_elsewhere() {
+    let document = |text: &str| parse(&origin(Provider::Opencode, None, "opencode.json", ""), text);
+    let read = document(
+        r#"{"permission": {"edit": "ask"}, "agent": {"plan": {"model": "x"}, "fix": {"tools": {"bash": false}}}}"#,
+    );
+    assert_eq!(said(&read), "");
+    let shown: Vec<(Option<&str>, usize)> = read
+        .grounds
+        .iter()
+        .map(|ground| (ground.agent.as_deref(), ground.rules.as_ref().unwrap().len()))
+        .collect();
+    assert_eq!(shown, [(None, 1), (Some("fix"), 1)]);
+    let broken =
+        document(r#"{"permission": {"edt": "deny"}, "agent": {"fix": {"permission": {"bash": 5}}}}"#);
+    assert!(broken.grounds.iter().all(|ground| ground.rules.is_none()), "{:?}", broken.grounds);
+    assert_eq!(broken.diagnostics.iter().filter(|found| found.is_error()).count(), 2, "{}", said(&broken));
 }

@@ -1,8 +1,8 @@
 //! Files as people really write them: what is made of each, and exactly what is said about it.
 
 use crate::entity::{clean, line, only, origin, refused, said, skill};
-use windlass_core::entity::Kind;
-use windlass_forms::entity::parse;
+use windlass_core::entity::{Kind, Provider};
+use windlass_forms::entity::{Origin, parse};
 
 #[test]
 fn a_colon_in_a_description_is_read_as_it_was_meant() {
@@ -269,4 +269,77 @@ fn what_no_second_try_understands_is_an_error() {
            |   ^
       hint: a value with `: `, `#`, quotes or brackets in it goes into quotes
     ");
+}
+
+/// Lists of tools as they are found in public repositories.
+#[test]
+fn limits_as_people_write_them_are_understood() {
+    let agent = |provider, line: &str| {
+        let origin = Origin { provider, ..origin(Kind::Agent) };
+        parse(&origin, &format!("---\nname: x\ndescription: d\n{line}\n---\nDo it.\n"))
+    };
+    for (provider, line) in [
+        (
+            Provider::Claude,
+            "tools: Read, Write, Edit, MultiEdit, Bash, Glob, Grep, LS, WebFetch, WebSearch, Task, TodoWrite, NotebookRead, NotebookEdit, ExitPlanMode",
+        ),
+        (
+            Provider::Claude,
+            "tools: Bash, Read, Skill, SlashCommand, AskUserQuestion, KillShell, BashOutput, mcp__ide__getDiagnostics, ListMcpResourcesTool, ReadMcpResourceTool",
+        ),
+        (
+            Provider::Claude,
+            "tools: mcp__playwright__*, mcp__context7, Task(explore), Agent(a, b), Skill(pdf)",
+        ),
+        (
+            Provider::Claude,
+            "tools: Glob, Grep, LS, Read, WebFetch, TodoWrite, WebSearch, KillShell, BashOutput\nmodel: sonnet\ncolor: yellow\nhooks:\n  Stop: []\nskills: [a]",
+        ),
+        (
+            Provider::Claude,
+            "allowed-tools: Bash(git checkout --branch:*), Bash(git add:*), Bash(gh pr create:*), Edit(**/*.md), WebFetch(domain:docs.rs)",
+        ),
+        (Provider::Claude, "tools: '*'"),
+        (Provider::Claude, "tools:\n  - Read\n  - Bash(npm run test:*)"),
+        (
+            Provider::Opencode,
+            "mode: subagent\ntools:\n  write: false\n  edit: false\n  bash: false\n  todowrite: false\n  todoread: false",
+        ),
+        (
+            Provider::Opencode,
+            "tools:\n  \"*\": false\n  read: true\n  grep: true\n  glob: true\n  list: true\n  \"context7_*\": true",
+        ),
+        (
+            Provider::Opencode,
+            "permission:\n  edit: deny\n  bash:\n    \"*\": ask\n    \"git diff*\": allow\n    \"git log*\": allow\n  webfetch: deny\n  task:\n    \"*\": deny\n    \"explore\": allow\n  skill:\n    \"*\": allow\n  lsp: allow\n  codesearch: allow\n  question: allow",
+        ),
+        (
+            Provider::Copilot,
+            "tools: ['changes', 'codebase', 'editFiles', 'extensions', 'fetch', 'findTestFiles', 'githubRepo', 'new', 'openSimpleBrowser', 'problems', 'runCommands', 'runTasks', 'runTests', 'search', 'searchResults', 'terminalLastCommand', 'terminalSelection', 'testFailure', 'todos', 'think', 'usages', 'vscodeAPI']",
+        ),
+        (
+            Provider::Copilot,
+            "tools: [\"read\", \"edit\", \"search\", \"execute\", \"agent\", \"web\", \"todo\", \"github/*\", \"playwright/browser_click\"]",
+        ),
+        (
+            Provider::Copilot,
+            "tools: ['vscode/extensions', 'vscode/vscodeAPI', 'execute/runInTerminal', 'read/readFile', 'read/problems', 'edit/editFiles', 'search/codebase', 'search/usages', 'web/fetch', 'web/githubRepo', 'agent/runSubagent', 'azure.some-extension/tool']",
+        ),
+        (Provider::Copilot, "tools: []"),
+        (
+            Provider::Gemini,
+            "tools:\n  - read_file\n  - read_many_files\n  - write_file\n  - replace\n  - run_shell_command\n  - run_shell_command(git status)\n  - glob\n  - grep_search\n  - search_file_content\n  - list_directory\n  - web_fetch\n  - google_web_search\n  - save_memory\n  - write_todos\n  - activate_skill\n  - ask_user\n  - mcp_github_*\n  - codebase_investigator",
+        ),
+        (Provider::Atomic, "tools: [bash, read, write, edit, grep, glob, ls]"),
+    ] {
+        clean(&agent(provider, line));
+    }
+    let read = agent(Provider::Copilot, "tools: ['edit', 'microsoft-docs', 'wit_get_work_item']");
+    let names: Vec<&str> =
+        only(&read).tools.as_ref().unwrap().iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["edit"], "what Copilot would pass over permits nothing");
+    let passed_over: Vec<&str> = read.diagnostics.iter().map(|odd| odd.message.as_str()).collect();
+    let odd = |name: &str| format!("no agent CLI has a tool `{name}`; it is left out");
+    assert_eq!(passed_over, [odd("microsoft-docs"), odd("wit_get_work_item")]);
+    assert!(refused(&agent(Provider::Copilot, "tools: ['edt']")).contains("did you mean `Edit`?"));
 }

@@ -2,7 +2,7 @@
 //! of each, and exactly what is said about it.
 
 use crate::entity::{clean, line, only, origin, refused, said};
-use windlass_core::entity::{Kind, PluginSource};
+use windlass_core::entity::{Kind, PluginSource, Provider};
 use windlass_forms::entity::{Origin, parse};
 
 #[test]
@@ -66,7 +66,7 @@ fn a_limit_of_tools_that_cannot_be_understood_is_never_no_limit() {
       hint: write it as `allowed-tools: Read, Bash(git:*)`, or as a list
     ");
     insta::assert_snapshot!(refused(&line("description: d\ntools:\n  bash: maybe")), @"
-    error: `tools.bash` must be true or false, found a string
+    error: `tools.bash` must be true, false, allow, ask or deny, found `maybe`
       at .claude/x.md:4:9
          4 |   bash: maybe
            |         ^
@@ -82,9 +82,8 @@ fn a_limit_of_tools_that_cannot_be_understood_is_never_no_limit() {
            |        ^
       hint: close it, or put the whole value in quotes
     ");
-    let read = line("description: d\ntools: Read, Bash(git");
-    insta::assert_snapshot!(said(&read), @"
-    warning: a bracket in `tools` is never closed
+    insta::assert_snapshot!(refused(&line("description: d\ntools: Read, Bash(git")), @"
+    error: a bracket in `tools` is never closed
       at .claude/x.md:3:8
          3 | tools: Read, Bash(git
            |        ^
@@ -176,12 +175,113 @@ fn unknown_keys_are_kept_as_they_were_read() {
 
 #[test]
 fn what_people_see_is_harmless_on_a_screen() {
-    let read = line(
-        "description: \"a\\e[31mb\\u202ec\"\nargument-hint: \"\\a[x]\"\nmodel: \"m\\e\"\ntools: [\"T\\e\"]",
-    );
+    let read = line("description: \"a\\e[31mb\\u202ec\"\nargument-hint: \"\\a[x]\"\nmodel: \"m\\e\"");
     let entity = clean(&read);
     assert_eq!(entity.description, "a\u{fffd}[31mb\u{fffd}c");
     assert_eq!(entity.argument_hint.as_deref(), Some("\u{fffd}[x]"));
     assert_eq!(entity.model.as_ref().unwrap().original, "m\u{fffd}");
-    assert_eq!(entity.tools.as_ref().unwrap()[0].name, "t\u{fffd}");
+    let shown = refused(&line("description: d\ntools: [\"T\\e[31m\"]"));
+    assert!(shown.starts_with("error: no agent CLI has a tool `T\u{fffd}[31m`"), "{shown}");
+}
+
+#[test]
+fn a_limit_that_is_not_understood_says_where_and_what_was_meant() {
+    insta::assert_snapshot!(refused(&line("description: d\ntools: [Read, Wrte]")), @"
+    error: no agent CLI has a tool `Wrte`
+      at .claude/x.md:3:15
+         3 | tools: [Read, Wrte]
+           |               ^
+      hint: did you mean `Write`?
+    ");
+    insta::assert_snapshot!(refused(&line("description: d\ndisallowedTools: Teleport")), @"
+    error: no agent CLI has a tool `Teleport`
+      at .claude/x.md:3:18
+         3 | disallowedTools: Teleport
+           |                  ^
+      hint: a tool of an MCP server is written `mcp__server__tool`
+    ");
+    insta::assert_snapshot!(refused(&line("description: d\ntools: Read\nallowed-tools: Read, Bash")), @"
+    error: this sets a limit that `tools` sets above
+      at .claude/x.md:4:1
+         4 | allowed-tools: Read, Bash
+           | ^
+      hint: write one limit in one place
+    ");
+    insta::assert_snapshot!(refused(&line("description: d\nalowed-tools: Read")), @"
+    error: unknown key `alowed-tools`: a limit would not hold
+      at .claude/x.md:3:1
+         3 | alowed-tools: Read
+           | ^
+      hint: did you mean `allowed-tools`?
+    ");
+    for (lines, message) in [
+        ("tools: 5", "`tools` must name tools, found a number"),
+        ("tools: [Read, {a: b}]", "`tools` must name tools, found an object"),
+        ("tools: {bash: }", "`tools.bash` must be true, false, allow, ask or deny, found null"),
+        ("tools: {wirte: false}", "no agent CLI has a tool `wirte`"),
+        ("tools: {web_serch: false}", "no agent CLI has a tool `web_serch`"),
+        ("tools: ['Bash(a) b)']", "the brackets of the tool `Bash(a) b)` do not match"),
+        ("tools: ['Bash()']", "the brackets of the tool `Bash()` do not match"),
+        ("disallowedTools: true", "`disallowedTools` must name tools, found true or false"),
+        ("disallowed-tools: Bsh", "no agent CLI has a tool `Bsh`"),
+        ("tool: Read", "unknown key `tool`: a limit would not hold"),
+        (
+            "permissionMode: plam",
+            "`permissionMode` must be one of `plan`, `default`, `acceptEdits`, `bypassPermissions`, `dontAsk`, `auto`, `manual`, `delegate`, found `plam`",
+        ),
+        ("permissionMode: [plan]", "`permissionMode` must be a word, found a list"),
+    ] {
+        let shown = refused(&line(&format!("description: d\n{lines}")));
+        assert!(shown.starts_with(&format!("error: {message}\n  at .claude/x.md:3:")), "{lines}: {shown}");
+    }
+}
+
+#[test]
+fn a_permission_that_is_not_understood_is_an_error() {
+    let opencode = |lines: &str| {
+        let origin =
+            Origin { provider: Provider::Opencode, path: ".opencode/agent/x.md", ..origin(Kind::Agent) };
+        refused(&parse(&origin, &format!("---\ndescription: d\n{lines}\n---\nDo it.\n")))
+    };
+    for (lines, message) in [
+        (
+            "permission: {edit: maybe}",
+            "`permission.edit` must be true, false, allow, ask or deny, found `maybe`",
+        ),
+        (
+            "permission: {edit: 5}",
+            "`permission.edit` must be true, false, allow, ask or deny, found a number",
+        ),
+        (
+            "permission: {edit: [deny]}",
+            "`permission.edit` must be true, false, allow, ask or deny, found a list",
+        ),
+        (
+            "permission: {bash: {'git *': alow}}",
+            "`permission.bash.git *` must be true, false, allow, ask or deny, found `alow`",
+        ),
+        ("permission: {bash: {'': allow}}", "the pattern `` cannot be understood"),
+        ("permission: {edt: deny}", "no agent CLI has a tool `edt`"),
+        ("permission: {teleport: deny}", "no agent CLI has a tool `teleport`"),
+        ("permission: never", "`permission` must be true, false, allow, ask or deny, found `never`"),
+        ("permission: [deny]", "`permission` must be a list of rules, found a string"),
+        ("permissions: [{action: edit}]", "a rule of `permissions` needs an `action` and an `effect`"),
+        ("permissions: [{action: edit, efect: deny}]", "`efect` has no place in a rule of `permissions`"),
+        ("permission: {edit: deny}\npermissions: []", "this sets a limit that `permission` sets above"),
+    ] {
+        let shown = opencode(lines);
+        assert!(
+            shown.starts_with(&format!("error: {message}\n  at .opencode/agent/x.md:")),
+            "{lines}: {shown}"
+        );
+    }
+    let codex = Origin { provider: Provider::Codex, path: "a.toml", ..origin(Kind::Agent) };
+    let text = "description = 'd'\nsandbox_mode = 'readonly'\ndeveloper_instructions = 'x'\n";
+    let shown = refused(&parse(&codex, text));
+    let message = "`sandbox_mode` must be one of `read-only`, `workspace-write`, `danger-full-access`, found `readonly`";
+    assert!(shown.starts_with(&format!("error: {message}\n  at a.toml:2:16\n")), "{shown}");
+    assert!(shown.ends_with("hint: did you mean `read-only`?"), "{shown}");
+    let gemini = Origin { provider: Provider::Gemini, ..origin(Kind::Agent) };
+    let shown = refused(&parse(&gemini, "---\ndescription: d\npolicy:\n  rules: []\n---\nDo it.\n"));
+    assert!(shown.starts_with("error: Windlass does not understand the limits in `policy`"), "{shown}");
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Number, Value};
-use windlass_core::entity::{Entity, Kind, Model, Source, Tier, Tool};
+use windlass_core::entity::{Entity, Kind, Model, Source, Tier, Tool, ToolEffect, ToolRule};
 
 /// How deep values may be nested.
 const DEPTH: usize = 64;
@@ -43,8 +43,19 @@ fn put_option(out: &mut Vec<u8>, text: Option<&str>) {
 
 /// Writes an entity, all but where it comes from, which is known by its file.
 pub(super) fn put_entity(out: &mut Vec<u8>, entity: &Entity) {
-    let Entity { kind, name, description, aliases, prompt, tools, model, argument_hint, source, extra } =
-        entity;
+    let Entity {
+        kind,
+        name,
+        description,
+        aliases,
+        prompt,
+        tools,
+        limits,
+        model,
+        argument_hint,
+        source,
+        extra,
+    } = entity;
     out.push(match kind {
         Kind::Command => 0,
         Kind::Skill => 1,
@@ -63,6 +74,16 @@ pub(super) fn put_entity(out: &mut Vec<u8>, entity: &Entity) {
             put_text(out, name);
             put_option(out, pattern.as_deref());
         }
+    }
+    put_count(out, limits.len());
+    for ToolRule { tool, pattern, effect } in limits {
+        put_text(out, tool);
+        put_option(out, pattern.as_deref());
+        out.push(match effect {
+            ToolEffect::Allow => 0,
+            ToolEffect::Ask => 1,
+            ToolEffect::Deny => 2,
+        });
     }
     out.push(match model.as_ref().map(|model| model.tier) {
         None => 0,
@@ -190,17 +211,41 @@ impl<'a> Bytes<'a> {
         } else {
             None
         };
+        let limits = (0..self.count()?).map(|_| self.rule()).collect::<Option<_>>()?;
         let model = self.model()?;
         let argument_hint = self.option()?;
         let mut extra = BTreeMap::new();
         for _ in 0..self.count()? {
             extra.insert(self.owned()?, self.value(DEPTH)?);
         }
-        Some(Entity { kind, name, description, aliases, prompt, tools, model, argument_hint, source, extra })
+        Some(Entity {
+            kind,
+            name,
+            description,
+            aliases,
+            prompt,
+            tools,
+            limits,
+            model,
+            argument_hint,
+            source,
+            extra,
+        })
     }
 
     fn tool(&mut self) -> Option<Tool> {
         Some(Tool { name: self.owned()?, pattern: self.option()? })
+    }
+
+    fn rule(&mut self) -> Option<ToolRule> {
+        let (tool, pattern) = (self.owned()?, self.option()?);
+        let effect = match self.byte()? {
+            0 => ToolEffect::Allow,
+            1 => ToolEffect::Ask,
+            2 => ToolEffect::Deny,
+            _ => return None,
+        };
+        Some(ToolRule { tool, pattern, effect })
     }
 
     fn model(&mut self) -> Option<Option<Model>> {
@@ -285,6 +330,11 @@ mod tests {
             aliases: vec!["b".into(), "c".into()],
             prompt: "text\n".repeat(100),
             tools: Some(vec![Tool::named("bash"), Tool::named("Bash(git:*)")]),
+            limits: vec![
+                ToolRule { tool: "bash".into(), pattern: None, effect: ToolEffect::Ask },
+                ToolRule { tool: "bash".into(), pattern: Some("git *".into()), effect: ToolEffect::Allow },
+                ToolRule { tool: "edit".into(), pattern: None, effect: ToolEffect::Deny },
+            ],
             model: Some(Model::named("claude-opus-4-5")),
             argument_hint: Some("[x]".into()),
             source: source(),
@@ -297,6 +347,7 @@ mod tests {
         let bare = Entity {
             aliases: vec![],
             tools: None,
+            limits: vec![],
             model: None,
             argument_hint: None,
             extra: BTreeMap::new(),

@@ -4,13 +4,14 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windlass_core::entity::{Entity, Source};
+use windlass_core::entity::{Entity, Kind, Provider, Source};
 use windlass_core::registry::Registry;
 use windlass_forms::diagnostic::Diagnostic;
-use windlass_forms::entity::builtin;
+use windlass_forms::entity::{Ground, builtin};
 use windlass_peers::files::walk::{Found, Walked, walk, walk_to_watch};
 use windlass_peers::files::watch::{Point, approach};
 
@@ -38,6 +39,26 @@ impl Loaded {
     /// A line a provider: what was found there.
     pub fn start_up_lines(&self) -> Vec<String> {
         self.registry.counts().iter().map(|counts| format!("[entities] {counts}")).collect()
+    }
+
+    /// What is wrong with the file that would hold an entity of this name.
+    pub fn broken(&self, name: &str) -> Option<&Diagnostic> {
+        let name = name.rsplit([':', '/']).next().unwrap_or(name).to_lowercase();
+        let is_its = |problem: &&Diagnostic| {
+            let path = Path::new(problem.file.as_deref().unwrap_or_default());
+            let text = |part: Option<&OsStr>| {
+                part.map(|part| part.to_string_lossy().to_lowercase()).unwrap_or_default()
+            };
+            let file = text(path.file_name());
+            // `x.agent.md` holds `x`; an `opencode.json` holds limits of many.
+            let stem = file.split('.').next().unwrap_or_default();
+            match file.as_str() {
+                "skill.md" => text(path.parent().and_then(Path::file_name)) == name,
+                "opencode.json" | "opencode.jsonc" => true,
+                _ => stem == name,
+            }
+        };
+        self.diagnostics.iter().filter(|problem| problem.is_error()).find(is_its)
     }
 
     /// Whether a person would see a difference.
@@ -95,6 +116,7 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -
     let mut cache = Cache::open(&home.state, &roots.describe());
     let mut entities = Vec::with_capacity(items.len() + 64);
     let (mut known, mut read) = (Vec::with_capacity(items.len()), 0);
+    let mut grounds = Vec::new();
     let now = now();
     for (number, item) in items.iter_mut().enumerate() {
         let before = entities.len();
@@ -103,6 +125,9 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -
             let outcome = read_file(item.spot, &item.found);
             let is_lasting = is_lasting(item, &outcome, now);
             item.found.stamp = outcome.stamp.unwrap_or(item.found.stamp);
+            let place = (item.spot.root.level, item.spot.root.distance);
+            let (provider, of_file) = (item.spot.place.provider, outcome.read.grounds);
+            grounds.extend(of_file.into_iter().map(|ground| (place, provider, ground)));
             entities.extend(outcome.read.entities);
             diagnostics.extend(outcome.read.diagnostics);
             if !is_lasting {
@@ -112,9 +137,32 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -
         known.push(Known { item: number, entities: before..entities.len() });
     }
     cache.renew(&items, &known, &entities);
+    // The farthest first: of two rules that match a call the last one counts.
+    grounds.sort_by_key(|(place, ..)| std::cmp::Reverse(*place));
+    for (_, provider, ground) in grounds.iter().rev() {
+        lay(ground, *provider, &mut entities);
+    }
     entities.extend(builtin());
     sort(&mut diagnostics);
     Loaded { registry: Registry::new(entities), diagnostics, files: items.len(), read }
+}
+
+/// Puts limits under those that the agents of a provider have of their own.
+fn lay(ground: &Ground, provider: Provider, entities: &mut Vec<Entity>) {
+    let is_meant = |entity: &Entity| {
+        let is_named = |name: &String| name.to_lowercase() == entity.name.to_lowercase();
+        entity.source.provider == provider
+            && entity.kind == Kind::Agent
+            && ground.agent.as_ref().is_none_or(is_named)
+    };
+    match &ground.rules {
+        None => entities.retain(|entity| !is_meant(entity)),
+        Some(rules) => {
+            for entity in entities.iter_mut().filter(|entity| is_meant(entity)) {
+                entity.limits.splice(0..0, rules.iter().cloned());
+            }
+        }
+    }
 }
 
 /// Whether what a file says may be remembered: there is nothing to tell about it, it did not
@@ -123,7 +171,10 @@ fn is_lasting(item: &Item<'_>, outcome: &Outcome, now: i64) -> bool {
     let Outcome { read, stamp: Some(stamp) } = outcome else { return false };
     let expected = source(item);
     let is_plain = |entity: &Entity| entity.source == Source { line: entity.source.line, ..expected.clone() };
-    read.diagnostics.is_empty() && !stamp.is_fresh(now) && read.entities.iter().all(is_plain)
+    read.diagnostics.is_empty()
+        && read.grounds.is_empty()
+        && !stamp.is_fresh(now)
+        && read.entities.iter().all(is_plain)
 }
 
 /// A file that is reached on two ways under the same name is one: the nearer stays.

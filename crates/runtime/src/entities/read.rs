@@ -44,7 +44,7 @@ pub(super) fn read_file(spot: &Spot<'_>, found: &Found) -> Outcome {
 
 impl Outcome {
     fn only(diagnostic: Diagnostic) -> Outcome {
-        Outcome { read: Read { entities: Vec::new(), diagnostics: vec![diagnostic] }, stamp: None }
+        Outcome { read: Read { diagnostics: vec![diagnostic], ..Read::default() }, stamp: None }
     }
 }
 

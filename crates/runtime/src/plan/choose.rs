@@ -83,8 +83,13 @@ impl<'a> Shelves<'a> {
         let loaded = entities::load(self.home, self.cwd, &request.plugins)?;
         let found = loaded.registry.lookup(*kind, name);
         let entity = found.map_err(|miss| {
-            Problem::new(Class::Configuration, miss.to_string())
-                .hint(format!("`windlass entities list --type {kind}` names those there are"))
+            let hint = match loaded.broken(name) {
+                Some(Diagnostic { file: Some(file), message, .. }) => {
+                    format!("{file} cannot be used: {message}; `windlass entities check` shows where")
+                }
+                _ => format!("`windlass entities list --type {kind}` names those there are"),
+            };
+            Problem::new(Class::Configuration, miss.to_string()).hint(hint)
         })?;
         no_inputs(request, &entity.name)?;
         let part = Part { workflow: entity::workflow(entity), document: None, is_builtin: false };

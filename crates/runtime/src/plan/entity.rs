@@ -8,15 +8,15 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use windlass_core::entity::{Entity, Kind, Level, Model, Provider, Tier, Tool};
+use serde_json::json;
+use windlass_core::entity::{Entity, Kind, Level, Model, Provider, Source, Tier};
 use windlass_core::graph::ids::default_id;
 use windlass_core::graph::workflow::{
-    Act, Budget, OnFailure, Retry, Session, Settings, Source, Step, Template, Workflow,
+    Act, Budget, OnFailure, Retry, Session, Settings, Source as SessionSource, Step, Template, Workflow,
 };
 use windlass_core::hook::permission::{Isolation, Rules, Ruling, decide};
 use windlass_core::id::NodeId;
-use windlass_core::registry::tools::{self, Mapped};
+use windlass_core::registry::limits::{Limits, limits};
 use windlass_core::registry::{Piece, expand};
 use windlass_core::spec::OnPermission;
 use windlass_peers::agent::claude::launch::passed_on;
@@ -52,9 +52,9 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
     let name = entity.name.clone();
     let told = Template("{{ input }}".to_owned());
     let source = match entity.kind {
-        Kind::Skill => Source::Skill { name, args: Some(told) },
-        Kind::Command => Source::Command { name, args: Some(told) },
-        Kind::Agent => Source::Agent { name, prompt: told },
+        Kind::Skill => SessionSource::Skill { name, args: Some(told) },
+        Kind::Command => SessionSource::Command { name, args: Some(told) },
+        Kind::Agent => SessionSource::Agent { name, prompt: told },
     };
     let act = Act::Session(Session { source, turns: None, schema: None });
     let step = Step {
@@ -101,53 +101,26 @@ fn is_plain_name(model: &str) -> bool {
     model.starts_with("claude-") && model.chars().all(is_plain)
 }
 
-/// Lets an agent use only the tools it names, and others what they name without asking. Neither
-/// reaches beyond the preset.
+/// Holds a session to the limits of its entity. They narrow what the run may do and never widen it: a
+/// command or skill may only spare a question about the tools it lists.
 pub(super) fn narrow(entity: &Entity, driver: &str, rules: &mut Rules, warnings: &mut Vec<String>) {
-    rules.deny.extend(disallowed(entity, driver, warnings));
-    let Some(tools) = &entity.tools else { return };
-    let mut mapped = Vec::new();
-    for tool in tools {
-        let written = tool.pattern.as_ref().unwrap_or(&tool.name);
-        let mut say = |what: String| warnings.push(format!("{} `{}` {what}", entity.kind, entity.name));
-        match tools::map(tool, driver) {
-            Mapped::To(name) => mapped.push(name),
-            Mapped::Wider(name) => {
-                say(format!("limits a tool to `{written}`, which `{driver}` cannot: it may use `{name}`"));
-                mapped.push(name);
-            }
-            Mapped::Everything => return,
-            Mapped::Unknown => say(format!("names the tool `{written}`, which `{driver}` does not have")),
-        }
+    let Limits { only, deny, ask, ordered, missing, wider } = limits(entity, driver);
+    let mut say = |what: String| warnings.push(format!("{} `{}` {what}", entity.kind, entity.name));
+    for written in missing {
+        say(format!("names the tool `{written}`, which `{driver}` does not have"));
     }
-    match entity.kind {
-        Kind::Agent => rules.only = Some(mapped),
-        // Without a rule the whole preset is allowed already; a first one would narrow it.
-        Kind::Command | Kind::Skill if rules.allow.is_empty() => {}
-        Kind::Command | Kind::Skill => rules.allow.append(&mut mapped),
+    for written in wider {
+        say(format!("limits a tool to `{written}`, which `{driver}` cannot"));
     }
-}
-
-/// What Claude Code's `disallowedTools` forbids.
-fn disallowed(entity: &Entity, driver: &str, warnings: &mut Vec<String>) -> Vec<String> {
-    let said = ["disallowedTools", "disallowed-tools"].iter().find_map(|key| entity.extra.get(*key));
-    let names: Vec<&str> = match said {
-        Some(Value::String(list)) => list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect(),
-        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    let mut denied = Vec::new();
-    for name in names {
-        match tools::map(&Tool::named(name), driver) {
-            Mapped::To(name) | Mapped::Wider(name) => denied.push(name),
-            Mapped::Everything => denied.push("*".to_owned()),
-            Mapped::Unknown => warnings.push(format!(
-                "{} `{}` forbids the tool `{name}`, which `{driver}` does not have",
-                entity.kind, entity.name
-            )),
-        }
+    rules.deny.extend(deny);
+    rules.ask.extend(ask);
+    rules.limits = ordered;
+    let Some(only) = only else { return };
+    // Without a rule the whole preset is allowed already; a first one would narrow it.
+    if entity.kind != Kind::Agent && !rules.allow.is_empty() {
+        rules.allow.extend(only.iter().cloned());
     }
-    denied
+    rules.only = Some(only);
 }
 
 /// What the agent is told, and who it is to be.
@@ -201,6 +174,12 @@ struct Writing<'a> {
 
 impl Writing<'_> {
     fn whole(&mut self, args: &str) -> Result<String, Problem> {
+        if let Some(mark) = unclosed(self.entity) {
+            let Entity { kind, name, .. } = self.entity;
+            let text =
+                format!("{kind} `{name}` has a `{mark}` that is never closed{}", place(self.entity, mark));
+            return Err(Problem::new(Class::Configuration, text).hint("close it with `}`"));
+        }
         if let Some(folder) = base_folder(self.entity) {
             self.text = format!("Base directory for this skill: {folder}\n\n");
         }
@@ -208,7 +187,7 @@ impl Writing<'_> {
             match piece {
                 Piece::Text(text) => self.text.push_str(&text),
                 Piece::Shell { command, written } => self.shell(&command, &written)?,
-                Piece::File { path, written } => self.mention(&path, &written),
+                Piece::File { path, written } => self.mention(&path, &written)?,
             }
         }
         let attached = std::mem::take(&mut self.attached);
@@ -218,15 +197,20 @@ impl Writing<'_> {
     /// A command in the text becomes what it prints.
     fn shell(&mut self, command: &str, written: &str) -> Result<(), Problem> {
         if let Some(reason) = self.refusal(command) {
-            if self.stage.on_permission == OnPermission::Fail {
-                let text =
-                    format!("{} `{}` wants to run `{command}`: {reason}", self.entity.kind, self.entity.name);
-                return Err(Problem::new(Class::Refused, text)
-                    .hint("allow it in the settings, or choose --on-permission deny"));
-            }
-            self.warn(&format!("`{command}` in its text was not run: {reason}"));
-            self.text.push_str(&format!("[`{command}` was not run: {reason}]"));
-            return Ok(());
+            let entity = self.entity;
+            let text = format!(
+                "{} `{}` may not run `{command}` in its text: {reason}{}",
+                entity.kind,
+                entity.name,
+                place(entity, written)
+            );
+            let hint = match entity.tools.is_some() || !entity.limits.is_empty() {
+                true => {
+                    "allow the command in the limits of that file and in the settings, or take it out of the text"
+                }
+                false => "change the rule in the settings, or take the command out of the text",
+            };
+            return Err(Problem::new(Class::Refused, text).hint(hint));
         }
         if self.stage.dry_run {
             self.text.push_str(written);
@@ -245,35 +229,84 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Why the rules of the run do not let a command run. Nobody can be asked yet.
+    /// Why the limits of the entity, or the rules of the run, do not let a command run. Nobody can be
+    /// asked yet.
     fn refusal(&self, command: &str) -> Option<String> {
         let stage = self.stage;
-        match decide(stage.isolation, stage.rules, "Bash", &json!({ "command": command })) {
+        let workspace = stage.workspace.to_string_lossy();
+        match decide(stage.isolation, stage.rules, &workspace, "Bash", &json!({ "command": command })) {
             Ruling::Allow => None,
             Ruling::Deny { reason } => Some(reason),
             Ruling::Ask if stage.on_permission == OnPermission::Allow => None,
-            Ruling::Ask => Some("the rules of this run ask a person first".to_owned()),
+            Ruling::Ask => Some("a person must permit it first".to_owned()),
         }
     }
 
-    /// Claude Code reads a mentioned file itself; for others it is put at the end.
-    fn mention(&mut self, path: &str, written: &str) {
+    /// Claude Code reads a mentioned file itself; for others it is put at the end. `@{file}` means a file
+    /// and nothing else, and only Gemini would read it.
+    fn mention(&mut self, path: &str, written: &str) -> Result<(), Problem> {
         self.text.push_str(written);
-        if self.stage.driver == "claude" || self.mentioned.iter().any(|other| other == path) {
-            return;
+        let is_braced = written.starts_with("@{");
+        let is_theirs = self.stage.driver == "claude" && !is_braced;
+        if is_theirs || self.mentioned.iter().any(|other| other == path) {
+            return Ok(());
         }
         self.mentioned.push(path.to_owned());
         match read_mentioned(self.stage.workspace, path) {
+            Ok(Some(content)) => self.attached.push(format!("\n\nContents of {path}:\n\n{content}")),
+            Ok(None) if is_braced => return Err(self.unreadable(written, "there is no such file")),
+            Err(why) if is_braced => return Err(self.unreadable(written, &why)),
             // Much that looks like a path is none: a package's scope, a decorator.
             Ok(None) => {}
-            Ok(Some(content)) => self.attached.push(format!("\n\nContents of {path}:\n\n{content}")),
             Err(why) => self.warn(&format!("`{written}` in its text stays as it is: {why}")),
         }
+        Ok(())
+    }
+
+    fn unreadable(&self, written: &str, why: &str) -> Problem {
+        let Entity { kind, name, .. } = self.entity;
+        let text = format!(
+            "{kind} `{name}` cannot be given `{written}` of its text: {why}{}",
+            place(self.entity, written)
+        );
+        Problem::new(Class::Configuration, text).hint("name a text file of the workspace")
     }
 
     fn warn(&mut self, what: &str) {
         self.warnings.push(format!("{} `{}`: {what}", self.entity.kind, self.entity.name));
     }
+}
+
+/// Where a piece of an entity's text is, as an error shows it: the line of its file, where that has it.
+fn place(entity: &Entity, written: &str) -> String {
+    let Source { path, line, level, .. } = &entity.source;
+    if *level == Level::Builtin {
+        return String::new();
+    }
+    let most = u64::try_from(LARGEST).unwrap_or(u64::MAX);
+    let text =
+        files::read_bounded(Path::new(path), most).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let found = text.as_deref().and_then(|text| {
+        let before = text.get(..text.find(written)?)?;
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        Some((before.matches('\n').count() + 1, before.get(start..)?.chars().count() + 1))
+    });
+    match found {
+        Some((line, column)) => format!("\n  at {path}:{line}:{column}"),
+        None => format!("\n  at {path}:{line}"),
+    }
+}
+
+/// The mark of a command or a file in a text of Gemini's that nothing ends.
+fn unclosed(entity: &Entity) -> Option<&'static str> {
+    if entity.source.provider != Provider::Gemini || entity.kind != Kind::Command {
+        return None;
+    }
+    let is_left = |mark: &&str| {
+        let has = |piece: &Piece| matches!(piece, Piece::Text(text) if text.contains(*mark));
+        expand(entity, "").pieces.iter().any(has)
+    };
+    ["!{", "@{"].into_iter().find(is_left)
 }
 
 /// The folder of a skill that has more in it than its text.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use windlass_core::entity::{Entity, Kind, Level, Provider};
+use windlass_core::entity::{Entity, Kind, Level, Provider, ToolEffect, ToolRule};
+use windlass_core::registry::limits::{Limits, limits};
 use windlass_core::registry::{Registry, expand, truncate};
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::entities::{self, Loaded};
@@ -208,11 +209,51 @@ fn facts(registry: &Registry, entity: &Entity) -> Value {
         "plugin": source.plugin.as_ref().map(|plugin| &plugin.name),
         "description": entity.description,
         "aliases": entity.aliases,
-        "tools": entity.tools.as_ref().map(|tools| tools.iter().map(|tool| &tool.name).collect::<Vec<_>>()),
+        "tools": named_tools(entity),
+        "limits": shown_limits(entity),
         "model": entity.model.as_ref().map(|model| model.tier),
         "argument_hint": entity.argument_hint,
         "shadowed": by.is_some(),
         "shadowed_by": by.map(|winner| &winner.source.path),
+    })
+}
+
+/// The tools that it names to use them, each once.
+fn named_tools(entity: &Entity) -> Option<Vec<&String>> {
+    let is_on = |rule: &&ToolRule| rule.effect != ToolEffect::Deny && rule.tool != "*";
+    let names: Vec<&String> = match &entity.tools {
+        Some(tools) => tools.iter().map(|tool| &tool.name).collect(),
+        None => entity.limits.iter().filter(is_on).map(|rule| &rule.tool).collect(),
+    };
+    let mut once = Vec::new();
+    for name in names {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    (entity.tools.is_some() || !once.is_empty()).then_some(once)
+}
+
+/// What holds for a session with it, in Claude Code's names of tools.
+fn shown_limits(entity: &Entity) -> Value {
+    let limits = limits(entity, "claude");
+    let mut shown = json!({ "only": limits.only });
+    if let Value::Object(fields) = &mut shown {
+        fields.extend(effects(&limits).map(|(word, rules)| (word.to_owned(), json!(rules))));
+    }
+    shown
+}
+
+/// The rules by what they do.
+fn effects(limits: &Limits) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
+    [ToolEffect::Allow, ToolEffect::Deny, ToolEffect::Ask].into_iter().map(|effect| {
+        let plain: &[String] = match effect {
+            ToolEffect::Allow => &[],
+            ToolEffect::Deny => &limits.deny,
+            ToolEffect::Ask => &limits.ask,
+        };
+        let ordered = limits.ordered.iter().filter(|limit| limit.effect == effect);
+        (effect.word(), plain.iter().chain(ordered.map(|limit| &limit.rule)).map(String::as_str).collect())
     })
 }
 
@@ -276,13 +317,7 @@ fn find<'a>(loaded: &'a Loaded, kind: Option<Kind>, name: &str) -> Result<&'a En
 
 /// That nothing is called so; with the file that would be, if it were not broken.
 pub(super) fn miss(loaded: &Loaded, name: &str, text: &str) -> Report {
-    let is_its = |file: &&str| {
-        let path = std::path::Path::new(file);
-        let named = |part: Option<&std::ffi::OsStr>| part.is_some_and(|part| part.eq_ignore_ascii_case(name));
-        named(path.file_stem()) || named(path.parent().and_then(|folder| folder.file_name()))
-    };
-    let files = loaded.diagnostics.iter().filter(|problem| problem.is_error());
-    let broken = files.filter_map(|problem| problem.file.as_deref()).find(is_its);
+    let broken = loaded.broken(name).and_then(|problem| problem.file.as_deref());
     let report = Report::new(Exit::Configuration, plain_line(text));
     match broken {
         Some(file) => {
@@ -340,10 +375,13 @@ fn about(entity: &Entity) -> Vec<String> {
     add("about", &entity.description);
     add("aliases", &entity.aliases.join(", "));
     add("arguments", entity.argument_hint.as_deref().unwrap_or_default());
-    let named =
-        |tool: &windlass_core::entity::Tool| tool.pattern.clone().unwrap_or_else(|| tool.name.clone());
-    if let Some(tools) = &entity.tools {
-        add("tools", &tools.iter().map(named).collect::<Vec<_>>().join(", "));
+    let limits = limits(entity, "claude");
+    if let Some(only) = &limits.only {
+        let only = if only.is_empty() { "none".to_owned() } else { only.join(", ") };
+        add("tools", &only);
+    }
+    for (word, rules) in effects(&limits) {
+        add(word, &rules.join(", "));
     }
     add("model", entity.model.as_ref().map_or("", |model| &model.original));
     add("plugin", entity.source.plugin.as_ref().map_or("", |plugin| &plugin.name));

@@ -20,6 +20,8 @@ mod interrupt;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod night;
 #[cfg(test)]
 mod own_rules;

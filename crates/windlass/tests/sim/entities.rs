@@ -99,16 +99,21 @@ fn a_command_in_the_text_that_fails_is_said() {
 fn a_command_in_the_text_keeps_to_the_rules_of_the_run() {
     let place = Place::with_settings("[permissions]\ndeny = [\"Bash(touch *)\"]\nask = [\"Bash(date*)\"]\n");
     place.script(json!({"turns": [{"steps": [say("Done.")]}]}));
-    place.sealed.write("repo/.claude/commands/look.md", "A !`true && touch pwned` B !`date` C");
-    let ran = place.go(&["run", "--command", "look", "--json"]);
+    for (text, why) in [
+        (
+            "A !`true && touch pwned` B",
+            "may not run `true && touch pwned` in its text: Bash is denied by the rule",
+        ),
+        ("A !`date` B", "may not run `date` in its text: a person must permit it first"),
+    ] {
+        place.sealed.write("repo/.claude/commands/look.md", text);
+        let ran = place.go(&["run", "--command", "look", "--json"]);
+        assert_eq!(ran.code, 5, "{ran}");
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+        assert!(ran.stderr.contains("look.md:1:3"), "{}", ran.stderr);
+    }
     assert!(!place.repo().join("pwned").exists());
-    let prompt = &place.prompts()[0];
-    assert!(prompt.starts_with("A [`true && touch pwned` was not run: "), "{prompt}");
-    assert!(
-        prompt.contains("B [`date` was not run: the rules of this run ask a person first] C"),
-        "{prompt}"
-    );
-    assert!(ran.stderr.contains("was not run"), "{}", ran.stderr);
+    assert!(place.requests().is_empty(), "no agent ran");
 }
 
 #[test]
@@ -137,14 +142,13 @@ fn a_mentioned_file_is_put_at_the_end_and_never_one_from_outside() {
 #[test]
 fn an_agent_is_who_works_and_its_arguments_are_the_task() {
     let place = place();
-    let text = "---\nname: looker\ndescription: d\ntools: Read, Bash(git log:*), Wormhole\nmodel: opus\n---\nYou look. $ARGUMENTS";
+    let text = "---\nname: looker\ndescription: d\ntools: Read, Bash(git log:*)\nmodel: opus\n---\nYou look. $ARGUMENTS";
     place.sealed.write("repo/.claude/agents/looker.md", text);
     let ran = place.go(&["run", "--agent", "looker", "look at $1", "--json"]);
     ran.assert_ended(0, "completed", "turn_done", 1);
     let request = place.requests().remove(0);
     assert_eq!(request["prompt"], "look at $1");
     assert_eq!(request["system"], "You look. $ARGUMENTS");
-    assert!(ran.stderr.contains("names the tool `Wormhole`, which `sim` does not have"), "{}", ran.stderr);
     let plan = place.go(&["run", "--agent", "looker", "x", "--dry-run", "--json"]);
     let spec: Value = serde_json::from_str(plan.stdout.trim()).unwrap();
     assert_eq!(spec["data"]["driver"]["model"], "opus");
@@ -285,4 +289,190 @@ fn what_an_agent_forbids_itself_is_denied_and_models_are_what_they_mean() {
     assert_eq!(spec("a")["permissions"]["deny"], json!(["Bash", "WebFetch"]));
     assert_eq!(spec("a")["driver"]["model"], "opus");
     assert_eq!(spec("b")["driver"]["model"], "claude-opus-4-5");
+}
+
+/// What an agent tries that may only read: every way to change a file, and one to read.
+fn attempts() -> Value {
+    json!([{"steps": [
+        {"write": {"path": "made.txt", "content": "x"}},
+        {"append": {"path": "README.md", "content": "x"}},
+        {"bash": "echo x > made.txt"},
+        {"tool": {"name": "MultiEdit", "input": {"file_path": "README.md", "edits": []}}},
+        {"tool": {"name": "NotebookEdit", "input": {"notebook_path": "a.ipynb", "new_source": "x"}}},
+        {"tool": {"name": "Read", "input": {"file_path": "README.md"}}},
+        {"tool": {"name": "Grep", "input": {"pattern": "x"}}},
+        say("Done."),
+    ]}])
+}
+
+/// The tools of a run that were allowed, and those that were not.
+fn decided(ran: &crate::place::Ran) -> (Vec<String>, Vec<String>) {
+    let decisions = ran.lines.iter().filter(|line| line["type"] == "hook.decision");
+    let tools = decisions.filter(|line| line["data"]["tool"].is_string());
+    let (allowed, denied): (Vec<&Value>, Vec<&Value>) =
+        tools.partition(|line| line["data"]["decision"] == "allow");
+    let name = |line: &Value| line["data"]["tool"].as_str().unwrap().to_owned();
+    (allowed.into_iter().map(name).collect(), denied.into_iter().map(name).collect())
+}
+
+#[test]
+fn a_read_only_agent_of_opencode_reads_and_changes_nothing_whatever_the_run_allows() {
+    let agent = |head: &str| format!("---\ndescription: d\n{head}\n---\nYou look.");
+    let inline = |limits: &str| {
+        format!(r#"{{"agent": {{"looker": {{"description": "d", "prompt": "You look.", {limits}}}}}}}"#)
+    };
+    for (file, text) in [
+        (".opencode/agent/looker.md", agent("tools:\n  write: false\n  edit: false\n  bash: false")),
+        (".opencode/agent/looker.md", agent("permission:\n  edit: deny\n  bash: deny")),
+        (".opencode/agent/looker.md", agent("permission:\n  \"*\": deny\n  read: allow\n  grep: allow")),
+        ("opencode.json", inline(r#""permission": {"edit": "deny", "bash": "deny"}"#)),
+        ("opencode.jsonc", inline(r#""tools": {"write": false, "bash": false}"#)),
+        (
+            ".codex/agents/looker.toml",
+            "description = 'd'\nsandbox_mode = 'read-only'\ndeveloper_instructions = 'x'\n".to_owned(),
+        ),
+        (".claude/agents/looker.md", agent("disallowedTools: Write, Edit, Bash")),
+    ] {
+        let place = Place::playing(attempts());
+        place.sealed.write("repo/README.md", "# Hi\n");
+        place.sealed.write(format!("repo/{file}"), &text);
+        let flags = ["--isolation", "permissive", "--on-permission", "allow", "--json"];
+        let ran = place.go(&[&["run", "--agent", "looker", "look"][..], &flags].concat());
+        ran.assert_ended(0, "completed", "turn_done", 1);
+        let (allowed, denied) = decided(&ran);
+        assert_eq!(allowed, ["Read", "Grep"], "{text}");
+        assert_eq!(denied, ["Write", "Edit", "Bash", "MultiEdit", "NotebookEdit"], "{text}");
+        assert!(!place.repo().join("made.txt").exists());
+    }
+}
+
+#[test]
+fn limits_of_a_document_of_opencode_hold_for_agents_in_files() {
+    for (document, denied) in [
+        (r#"{"permission": {"edit": "deny", "bash": "deny"}}"#, vec!["Write", "Edit", "Bash"]),
+        (
+            r#"{"agent": {"looker": {"permission": {"bash": "deny"}}, "other": {"permission": "deny"}}}"#,
+            vec!["Bash"],
+        ),
+        (
+            r#"{"permission": "deny", "agent": {"looker": {"permission": {"*": "allow", "edit": "deny"}}}}"#,
+            vec!["Write", "Edit"],
+        ),
+    ] {
+        let place = Place::playing(json!([{"steps": [
+            {"write": {"path": "made.txt", "content": "x"}},
+            {"append": {"path": "README.md", "content": "x"}},
+            {"bash": "true"},
+            say("Done."),
+        ]}]));
+        place.sealed.write("repo/README.md", "# Hi\n");
+        place.sealed.write("repo/opencode.json", document);
+        place.sealed.write("repo/.opencode/agent/looker.md", "---\ndescription: d\n---\nYou look.");
+        let ran = place.go(&["run", "--agent", "looker", "look", "--json"]);
+        ran.assert_ended(0, "completed", "turn_done", 1);
+        assert_eq!(decided(&ran).1, denied, "{document}");
+    }
+    let place = place();
+    place.sealed.write("repo/opencode.json", r#"{"permission": {"edt": "deny"}}"#);
+    place.sealed.write("repo/.opencode/agent/looker.md", "---\ndescription: d\n---\nYou look.");
+    let ran = place.go(&["run", "--agent", "looker", "look"]);
+    assert_eq!(ran.code, 3);
+    assert!(
+        ran.stderr.contains("opencode.json cannot be used: no agent CLI has a tool `edt`"),
+        "{}",
+        ran.stderr
+    );
+    assert!(place.requests().is_empty());
+}
+
+#[test]
+fn a_switch_for_one_tool_leaves_the_others_as_they_are() {
+    let place = Place::playing(attempts());
+    place.sealed.write("repo/README.md", "# Hi\n");
+    let text = "---\ndescription: d\ntools:\n  write: false\n  bash: true\n---\nYou look.";
+    place.sealed.write("repo/.opencode/agent/looker.md", text);
+    let ran = place.go(&["run", "--agent", "looker", "look", "--json"]);
+    assert_eq!(decided(&ran).0, ["Bash", "Read", "Grep"]);
+}
+
+#[test]
+fn a_question_of_a_permission_is_put_to_a_person_or_the_policy() {
+    let text = "---\ndescription: d\npermission:\n  bash:\n    \"*\": ask\n    \"git *\": allow\n    \"git push *\": deny\n---\nYou look.";
+    for (policy, allowed) in [("deny", vec!["git log"]), ("allow", vec!["git log", "ls"])] {
+        let place = Place::playing(json!([{"steps": [
+            {"bash": "git log"}, {"bash": "ls"}, {"bash": "git push"}, {"bash": "git log; git push"}, say("Done."),
+        ]}]));
+        place.sealed.write("repo/.opencode/agent/looker.md", text);
+        let ran = place.go(&["run", "--agent", "looker", "look", "--on-permission", policy, "--json"]);
+        assert_eq!(decided(&ran).0.len(), allowed.len(), "{policy}: {ran}");
+    }
+}
+
+#[test]
+fn tools_of_skills_and_commands_are_limits_too() {
+    for (file, flag) in
+        [("repo/.atomic/skills/s/SKILL.md", "--skill"), ("repo/.claude/commands/s.md", "--command")]
+    {
+        let place = Place::playing(attempts());
+        place.sealed.write("repo/README.md", "# Hi\n");
+        place.sealed.write(file, "---\ndescription: d\nallowed-tools: [Read]\n---\nLook.");
+        let ran = place.go(&["run", flag, "s", "--json"]);
+        ran.assert_ended(0, "completed", "turn_done", 1);
+        assert_eq!(decided(&ran).0, ["Read"]);
+    }
+}
+
+#[test]
+fn an_entity_whose_limits_are_not_understood_is_not_used_and_says_why() {
+    let place = place();
+    place
+        .sealed
+        .write("repo/.claude/agents/looker.md", "---\ndescription: d\ntools: Read, Wrte\n---\nYou look.");
+    let ran = place.go(&["run", "--agent", "looker", "look"]);
+    assert_eq!(ran.code, 3, "{ran}");
+    let why = "looker.md cannot be used: no agent CLI has a tool `Wrte`";
+    assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    assert!(place.requests().is_empty());
+    let checked = place.go(&["entities", "check"]);
+    assert_eq!(checked.code, 3);
+    for words in ["error: no agent CLI has a tool `Wrte`", "looker.md:3:8", "hint: did you mean `Write`?"] {
+        assert!(checked.stdout.contains(words), "{words} in {}", checked.stdout);
+    }
+    // It hides none that can be used.
+    place.sealed.write("repo/.opencode/agent/looker.md", "---\ndescription: good\n---\nYou look.");
+    place.go(&["run", "--agent", "looker", "look", "--json"]).assert_ended(0, "completed", "turn_done", 1);
+}
+
+#[test]
+fn limits_are_shown_as_they_are_enforced() {
+    let place = place();
+    let head = "permission:\n  edit: deny\n  bash:\n    \"*\": ask\n    \"git *\": allow\n  webfetch: ask";
+    place
+        .sealed
+        .write("repo/.opencode/agent/looker.md", format!("---\ndescription: d\n{head}\n---\nYou look."));
+    let tools = "Bash(git add:*), Bash(git commit:*), Read";
+    place.sealed.write("repo/.claude/commands/c.md", format!("---\nallowed-tools: {tools}\n---\nDo it."));
+    for command in [&["entities", "show", "looker"][..], &["run", "--agent", "looker", "x", "--dry-run"]] {
+        let shown = place.go(command).stdout;
+        for line in [
+            "allow       Bash(git *)\n",
+            "deny        Edit, Write, MultiEdit, NotebookEdit\n",
+            "ask         WebFetch, Bash\n",
+        ] {
+            assert!(shown.contains(line), "{line} in {shown}");
+        }
+    }
+    let shown = place.go(&["entities", "show", "c"]).stdout;
+    assert!(shown.contains("tools       Bash(git add:*), Bash(git commit:*), Read\n"), "{shown}");
+    let listed = place.go(&["entities", "--json"]);
+    let entity = |name: &str| {
+        let found = listed.lines.iter().find(|line| line["data"]["name"] == name).unwrap();
+        found["data"].clone()
+    };
+    assert_eq!(entity("c")["tools"], json!(["bash", "read"]));
+    assert_eq!(entity("c")["limits"]["only"], json!(["Bash(git add:*)", "Bash(git commit:*)", "Read"]));
+    let limits = &entity("looker")["limits"];
+    assert_eq!(limits["only"], Value::Null);
+    assert_eq!(limits["deny"], json!(["Edit", "Write", "MultiEdit", "NotebookEdit"]));
+    assert_eq!((&limits["allow"], &limits["ask"]), (&json!(["Bash(git *)"]), &json!(["WebFetch", "Bash"])));
 }

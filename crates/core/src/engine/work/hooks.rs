@@ -82,7 +82,7 @@ pub(super) fn missed(work: &Work, cx: &mut Cx<'_>, unanswered: &[HookId]) {
 fn tool(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, name: &str, input: &Value) {
     count_tool_hook(work);
     let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
-    let ruling = decide(orders.isolation, &orders.permissions, name, input);
+    let ruling = decide(orders.isolation, &orders.permissions, &work.workspace, name, input);
     follow(work, cx, hook, ("tool", name, input), ruling);
 }
 
@@ -93,9 +93,10 @@ fn permission(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, name: &str, input
     let is_it =
         |ask: &Ask| ask.node == work.node.id && ask.tool.as_deref() == Some(name) && ask.input == *input;
     let permitted = cx.book.permitted.iter().position(is_it);
-    let ruling = match decide(orders.isolation, &orders.permissions, name, input) {
+    let ruling = match decide(orders.isolation, &orders.permissions, &work.workspace, name, input) {
         Ruling::Deny { reason } => Ruling::Deny { reason },
-        _ if permitted.is_some() || is_granted(&orders.permissions, name, input) => Ruling::Allow,
+        _ if permitted.is_some() => Ruling::Allow,
+        Ruling::Allow if is_granted(&orders.permissions, &work.workspace, name, input) => Ruling::Allow,
         Ruling::Allow | Ruling::Ask => Ruling::Ask,
     };
     // One answer of a person is for one call.

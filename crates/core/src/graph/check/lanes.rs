@@ -5,26 +5,11 @@ use std::ops::Range;
 use super::finding::{Finding, Found};
 use super::known::Known;
 use super::outline::{Node, Outline};
-use crate::entity::{Kind, Tool};
+use crate::entity::Kind;
 use crate::graph::workflow::{Act, Branch, Session, Source, Step};
 use crate::id::NodeId;
 use crate::looping::Mode;
-
-/// Tools that change files, in lower case and in the words of all providers.
-const WRITING: [&str; 12] = [
-    "bash",
-    "shell",
-    "edit",
-    "multiedit",
-    "write",
-    "notebookedit",
-    "patch",
-    "apply_patch",
-    "execute",
-    "run_shell_command",
-    "replace",
-    "write_file",
-];
+use crate::registry::limits::may_change_files;
 
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
     for node in &outline.nodes {
@@ -116,7 +101,7 @@ fn writes(outline: &Outline<'_>, range: Range<usize>, known: &Known<'_>) -> bool
     })
 }
 
-/// An entity whose tools are named and change nothing only reads.
+/// An entity that may use no tool that changes files only reads.
 fn source_writes(source: &Source, known: &Known<'_>) -> bool {
     let (kind, name) = match source {
         Source::Prompt { .. } => return true,
@@ -124,6 +109,5 @@ fn source_writes(source: &Source, known: &Known<'_>) -> bool {
         Source::Command { name, .. } => (Kind::Command, name),
         Source::Agent { name, .. } => (Kind::Agent, name),
     };
-    let tools = known.registry.get(kind, name).and_then(|entity| entity.tools.as_ref());
-    tools.is_none_or(|tools| tools.iter().any(|Tool { name, .. }| WRITING.contains(&name.as_str())))
+    known.registry.get(kind, name).is_none_or(may_change_files)
 }

@@ -20,6 +20,7 @@ fn entity(kind: Kind, name: &str, tools: Option<&[&str]>) -> Entity {
         aliases: Vec::new(),
         prompt: String::new(),
         tools: tools.map(|tools| tools.iter().map(|tool| Tool::named(tool)).collect()),
+        limits: vec![],
         model: None,
         argument_hint: None,
         source: Source {

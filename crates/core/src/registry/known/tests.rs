@@ -15,6 +15,7 @@ pub(crate) fn found(kind: Kind, name: &str) -> Entity {
         aliases: Vec::new(),
         prompt: String::new(),
         tools: None,
+        limits: vec![],
         model: None,
         argument_hint: None,
         source: Source {

@@ -8,7 +8,7 @@ fn place() -> Place {
     let place = Place::new();
     place.write(
         "repo/.claude/agents/looker.md",
-        "---\ndescription: d\nmodel: opus\ntools: Read, Wormhole\n---\nYou look.",
+        "---\ndescription: d\nmodel: opus\ntools: Read\n---\nYou look.",
     );
     place.write("repo/.claude/commands/say.md", "Say $ARGUMENTS !`touch pwned`");
     place.write("repo/.claude/skills/tidy/SKILL.md", "---\ndescription: d\nmodel: haiku\n---\nTidy up.");
@@ -31,13 +31,13 @@ fn an_entity_is_a_workflow_of_one_session() {
     assert_eq!(orders.entity.as_ref().unwrap().prompt, "You look.");
     assert_eq!(orders.driver.model.as_deref(), Some("opus"));
     assert_eq!(orders.permissions.only, Some(vec!["Read".to_owned()]));
-    assert_eq!(plan.warnings, ["agent `looker` names the tool `Wormhole`, which `claude` does not have"]);
+    assert_eq!(plan.warnings, Vec::<String>::new());
     assert_eq!(plan.notes[1], "[entities] 3 from claude (1 command, 1 skill, 1 agent)");
     assert_eq!(plan.worst, "at most 1 turn");
 }
 
 #[test]
-fn nodes_of_entities_are_as_narrow_as_they_and_say_so_once() {
+fn nodes_of_entities_are_as_narrow_as_they() {
     let place = place();
     let text = "settings: { model: sonnet }\nnodes:\n  - { id: a, agent: looker, prompt: x }\n  - { id: b, agent: looker, prompt: y }\n  - { id: c, prompt: '{{ input }}' }\n";
     place.document("w", text);
@@ -51,7 +51,6 @@ fn nodes_of_entities_are_as_narrow_as_they_and_say_so_once() {
     }
     let plain = orders(&plan.spec, "c");
     assert_eq!((&plain.permissions.only, &plain.entity), (&None, &None));
-    assert_eq!(plan.warnings, ["agent `looker` names the tool `Wormhole`, which `claude` does not have"]);
 }
 
 #[test]
@@ -72,9 +71,113 @@ fn a_plan_runs_no_command_of_a_text_but_says_which_may_not() {
     assert!(!pwned.exists());
     place.settings("[permissions]\ndeny = [\"Bash(touch *)\"]\n");
     let mut request = entity(&place, Kind::Command, "say");
-    let warnings = place.plan(&request).warnings;
-    assert!(warnings[0].contains("command `say`: `touch pwned` in its text was not run"), "{warnings:?}");
-    request.flags.on_permission = Some(OnPermission::Fail);
+    for policy in [OnPermission::Deny, OnPermission::Fail, OnPermission::Allow] {
+        request.flags.on_permission = Some(policy);
+        let problem = place.refusal(&request);
+        assert_eq!(problem.class, Class::Refused);
+        let start = "command `say` may not run `touch pwned` in its text: Bash is denied by the rule `Bash(touch *)` of this run\n  at ";
+        assert!(problem.text.starts_with(start) && problem.text.ends_with("say.md:1:16"), "{}", problem.text);
+    }
+    place.settings("[permissions]\nask = [\"Bash(touch *)\"]\n");
+    for (policy, is_refused) in
+        [(OnPermission::Deny, true), (OnPermission::Fail, true), (OnPermission::Allow, false)]
+    {
+        request.flags.on_permission = Some(policy);
+        assert_eq!(plan(&place.home, &request).is_err(), is_refused);
+    }
+    assert!(!pwned.exists());
+}
+
+#[test]
+fn a_command_of_a_text_keeps_to_the_limits_of_its_own_file() {
+    let place = place();
+    for (name, head, text, is_refused) in [
+        ("a", "allowed-tools: Bash(echo:*)", "!`echo hi`", false),
+        ("b", "allowed-tools: Bash(echo:*)", "!`touch ran`", true),
+        ("c", "allowed-tools: Bash(echo:*)", "!`echo hi; touch ran`", true),
+        ("d", "allowed-tools: Bash(echo:*)", "!`echo hi > ran`", true),
+        ("e", "allowed-tools: Read", "!`echo hi`", true),
+        ("f", "allowed-tools: []", "!`echo hi`", true),
+        (
+            "g",
+            "allowed-tools: Bash(git status:*), Bash(git diff:*)",
+            "!`git status 2>/dev/null && git diff`",
+            false,
+        ),
+        ("h", "disallowed-tools: Bash(touch:*)", "!`touch ran`", true),
+        ("i", "disallowed-tools: Bash(touch:*)", "!`echo hi`", false),
+    ] {
+        let file = format!("repo/.claude/commands/{name}.md");
+        place.write(&file, &format!("---\n{head}\n---\nSay {text} now"));
+        let mut request = entity(&place, Kind::Command, name);
+        // No policy widens what a file says of itself.
+        request.flags.on_permission = Some(OnPermission::Allow);
+        request.flags.isolation = Some(Isolation::Permissive);
+        assert_eq!(plan(&place.home, &request).is_err(), is_refused, "{head}: {text}");
+        if is_refused {
+            let problem = place.refusal(&request);
+            assert_eq!(problem.class, Class::Refused);
+            assert!(problem.text.ends_with(&format!("{name}.md:4:5")), "{}", problem.text);
+            assert!(problem.hint.unwrap().contains("in the limits of that file"));
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_entity_has_limits_and_each_session_its_own() {
+    let place = place();
+    place.write("repo/.atomic/skills/s/SKILL.md", "---\ndescription: d\ntools: [read]\n---\nLook.");
+    let tools = "Bash(git add:*), Bash(git commit:*), Read";
+    place.write("repo/.claude/commands/c.md", &format!("---\nallowed-tools: {tools}\n---\nDo."));
+    let permission = "permission:\n  edit: deny\n  bash:\n    \"*\": ask\n    \"git *\": allow";
+    place.write("repo/.opencode/agent/o.md", &format!("---\ndescription: d\n{permission}\n---\nYou."));
+    let text = "description = 'd'\nsandbox_mode = 'read-only'\ndeveloper_instructions = 'You.'\n";
+    place.write("repo/.codex/agents/x.toml", text);
+    place.write("repo/.github/agents/p.agent.md", "---\ndescription: d\ntools: [edit, search]\n---\nYou.");
+    place.write("repo/.github/agents/none.agent.md", "---\ndescription: d\ntools: []\n---\nYou.");
+    let mut text = "nodes:\n  - { id: s, skill: s }\n  - { id: c, command: c }\n".to_owned();
+    for agent in ["o", "x", "p", "none"] {
+        text.push_str(&format!("  - {{ id: {agent}, agent: {agent}, prompt: x }}\n"));
+    }
+    place.document("w", &format!("{text}  - {{ id: plain, prompt: '{{{{ input }}}}' }}\n"));
+    let spec = place.plan(&place.run("w")).spec;
+    let rules = |node: &str| orders(&spec, node).permissions.clone();
+    let some = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    assert_eq!(rules("s").only, some(&["Read"]));
+    assert_eq!(rules("c").only, some(&["Bash(git add:*)", "Bash(git commit:*)", "Read"]));
+    assert_eq!(rules("p").only, some(&["Edit", "Write", "NotebookEdit", "Grep", "Glob"]));
+    assert_eq!(rules("none").only, some(&[]));
+    assert_eq!(rules("o").deny, ["Edit", "Write", "MultiEdit", "NotebookEdit"]);
+    let ordered = rules("o").limits;
+    let ordered: Vec<String> =
+        ordered.iter().map(|limit| format!("{} {}", limit.effect.word(), limit.rule)).collect();
+    assert_eq!(ordered, ["ask Bash", "allow Bash(git *)"]);
+    assert_eq!(rules("x").deny, ["Edit", "Write", "MultiEdit", "NotebookEdit", "Bash"]);
+    assert_eq!(rules("plain"), Default::default());
+}
+
+#[test]
+fn a_text_of_gemini_runs_its_commands_and_reads_its_files_under_the_same_rules() {
+    let place = place();
+    let write = |text: &str| place.write("repo/.gemini/commands/g.toml", &format!("prompt = \"{text}\"\n"));
+    let request = entity(&place, Kind::Command, "g");
+    place.write("repo/notes.txt", "noted");
+    write("Look at !{git status} and @{notes.txt}");
+    place.plan(&request);
+    for (text, expected) in [
+        ("Look at @{missing.txt}", "cannot be given `@{missing.txt}` of its text: there is no such file"),
+        ("Look at @{../../secret}", "cannot be given `@{../../secret}` of its text: "),
+        ("Look at !{git status", "has a `!{` that is never closed"),
+        ("Look at @{notes.txt", "has a `@{` that is never closed"),
+    ] {
+        write(text);
+        let problem = place.refusal(&request);
+        assert_eq!(problem.class, Class::Configuration, "{text}");
+        assert!(problem.text.starts_with(&format!("command `g` {expected}")), "{}", problem.text);
+        assert!(problem.text.ends_with("g.toml:1:19"), "{}", problem.text);
+    }
+    place.settings("[permissions]\ndeny = [\"Bash(git *)\"]\n");
+    write("Look at !{git status}");
     assert_eq!(place.refusal(&request).class, Class::Refused);
 }
 

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use windlass_core::engine;
 use windlass_core::engine::rehearsal::{Act, Rehearsal};
-use windlass_core::entity::Kind;
+use windlass_core::entity::{Kind, ToolEffect};
 use windlass_core::graph::workflow::Step;
+use windlass_core::hook::permission::Rules as PermissionRules;
 use windlass_core::id::RunId;
 use windlass_core::run::{Status, Work};
 use windlass_core::spec::{Check, Orders, Spec};
@@ -103,9 +104,7 @@ fn told(spec: &Spec, orders: &Orders) -> Vec<String> {
     if !orders.driver.args.is_empty() {
         lines.push(format!("arguments   {}", plain_line(&orders.driver.args.join(" "))));
     }
-    if let Some(only) = &orders.permissions.only {
-        lines.push(format!("tools       {}", plain_line(&only.join(", "))));
-    }
+    lines.extend(permissions(&orders.permissions));
     let prompt = prompt(spec);
     match orders.entity.as_deref() {
         None => lines.extend(text("prompt", &prompt)),
@@ -118,6 +117,25 @@ fn told(spec: &Spec, orders: &Orders) -> Vec<String> {
             lines.extend(
                 (!spec.input.is_empty()).then(|| text("its arguments", &spec.input)).into_iter().flatten(),
             );
+        }
+    }
+    lines
+}
+
+/// What the agent may use.
+fn permissions(rules: &PermissionRules) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(only) = &rules.only {
+        let only = if only.is_empty() { "none".to_owned() } else { only.join(", ") };
+        lines.push(format!("tools       {}", plain_line(&only)));
+    }
+    for (effect, plain) in
+        [(ToolEffect::Allow, &rules.allow), (ToolEffect::Deny, &rules.deny), (ToolEffect::Ask, &rules.ask)]
+    {
+        let ordered = rules.limits.iter().filter(|limit| limit.effect == effect).map(|limit| &limit.rule);
+        let all: Vec<&str> = plain.iter().chain(ordered).map(String::as_str).collect();
+        if !all.is_empty() {
+            lines.push(format!("{:<11} {}", effect.word(), plain_line(&all.join(", "))));
         }
     }
     lines

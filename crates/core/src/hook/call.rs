@@ -1,0 +1,343 @@
+//! Whether a rule matches a tool call.
+//!
+//! Two readings of a rule: it *touches* a call that it could mean (for deny and ask), and it *grants* a
+//! call only if all of it is meant (for allow). A tool goes by any name that an agent CLI gives it.
+
+use serde_json::Value;
+
+use crate::registry::tools::canonical;
+
+/// A tool call, as a rule sees it.
+#[derive(Debug, Clone)]
+pub(super) struct Call<'a> {
+    /// As the hook names it; `Task` and `Agent` are one tool.
+    pub(super) tool: &'a str,
+    subject: Subject<'a>,
+}
+
+/// What of a call a pattern in brackets is about.
+#[derive(Debug, Clone)]
+enum Subject<'a> {
+    Nothing,
+    Line(&'a str),
+    /// One command of a line; whether the line sends its output into a file.
+    Command {
+        command: &'a str,
+        line: &'a str,
+    },
+    Path(Place),
+    Url(&'a str),
+    Text(&'a str),
+}
+
+/// A path, without `.` and `..`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    whole: String,
+    /// From the workspace on; `None` where it leads out of it.
+    inner: Option<String>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(tool: &'a str, input: &'a Value, workspace: &str) -> Call<'a> {
+        // The stream says the one, hooks the other.
+        let tool = if tool == "Agent" { "Task" } else { tool };
+        let text = |key: &str| input.get(key).and_then(Value::as_str);
+        let path = ["file_path", "notebook_path", "path", "absolute_path"].into_iter().find_map(text);
+        let subject = match (text("command"), path, text("url")) {
+            (Some(line), _, _) => Subject::Line(line),
+            (_, Some(path), _) => Subject::Path(Place::new(path, workspace)),
+            (_, _, Some(url)) => Subject::Url(url),
+            _ => ["query", "skill", "subagent_type", "pattern"]
+                .into_iter()
+                .find_map(text)
+                .map_or(Subject::Nothing, Subject::Text),
+        };
+        Call { tool, subject }
+    }
+
+    /// The call as one for each command of its line.
+    pub(super) fn commands(&self) -> Vec<Call<'a>> {
+        let Subject::Line(line) = self.subject else { return vec![self.clone()] };
+        let command = |command| Call { tool: self.tool, subject: Subject::Command { command, line } };
+        let each: Vec<Call<'a>> = commands(line).map(command).collect();
+        if each.is_empty() { vec![self.clone()] } else { each }
+    }
+
+    /// The file it reaches for, where that is outside of the workspace.
+    pub(super) fn outside(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Path(Place { whole, inner: None }) => Some(whole),
+            _ => None,
+        }
+    }
+
+    /// Whether a rule names this tool, whatever it says of its use.
+    pub(super) fn is_named_by(&self, rule: &str) -> bool {
+        is_named(name_of(rule), self.tool)
+    }
+
+    /// Whether a rule could mean this call: `Name`, `prefix*`, `mcp__server`, `Bash(git *)`. It means a
+    /// command line when it means any command in it.
+    pub(super) fn is_touched_by(&self, rule: &str) -> bool {
+        if !self.is_named_by(rule) && !is_variant(name_of(rule), self.tool) {
+            return false;
+        }
+        let Some(pattern) = pattern_of(rule) else { return true };
+        match &self.subject {
+            Subject::Nothing => false,
+            Subject::Line(line) => {
+                fits(pattern, line) || commands(line).any(|command| fits(pattern, command))
+            }
+            Subject::Command { command, line } => fits(pattern, command) || fits(pattern, line),
+            Subject::Path(place) => place.is_touched_by(pattern),
+            Subject::Url(url) => fits_url(pattern, url),
+            Subject::Text(text) => fits(pattern, text),
+        }
+    }
+
+    /// Whether rules let this call pass: a command line only when each command in it passes, so that
+    /// `git log; rm -rf .` is not a `git` command.
+    pub(super) fn is_granted_by(&self, rules: &[String]) -> bool {
+        let named: Vec<&String> = rules.iter().filter(|rule| self.is_named_by(rule)).collect();
+        if named.iter().any(|rule| pattern_of(rule).is_none()) {
+            return true;
+        }
+        let any = |fits: &dyn Fn(&str) -> bool| named.iter().filter_map(|rule| pattern_of(rule)).any(fits);
+        match &self.subject {
+            Subject::Nothing => false,
+            Subject::Line(line) => {
+                let mut each = commands(line).peekable();
+                !writes(line)
+                    && each.peek().is_some()
+                    && each.all(|command| any(&|pattern| fits(pattern, command)))
+            }
+            Subject::Command { command, line } => !writes(line) && any(&|pattern| fits(pattern, command)),
+            Subject::Path(place) => any(&|pattern| place.is_granted_by(pattern)),
+            Subject::Url(url) => any(&|pattern| fits_url(pattern, url)),
+            Subject::Text(text) => any(&|pattern| fits(pattern, text)),
+        }
+    }
+}
+
+impl Place {
+    fn new(path: &str, workspace: &str) -> Place {
+        let joined = if path.starts_with('/') { path.to_owned() } else { format!("{workspace}/{path}") };
+        let mut parts: Vec<&str> = Vec::new();
+        for part in joined.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
+        }
+        let whole = format!("/{}", parts.join("/"));
+        let inner = whole.strip_prefix(workspace.trim_end_matches('/')).and_then(|inner| match inner {
+            "" => Some("."),
+            inner => inner.strip_prefix('/'),
+        });
+        let inner = inner.map(str::to_owned);
+        Place { whole, inner }
+    }
+
+    /// Anywhere it could be meant: from the workspace on, by its name at any depth, or as a whole.
+    fn is_touched_by(&self, pattern: &str) -> bool {
+        let pattern = relative(pattern);
+        let inner = self.inner.as_deref();
+        inner.is_some_and(|inner| fits_path(pattern, inner))
+            || glob(pattern, &self.whole)
+            || glob(&format!("/{}", pattern.trim_start_matches('/')), &self.whole)
+            || glob(&format!("*/{}", from_home(pattern).trim_start_matches('/')), &self.whole)
+    }
+
+    /// A relative pattern means files of the workspace only.
+    fn is_granted_by(&self, pattern: &str) -> bool {
+        if pattern.chars().all(|c| c == '*') {
+            return true;
+        }
+        let pattern = relative(pattern);
+        match (pattern.strip_prefix("//"), pattern.starts_with('/')) {
+            (Some(whole), _) => glob(&format!("/{whole}"), &self.whole),
+            (None, true) => glob(pattern, &self.whole),
+            (None, false) => self.inner.as_deref().is_some_and(|inner| fits_path(pattern, inner)),
+        }
+    }
+}
+
+fn relative(pattern: &str) -> &str {
+    pattern.strip_prefix("./").unwrap_or(pattern)
+}
+
+/// A pattern below somebody's home folder, wherever that is.
+fn from_home(pattern: &str) -> String {
+    let below = pattern.strip_prefix("~/").or_else(|| pattern.strip_prefix("$HOME/"));
+    below.map_or_else(|| pattern.to_owned(), |below| format!("*/{below}"))
+}
+
+fn fits_path(pattern: &str, path: &str) -> bool {
+    glob(pattern, path) || pattern.strip_prefix("**/").is_some_and(|pattern| glob(pattern, path))
+}
+
+/// `domain:example.com` is how Claude Code writes a host; other patterns are about the whole address.
+fn fits_url(pattern: &str, url: &str) -> bool {
+    let Some(domain) = pattern.strip_prefix("domain:") else { return glob(pattern, url) };
+    let after = url.split_once("://").map_or(url, |(_, after)| after);
+    let host = after.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default().to_lowercase();
+    let domain = domain.trim().to_lowercase();
+    glob(&domain, &host) || host.strip_suffix(&domain).is_some_and(|rest| rest.ends_with('.'))
+}
+
+/// Whether a rule about files outside of the workspace means this one. Whose home `~` is, is not known
+/// here: it may be anybody's for a rule that forbids, and is nobody's for one that permits.
+pub(super) fn means_outside(rule: &str, path: &str, permits: bool) -> bool {
+    let pattern = |pattern: &str| if permits { pattern.to_owned() } else { from_home(pattern) };
+    pattern_of(rule).is_none_or(|written| glob(&pattern(written), path))
+}
+
+/// The name in a rule: `Bash` of `Bash(git *)`.
+pub(super) fn name_of(rule: &str) -> &str {
+    rule.split('(').next().unwrap_or(rule).trim()
+}
+
+/// The pattern of `Name(pattern)`; `Name(*)` is the whole tool.
+fn pattern_of(rule: &str) -> Option<&str> {
+    let (_, pattern) = rule.strip_suffix(')')?.split_once('(')?;
+    Some(pattern).filter(|pattern| !matches!(*pattern, "*" | ":*" | "**"))
+}
+
+/// Whether a name in a rule means a tool, in whichever CLI's words.
+fn is_named(name: &str, tool: &str) -> bool {
+    let (name, lower) = (name.to_lowercase(), tool.to_lowercase());
+    if name == lower {
+        return true;
+    }
+    // A tool of a server is `mcp__server__tool` to one CLI and `server_tool` or `mcp_server_tool` to others.
+    if let Some(inner) = lower.strip_prefix("mcp__") {
+        let flat = inner.replacen("__", "_", 1);
+        let is_server = name.starts_with("mcp__")
+            && !name.contains('*')
+            && lower.strip_prefix(&name).is_some_and(|rest| rest.starts_with("__"));
+        return is_server
+            || glob(&name, &lower)
+            || glob(&name, &flat)
+            || name.strip_prefix("mcp_").is_some_and(|name| glob(name, &flat));
+    }
+    let ours = canonical(&lower);
+    if name.contains(['*', '?']) {
+        return glob(&name, &lower) || ours.is_some_and(|ours| glob(&name, ours));
+    }
+    let same = |word: &'static str| if word == "multiedit" { "edit" } else { word };
+    ours.is_some() && ours.map(same) == canonical(&name).map(same)
+}
+
+/// Whether a rule about editing means this other tool that edits.
+fn is_variant(name: &str, tool: &str) -> bool {
+    canonical(name) == Some("edit") && canonical(tool) == Some("notebookedit")
+}
+
+fn fits(pattern: &str, subject: &str) -> bool {
+    // `Bash(git:*)` is how Claude Code writes a prefix, `git *` how OpenCode does.
+    let subject = subject.trim();
+    match pattern
+        .strip_suffix(":*")
+        .or_else(|| pattern.strip_suffix(" *").filter(|start| !start.contains('*')))
+    {
+        Some(prefix) => subject == prefix || subject.starts_with(&format!("{prefix} ")),
+        None => glob(pattern, subject),
+    }
+}
+
+/// The commands of a command line, cut wherever a shell could begin another one: too often
+/// (within quotes too) rather than too seldom.
+fn commands(line: &str) -> impl Iterator<Item = &str> {
+    Parts { rest: Some(line) }.map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// A line cut at each character that may end a command, without the ends that go nowhere: `2>&1`.
+struct Parts<'l> {
+    rest: Option<&'l str>,
+}
+
+impl<'l> Iterator for Parts<'l> {
+    type Item = &'l str;
+
+    fn next(&mut self) -> Option<&'l str> {
+        let rest = self.rest?;
+        let mut from = 0;
+        loop {
+            let after = rest.get(from..).unwrap_or_default();
+            let Some(at) =
+                after.find([';', '&', '|', '\n', '`', '(', ')', '{', '}', '>']).map(|at| at + from)
+            else {
+                self.rest = None;
+                return Some(rest);
+            };
+            let (before, found) = rest.split_at(at);
+            if let Some(length) = harmless(before, found) {
+                let end = before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+                self.rest = rest.get(at + length..);
+                return rest.get(..end);
+            }
+            let width = found.chars().next().map_or(1, char::len_utf8);
+            if found.starts_with('>') {
+                from = at + width;
+                continue;
+            }
+            self.rest = rest.get(at + width..);
+            return Some(before);
+        }
+    }
+}
+
+/// How long a redirection is that writes no file: `2>&1`, `>/dev/null`, `2> /dev/null`, `&>/dev/null`.
+fn harmless(before: &str, found: &str) -> Option<usize> {
+    let word = before.trim_end_matches(|c: char| c.is_ascii_digit());
+    if !word.is_empty() && !word.ends_with(char::is_whitespace) {
+        return None;
+    }
+    let target = found.strip_prefix("&>").or_else(|| found.strip_prefix('>'))?;
+    let target = target.strip_prefix('>').unwrap_or(target);
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t', ';', '|', '&', ')', '\n']);
+    let is_number = |c: char| c.is_ascii_digit();
+    let rest = match target.strip_prefix('&') {
+        Some(number) if number.starts_with(is_number) => Some(number.trim_start_matches(is_number)),
+        Some(_) => None,
+        None => target.trim_start_matches([' ', '\t']).strip_prefix("/dev/null"),
+    };
+    rest.filter(|rest| ends(rest)).map(|rest| found.len() - rest.len())
+}
+
+/// Whether a command line sends its output into a file.
+fn writes(line: &str) -> bool {
+    Parts { rest: Some(line) }.any(|part| part.contains('>'))
+}
+
+/// `*` stands for any text, `?` for one character.
+fn glob(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t) = (0, 0);
+    // Where the last `*` stands, and how much of the text it takes.
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(c) if *c == '?' || text.get(t) == Some(c) => (p, t) = (p + 1, t + 1),
+            _ => {
+                let Some((at, taken)) = star else { return false };
+                star = Some((at, taken + 1));
+                (p, t) = (at + 1, taken + 1);
+            }
+        }
+    }
+    pattern.iter().skip(p).all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Names, commands, paths and addresses: what a rule means, and what it does not.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn touches(rule: &str, tool: &str, input: Value) -> bool {
+    Call::new(tool, &input, "/w").is_touched_by(rule)
+}
+
+fn grants(rules: &[&str], tool: &str, input: Value) -> bool {
+    let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
+    Call::new(tool, &input, "/w").is_granted_by(&rules)
+}
+
+fn line(line: &str) -> Value {
+    json!({"command": line})
+}
+
+fn file(path: &str) -> Value {
+    json!({"file_path": path})
+}
+
+#[test]
+fn a_tool_goes_by_every_name_it_has() {
+    for (rule, tool, expected) in [
+        ("Read", "Read", true),
+        ("read", "Read", true),
+        ("read_file", "Read", true),
+        ("Read", "read_file", true),
+        ("shell", "Bash", true),
+        ("Agent", "Task", true),
+        ("Task", "Agent", true),
+        ("Read", "ReadMore", false),
+        ("Read", "Write", false),
+        ("Web*", "WebFetch", true),
+        ("web*", "WebFetch", true),
+        ("*", "Brand_new", true),
+        ("Edit", "MultiEdit", true),
+        ("Edit", "NotebookEdit", true),
+        ("Edit", "Write", false),
+        ("mcp__db__*", "mcp__db__query", true),
+        ("mcp__db", "mcp__db__query", true),
+        ("mcp__db", "mcp__dbx__query", false),
+        ("mcp__db__*", "mcp__dbx__query", false),
+        ("mcp_*", "mcp__db__query", true),
+        ("mcp_db_*", "mcp__db__query", true),
+        ("db_query", "mcp__db__query", true),
+        ("db_*", "mcp__db__query", true),
+        ("db_*", "Bash", false),
+    ] {
+        assert_eq!(touches(rule, tool, json!({})), expected, "{rule} {tool}");
+    }
+    assert!(!grants(&["Edit"], "NotebookEdit", json!({})), "to permit one is not to permit the other");
+}
+
+#[test]
+fn a_pattern_is_a_command_with_anything_after_it() {
+    let git = || line("git log --oneline");
+    for rule in ["Bash(git *)", "Bash(git:*)", "Bash(git log*)", "shell(git *)"] {
+        assert!(touches(rule, "Bash", git()), "{rule}");
+        assert!(grants(&[rule], "Bash", git()), "{rule}");
+    }
+    assert!(touches("Bash(git *)", "Bash", line("git")));
+    for other in ["gitk", "rm git", "agit log"] {
+        assert!(!grants(&["Bash(git:*)"], "Bash", line(other)), "{other}");
+        assert!(!grants(&["Bash(git *)"], "Bash", line(other)), "{other}");
+    }
+    assert!(grants(&["Bash(*)"], "Bash", line("rm -rf / > x")), "the whole tool");
+}
+
+#[test]
+fn every_command_of_a_line_must_be_granted_and_one_is_enough_to_touch_it() {
+    let rules = ["Bash(git status:*)", "Bash(git diff:*)"];
+    for granted in [
+        "git status && git diff",
+        "git status 2>/dev/null | git diff --stat",
+        "git diff HEAD 2>&1",
+        "git diff > /dev/null 2>&1; git status",
+        "git status &>/dev/null",
+    ] {
+        assert!(grants(&rules, "Bash", line(granted)), "{granted}");
+    }
+    for refused in [
+        "git status; rm x",
+        "git status > x",
+        "git status >> /dev/nullx",
+        "git status 2>x",
+        "git status2>&1",
+        "git diff $(rm x)",
+        "git diff `rm x`",
+        "git status &",
+        "git status & rm x",
+        "git status >&x",
+        "",
+        ";",
+    ] {
+        let is_granted = grants(&rules, "Bash", line(refused));
+        // A line that only ends in the background still is that command.
+        assert_eq!(is_granted, refused == "git status &", "{refused}");
+    }
+    assert!(touches("Bash(rm *)", "Bash", line("git status 2>&1 && rm -rf x")));
+    assert!(touches("Bash(rm *)", "Bash", line("git status >/dev/null; rm x")));
+}
+
+#[test]
+fn a_path_is_what_it_leads_to() {
+    for (rule, path, touched, granted) in [
+        ("Edit(docs/*)", "/w/docs/a.md", true, true),
+        ("Edit(docs/*)", "docs/a.md", true, true),
+        ("Edit(./docs/*)", "/w/docs/a.md", true, true),
+        ("Edit(docs/*)", "/w/docs/../src/a.rs", false, false),
+        ("Edit(src/*)", "/w/docs/../src/a.rs", true, true),
+        ("Edit(docs/*)", "/etc/docs/a.md", true, false),
+        ("Edit(docs/*)", "../other/docs/a.md", true, false),
+        ("Edit(.env)", "/w/.env", true, true),
+        ("Edit(.env)", "/w/deep/.env", true, false),
+        ("Edit(**/*.md)", "/w/a.md", true, true),
+        ("Edit(*.md)", "/w/x/a.md", true, true),
+        ("Edit(*.md)", "/etc/a.md", true, false),
+        ("Edit(/etc/*)", "/etc/passwd", true, true),
+        ("Edit(//etc/*)", "/etc/passwd", true, true),
+        ("Edit(~/.ssh/*)", "/home/me/.ssh/id", true, false),
+        ("Edit($HOME/.ssh/*)", "/home/me/.ssh/id", true, false),
+        ("Edit(a?c)", "abc", true, true),
+        ("Edit(*)", "/etc/passwd", true, true),
+        ("Edit(./**)", "/w/a/b", true, true),
+        ("Edit(./**)", "/etc/passwd", true, false),
+    ] {
+        assert_eq!(touches(rule, "Edit", file(path)), touched, "{rule} touches {path}");
+        assert_eq!(grants(&[rule], "Edit", file(path)), granted, "{rule} grants {path}");
+    }
+    assert!(touches("Edit(x.ipynb)", "NotebookEdit", json!({"notebook_path": "/w/x.ipynb"})));
+}
+
+#[test]
+fn a_domain_is_a_host_and_those_below_it() {
+    for (url, expected) in [
+        ("https://example.com/x", true),
+        ("https://docs.example.com:8080", true),
+        ("https://notexample.com", false),
+        ("https://evil.com/example.com", false),
+        ("https://example.com@evil.com/", false),
+    ] {
+        assert_eq!(
+            touches("WebFetch(domain:example.com)", "WebFetch", json!({"url": url})),
+            expected,
+            "{url}"
+        );
+    }
+    assert!(touches("WebFetch(https://x.org/*)", "WebFetch", json!({"url": "https://x.org/a"})));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_a_rule_grants_it_also_touches(
+        rule in prop::sample::select(vec!["Bash(git:*)", "Bash(git *)", "Bash(*x*)", "Edit(docs/*)", "Edit(**)", "Edit(/a/*)"]),
+        text in "[a-z./ ;&>|*?~-]{0,12}",
+    ) {
+        for input in [line(&text), line(&format!("git {text}")), file(&text), file(&format!("/w/docs/{text}"))] {
+            let tool = if rule.starts_with("Bash") { "Bash" } else { "Edit" };
+            prop_assert!(!grants(&[rule], tool, input.clone()) || touches(rule, tool, input.clone()), "{} {}", rule, input);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What an entity's limits are to a session: rules in the names of its driver.
+//!
+//! Reading the limits is `forms::entity`'s, holding a call against them
+//! [`permission`](crate::hook::permission)'s.
+
+use super::tools::{self, Named};
+use crate::entity::{Entity, Provider, Tool, ToolEffect, ToolRule};
+use crate::hook::permission::LimitRule;
+
+/// The limits of an entity. A call must pass all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Only these may be used.
+    pub only: Option<Vec<String>>,
+    /// May not be used.
+    pub deny: Vec<String>,
+    /// A person, or the policy, decides.
+    pub ask: Vec<String>,
+    /// Rules with exceptions, in order: the last one that matches a call counts.
+    pub ordered: Vec<LimitRule>,
+    /// The tools it lists that the driver does not have.
+    pub missing: Vec<String>,
+    /// The patterns it lists that the driver cannot keep to.
+    pub wider: Vec<String>,
+}
+
+/// The limits of an entity, for a driver.
+pub fn limits(entity: &Entity, driver: &str) -> Limits {
+    let mut limits = Limits::default();
+    if let Some(tools) = &entity.tools {
+        limits.list(tools, entity.source.provider, driver);
+    }
+    let rules = in_names(&entity.limits, driver);
+    for (at, (name, rule)) in rules.iter().enumerate() {
+        let is_contested = rules.iter().enumerate().any(|(other, (name_of_other, other_rule))| {
+            other != at && other_rule.effect != rule.effect && may_overlap(name, name_of_other)
+        });
+        match rule.effect {
+            _ if is_contested || name == EXTERNAL => limits.ordered.push(rule.clone()),
+            ToolEffect::Deny => push(&mut limits.deny, rule.rule.clone()),
+            ToolEffect::Ask => push(&mut limits.ask, rule.rule.clone()),
+            // What is not forbidden is left to the rules of the run.
+            ToolEffect::Allow => {}
+        }
+    }
+    limits
+}
+
+/// The rule about files outside of the workspace, whichever tool reaches for them.
+pub const EXTERNAL: &str = "external_directory";
+
+/// Tools that change files, which are one permission in OpenCode: a rule about one of them is about all
+/// that have none of their own. Where there is one about `edit`, it is that one.
+const CHANGING: [&str; 4] = ["edit", "write", "multiedit", "notebookedit"];
+
+impl Limits {
+    fn list(&mut self, listed: &[Tool], provider: Provider, driver: &str) {
+        let mut only = Vec::new();
+        for tool in listed {
+            let written = tool.pattern.as_ref().unwrap_or(&tool.name);
+            let pattern = tools::pattern(written);
+            match tools::named(&tool.name, provider) {
+                Named::Everything => return,
+                Named::Matching(_) if tool.name.starts_with("mcp__") => push(&mut only, written.clone()),
+                Named::Matching(name) => push(&mut only, name),
+                Named::Elsewhere => push(&mut only, written.clone()),
+                Named::Unknown => self.missing.push(written.clone()),
+                Named::These(names) => {
+                    let on: Vec<&str> = names.iter().filter_map(|name| tools::on(name, driver)).collect();
+                    let Ok(pattern) = pattern else {
+                        // Rather no tool than one without the limits that were meant.
+                        self.missing.push(written.clone());
+                        continue;
+                    };
+                    if on.is_empty() {
+                        self.missing.push(written.clone());
+                    }
+                    for name in on {
+                        match pattern {
+                            None => push(&mut only, name.to_owned()),
+                            // Gemini means everything that begins so.
+                            Some(pattern)
+                                if matches!(driver, "claude" | "sim")
+                                    && provider == Provider::Gemini
+                                    && !pattern.contains('*') =>
+                            {
+                                push(&mut only, format!("{name}({pattern}:*)"));
+                            }
+                            Some(pattern) if matches!(driver, "claude" | "sim") => {
+                                push(&mut only, format!("{name}({pattern})"));
+                            }
+                            Some(_) => {
+                                push(&mut self.wider, written.clone());
+                                push(&mut only, name.to_owned());
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        self.only = Some(only);
+    }
+}
+
+/// Whether a session with an entity may change files of the workspace. A shell may, whatever it is for.
+pub fn may_change_files(entity: &Entity) -> bool {
+    let Limits { only, deny, .. } = limits(entity, "claude");
+    CHANGING.into_iter().chain(["bash"]).any(|name| {
+        let is_it = |rule: &String| tools::canonical(rule.split('(').next().unwrap_or(rule)) == Some(name);
+        let is_denied = deny.iter().any(|rule| is_it(rule) && !rule.contains('(') || rule == "*");
+        !is_denied && only.as_ref().is_none_or(|only| only.iter().any(is_it))
+    })
+}
+
+/// The rules in the names of a driver, each with its name alone.
+fn in_names(rules: &[ToolRule], driver: &str) -> Vec<(String, LimitRule)> {
+    let mut all = Vec::new();
+    for rule in rules {
+        for name in names_of(&rule.tool, rules, driver) {
+            let text = match &rule.pattern {
+                None => name.clone(),
+                Some(pattern) => format!("{name}({pattern})"),
+            };
+            all.push((name, LimitRule { rule: text, effect: rule.effect }));
+        }
+    }
+    all
+}
+
+fn names_of(tool: &str, rules: &[ToolRule], driver: &str) -> Vec<String> {
+    if tool == EXTERNAL {
+        return vec![tool.to_owned()];
+    }
+    let names = match tools::named(tool, Provider::Opencode) {
+        Named::Everything => return vec!["*".to_owned()],
+        Named::Matching(name) => return vec![name],
+        Named::Elsewhere => return vec![tool.to_owned()],
+        Named::Unknown => return Vec::new(),
+        Named::These(names) => names,
+    };
+    let is_changing = names.iter().any(|name| CHANGING.contains(name));
+    let has_own =
+        |name: &str| rules.iter().any(|rule| rule.tool != tool && tools::canonical(&rule.tool) == Some(name));
+    let is_whole = is_changing && (names.contains(&"edit") || !has_own("edit"));
+    let others = CHANGING.into_iter().filter(|name| is_whole && !has_own(name) && !names.contains(name));
+    let mut found: Vec<String> = Vec::new();
+    for name in names.iter().copied().chain(others) {
+        // Not every version of a CLI has these: they are named as they would be.
+        let on = match name {
+            "multiedit" if matches!(driver, "claude" | "sim") => Some("MultiEdit"),
+            name => tools::on(name, driver),
+        };
+        if let Some(name) = on {
+            push(&mut found, name.to_owned());
+        }
+    }
+    found
+}
+
+fn may_overlap(one: &str, other: &str) -> bool {
+    one == other || one.contains(['*', '?']) || other.contains(['*', '?'])
+}
+
+fn push(list: &mut Vec<String>, rule: String) {
+    if !list.contains(&rule) {
+        list.push(rule);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! What lists, switches and permissions come to.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::entity::{Kind, Level, Source};
+
+fn entity(provider: Provider, tools: Option<&[&str]>, rules: &[(&str, Option<&str>, ToolEffect)]) -> Entity {
+    let rule = |(tool, pattern, effect): &(&str, Option<&str>, ToolEffect)| ToolRule {
+        tool: (*tool).to_owned(),
+        pattern: pattern.map(str::to_owned),
+        effect: *effect,
+    };
+    Entity {
+        kind: Kind::Agent,
+        name: "a".into(),
+        description: String::new(),
+        aliases: vec![],
+        prompt: "p".into(),
+        tools: tools.map(|tools| tools.iter().map(|tool| Tool::named(tool)).collect()),
+        limits: rules.iter().map(rule).collect(),
+        model: None,
+        argument_hint: None,
+        source: Source {
+            provider,
+            level: Level::Project,
+            distance: 0,
+            path: "f".into(),
+            line: 1,
+            plugin: None,
+        },
+        extra: BTreeMap::new(),
+    }
+}
+
+use ToolEffect::{Allow, Ask, Deny};
+
+#[test]
+fn a_list_is_all_there_is_and_each_tool_is_there_once() {
+    let of = |provider, tools: &[&str]| limits(&entity(provider, Some(tools), &[]), "claude").only.unwrap();
+    assert_eq!(of(Provider::Claude, &[]), [""; 0], "an empty list is no tools");
+    assert_eq!(
+        of(Provider::Claude, &["Bash(git add:*)", "Bash(git commit:*)", "Read", "Read"]),
+        ["Bash(git add:*)", "Bash(git commit:*)", "Read"]
+    );
+    assert_eq!(of(Provider::Copilot, &["edit", "search"]), ["Edit", "Write", "NotebookEdit", "Grep", "Glob"]);
+    assert_eq!(of(Provider::Copilot, &["github/*", "githubRepo"]), ["mcp__github__*", "githubRepo"]);
+    assert_eq!(
+        of(Provider::Gemini, &["read_file", "run_shell_command(git status)"]),
+        ["Read", "Bash(git status:*)"]
+    );
+    assert_eq!(of(Provider::Claude, &["mcp__GitHub__getIssue"]), ["mcp__GitHub__getIssue"]);
+    assert_eq!(limits(&entity(Provider::Claude, Some(&["Read", "*"]), &[]), "claude").only, None);
+}
+
+#[test]
+fn a_tool_that_the_driver_lacks_is_named() {
+    let limits =
+        limits(&entity(Provider::Claude, Some(&["Read", "Task", "KillShell", "Bash(git:*)"]), &[]), "gemini");
+    assert_eq!(limits.only.unwrap(), ["read_file", "KillShell", "run_shell_command"]);
+    assert_eq!(limits.missing, ["Task"]);
+    assert_eq!(limits.wider, ["Bash(git:*)"]);
+}
+
+#[test]
+fn what_is_switched_off_is_denied_and_nothing_else_changes() {
+    let of = |rules: &[_]| limits(&entity(Provider::Opencode, None, rules), "claude");
+    let read_only = of(&[("write", None, Deny), ("edit", None, Deny), ("bash", None, Deny)]);
+    assert_eq!(read_only.deny, ["Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"]);
+    assert_eq!((read_only.only, read_only.ordered), (None, vec![]));
+    let no_write = of(&[("write", None, Deny), ("bash", None, Allow)]);
+    assert_eq!(no_write.deny, ["Write", "Edit", "MultiEdit", "NotebookEdit"], "writing is one permission");
+    assert_eq!((no_write.only, no_write.ask, no_write.ordered), (None, vec![], vec![]));
+    let edits = of(&[("bash", None, Allow), ("edit", None, Allow), ("write", None, Deny)]);
+    assert_eq!(edits.deny, ["Write"], "what has a word of its own keeps it");
+}
+
+#[test]
+fn exceptions_keep_their_order() {
+    let rules =
+        [("bash", None, Ask), ("bash", Some("git *"), Allow), ("edit", None, Deny), ("webfetch", None, Ask)];
+    let limits = limits(&entity(Provider::Opencode, None, &rules), "sim");
+    let rule = |rule: &str, effect| LimitRule { rule: rule.to_owned(), effect };
+    assert_eq!(limits.ordered[..2], [rule("Bash", Ask), rule("Bash(git *)", Allow)]);
+    assert_eq!(limits.ask, ["WebFetch"]);
+    assert_eq!(limits.deny, ["Edit", "Write", "MultiEdit", "NotebookEdit"]);
+}
