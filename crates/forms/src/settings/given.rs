@@ -138,6 +138,14 @@ impl Given {
         Ok(duration)
     }
 
+    /// Where an item of a list begins, in a file.
+    pub(super) fn place_of(&self, number: usize) -> Option<usize> {
+        match self {
+            Given::List(items) => items.get(number).map(|(at, _)| *at),
+            _ => None,
+        }
+    }
+
     pub(super) fn texts(&self) -> Result<Vec<String>, Wrong> {
         match self {
             Given::Typed(_) => Ok(vec![self.text()?]),

@@ -1,6 +1,8 @@
 //! The keys there are: how each takes a value and how it is shown.
 
 use windlass_core::entity::Provider;
+use windlass_core::hook::permission::is_inner;
+use windlass_core::registry::tools::{self, Named};
 use windlass_core::spec::Check;
 
 use super::given::{Given, Wrong, written};
@@ -8,7 +10,7 @@ use super::layer::Source;
 use super::value::{Entities, PluginDir, Settings};
 use super::words::{DRIVERS, DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION, PROVIDERS};
 use crate::tracker::yaml::quote;
-use crate::words::{did_you_mean, is_label};
+use crate::words::{did_you_mean, is_label, quoted};
 
 /// A key at the top level.
 pub(super) struct Key {
@@ -75,6 +77,8 @@ pub(super) enum Taken {
     Yes,
     /// No such key; perhaps another was meant.
     Unknown(Option<String>),
+    /// No such key, where one that is lost would let an agent do more than it was meant to.
+    Refused(Option<String>),
     Wrong(Wrong),
 }
 
@@ -94,11 +98,24 @@ pub(super) fn take(settings: &mut Settings, path: &[&str], given: &Given, source
         [name] => match KEYS.iter().find(|key| key.name == *name) {
             Some(key) => (key.take)(settings, given, source).into(),
             None if TABLES.contains(name) => Taken::Wrong(Wrong::new("must be a table", None)),
-            None => Taken::Unknown(did_you_mean(name, known_names())),
+            None => unknown(name),
         },
+        ["permissions", ..] => Taken::Refused(None),
         _ => Taken::Unknown(None),
     }
 }
+
+/// A key that is almost one of those that limit an agent is no key to pass over.
+fn unknown(name: &str) -> Taken {
+    let hint = did_you_mean(name, known_names());
+    match did_you_mean(name, LIMITING) {
+        Some(near) if hint.as_ref() == Some(&near) => Taken::Refused(hint),
+        _ => Taken::Unknown(hint),
+    }
+}
+
+/// The keys that limit what an agent may do.
+pub(super) const LIMITING: [&str; 4] = ["permissions", "on_permission", "isolation", "max_isolation"];
 
 pub(super) fn known_names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name).chain(TABLES.iter().copied())
@@ -159,16 +176,48 @@ fn take_rules(settings: &mut Settings, list: &str, given: &Given) -> Taken {
         "allow" => &mut settings.permissions.allow,
         "deny" => &mut settings.permissions.deny,
         "ask" => &mut settings.permissions.ask,
-        _ => return Taken::Unknown(did_you_mean(list, ["allow", "deny", "ask"])),
+        _ => return Taken::Refused(did_you_mean(list, ["allow", "deny", "ask"])),
     };
-    let added = given.texts().map(|added| {
-        for rule in added {
-            if !rules.contains(&rule) {
-                rules.push(rule);
-            }
+    let added = match given.texts() {
+        Ok(added) => added,
+        Err(wrong) => return Taken::Wrong(wrong),
+    };
+    for (number, rule) in added.iter().enumerate() {
+        if let Err(mut wrong) = rule_fault(list, rule) {
+            wrong.at = given.place_of(number);
+            return Taken::Wrong(wrong);
         }
-    });
-    added.into()
+        if !rules.contains(rule) {
+            rules.push(rule.clone());
+        }
+    }
+    Taken::Yes
+}
+
+/// What is wrong with a rule that could never match a call, and so would not hold.
+fn rule_fault(list: &str, rule: &str) -> Result<(), Wrong> {
+    let shown = quoted(rule);
+    if rule.trim() != rule || rule.contains(char::is_control) || tools::pattern(rule).is_err() {
+        let hint = "write a tool, with a pattern in brackets or without: `Bash(git push:*)`";
+        return Err(Wrong::new(format!("has a rule that cannot be understood: {shown}"), Some(hint)));
+    }
+    let name = rule.split('(').next().unwrap_or(rule);
+    if list != "allow" && is_inner(name) {
+        return Err(Wrong::new(format!("has a rule that never holds: {shown} is always allowed"), None));
+    }
+    // A tool of a server is named as Claude Code names it, or with a wildcard.
+    match tools::named(name, Provider::Claude) {
+        Named::Unknown => {
+            let hint = did_you_mean(name, tools::words());
+            let hint = hint.as_deref().unwrap_or("write `NAME*` for a tool that Windlass does not know");
+            Err(Wrong::new(format!("has a rule about a tool that no agent CLI has: {shown}"), Some(hint)))
+        }
+        Named::Everything if name != "*" => Err(Wrong::new(
+            format!("has a rule about a tool that no agent CLI has: {shown}"),
+            Some("write `*`"),
+        )),
+        Named::Everything | Named::These(_) | Named::Matching(_) | Named::Elsewhere => Ok(()),
+    }
 }
 
 fn take_entities(settings: &mut Settings, field: &str, given: &Given) -> Taken {

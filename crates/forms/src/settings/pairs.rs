@@ -1,7 +1,7 @@
 //! Variables and flags: names and text, turned into keys and values.
 
 use super::given::Given;
-use super::key::{KEYS, known_names};
+use super::key::{KEYS, LIMITING, known_names};
 use crate::words::did_you_mean;
 
 const PREFIX: &str = "WINDLASS_";
@@ -18,6 +18,8 @@ pub(super) enum Variable {
     Foreign,
     /// It starts like one of ours and is not; perhaps another was meant.
     Unknown(Option<String>),
+    /// The same, where the one that was meant limits what an agent may do.
+    Refused(Option<String>),
 }
 
 /// Reads a variable: `WINDLASS_MAX_ITERATIONS`, `WINDLASS_CHECKS_TEST`,
@@ -31,8 +33,15 @@ pub(super) fn variable(name: &str, value: &str) -> Variable {
         return Variable::Foreign;
     }
     let Some(path) = path_of(&key) else {
-        let hint = did_you_mean(&key, known_names());
-        return Variable::Unknown(hint);
+        let limiting =
+            LIMITING.into_iter().chain(["permissions_allow", "permissions_deny", "permissions_ask"]);
+        let near = did_you_mean(&key, limiting.clone());
+        let hint = did_you_mean(&key, known_names().chain(limiting));
+        return if near.is_some() && near == hint {
+            Variable::Refused(hint)
+        } else {
+            Variable::Unknown(hint)
+        };
     };
     let given = match path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["plugins"] => items(value, ':'),

@@ -119,6 +119,11 @@ impl Resolving {
                 Variable::Unknown(hint) => {
                     findings.warn(0, "this variable is no setting and is ignored", hint)
                 }
+                Variable::Refused(hint) => findings.error(
+                    0,
+                    "this variable is no setting: a limit that it sets would not hold",
+                    hint,
+                ),
                 Variable::Foreign => {}
             }
             self.resolved.diagnostics.extend(findings.finish());
@@ -162,6 +167,10 @@ impl Resolving {
         match key::take(settings, &path, &entry.given, source) {
             Taken::Yes => {
                 self.resolved.sources.insert(key, source.clone());
+            }
+            Taken::Refused(hint) => {
+                let message = format!("unknown key {}: a limit that it sets would not hold", quoted(&key));
+                findings.error(entry.key_at, &message, hint);
             }
             Taken::Unknown(hint) => {
                 findings.warn(entry.key_at, &format!("unknown key {} is ignored", quoted(&key)), hint)

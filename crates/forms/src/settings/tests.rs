@@ -180,7 +180,7 @@ progam = \"x\"
         "user.toml:10:10 error: `checks` must be a table",
         "user.toml:11:17 error: `check_timeout` must be longer than zero",
         "user.toml:12:15 error: `retry_delay` must be a duration such as \"90m\", found a date",
-        "user.toml:14:1 warning: unknown key `permissions.alow` is ignored (did you mean `allow`?)",
+        "user.toml:14:1 error: unknown key `permissions.alow`: a limit that it sets would not hold (did you mean `allow`?)",
         "user.toml:15:14 error: `permissions.deny` must be a string, found a number",
         "user.toml:17:11 error: `agents.claud.program` names no driver: it must be one of `claude`, `codex`, `opencode`, `copilot`, `gemini`, `acp`, `sim`, found `claud` (did you mean `claude`?)",
         "user.toml:19:1 warning: unknown key `agents.claude.progam` is ignored (did you mean `program`?)",
@@ -358,4 +358,96 @@ fn mistakes_about_entities_are_answered_where_they_are() {
         complaints(vec![user("entities = 3\n")]),
         ["user.toml:1:12 error: `entities` must be a table"]
     );
+}
+
+#[test]
+fn a_limit_with_a_typo_in_its_key_is_an_error_in_every_layer() {
+    let hold = "a limit that it sets would not hold";
+    for (text, expected) in [
+        ("[permissions]\ndenny = [\"Write\"]\n", format!("user.toml:2:1 error: unknown key `permissions.denny`: {hold} (did you mean `deny`?)")),
+        ("[permissions]\nwhatever = 1\n", format!("user.toml:2:1 error: unknown key `permissions.whatever`: {hold}")),
+        ("[permissions.deny]\nx = 1\n", "user.toml:1:1 error: `permissions.deny` must be a list of strings, found a table".to_owned()),
+        ("[permission]\ndeny = [\"Write\"]\n", format!("user.toml:1:2 error: unknown key `permission`: {hold} (did you mean `permissions`?)")),
+        ("on_permision = \"deny\"\n", format!("user.toml:1:1 error: unknown key `on_permision`: {hold} (did you mean `on_permission`?)")),
+        ("isolaton = \"strict\"\n", format!("user.toml:1:1 error: unknown key `isolaton`: {hold} (did you mean `isolation`?)")),
+        ("on_permission = \"dney\"\n", "user.toml:1:17 error: `on_permission` must be one of `deny`, `allow`, `fail`, `ask`, found `dney` (did you mean `deny`?)".to_owned()),
+    ] {
+        assert_eq!(complaints(vec![user(text)]), [expected], "{text}");
+    }
+    let of_project = project("[permissions]\ndenny = [\"Write\"]\n");
+    assert_eq!(
+        complaints(vec![of_project]),
+        [format!("project.toml:2:1 error: unknown key `permissions.denny`: {hold} (did you mean `deny`?)")]
+    );
+    let pair = |name: &str, value: &str| Layer::Environment(pairs(&[(name, value)]));
+    assert_eq!(
+        complaints(vec![pair("WINDLASS_PERMISSIONS_DENNY", "Write")]),
+        [format!(
+            "WINDLASS_PERMISSIONS_DENNY error: unknown key `permissions.denny`: {hold} (did you mean `deny`?)"
+        )]
+    );
+    assert_eq!(
+        complaints(vec![pair("WINDLASS_PERMISSION_DENY", "Write")]),
+        [format!(
+            "WINDLASS_PERMISSION_DENY error: this variable is no setting: {hold} (did you mean `permissions_deny`?)"
+        )]
+    );
+    assert_eq!(
+        complaints(vec![pair("WINDLASS_PERMISSIONS_DENY", "Read, Bsh(git *)")]),
+        [
+            "WINDLASS_PERMISSIONS_DENY error: `permissions.deny` has a rule about a tool that no agent CLI has: `Bsh(git *)` (did you mean `Bash`?)"
+        ]
+    );
+}
+
+#[test]
+fn a_rule_that_could_never_match_is_an_error() {
+    let rule = |list: &str, rule: &str| {
+        complaints(vec![user(&format!("[permissions]\n{list} = [\"Read\", '{rule}']\n"))])
+    };
+    for good in [
+        "Write",
+        "write",
+        "write_file",
+        "Bash(git push:*)",
+        "Bash(git *)",
+        "Edit(src/**)",
+        "WebFetch(domain:x.org)",
+        "mcp__github",
+        "mcp__github__*",
+        "mcp__github__get",
+        "mcp_*",
+        "Web*",
+        "*",
+        "Task(explore)",
+        "BrandNew*",
+        "NotebookEdit",
+    ] {
+        for list in ["allow", "deny", "ask"] {
+            assert_eq!(rule(list, good), [""; 0], "{list} {good}");
+        }
+    }
+    for (bad, why) in [
+        ("Bsh(git *)", "has a rule about a tool that no agent CLI has: `Bsh(git *)` (did you mean `Bash`?)"),
+        (
+            "Teleport",
+            "has a rule about a tool that no agent CLI has: `Teleport` (write `NAME*` for a tool that Windlass does not know)",
+        ),
+        (
+            "Bash(git",
+            "has a rule that cannot be understood: `Bash(git` (write a tool, with a pattern in brackets or without: `Bash(git push:*)`)",
+        ),
+        (
+            "Bash()",
+            "has a rule that cannot be understood: `Bash()` (write a tool, with a pattern in brackets or without: `Bash(git push:*)`)",
+        ),
+        (
+            "git push",
+            "has a rule about a tool that no agent CLI has: `git push` (write `NAME*` for a tool that Windlass does not know)",
+        ),
+        ("TodoWrite", "has a rule that never holds: `TodoWrite` is always allowed"),
+    ] {
+        assert_eq!(rule("deny", bad), [format!("user.toml:2:17 error: `permissions.deny` {why}")]);
+        assert_eq!(rule("ask", bad), [format!("user.toml:2:16 error: `permissions.ask` {why}")]);
+    }
 }

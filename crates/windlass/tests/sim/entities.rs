@@ -476,3 +476,21 @@ fn limits_are_shown_as_they_are_enforced() {
     assert_eq!(limits["deny"], json!(["Edit", "Write", "MultiEdit", "NotebookEdit"]));
     assert_eq!((&limits["allow"], &limits["ask"]), (&json!(["Bash(git *)"]), &json!(["WebFetch", "Bash"])));
 }
+
+#[test]
+fn a_mistyped_permission_of_the_settings_stops_the_run() {
+    for (settings, words) in [
+        ("[permissions]\ndenny = [\"Write\"]\n", "config.toml:7:1"),
+        ("[permissions]\ndeny = [\"Wrte\"]\n", "did you mean `Write`?"),
+        ("[permission]\ndeny = [\"Write\"]\n", "did you mean `permissions`?"),
+    ] {
+        let place = Place::with_settings(settings);
+        place.script(
+            json!({"turns": [{"steps": [{"write": {"path": "made.txt", "content": "x"}}, say("Done.")]}]}),
+        );
+        let ran = place.go(&["run", "go"]);
+        assert_eq!(ran.code, 3, "{ran}");
+        assert!(ran.stderr.contains(words), "{words} in {}", ran.stderr);
+        assert!(!place.repo().join("made.txt").exists());
+    }
+}
