@@ -49,10 +49,6 @@ pub fn limits(entity: &Entity, driver: &str) -> Limits {
 /// The rule about files outside of the workspace, whichever tool reaches for them.
 pub const EXTERNAL: &str = "external_directory";
 
-/// Tools that change files, which are one permission in OpenCode: a rule about one of them is about all
-/// that have none of their own. Where there is one about `edit`, it is that one.
-const CHANGING: [&str; 4] = ["edit", "write", "multiedit", "notebookedit"];
-
 impl Limits {
     fn list(&mut self, listed: &[Tool], provider: Provider, driver: &str) {
         let mut only = Vec::new();
@@ -105,7 +101,8 @@ impl Limits {
 /// Whether a session with an entity may change files of the workspace. A shell may, whatever it is for.
 pub fn may_change_files(entity: &Entity) -> bool {
     let Limits { only, deny, .. } = limits(entity, "claude");
-    CHANGING.into_iter().chain(["bash"]).any(|name| {
+    // What forbids to edit also forbids to edit notebooks.
+    ["edit", "write", "bash"].into_iter().any(|name| {
         let is_it = |rule: &String| tools::canonical(rule.split('(').next().unwrap_or(rule)) == Some(name);
         let is_denied = deny.iter().any(|rule| is_it(rule) && !rule.contains('(') || rule == "*");
         !is_denied && only.as_ref().is_none_or(|only| only.iter().any(is_it))
@@ -116,7 +113,7 @@ pub fn may_change_files(entity: &Entity) -> bool {
 fn in_names(rules: &[ToolRule], driver: &str) -> Vec<(String, LimitRule)> {
     let mut all = Vec::new();
     for rule in rules {
-        for name in names_of(&rule.tool, rules, driver) {
+        for name in names_of(&rule.tool, driver) {
             let text = match &rule.pattern {
                 None => name.clone(),
                 Some(pattern) => format!("{name}({pattern})"),
@@ -127,7 +124,7 @@ fn in_names(rules: &[ToolRule], driver: &str) -> Vec<(String, LimitRule)> {
     all
 }
 
-fn names_of(tool: &str, rules: &[ToolRule], driver: &str) -> Vec<String> {
+fn names_of(tool: &str, driver: &str) -> Vec<String> {
     if tool == EXTERNAL {
         return vec![tool.to_owned()];
     }
@@ -138,23 +135,7 @@ fn names_of(tool: &str, rules: &[ToolRule], driver: &str) -> Vec<String> {
         Named::Unknown => return Vec::new(),
         Named::These(names) => names,
     };
-    let is_changing = names.iter().any(|name| CHANGING.contains(name));
-    let has_own =
-        |name: &str| rules.iter().any(|rule| rule.tool != tool && tools::canonical(&rule.tool) == Some(name));
-    let is_whole = is_changing && (names.contains(&"edit") || !has_own("edit"));
-    let others = CHANGING.into_iter().filter(|name| is_whole && !has_own(name) && !names.contains(name));
-    let mut found: Vec<String> = Vec::new();
-    for name in names.iter().copied().chain(others) {
-        // Not every version of a CLI has these: they are named as they would be.
-        let on = match name {
-            "multiedit" if matches!(driver, "claude" | "sim") => Some("MultiEdit"),
-            name => tools::on(name, driver),
-        };
-        if let Some(name) = on {
-            push(&mut found, name.to_owned());
-        }
-    }
-    found
+    names.into_iter().filter_map(|name| tools::on(name, driver)).map(str::to_owned).collect()
 }
 
 fn may_overlap(one: &str, other: &str) -> bool {

@@ -31,7 +31,7 @@ impl Reader<'_, '_> {
     pub(super) fn named(&mut self, key: &str, node: &Node) -> Stated {
         match &node.value {
             Value::Null => Stated::default(),
-            Value::Object(members) => Stated { only: None, rules: self.switched(key, members) },
+            Value::Object(members) => Stated { only: None, rules: changing(self.switched(key, members)) },
             _ => Stated { only: self.listed(key, node), rules: Vec::new() },
         }
     }
@@ -52,8 +52,12 @@ impl Reader<'_, '_> {
     pub(super) fn permitted(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
         match &node.value {
             Value::Null => Vec::new(),
-            Value::Object(members) => self.switched(key, members),
-            Value::List(items) => items.iter().filter_map(|item| self.rule(key, item)).collect(),
+            Value::Object(members) => changing(self.switched(key, members)),
+            Value::List(items) => {
+                let rules = items.iter().filter_map(|item| self.rule(key, item)).collect();
+                // Our own files say all that they mean.
+                if self.provider == Provider::Windlass { rules } else { changing(rules) }
+            }
             Value::Text(_) | Value::Boolean(_) | Value::Number(_) => {
                 let effect = self.effect(key, node);
                 effect
@@ -68,14 +72,17 @@ impl Reader<'_, '_> {
     /// reads has none.
     pub(super) fn sandbox(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
         match self.word(key, node, &SANDBOXES) {
-            Some(Sandbox::ReadOnly) => vec![whole("edit", ToolEffect::Deny), whole("bash", ToolEffect::Deny)],
+            Some(Sandbox::ReadOnly) => {
+                ["edit", "write", "bash"].map(|tool| whole(tool, ToolEffect::Deny)).into()
+            }
             Some(Sandbox::Workspace) => {
-                let inside = ToolRule {
-                    tool: "edit".to_owned(),
+                let inside = |tool: &str| ToolRule {
+                    tool: tool.to_owned(),
                     pattern: Some("./**".to_owned()),
                     effect: ToolEffect::Allow,
                 };
-                vec![whole("edit", ToolEffect::Deny), inside]
+                let rules = |tool| [whole(tool, ToolEffect::Deny), inside(tool)];
+                ["edit", "write"].into_iter().flat_map(rules).collect()
             }
             Some(Sandbox::None) | None => Vec::new(),
         }
@@ -84,7 +91,10 @@ impl Reader<'_, '_> {
     /// Claude Code's `permissionMode`. Only to plan is a limit; what would permit more permits nothing.
     pub(super) fn mode(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
         match self.word(key, node, &MODES) {
-            Some(true) => vec![whole("edit", ToolEffect::Deny), whole("bash", ToolEffect::Ask)],
+            Some(true) => {
+                let denied = ["edit", "write"].map(|tool| whole(tool, ToolEffect::Deny));
+                denied.into_iter().chain([whole("bash", ToolEffect::Ask)]).collect()
+            }
             Some(false) | None => Vec::new(),
         }
     }
@@ -177,7 +187,9 @@ impl Reader<'_, '_> {
             return None;
         }
         let written = written.split('(').next().unwrap_or(written).trim();
-        let is_known = self.is_known(at, written, self.provider, meant)?;
+        // OpenCode names tools of servers in maps only.
+        let provider = if self.provider == Provider::Opencode { Provider::Windlass } else { self.provider };
+        let is_known = self.is_known(at, written, provider, meant)?;
         is_known.then_some(tool)
     }
 
@@ -346,6 +358,22 @@ const MODES: Words<bool> = Words(&[
 fn whole(tool: &str, effect: ToolEffect) -> ToolRule {
     let tool = if tool == "all" { "*" } else { tool };
     ToolRule { tool: tool.to_owned(), pattern: None, effect }
+}
+
+/// To change files is one permission in OpenCode, whichever tool does it: a rule about one of them is also
+/// about `edit` and `write`, where those have none of their own.
+fn changing(rules: Vec<ToolRule>) -> Vec<ToolRule> {
+    let has_own = |name: &str| rules.iter().any(|rule| tools::canonical(&rule.tool) == Some(name));
+    let has_wildcard = rules.iter().any(|rule| rule.tool.contains('*'));
+    let also = |rule: &ToolRule| -> Vec<ToolRule> {
+        let is_changing =
+            matches!(tools::canonical(&rule.tool), Some("edit" | "write" | "multiedit" | "notebookedit"));
+        // To allow what nothing forbids says nothing.
+        let is_needed = rule.effect != ToolEffect::Allow || has_wildcard;
+        let missing = ["edit", "write"].into_iter().filter(|name| is_changing && is_needed && !has_own(name));
+        missing.map(|name| ToolRule { tool: name.to_owned(), ..rule.clone() }).collect()
+    };
+    rules.iter().flat_map(|rule| std::iter::once(rule.clone()).chain(also(rule))).collect()
 }
 
 fn unquoted(word: &str) -> &str {

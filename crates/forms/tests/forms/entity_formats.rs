@@ -113,7 +113,7 @@ fn patterns_and_switches_are_kept_for_those_who_enforce_them() {
         let entity = read(provider, Kind::Agent, "a", text);
         assert_eq!(
             (rules(&entity).as_slice(), entity.tools),
-            (["allow bash", "deny write"].map(String::from).as_slice(), None)
+            (["allow bash", "deny write", "deny edit"].map(String::from).as_slice(), None)
         );
     }
 }
@@ -152,10 +152,10 @@ fn opencode_files() {
     let text = "---\ndescription: Reviews code\nmode: subagent\ntemperature: 0.1\npermission:\n  edit: deny\n  bash:\n    \"*\": ask\n    \"git diff\": allow\n---\nYou review.\n";
     let agent = read(Provider::Opencode, Kind::Agent, "review", text);
     assert_eq!(agent.tools, None, "what a permission does not name is allowed");
-    assert_eq!(rules(&agent), ["deny edit", "ask bash", "allow bash(git diff)"]);
+    assert_eq!(rules(&agent), ["deny edit", "deny write", "ask bash", "allow bash(git diff)"]);
     let text = "---\ndescription: d\npermission:\n  \"*\": deny\n  read: allow\n  bash: ask\n  edit: deny\n---\nYou review.\n";
     let agent = read(Provider::Opencode, Kind::Agent, "review", text);
-    assert_eq!(rules(&agent), ["deny *", "allow read", "ask bash", "deny edit"]);
+    assert_eq!(rules(&agent), ["deny *", "allow read", "ask bash", "deny edit", "deny write"]);
     let off = parse(&origin(Provider::Opencode, Some(Kind::Agent), "f", "a"), "---\ndisable: true\n---\nx\n");
     assert_eq!(off, Read::default());
 }
@@ -296,7 +296,7 @@ fn codex() {
     );
     assert_eq!(agent.aliases, ["Atlas", "Delta", "explorer"]);
     assert_eq!(agent.extra["sandbox_mode"], "read-only");
-    assert_eq!(rules(&agent), ["deny edit", "deny bash"]);
+    assert_eq!(rules(&agent), ["deny edit", "deny write", "deny bash"]);
     assert_eq!(agent.extra["mcp_servers"], json!({"docs": {"url": "https://example.com/mcp"}}));
     let text = "---\ndescription: Prep a branch\nargument-hint: FILES=<paths> [PR_TITLE=\"<title>\"]\n---\n\nCreate a branch for $FILES.\n";
     let prompt = read(Provider::Codex, Kind::Command, "draftpr", text);
@@ -439,7 +439,7 @@ fn every_way_to_limit_an_agent_is_read() {
         (
             Provider::Opencode,
             "tools: { bash: false }\npermission: { edit: ask }",
-            vec!["deny bash", "ask edit"],
+            vec!["deny bash", "ask edit", "ask write"],
         ),
         (
             Provider::Opencode,
@@ -457,7 +457,15 @@ fn every_way_to_limit_an_agent_is_read() {
             vec!["deny bash(git push:*)", "deny write"],
         ),
         (Provider::Claude, "disallowed-tools: [Write, mcp__x]", vec!["deny write", "deny mcp__x"]),
-        (Provider::Claude, "permissionMode: plan", vec!["deny edit", "ask bash"]),
+        (Provider::Opencode, "tools: { edit: true, write: false }", vec!["allow edit", "deny write"]),
+        (Provider::Opencode, "tools: { patch: false }", vec!["deny patch", "deny write"]),
+        (
+            Provider::Opencode,
+            "permission: { '*': deny, edit: { 'docs/*': allow } }",
+            vec!["deny *", "allow edit(docs/*)", "allow write(docs/*)"],
+        ),
+        (Provider::Claude, "disallowedTools: Write", vec!["deny write"]),
+        (Provider::Claude, "permissionMode: plan", vec!["deny edit", "deny write", "ask bash"]),
         (Provider::Claude, "permissionMode: bypassPermissions", vec![]),
         (Provider::Windlass, "disallowed_tools: Write", vec!["deny write"]),
         (Provider::Atomic, "disallowedTools: [Write]", vec!["deny write"]),
@@ -472,7 +480,10 @@ fn every_way_to_limit_an_agent_is_read() {
             &format!("description = 'd'\nsandbox_mode = '{mode}'\ndeveloper_instructions = 'x'\n"),
         ))
     };
-    assert_eq!(codex("workspace-write"), ["deny edit", "allow edit(./**)"]);
+    assert_eq!(
+        codex("workspace-write"),
+        ["deny edit", "allow edit(./**)", "deny write", "allow write(./**)"]
+    );
     assert_eq!(codex("danger-full-access"), [""; 0]);
 }
 
@@ -509,7 +520,7 @@ fn a_document_limits_agents_that_are_defined_elsewhere() {
         .iter()
         .map(|ground| (ground.agent.as_deref(), ground.rules.as_ref().unwrap().len()))
         .collect();
-    assert_eq!(shown, [(None, 1), (Some("fix"), 1)]);
+    assert_eq!(shown, [(None, 2), (Some("fix"), 1)]);
     let broken =
         document(r#"{"permission": {"edt": "deny"}, "agent": {"fix": {"permission": {"bash": 5}}}}"#);
     assert!(broken.grounds.iter().all(|ground| ground.rules.is_none()), "{:?}", broken.grounds);

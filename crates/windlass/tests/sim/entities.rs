@@ -454,11 +454,8 @@ fn limits_are_shown_as_they_are_enforced() {
     place.sealed.write("repo/.claude/commands/c.md", format!("---\nallowed-tools: {tools}\n---\nDo it."));
     for command in [&["entities", "show", "looker"][..], &["run", "--agent", "looker", "x", "--dry-run"]] {
         let shown = place.go(command).stdout;
-        for line in [
-            "allow       Bash(git *)\n",
-            "deny        Edit, Write, MultiEdit, NotebookEdit\n",
-            "ask         WebFetch, Bash\n",
-        ] {
+        for line in ["allow       Bash(git *)\n", "deny        Edit, Write\n", "ask         WebFetch, Bash\n"]
+        {
             assert!(shown.contains(line), "{line} in {shown}");
         }
     }
@@ -473,7 +470,7 @@ fn limits_are_shown_as_they_are_enforced() {
     assert_eq!(entity("c")["limits"]["only"], json!(["Bash(git add:*)", "Bash(git commit:*)", "Read"]));
     let limits = &entity("looker")["limits"];
     assert_eq!(limits["only"], Value::Null);
-    assert_eq!(limits["deny"], json!(["Edit", "Write", "MultiEdit", "NotebookEdit"]));
+    assert_eq!(limits["deny"], json!(["Edit", "Write"]));
     assert_eq!((&limits["allow"], &limits["ask"]), (&json!(["Bash(git *)"]), &json!(["WebFetch", "Bash"])));
 }
 

@@ -66,13 +66,11 @@ fn a_tool_that_the_driver_lacks_is_named() {
 fn what_is_switched_off_is_denied_and_nothing_else_changes() {
     let of = |rules: &[_]| limits(&entity(Provider::Opencode, None, rules), "claude");
     let read_only = of(&[("write", None, Deny), ("edit", None, Deny), ("bash", None, Deny)]);
-    assert_eq!(read_only.deny, ["Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"]);
+    assert_eq!(read_only.deny, ["Write", "Edit", "Bash"]);
     assert_eq!((read_only.only, read_only.ordered), (None, vec![]));
     let no_write = of(&[("write", None, Deny), ("bash", None, Allow)]);
-    assert_eq!(no_write.deny, ["Write", "Edit", "MultiEdit", "NotebookEdit"], "writing is one permission");
+    assert_eq!(no_write.deny, ["Write"]);
     assert_eq!((no_write.only, no_write.ask, no_write.ordered), (None, vec![], vec![]));
-    let edits = of(&[("bash", None, Allow), ("edit", None, Allow), ("write", None, Deny)]);
-    assert_eq!(edits.deny, ["Write"], "what has a word of its own keeps it");
 }
 
 #[test]
@@ -83,5 +81,18 @@ fn exceptions_keep_their_order() {
     let rule = |rule: &str, effect| LimitRule { rule: rule.to_owned(), effect };
     assert_eq!(limits.ordered[..2], [rule("Bash", Ask), rule("Bash(git *)", Allow)]);
     assert_eq!(limits.ask, ["WebFetch"]);
-    assert_eq!(limits.deny, ["Edit", "Write", "MultiEdit", "NotebookEdit"]);
+    assert_eq!(limits.deny, ["Edit"]);
+}
+
+#[test]
+fn who_may_neither_write_nor_run_commands_changes_no_files() {
+    let of =
+        |tools: Option<&[&str]>, rules: &[_]| may_change_files(&entity(Provider::Opencode, tools, rules));
+    assert!(of(None, &[]));
+    assert!(!of(Some(&["Read"]), &[]));
+    assert!(of(Some(&["Read", "Bash(git:*)"]), &[]));
+    assert!(!of(None, &[("write", None, Deny), ("edit", None, Deny), ("bash", None, Deny)]));
+    assert!(!of(None, &[("*", None, Deny)]));
+    assert!(of(None, &[("write", None, Deny), ("edit", None, Deny)]), "a shell may");
+    assert!(of(None, &[("write", None, Deny), ("edit", None, Deny), ("bash", Some("rm *"), Deny)]));
 }

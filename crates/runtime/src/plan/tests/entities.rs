@@ -147,12 +147,12 @@ fn every_kind_of_entity_has_limits_and_each_session_its_own() {
     assert_eq!(rules("c").only, some(&["Bash(git add:*)", "Bash(git commit:*)", "Read"]));
     assert_eq!(rules("p").only, some(&["Edit", "Write", "NotebookEdit", "Grep", "Glob"]));
     assert_eq!(rules("none").only, some(&[]));
-    assert_eq!(rules("o").deny, ["Edit", "Write", "MultiEdit", "NotebookEdit"]);
+    assert_eq!(rules("o").deny, ["Edit", "Write"]);
     let ordered = rules("o").limits;
     let ordered: Vec<String> =
         ordered.iter().map(|limit| format!("{} {}", limit.effect.word(), limit.rule)).collect();
     assert_eq!(ordered, ["ask Bash", "allow Bash(git *)"]);
-    assert_eq!(rules("x").deny, ["Edit", "Write", "MultiEdit", "NotebookEdit", "Bash"]);
+    assert_eq!(rules("x").deny, ["Edit", "Write", "Bash"]);
     assert_eq!(rules("plain"), Default::default());
 }
 
