@@ -82,6 +82,8 @@ fn clear(mut locks: Vec<PathBuf>, path: &Path) -> Result<(), WorktreeError> {
 
 /// How long a lock that somebody holds is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// The same for what all share: a git that only waits for the lock is told from its holder by giving up.
+const SHARED_PATIENCE: Duration = Duration::from_secs(20);
 /// A clock that is further off tells nothing.
 const SKEW: Duration = Duration::from_secs(2);
 /// So deep and so many are the refs in which locks are looked for.
@@ -127,23 +129,30 @@ pub fn clear_dead_locks(dir: &Path, since: SystemTime) -> Result<Vec<PathBuf>, G
 }
 
 /// The same for the one lock that everybody who changes a branch of the repository needs. What is there since
-/// before the worktree is anybody's, and stays. The folder is where the worktree is now.
+/// before the worktrees is anybody's, and stays. The folder is where the worktree is now.
 pub(super) fn clear_shared_lock(worktree: &Worktree, folder: &Path) -> Result<(), WorktreeError> {
     let lock = worktree.common.join("packed-refs.lock");
-    let begun = fs::metadata(folder.join(".git")).and_then(|meta| meta.modified()).ok();
+    let begun = began(folder);
     let places = [vec![worktree.common.clone()], working_trees(&worktree.common)].concat();
-    let until = Instant::now() + PATIENCE;
+    let started = Instant::now();
     while lock.symlink_metadata().is_ok() {
-        let is_dead = begun.is_some_and(|begun| is_since(&lock, begun)) && !is_held(&lock, &places);
-        if is_dead && fs::remove_file(&lock).is_ok() {
+        let is_ours = begun.is_some_and(|begun| is_since(&lock, begun));
+        if is_ours && !is_held(&lock, &places) && fs::remove_file(&lock).is_ok() {
             return Ok(());
         }
-        if Instant::now() >= until {
+        if started.elapsed() >= if is_ours { SHARED_PATIENCE } else { PATIENCE } {
             return Err(WorktreeError::Locked { path: lock });
         }
         std::thread::sleep(NAP);
     }
     Ok(())
+}
+
+/// When work on a worktree and on those beside it began: whichever of them a lock was left by, it is younger.
+fn began(folder: &Path) -> Option<SystemTime> {
+    let made = fs::metadata(folder.join(".git")).and_then(|meta| meta.modified()).ok();
+    let beside = folder.parent().and_then(|beside| fs::metadata(beside).ok()?.created().ok());
+    made.into_iter().chain(beside).min()
 }
 
 /// Whether a living process can hold a lock: it has the file open, or is a git in one of these folders.

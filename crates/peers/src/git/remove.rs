@@ -160,7 +160,8 @@ fn take_away(worktree: &Worktree, target: &str) -> Result<(), WorktreeError> {
     let name = format!("refs/heads/{}", worktree.branch);
     let delete = || git(common, &["update-ref", "-d", &name, &commit]);
     if delete().is_err() {
-        // A git that was killed meanwhile may have locked what all branches share.
+        // A git that was killed meanwhile may have locked the branch, or what all branches share.
+        clear_locks(worktree)?;
         clear_shared_lock(worktree, &aside(worktree))?;
         delete()?;
     }
