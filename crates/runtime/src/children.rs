@@ -68,10 +68,9 @@ pub(crate) fn end_all(run: &RunId, run_dir: &Path) -> Ended {
     for dir in dirs.iter().filter(|dir| !matches!(child_state(dir), ChildState::Ended(_))) {
         let Some(name) = name(run_dir, dir).filter(|_| !is_running(dir)) else { continue };
         let cookie = cookie(run, &name);
-        sweep_group(dir, &cookie);
         let swept = sweep_cookie(&cookie, Terminate::WithGrace);
         ended.processes += swept.killed;
-        ended.left += swept.left;
+        ended.left += swept.left + usize::from(!sweep_group(dir, &cookie));
     }
     ended
 }

@@ -8,6 +8,7 @@ use windlass_peers::git::{GitError, WorktreeError};
 use windlass_peers::hook_socket::SocketError;
 use windlass_store::{AppendError, CreateError, Fault, InboxError, LeaseError, OpenError, ReadError};
 
+use crate::handle::OwnerProcess;
 use crate::tasks::TasksError;
 
 /// Why a run could not be started, taken over, asked or read.
@@ -119,8 +120,13 @@ pub enum RunError {
     #[error("{0}")]
     Refused(String),
     /// The process that owns the run says nothing.
-    #[error("run {0} has an owner that does not answer; nothing was changed")]
-    Unheard(RunId),
+    #[error("run {run} was told nothing: {}", RunError::silent(*owner))]
+    Unheard {
+        /// The run.
+        run: RunId,
+        /// The process, where it is still there.
+        owner: Option<OwnerProcess>,
+    },
     /// A value could not be written as JSON.
     #[error("a record cannot be encoded")]
     Encode(#[source] serde_json::Error),
@@ -160,6 +166,17 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Why an owner says nothing, as far as is known.
+    fn silent(owner: Option<OwnerProcess>) -> String {
+        match owner {
+            Some(OwnerProcess { pid, is_stopped: true }) => {
+                format!("process {pid}, which runs it, is stopped")
+            }
+            Some(OwnerProcess { pid, .. }) => format!("process {pid}, which runs it, does not answer"),
+            None => "the process that ran it is gone".to_owned(),
+        }
+    }
+
     /// Whether somebody else owns the run.
     pub fn is_held(&self) -> bool {
         matches!(self, RunError::Lease { source: LeaseError::Held { .. }, .. })

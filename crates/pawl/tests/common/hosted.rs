@@ -81,6 +81,7 @@ impl Folder {
     }
 
     /// A host that may make no group of processes; none where the test cannot arrange that.
+    #[expect(clippy::print_stderr, reason = "the count of tests includes what was skipped")]
     pub(crate) fn start_host_without_group(&self) -> Option<Host> {
         self.write_launch();
         let within = "mount -t tmpfs none /sys/fs/cgroup && exec \"$@\"";

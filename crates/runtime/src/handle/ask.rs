@@ -96,7 +96,11 @@ impl Handle {
     }
 
     /// Asks the owner of a run, who looks at who asks. Without an owner the request waits, sealed, for the next.
-    pub(super) fn ask(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
+    fn ask(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
+        let unheard = || RunError::Unheard { run: run.clone(), owner: self.owner(run) };
+        if self.owner(run).is_some_and(|owner| owner.is_stopped) {
+            return Err(unheard());
+        }
         let asked = Asked { id: id.clone(), message: message.clone() };
         let payload = serde_json::to_string(&asked).map_err(RunError::Encode)?;
         let path = hook_socket::path_for(&self.home.state, run, &self.home.temp)?;
@@ -106,9 +110,7 @@ impl Handle {
             match hook_socket::request(&path, &payload) {
                 Ok(reply) => return heard(&reply, kept),
                 // It went away in the middle, or it hangs.
-                Err(NoReply::Silence) if self.store.is_owned(run) => {
-                    return Err(RunError::Unheard(run.clone()));
-                }
+                Err(NoReply::Silence) if self.store.is_owned(run) => return Err(unheard()),
                 Err(NoReply::Silence | NoReply::Nobody) => {}
             }
             if !self.store.is_owned(run) {
@@ -118,7 +120,7 @@ impl Handle {
                     None => kept = Some(self.keep(run, id, message)?),
                 }
             } else if Instant::now() >= until {
-                return Err(RunError::Unheard(run.clone()));
+                return Err(unheard());
             } else {
                 std::thread::sleep(PAUSE);
             }

@@ -11,7 +11,6 @@ use super::feed::{choice, choices, envelope, gist, naming, none_of, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
 use super::report::{Report, note};
-use super::stray;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -148,7 +147,7 @@ pub(super) fn tell(handle: &Handle, run: &RunId, ask: &Ask, json: bool) -> Resul
         return print(&[envelope("run.answered", words::now(), Some(run), data)]);
     }
     match is_owned {
-        true => note(&format!("answered run {run}, where {}{}", gist(ask), stray::later(handle, run))),
+        true => note(&format!("answered run {run}, where {}", gist(ask))),
         false => {
             note(&format!("kept for run {run}, which nobody runs: `windlass resume {run}` goes on with it"))
         }

@@ -23,8 +23,6 @@ use crate::exit::Exit;
 
 /// How long the end of a run is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The same where its owner is stopped.
-const STOPPED: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(50);
 
 const EXAMPLES: &str = "\
@@ -71,18 +69,12 @@ fn tell(handle: &Handle, run: &RunId, status: &str, json: bool) -> Result<Exit, 
         }
         return print(&[envelope("run.cancelled", words::now(), Some(run), data)]);
     }
-    note(&match (is_over, owner, stray::stopped(handle, run)) {
-        (true, ..) => format!("run {run}: {status}"),
-        (false, _, Some(stopped)) => {
-            format!("run {run} was asked to end and has not: {stopped}; the request stays")
+    note(&match (is_over, owner) {
+        (true, _) => format!("run {run}: {status}"),
+        (false, Some(owner)) => {
+            format!("run {run} was asked to end and has not yet: process {} runs it", owner.pid)
         }
-        (false, Some(owner), None) => {
-            format!(
-                "run {run} was asked to end and is still ending: process {} runs it; the request stays",
-                owner.pid
-            )
-        }
-        (false, None, None) => format!("run {run} was asked to end and is still ending; the request stays"),
+        (false, None) => format!("run {run} was asked to end and has not yet"),
     });
     Ok(Exit::Completed)
 }
@@ -118,7 +110,7 @@ fn end_other_version(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, R
             // Its owner was quicker.
             Err(RunError::Over(_)) if begun.elapsed() > POLL => break Ended::default(),
             Err(error) => return Err(error.into()),
-            Ok(None) if is_waited_for(handle, run, begun) => std::thread::sleep(POLL),
+            Ok(None) if begun.elapsed() < PATIENCE => std::thread::sleep(POLL),
             Ok(None) => return tell(handle, run, "running", json),
         }
     };
@@ -151,16 +143,11 @@ fn put_away(handle: &Handle, run: &RunId) -> Result<(), Report> {
     })
 }
 
-/// Whether the owner of a run may still do what it was asked. One that is stopped will not.
-fn is_waited_for(handle: &Handle, run: &RunId, since: Instant) -> bool {
-    since.elapsed() < STOPPED || (since.elapsed() < PATIENCE && stray::stopped(handle, run).is_none())
-}
-
 fn wait(handle: &Handle, run: &RunId) -> Result<String, Report> {
     let begun = Instant::now();
     loop {
         let view = handle.view(run)?;
-        if view.state.is_done() || !is_waited_for(handle, run, begun) {
+        if view.state.is_done() || begun.elapsed() > PATIENCE {
             return Ok(view.status);
         }
         // Nobody owns it, or its owner dies at this very moment: then it is ours to put away.

@@ -13,13 +13,10 @@ use super::feed::{envelope, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
 use super::report::{Report, note};
-use super::stray;
 use crate::exit::Exit;
 
 /// How long the owner of a run has to notice.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The same where it is stopped.
-const STOPPED: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(20);
 
 const EXAMPLES: &str = "\
@@ -54,7 +51,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         handle.pause(&run)?;
     }
     let view = wait(&handle, &run, Wish::Paused)?;
-    tell(&handle, &view, args.json)
+    tell(&view, args.json)
 }
 
 /// What is waited for.
@@ -70,16 +67,15 @@ pub(super) fn wait(handle: &Handle, run: &RunId, wish: Wish) -> Result<View, Rep
     loop {
         let view = handle.view(run)?;
         let is_so = view.state.book.paused == (wish == Wish::Paused);
-        let is_stopped = || begun.elapsed() > STOPPED && stray::stopped(handle, run).is_some();
         let is_over = view.state.is_done() || view.status == "crashed";
-        if is_so || is_over || begun.elapsed() > PATIENCE || is_stopped() {
+        if is_so || is_over || begun.elapsed() > PATIENCE {
             return Ok(view);
         }
         std::thread::sleep(POLL);
     }
 }
 
-fn tell(handle: &Handle, view: &View, json: bool) -> Result<Exit, Report> {
+fn tell(view: &View, json: bool) -> Result<Exit, Report> {
     let (run, state) = (&view.run, &view.state);
     let busy = busy(state);
     if json {
@@ -90,7 +86,7 @@ fn tell(handle: &Handle, view: &View, json: bool) -> Result<Exit, Report> {
     if state.is_done() {
         note(&format!("run {run} is over meanwhile: {}", view.status));
     } else if !state.book.paused {
-        note(&format!("run {run} was asked to pause and has not yet{}", stray::why(handle, run)));
+        note(&format!("run {run} was asked to pause and has not yet"));
     } else if busy.is_empty() {
         note(&format!("run {run} is paused; {go_on}"));
     } else {

@@ -8,6 +8,7 @@ use std::io::Write;
 use windlass_core::id::RunId;
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::error::RunError;
+use windlass_runtime::handle::OwnerProcess;
 use windlass_runtime::problem::Problem;
 use windlass_runtime::tasks::TasksError;
 
@@ -156,7 +157,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::Tasks(TasksError::Held { .. }) => Exit::Usage,
         RunError::Tasks(_) => Exit::Configuration,
         RunError::LoopHeld { .. } | RunError::Refused(_) => Exit::Refused,
-        RunError::Detach(_) | RunError::Unheard(_) => Exit::Agent,
+        RunError::Detach(_) | RunError::Unheard { .. } => Exit::Agent,
         RunError::BadLog { .. } | RunError::Encode(_) | RunError::Abandoned => Exit::Unexpected,
     }
 }
@@ -205,10 +206,15 @@ fn hint_of(error: &RunError) -> Option<String> {
             )
         }
         RunError::Refused(_) => super::here::OWN_TERMINAL.to_owned(),
-        RunError::Unheard(_) => {
-            "its process is stopped or hangs: let it continue (`fg`), or end it and `windlass resume`"
-                .to_owned()
-        }
+        RunError::Unheard { run, owner } => match owner {
+            Some(OwnerProcess { pid, is_stopped: true }) => {
+                format!("let it continue (`fg` in its terminal, or `kill -CONT {pid}`), then say it again")
+            }
+            Some(OwnerProcess { pid, .. }) => {
+                format!("say it again; if it hangs, end it (`kill {pid}`) and `windlass resume {run}`")
+            }
+            None => format!("say it again, or `windlass resume {run}`"),
+        },
         RunError::Abandoned => "`windlass resume` goes on with it".to_owned(),
         RunError::Create(_)
         | RunError::Read(_)

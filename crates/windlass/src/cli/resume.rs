@@ -73,7 +73,7 @@ fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
         return print(&[envelope("run.goes_on", words::now(), Some(run), data)]);
     }
     match view.state.book.paused {
-        true => note(&format!("run {run} was told to go on and has not yet{}", stray::why(handle, run))),
+        true => note(&format!("run {run} was told to go on and has not yet")),
         false => note(&format!("run {run} goes on; `windlass logs -f {run}` follows it")),
     }
     Ok(Exit::Completed)

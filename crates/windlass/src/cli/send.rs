@@ -11,7 +11,6 @@ use super::feed::{envelope, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
 use super::report::{Report, note};
-use super::stray;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -57,7 +56,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return print(&[envelope("run.told", words::now(), Some(&run), data)]);
     }
     match is_owned {
-        true => note(&format!("told run {run}: {}{}", args.event, stray::later(&handle, &run))),
+        true => note(&format!("told run {run}: {}", args.event)),
         false => {
             note(&format!("kept for run {run}, which nobody runs: `windlass resume {run}` goes on with it"))
         }

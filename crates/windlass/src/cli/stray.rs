@@ -96,22 +96,3 @@ pub(super) fn warn_of(handle: &Handle, workspace: &str) {
         }
     }
 }
-
-/// The same behind what was not done yet.
-pub(super) fn why(handle: &Handle, run: &RunId) -> String {
-    stopped(handle, run).map(|stopped| format!(": {stopped}")).unwrap_or_default()
-}
-
-/// The same behind what was left for the run.
-pub(super) fn later(handle: &Handle, run: &RunId) -> String {
-    stopped(handle, run).map(|stopped| format!("; it waits for the run: {stopped}")).unwrap_or_default()
-}
-
-/// What to do where the process that runs a run was stopped and takes nothing up.
-pub(super) fn stopped(handle: &Handle, run: &RunId) -> Option<String> {
-    let owner = handle.owner(run).filter(|owner| owner.is_stopped)?;
-    let pid = owner.pid;
-    Some(format!(
-        "process {pid}, which runs it, is stopped: `fg` in its terminal or `kill -CONT {pid}` lets it go on"
-    ))
-}

@@ -254,17 +254,3 @@ fn a_person_answers_from_wherever_they_are() {
         assert_eq!(going.end().code, 0, "{name}");
     }
 }
-
-#[test]
-fn an_owner_that_is_stopped_is_named_and_nothing_is_lost() {
-    let place = place(json!([{"steps": [say("ok")]}]));
-    let mut going = place.start(&["run", "x", "--workflow", "gates", "--json", "--on-question", "wait"]);
-    let run = going.run();
-    until(LIMIT, || going.output().contains("\"on\":\"question\""));
-    going.signal(rustix::process::Signal::STOP);
-    let said = place.go(&["answer", &run, "yes"]);
-    assert_eq!(said.code, 4, "{said}");
-    assert!(said.stderr.contains("does not answer") && said.stderr.contains("hint: "), "{said}");
-    going.signal(rustix::process::Signal::CONT);
-    a_person_opens(&place, going, &run);
-}

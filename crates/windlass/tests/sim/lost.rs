@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -108,6 +107,7 @@ fn what_lives_of_an_unknown_run_without_a_host_is_ended_too() {
     let place = Place::playing(script);
     let run = orphaned(&place);
     fs::write(state(&place).join("windlass.db"), "").unwrap();
+    place.kill_guards();
     place.kill_hosts();
     until(LIMIT, || place.hosts().is_empty());
     assert!(!place.sealed.processes().is_empty(), "something lives without a host");
@@ -270,29 +270,7 @@ fn the_agent_of_a_run_of_another_version_is_ended_with_it() {
 }
 
 #[test]
-fn what_a_stopped_owner_is_asked_is_not_waited_for_without_end() {
-    let place = Place::playing(waiting());
-    let mut going = place.start(&["loop", "work", "--json"]);
-    let run = going.run();
-    place.file("sign");
-    going.signal(Signal::STOP);
-    let pid = going.pid();
-    for verb in ["pause", "cancel"] {
-        let begun = Instant::now();
-        let asked = place.go(&[verb, &run]);
-        assert!(begun.elapsed() < Duration::from_secs(15), "{verb}: {:?}", begun.elapsed());
-        assert!(asked.stderr.contains(&format!("process {pid}, which runs it, is stopped")), "{asked}");
-        assert!(asked.stderr.contains(&format!("kill -CONT {pid}")), "{asked}");
-    }
-    let asked = place.go(&["cancel", &run, "--json"]);
-    assert_eq!(asked.lines[0]["data"]["waits_for"], json!({"process": pid, "stopped": true}), "{asked}");
-    going.signal(Signal::CONT);
-    going.end().assert_ended(130, "cancelled", "user", 0);
-    place.assert_nothing_is_left();
-}
-
-#[test]
-fn what_is_left_for_a_stopped_owner_says_so_and_is_taken_up_when_it_goes_on() {
+fn a_stopped_owner_is_named_at_once_and_nothing_is_left_for_it() {
     let place = Place::with_settings("");
     let nodes = "nodes: [ { id: q, ask: 'Go?' }, { id: w, wait: { event: ready } } ]";
     place.sealed.write("repo/.windlass/workflows/q.yaml", format!("name: q\n{nodes}\n"));
@@ -300,18 +278,25 @@ fn what_is_left_for_a_stopped_owner_says_so_and_is_taken_up_when_it_goes_on() {
     let run = going.run();
     going.wait_for("run.waiting");
     going.signal(Signal::STOP);
-    for arguments in [&["pause", &run][..], &["answer", &run, "yes"], &["send", &run, "--event", "ready"]] {
-        let left = place.go(arguments);
-        assert!(left.code == 0 && left.stderr.contains("is stopped: `fg`"), "{left}");
+    let pid = going.pid();
+    let verbs = [
+        &["pause", &run][..],
+        &["answer", &run, "yes"],
+        &["send", &run, "--event", "ready"],
+        &["cancel", &run],
+        &["cancel", &run, "--json"],
+    ];
+    for arguments in verbs {
+        let asked = place.go(arguments);
+        let is_named = asked.stderr.contains(&format!("process {pid}, which runs it, is stopped"));
+        assert!(asked.code == 4 && is_named, "{asked}");
+        assert!(asked.stderr.contains(&format!("kill -CONT {pid}")), "{asked}");
     }
     let resumed = place.go(&["resume", &run]);
-    assert!(resumed.stderr.contains(&format!("process {}", going.pid())), "{resumed}");
+    assert!(resumed.stderr.contains(&format!("process {pid}")), "{resumed}");
     going.signal(Signal::CONT);
-    going.wait_for("run.paused");
-    going.signal(Signal::STOP);
-    let resumed = place.go(&["resume", &run]);
-    assert!(resumed.code == 0 && resumed.stderr.contains("is stopped: `fg`"), "{resumed}");
-    going.signal(Signal::CONT);
+    assert_eq!(place.go(&["answer", &run, "yes"]).code, 0, "it still waits for the answer");
+    assert_eq!(place.go(&["send", &run, "--event", "ready"]).code, 0, "and for the event");
     let ended = going.end();
     assert_eq!((ended.code, &ended.finished()["status"]), (0, &json!("completed")), "{ended}");
 }

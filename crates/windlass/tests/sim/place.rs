@@ -168,10 +168,12 @@ impl Place {
 
     /// Kills every host of this place.
     pub(crate) fn kill_hosts(&self) {
-        for host in self.hosts() {
-            // Gone already is as good as killed.
-            let _ = kill_process(Pid::from_raw(host.pid).unwrap(), Signal::KILL);
-        }
+        kill_all(&self.hosts());
+    }
+
+    /// Kills the guards of the hosts: with a host killed right after, nobody clears up behind it.
+    pub(crate) fn kill_guards(&self) {
+        kill_all(&self.guards());
     }
 
     /// Waits until nothing that was started here is alive, and names what is.
@@ -208,6 +210,13 @@ impl Place {
         let listed = self.go(&["ps", "--json"]);
         assert_eq!(listed.code, 0, "{listed}");
         listed.lines
+    }
+}
+
+fn kill_all(processes: &[procs::Proc]) {
+    for process in processes {
+        // Gone already is as good as killed.
+        let _ = kill_process(Pid::from_raw(process.pid).unwrap(), Signal::KILL);
     }
 }
 

@@ -73,7 +73,10 @@ fn after_turn(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
     }
     match &end.verdict {
         // What the agent made of tools that nobody allowed and nobody refused is not how its turn ended.
-        SessionVerdict::Done | SessionVerdict::Failed { .. } if !was_heard => {
+        // Where the owner was there all the time, its hooks do not reach it, and never will.
+        SessionVerdict::Done | SessionVerdict::Failed { .. }
+            if !was_heard && broken_transport(work, turn, end).is_none() =>
+        {
             interrupted(work, cx, NO_OWNER, resume);
         }
         SessionVerdict::Done => done(work, cx, turn, end),
