@@ -3,6 +3,7 @@
 //! An agent may not decide for the person it works for. Nor may a check or a command line of a workflow: an agent
 //! can write the script that they run.
 
+use windlass_core::hook::wire::env::OWN_PROGRAM;
 use windlass_peers::descent::{Descent, own_descent};
 
 /// Why this process may not do what only a person may; nothing where it may.
@@ -14,6 +15,9 @@ pub fn refusal(what: &str) -> Option<String> {
 pub(crate) fn why_not(from: &Descent, what: &str) -> Option<String> {
     match from {
         Descent::Free => None,
+        Descent::Session { cookie } if cookie == OWN_PROGRAM => {
+            Some(format!("this comes from a program that Windlass runs itself: only a person may {what}"))
+        }
         Descent::Session { .. } => {
             let run = from.run().unwrap_or_default();
             Some(format!("this comes from the session of run {run}: only a person may {what}"))
@@ -35,6 +39,11 @@ mod tests {
         assert_eq!(
             why_not(&session, "answer").as_deref(),
             Some("this comes from the session of run r1: only a person may answer")
+        );
+        let git = Descent::Session { cookie: OWN_PROGRAM.into() };
+        assert_eq!(
+            why_not(&git, "answer").as_deref(),
+            Some("this comes from a program that Windlass runs itself: only a person may answer")
         );
         assert!(why_not(&Descent::Unseen, "answer").is_some());
     }

@@ -50,9 +50,12 @@ pub mod env {
     pub const RUN: &str = "WINDLASS_RUN";
     /// The cookie of the child: host and sweep find descendants by it.
     pub const SESSION: &str = "WINDLASS_SESSION";
-    /// The cookie again, in the environment of the host itself and of nobody else. Nothing below a host can
-    /// change it, so it tells whose descendant a process is.
+    /// The cookie again, in the environment of the host itself. Nothing below a host can change it, so it
+    /// tells whose descendant a process is.
     pub const HOST: &str = "WINDLASS_HOST";
+    /// What [`HOST`] says in a short program that Windlass runs for itself, such as git: a hook that an
+    /// agent planted may run in it.
+    pub const OWN_PROGRAM: &str = "windlass";
     /// The run's socket. Without it a hook is not ours.
     pub const SOCKET: &str = "WINDLASS_SOCKET";
     /// The session's folder: where a hook notes that no owner answers.

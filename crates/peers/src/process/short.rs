@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use windlass_core::hook::wire::env;
+
 use super::{SpawnError, command};
 
 /// What a short program sees of the environment.
@@ -85,6 +87,8 @@ pub fn run_short(short: &Short<'_>) -> Result<Output, SpawnError> {
     let mut command = command(short.program);
     command.args(short.args).current_dir(short.cwd).process_group(0);
     apply_env(&mut command, short.env);
+    // It may run what an agent wrote (a hook of git's, a filter): no person is below it.
+    command.env(env::HOST, env::OWN_PROGRAM);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     let running = Running::note(&child);

@@ -254,3 +254,34 @@ fn a_person_answers_from_wherever_they_are() {
         assert_eq!(going.end().code, 0, "{name}");
     }
 }
+
+#[test]
+fn a_hook_of_git_that_windlass_runs_itself_is_no_person() {
+    let place = Place::playing(json!([{"steps": [say("<status>passing</status>")]}]));
+    let workflow = "name: both\nnodes:\n  - parallel: {}\n    branches:\n      gate:\n        - ask: Ship it?\n          id: q\n        - shell: touch SHIPPED\n      work:\n        - task_loop: { max: 1, jobs: 2 }\n          do:\n            - prompt: do it\n";
+    place.sealed.write("repo/.windlass/workflows/both.yaml", workflow);
+    place.sealed.write(
+        "repo/tasks.json",
+        json!({"version": "1.0", "tasks": [{"id": "1", "name": "one"}]}).to_string(),
+    );
+    place.sealed.git(["add", "-A"]);
+    place.sealed.git(["commit", "-qm", "tasks"]);
+    let tried = place.sealed.root().join("tried");
+    let windlass = env!("CARGO_BIN_EXE_windlass");
+    let body = format!(
+        "#!/bin/sh\nrun=$({windlass} ps --json | sed -n 's/.*\"run\":\"\\([a-z0-9]*\\)\".*/\\1/p' | head -1)\n\
+         {windlass} answer \"$run\" yes >>{tried}.out 2>&1\necho $? >>{tried}\n",
+        tried = tried.display()
+    );
+    let hook = place.sealed.write("repo/.git/hooks/post-checkout", body);
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut going = place.start(&["run", "x", "--workflow", "both", "--json", "--on-question", "wait"]);
+    let run = going.run();
+    until(LIMIT, || tried.exists());
+    let said = std::fs::read_to_string(tried.with_extension("out")).unwrap();
+    assert_eq!(std::fs::read_to_string(&tried).unwrap().lines().next(), Some("5"), "{said}");
+    assert!(said.contains("a program that Windlass runs itself"), "{said}");
+    assert!(!place.repo().join("SHIPPED").exists());
+    assert_eq!(place.go(&["cancel", &run]).code, 0);
+    going.end();
+}

@@ -312,19 +312,20 @@ fn a_folder_that_is_away_for_a_moment_costs_no_workflow() {
 
 #[test]
 fn plugin_mode_repeats_the_turn_that_nobody_answered() {
-    let place = Place::with_settings("");
-    let attempts = json!({"attempts": [
-        {"steps": [{"write": {"path": "sign", "content": "x"}}, {"wait_for": "go"}, work(), say("I give up.")]},
-        {"steps": [work(), say("<promise>DONE</promise>")]},
-    ]});
-    place.script(json!({"turns": [attempts], "default": {"steps": [say("I give up.")]}}));
-    let folder = plugin::ralph_loop().write(place.sealed.root()).display().to_string();
-    let workflow = json!({"name": "w", "promptTemplate": "do {input}", "loop": {
-        "enabled": true, "mode": "plugin", "completionPromise": "DONE", "maxIterations": 3}});
-    place.workflow(workflow);
-    let flags = ["run", "it", "--workflow", "w", "--plugin", &folder, "--json"];
-    night(&place, start(&place, &flags));
-    let ran = morning(&place);
-    assert_eq!(ran.finished()["status"], "completed", "{ran}");
-    assert!(place.file("worked").ends_with(".2\n"), "{ran}");
+    // With one turn the plugin itself ends its loop at night, and takes its state file away.
+    for turns in [1, 3] {
+        let place = Place::with_settings("");
+        let attempts = json!({"attempts": [
+            {"steps": [{"write": {"path": "sign", "content": "x"}}, {"wait_for": "go"}, work(), say("I give up.")]},
+            {"steps": [work(), say("<promise>DONE</promise>")]},
+        ]});
+        place.script(json!({"turns": [attempts], "default": {"steps": [say("I give up.")]}}));
+        let folder = plugin::ralph_loop().write(place.sealed.root()).display().to_string();
+        place.workflow(json!({"name": "w", "promptTemplate": "do {input}", "loop": {
+            "enabled": true, "mode": "plugin", "completionPromise": "DONE", "maxIterations": turns}}));
+        night(&place, start(&place, &["run", "it", "--workflow", "w", "--plugin", &folder, "--json"]));
+        let ran = morning(&place);
+        assert_eq!(ran.finished()["status"], "completed", "{ran}");
+        assert_eq!(place.file("worked"), "1.2\n", "{ran}");
+    }
 }
