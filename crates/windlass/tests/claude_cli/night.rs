@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use windlass_testkit::{Gate, Model, plugin, require_claude, say, wait};
 
-use crate::stage::{INPUT, MINUTE, Stage, append, assert_nobody_left, bash};
+use crate::stage::{INPUT, MINUTE, Stage, append, assert_nobody_left, bash, path};
 
 /// How long the owner is dead at least.
 const NIGHT: Duration = Duration::from_secs(40);
@@ -60,4 +60,35 @@ fn an_owner_that_is_dead_for_forty_seconds_in_mid_turn_loses_nothing_in_any_mode
             scope.spawn(move || survives_a_night(claude, mode));
         }
     });
+}
+
+#[test]
+fn a_loop_of_a_plugin_loses_nothing_at_night_either() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let mut workflow = plugin::promise_workflow();
+    workflow["loop"]["mode"] = json!("plugin");
+    workflow["loop"]["maxIterations"] = json!(1);
+    let folders = [stage.plugin(&workflow), path(&plugin::ralph_loop().write(stage.sealed.root()))];
+    let gate = Gate::closed();
+    let model = Model::script([
+        bash("echo night >> worked").behind(&gate),
+        say("I could not do it."),
+        bash("echo morning >> worked"),
+        say("<promise>E2E COMPLETE</promise>"),
+    ])
+    .start();
+    let mut command = stage.command(&model, INPUT, &["--plugin", &folders[0], "--plugin", &folders[1]]);
+    command.env("WINDLASS_HOOK_PATIENCE_MS", "400");
+    let started = stage.start(command);
+    gate.wait_reached(MINUTE);
+    started.kill9();
+    gate.open();
+    wait::until(LONGEST, || stage.alive().is_empty());
+
+    stage.resume(&model).end().assert_ended(0, "completed", "promise", 1);
+    let worked = std::fs::read_to_string(stage.sealed.repo().join("worked")).unwrap();
+    assert_eq!(worked, "morning\n");
+    assert!(!stage.sealed.repo().join(".claude/ralph-loop.local.md").exists());
+    assert_nobody_left(&stage);
 }
