@@ -61,7 +61,10 @@ impl Place {
     fn repository(&self) {
         let repo = self.folder.path().join("repo");
         fs::remove_dir_all(repo.join(".git")).unwrap();
-        windlass_peers::git::git(&repo, &["init", "--quiet"]).unwrap();
+        let git = |args: &[&str]| windlass_peers::git::git(&repo, args).unwrap();
+        git(&["init", "--quiet"]);
+        git(&["config", "user.name", "test"]);
+        git(&["config", "user.email", "test@example.invalid"]);
     }
 
     /// A document of the project.
