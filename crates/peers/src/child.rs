@@ -118,6 +118,16 @@ pub fn unanswered(dir: &Path) -> Vec<HookId> {
     ids.into_iter().map(HookId::new).collect()
 }
 
+/// Those of them whose forwarder is gone: it gave up, or was killed. One that is still there only waits.
+pub fn gave_up(dir: &Path) -> Vec<HookId> {
+    let lives = |hook: &HookId| {
+        // An id begins with the process that made it.
+        let pid = hook.as_str().get(..8).and_then(|pid| u32::from_str_radix(pid, 16).ok());
+        pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
+    };
+    unanswered(dir).into_iter().filter(|hook| !lives(hook)).collect()
+}
+
 /// How a host is asked to end its child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Terminate {

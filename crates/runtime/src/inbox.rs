@@ -56,7 +56,7 @@ impl Message {
             Message::Pause => "pause the run",
             Message::GoOn => "let the run go on",
             Message::Tell { .. } => "tell the run what happened",
-            Message::Reply { .. } => "answer for a person",
+            Message::Reply { .. } => "answer",
         }
     }
 }

@@ -206,10 +206,8 @@ impl Owner {
         let id = request.id.clone();
         let from = EffectId::of_cookie(&self.state.run, &cookie);
         self.waiting.insert(id.clone(), request);
-        let unanswered = match (&kind, &from) {
-            (HookKind::Stop { .. }, Some(from)) => child::unanswered(&self.ground.child_dir(from)),
-            _ => Vec::new(),
-        };
+        let dir = from.as_ref().map(|from| self.ground.child_dir(from));
+        let unanswered = dir.map_or_else(Vec::new, |dir| child::gave_up(&dir));
         // A call that has found us only now takes its note away when it is answered.
         let unanswered = unanswered.into_iter().filter(|call| !self.waiting.contains_key(call)).collect();
         self.tell(Event::HookAsked { call: HookCall { id, from, kind, unanswered } }, Vec::new()).await

@@ -129,8 +129,12 @@ pub(super) fn word(active: &Active) -> Option<String> {
     now.or_else(|| active.word.clone())
 }
 
-/// The last words of a session. One that only gave a value said that value.
+/// The last words of a session. One that only gave a value said that value, and one whose value is a text
+/// said that text, without the quotes around it.
 fn answer(work: &Work) -> String {
+    if let Some(Value::String(text)) = &work.value {
+        return text.clone();
+    }
     let words = work.last_message.clone().filter(|words| !words.is_empty());
     words.or_else(|| work.value.as_ref().map(Value::to_string)).unwrap_or_default()
 }

@@ -21,7 +21,7 @@ pub struct HookCall {
     pub from: Option<EffectId>,
     /// What happened.
     pub kind: HookKind,
-    /// Earlier calls of the turn that no owner answered, where the agent wants to stop.
+    /// Earlier calls of the turn that no owner answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<HookId>,
 }

@@ -83,8 +83,12 @@ const QUESTIONS: [&str; 13] = [
     "var",
 ];
 
-/// What every call sees on top of the inherited environment.
-const ENV: [(&str, &str); 5] = [
+/// What every call sees on top of the inherited environment. A monitor of the file system is a program that
+/// the configuration of the repository names, and an agent can write that.
+const ENV: [(&str, &str); 8] = [
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
+    ("GIT_CONFIG_VALUE_0", "false"),
     ("LC_ALL", "C"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),

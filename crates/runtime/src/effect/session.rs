@@ -12,7 +12,7 @@ use windlass_core::launch::files as names;
 use windlass_core::usage::Usage;
 use windlass_peers::agent::claude::{launch as claude, parse};
 use windlass_peers::agent::{Over, Transcript};
-use windlass_peers::child::{ChildState, child_state, unanswered};
+use windlass_peers::child::{ChildState, Terminate, child_state, gave_up, terminate_host, unanswered};
 use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
 use windlass_peers::tail::{Chunk, Tail, TailEvent};
@@ -49,6 +49,10 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, p
     }
     let seen = std::fs::metadata(dir.join(names::STDOUT)).map(|meta| meta.len()).unwrap_or(0);
     let seen = if host.is_some() { 0 } else { seen };
+    if host.is_none() && !gave_up(&dir).is_empty() {
+        // Its turn is repeated in any case: what it would still do, it would do twice.
+        terminate_host(&dir, Terminate::WithGrace);
+    }
     let session = plan.session.clone();
     ground.report(Event::SessionStarted { effect: effect.clone(), session }).await;
     let end = follow(&ground, &effect, &dir, &site.workspace, host, seen).await;

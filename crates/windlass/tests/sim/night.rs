@@ -156,6 +156,31 @@ fn an_agent_that_was_refused_by_nobody_may_not_stop_when_the_owner_is_back() {
 }
 
 #[test]
+fn an_agent_that_builds_on_what_nobody_allowed_does_nothing_more_and_its_turn_is_repeated_once() {
+    for mode in ["fresh", "in_session"] {
+        let works = ["A", "B", "C"].map(|word| json!({"bash": format!("echo {word} >> worked")}));
+        let sign = [json!({"write": {"path": "sign", "content": "x"}}), json!({"wait_for": "go"})];
+        let end = [done(), say("Done.")];
+        let first: Vec<Value> = sign.into_iter().chain(works.clone()).chain(end.clone()).collect();
+        let second: Vec<Value> = works.into_iter().chain(end).collect();
+        let place = Place::playing(json!([{"attempts": [{"steps": first}, {"steps": second}]}]));
+        let mut command =
+            place.windlass(&["loop", "work", "--json", "--mode", mode, "--max-iterations", "1"]);
+        command.env("WINDLASS_HOOK_PATIENCE_MS", "3000");
+        let mut going = place.spawn(command);
+        going.run();
+        place.file("sign");
+        place.sealed.kill9(going.pid());
+        going.end();
+        fs::write(place.repo().join("go"), "x").unwrap();
+        // The first was refused by nobody, the second waits for somebody.
+        until(LIMIT, || notes(&place).len() == 2);
+        place.go(&["resume", "--json"]).assert_ended(0, "completed", "marker", 1);
+        assert_eq!(place.file("worked"), "A\nB\nC\n", "{mode}");
+    }
+}
+
+#[test]
 fn a_hook_that_finds_the_owner_again_in_time_leaves_no_note() {
     let place = Place::playing(json!([night_turn(work())]));
     let mut going = place.start(&["loop", "work", "--json"]);

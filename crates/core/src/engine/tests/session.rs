@@ -198,6 +198,28 @@ fn stops_after(story: &mut Story, id: &str, hooks: &[&str]) {
 }
 
 #[test]
+fn an_agent_that_was_refused_by_nobody_uses_no_other_tool_until_it_is_told() {
+    for mode in [Mode::Fresh, Mode::InSession] {
+        let mut story = looping(mode, 1);
+        story.tell(Event::OwnerChanged);
+        for kind in [
+            HookKind::Tool { name: "Read".into(), input: json!({}) },
+            HookKind::Question { input: json!({"questions": [{"question": "which?"}]}) },
+        ] {
+            let (id, unanswered) = (HookId::new(format!("{kind:?}")), vec![HookId::new("h")]);
+            story.tell(Event::HookAsked { call: HookCall { id, from: None, kind, unanswered } });
+            assert!(matches!(story.answer(), Answer::Deny { .. }), "{mode:?}");
+        }
+    }
+    let mut story = looping(Mode::InSession, 1);
+    stops_after(&mut story, "s", &["h"]);
+    let (id, unanswered) = (HookId::new("t"), vec![HookId::new("h")]);
+    let kind = HookKind::Tool { name: "Read".into(), input: json!({}) };
+    story.tell(Event::HookAsked { call: HookCall { id, from: None, kind, unanswered } });
+    assert_eq!(story.answer(), Answer::Allow { input: None }, "it was told");
+}
+
+#[test]
 fn an_agent_that_was_refused_by_nobody_may_not_stop_its_turn_and_is_told_once() {
     let mut story = looping(Mode::InSession, 1);
     story.tell(Event::OwnerChanged);

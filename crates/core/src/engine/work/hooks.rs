@@ -26,19 +26,36 @@ pub(super) fn asked(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
         HookKind::Tool { .. } | HookKind::Permission { .. } | HookKind::Question { .. } if !open => {
             too_late(cx, call);
         }
+        // What it does next builds on what nobody allowed: it does nothing more until it is told so.
+        HookKind::Tool { name, .. } | HookKind::Permission { name, .. } if was_cut_off(work, call) => {
+            count_tool_hook(work);
+            answer(work, cx, &call.id, "tool", Some(name), cut_off());
+        }
+        HookKind::Question { .. } if was_cut_off(work, call) => {
+            count_tool_hook(work);
+            answer(work, cx, &call.id, "question", None, cut_off());
+        }
         HookKind::Tool { name, input } => tool(work, cx, &call.id, name, input),
         HookKind::Permission { name, input } => permission(work, cx, &call.id, name, input),
         HookKind::Question { input } => question(work, cx, &call.id, input),
     }
 }
 
+/// Whether nobody answered an earlier call of the turn, and the agent was not told yet.
+fn was_cut_off(work: &Work, call: &HookCall) -> bool {
+    work.turn.as_ref().is_some_and(|turn| turn.has_missed(&call.unanswered))
+}
+
+fn cut_off() -> Answer {
+    let reason = "Windlass was not running when you needed an answer before, so this turn was cut off. Stop now: you \
+                  are told how to continue.";
+    Answer::Deny { reason: reason.to_owned() }
+}
+
 /// The agent wants to stop: where the loop lives in the hook, the turn is over and judged.
 fn stop(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, last_message: &Option<String>) {
     let hook = &call.id;
-    if turn::mode(work) == Some(Mode::InSession)
-        && work.phase == Phase::InTurn
-        && work.turn.as_ref().is_some_and(|turn| turn.has_missed(&call.unanswered))
-    {
+    if turn::mode(work) == Some(Mode::InSession) && work.phase == Phase::InTurn && was_cut_off(work, call) {
         return not_yet(work, cx, call);
     }
     if let Some(turn) = &mut work.turn {

@@ -44,6 +44,7 @@ impl Args {
     pub(crate) fn who(&self) -> Who {
         match &self.what {
             What::Set { status: Status::Passing, .. } => Who::Person("say that a task is passing"),
+            What::Set { status: Status::Skipped, .. } => Who::Person("say that a task is skipped"),
             What::Run(args) => args.orders.who(),
             What::Set { .. }
             | What::Init { .. }
