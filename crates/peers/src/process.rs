@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use windlass_core::hook::wire::env::HOST;
 use windlass_core::launch::{Launch, files};
@@ -75,7 +76,7 @@ pub fn start_host(
     command.envs(crash_env.iter().map(|(k, v)| (k, v)));
     command.env(HOST, &launch.cookie);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().map_err(failed)?;
+    let child = spawn(&mut command).map_err(failed)?;
     Ok(keep_for_reaping(child))
 }
 
@@ -93,7 +94,24 @@ pub fn start_detached(
     let mut command = command(program);
     command.args(args).env_clear().envs(env.iter().map(|(k, v)| (k, v))).current_dir(cwd).process_group(0);
     command.stdin(Stdio::null()).stdout(log.try_clone().map_err(failed)?).stderr(log);
-    Ok(command.spawn().map_err(failed)?.id())
+    Ok(spawn(&mut command).map_err(failed)?.id())
+}
+
+/// How long a program may be busy with being written.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Starts our own binary. Another process may have put it into place at this moment: as long as it, or
+/// a child that it is just starting, has the file open for writing, the kernel refuses to run it.
+fn spawn(command: &mut Command) -> io::Result<Child> {
+    let until = Instant::now() + BUSY;
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            result => return result,
+        }
+    }
 }
 
 /// Ends this process as `kill -9` would.
@@ -130,11 +148,27 @@ pub fn reap() {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
 
     const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_program_that_is_still_open_for_writing_is_started_when_it_is_not() {
+        use std::os::unix::fs::PermissionsExt;
+        let temp = tempfile::tempdir().unwrap();
+        let exe = temp.path().join("exe");
+        std::fs::copy("/bin/true", &exe).unwrap();
+        std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let writer = std::fs::OpenOptions::new().append(true).open(&exe).unwrap();
+        let busy = command(&exe).spawn().unwrap_err().kind();
+        assert_eq!(busy, io::ErrorKind::ExecutableFileBusy);
+        let closer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(writer);
+        });
+        assert!(spawn(&mut command(&exe)).unwrap().wait().unwrap().success());
+        closer.join().unwrap();
+    }
 
     #[test]
     fn a_host_gets_a_clean_environment_its_own_group_and_is_reaped() {
