@@ -160,14 +160,32 @@ pub fn write_spare(
     fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> Result<(), FileError> {
     make_private_dir(drafts)?;
-    let written = Draft::within(drafts, path, mode.bits()).and_then(|draft| {
-        let mut file = BufWriter::with_capacity(SPARE_BUFFER, draft.file());
-        fill(&mut file)?;
-        file.flush()?;
-        drop(file);
-        draft.place()
-    });
-    written.map_err(|e| io_error(path, e))
+    filled(drafts, path, mode, fill).and_then(Draft::place).map_err(|e| io_error(path, e))
+}
+
+/// The same for a file that stays as it is where it is there already: a program that others run.
+pub fn create_spare(
+    drafts: &Path,
+    path: &Path,
+    mode: Mode,
+    fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> Result<bool, FileError> {
+    make_private_dir(drafts)?;
+    filled(drafts, path, mode, fill).and_then(Draft::place_new).map_err(|e| io_error(path, e))
+}
+
+fn filled(
+    drafts: &Path,
+    path: &Path,
+    mode: Mode,
+    fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> io::Result<Draft> {
+    let draft = Draft::within(drafts, path, mode.bits())?;
+    let mut file = BufWriter::with_capacity(SPARE_BUFFER, draft.file());
+    fill(&mut file)?;
+    file.flush()?;
+    drop(file);
+    Ok(draft)
 }
 
 /// Writes a file that must not exist yet. `false` when it does, and nothing is changed. For

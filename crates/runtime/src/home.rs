@@ -75,7 +75,7 @@ fn place(own: &Path, dir: &Path, pinned: &Path) -> io::Result<()> {
     }
     files::clear_dead(dir);
     let copy = |out: &mut BufWriter<&File>| io::copy(&mut File::open("/proc/self/exe")?, out).map(drop);
-    files::write_spare(dir, pinned, Mode::Program, copy).map_err(|error| match error {
+    files::create_spare(dir, pinned, Mode::Program, copy).map(drop).map_err(|error| match error {
         FileError::Io { source, .. } => source,
         other => io::Error::other(other),
     })
