@@ -40,7 +40,7 @@ const REFUSALS_TOLD: u32 = 20;
 /// What a client that asks is told: the exit codes of the command line.
 const USAGE: u8 = 2;
 const REFUSED: u8 = 5;
-/// What a hook is told that is nobody's: a tool is then denied.
+/// The exit code of a hook that belongs to no session: the CLI then denies the tool.
 const REFUSED_HOOK: u8 = 2;
 
 /// The owner of a run.
@@ -224,7 +224,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Throws away what somebody wrote into the inbox past Windlass, and says so.
+    /// Discards requests in the inbox that do not carry Windlass's seal, and says so.
     async fn refuse_planted(&mut self) -> Result<(), RunError> {
         if self.store.pending(&self.state.run)?.is_empty() {
             return Ok(());
@@ -232,8 +232,7 @@ impl Owner {
         let handle = &self.ground.handle;
         for id in handle.pending(&self.state.run, handle.key()?)?.planted {
             self.store.discard(&self.state.run, &id)?;
-            self.refuse("somebody wrote a request into the database past Windlass: it was thrown away")
-                .await?;
+            self.refuse("Windlass ignored a request in the database that does not carry its seal").await?;
         }
         Ok(())
     }

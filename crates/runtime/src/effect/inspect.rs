@@ -27,8 +27,8 @@ pub(super) fn inspect(site: &Site, effect: EffectId, last_message: Option<&str>)
     Event::Inspected { effect, sight: Sight { tracker, promised, signalled, fingerprint: fingerprint(site) } }
 }
 
-/// The last words beside the tracker or in its place: whether the signal stands in them, or that the agent
-/// cannot go on.
+/// Reads the agent's last message: whether it holds the signal, and what the tracker says once a blocked
+/// marker in the message counts too.
 fn read_message(rules: &Rules, tracker: TrackerSight, message: &str) -> (TrackerSight, bool) {
     let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
     let markers = Markers { complete: rules.signal.as_deref(), blocked, how: MarkerMatch::Line };

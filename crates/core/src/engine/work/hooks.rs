@@ -26,7 +26,7 @@ pub(super) fn asked(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
         HookKind::Tool { .. } | HookKind::Permission { .. } | HookKind::Question { .. } if !open => {
             too_late(cx, call);
         }
-        // What it does next builds on what nobody allowed: it does nothing more until it is told so.
+        // Its next steps build on one that nobody allowed: it gets no tool until it knows.
         HookKind::Tool { name, .. } | HookKind::Permission { name, .. } if was_cut_off(work, call) => {
             count_tool_hook(work);
             answer(work, cx, &call.id, "tool", Some(name), cut_off());
