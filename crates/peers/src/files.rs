@@ -13,6 +13,7 @@
 pub mod checkout;
 mod draft;
 pub mod read;
+pub mod real;
 pub mod stamp;
 pub mod trouble;
 pub mod walk;

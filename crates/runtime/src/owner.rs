@@ -4,7 +4,7 @@
 //! only then acted on. Performing effects is `effect/`, deciding is `core::engine`.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,15 +12,17 @@ use tokio::sync::mpsc;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine::{self, Step};
 use windlass_core::event::{Event, Record};
+use windlass_core::hook::permission::are_about_files;
 use windlass_core::hook::wire::{REQUEST, Reply, WIRE_VERSION};
-use windlass_core::hook::{Answer, HookCall, HookKind};
+use windlass_core::hook::{Answer, HookCall, HookKind, Real};
 use windlass_core::id::{EffectId, HookId, InboxId};
 use windlass_core::run::{Course, State};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
-use windlass_peers::agent::claude::hook::{read_hook, write_answer};
+use windlass_peers::agent::claude::hook::{read_cwd, read_hook, write_answer};
 use windlass_peers::child;
 use windlass_peers::descent::Descent;
+use windlass_peers::files::real::{self as links, readings};
 use windlass_peers::hook_socket::{self, HookRequest, PersonRequest, Request};
 use windlass_store::{Append, Cadence, Durability, Lease, Projection, Put, Store};
 
@@ -36,6 +38,9 @@ use crate::person::why_not;
 const INBOX_EVERY: Duration = Duration::from_secs(2);
 /// How many refusals an owner writes down: an agent may try for ever.
 const REFUSALS_TOLD: u32 = 20;
+
+/// How long it may take to find out where a path leads.
+const LOOKING: Duration = Duration::from_secs(2);
 
 /// What a client that asks is told: the exit codes of the command line.
 const USAGE: u8 = 2;
@@ -198,19 +203,44 @@ impl Owner {
         // It may wait long for a person, and its payload may be large.
         let payload = std::mem::take(&mut request.payload);
         let kind = read_hook(&request.event, &payload);
+        let from = EffectId::of_cookie(&self.state.run, &cookie);
+        let real = self.real(from.as_ref(), &kind, &payload).await;
         drop(payload);
         if let HookKind::Other { .. } = kind {
             reply(request, &Answer::Pass);
             return Ok(());
         }
         let id = request.id.clone();
-        let from = EffectId::of_cookie(&self.state.run, &cookie);
         self.waiting.insert(id.clone(), request);
         let dir = from.as_ref().map(|from| self.ground.child_dir(from));
         let unanswered = dir.map_or_else(Vec::new, |dir| child::gave_up(&dir));
         // A call that has found us only now takes its note away when it is answered.
         let unanswered = unanswered.into_iter().filter(|call| !self.waiting.contains_key(call)).collect();
-        self.tell(Event::HookAsked { call: HookCall { id, from, kind, unanswered } }, Vec::new()).await
+        self.tell(Event::HookAsked { call: HookCall { id, from, kind, unanswered, real } }, Vec::new()).await
+    }
+
+    /// Where the file of a tool call really lies, where a rule of its session could be about it.
+    async fn real(&self, from: Option<&EffectId>, kind: &HookKind, payload: &[u8]) -> Option<Real> {
+        let path = kind.path()?.to_owned();
+        let work = self.state.work(&from?.node)?;
+        if !are_about_files(&self.state.orders(work)?.permissions) {
+            return None;
+        }
+        let workspace = PathBuf::from(&work.workspace);
+        let cwd = read_cwd(payload).filter(|cwd| cwd.is_absolute());
+        let cwd = cwd.unwrap_or_else(|| workspace.clone());
+        let home = self.ground.home.user.clone();
+        let spelled = path.clone();
+        let look = tokio::task::spawn_blocking(move || {
+            let text = |path: PathBuf| path.into_os_string().into_string().ok();
+            let files = readings(&path, &cwd, Some(&home)).into_iter().map(text).collect::<Option<Vec<_>>>();
+            let workspace = links::real(&workspace).and_then(text)?;
+            Some(Real { workspace, files: files? })
+        });
+        // A file system that does not answer holds up nobody else.
+        let seen = tokio::time::timeout(LOOKING, look).await.ok().and_then(Result::ok).flatten();
+        let unknown = || Real { workspace: work.workspace.clone(), files: Vec::new() };
+        seen.unwrap_or_else(unknown).unless_plain(&spelled, &work.workspace)
     }
 
     /// Takes what waited for an owner, in order, each with the event it becomes. From then on requests come

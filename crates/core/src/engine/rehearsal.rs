@@ -243,6 +243,7 @@ impl Stage {
                 from: Some(id),
                 kind: HookKind::Stop { last_message: None, background: false, stop_hook_active: false },
                 unanswered: Vec::new(),
+                real: None,
             };
             return self.queue.push_back(Event::HookAsked { call });
         }

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::Around;
 use crate::registry::tools::canonical;
 
 /// A tool call, as a rule sees it.
@@ -25,9 +26,27 @@ enum Subject<'a> {
         command: &'a str,
         line: &'a str,
     },
-    Path(Place),
+    Path(File),
     Url(&'a str),
     Text(&'a str),
+}
+
+/// A file as the call spells it, and where that leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct File {
+    spelled: Place,
+    real: Real,
+}
+
+/// Where a file lies once links are followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Real {
+    /// Where it is spelled.
+    Same,
+    /// At one of these.
+    At(Vec<Place>),
+    /// That cannot be told.
+    Unknown,
 }
 
 /// A path, without `.` and `..`.
@@ -39,14 +58,13 @@ struct Place {
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(tool: &'a str, input: &'a Value, workspace: &str) -> Call<'a> {
+    pub(super) fn new(tool: &'a str, input: &'a Value, around: Around<'_>) -> Call<'a> {
         // The stream says the one, hooks the other.
         let tool = if tool == "Agent" { "Task" } else { tool };
         let text = |key: &str| input.get(key).and_then(Value::as_str);
-        let path = ["file_path", "notebook_path", "path", "absolute_path"].into_iter().find_map(text);
-        let subject = match (text("command"), path, text("url")) {
+        let subject = match (text("command"), path_of(input), text("url")) {
             (Some(line), _, _) => Subject::Line(line),
-            (_, Some(path), _) => Subject::Path(Place::new(path, workspace)),
+            (_, Some(path), _) => Subject::Path(File::new(path, around)),
             (_, _, Some(url)) => Subject::Url(url),
             _ => ["query", "skill", "subagent_type", "pattern"]
                 .into_iter()
@@ -64,12 +82,32 @@ impl<'a> Call<'a> {
         if each.is_empty() { vec![self.clone()] } else { each }
     }
 
-    /// The file it reaches for, where that is outside of the workspace.
-    pub(super) fn outside(&self) -> Option<&str> {
-        match &self.subject {
-            Subject::Path(Place { whole, inner: None }) => Some(whole),
-            _ => None,
+    /// Whether it reaches for a file outside of the workspace, as far as can be told.
+    pub(super) fn is_outside(&self) -> bool {
+        let Subject::Path(File { spelled, real }) = &self.subject else { return false };
+        match real {
+            Real::Same => spelled.inner.is_none(),
+            Real::At(places) => places.iter().any(|place| place.inner.is_none()),
+            Real::Unknown => true,
         }
+    }
+
+    /// Where its file really lies, for people, where that is not where the call says.
+    pub(super) fn detour(&self) -> Option<String> {
+        let Subject::Path(File { spelled, real }) = &self.subject else { return None };
+        match real {
+            Real::Same => None,
+            Real::Unknown => Some(format!("nobody can tell where `{}` leads", spelled.whole)),
+            Real::At(places) => {
+                let other = places.iter().find(|place| **place != *spelled)?;
+                Some(format!("`{}` leads to `{}`", spelled.whole, other.whole))
+            }
+        }
+    }
+
+    /// Whether a rule about files outside of the workspace means the file that it reaches for.
+    pub(super) fn is_meant_outside(&self, rule: &str, permits: bool) -> bool {
+        matches!(&self.subject, Subject::Path(file) if file.is_meant_outside(rule, permits))
     }
 
     /// Whether a rule names this tool, whatever it says of its use.
@@ -90,7 +128,7 @@ impl<'a> Call<'a> {
                 fits(pattern, line) || commands(line).any(|command| fits(pattern, command))
             }
             Subject::Command { command, line } => fits(pattern, command) || fits(pattern, line),
-            Subject::Path(place) => place.is_touched_by(pattern),
+            Subject::Path(file) => file.is_touched_by(pattern),
             Subject::Url(url) => fits_url(pattern, url),
             Subject::Text(text) => fits(pattern, text),
         }
@@ -113,27 +151,86 @@ impl<'a> Call<'a> {
                     && each.all(|command| any(&|pattern| fits(pattern, command)))
             }
             Subject::Command { command, line } => !writes(line) && any(&|pattern| fits(pattern, command)),
-            Subject::Path(place) => any(&|pattern| place.is_granted_by(pattern)),
+            Subject::Path(file) => file.is_granted_by(&any),
             Subject::Url(url) => any(&|pattern| fits_url(pattern, url)),
             Subject::Text(text) => any(&|pattern| fits(pattern, text)),
         }
     }
 }
 
+impl File {
+    fn new(path: &str, around: Around<'_>) -> File {
+        let real = match around.real {
+            None => Real::Same,
+            Some(real) if real.files.is_empty() => Real::Unknown,
+            Some(real) => Real::At(real.files.iter().map(|file| Place::new(file, &real.workspace)).collect()),
+        };
+        File { spelled: Place::new(path, around.workspace), real }
+    }
+
+    /// Whether it is meant as it is spelled, or where it leads.
+    fn is_touched_by(&self, pattern: &str) -> bool {
+        let is_meant = |place: &Place| place.is_touched_by(pattern);
+        let leads_there = match &self.real {
+            Real::Same => false,
+            Real::At(places) => places.iter().any(is_meant),
+            Real::Unknown => true,
+        };
+        leads_there || is_meant(&self.spelled)
+    }
+
+    /// Whether it may be used wherever it leads; how it is spelled permits nothing.
+    fn is_granted_by(&self, any: &dyn Fn(&dyn Fn(&str) -> bool) -> bool) -> bool {
+        let is_granted = |place: &Place| any(&|pattern| place.is_granted_by(pattern));
+        match &self.real {
+            Real::Same => is_granted(&self.spelled),
+            Real::At(places) => places.iter().all(is_granted),
+            Real::Unknown => false,
+        }
+    }
+
+    /// The same for a rule about files outside of the workspace.
+    fn is_meant_outside(&self, rule: &str, permits: bool) -> bool {
+        let is_meant = |place: &Place| means_outside(rule, &place.whole, permits);
+        let places = match &self.real {
+            Real::Same => return is_meant(&self.spelled),
+            Real::Unknown => return !permits,
+            Real::At(places) => places,
+        };
+        match permits {
+            true => places.iter().filter(|place| place.inner.is_none()).all(is_meant),
+            false => is_meant(&self.spelled) || places.iter().any(is_meant),
+        }
+    }
+}
+
+/// The file that the input of a tool names.
+pub(super) fn path_of(input: &Value) -> Option<&str> {
+    PATHS.into_iter().find_map(|key| input.get(key).and_then(Value::as_str))
+}
+
+/// The keys under which tools name a file.
+const PATHS: [&str; 4] = ["file_path", "notebook_path", "path", "absolute_path"];
+
+/// A path from the root on, without `.` and `..`.
+pub(super) fn whole(path: &str, workspace: &str) -> String {
+    let joined = if path.starts_with('/') { path.to_owned() } else { format!("{workspace}/{path}") };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in joined.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
 impl Place {
     fn new(path: &str, workspace: &str) -> Place {
-        let joined = if path.starts_with('/') { path.to_owned() } else { format!("{workspace}/{path}") };
-        let mut parts: Vec<&str> = Vec::new();
-        for part in joined.split('/') {
-            match part {
-                "" | "." => {}
-                ".." => {
-                    parts.pop();
-                }
-                part => parts.push(part),
-            }
-        }
-        let whole = format!("/{}", parts.join("/"));
+        let whole = whole(path, workspace);
         let inner = whole.strip_prefix(workspace.trim_end_matches('/')).and_then(|inner| match inner {
             "" => Some("."),
             inner => inner.strip_prefix('/'),
@@ -193,7 +290,7 @@ fn fits_url(pattern: &str, url: &str) -> bool {
 
 /// Whether a rule about files outside of the workspace means this one. Whose home `~` is, is not known
 /// here: it may be anybody's for a rule that forbids, and is nobody's for one that permits.
-pub(super) fn means_outside(rule: &str, path: &str, permits: bool) -> bool {
+fn means_outside(rule: &str, path: &str, permits: bool) -> bool {
     let pattern = |pattern: &str| if permits { pattern.to_owned() } else { from_home(pattern) };
     pattern_of(rule).is_none_or(|written| glob(&pattern(written), path))
 }
@@ -207,6 +304,11 @@ pub(super) fn name_of(rule: &str) -> &str {
 fn pattern_of(rule: &str) -> Option<&str> {
     let (_, pattern) = rule.strip_suffix(')')?.split_once('(')?;
     Some(pattern).filter(|pattern| !matches!(*pattern, "*" | ":*" | "**"))
+}
+
+/// Whether a rule could be about some files only: what those really are then matters.
+pub(super) fn is_about_files(rule: &str) -> bool {
+    pattern_of(rule).is_some() && canonical(name_of(rule)) != Some("bash")
 }
 
 /// Whether a name in a rule means a tool, in whichever CLI's words.

@@ -24,6 +24,51 @@ pub struct HookCall {
     /// Earlier calls of the turn that no owner answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<HookId>,
+    /// Where the file that it names really lies; `None` where that is just where it is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real: Option<Real>,
+}
+
+/// Where the file of a tool call lies once links are followed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Real {
+    /// The workspace of the session.
+    pub workspace: String,
+    /// Every place that the path can mean; empty where that cannot be told.
+    pub files: Vec<String>,
+}
+
+impl Real {
+    /// Itself, unless it says no more than the path of a call in this workspace.
+    pub fn unless_plain(self, path: &str, workspace: &str) -> Option<Real> {
+        let is_plain = self.workspace == workspace && self.files == [call::whole(path, workspace)];
+        (!is_plain).then_some(self)
+    }
+}
+
+/// Where a tool call is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Around<'a> {
+    /// The folder that the session works in.
+    pub workspace: &'a str,
+    /// Where the file that it names really lies, where that was looked at and is elsewhere.
+    pub real: Option<&'a Real>,
+}
+
+impl<'a> From<&'a str> for Around<'a> {
+    fn from(workspace: &'a str) -> Around<'a> {
+        Around { workspace, real: None }
+    }
+}
+
+impl HookKind {
+    /// The file that a tool is to be used on, where it is about one.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            HookKind::Tool { input, .. } | HookKind::Permission { input, .. } => call::path_of(input),
+            HookKind::Stop { .. } | HookKind::Question { .. } | HookKind::Other { .. } => None,
+        }
+    }
 }
 
 /// What an agent reports or asks.

@@ -7,9 +7,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::call::{Call, means_outside, name_of};
+use super::Around;
+use super::call::{Call, is_about_files, name_of};
 use crate::entity::ToolEffect;
 use crate::registry::limits::EXTERNAL;
+use crate::registry::tools::canonical;
 
 /// How much the agent may use and load, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
@@ -99,15 +101,22 @@ const INNER: &[&str] = &[
     "KillShell",
 ];
 
-/// Decides one tool call of a session that works in `workspace`.
-pub fn decide(isolation: Isolation, rules: &Rules, workspace: &str, tool: &str, input: &Value) -> Ruling {
-    let call = Call::new(tool, input, workspace);
+/// Decides one tool call of a session.
+pub fn decide<'a>(
+    isolation: Isolation,
+    rules: &Rules,
+    around: impl Into<Around<'a>>,
+    tool: &str,
+    input: &Value,
+) -> Ruling {
+    let call = Call::new(tool, input, around.into());
     let tool = call.tool;
     if is_inner(tool) {
         return Ruling::Allow;
     }
     if let Some(rule) = rules.deny.iter().find(|rule| call.is_touched_by(rule)) {
-        return Ruling::Deny { reason: format!("{tool} is denied by the rule `{rule}` of this run") };
+        let detour = call.detour().map(|detour| format!("; {detour}")).unwrap_or_default();
+        return Ruling::Deny { reason: format!("{tool} is denied by the rule `{rule}` of this run{detour}") };
     }
     if !in_preset(isolation, tool) {
         return Ruling::Deny {
@@ -141,8 +150,16 @@ pub fn decide(isolation: Isolation, rules: &Rules, workspace: &str, tool: &str, 
 }
 
 /// Whether a rule of the settings allows this very call. That no rule speaks against it is less.
-pub fn is_granted(rules: &Rules, workspace: &str, tool: &str, input: &Value) -> bool {
-    Call::new(tool, input, workspace).is_granted_by(&rules.allow)
+pub fn is_granted<'a>(rules: &Rules, around: impl Into<Around<'a>>, tool: &str, input: &Value) -> bool {
+    Call::new(tool, input, around.into()).is_granted_by(&rules.allow)
+}
+
+/// Whether it can matter where the file of a call really lies.
+pub fn are_about_files(rules: &Rules) -> bool {
+    let Rules { allow, deny, ask, only, limits } = rules;
+    let ordered = limits.iter().map(|limit| &limit.rule);
+    let mut all = allow.iter().chain(deny).chain(ask).chain(only.iter().flatten()).chain(ordered);
+    all.any(|rule| is_about_files(rule) || name_of(rule) == EXTERNAL)
 }
 
 /// Whether a tool always passes: it has no reach beyond the conversation.
@@ -163,9 +180,9 @@ fn limit<'r>(limits: &'r [LimitRule], call: &Call<'_>) -> Option<&'r LimitRule> 
         };
         limits.iter().filter(|limit| name_of(&limit.rule) != EXTERNAL).rfind(is_match)
     };
-    let outside = call.outside().and_then(|path| {
+    let outside = call.is_outside().then_some(()).and_then(|()| {
         let is_match =
-            |limit: &&LimitRule| means_outside(&limit.rule, path, limit.effect == ToolEffect::Allow);
+            |limit: &&LimitRule| call.is_meant_outside(&limit.rule, limit.effect == ToolEffect::Allow);
         limits.iter().filter(|limit| name_of(&limit.rule) == EXTERNAL).rfind(is_match)
     });
     let each = call.commands().into_iter().filter_map(|part| last(&part));
@@ -180,7 +197,12 @@ fn beyond(only: &[String], call: &Call<'_>) -> String {
     if ways.is_empty() {
         return format!("{tool} is not among the tools this agent may use; do without it");
     }
-    format!("this agent may use {tool} only as {}, one command at a time", ways.join(", "))
+    let more = match call.detour() {
+        Some(detour) => format!("; {detour}"),
+        None if canonical(tool) == Some("bash") => ", one command at a time".to_owned(),
+        None => String::new(),
+    };
+    format!("this agent may use {tool} only as {}{more}", ways.join(", "))
 }
 
 fn in_preset(isolation: Isolation, tool: &str) -> bool {

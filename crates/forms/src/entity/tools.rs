@@ -364,13 +364,16 @@ fn whole(tool: &str, effect: ToolEffect) -> ToolRule {
 /// about `edit` and `write`, where those have none of their own.
 fn changing(rules: Vec<ToolRule>) -> Vec<ToolRule> {
     let has_own = |name: &str| rules.iter().any(|rule| tools::canonical(&rule.tool) == Some(name));
-    let has_wildcard = rules.iter().any(|rule| rule.tool.contains('*'));
+    let is_changing = |rule: &ToolRule| {
+        matches!(tools::canonical(&rule.tool), Some("edit" | "write" | "multiedit" | "notebookedit"))
+    };
+    // To allow what nothing forbids says nothing.
+    let is_contested = rules
+        .iter()
+        .any(|rule| rule.tool.contains('*') || (is_changing(rule) && rule.effect != ToolEffect::Allow));
     let also = |rule: &ToolRule| -> Vec<ToolRule> {
-        let is_changing =
-            matches!(tools::canonical(&rule.tool), Some("edit" | "write" | "multiedit" | "notebookedit"));
-        // To allow what nothing forbids says nothing.
-        let is_needed = rule.effect != ToolEffect::Allow || has_wildcard;
-        let missing = ["edit", "write"].into_iter().filter(|name| is_changing && is_needed && !has_own(name));
+        let is_needed = is_changing(rule) && (rule.effect != ToolEffect::Allow || is_contested);
+        let missing = ["edit", "write"].into_iter().filter(|name| is_needed && !has_own(name));
         missing.map(|name| ToolRule { tool: name.to_owned(), ..rule.clone() }).collect()
     };
     rules.iter().flat_map(|rule| std::iter::once(rule.clone()).chain(also(rule))).collect()

@@ -234,7 +234,7 @@ impl Writing<'_> {
     fn refusal(&self, command: &str) -> Option<String> {
         let stage = self.stage;
         let workspace = stage.workspace.to_string_lossy();
-        match decide(stage.isolation, stage.rules, &workspace, "Bash", &json!({ "command": command })) {
+        match decide(stage.isolation, stage.rules, &*workspace, "Bash", &json!({ "command": command })) {
             Ruling::Allow => None,
             Ruling::Deny { reason } => Some(reason),
             Ruling::Ask if stage.on_permission == OnPermission::Allow => None,

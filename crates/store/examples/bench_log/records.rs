@@ -112,7 +112,8 @@ impl Source {
         let (asked, tool) = ("tool".to_owned(), Some(name.to_owned()));
         let news = News::HookDecided { hook: id.clone(), asked, tool, answer };
         let kind = HookKind::Tool { name: name.to_owned(), input };
-        let event = Event::HookAsked { call: HookCall { id, from: None, kind, unanswered: Vec::new() } };
+        let event =
+            Event::HookAsked { call: HookCall { id, from: None, kind, unanswered: Vec::new(), real: None } };
         (event, vec![self.planned(Verb::Answer, told)], vec![news])
     }
 

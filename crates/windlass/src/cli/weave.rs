@@ -194,7 +194,7 @@ mod tests {
     fn tool_hook(name: &str, from: Option<EffectId>) -> Record {
         let kind = HookKind::Tool { name: name.to_owned(), input: serde_json::Value::Null };
         record(Event::HookAsked {
-            call: HookCall { id: HookId::new("h"), from, kind, unanswered: Vec::new() },
+            call: HookCall { id: HookId::new("h"), from, kind, unanswered: Vec::new(), real: None },
         })
     }
 

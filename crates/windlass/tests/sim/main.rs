@@ -19,6 +19,7 @@ mod input;
 mod jobs;
 mod kill_sweep;
 mod left_behind;
+mod links;
 mod lost;
 mod marker;
 mod modes;

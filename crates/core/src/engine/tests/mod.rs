@@ -264,7 +264,7 @@ impl Story {
 
     pub(super) fn asks(&mut self, id: &str, kind: HookKind) -> &mut Story {
         self.tell(Event::HookAsked {
-            call: HookCall { id: HookId::new(id), from: None, kind, unanswered: Vec::new() },
+            call: HookCall { id: HookId::new(id), from: None, kind, unanswered: Vec::new(), real: None },
         })
     }
 

@@ -128,7 +128,13 @@ fn told(story: &Story) -> Vec<String> {
 impl Story {
     fn turn_asks(&mut self, id: &str, from: &EffectId, kind: HookKind) -> &mut Story {
         self.tell(Event::HookAsked {
-            call: HookCall { id: HookId::new(id), from: Some(from.clone()), kind, unanswered: Vec::new() },
+            call: HookCall {
+                id: HookId::new(id),
+                from: Some(from.clone()),
+                kind,
+                unanswered: Vec::new(),
+                real: None,
+            },
         })
     }
 

@@ -194,7 +194,9 @@ fn notes_that_somebody_makes_while_the_owner_lives_do_not_repeat_a_turn_for_ever
 fn stops_after(story: &mut Story, id: &str, hooks: &[&str]) {
     let kind = HookKind::Stop { last_message: None, background: false, stop_hook_active: false };
     let unanswered = hooks.iter().copied().map(HookId::new).collect();
-    story.tell(Event::HookAsked { call: HookCall { id: HookId::new(id), from: None, kind, unanswered } });
+    story.tell(Event::HookAsked {
+        call: HookCall { id: HookId::new(id), from: None, kind, unanswered, real: None },
+    });
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn an_agent_that_was_refused_by_nobody_uses_no_other_tool_until_it_is_told() {
             HookKind::Question { input: json!({"questions": [{"question": "which?"}]}) },
         ] {
             let (id, unanswered) = (HookId::new(format!("{kind:?}")), vec![HookId::new("h")]);
-            story.tell(Event::HookAsked { call: HookCall { id, from: None, kind, unanswered } });
+            story.tell(Event::HookAsked { call: HookCall { id, from: None, kind, unanswered, real: None } });
             assert!(matches!(story.answer(), Answer::Deny { .. }), "{mode:?}");
         }
     }
@@ -215,7 +217,7 @@ fn an_agent_that_was_refused_by_nobody_uses_no_other_tool_until_it_is_told() {
     stops_after(&mut story, "s", &["h"]);
     let (id, unanswered) = (HookId::new("t"), vec![HookId::new("h")]);
     let kind = HookKind::Tool { name: "Read".into(), input: json!({}) };
-    story.tell(Event::HookAsked { call: HookCall { id, from: None, kind, unanswered } });
+    story.tell(Event::HookAsked { call: HookCall { id, from: None, kind, unanswered, real: None } });
     assert_eq!(story.answer(), Answer::Allow { input: None }, "it was told");
 }
 

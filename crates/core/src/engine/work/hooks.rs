@@ -7,7 +7,7 @@ use crate::effect::Effect;
 use crate::engine::{ANSWERS_KEPT, Cx};
 use crate::event::PersonReply;
 use crate::hook::permission::{Ruling, decide, is_granted};
-use crate::hook::{Answer, HookCall, HookKind, answer_question, question_texts};
+use crate::hook::{Answer, Around, HookCall, HookKind, answer_question, question_texts};
 use crate::id::{EffectId, HookId, NodeId, Verb};
 use crate::looping::Mode;
 use crate::run::{Ask, News, Outcome, Phase, Reason, Reply, Status, Waiting, Work};
@@ -35,8 +35,8 @@ pub(super) fn asked(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
             count_tool_hook(work);
             answer(work, cx, &call.id, "question", None, cut_off());
         }
-        HookKind::Tool { name, input } => tool(work, cx, &call.id, name, input),
-        HookKind::Permission { name, input } => permission(work, cx, &call.id, name, input),
+        HookKind::Tool { name, input } => tool(work, cx, call, (name, input)),
+        HookKind::Permission { name, input } => permission(work, cx, call, (name, input)),
         HookKind::Question { input } => question(work, cx, &call.id, input),
     }
 }
@@ -96,29 +96,31 @@ pub(super) fn missed(work: &Work, cx: &mut Cx<'_>, unanswered: &[HookId]) {
     }
 }
 
-fn tool(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, name: &str, input: &Value) {
+fn tool(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, (name, input): (&str, &Value)) {
     count_tool_hook(work);
     let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
-    let ruling = decide(orders.isolation, &orders.permissions, &work.workspace, name, input);
-    follow(work, cx, hook, ("tool", name, input), ruling);
+    let around = Around { workspace: &work.workspace, real: call.real.as_ref() };
+    let ruling = decide(orders.isolation, &orders.permissions, around, name, input);
+    follow(work, cx, &call.id, ("tool", name, input), ruling);
 }
 
 /// The agent CLI asks about a call that the rules let pass. What a rule allows by name is allowed, and
 /// what a person has just allowed; what is allowed only because no rule speaks of it is a person's.
-fn permission(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, name: &str, input: &Value) {
+fn permission(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, (name, input): (&str, &Value)) {
     let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
+    let around = Around { workspace: &work.workspace, real: call.real.as_ref() };
     let is_it =
         |ask: &Ask| ask.node == work.node.id && ask.tool.as_deref() == Some(name) && ask.input == *input;
     let permitted = cx.book.permitted.iter().position(is_it);
-    let ruling = match decide(orders.isolation, &orders.permissions, &work.workspace, name, input) {
+    let ruling = match decide(orders.isolation, &orders.permissions, around, name, input) {
         Ruling::Deny { reason } => Ruling::Deny { reason },
         _ if permitted.is_some() => Ruling::Allow,
-        Ruling::Allow if is_granted(&orders.permissions, &work.workspace, name, input) => Ruling::Allow,
+        Ruling::Allow if is_granted(&orders.permissions, around, name, input) => Ruling::Allow,
         Ruling::Allow | Ruling::Ask => Ruling::Ask,
     };
     // One answer of a person is for one call.
     permitted.and_then(|at| cx.book.permitted.remove(at));
-    follow(work, cx, hook, ("permission", name, input), ruling);
+    follow(work, cx, &call.id, ("permission", name, input), ruling);
 }
 
 /// Answers as the rules say, and where they leave it open as the policy does.

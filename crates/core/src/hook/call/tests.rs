@@ -6,12 +6,12 @@ use serde_json::json;
 use super::*;
 
 fn touches(rule: &str, tool: &str, input: Value) -> bool {
-    Call::new(tool, &input, "/w").is_touched_by(rule)
+    Call::new(tool, &input, "/w".into()).is_touched_by(rule)
 }
 
 fn grants(rules: &[&str], tool: &str, input: Value) -> bool {
     let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
-    Call::new(tool, &input, "/w").is_granted_by(&rules)
+    Call::new(tool, &input, "/w".into()).is_granted_by(&rules)
 }
 
 fn line(line: &str) -> Value {
@@ -132,6 +132,34 @@ fn a_path_is_what_it_leads_to() {
         assert_eq!(grants(&[rule], "Edit", file(path)), granted, "{rule} grants {path}");
     }
     assert!(touches("Edit(x.ipynb)", "NotebookEdit", json!({"notebook_path": "/w/x.ipynb"})));
+}
+
+#[test]
+fn a_link_permits_only_what_it_leads_to_and_forbids_both() {
+    let input = file("/w/docs/link/a.md");
+    for (rule, leads_to, touched, granted) in [
+        ("Write(docs/**)", &["/w/src/a.md"][..], true, false),
+        ("Write(src/**)", &["/w/src/a.md"], true, true),
+        ("Write(docs/**)", &["/w/docs/deep/a.md"], true, true),
+        ("Write(docs/**)", &["/w/docs/a.md", "/w/src/a.md"], true, false),
+        ("Write(./**)", &["/etc/a.md"], true, false),
+        ("Write(/etc/*)", &["/etc/a.md"], true, true),
+        ("Write(other/**)", &["/w/src/a.md"], false, false),
+        ("Write(other/**)", &[], true, false),
+        ("Write", &[], true, true),
+        ("Write(**)", &[], true, true),
+    ] {
+        let files: Vec<String> = leads_to.iter().map(|file| (*file).to_owned()).collect();
+        let real = super::super::Real { workspace: "/w".to_owned(), files };
+        let call = Call::new("Write", &input, Around { workspace: "/w", real: Some(&real) });
+        assert_eq!(call.is_touched_by(rule), touched, "{rule} touches {leads_to:?}");
+        assert_eq!(call.is_granted_by(&[rule.to_owned()]), granted, "{rule} grants {leads_to:?}");
+    }
+    let real =
+        super::super::Real { workspace: "/data/w".to_owned(), files: vec!["/data/w/docs/a.md".to_owned()] };
+    let call = Call::new("Write", &input, Around { workspace: "/w", real: Some(&real) });
+    assert!(call.is_granted_by(&["Write(docs/**)".to_owned()]), "the workspace itself is behind a link");
+    assert!(!call.is_outside());
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! Only the dialect. Whether a tool may run and whether the agent may stop is the engine's.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use windlass_core::hook::{Answer, HookKind};
@@ -13,7 +15,18 @@ const SHOWN: usize = 2 * 1024;
 /// How many entries of a list are kept.
 const SHOWN_ENTRIES: usize = 100;
 /// Rules speak of these, so they are kept whole: padding must not get past a rule.
-const RULED: &[&str] = &["command", "file_path", "path", "url", "query", "skill"];
+const RULED: &[&str] = &[
+    "command",
+    "file_path",
+    "notebook_path",
+    "path",
+    "absolute_path",
+    "url",
+    "query",
+    "skill",
+    "subagent_type",
+    "pattern",
+];
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -38,6 +51,15 @@ pub fn read_hook(event: &str, payload: &[u8]) -> HookKind {
         "Stop" => read_stop(payload.unwrap_or_default()),
         other => HookKind::Other { name: other.to_owned() },
     }
+}
+
+/// The folder that the CLI is in, which relative paths begin at.
+pub fn read_cwd(payload: &[u8]) -> Option<PathBuf> {
+    #[derive(Deserialize)]
+    struct Folder {
+        cwd: PathBuf,
+    }
+    serde_json::from_slice::<Folder>(payload).ok().map(|folder| folder.cwd)
 }
 
 fn read_tool(payload: Payload) -> HookKind {

@@ -88,7 +88,9 @@ impl Executor<'_> {
         let id = HookId::new(format!("{effect}/{count}"));
         self.world.begin(format!("{run}/hook {id}"), "");
         let kind = HookKind::Stop { last_message: None, background: false, stop_hook_active: true };
-        Some(Event::HookAsked { call: HookCall { id, from: Some(effect), kind, unanswered: Vec::new() } })
+        Some(Event::HookAsked {
+            call: HookCall { id, from: Some(effect), kind, unanswered: Vec::new(), real: None },
+        })
     }
 
     /// A person puts a request into the inbox of a run, once; it is taken if nobody did yet.

@@ -30,7 +30,7 @@ impl World {
             HookKind::Stop { .. } => self.some_unanswered(),
             _ => Vec::new(),
         };
-        let call = HookCall { id, from, kind, unanswered };
+        let call = HookCall { id, from, kind, unanswered, real: None };
         self.calls.push(call.clone());
         self.tell(Event::HookAsked { call });
     }
