@@ -141,7 +141,8 @@ impl<'a> Call<'a> {
         if named.iter().any(|rule| pattern_of(rule).is_none()) {
             return true;
         }
-        let any = |fits: &dyn Fn(&str) -> bool| named.iter().filter_map(|rule| pattern_of(rule)).any(fits);
+        let patterns: Vec<&str> = named.iter().filter_map(|rule| pattern_of(rule)).collect();
+        let any = |fits: &dyn Fn(&str) -> bool| patterns.iter().copied().any(fits);
         match &self.subject {
             Subject::Nothing => false,
             Subject::Line(line) => {
@@ -151,7 +152,7 @@ impl<'a> Call<'a> {
                     && each.all(|command| any(&|pattern| fits(pattern, command)))
             }
             Subject::Command { command, line } => !writes(line) && any(&|pattern| fits(pattern, command)),
-            Subject::Path(file) => file.is_granted_by(&any),
+            Subject::Path(file) => file.is_granted_by(&patterns),
             Subject::Url(url) => any(&|pattern| fits_url(pattern, url)),
             Subject::Text(text) => any(&|pattern| fits(pattern, text)),
         }
@@ -180,8 +181,8 @@ impl File {
     }
 
     /// Whether it may be used wherever it leads; how it is spelled permits nothing.
-    fn is_granted_by(&self, any: &dyn Fn(&dyn Fn(&str) -> bool) -> bool) -> bool {
-        let is_granted = |place: &Place| any(&|pattern| place.is_granted_by(pattern));
+    fn is_granted_by(&self, patterns: &[&str]) -> bool {
+        let is_granted = |place: &Place| patterns.iter().any(|pattern| place.is_granted_by(pattern));
         match &self.real {
             Real::Same => is_granted(&self.spelled),
             Real::At(places) => places.iter().all(is_granted),

@@ -2,7 +2,7 @@
 
 use windlass_core::entity::Kind;
 
-use super::draft::Meaning;
+use super::draft::{Limit, Meaning};
 use super::read::{Origin, Read};
 use super::{markdown, windlass};
 
@@ -13,7 +13,7 @@ pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
 fn meaning(kind: Kind, key: &str) -> Meaning {
     match key {
         "argumentHint" | "argument_hint" => Meaning::Hint,
-        "allowedTools" | "allowed_tools" => Meaning::Tools,
+        "allowedTools" | "allowed_tools" => Meaning::Limit(Limit::Tools),
         key => windlass::meaning(kind, key),
     }
 }

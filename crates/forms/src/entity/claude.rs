@@ -3,7 +3,7 @@
 
 use windlass_core::entity::Kind;
 
-use super::draft::Meaning;
+use super::draft::{Limit, Meaning};
 use super::markdown;
 use super::read::{Origin, Read};
 
@@ -17,9 +17,10 @@ fn meaning(_kind: Kind, key: &str) -> Meaning {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
         "aliases" => Meaning::Aliases,
-        "tools" | "allowed-tools" => Meaning::Tools,
-        "disallowedTools" | "disallowed-tools" => Meaning::Denied,
-        "permissionMode" | "permission-mode" => Meaning::Mode,
+        "tools" => Meaning::Limit(Limit::ToolsOrSwitches),
+        "allowed-tools" => Meaning::Limit(Limit::Tools),
+        "disallowedTools" | "disallowed-tools" => Meaning::Limit(Limit::Denied),
+        "permissionMode" | "permission-mode" => Meaning::Limit(Limit::Mode),
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

@@ -3,7 +3,7 @@
 
 use windlass_core::entity::Kind;
 
-use super::draft::Meaning;
+use super::draft::{Limit, Meaning};
 use super::read::{Origin, Read};
 use super::{markdown, shared};
 
@@ -15,7 +15,7 @@ pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
 fn meaning(kind: Kind, key: &str) -> Meaning {
     match (kind, key) {
         (Kind::Skill, key) => shared::meaning(kind, key),
-        (Kind::Command | Kind::Agent, "tools") => Meaning::Tools,
+        (Kind::Command | Kind::Agent, "tools") => Meaning::Limit(Limit::ToolsOrSwitches),
         (Kind::Command | Kind::Agent, "model") => Meaning::Model,
         (Kind::Command | Kind::Agent, "name") => Meaning::Name,
         (Kind::Command | Kind::Agent, "description") => Meaning::Description,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use windlass_core::entity::{Entity, Kind, ToolRule};
 
-use super::draft::{Dialect, Draft};
+use super::draft::{Dialect, Draft, almost_a_limit};
 use super::read::{Ground, Origin, Read};
-use super::tools::Reader;
+use super::tools::{Reader, harmless};
 use crate::diagnostic::Diagnostic;
 use crate::findings::Findings;
 use crate::json::{self, Member, Value, kind as kind_of};
@@ -21,6 +21,11 @@ pub(super) fn read(origin: &Origin<'_>, sections: &[(&str, Kind)], dialect: Dial
     let mut all = Read::default();
     let mut lines = Lines { text, at: 0, line: 1 };
     let root = root(text, &mut findings);
+    refuse_slips(&root, sections, &mut findings);
+    if findings.has_errors() {
+        // Nobody knows what limits it would set.
+        all.grounds.push(Ground { agent: None, rules: None });
+    }
     let limits = root.iter().filter(|member| is_limit(&member.key));
     all.grounds.extend(ground(origin, None, limits, &mut findings));
     for entry in entries(root, sections, &mut findings) {
@@ -103,13 +108,28 @@ fn entity(
         return (None, findings.finish());
     };
     if kind == Kind::Agent && is_adjustment(&members) {
+        refuse_slips(&members, &[], &mut findings);
         let limits = members.iter().filter(|member| is_limit(&member.key));
-        grounds.extend(ground(origin, Some(name), limits, &mut findings));
+        let ground = ground(origin, Some(name.clone()), limits, &mut findings);
+        let is_lost = findings.has_errors().then_some(Ground { agent: Some(name), rules: None });
+        grounds.extend(is_lost.or(ground));
         return (None, findings.finish());
     }
     warn_of_files(&members, &mut findings);
     let draft = Draft { origin, kind, name: &name, at, line, dialect, written: None };
     (draft.entity(members, None, &mut findings), findings.finish())
+}
+
+/// A key that is almost one of those with limits must not lose them.
+fn refuse_slips(members: &[Member], sections: &[(&str, Kind)], findings: &mut Findings<'_>) {
+    for Member { key, key_at, .. } in members.iter().filter(|member| !is_limit(&member.key)) {
+        let section = sections.iter().find(|section| key.strip_suffix('s') == Some(section.0));
+        let near = section.map(|section| format!("did you mean `{}`?", section.0));
+        if let Some(near) = near.or_else(|| almost_a_limit(key)) {
+            let message = format!("unknown key {}: a limit would not hold", quoted(&harmless(key)));
+            findings.error(*key_at, &message, Some(near));
+        }
+    }
 }
 
 fn is_limit(key: &str) -> bool {

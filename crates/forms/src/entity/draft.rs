@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use windlass_core::entity::{Entity, Kind, Model, Source, Tool, ToolRule};
 
 use super::read::Origin;
-use super::tools::{Reader, Stated, harmless};
+use super::tools::{Reader, Stated, harmless, shown, without_quotes};
 use super::{name, sentence, tools};
 use crate::findings::Findings;
 use crate::json::{Member, Node, Value, kind};
@@ -21,18 +21,8 @@ pub(super) enum Meaning {
     Name,
     Description,
     Aliases,
-    /// The tools that may be used.
-    Tools,
-    /// Those that may not.
-    Denied,
-    /// Rules about single tools.
-    Permissions,
-    /// Codex's sandbox.
-    Sandbox,
-    /// Claude Code's mode of permissions.
-    Mode,
-    /// A limit in a form that is not read here.
-    Unread,
+    /// It limits what may be used.
+    Limit(Limit),
     Model,
     Hint,
     Prompt,
@@ -42,30 +32,87 @@ pub(super) enum Meaning {
     Other,
 }
 
-impl Meaning {
-    fn is_limit(self) -> bool {
-        match self {
-            Meaning::Tools
-            | Meaning::Denied
-            | Meaning::Permissions
-            | Meaning::Sandbox
-            | Meaning::Mode
-            | Meaning::Unread => true,
-            Meaning::Name
-            | Meaning::Description
-            | Meaning::Aliases
-            | Meaning::Model
-            | Meaning::Hint
-            | Meaning::Prompt
-            | Meaning::Disabled
-            | Meaning::Other => false,
-        }
+/// What a key limits, and with it which values it may have; [`Reader`] has a row for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Limit {
+    /// The tools that may be used: text or a list.
+    Tools,
+    /// The same, or a map of switches.
+    ToolsOrSwitches,
+    /// Rules about single tools: a word, a map or a list of rules.
+    Permissions,
+    /// When Codex asks a person: a word.
+    Approval,
+    /// Codex's sandbox: a word.
+    Sandbox,
+    /// What else Codex's sandbox may write: a table.
+    Writable,
+    /// Which of Codex's own permissions hold: a word.
+    Profile,
+    /// Codex's search in the web: a word.
+    WebSearch,
+    /// Codex's own tools: a table of switches.
+    CodexTools,
+    /// What Codex can do: a table of switches.
+    Features,
+    /// Claude Code's mode of permissions: a word.
+    Mode,
+    /// The tools that may not be used: text or a list. The last, for nothing permits them again.
+    Denied,
+    /// A limit in a form that is not read here.
+    Unread,
+}
+
+impl Limit {
+    /// Whether another key sets the same limit.
+    fn is_again(self, other: Limit) -> bool {
+        let one = |limit| if limit == Limit::ToolsOrSwitches { Limit::Tools } else { limit };
+        one(self) == one(other) && self != Limit::Unread
     }
 }
 
 /// The keys that limit tools in any format.
-const LIMITS: [(&str, Meaning); 3] =
-    [("tools", Meaning::Tools), ("allowed-tools", Meaning::Tools), ("disallowed-tools", Meaning::Denied)];
+const LIMITS: [(&str, Limit); 8] = [
+    ("tools", Limit::ToolsOrSwitches),
+    ("allowed-tools", Limit::Tools),
+    ("disallowed-tools", Limit::Denied),
+    ("permission", Limit::Permissions),
+    ("permissions", Limit::Permissions),
+    ("permission-mode", Limit::Mode),
+    ("sandbox-mode", Limit::Sandbox),
+    ("approval-policy", Limit::Approval),
+];
+
+/// Words in the name of a key that say: this is a limit.
+const TELLING: [&str; 18] = [
+    "tool",
+    "tools",
+    "permission",
+    "permissions",
+    "sandbox",
+    "allow",
+    "allowed",
+    "deny",
+    "denied",
+    "disallow",
+    "disallowed",
+    "forbid",
+    "forbidden",
+    "restrict",
+    "restricted",
+    "exclude",
+    "excluded",
+    "readonly",
+];
+
+/// Keys with such a word that are about something else.
+const ELSE: [&str; 5] = [
+    "tool_output_token_limit",
+    "tool_suggest",
+    "allow_login_shell",
+    "allow-implicit-invocation",
+    "hide-from-slash-command-tool",
+];
 
 /// Which key means what, in one format.
 pub(super) type Dialect = fn(Kind, &str) -> Meaning;
@@ -90,12 +137,7 @@ struct Slots {
     name: Option<Member>,
     description: Option<Member>,
     aliases: Option<Member>,
-    tools: Option<Member>,
-    denied: Option<Member>,
-    permissions: Option<Member>,
-    sandbox: Option<Member>,
-    mode: Option<Member>,
-    unread: Option<Member>,
+    limits: Vec<(Limit, Member)>,
     model: Option<Member>,
     hint: Option<Member>,
     prompt: Option<Member>,
@@ -108,17 +150,11 @@ impl Slots {
             Meaning::Name => Some(&mut self.name),
             Meaning::Description => Some(&mut self.description),
             Meaning::Aliases => Some(&mut self.aliases),
-            Meaning::Tools => Some(&mut self.tools),
-            Meaning::Denied => Some(&mut self.denied),
-            Meaning::Permissions => Some(&mut self.permissions),
-            Meaning::Sandbox => Some(&mut self.sandbox),
-            Meaning::Mode => Some(&mut self.mode),
-            Meaning::Unread => Some(&mut self.unread),
             Meaning::Model => Some(&mut self.model),
             Meaning::Hint => Some(&mut self.hint),
             Meaning::Prompt => Some(&mut self.prompt),
             Meaning::Disabled => Some(&mut self.disabled),
-            Meaning::Other => None,
+            Meaning::Limit(_) | Meaning::Other => None,
         }
     }
 }
@@ -134,8 +170,13 @@ impl Draft<'_> {
     ) -> Option<Entity> {
         let mut extra = BTreeMap::new();
         let mut slots = self.sort(members, &mut extra, findings);
-        if matches!(&slots.disabled, Some(Member { node: Node { value: Value::Boolean(true), .. }, .. })) {
-            return None;
+        match slots.disabled.take() {
+            None | Some(Member { node: Node { value: Value::Boolean(false), .. }, .. }) => {}
+            Some(Member { node: Node { value: Value::Boolean(true), .. }, .. }) => return None,
+            Some(Member { key, node, .. }) => {
+                let message = format!("`{key}` must be true or false, found {}", shown(&node.value));
+                findings.error(node.at, &message, without_quotes(&key, &node.value));
+            }
         }
         let name = self.named(slots.name.take(), findings);
         let prompt = self.prompt(body, slots.prompt.take(), findings);
@@ -188,6 +229,15 @@ impl Draft<'_> {
         for member in members {
             let key_at = member.key_at;
             let meaning = self.meaning(&member, findings);
+            if let Meaning::Limit(limit) = meaning {
+                if let Some((_, before)) = slots.limits.iter().find(|(other, _)| other.is_again(limit)) {
+                    let message =
+                        format!("this sets a limit that {} sets above", quoted(&harmless(&before.key)));
+                    findings.error(key_at, &message, Some("write one limit in one place".to_owned()));
+                }
+                slots.limits.push((limit, member));
+                continue;
+            }
             let twice = match slots.slot(meaning) {
                 Some(slot) => slot.replace(member).map(|before| before.key),
                 None if extra.contains_key(&member.key) => {
@@ -199,10 +249,6 @@ impl Draft<'_> {
             };
             match twice {
                 None => {}
-                Some(before) if meaning.is_limit() => {
-                    let message = format!("this sets a limit that {} sets above", quoted(&harmless(&before)));
-                    findings.error(key_at, &message, Some("write one limit in one place".to_owned()));
-                }
                 Some(before) => {
                     let message =
                         format!("this says again what {} says above; this one is used", quoted(&before));
@@ -220,16 +266,14 @@ impl Draft<'_> {
         if said != Meaning::Other {
             return said;
         }
-        for (key, meaning) in LIMITS {
-            match slips(&member.key, key) {
-                0 => return meaning,
-                1 => {
-                    let message =
-                        format!("unknown key {}: a limit would not hold", quoted(&harmless(&member.key)));
-                    findings.error(member.key_at, &message, Some(format!("did you mean `{key}`?")));
-                }
-                _ => {}
-            }
+        if let Some((_, limit)) = LIMITS.into_iter().find(|(key, _)| slips(&member.key, key) == 0) {
+            return Meaning::Limit(limit);
+        }
+        let nearest = almost_a_limit(&member.key);
+        if nearest.is_some() || is_telling(&member.key) {
+            let message = format!("unknown key {}: a limit would not hold", quoted(&harmless(&member.key)));
+            let hint = nearest.unwrap_or_else(|| "write it as a list of `tools`, or remove it".to_owned());
+            findings.error(member.key_at, &message, Some(hint));
         }
         Meaning::Other
     }
@@ -242,28 +286,15 @@ impl Draft<'_> {
         findings: &mut Findings<'_>,
     ) -> (Option<Vec<Tool>>, Vec<ToolRule>) {
         let mut reader = Reader { provider: self.origin.provider, findings };
-        let tools = slots.tools.take().map(|member| reader.named(&member.key, &member.node));
-        let Stated { only, mut rules } = tools.unwrap_or_default();
-        if let Some(member) = slots.permissions.take() {
-            rules.extend(reader.permitted(&member.key, &member.node));
+        let mut stated = Stated::default();
+        slots.limits.sort_by_key(|(limit, _)| *limit);
+        for (limit, member) in slots.limits.drain(..) {
+            reader.read(limit, &member, &mut stated);
+            if matches!(limit, Limit::Sandbox | Limit::Mode) {
+                extra.insert(member.key, to_json(member.node));
+            }
         }
-        if let Some(member) = slots.sandbox.take() {
-            rules.extend(reader.sandbox(&member.key, &member.node));
-            extra.insert(member.key, to_json(member.node));
-        }
-        if let Some(member) = slots.mode.take() {
-            rules.extend(reader.mode(&member.key, &member.node));
-            extra.insert(member.key, to_json(member.node));
-        }
-        if let Some(member) = slots.denied.take() {
-            rules.extend(reader.denied(&member.key, &member.node));
-        }
-        if let Some(member) = slots.unread.take() {
-            let message = format!("Windlass does not understand the limits in {}", quoted(&member.key));
-            let hint = "write them as a list of `tools`";
-            findings.error(member.key_at, &message, Some(hint.to_owned()));
-        }
-        (only, rules)
+        (stated.only, stated.rules)
     }
 
     fn named(&self, member: Option<Member>, findings: &mut Findings<'_>) -> Option<String> {
@@ -430,6 +461,27 @@ impl Draft<'_> {
         (line.starts_with('[') && line.ends_with(']') || line.starts_with('{') && line.ends_with('}'))
             .then_some(line)
     }
+}
+
+/// The limit that a key was probably meant to be.
+pub(super) fn almost_a_limit(key: &str) -> Option<String> {
+    let near = LIMITS.iter().filter(|(known, _)| slips(key, known) == 1).map(|(known, _)| known);
+    near.into_iter().next().map(|known| format!("did you mean `{known}`?"))
+}
+
+/// Whether the name of a key says that it is a limit.
+fn is_telling(key: &str) -> bool {
+    let mut words = vec![String::new()];
+    for c in key.chars() {
+        match c {
+            '-' | '_' | ' ' | '.' => words.push(String::new()),
+            c if c.is_uppercase() => words.push(c.to_lowercase().collect()),
+            c => words.last_mut().into_iter().for_each(|word| word.push(c)),
+        }
+    }
+    let whole = words.concat();
+    !ELSE.contains(&key)
+        && TELLING.iter().any(|telling| whole == *telling || words.iter().any(|word| word == telling))
 }
 
 /// The most other names of one entity.

@@ -2,7 +2,7 @@
 
 use windlass_core::entity::Kind;
 
-use super::draft::Meaning;
+use super::draft::{Limit, Meaning};
 use super::read::{Origin, Read};
 use super::{markdown, shared, toml_file};
 
@@ -27,8 +27,8 @@ fn agent(_kind: Kind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
-        "tools" => Meaning::Tools,
-        "policy" => Meaning::Unread,
+        "tools" => Meaning::Limit(Limit::ToolsOrSwitches),
+        "policy" => Meaning::Limit(Limit::Unread),
         "model" => Meaning::Model,
         _ => Meaning::Other,
     }

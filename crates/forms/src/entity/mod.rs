@@ -21,6 +21,7 @@ mod gemini;
 mod loose;
 mod loose_value;
 mod markdown;
+mod modes;
 mod name;
 mod opencode;
 mod print;

@@ -4,7 +4,7 @@
 
 use windlass_core::entity::Kind;
 
-use super::draft::Meaning;
+use super::draft::{Limit, Meaning};
 use super::read::{Origin, Read};
 use super::{document, markdown, shared};
 
@@ -14,7 +14,8 @@ pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
 
 /// Reads `opencode.json`, which holds commands and agents among other settings.
 pub(super) fn parse_document(origin: &Origin<'_>, text: &str) -> Read {
-    let sections = [("command", Kind::Command), ("agent", Kind::Agent)];
+    // `mode` is how agents were called before.
+    let sections = [("command", Kind::Command), ("agent", Kind::Agent), ("mode", Kind::Agent)];
     document::read(origin, &sections, in_document, text)
 }
 
@@ -25,8 +26,8 @@ fn in_file(kind: Kind, key: &str) -> Meaning {
         (Kind::Command | Kind::Agent, "name") => Meaning::Name,
         (Kind::Command | Kind::Agent, "description") => Meaning::Description,
         (Kind::Command | Kind::Agent, "model") => Meaning::Model,
-        (Kind::Command | Kind::Agent, "tools") => Meaning::Tools,
-        (Kind::Command | Kind::Agent, "permission" | "permissions") => Meaning::Permissions,
+        (Kind::Command | Kind::Agent, "tools") => Meaning::Limit(Limit::ToolsOrSwitches),
+        (Kind::Command | Kind::Agent, "permission" | "permissions") => Meaning::Limit(Limit::Permissions),
         (Kind::Agent, "disable") => Meaning::Disabled,
         (Kind::Command | Kind::Agent, _) => Meaning::Other,
     }

@@ -2,7 +2,7 @@
 
 use windlass_core::entity::Kind;
 
-use super::draft::Meaning;
+use super::draft::{Limit, Meaning};
 use super::markdown;
 use super::read::{Origin, Read};
 
@@ -15,7 +15,7 @@ pub(super) fn meaning(_kind: Kind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
-        "allowed-tools" => Meaning::Tools,
+        "allowed-tools" => Meaning::Limit(Limit::Tools),
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

@@ -1,5 +1,5 @@
 //! What an entity may use, in the ways people write it: a list, a string, a map of switches, a
-//! map or a list of permissions, a mode.
+//! map or a list of permissions. Modes and Codex's own keys are [`modes`](super::modes)'s.
 //!
 //! A limit that cannot be understood is an error and never no limit.
 
@@ -7,9 +7,10 @@ use windlass_core::entity::{Provider, Tool, ToolEffect, ToolRule};
 use windlass_core::registry::limits::EXTERNAL;
 use windlass_core::registry::tools::{self, Named};
 
+use super::draft::Limit;
 use crate::findings::Findings;
 use crate::json::{Member, Node, Value, kind};
-use crate::words::{Words, did_you_mean, quoted};
+use crate::words::{did_you_mean, quoted};
 
 /// What a value says of tools.
 #[derive(Default)]
@@ -27,13 +28,47 @@ pub(super) struct Reader<'f, 'a> {
 }
 
 impl Reader<'_, '_> {
-    /// The value of `tools` or `allowed-tools`.
-    pub(super) fn named(&mut self, key: &str, node: &Node) -> Stated {
-        match &node.value {
-            Value::Null => Stated::default(),
-            Value::Object(members) => Stated { only: None, rules: changing(self.switched(key, members)) },
-            _ => Stated { only: self.listed(key, node), rules: Vec::new() },
+    /// Takes the value of a key. Each limit has the types of values it may have, and any other is an error.
+    pub(super) fn read(&mut self, limit: Limit, member: &Member, stated: &mut Stated) {
+        let Member { key, key_at, node } = member;
+        if node.value == Value::Null {
+            let message = format!("`{}` has no value", harmless(key));
+            let hint = "write what it limits, `[]` for no tools, or remove the line";
+            return self.findings.error(*key_at, &message, Some(hint.to_owned()));
         }
+        let rules = match limit {
+            Limit::Tools => return stated.only = self.listed(key, node),
+            Limit::ToolsOrSwitches => match &node.value {
+                // To OpenCode an empty map changes nothing; what others make of it, nobody can mean.
+                Value::Object(members) if !members.is_empty() || self.provider == Provider::Opencode => {
+                    changing(self.switched(key, members))
+                }
+                _ => return stated.only = self.listed(key, node),
+            },
+            Limit::Permissions => self.permitted(key, node),
+            Limit::Approval => self.approval(key, node),
+            Limit::Sandbox => self.sandbox(key, node),
+            Limit::Writable => self.writable(key, node),
+            Limit::Profile => self.profile(key, node),
+            Limit::WebSearch => self.web_search(key, node),
+            Limit::CodexTools => self.codex_tools(key, node),
+            Limit::Features => self.features(key, node),
+            Limit::Mode => self.mode(key, node),
+            Limit::Denied => self.denied(key, node),
+            Limit::Unread => {
+                let message =
+                    format!("Windlass does not understand the limits in {}", quoted(&harmless(key)));
+                let hint = match self.provider {
+                    Provider::Codex => {
+                        "write what it limits in this file: `sandbox_mode`, `[features]`, `[tools]`"
+                    }
+                    _ => "write them as a list of `tools`",
+                };
+                self.findings.error(*key_at, &message, Some(hint.to_owned()));
+                Vec::new()
+            }
+        };
+        stated.rules.extend(rules);
     }
 
     /// The value of `disallowedTools`: each of these is denied.
@@ -51,69 +86,18 @@ impl Reader<'_, '_> {
     /// OpenCode's `permission`: a word, a map, or a list of rules.
     pub(super) fn permitted(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
         match &node.value {
-            Value::Null => Vec::new(),
             Value::Object(members) => changing(self.switched(key, members)),
             Value::List(items) => {
                 let rules = items.iter().filter_map(|item| self.rule(key, item)).collect();
                 // Our own files say all that they mean.
                 if self.provider == Provider::Windlass { rules } else { changing(rules) }
             }
-            Value::Text(_) | Value::Boolean(_) | Value::Number(_) => {
+            Value::Text(_) | Value::Boolean(_) | Value::Number(_) | Value::Null => {
                 let effect = self.effect(key, node);
                 effect
                     .map(|effect| ToolRule { tool: "*".to_owned(), pattern: None, effect })
                     .into_iter()
                     .collect()
-            }
-        }
-    }
-
-    /// Codex's `sandbox_mode`. A shell cannot be kept from writing here, so that a sandbox which only
-    /// reads has none.
-    pub(super) fn sandbox(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
-        match self.word(key, node, &SANDBOXES) {
-            Some(Sandbox::ReadOnly) => {
-                ["edit", "write", "bash"].map(|tool| whole(tool, ToolEffect::Deny)).into()
-            }
-            Some(Sandbox::Workspace) => {
-                let inside = |tool: &str| ToolRule {
-                    tool: tool.to_owned(),
-                    pattern: Some("./**".to_owned()),
-                    effect: ToolEffect::Allow,
-                };
-                let rules = |tool| [whole(tool, ToolEffect::Deny), inside(tool)];
-                ["edit", "write"].into_iter().flat_map(rules).collect()
-            }
-            Some(Sandbox::None) | None => Vec::new(),
-        }
-    }
-
-    /// Claude Code's `permissionMode`. Only to plan is a limit; what would permit more permits nothing.
-    pub(super) fn mode(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
-        match self.word(key, node, &MODES) {
-            Some(true) => {
-                let denied = ["edit", "write"].map(|tool| whole(tool, ToolEffect::Deny));
-                denied.into_iter().chain([whole("bash", ToolEffect::Ask)]).collect()
-            }
-            Some(false) | None => Vec::new(),
-        }
-    }
-
-    fn word<T: Copy + PartialEq>(&mut self, key: &str, node: &Node, words: &Words<T>) -> Option<T> {
-        match &node.value {
-            Value::Null => None,
-            Value::Text(word) => {
-                let meaning = words.meaning(word.trim());
-                if meaning.is_none() {
-                    let (message, hint) = words.unknown(word);
-                    self.findings.error(node.at, &format!("`{key}` {message}"), hint);
-                }
-                meaning
-            }
-            other => {
-                let message = format!("`{key}` must be a word, found {}", kind(other));
-                self.findings.error(node.at, &message, None);
-                None
             }
         }
     }
@@ -145,7 +129,11 @@ impl Reader<'_, '_> {
                         Value::Text(name) | Value::Number(name) if !name.trim().is_empty() => {
                             names.push((item.at, name.trim().to_owned()));
                         }
-                        Value::Text(_) | Value::Number(_) | Value::Null => {}
+                        Value::Text(_) | Value::Number(_) | Value::Null => {
+                            let message = format!("an entry of `{}` is empty", harmless(key));
+                            let hint = "name a tool, or remove the entry";
+                            self.findings.error(item.at, &message, Some(hint.to_owned()));
+                        }
                         Value::Boolean(_) | Value::List(_) | Value::Object(_) => self.unclear(key, item)?,
                     }
                 }
@@ -156,7 +144,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn unclear<T>(&mut self, key: &str, node: &Node) -> Option<T> {
+    pub(super) fn unclear<T>(&mut self, key: &str, node: &Node) -> Option<T> {
         let message = format!("`{key}` must name tools, found {}", kind(&node.value));
         let hint = format!("write it as `{key}: Read, Bash(git:*)`, or as a list");
         self.findings.error(node.at, &message, Some(hint));
@@ -312,15 +300,37 @@ impl Reader<'_, '_> {
             Value::Null | Value::Number(_) | Value::List(_) | Value::Object(_) => None,
         };
         if effect.is_none() {
-            let (found, near) = match &node.value {
-                Value::Text(word) => (quoted(&harmless(word)), did_you_mean(word, ["allow", "ask", "deny"])),
-                other => (kind(other).to_owned(), None),
+            let near = match &node.value {
+                Value::Text(word) => did_you_mean(word, ["allow", "ask", "deny"]),
+                _ => None,
             };
-            let message = format!("`{path}` must be true, false, allow, ask or deny, found {found}");
-            self.findings.error(node.at, &message, near);
+            let hint = without_quotes(path, &node.value).or(near);
+            let message =
+                format!("`{path}` must be true, false, allow, ask or deny, found {}", shown(&node.value));
+            self.findings.error(node.at, &message, hint);
         }
         effect
     }
+}
+
+/// A value as a message shows it. What looks like a switch and is text in quotes is told apart.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::Text(word) if is_switch(word) => format!("the text \"{}\" in quotes", word.trim()),
+        Value::Text(word) => quoted(&harmless(word)),
+        other => kind(other).to_owned(),
+    }
+}
+
+/// How to write a switch that stands in quotes.
+pub(super) fn without_quotes(path: &str, value: &Value) -> Option<String> {
+    let Value::Text(word) = value else { return None };
+    let key = path.rsplit('.').next().unwrap_or(path);
+    is_switch(word).then(|| format!("write it without quotes: `{key}: {}`", word.trim().to_lowercase()))
+}
+
+fn is_switch(word: &str) -> bool {
+    ["true", "false"].iter().any(|switch| word.trim().eq_ignore_ascii_case(switch))
 }
 
 /// Whether a tool is named to permit or to forbid it.
@@ -330,32 +340,7 @@ enum Meant {
     Denied,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Sandbox {
-    ReadOnly,
-    Workspace,
-    None,
-}
-
-const SANDBOXES: Words<Sandbox> = Words(&[
-    ("read-only", Sandbox::ReadOnly),
-    ("workspace-write", Sandbox::Workspace),
-    ("danger-full-access", Sandbox::None),
-]);
-
-/// The modes of Claude Code, and whether one is a limit.
-const MODES: Words<bool> = Words(&[
-    ("plan", true),
-    ("default", false),
-    ("acceptEdits", false),
-    ("bypassPermissions", false),
-    ("dontAsk", false),
-    ("auto", false),
-    ("manual", false),
-    ("delegate", false),
-]);
-
-fn whole(tool: &str, effect: ToolEffect) -> ToolRule {
+pub(super) fn whole(tool: &str, effect: ToolEffect) -> ToolRule {
     let tool = if tool == "all" { "*" } else { tool };
     ToolRule { tool: tool.to_owned(), pattern: None, effect }
 }

@@ -2,7 +2,7 @@
 
 use windlass_core::entity::Kind;
 
-use super::draft::Meaning;
+use super::draft::{Limit, Meaning};
 use super::markdown;
 use super::read::{Origin, Read};
 
@@ -16,9 +16,10 @@ pub(super) fn meaning(_kind: Kind, key: &str) -> Meaning {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
         "aliases" | "alias" => Meaning::Aliases,
-        "tools" | "allowed-tools" => Meaning::Tools,
-        "disallowed-tools" => Meaning::Denied,
-        "permission" | "permissions" => Meaning::Permissions,
+        "tools" => Meaning::Limit(Limit::ToolsOrSwitches),
+        "allowed-tools" => Meaning::Limit(Limit::Tools),
+        "disallowed-tools" => Meaning::Limit(Limit::Denied),
+        "permission" | "permissions" => Meaning::Limit(Limit::Permissions),
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

@@ -84,7 +84,6 @@ fn tools_are_normalised_row_by_row() {
         ("Read,Edit", Some(vec!["read", "edit"])),
         ("\"*\"", None),
         ("[\"*\"]", None),
-        ("", None),
         ("[]", Some(vec![])),
         ("\"\"", Some(vec![])),
         ("Bash(git add:*), Bash(git commit:*), Read, Read", Some(vec!["bash", "bash", "read"])),

@@ -285,3 +285,214 @@ fn a_permission_that_is_not_understood_is_an_error() {
     let shown = refused(&parse(&gemini, "---\ndescription: d\npolicy:\n  rules: []\n---\nDo it.\n"));
     assert!(shown.starts_with("error: Windlass does not understand the limits in `policy`"), "{shown}");
 }
+
+/// A key that limits something, in a format that has it; values that it may have, and the messages for
+/// each type that it may not.
+struct Row {
+    provider: Provider,
+    kind: Kind,
+    key: &'static str,
+    fine: &'static [&'static str],
+    wrong: &'static [&'static str],
+}
+
+const NAMES: &[&str] = &["Read", "[]", "[Read]", "\"\""];
+const NO_NAMES: &[&str] = &["", "null", "3", "true", "{}", "[3]", "[\"\"]", "[null]", "[[Read]]"];
+const SWITCHES: &[&str] = &["Read", "[]", "[Read]", "{bash: false}"];
+const NO_SWITCHES: &[&str] =
+    &["", "3", "true", "[{}]", "{bash: maybe}", "{bash: \"false\"}", "{bash: }", "{x: false}"];
+const RULES: &[&str] = &["deny", "{bash: ask}", "{bash: {\"git *\": allow}}", "[]"];
+const NO_RULES: &[&str] =
+    &["", "3", "maybe", "{bash: maybe}", "{bash: []}", "{bash: {\"git *\": 3}}", "[deny]"];
+const NO_WORDS: &[&str] = &["", "3", "true", "{}", "[]", "[plan]", "\"\"", "nothing"];
+
+const MARKDOWN: [Row; 17] = {
+    use Kind::{Agent, Command, Skill};
+    use Provider::{Atomic, Claude, Codex, Copilot, Gemini, Opencode, Shared, Windlass};
+    const fn row(
+        provider: Provider,
+        kind: Kind,
+        key: &'static str,
+        fine: &'static [&'static str],
+        wrong: &'static [&'static str],
+    ) -> Row {
+        Row { provider, kind, key, fine, wrong }
+    }
+    [
+        row(Claude, Agent, "tools", SWITCHES, NO_SWITCHES),
+        row(Claude, Agent, "disallowedTools", NAMES, NO_NAMES),
+        row(Claude, Agent, "permissionMode", &["plan", "default"], NO_WORDS),
+        row(Claude, Skill, "allowed-tools", NAMES, NO_NAMES),
+        row(Claude, Skill, "disallowed-tools", NAMES, NO_NAMES),
+        row(Claude, Command, "allowed-tools", NAMES, NO_NAMES),
+        row(Opencode, Agent, "tools", SWITCHES, NO_SWITCHES),
+        row(Opencode, Agent, "permission", RULES, NO_RULES),
+        row(Opencode, Command, "permission", RULES, NO_RULES),
+        row(Copilot, Agent, "tools", SWITCHES, NO_SWITCHES),
+        row(Copilot, Command, "tools", SWITCHES, NO_SWITCHES),
+        row(Codex, Skill, "allowed-tools", NAMES, NO_NAMES),
+        row(Gemini, Agent, "tools", SWITCHES, NO_SWITCHES),
+        row(Gemini, Skill, "allowed-tools", NAMES, NO_NAMES),
+        row(Shared, Skill, "allowed-tools", NAMES, NO_NAMES),
+        row(Windlass, Agent, "permissions", RULES, NO_RULES),
+        row(Atomic, Skill, "allowed-tools", NAMES, NO_NAMES),
+    ]
+};
+
+#[test]
+fn every_key_that_limits_has_its_types_and_any_other_is_an_error() {
+    for Row { provider, kind, key, fine, wrong } in MARKDOWN {
+        let origin = Origin { provider, path: "x.md", ..origin(kind) };
+        let read =
+            |value: &str| parse(&origin, &format!("---\ndescription: d\n{key}: {value}\n---\nDo it.\n"));
+        for value in fine {
+            assert_eq!(
+                read(value).entities.len(),
+                1,
+                "{provider} {kind} {key}: {value}\n{}",
+                said(&read(value))
+            );
+        }
+        for value in wrong {
+            let read = read(value);
+            assert_eq!(read.entities.len(), 0, "{provider} {kind} {key}: {value}");
+            assert!(said(&read).contains("\n  at x.md:3:"), "{key}: {value}: {}", said(&read));
+        }
+    }
+}
+
+fn codex(lines: &str) -> windlass_forms::entity::Read {
+    let origin = Origin { provider: Provider::Codex, path: "a.toml", ..origin(Kind::Agent) };
+    parse(&origin, &format!("description = 'd'\ndeveloper_instructions = 'x'\n{lines}\n"))
+}
+
+#[test]
+fn what_an_agent_of_codex_switches_off_is_off() {
+    for (lines, expected) in [
+        ("sandbox-mode = 'read-only'", vec!["deny edit", "deny write", "deny bash"]),
+        ("sandboxMode = 'read-only'", vec!["deny edit", "deny write", "deny bash"]),
+        ("default_permissions = ':read-only'", vec!["deny edit", "deny write", "deny bash"]),
+        (
+            "default_permissions = ':workspace'",
+            vec!["deny edit", "allow edit(./**)", "deny write", "allow write(./**)"],
+        ),
+        ("default_permissions = ':danger-full-access'", vec![]),
+        ("approval_policy = 'untrusted'", vec!["ask bash"]),
+        ("approval_policy = 'never'", vec![]),
+        ("web_search = 'disabled'", vec!["deny websearch"]),
+        ("web_search = 'live'", vec![]),
+        ("[features]\nshell_tool = false", vec!["deny bash"]),
+        ("[features]\nshell_tool = { enabled = false }", vec!["deny bash"]),
+        ("features.shell_tool = true", vec![]),
+        ("[features]\nmulti_agent = false\nweb_search_request = false", vec!["deny task", "deny websearch"]),
+        ("[features]\nimage_generation = false\nhooks = true", vec![]),
+        ("[tools]\nweb_search = false", vec!["deny websearch"]),
+        ("[tools]\nweb_search = true\nview_image = true", vec![]),
+        ("[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = ['/x']", vec![]),
+        (
+            "approval_policy = 'untrusted'\nsandbox_mode = 'read-only'",
+            vec!["ask bash", "deny edit", "deny write", "deny bash"],
+        ),
+    ] {
+        let read = codex(lines);
+        let rules: Vec<String> = clean(&read)
+            .limits
+            .iter()
+            .map(|rule| {
+                let pattern = rule.pattern.as_ref().map(|pattern| format!("({pattern})")).unwrap_or_default();
+                format!("{} {}{pattern}", rule.effect.word(), rule.tool)
+            })
+            .collect();
+        assert_eq!(rules, expected, "{lines}");
+    }
+}
+
+#[test]
+fn what_an_agent_of_codex_limits_and_windlass_cannot_hold_is_an_error() {
+    for (lines, message) in [
+        ("sandbox_mode = 3", "`sandbox_mode` must be a word, found a number"),
+        ("sandbox_mod = 'read-only'", "unknown key `sandbox_mod`: a limit would not hold"),
+        ("default_permissions = 'mine'", "`default_permissions` must be one of"),
+        ("profile = 'careful'", "Windlass does not understand the limits in `profile`"),
+        (
+            "[profiles.careful]\nsandbox_mode = 'read-only'",
+            "Windlass does not understand the limits in `profiles`",
+        ),
+        ("[permissions.mine]\nnetwork = false", "Windlass does not understand the limits in `permissions`"),
+        ("approval_policy = 'sometimes'", "`approval_policy` must be one of"),
+        ("[approval_policy.granular]\nrules = true", "`approval_policy` must be a word, found an object"),
+        ("web_search = 'off'", "`web_search` must be one of"),
+        ("features = false", "`features` must be a table, found true or false"),
+        (
+            "[features]\nshell_tool = 'false'",
+            "`features.shell_tool` must be true or false, found the text \"false\" in quotes",
+        ),
+        (
+            "[features]\nshel_tool = false",
+            "Windlass does not know `features.shel_tool`: a limit would not hold",
+        ),
+        ("[features]\nview_image = false", "Windlass cannot hold the limit `features.view_image`"),
+        ("[features]\nnetwork_proxy = true", "Windlass cannot hold the limit `features.network_proxy`"),
+        (
+            "[features]\nshell_tool = { only = ['ls'] }",
+            "Windlass cannot hold the limit `features.shell_tool.only`",
+        ),
+        ("[tools]\nbash = false", "Windlass does not know `tools.bash`: a limit would not hold"),
+        ("[tools]\nview_image = false", "Windlass cannot hold the limit `tools.view_image`"),
+        (
+            "[tools.web_search]\nallowed_domains = ['x.org']",
+            "Windlass cannot hold the limit `tools.web_search.allowed_domains`",
+        ),
+        (
+            "[sandbox_workspace_write]\nnetwork_access = false",
+            "Windlass cannot hold `sandbox_workspace_write.network_access`",
+        ),
+        (
+            "[sandbox_workspace_write]\nnetwork_access = 'false'",
+            "`sandbox_workspace_write.network_access` cannot be the text \"false\" in quotes",
+        ),
+        (
+            "[sandbox_workspace_write]\nread_only = true",
+            "Windlass does not know `sandbox_workspace_write.read_only`",
+        ),
+        ("disabled_tools = ['x']", "unknown key `disabled_tools`: a limit would not hold"),
+        ("readonly = true", "unknown key `readonly`: a limit would not hold"),
+    ] {
+        let shown = refused(&codex(lines));
+        assert!(shown.starts_with(&format!("error: {message}")), "{lines}: {shown}");
+        assert!(
+            shown.contains("\n  at a.toml:") && shown.contains("\n  hint: ") || shown.contains("must be"),
+            "{lines}: {shown}"
+        );
+    }
+}
+
+#[test]
+fn a_switch_in_quotes_is_told_from_a_switch() {
+    insta::assert_snapshot!(refused(&line("description: d\ntools:\n  write: \"false\"")), @r#"
+    error: `tools.write` must be true, false, allow, ask or deny, found the text "false" in quotes
+      at .claude/x.md:4:10
+         4 |   write: "false"
+           |          ^
+      hint: write it without quotes: `write: false`
+    "#);
+}
+
+#[test]
+fn a_limit_in_a_document_of_opencode_is_not_lost_by_a_slip() {
+    let origin =
+        Origin { provider: Provider::Opencode, kind: None, path: "opencode.json", ..origin(Kind::Agent) };
+    for (text, key) in [
+        (r#"{"permision": {"bash": "deny"}}"#, "permision"),
+        (r#"{"agent": {"plan": {"permision": {"bash": "deny"}}}}"#, "permision"),
+        (r#"{"agents": {"plan": {"permission": {"bash": "deny"}}}}"#, "agents"),
+    ] {
+        let read = parse(&origin, text);
+        let message = format!("error: unknown key `{key}`: a limit would not hold\n  at opencode.json:1:");
+        assert!(said(&read).starts_with(&message), "{}", said(&read));
+    }
+    assert_eq!(said(&parse(&origin, r#"{"model": "x", "modes": 1}"#)).matches("error").count(), 1);
+    let old =
+        parse(&origin, r#"{"mode": {"m": {"prompt": "p", "description": "d", "tools": {"bash": false}}}}"#);
+    assert_eq!(only(&old).limits.len(), 1);
+}

@@ -1,0 +1,332 @@
+//! Limits that are one word for many tools, and those of Codex's settings.
+//!
+//! What can be held is; what cannot is an error that names the key.
+
+use windlass_core::entity::{ToolEffect, ToolRule};
+
+use super::tools::{Reader, harmless, shown, whole, without_quotes};
+use crate::json::{Member, Node, Value, kind};
+use crate::words::{Words, did_you_mean, quoted};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Sandbox {
+    ReadOnly,
+    Workspace,
+    None,
+}
+
+const SANDBOXES: Words<Sandbox> = Words(&[
+    ("read-only", Sandbox::ReadOnly),
+    ("workspace-write", Sandbox::Workspace),
+    ("danger-full-access", Sandbox::None),
+]);
+
+/// The permissions that come with Codex.
+const PROFILES: Words<Sandbox> = Words(&[
+    (":read-only", Sandbox::ReadOnly),
+    (":workspace", Sandbox::Workspace),
+    (":danger-full-access", Sandbox::None),
+]);
+
+/// When Codex asks a person, and whether it does so for each command.
+const APPROVALS: Words<bool> =
+    Words(&[("untrusted", true), ("on-failure", false), ("on-request", false), ("never", false)]);
+
+/// How Codex searches in the web, and whether it may.
+const SEARCHES: Words<bool> =
+    Words(&[("disabled", false), ("cached", true), ("indexed", true), ("live", true)]);
+
+/// The modes of Claude Code, and whether one is a limit.
+const MODES: Words<bool> = Words(&[
+    ("plan", true),
+    ("default", false),
+    ("acceptEdits", false),
+    ("bypassPermissions", false),
+    ("dontAsk", false),
+    ("auto", false),
+    ("manual", false),
+    ("delegate", false),
+]);
+
+/// What becomes of a feature of Codex that is switched off.
+#[derive(Clone, Copy)]
+enum Off {
+    /// The tool is denied.
+    Denies(&'static str),
+    /// Nothing here does that.
+    Nothing,
+    /// It cannot be kept off.
+    Open,
+}
+
+/// Features of Codex that stand for a tool which agents have here, or for a limit when they are on.
+const FEATURES: [(&str, Off); 13] = [
+    ("shell_tool", Off::Denies("bash")),
+    ("web_search", Off::Denies("websearch")),
+    ("web_search_request", Off::Denies("websearch")),
+    ("web_search_cached", Off::Denies("websearch")),
+    ("standalone_web_search", Off::Denies("websearch")),
+    ("multi_agent", Off::Denies("task")),
+    ("multi_agent_v2", Off::Denies("task")),
+    ("collab", Off::Denies("task")),
+    ("enable_fanout", Off::Denies("task")),
+    ("view_image", Off::Open),
+    ("view_image_tool", Off::Open),
+    ("apply_patch_freeform", Off::Nothing),
+    ("unified_exec", Off::Nothing),
+];
+
+/// Features that limit Codex when they are on.
+const LIMITING: [&str; 4] = ["network_proxy", "credential_masking", "code_mode_only", "js_repl_tools_only"];
+
+/// The other features of Codex 0.166, none of which is a tool or a limit here.
+#[rustfmt::skip]
+const OTHERS: &[&str] = &[
+    "agent_message_board", "analytics_plan_history", "api_key_cyber_access_programs", "api_key_model_discovery",
+    "app_server_websocket_compression", "apply_patch_preserve_line_endings", "apply_patch_streaming_events", "apps",
+    "apps_mcp_path_override", "artifact", "async_compaction", "auth_elicitation",
+    "background_paginated_rollout_migration", "bedrock_setup_wizard", "browser_annotation_api", "browser_use",
+    "browser_use_external", "browser_use_full_cdp_access", "chronicle", "cli_daybreak", "code_mode",
+    "code_mode_buffered_exec", "code_mode_host", "code_mode_host_grpc", "code_mode_interrupt",
+    "code_mode_only_strict_3p_tools", "code_mode_prewarm", "code_mode_tool_description_first", "code_mode_tool_search",
+    "codex_apps_mcp_2026_07_28", "codex_git_commit", "collaboration_modes", "compaction_image_budget", "computer_use",
+    "concurrent_reasoning_summaries", "content_item_kinds", "context_management", "critical_path_timing",
+    "current_time_reminder", "cwd_relative_turn_diffs", "daemon_auto_start", "default_mode_request_user_input",
+    "defer_mailbox_preemption", "deferred_executor", "deferred_tool_world_state", "elevated_windows_sandbox",
+    "enable_mcp_apps", "enable_request_compression", "exec_permission_approvals", "executed_tool_call_metadata",
+    "executor_capability_discovery", "executor_capability_discovery_v2", "experimental_windows_sandbox",
+    "external_agent_memory_import", "external_migration", "fast_mode", "goals", "guardian_approval",
+    "guardian_conversation_history_tools", "guardian_enhanced_node_repl_transcripts", "guardian_ext",
+    "guardian_native_multi_agent_history", "guardian_node_repl_transcript_images", "guardian_recorded_items",
+    "guardian_reuse_parent_compaction", "guardian_root_handoff_context", "guardian_trust_orchestrator_connectors",
+    "guardianv2", "guardianv2.thread_context", "guardianv2_decisions_comparison", "guardianv3", "hooks",
+    "image_detail_original", "image_generation", "image_resize_notice", "in_app_browser", "in_app_chat",
+    "in_app_dictation", "in_app_local_automation", "in_app_updates", "in_app_voice", "incremental_tools",
+    "instant_interrupt", "item_ids", "js_repl", "local_thread_store_compression",
+    "local_thread_store_shared_compression", "login_shell_package_path", "mcp_2026_07_28", "mcp_connection_sharing",
+    "mcp_oauth_refresh_coordination", "mcp_tool_list_changed", "memories", "mentions_v2", "model_catalog_in_context",
+    "multi_agent_mode", "multi_agent_v2_dynamic_tools", "multi_env_copy_file", "non_prefixed_mcp_tool_names",
+    "nonfatal_clock_read_errors", "omit_app_server_notification_media", "omit_skill_descriptions",
+    "output_token_replay", "personality", "plugin_discovery_prefetch", "plugin_hooks", "plugin_sharing", "plugins",
+    "powershell_shell_version", "prediction_preserve_parent_tools", "prefer_mxc", "prevent_idle_sleep", "psp",
+    "realtime_conversation", "reasoning_effort_override", "recommended_plugins", "remote_compaction_v2",
+    "remote_control", "remote_models", "remote_plugin", "request_permissions_tool", "request_rule", "resize_all_images",
+    "respect_system_proxy", "responses_websockets", "responses_websockets_v2", "retain_client_developer_messages",
+    "retain_client_tool_outputs", "rollout_budget", "runtime_agent_instances", "runtime_metrics", "search_tool",
+    "secret_auth_storage", "send_async_message", "send_message_to_user_async", "shell_snapshot", "shell_snapshot_v2",
+    "shell_zsh_fork", "simplified_selection_hints", "skill_catalog_deltas", "skill_env_var_dependency_prompt",
+    "skill_mcp_dependency_install", "skill_search", "skip_host_skill_discovery", "sleep_tool", "sqlite",
+    "stable_environment_tools", "steer", "step_model_switching", "subagent_default_context_limits",
+    "subagent_thread_environments", "system_proxy_fallback", "terminal_resize_reflow",
+    "terminal_visualization_instructions", "token_budget", "tool_call_mcp_elicitation", "tool_search",
+    "tool_search_always_defer_mcp_tools", "tool_suggest", "transcript_v2", "tui_app_server", "tui_multi_backend",
+    "ultrafast_mode", "unavailable_dummy_tools", "unbounded_connection_retries", "undo", "unified_exec_tty",
+    "unified_exec_zsh_fork", "unified_image_budget", "untrusted_as_tool_output", "use_agent_identity",
+    "use_legacy_landlock", "use_linux_sandbox_bwrap", "use_xaa", "wake_on_agent_messages", "windows_sandbox_service",
+    "workspace_dependencies", "workspace_owner_usage_nudge", "worktrees", "write_stdin_approval",
+];
+
+impl Reader<'_, '_> {
+    /// Codex's `sandbox_mode`. A shell cannot be kept from writing here, so that a sandbox which only
+    /// reads has none.
+    pub(super) fn sandbox(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        self.word(key, node, &SANDBOXES).map_or_else(Vec::new, sandbox_rules)
+    }
+
+    /// Codex's `default_permissions`, where they are those that come with it.
+    pub(super) fn profile(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        self.word(key, node, &PROFILES).map_or_else(Vec::new, sandbox_rules)
+    }
+
+    /// Claude Code's `permissionMode`. Only to plan is a limit; what would permit more permits nothing.
+    pub(super) fn mode(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        match self.word(key, node, &MODES) {
+            Some(true) => {
+                let denied = ["edit", "write"].map(|tool| whole(tool, ToolEffect::Deny));
+                denied.into_iter().chain([whole("bash", ToolEffect::Ask)]).collect()
+            }
+            Some(false) | None => Vec::new(),
+        }
+    }
+
+    /// Codex's `approval_policy`: only `untrusted` asks where others would not.
+    pub(super) fn approval(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        match self.word(key, node, &APPROVALS) {
+            Some(true) => vec![whole("bash", ToolEffect::Ask)],
+            Some(false) | None => Vec::new(),
+        }
+    }
+
+    /// Codex's `web_search`.
+    pub(super) fn web_search(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        match self.word(key, node, &SEARCHES) {
+            Some(false) => vec![whole("websearch", ToolEffect::Deny)],
+            Some(true) | None => Vec::new(),
+        }
+    }
+
+    /// Codex's `[sandbox_workspace_write]`. More places to write to are not given; file tools keep to the
+    /// workspace. What is said of a shell cannot be held.
+    pub(super) fn writable(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        for Member { key: name, key_at, node } in self.table(key, node) {
+            let path = format!("{key}.{}", harmless(name));
+            match (name.as_str(), &node.value) {
+                ("writable_roots", Value::List(items))
+                    if items.iter().all(|item| matches!(item.value, Value::Text(_))) => {}
+                ("exclude_tmpdir_env_var" | "exclude_slash_tmp", Value::Boolean(_))
+                | ("network_access", Value::Boolean(true)) => {}
+                ("network_access", Value::Boolean(false)) => {
+                    let message = format!("Windlass cannot hold `{path}`: a shell here reaches the network");
+                    let hint =
+                        "refuse the shell, `shell_tool = false` under `[features]`, or remove the line";
+                    self.findings.error(*key_at, &message, Some(hint.to_owned()));
+                }
+                (
+                    "writable_roots" | "exclude_tmpdir_env_var" | "exclude_slash_tmp" | "network_access",
+                    other,
+                ) => {
+                    let message = format!("`{path}` cannot be {}", shown(other));
+                    self.findings.error(node.at, &message, without_quotes(name, other));
+                }
+                _ => self.not_known(&path, *key_at, ""),
+            }
+        }
+        Vec::new()
+    }
+
+    /// Codex's `[tools]`: switches of its own tools.
+    pub(super) fn codex_tools(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        let mut rules = Vec::new();
+        for Member { key: name, key_at, node } in self.table(key, node) {
+            let path = format!("{key}.{}", harmless(name));
+            let off = match name.as_str() {
+                "web_search" => Off::Denies("websearch"),
+                "view_image" => Off::Open,
+                "update_plan" | "experimental_request_user_input" => Off::Nothing,
+                _ => {
+                    self.not_known(&path, *key_at, "");
+                    continue;
+                }
+            };
+            rules.extend(self.switch(&path, *key_at, node).and_then(|on| self.off(&path, *key_at, on, off)));
+        }
+        rules
+    }
+
+    /// Codex's `[features]`: what is switched off must be off here, too.
+    pub(super) fn features(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        let mut rules = Vec::new();
+        for Member { key: name, key_at, node } in self.table(key, node) {
+            let path = format!("{key}.{}", harmless(name));
+            let known = FEATURES.iter().find(|(known, _)| known == name).map(|(_, off)| *off);
+            let off = match known {
+                Some(off) => off,
+                None if OTHERS.contains(&name.as_str()) || LIMITING.contains(&name.as_str()) => Off::Nothing,
+                None => {
+                    let names = FEATURES.iter().map(|(name, _)| *name).chain(OTHERS.iter().copied());
+                    let near = did_you_mean(name, names).unwrap_or_default();
+                    self.not_known(&path, *key_at, &near);
+                    continue;
+                }
+            };
+            let Some(on) = self.switch(&path, *key_at, node) else { continue };
+            if on && LIMITING.contains(&name.as_str()) {
+                self.cannot_hold(&path, *key_at);
+            }
+            rules.extend(self.off(&path, *key_at, on, off));
+        }
+        rules
+    }
+
+    fn off(&mut self, path: &str, at: usize, on: bool, off: Off) -> Option<ToolRule> {
+        match off {
+            _ if on => None,
+            Off::Denies(tool) => Some(whole(tool, ToolEffect::Deny)),
+            Off::Nothing => None,
+            Off::Open => {
+                self.cannot_hold(path, at);
+                None
+            }
+        }
+    }
+
+    fn cannot_hold(&mut self, path: &str, at: usize) {
+        let hint = "remove the line, or say it with `sandbox_mode` or `[features] shell_tool`";
+        self.findings.error(at, &format!("Windlass cannot hold the limit `{path}`"), Some(hint.to_owned()));
+    }
+
+    fn not_known(&mut self, path: &str, at: usize, near: &str) {
+        let hint = if near.is_empty() { "remove the line" } else { near };
+        let message = format!("Windlass does not know `{path}`: a limit would not hold");
+        self.findings.error(at, &message, Some(hint.to_owned()));
+    }
+
+    /// `true`, `false`, or a table that says so as `enabled`.
+    fn switch(&mut self, path: &str, at: usize, node: &Node) -> Option<bool> {
+        match &node.value {
+            Value::Boolean(on) => Some(*on),
+            Value::Object(members) => {
+                let mut on = None;
+                for member in members {
+                    match (member.key.as_str(), &member.node.value) {
+                        ("enabled", Value::Boolean(enabled)) => on = Some(*enabled),
+                        (name, _) => {
+                            self.cannot_hold(&format!("{path}.{}", harmless(name)), member.key_at);
+                            return None;
+                        }
+                    }
+                }
+                if on.is_none() {
+                    self.not_known(path, at, "write `true` or `false`");
+                }
+                on
+            }
+            other => {
+                let message = format!("`{path}` must be true or false, found {}", shown(other));
+                self.findings.error(node.at, &message, without_quotes(path, other));
+                None
+            }
+        }
+    }
+
+    fn table<'n>(&mut self, key: &str, node: &'n Node) -> &'n [Member] {
+        match &node.value {
+            Value::Object(members) => members,
+            other => {
+                let message = format!("`{}` must be a table, found {}", harmless(key), kind(other));
+                self.findings.error(node.at, &message, None);
+                &[]
+            }
+        }
+    }
+
+    fn word<T: Copy + PartialEq>(&mut self, key: &str, node: &Node, words: &Words<T>) -> Option<T> {
+        let Value::Text(word) = &node.value else {
+            let message = format!("`{key}` must be a word, found {}", kind(&node.value));
+            self.findings.error(node.at, &message, None);
+            return None;
+        };
+        let meaning = words.meaning(word.trim());
+        if meaning.is_none() {
+            let (message, hint) = words.unknown(&harmless(word));
+            self.findings.error(node.at, &format!("{} {message}", quoted(&harmless(key))), hint);
+        }
+        meaning
+    }
+}
+
+fn sandbox_rules(sandbox: Sandbox) -> Vec<ToolRule> {
+    match sandbox {
+        Sandbox::ReadOnly => ["edit", "write", "bash"].map(|tool| whole(tool, ToolEffect::Deny)).into(),
+        Sandbox::Workspace => {
+            let inside = |tool: &str| ToolRule {
+                tool: tool.to_owned(),
+                pattern: Some("./**".to_owned()),
+                effect: ToolEffect::Allow,
+            };
+            let rules = |tool| [whole(tool, ToolEffect::Deny), inside(tool)];
+            ["edit", "write"].into_iter().flat_map(rules).collect()
+        }
+        Sandbox::None => Vec::new(),
+    }
+}
