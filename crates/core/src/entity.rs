@@ -30,6 +30,12 @@ pub struct Entity {
     /// What it says of single tools, in its order: the last rule that matches a call counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<ToolRule>,
+    /// The agents that it is to be done by, as a command or skill names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
+    /// What those are, once every file is read: their limits hold, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Role>,
     /// Which model it wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
@@ -194,6 +200,24 @@ pub struct Tool {
     /// As it was written, where that says more than the name: `Bash(git:*)`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+}
+
+/// An agent that a command or skill is done by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Role {
+    /// Its name.
+    pub name: String,
+    /// Whose agent it is.
+    pub provider: Provider,
+    /// Its file; none for one that comes with its CLI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The only tools it may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<Tool>>,
+    /// What it says of single tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<ToolRule>,
 }
 
 /// What an entity says of one tool, or of those that a wildcard names.

@@ -58,6 +58,43 @@ pub struct Rules {
     /// An entity's rules with exceptions, in order: the last one that matches a call counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitRule>,
+    /// The limits of files: of an entity, and of the agents it is done by. Each of them holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Bound>,
+}
+
+/// The limits of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bound {
+    /// Whose they are: ``agent `looker` (.claude/agents/looker.md)``.
+    pub whose: String,
+    /// Only these may be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only: Option<Vec<String>>,
+    /// May not be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    /// A person, or the policy, decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ask: Vec<String>,
+    /// Rules with exceptions, in order: the last one that matches a call counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitRule>,
+}
+
+impl Rules {
+    /// The same in four lists, to show them.
+    pub fn flat(&self) -> Rules {
+        let mut flat = self.clone();
+        for bound in &self.bounds {
+            flat.only = flat.only.or_else(|| bound.only.clone());
+            flat.deny.extend(bound.deny.iter().cloned());
+            flat.ask.extend(bound.ask.iter().cloned());
+            flat.limits.extend(bound.limits.iter().cloned());
+        }
+        flat
+    }
 }
 
 /// A rule of an entity.
@@ -115,8 +152,12 @@ pub fn decide<'a>(
         return Ruling::Allow;
     }
     if let Some(rule) = rules.deny.iter().find(|rule| call.is_touched_by(rule)) {
-        let detour = call.detour().map(|detour| format!("; {detour}")).unwrap_or_default();
-        return Ruling::Deny { reason: format!("{tool} is denied by the rule `{rule}` of this run{detour}") };
+        return Ruling::Deny { reason: denied(rule, "this run", &call) };
+    }
+    for bound in &rules.bounds {
+        if let Some(rule) = bound.deny.iter().find(|rule| call.is_touched_by(rule)) {
+            return Ruling::Deny { reason: denied(rule, &bound.whose, &call) };
+        }
     }
     if !in_preset(isolation, tool) {
         return Ruling::Deny {
@@ -126,27 +167,53 @@ pub fn decide<'a>(
             ),
         };
     }
-    if let Some(only) = &rules.only
-        && !call.is_granted_by(only)
-    {
-        return Ruling::Deny { reason: beyond(only, &call) };
-    }
-    match limit(&rules.limits, &call) {
-        Some(LimitRule { rule, effect: ToolEffect::Deny }) => {
-            return Ruling::Deny {
-                reason: format!("{tool} is denied here by the rule `{rule}` of this agent"),
-            };
+    // As a run of an earlier version has them.
+    let own = Bound {
+        whose: "this agent".to_owned(),
+        only: rules.only.clone(),
+        limits: rules.limits.clone(),
+        ..Bound::default()
+    };
+    let mut asks = rules.ask.iter().any(|rule| call.is_touched_by(rule));
+    for bound in std::iter::once(&own).chain(&rules.bounds) {
+        match within(bound, &call) {
+            Ruling::Deny { reason } => return Ruling::Deny { reason },
+            Ruling::Ask => asks = true,
+            Ruling::Allow => {}
         }
-        Some(LimitRule { effect: ToolEffect::Ask, .. }) => return Ruling::Ask,
-        Some(LimitRule { effect: ToolEffect::Allow, .. }) | None => {}
     }
-    if rules.ask.iter().any(|rule| call.is_touched_by(rule)) {
+    if asks {
         return Ruling::Ask;
     }
     if rules.allow.is_empty() || call.is_granted_by(&rules.allow) {
         return Ruling::Allow;
     }
     Ruling::Ask
+}
+
+/// What the limits of one file say of a call, but for what it denies outright.
+fn within(bound: &Bound, call: &Call<'_>) -> Ruling {
+    if let Some(only) = &bound.only
+        && !call.is_granted_by(only)
+    {
+        return Ruling::Deny { reason: beyond(only, &bound.whose, call) };
+    }
+    match limit(&bound.limits, call) {
+        Some(LimitRule { rule, effect: ToolEffect::Deny }) => {
+            return Ruling::Deny { reason: denied(rule, &bound.whose, call) };
+        }
+        Some(LimitRule { effect: ToolEffect::Ask, .. }) => return Ruling::Ask,
+        Some(LimitRule { effect: ToolEffect::Allow, .. }) | None => {}
+    }
+    match bound.ask.iter().any(|rule| call.is_touched_by(rule)) {
+        true => Ruling::Ask,
+        false => Ruling::Allow,
+    }
+}
+
+fn denied(rule: &str, whose: &str, call: &Call<'_>) -> String {
+    let detour = call.detour().map(|detour| format!("; {detour}")).unwrap_or_default();
+    format!("{} is denied by the rule `{rule}` of {whose}{detour}", call.tool)
 }
 
 /// Whether a rule of the settings allows this very call. That no rule speaks against it is less.
@@ -156,10 +223,14 @@ pub fn is_granted<'a>(rules: &Rules, around: impl Into<Around<'a>>, tool: &str, 
 
 /// Whether it can matter where the file of a call really lies.
 pub fn are_about_files(rules: &Rules) -> bool {
-    let Rules { allow, deny, ask, only, limits } = rules;
-    let ordered = limits.iter().map(|limit| &limit.rule);
-    let mut all = allow.iter().chain(deny).chain(ask).chain(only.iter().flatten()).chain(ordered);
-    all.any(|rule| is_about_files(rule) || name_of(rule) == EXTERNAL)
+    let Rules { allow, deny, ask, only, limits, bounds } = rules;
+    let is_one = |rule: &String| is_about_files(rule) || name_of(rule) == EXTERNAL;
+    let any = |lists: [&[String]; 3], only: &Option<Vec<String>>, limits: &[LimitRule]| {
+        lists.into_iter().flatten().chain(only.iter().flatten()).any(is_one)
+            || limits.iter().any(|limit| is_one(&limit.rule))
+    };
+    any([allow, deny, ask], only, limits)
+        || bounds.iter().any(|bound| any([&[], &bound.deny, &bound.ask], &bound.only, &bound.limits))
 }
 
 /// Whether a tool always passes: it has no reach beyond the conversation.
@@ -190,19 +261,19 @@ fn limit<'r>(limits: &'r [LimitRule], call: &Call<'_>) -> Option<&'r LimitRule> 
 }
 
 /// Why a call is not one of those an entity may make.
-fn beyond(only: &[String], call: &Call<'_>) -> String {
+fn beyond(only: &[String], whose: &str, call: &Call<'_>) -> String {
     let tool = call.tool;
     let ways: Vec<&str> =
         only.iter().map(String::as_str).filter(|rule| rule.contains('(') && call.is_named_by(rule)).collect();
     if ways.is_empty() {
-        return format!("{tool} is not among the tools this agent may use; do without it");
+        return format!("{tool} is not among the tools that {whose} may use; do without it");
     }
     let more = match call.detour() {
         Some(detour) => format!("; {detour}"),
         None if canonical(tool) == Some("bash") => ", one command at a time".to_owned(),
         None => String::new(),
     };
-    format!("this agent may use {tool} only as {}{more}", ways.join(", "))
+    format!("{whose} may use {tool} only as {}{more}", ways.join(", "))
 }
 
 fn in_preset(isolation: Isolation, tool: &str) -> bool {

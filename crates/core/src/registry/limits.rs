@@ -4,7 +4,7 @@
 //! [`permission`](crate::hook::permission)'s.
 
 use super::tools::{self, Named};
-use crate::entity::{Entity, Provider, Tool, ToolEffect, ToolRule};
+use crate::entity::{Entity, Provider, Role, Tool, ToolEffect, ToolRule};
 use crate::hook::permission::LimitRule;
 
 /// The limits of an entity. A call must pass all of them.
@@ -24,13 +24,22 @@ pub struct Limits {
     pub wider: Vec<String>,
 }
 
-/// The limits of an entity, for a driver.
+/// The limits that an entity has of its own, for a driver.
 pub fn limits(entity: &Entity, driver: &str) -> Limits {
+    of(entity.tools.as_deref(), &entity.limits, entity.source.provider, driver)
+}
+
+/// The limits of an agent that an entity is done by.
+pub fn limits_of_role(role: &Role, driver: &str) -> Limits {
+    of(role.tools.as_deref(), &role.limits, role.provider, driver)
+}
+
+fn of(tools: Option<&[Tool]>, rules: &[ToolRule], provider: Provider, driver: &str) -> Limits {
     let mut limits = Limits::default();
-    if let Some(tools) = &entity.tools {
-        limits.list(tools, entity.source.provider, driver);
+    if let Some(tools) = tools {
+        limits.list(tools, provider, driver);
     }
-    let rules = in_names(&entity.limits, driver);
+    let rules = in_names(rules, driver);
     for (at, (name, rule)) in rules.iter().enumerate() {
         let is_contested = rules.iter().enumerate().any(|(other, (name_of_other, other_rule))| {
             other != at && other_rule.effect != rule.effect && may_overlap(name, name_of_other)
@@ -100,7 +109,11 @@ impl Limits {
 
 /// Whether a session with an entity may change files of the workspace. A shell may, whatever it is for.
 pub fn may_change_files(entity: &Entity) -> bool {
-    let Limits { only, deny, .. } = limits(entity, "claude");
+    let roles = entity.roles.iter().map(|role| limits_of_role(role, "claude"));
+    roles.chain([limits(entity, "claude")]).all(|limits| let_change_files(&limits))
+}
+
+fn let_change_files(Limits { only, deny, .. }: &Limits) -> bool {
     // What forbids to edit also forbids to edit notebooks.
     ["edit", "write", "bash"].into_iter().any(|name| {
         let is_it = |rule: &String| tools::canonical(rule.split('(').next().unwrap_or(rule)) == Some(name);

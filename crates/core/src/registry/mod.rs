@@ -11,6 +11,7 @@ mod known;
 pub mod limits;
 mod miss;
 pub mod places;
+pub mod roles;
 mod search;
 mod shell;
 mod template;

@@ -12,7 +12,7 @@ pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
 }
 
 /// Each key for tools is taken in every kind: people mix them up, and a limit is not to be lost.
-fn meaning(_kind: Kind, key: &str) -> Meaning {
+fn meaning(kind: Kind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
@@ -21,6 +21,7 @@ fn meaning(_kind: Kind, key: &str) -> Meaning {
         "allowed-tools" => Meaning::Limit(Limit::Tools),
         "disallowedTools" | "disallowed-tools" => Meaning::Limit(Limit::Denied),
         "permissionMode" | "permission-mode" => Meaning::Limit(Limit::Mode),
+        "agent" if kind != Kind::Agent => Meaning::Limit(Limit::Agent),
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

@@ -11,11 +11,13 @@ pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
     markdown::read(origin, kind, meaning, text)
 }
 
-/// `mode`, `agent`, `target`, `handoffs` and `mcp-servers` are kept as they are.
+/// `target`, `handoffs` and `mcp-servers` are kept as they are.
 fn meaning(kind: Kind, key: &str) -> Meaning {
     match (kind, key) {
         (Kind::Skill, key) => shared::meaning(kind, key),
         (Kind::Command | Kind::Agent, "tools") => Meaning::Limit(Limit::ToolsOrSwitches),
+        (Kind::Command, "agent") => Meaning::Limit(Limit::Agent),
+        (Kind::Command, "mode") => Meaning::Limit(Limit::Chat),
         (Kind::Command | Kind::Agent, "model") => Meaning::Model,
         (Kind::Command | Kind::Agent, "name") => Meaning::Name,
         (Kind::Command | Kind::Agent, "description") => Meaning::Description,

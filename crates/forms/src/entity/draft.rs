@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::entity::{Entity, Kind, Model, Source, Tool, ToolRule};
+use windlass_core::entity::{Entity, Kind, Model, Provider, Source};
 
 use super::read::Origin;
 use super::tools::{Reader, Stated, harmless, shown, without_quotes};
@@ -57,6 +57,12 @@ pub(super) enum Limit {
     Features,
     /// Claude Code's mode of permissions: a word.
     Mode,
+    /// The agent that a command or skill is done by: a name.
+    Agent,
+    /// The mode of Copilot's chat, which is an agent, too: a name.
+    Chat,
+    /// Whether a command of OpenCode is done by a subagent: a switch.
+    Subtask,
     /// The tools that may not be used: text or a list. The last, for nothing permits them again.
     Denied,
     /// A limit in a form that is not read here.
@@ -182,7 +188,7 @@ impl Draft<'_> {
         let prompt = self.prompt(body, slots.prompt.take(), findings);
         let description = self.description(slots.description.take(), &prompt, findings);
         let aliases = self.aliases(slots.aliases.take(), name.as_deref(), findings);
-        let (tools, limits) = self.limits(&mut slots, &mut extra, findings);
+        let Stated { only: tools, rules: limits, agents } = self.limits(&mut slots, &mut extra, findings);
         let model = self.model(slots.model.take(), &mut extra, findings);
         let argument_hint = slots.hint.take().and_then(|member| self.hint(member, findings));
         if findings.has_errors() {
@@ -199,6 +205,8 @@ impl Draft<'_> {
             prompt,
             tools,
             limits,
+            agents,
+            roles: Vec::new(),
             model,
             argument_hint,
             source,
@@ -284,17 +292,49 @@ impl Draft<'_> {
         slots: &mut Slots,
         extra: &mut BTreeMap<String, serde_json::Value>,
         findings: &mut Findings<'_>,
-    ) -> (Option<Vec<Tool>>, Vec<ToolRule>) {
+    ) -> Stated {
         let mut reader = Reader { provider: self.origin.provider, findings };
         let mut stated = Stated::default();
         slots.limits.sort_by_key(|(limit, _)| *limit);
         for (limit, member) in slots.limits.drain(..) {
+            if limit == Limit::Agent && !self.has_agent(&member, extra, reader.findings) {
+                extra.insert(member.key, to_json(member.node));
+                continue;
+            }
             reader.read(limit, &member, &mut stated);
-            if matches!(limit, Limit::Sandbox | Limit::Mode) {
+            let is_shown = [Limit::Sandbox, Limit::Mode, Limit::Agent, Limit::Chat, Limit::Subtask];
+            if is_shown.contains(&limit) {
                 extra.insert(member.key, to_json(member.node));
             }
         }
-        (stated.only, stated.rules)
+        stated
+    }
+
+    /// Whether the agent that it names does it. Claude Code follows it only where it also says that its
+    /// context is another one.
+    fn has_agent(
+        &self,
+        member: &Member,
+        extra: &BTreeMap<String, serde_json::Value>,
+        findings: &mut Findings<'_>,
+    ) -> bool {
+        if matches!(self.origin.provider, Provider::Opencode | Provider::Copilot) {
+            return true;
+        }
+        match extra.get("context") {
+            Some(context) if context == "fork" => true,
+            None => {
+                let message = format!("`{}` is without effect where `context` is not `fork`", member.key);
+                let hint = "add `context: fork`: the limits of that agent then hold";
+                findings.warn(member.key_at, &message, Some(hint.to_owned()));
+                false
+            }
+            Some(_) => {
+                let message = format!("`context` must be `fork` for the limits of `{}` to hold", member.key);
+                findings.error(member.key_at, &message, Some("write `context: fork`".to_owned()));
+                false
+            }
+        }
     }
 
     fn named(&self, member: Option<Member>, findings: &mut Findings<'_>) -> Option<String> {

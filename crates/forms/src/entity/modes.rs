@@ -149,6 +149,26 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// The name of an agent.
+    pub(super) fn agent(&mut self, key: &str, node: &Node) -> Option<String> {
+        match &node.value {
+            Value::Text(name) if !name.trim().is_empty() => Some(name.trim().to_owned()),
+            other => {
+                let message = format!("`{key}` must name an agent, found {}", shown(other));
+                self.findings.error(node.at, &message, Some("its limits are to hold".to_owned()));
+                None
+            }
+        }
+    }
+
+    /// A subagent of OpenCode starts no others.
+    pub(super) fn subtask(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        match self.switch(key, node.at, node) {
+            Some(true) => vec![whole("task", ToolEffect::Deny)],
+            Some(false) | None => Vec::new(),
+        }
+    }
+
     /// Codex's `approval_policy`: only `untrusted` asks where others would not.
     pub(super) fn approval(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
         match self.word(key, node, &APPROVALS) {

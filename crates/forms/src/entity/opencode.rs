@@ -19,7 +19,7 @@ pub(super) fn parse_document(origin: &Origin<'_>, text: &str) -> Read {
     document::read(origin, &sections, in_document, text)
 }
 
-/// `agent`, `subtask`, `mode`, `temperature` and the rest are kept as they are.
+/// `mode`, `temperature` and the rest are kept as they are.
 fn in_file(kind: Kind, key: &str) -> Meaning {
     match (kind, key) {
         (Kind::Skill, key) => shared::meaning(kind, key),
@@ -28,6 +28,8 @@ fn in_file(kind: Kind, key: &str) -> Meaning {
         (Kind::Command | Kind::Agent, "model") => Meaning::Model,
         (Kind::Command | Kind::Agent, "tools") => Meaning::Limit(Limit::ToolsOrSwitches),
         (Kind::Command | Kind::Agent, "permission" | "permissions") => Meaning::Limit(Limit::Permissions),
+        (Kind::Command, "agent") => Meaning::Limit(Limit::Agent),
+        (Kind::Command, "subtask") => Meaning::Limit(Limit::Subtask),
         (Kind::Agent, "disable") => Meaning::Disabled,
         (Kind::Command | Kind::Agent, _) => Meaning::Other,
     }

@@ -24,6 +24,12 @@ pub fn print(entity: &Entity) -> String {
     if let Some(hint) = &entity.argument_hint {
         line(&mut head, "argument-hint", &quote(hint));
     }
+    for agent in &entity.agents {
+        line(&mut head, "agent", &quote(agent));
+    }
+    if !entity.agents.is_empty() && !entity.extra.contains_key("context") {
+        line(&mut head, "context", "fork");
+    }
     model(&mut head, entity);
     tools(&mut head, entity);
     for (key, value) in &entity.extra {

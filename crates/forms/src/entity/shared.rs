@@ -11,11 +11,12 @@ pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
 }
 
 /// `license`, `compatibility` and `metadata` are kept as they are.
-pub(super) fn meaning(_kind: Kind, key: &str) -> Meaning {
+pub(super) fn meaning(kind: Kind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
         "allowed-tools" => Meaning::Limit(Limit::Tools),
+        "agent" if kind != Kind::Agent => Meaning::Limit(Limit::Agent),
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

@@ -19,6 +19,8 @@ pub(super) struct Stated {
     pub(super) only: Option<Vec<Tool>>,
     /// In order, the last one that matches a call counting.
     pub(super) rules: Vec<ToolRule>,
+    /// The agents whose limits hold, too.
+    pub(super) agents: Vec<String>,
 }
 
 /// Reads limits, and says what is wrong with them.
@@ -54,6 +56,8 @@ impl Reader<'_, '_> {
             Limit::CodexTools => self.codex_tools(key, node),
             Limit::Features => self.features(key, node),
             Limit::Mode => self.mode(key, node),
+            Limit::Agent | Limit::Chat => return stated.agents.extend(self.agent(key, node)),
+            Limit::Subtask => self.subtask(key, node),
             Limit::Denied => self.denied(key, node),
             Limit::Unread => {
                 let message =

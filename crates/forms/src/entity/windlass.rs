@@ -11,7 +11,7 @@ pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
 }
 
 /// What a key means, whatever the kind.
-pub(super) fn meaning(_kind: Kind, key: &str) -> Meaning {
+pub(super) fn meaning(kind: Kind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
@@ -20,6 +20,7 @@ pub(super) fn meaning(_kind: Kind, key: &str) -> Meaning {
         "allowed-tools" => Meaning::Limit(Limit::Tools),
         "disallowed-tools" => Meaning::Limit(Limit::Denied),
         "permission" | "permissions" => Meaning::Limit(Limit::Permissions),
+        "agent" if kind != Kind::Agent => Meaning::Limit(Limit::Agent),
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

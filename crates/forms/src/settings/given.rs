@@ -152,7 +152,13 @@ impl Given {
             Given::TypedList(items) => Ok(items.clone()),
             Given::List(items) => items
                 .iter()
-                .map(|(at, item)| item.text().map_err(|wrong| Wrong { at: Some(*at), ..wrong }))
+                .map(|(at, item)| match item {
+                    Given::Text(text) if text.trim().is_empty() => {
+                        let hint = Some("remove the entry");
+                        Err(Wrong { at: Some(*at), ..Wrong::new("has an entry without text", hint) })
+                    }
+                    item => item.text().map_err(|wrong| Wrong { at: Some(*at), ..wrong }),
+                })
                 .collect(),
             Given::Text(_) => {
                 let message = "must be a list, found a string";

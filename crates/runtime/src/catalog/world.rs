@@ -40,6 +40,7 @@ const RUNS: [&str; 15] = [
 /// What there is.
 pub(crate) struct World {
     pub(crate) registry: Registry,
+    broken: BTreeMap<String, String>,
     workflows: BTreeMap<String, Option<Workflow>>,
     checks: BTreeSet<String>,
     driver: String,
@@ -57,8 +58,10 @@ impl World {
         // Of two workflows of one name the first is run.
         let first = catalog.workflows.iter().rev();
         let workflows = first.map(|entry| (entry.name.clone(), Some(callable(entry)))).collect();
+        let loaded = entities::load(home, cwd, plugins)?;
         Ok(World {
-            registry: entities::load(home, cwd, plugins)?.registry,
+            broken: loaded.broken_names(),
+            registry: loaded.registry,
             workflows,
             checks: resolved.settings.checks.iter().map(|check| check.name.clone()).collect(),
             driver: resolved.settings.driver.clone(),
@@ -74,6 +77,7 @@ impl World {
     /// Everything that is wrong with a document, besides what reading it said.
     pub(crate) fn check(&self, document: &Document, said: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let known = Known {
+            broken: self.broken.clone(),
             workflows: self.workflows.clone(),
             checks: self.checks.clone(),
             drivers: Driver::ALL

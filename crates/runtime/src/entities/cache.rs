@@ -22,7 +22,7 @@ use windlass_peers::files::{self, Mode};
 use super::codec::{Bytes, checksum, put_entity, put_text, put_u16, put_u32, put_u64};
 use super::load::Item;
 
-const MAGIC: &[u8] = b"windlass entities 1\n";
+const MAGIC: &[u8] = b"windlass entities 2\n";
 /// The largest entry that is read or written.
 const ENTRY: usize = 16 << 20;
 /// How many sets of roots are remembered.

@@ -51,6 +51,9 @@ pub(super) fn put_entity(out: &mut Vec<u8>, entity: &Entity) {
         prompt,
         tools,
         limits,
+        agents,
+        // Found when all files are read.
+        roles: _,
         model,
         argument_hint,
         source,
@@ -85,6 +88,8 @@ pub(super) fn put_entity(out: &mut Vec<u8>, entity: &Entity) {
             ToolEffect::Deny => 2,
         });
     }
+    put_count(out, agents.len());
+    agents.iter().for_each(|agent| put_text(out, agent));
     out.push(match model.as_ref().map(|model| model.tier) {
         None => 0,
         Some(Tier::Opus) => 1,
@@ -212,6 +217,7 @@ impl<'a> Bytes<'a> {
             None
         };
         let limits = (0..self.count()?).map(|_| self.rule()).collect::<Option<_>>()?;
+        let agents = (0..self.count()?).map(|_| self.owned()).collect::<Option<_>>()?;
         let model = self.model()?;
         let argument_hint = self.option()?;
         let mut extra = BTreeMap::new();
@@ -226,6 +232,8 @@ impl<'a> Bytes<'a> {
             prompt,
             tools,
             limits,
+            agents,
+            roles: Vec::new(),
             model,
             argument_hint,
             source,
@@ -335,6 +343,8 @@ mod tests {
                 ToolRule { tool: "bash".into(), pattern: Some("git *".into()), effect: ToolEffect::Allow },
                 ToolRule { tool: "edit".into(), pattern: None, effect: ToolEffect::Deny },
             ],
+            agents: vec!["plan".into()],
+            roles: vec![],
             model: Some(Model::named("claude-opus-4-5")),
             argument_hint: Some("[x]".into()),
             source: source(),
@@ -348,6 +358,7 @@ mod tests {
             aliases: vec![],
             tools: None,
             limits: vec![],
+            agents: vec![],
             model: None,
             argument_hint: None,
             extra: BTreeMap::new(),

@@ -2,6 +2,7 @@
 //!
 //! One file after the other: with two threads ten thousand files took as long as with one.
 
+use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
@@ -10,8 +11,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_core::entity::{Entity, Kind, Provider, Source};
 use windlass_core::registry::Registry;
-use windlass_forms::diagnostic::Diagnostic;
+use windlass_core::registry::roles::{Miscast, cast};
+use windlass_forms::diagnostic::{Diagnostic, Severity};
 use windlass_forms::entity::{Ground, builtin};
+use windlass_peers::files::read_bounded;
 use windlass_peers::files::walk::{Found, Walked, walk, walk_to_watch};
 use windlass_peers::files::watch::{Point, approach};
 
@@ -43,28 +46,92 @@ impl Loaded {
 
     /// What is wrong with the file that would hold an entity of this name.
     pub fn broken(&self, name: &str) -> Option<&Diagnostic> {
-        let name = name.rsplit([':', '/']).next().unwrap_or(name).to_lowercase();
-        let is_its = |problem: &&Diagnostic| {
-            let path = Path::new(problem.file.as_deref().unwrap_or_default());
-            let text = |part: Option<&OsStr>| {
-                part.map(|part| part.to_string_lossy().to_lowercase()).unwrap_or_default()
-            };
-            let file = text(path.file_name());
-            // `x.agent.md` holds `x`; an `opencode.json` holds limits of many.
-            let stem = file.split('.').next().unwrap_or_default();
-            match file.as_str() {
-                "skill.md" => text(path.parent().and_then(Path::file_name)) == name,
-                "opencode.json" | "opencode.jsonc" => true,
-                _ => stem == name,
-            }
-        };
-        self.diagnostics.iter().filter(|problem| problem.is_error()).find(is_its)
+        broken(&self.diagnostics, name)
+    }
+
+    /// Why files give no entity, by the name it would have.
+    pub(crate) fn broken_names(&self) -> BTreeMap<String, String> {
+        let errors = self.diagnostics.iter().rev().filter(|problem| problem.is_error());
+        errors.filter_map(|problem| Some((name_of(problem)?, why(problem)))).collect()
     }
 
     /// Whether a person would see a difference.
     pub(super) fn says_the_same(&self, other: &Loaded) -> bool {
         self.diagnostics == other.diagnostics && self.registry.all().eq(other.registry.all())
     }
+}
+
+/// What is wrong with the file that would hold an entity of this name.
+fn broken<'d>(diagnostics: &'d [Diagnostic], name: &str) -> Option<&'d Diagnostic> {
+    let name = name.rsplit([':', '/']).next().unwrap_or(name).to_lowercase();
+    // An `opencode.json` holds limits of many.
+    let is_its = |problem: &&Diagnostic| name_of(problem).is_none_or(|held| held == name);
+    diagnostics.iter().filter(|problem| problem.is_error()).find(is_its)
+}
+
+/// The name of what the file of a problem would hold; `None` for a document with many.
+fn name_of(problem: &Diagnostic) -> Option<String> {
+    let path = Path::new(problem.file.as_deref().unwrap_or_default());
+    let text =
+        |part: Option<&OsStr>| part.map(|part| part.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let file = text(path.file_name());
+    match file.as_str() {
+        "skill.md" => Some(text(path.parent().and_then(Path::file_name))),
+        "opencode.json" | "opencode.jsonc" => None,
+        // `x.agent.md` holds `x`.
+        _ => Some(file.split('.').next().unwrap_or_default().to_owned()),
+    }
+}
+
+/// What is wrong and where, on one line.
+pub fn why(problem: &Diagnostic) -> String {
+    let Diagnostic { file, place, message, .. } = problem;
+    match (file, place) {
+        (Some(file), Some(place)) => format!("{message} ({file}:{}:{})", place.line, place.column),
+        (Some(file), None) => format!("{message} ({file})"),
+        (None, _) => message.clone(),
+    }
+}
+
+/// A command or skill that cannot be used, for nobody knows the limits of its agent.
+fn miscast(lost: &Miscast, diagnostics: &[Diagnostic]) -> Diagnostic {
+    let Miscast { entity, agent, near } = lost;
+    let what = format!("{} `{}` is done by agent `{agent}`", entity.kind, entity.name);
+    let (message, hint) = match broken(diagnostics, agent) {
+        Some(Diagnostic { file: Some(file), message, .. }) => {
+            (format!("{what}, which cannot be used: {message}"), format!("correct {file}"))
+        }
+        _ => {
+            let near = near.as_ref().map(|near| format!("did you mean `{near}`?"));
+            let hint = near
+                .unwrap_or_else(|| "name an agent that `windlass entities --type agent` lists".to_owned());
+            (format!("{what}, and there is no such agent"), hint)
+        }
+    };
+    let path = &entity.source.path;
+    let diagnostic = Diagnostic::new(Severity::Error, &message).in_file(Some(path)).hint(Some(hint));
+    let text = read_bounded(Path::new(path), MOST_READ).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = text.unwrap_or_default();
+    match place_of(&text, entity.source.line, agent) {
+        Some(at) => diagnostic.at(&text, at),
+        None => diagnostic,
+    }
+}
+
+/// No file with entities is larger.
+const MOST_READ: u64 = 1 << 20;
+
+/// Where a file names the agent, from the line of its entity on.
+fn place_of(text: &str, line: u32, agent: &str) -> Option<usize> {
+    let mut at = 0;
+    for (number, written) in (1_u32..).zip(text.split_inclusive('\n')) {
+        let is_named = number >= line && (written.contains("agent") || written.contains("mode"));
+        if let Some(column) = written.rfind(agent).filter(|_| is_named) {
+            return Some(at + column);
+        }
+        at += written.len();
+    }
+    None
 }
 
 /// Loads everything there is for work in a folder. A file that cannot be used is a diagnostic.
@@ -141,6 +208,16 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -
     grounds.sort_by_key(|(place, ..)| std::cmp::Reverse(*place));
     for (_, provider, ground) in grounds.iter().rev() {
         lay(ground, *provider, &mut entities);
+    }
+    let said = |provider: Provider, name: &str| {
+        let is_meant =
+            |agent: &Option<String>| agent.as_ref().is_none_or(|agent| agent.to_lowercase() == name);
+        let meant = grounds.iter().filter(|(_, other, ground)| *other == provider && is_meant(&ground.agent));
+        meant.map(|(.., ground)| ground.rules.clone()).collect::<Option<Vec<_>>>().map(|rules| rules.concat())
+    };
+    for lost in cast(&mut entities, &said) {
+        let diagnostic = miscast(&lost, &diagnostics);
+        diagnostics.push(diagnostic);
     }
     entities.extend(builtin());
     sort(&mut diagnostics);

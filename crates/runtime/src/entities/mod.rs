@@ -13,7 +13,7 @@ mod roots;
 mod watch;
 
 pub use eject::eject;
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, why};
 pub(crate) use watch::subscribe;
 pub use windlass_core::entity::{Entity, Kind, Level, Provider};
 pub use windlass_core::registry::Registry;

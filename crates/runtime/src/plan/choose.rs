@@ -83,13 +83,14 @@ impl<'a> Shelves<'a> {
         let loaded = entities::load(self.home, self.cwd, &request.plugins)?;
         let found = loaded.registry.lookup(*kind, name);
         let entity = found.map_err(|miss| {
-            let hint = match loaded.broken(name) {
-                Some(Diagnostic { file: Some(file), message, .. }) => {
-                    format!("{file} cannot be used: {message}; `windlass entities check` shows where")
-                }
-                _ => format!("`windlass entities list --type {kind}` names those there are"),
+            let Some(problem) = loaded.broken(name) else {
+                let hint = format!("`windlass entities list --type {kind}` names those there are");
+                return Problem::new(Class::Configuration, miss.to_string()).hint(hint);
             };
-            Problem::new(Class::Configuration, miss.to_string()).hint(hint)
+            let text = format!("{kind} `{name}` cannot be used: {}", entities::why(problem));
+            let hint = problem.hint.clone();
+            Problem::new(Class::Configuration, text)
+                .hint(hint.unwrap_or_else(|| "`windlass entities check` shows the line".to_owned()))
         })?;
         no_inputs(request, &entity.name)?;
         let part = Part { workflow: entity::workflow(entity), document: None, is_builtin: false };

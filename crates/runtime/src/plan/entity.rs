@@ -14,9 +14,9 @@ use windlass_core::graph::ids::default_id;
 use windlass_core::graph::workflow::{
     Act, Budget, OnFailure, Retry, Session, Settings, Source as SessionSource, Step, Template, Workflow,
 };
-use windlass_core::hook::permission::{Isolation, Rules, Ruling, decide};
+use windlass_core::hook::permission::{Bound, Isolation, Rules, Ruling, decide};
 use windlass_core::id::NodeId;
-use windlass_core::registry::limits::{Limits, limits};
+use windlass_core::registry::limits::{Limits, limits, limits_of_role};
 use windlass_core::registry::{Piece, expand};
 use windlass_core::spec::OnPermission;
 use windlass_peers::agent::claude::launch::passed_on;
@@ -104,7 +104,27 @@ fn is_plain_name(model: &str) -> bool {
 /// Holds a session to the limits of its entity. They narrow what the run may do and never widen it: a
 /// command or skill may only spare a question about the tools it lists.
 pub(super) fn narrow(entity: &Entity, driver: &str, rules: &mut Rules, warnings: &mut Vec<String>) {
-    let Limits { only, deny, ask, ordered, missing, wider } = limits(entity, driver);
+    let roles = entity.roles.iter().map(|role| {
+        let path = role.path.as_deref().unwrap_or("it comes with its CLI");
+        (format!("agent `{}` ({path})", role.name), limits_of_role(role, driver))
+    });
+    let own = match entity.source.level {
+        Level::Builtin => format!("{} `{}`", entity.kind, entity.name),
+        Level::Project | Level::User => format!("{} `{}` ({})", entity.kind, entity.name, entity.source.path),
+    };
+    for (whose, limits) in roles.chain([(own, limits(entity, driver))]) {
+        bound(entity, driver, (whose, limits), rules, warnings);
+    }
+}
+
+fn bound(
+    entity: &Entity,
+    driver: &str,
+    (whose, limits): (String, Limits),
+    rules: &mut Rules,
+    warnings: &mut Vec<String>,
+) {
+    let Limits { only, deny, ask, ordered, missing, wider } = limits;
     let mut say = |what: String| warnings.push(format!("{} `{}` {what}", entity.kind, entity.name));
     for written in missing {
         say(format!("names the tool `{written}`, which `{driver}` does not have"));
@@ -112,15 +132,14 @@ pub(super) fn narrow(entity: &Entity, driver: &str, rules: &mut Rules, warnings:
     for written in wider {
         say(format!("limits a tool to `{written}`, which `{driver}` cannot"));
     }
-    rules.deny.extend(deny);
-    rules.ask.extend(ask);
-    rules.limits = ordered;
-    let Some(only) = only else { return };
     // Without a rule the whole preset is allowed already; a first one would narrow it.
-    if entity.kind != Kind::Agent && !rules.allow.is_empty() {
+    if let Some(only) = only.as_ref().filter(|_| entity.kind != Kind::Agent && !rules.allow.is_empty()) {
         rules.allow.extend(only.iter().cloned());
     }
-    rules.only = Some(only);
+    let bound = Bound { whose, only, deny, ask, limits: ordered };
+    if bound != (Bound { whose: bound.whose.clone(), ..Bound::default() }) {
+        rules.bounds.push(bound);
+    }
 }
 
 /// What the agent is told, and who it is to be.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use windlass_core::entity::{Entity, Kind, Level, Provider, ToolEffect, ToolRule};
-use windlass_core::registry::limits::{Limits, limits};
+use windlass_core::registry::limits::{Limits, limits, limits_of_role};
 use windlass_core::registry::{Registry, expand, truncate};
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::entities::{self, Loaded};
@@ -211,6 +211,7 @@ fn facts(registry: &Registry, entity: &Entity) -> Value {
         "aliases": entity.aliases,
         "tools": named_tools(entity),
         "limits": shown_limits(entity),
+        "agents": entity.roles.iter().map(|role| &role.name).collect::<Vec<_>>(),
         "model": entity.model.as_ref().map(|model| model.tier),
         "argument_hint": entity.argument_hint,
         "shadowed": by.is_some(),
@@ -317,13 +318,14 @@ fn find<'a>(loaded: &'a Loaded, kind: Option<Kind>, name: &str) -> Result<&'a En
 
 /// That nothing is called so; with the file that would be, if it were not broken.
 pub(super) fn miss(loaded: &Loaded, name: &str, text: &str) -> Report {
-    let broken = loaded.broken(name).and_then(|problem| problem.file.as_deref());
-    let report = Report::new(Exit::Configuration, plain_line(text));
-    match broken {
-        Some(file) => {
-            report.hint(format!("{} cannot be used: `windlass entities check` says why", plain_line(file)))
+    match loaded.broken(name) {
+        Some(problem) => {
+            let text = format!("`{name}` cannot be used: {}", entities::why(problem));
+            Report::new(Exit::Configuration, plain_line(&text))
+                .hint("`windlass entities check` shows the line")
         }
-        None => report.hint("`windlass entities` lists everything that can be called by its name"),
+        None => Report::new(Exit::Configuration, plain_line(text))
+            .hint("`windlass entities` lists everything that can be called by its name"),
     }
 }
 
@@ -382,6 +384,14 @@ fn about(entity: &Entity) -> Vec<String> {
     }
     for (word, rules) in effects(&limits) {
         add(word, &rules.join(", "));
+    }
+    for role in &entity.roles {
+        let limits = limits_of_role(role, "claude");
+        let only = limits.only.iter().map(|only| format!("tools {}", only.join(", ")));
+        let effects = effects(&limits).filter(|(_, rules)| !rules.is_empty());
+        let effects = effects.map(|(word, rules)| format!("{word} {}", rules.join(", ")));
+        let all: Vec<String> = only.chain(effects).collect();
+        add("done by", &format!("agent {}: {}", role.name, all.join("; ")));
     }
     add("model", entity.model.as_ref().map_or("", |model| &model.original));
     add("plugin", entity.source.plugin.as_ref().map_or("", |plugin| &plugin.name));

@@ -378,7 +378,7 @@ fn limits_of_a_document_of_opencode_hold_for_agents_in_files() {
     let ran = place.go(&["run", "--agent", "looker", "look"]);
     assert_eq!(ran.code, 3);
     assert!(
-        ran.stderr.contains("opencode.json cannot be used: no agent CLI has a tool `edt`"),
+        ran.stderr.contains("agent `looker` cannot be used: no agent CLI has a tool `edt`"),
         "{}",
         ran.stderr
     );
@@ -430,7 +430,7 @@ fn an_entity_whose_limits_are_not_understood_is_not_used_and_says_why() {
         .write("repo/.claude/agents/looker.md", "---\ndescription: d\ntools: Read, Wrte\n---\nYou look.");
     let ran = place.go(&["run", "--agent", "looker", "look"]);
     assert_eq!(ran.code, 3, "{ran}");
-    let why = "looker.md cannot be used: no agent CLI has a tool `Wrte`";
+    let why = "agent `looker` cannot be used: no agent CLI has a tool `Wrte`";
     assert!(ran.stderr.contains(why), "{}", ran.stderr);
     assert!(place.requests().is_empty());
     let checked = place.go(&["entities", "check"]);
@@ -490,4 +490,211 @@ fn a_mistyped_permission_of_the_settings_stops_the_run() {
         assert!(ran.stderr.contains(words), "{words} in {}", ran.stderr);
         assert!(!place.repo().join("made.txt").exists());
     }
+}
+
+/// Plays every way to change a file with one command, skill or agent, and says what was allowed.
+fn allowed_with(files: &[(&str, &str)], what: &[&str]) -> Vec<String> {
+    let place = Place::playing(attempts());
+    place.sealed.write("repo/README.md", "# Hi\n");
+    for (file, text) in files {
+        place.sealed.write(format!("repo/{file}"), text);
+    }
+    let flags = ["--isolation", "permissive", "--on-permission", "allow", "--json"];
+    let ran = place.go(&[&["run"][..], what, &flags].concat());
+    ran.assert_ended(0, "completed", "turn_done", 1);
+    decided(&ran).0
+}
+
+#[test]
+fn a_command_is_held_to_the_limits_of_the_agent_it_is_done_by() {
+    let reader = "---\ndescription: d\ntools: [Read, Grep]\n---\nYou look.";
+    let denied = "---\ndescription: d\npermission:\n  edit: deny\n  bash: deny\n---\nYou look.";
+    let reads = ["Read", "Grep"];
+    let all = ["Write", "Edit", "Bash", "MultiEdit", "NotebookEdit", "Read", "Grep"];
+    let command = ["--command", "c"];
+    for (files, expected) in [
+        (
+            vec![
+                (".opencode/command/c.md", "---\nagent: looker\n---\nDo."),
+                (".opencode/agent/looker.md", denied),
+            ],
+            &reads[..],
+        ),
+        (
+            vec![(
+                "opencode.json",
+                r#"{"command": {"c": {"template": "Do.", "agent": "looker"}}, "agent": {"looker": {"description": "d", "prompt": "p", "permission": {"edit": "deny", "bash": "deny"}}}}"#,
+            )],
+            &reads,
+        ),
+        (vec![(".opencode/command/c.md", "---\nagent: plan\n---\nDo.")], &["Bash", "Read", "Grep"]),
+        (
+            vec![
+                (".opencode/command/c.md", "---\nagent: plan\n---\nDo."),
+                ("opencode.json", r#"{"agent": {"plan": {"permission": {"bash": "deny"}}}}"#),
+            ],
+            &reads,
+        ),
+        (
+            vec![(".opencode/command/c.md", "---\nagent: explore\nsubtask: true\n---\nDo.")],
+            &["Bash", "Read", "Grep"],
+        ),
+        (
+            vec![
+                (".opencode/command/c.md", "Do."),
+                ("opencode.json", r#"{"permission": {"edit": "deny", "bash": "deny"}}"#),
+            ],
+            &reads,
+        ),
+        (vec![(".opencode/command/c.md", "Do.")], &all),
+        (vec![(".github/prompts/c.prompt.md", "---\nmode: ask\n---\nDo.")], &reads),
+        (vec![(".github/prompts/c.prompt.md", "---\nagent: plan\n---\nDo.")], &reads),
+        (
+            vec![(".github/prompts/c.prompt.md", "---\nmode: edit\n---\nDo.")],
+            &["Write", "Edit", "MultiEdit", "NotebookEdit", "Read", "Grep"],
+        ),
+        (vec![(".github/prompts/c.prompt.md", "---\nmode: agent\n---\nDo.")], &all),
+        (
+            vec![
+                (".github/prompts/c.prompt.md", "---\nagent: looker\ntools: [read, edit]\n---\nDo."),
+                (".github/agents/looker.md", reader),
+            ],
+            &["Read"],
+        ),
+        (
+            vec![
+                (".claude/commands/c.md", "---\nagent: looker\ncontext: fork\n---\nDo."),
+                (".claude/agents/looker.md", reader),
+            ],
+            &reads,
+        ),
+        (
+            vec![(".claude/commands/c.md", "---\nagent: Explore\ncontext: fork\n---\nDo.")],
+            &["Bash", "Read", "Grep"],
+        ),
+    ] {
+        assert_eq!(allowed_with(&files, &command), expected, "{files:?}");
+    }
+    let skill = [
+        (".claude/skills/s/SKILL.md", "---\ndescription: d\nagent: looker\ncontext: fork\n---\nDo."),
+        (".claude/agents/looker.md", reader),
+    ];
+    assert_eq!(allowed_with(&skill, &["--skill", "s"]), reads);
+}
+
+#[test]
+fn a_command_whose_agent_is_not_there_is_an_error_with_a_place() {
+    for (file, text, more, words) in [
+        (
+            ".opencode/command/c.md",
+            "---\nagent: loker\n---\nDo.",
+            None,
+            ["is done by agent `loker`, and there is no such agent", "c.md:2:8"],
+        ),
+        (
+            ".opencode/command/c.md",
+            "---\nagent: 3\n---\nDo.",
+            None,
+            ["`agent` must name an agent, found a number", "c.md:2:8"],
+        ),
+        (
+            ".opencode/command/c.md",
+            "---\nsubtask: \"yes\"\n---\nDo.",
+            None,
+            ["`subtask` must be true or false, found `yes`", "c.md:2:10"],
+        ),
+        (
+            ".github/prompts/c.prompt.md",
+            "---\nmode: aks\n---\nDo.",
+            None,
+            ["is done by agent `aks`, and there is no such agent", "c.prompt.md:2:7"],
+        ),
+        (
+            ".claude/commands/c.md",
+            "---\nagent: x\ncontext: forked\n---\nDo.",
+            None,
+            ["`context` must be `fork`", "c.md:2:1"],
+        ),
+        (
+            ".opencode/command/c.md",
+            "---\nagent: looker\n---\nDo.",
+            Some("---\ndescription: d\ntools: Wrte\n---\nX"),
+            ["is done by agent `looker`, which cannot be used: no agent CLI has a tool `Wrte`", "c.md:2:8"],
+        ),
+    ] {
+        let place = place();
+        place.sealed.write(format!("repo/{file}"), text);
+        if let Some(agent) = more {
+            place.sealed.write("repo/.opencode/agent/looker.md", agent);
+        }
+        let ran = place.go(&["run", "--command", "c", "--json"]);
+        assert_eq!(ran.code, 3, "{text}: {ran}");
+        assert!(words.iter().all(|words| ran.stderr.contains(words)), "{words:?} in {}", ran.stderr);
+        assert!(place.requests().is_empty());
+        let check = place.go(&["entities", "check"]);
+        assert_eq!(check.code, 3, "{check}");
+        assert!(check.stdout.contains(words[1]) || check.stderr.contains(words[1]), "{check}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_file_whose_limit_it_is() {
+    for (file, text, what, words) in [
+        (
+            ".claude/agents/a.md",
+            "---\ndescription: d\ndisallowedTools: Bash\n---\nX",
+            ["--agent", "a"],
+            "Bash is denied by the rule `Bash` of agent `a` (",
+        ),
+        (
+            ".claude/skills/a/SKILL.md",
+            "---\ndescription: d\nallowed-tools: Read\n---\nX",
+            ["--skill", "a"],
+            "Bash is not among the tools that skill `a` (",
+        ),
+        (
+            ".claude/commands/a.md",
+            "---\nallowed-tools: Bash(ls:*)\n---\nX",
+            ["--command", "a"],
+            "may use Bash only as Bash(ls:*), one command at a time",
+        ),
+        (
+            ".opencode/command/a.md",
+            "---\nagent: explore\npermission: {bash: {\"*\": deny, \"ls\": allow}}\n---\nX",
+            ["--command", "a"],
+            "Bash is denied by the rule `Bash` of command `a` (",
+        ),
+    ] {
+        let place = Place::playing(json!([{"steps": [{"bash": "git log"}, say("Done.")]}]));
+        place.sealed.write(format!("repo/{file}"), text);
+        let told: &[&str] = if what[0] == "--agent" { &["x"] } else { &[] };
+        let ran = place.go(&[&["run"][..], &what, told, &["--json"]].concat());
+        ran.assert_ended(0, "completed", "turn_done", 1);
+        assert!(ran.stdout.contains(words), "{words} in {ran}");
+        assert!(ran.stdout.contains(file), "{file} in {ran}");
+    }
+}
+
+#[test]
+fn a_document_that_names_a_broken_agent_says_what_is_wrong_with_it() {
+    let place = place();
+    place.sealed.write("repo/.claude/agents/looker.md", "---\ndescription: d\ntools: {}\n---\nX");
+    place
+        .sealed
+        .write("repo/.windlass/workflows/w.yaml", "name: w\nsteps:\n  - agent: looker\n    prompt: Look.\n");
+    for what in [
+        &["run", "--workflow", "w"][..],
+        &["workflow", "check", "w"],
+        &["run", "--agent", "looker", "x"],
+        &["entities", "show", "looker"],
+    ] {
+        let ran = place.go(what);
+        assert_eq!(ran.code, 3, "{what:?}: {ran}");
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        for words in ["`looker` cannot be used: `tools` must name tools, found an object", "looker.md:3:8"] {
+            assert!(said.contains(words), "{words} for {what:?} in {said}");
+        }
+        assert!(!said.contains("not found") && !said.contains("there is no"), "{said}");
+    }
+    assert!(place.requests().is_empty());
 }

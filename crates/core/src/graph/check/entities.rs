@@ -71,6 +71,12 @@ fn entity(
     if known.registry.get(kind, name).is_some() {
         return;
     }
+    let last = name.rsplit([':', '/']).next().unwrap_or(name).to_lowercase();
+    if let Some(why) = known.broken.get(&last) {
+        let text = format!("{kind} {} cannot be used: {why}", shown(name));
+        let hint = "`windlass entities check` shows the line";
+        return found.node(node, Finding::error(None, field, text).hint(hint));
+    }
     let text = format!("there is no {kind} {}", shown(name));
     let miss = found.guess(|| known.registry.lookup(kind, name).err());
     let hint = miss.and_then(|miss| match (miss.near, miss.elsewhere) {

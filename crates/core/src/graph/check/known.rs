@@ -25,6 +25,8 @@ pub enum Ability {
 pub struct Known<'k> {
     /// Commands, skills and agents.
     pub registry: &'k Registry,
+    /// Why a file gives no command, skill or agent, by the name it would have in lower case.
+    pub broken: BTreeMap<String, String>,
     /// Other workflows by name, with their graphs where these are known.
     pub workflows: BTreeMap<String, Option<Workflow>>,
     /// Checks of the settings, by name.
@@ -45,6 +47,7 @@ impl<'k> Known<'k> {
     pub fn new(registry: &'k Registry) -> Known<'k> {
         Known {
             registry,
+            broken: BTreeMap::new(),
             workflows: BTreeMap::new(),
             checks: BTreeSet::new(),
             drivers: BTreeMap::new(),

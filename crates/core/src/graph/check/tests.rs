@@ -21,6 +21,8 @@ fn entity(kind: Kind, name: &str, tools: Option<&[&str]>) -> Entity {
         prompt: String::new(),
         tools: tools.map(|tools| tools.iter().map(|tool| Tool::named(tool)).collect()),
         limits: vec![],
+        agents: vec![],
+        roles: vec![],
         model: None,
         argument_hint: None,
         source: Source {

@@ -16,6 +16,8 @@ pub(crate) fn found(kind: Kind, name: &str) -> Entity {
         prompt: String::new(),
         tools: None,
         limits: vec![],
+        agents: vec![],
+        roles: vec![],
         model: None,
         argument_hint: None,
         source: Source {

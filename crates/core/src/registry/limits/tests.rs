@@ -19,6 +19,8 @@ fn entity(provider: Provider, tools: Option<&[&str]>, rules: &[(&str, Option<&st
         prompt: "p".into(),
         tools: tools.map(|tools| tools.iter().map(|tool| Tool::named(tool)).collect()),
         limits: rules.iter().map(rule).collect(),
+        agents: vec![],
+        roles: vec![],
         model: None,
         argument_hint: None,
         source: Source {

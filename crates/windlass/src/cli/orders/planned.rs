@@ -28,7 +28,7 @@ pub(super) fn object(plan: &Plan) -> Value {
     if let Some((_, orders)) = plan.spec.only_session() {
         map.insert("driver".to_owned(), json!(orders.driver));
         map.insert("isolation".to_owned(), orders.isolation.word().into());
-        map.insert("permissions".to_owned(), json!(orders.permissions));
+        map.insert("permissions".to_owned(), json!(orders.permissions.flat()));
     } else {
         let Rehearsal { acts, outcome, turns } = rehearse(&plan.spec);
         let act =
@@ -104,7 +104,7 @@ fn told(spec: &Spec, orders: &Orders) -> Vec<String> {
     if !orders.driver.args.is_empty() {
         lines.push(format!("arguments   {}", plain_line(&orders.driver.args.join(" "))));
     }
-    lines.extend(permissions(&orders.permissions));
+    lines.extend(permissions(&orders.permissions.flat()));
     let prompt = prompt(spec);
     match orders.entity.as_deref() {
         None => lines.extend(text("prompt", &prompt)),
