@@ -6,10 +6,12 @@
 use serde_json::Value;
 
 use super::Around;
+use super::line::{Line, Touch, fits};
+use super::shell::Command;
 use crate::registry::tools::canonical;
 
 /// A tool call, as a rule sees it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Call<'a> {
     /// As the hook names it; `Task` and `Agent` are one tool.
     pub(super) tool: &'a str,
@@ -17,14 +19,14 @@ pub(super) struct Call<'a> {
 }
 
 /// What of a call a pattern in brackets is about.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Subject<'a> {
     Nothing,
-    Line(&'a str),
-    /// One command of a line; whether the line sends its output into a file.
+    Line(Line<'a>),
+    /// One command of a line.
     Command {
-        command: &'a str,
-        line: &'a str,
+        command: &'a Command,
+        line: &'a Line<'a>,
     },
     Path(File),
     Url(&'a str),
@@ -63,7 +65,7 @@ impl<'a> Call<'a> {
         let tool = if tool == "Agent" { "Task" } else { tool };
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         let subject = match (text("command"), path_of(input), text("url")) {
-            (Some(line), _, _) => Subject::Line(line),
+            (Some(line), _, _) => Subject::Line(Line::read(line)),
             (_, Some(path), _) => Subject::Path(File::new(path, around)),
             (_, _, Some(url)) => Subject::Url(url),
             _ => ["query", "skill", "subagent_type", "pattern"]
@@ -75,11 +77,18 @@ impl<'a> Call<'a> {
     }
 
     /// The call as one for each command of its line.
-    pub(super) fn commands(&self) -> Vec<Call<'a>> {
-        let Subject::Line(line) = self.subject else { return vec![self.clone()] };
-        let command = |command| Call { tool: self.tool, subject: Subject::Command { command, line } };
-        let each: Vec<Call<'a>> = commands(line).map(command).collect();
-        if each.is_empty() { vec![self.clone()] } else { each }
+    pub(super) fn commands(&self) -> Vec<Call<'_>> {
+        let Subject::Line(line) = &self.subject else { return Vec::new() };
+        let call = |command| Call { tool: self.tool, subject: Subject::Command { command, line } };
+        line.commands().map(call).collect()
+    }
+
+    /// The line of a call that runs commands.
+    pub(super) fn line(&self) -> Option<&Line<'a>> {
+        match &self.subject {
+            Subject::Line(line) => Some(line),
+            _ => None,
+        }
     }
 
     /// Whether it reaches for a file outside of the workspace, as far as can be told.
@@ -117,21 +126,20 @@ impl<'a> Call<'a> {
 
     /// Whether a rule could mean this call: `Name`, `prefix*`, `mcp__server`, `Bash(git *)`. It means a
     /// command line when it means any command in it.
-    pub(super) fn is_touched_by(&self, rule: &str) -> bool {
+    pub(super) fn touched_by(&self, rule: &str) -> Option<Touch> {
         if !self.is_named_by(rule) && !is_variant(name_of(rule), self.tool) {
-            return false;
+            return None;
         }
-        let Some(pattern) = pattern_of(rule) else { return true };
-        match &self.subject {
+        let Some(pattern) = pattern_of(rule) else { return Some(Touch::Means(None)) };
+        let is_meant = match &self.subject {
+            Subject::Line(line) => return line.touched_by(pattern),
+            Subject::Command { command, line } => return line.command_touched_by(pattern, command),
             Subject::Nothing => false,
-            Subject::Line(line) => {
-                fits(pattern, line) || commands(line).any(|command| fits(pattern, command))
-            }
-            Subject::Command { command, line } => fits(pattern, command) || fits(pattern, line),
             Subject::Path(file) => file.is_touched_by(pattern),
             Subject::Url(url) => fits_url(pattern, url),
             Subject::Text(text) => fits(pattern, text),
-        }
+        };
+        is_meant.then_some(Touch::Means(None))
     }
 
     /// Whether rules let this call pass: a command line only when each command in it passes, so that
@@ -142,20 +150,22 @@ impl<'a> Call<'a> {
             return true;
         }
         let patterns: Vec<&str> = named.iter().filter_map(|rule| pattern_of(rule)).collect();
-        let any = |fits: &dyn Fn(&str) -> bool| patterns.iter().copied().any(fits);
+        let any = |fits: &dyn Fn(&str) -> bool| patterns.iter().any(|pattern| fits(pattern));
         match &self.subject {
             Subject::Nothing => false,
-            Subject::Line(line) => {
-                let mut each = commands(line).peekable();
-                !writes(line)
-                    && each.peek().is_some()
-                    && each.all(|command| any(&|pattern| fits(pattern, command)))
-            }
-            Subject::Command { command, line } => !writes(line) && any(&|pattern| fits(pattern, command)),
+            Subject::Line(line) => line.is_granted_by(&patterns),
+            Subject::Command { command, line } => line.is_command_granted_by(&patterns, command),
             Subject::Path(file) => file.is_granted_by(&patterns),
             Subject::Url(url) => any(&|pattern| fits_url(pattern, url)),
             Subject::Text(text) => any(&|pattern| fits(pattern, text)),
         }
+    }
+
+    /// The first command of its line that rules do not let pass.
+    pub(super) fn refused_by(&self, rules: &[String]) -> Option<&Command> {
+        let patterns: Vec<&str> =
+            rules.iter().filter(|rule| self.is_named_by(rule)).filter_map(|rule| pattern_of(rule)).collect();
+        self.line()?.refused_by(&patterns)
     }
 }
 
@@ -342,104 +352,35 @@ fn is_variant(name: &str, tool: &str) -> bool {
     canonical(name) == Some("edit") && canonical(tool) == Some("notebookedit")
 }
 
-fn fits(pattern: &str, subject: &str) -> bool {
-    // `Bash(git:*)` is how Claude Code writes a prefix, `git *` how OpenCode does.
-    let subject = subject.trim();
-    match pattern
-        .strip_suffix(":*")
-        .or_else(|| pattern.strip_suffix(" *").filter(|start| !start.contains('*')))
-    {
-        Some(prefix) => subject == prefix || subject.starts_with(&format!("{prefix} ")),
-        None => glob(pattern, subject),
-    }
-}
-
-/// The commands of a command line, cut wherever a shell could begin another one: too often
-/// (within quotes too) rather than too seldom.
-fn commands(line: &str) -> impl Iterator<Item = &str> {
-    Parts { rest: Some(line) }.map(str::trim).filter(|part| !part.is_empty())
-}
-
-/// A line cut at each character that may end a command, without the ends that go nowhere: `2>&1`.
-struct Parts<'l> {
-    rest: Option<&'l str>,
-}
-
-impl<'l> Iterator for Parts<'l> {
-    type Item = &'l str;
-
-    fn next(&mut self) -> Option<&'l str> {
-        let rest = self.rest?;
-        let mut from = 0;
-        loop {
-            let after = rest.get(from..).unwrap_or_default();
-            let Some(at) =
-                after.find([';', '&', '|', '\n', '`', '(', ')', '{', '}', '>']).map(|at| at + from)
-            else {
-                self.rest = None;
-                return Some(rest);
-            };
-            let (before, found) = rest.split_at(at);
-            if let Some(length) = harmless(before, found) {
-                let end = before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-                self.rest = rest.get(at + length..);
-                return rest.get(..end);
-            }
-            let width = found.chars().next().map_or(1, char::len_utf8);
-            if found.starts_with('>') {
-                from = at + width;
-                continue;
-            }
-            self.rest = rest.get(at + width..);
-            return Some(before);
-        }
-    }
-}
-
-/// How long a redirection is that writes no file: `2>&1`, `>/dev/null`, `2> /dev/null`, `&>/dev/null`.
-fn harmless(before: &str, found: &str) -> Option<usize> {
-    let word = before.trim_end_matches(|c: char| c.is_ascii_digit());
-    if !word.is_empty() && !word.ends_with(char::is_whitespace) {
-        return None;
-    }
-    let target = found.strip_prefix("&>").or_else(|| found.strip_prefix('>'))?;
-    let target = target.strip_prefix('>').unwrap_or(target);
-    let ends = |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t', ';', '|', '&', ')', '\n']);
-    let is_number = |c: char| c.is_ascii_digit();
-    let rest = match target.strip_prefix('&') {
-        Some(number) if number.starts_with(is_number) => Some(number.trim_start_matches(is_number)),
-        Some(_) => None,
-        None => target.trim_start_matches([' ', '\t']).strip_prefix("/dev/null"),
-    };
-    rest.filter(|rest| ends(rest)).map(|rest| found.len() - rest.len())
-}
-
-/// Whether a command line sends its output into a file.
-fn writes(line: &str) -> bool {
-    Parts { rest: Some(line) }.any(|part| part.contains('>'))
-}
-
 /// `*` stands for any text, `?` for one character.
-fn glob(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+pub(super) fn glob(pattern: &str, text: &str) -> bool {
+    // Most patterns that do not fit are known by their ends.
+    let end = pattern.rsplit(['*', '?']).next().unwrap_or_default();
+    if !text.ends_with(end) {
+        return false;
+    }
+    let (pattern, bytes) = (pattern.as_bytes(), text.as_bytes());
+    let width = |at: usize| (1..4).find(|width| text.is_char_boundary(at + width)).unwrap_or(4);
     let (mut p, mut t) = (0, 0);
     // Where the last `*` stands, and how much of the text it takes.
     let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
+    while t < bytes.len() {
         match pattern.get(p) {
-            Some('*') => {
+            Some(b'*') => {
                 star = Some((p, t));
                 p += 1;
             }
-            Some(c) if *c == '?' || text.get(t) == Some(c) => (p, t) = (p + 1, t + 1),
+            Some(b'?') => (p, t) = (p + 1, t + width(t)),
+            Some(byte) if bytes.get(t) == Some(byte) => (p, t) = (p + 1, t + 1),
             _ => {
                 let Some((at, taken)) = star else { return false };
-                star = Some((at, taken + 1));
-                (p, t) = (at + 1, taken + 1);
+                let taken = taken + width(taken);
+                star = Some((at, taken));
+                (p, t) = (at + 1, taken);
             }
         }
     }
-    pattern.iter().skip(p).all(|c| *c == '*')
+    pattern.iter().skip(p).all(|byte| *byte == b'*')
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! The dialect of each CLI is the driver's (`peers::agent`); the decision is the engine's.
 
 mod call;
+mod line;
 pub mod permission;
+mod shell;
 pub mod wire;
 
 use serde::{Deserialize, Serialize};

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::Around;
 use super::call::{Call, is_about_files, name_of};
+use super::line::{Line, Touch, shown};
 use crate::entity::ToolEffect;
 use crate::registry::limits::EXTERNAL;
-use crate::registry::tools::canonical;
 
 /// How much the agent may use and load, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
@@ -151,12 +151,12 @@ pub fn decide<'a>(
     if is_inner(tool) {
         return Ruling::Allow;
     }
-    if let Some(rule) = rules.deny.iter().find(|rule| call.is_touched_by(rule)) {
-        return Ruling::Deny { reason: denied(rule, "this run", &call) };
+    if let Some(reason) = denial(&rules.deny, "this run", &call) {
+        return Ruling::Deny { reason };
     }
     for bound in &rules.bounds {
-        if let Some(rule) = bound.deny.iter().find(|rule| call.is_touched_by(rule)) {
-            return Ruling::Deny { reason: denied(rule, &bound.whose, &call) };
+        if let Some(reason) = denial(&bound.deny, &bound.whose, &call) {
+            return Ruling::Deny { reason };
         }
     }
     if !in_preset(isolation, tool) {
@@ -174,7 +174,7 @@ pub fn decide<'a>(
         limits: rules.limits.clone(),
         ..Bound::default()
     };
-    let mut asks = rules.ask.iter().any(|rule| call.is_touched_by(rule));
+    let mut asks = rules.ask.iter().any(|rule| call.touched_by(rule).is_some());
     for bound in std::iter::once(&own).chain(&rules.bounds) {
         match within(bound, &call) {
             Ruling::Deny { reason } => return Ruling::Deny { reason },
@@ -200,20 +200,16 @@ fn within(bound: &Bound, call: &Call<'_>) -> Ruling {
     }
     match limit(&bound.limits, call) {
         Some(LimitRule { rule, effect: ToolEffect::Deny }) => {
-            return Ruling::Deny { reason: denied(rule, &bound.whose, call) };
+            let touch = call.touched_by(rule).unwrap_or(Touch::Means(None));
+            return Ruling::Deny { reason: because(rule, &bound.whose, call, touch) };
         }
         Some(LimitRule { effect: ToolEffect::Ask, .. }) => return Ruling::Ask,
         Some(LimitRule { effect: ToolEffect::Allow, .. }) | None => {}
     }
-    match bound.ask.iter().any(|rule| call.is_touched_by(rule)) {
+    match bound.ask.iter().any(|rule| call.touched_by(rule).is_some()) {
         true => Ruling::Ask,
         false => Ruling::Allow,
     }
-}
-
-fn denied(rule: &str, whose: &str, call: &Call<'_>) -> String {
-    let detour = call.detour().map(|detour| format!("; {detour}")).unwrap_or_default();
-    format!("{} is denied by the rule `{rule}` of {whose}{detour}", call.tool)
 }
 
 /// Whether a rule of the settings allows this very call. That no rule speaks against it is less.
@@ -247,7 +243,7 @@ fn limit<'r>(limits: &'r [LimitRule], call: &Call<'_>) -> Option<&'r LimitRule> 
     let last = |part: &Call<'_>| {
         let is_match = |limit: &&LimitRule| match limit.effect {
             ToolEffect::Allow => part.is_granted_by(std::slice::from_ref(&limit.rule)),
-            ToolEffect::Ask | ToolEffect::Deny => part.is_touched_by(&limit.rule),
+            ToolEffect::Ask | ToolEffect::Deny => part.touched_by(&limit.rule).is_some(),
         };
         limits.iter().filter(|limit| name_of(&limit.rule) != EXTERNAL).rfind(is_match)
     };
@@ -256,8 +252,30 @@ fn limit<'r>(limits: &'r [LimitRule], call: &Call<'_>) -> Option<&'r LimitRule> 
             |limit: &&LimitRule| call.is_meant_outside(&limit.rule, limit.effect == ToolEffect::Allow);
         limits.iter().filter(|limit| name_of(&limit.rule) == EXTERNAL).rfind(is_match)
     });
-    let each = call.commands().into_iter().filter_map(|part| last(&part));
-    each.chain(outside).max_by_key(|limit| limit.effect)
+    let commands = call.commands();
+    let whole = if commands.is_empty() { last(call) } else { None };
+    commands.iter().filter_map(last).chain(whole).chain(outside).max_by_key(|limit| limit.effect)
+}
+
+/// Why rules deny a call: one that means it, else one that may.
+fn denial(rules: &[String], whose: &str, call: &Call<'_>) -> Option<String> {
+    let mut touched = rules.iter().filter_map(|rule| Some((rule, call.touched_by(rule)?))).peekable();
+    let first = touched.peek().cloned();
+    let meant = touched.find(|(_, touch)| matches!(touch, Touch::Means(_)));
+    meant.or(first).map(|(rule, touch)| because(rule, whose, call, touch))
+}
+
+/// What the agent is told when a rule denies a call.
+fn because(rule: &str, whose: &str, call: &Call<'_>, touch: Touch) -> String {
+    let tool = call.tool;
+    let why = match touch {
+        Touch::MayMean(why) => {
+            return format!("{tool} is denied because of the rule `{rule}` of {whose}: {why}");
+        }
+        Touch::Means(Some(command)) => format!(": the command line runs `{command}`"),
+        Touch::Means(None) => call.detour().map(|detour| format!("; {detour}")).unwrap_or_default(),
+    };
+    format!("{tool} is denied by the rule `{rule}` of {whose}{why}")
 }
 
 /// Why a call is not one of those an entity may make.
@@ -268,12 +286,15 @@ fn beyond(only: &[String], whose: &str, call: &Call<'_>) -> String {
     if ways.is_empty() {
         return format!("{tool} is not among the tools that {whose} may use; do without it");
     }
-    let more = match call.detour() {
-        Some(detour) => format!("; {detour}"),
-        None if canonical(tool) == Some("bash") => ", one command at a time".to_owned(),
-        None => String::new(),
+    let why = match (call.detour(), call.refused_by(only)) {
+        (Some(detour), _) => detour,
+        (None, Some(command)) => format!("`{}` is none of these", shown(&command.text)),
+        (None, None) if call.line().is_some_and(Line::writes) => {
+            "its output may not go into a file".to_owned()
+        }
+        (None, None) => "this is none of these".to_owned(),
     };
-    format!("{whose} may use {tool} only as {}{more}", ways.join(", "))
+    format!("{whose} may use {tool} only as {}; {why}", ways.join(", "))
 }
 
 fn in_preset(isolation: Isolation, tool: &str) -> bool {
@@ -360,11 +381,12 @@ mod tests {
         };
         let ruling = |line: &str| decide(Isolation::Minimal, &rules, "/w", "Bash", &json!({"command": line}));
         assert_eq!(ruling("git log && git status"), Ruling::Allow);
-        for line in ["git log; rm -rf .", "git log | sh", "git log $(evil)", "git log `evil`", "git log > x"]
+        for line in
+            ["git log; rm -rf .", "git log | tee x", "git log $(evil)", "git log `evil`", "git log > x"]
         {
             assert_eq!(ruling(line), Ruling::Ask, "{line}");
         }
-        for line in ["git push", "cd x && git push", "true\ngit push origin"] {
+        for line in ["git push", "cd x && git push", "true\ngit push origin", "git log | sh"] {
             assert!(matches!(ruling(line), Ruling::Deny { .. }), "{line}");
         }
     }

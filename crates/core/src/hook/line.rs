@@ -1,0 +1,235 @@
+//! Holds the commands of a command line against the patterns of rules.
+//!
+//! A pattern that forbids is about any command the line starts, however it is written. A pattern that
+//! permits is about the words as they are. Reading the line is [`shell`](super::shell)'s.
+
+use super::call::glob;
+use super::shell::{Command, Script, Unclear};
+
+/// How many options before a subcommand are looked at.
+const MOST_OPTIONS: usize = 16;
+/// How much of a command a message shows.
+const SHOWN: usize = 80;
+
+/// A command line, and what it starts.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    text: &'a str,
+    script: Script,
+}
+
+/// What a rule has to do with a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Touch {
+    /// It means it; by this command, where that is not all of the line.
+    Means(Option<String>),
+    /// It may mean it: why that cannot be told, and what to write instead.
+    MayMean(String),
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn read(text: &'a str) -> Line<'a> {
+        Line { text, script: Script::read(text) }
+    }
+
+    pub(super) fn commands(&self) -> impl Iterator<Item = &Command> {
+        self.script.commands.iter()
+    }
+
+    /// Whether its output goes into a file.
+    pub(super) fn writes(&self) -> bool {
+        self.script.writes
+    }
+
+    /// Whether a pattern means the line, or any command in it.
+    pub(super) fn touched_by(&self, pattern: &str) -> Option<Touch> {
+        let pattern = &plain(pattern);
+        if fits(pattern, self.text) {
+            return Some(Touch::Means(None));
+        }
+        if let Some(by) = self.commands().find_map(|command| self.meant(pattern, command)) {
+            return Some(by);
+        }
+        let why = self.commands().find_map(|command| unclear_within(pattern, command));
+        why.or_else(|| self.script.unclear.clone()).map(|why| Touch::MayMean(explain(&why)))
+    }
+
+    /// Whether a pattern means one command of the line, or what that starts.
+    pub(super) fn command_touched_by(&self, pattern: &str, command: &Command) -> Option<Touch> {
+        let pattern = &plain(pattern);
+        if let Some(by) = self.meant(pattern, command) {
+            return Some(by);
+        }
+        if fits(pattern, self.text) {
+            return Some(Touch::Means(None));
+        }
+        let why = unclear_within(pattern, command).or_else(|| self.script.unclear.clone());
+        why.map(|why| Touch::MayMean(explain(&why)))
+    }
+
+    fn meant(&self, pattern: &str, command: &Command) -> Option<Touch> {
+        let by = all(command).find(|command| means(pattern, command))?.after_assignments();
+        Some(Touch::Means((by != self.text.trim()).then(|| shown(by))))
+    }
+
+    /// Whether each command in the line fits one of the patterns.
+    pub(super) fn is_granted_by(&self, patterns: &[&str]) -> bool {
+        !self.writes()
+            && self.script.unclear.is_none()
+            && self.commands().next().is_some()
+            && self.refused_by(patterns).is_none()
+    }
+
+    pub(super) fn is_command_granted_by(&self, patterns: &[&str], command: &Command) -> bool {
+        !self.writes() && self.script.unclear.is_none() && is_granted(patterns, command)
+    }
+
+    /// The first command that fits none of the patterns.
+    pub(super) fn refused_by(&self, patterns: &[&str]) -> Option<&Command> {
+        self.commands().find(|command| !is_granted(patterns, command))
+    }
+}
+
+/// A command as a message shows it.
+pub(super) fn shown(command: &str) -> String {
+    let line = command.lines().next().unwrap_or_default();
+    let start: String = line.chars().take(SHOWN).collect();
+    if start.len() < command.len() { format!("{start}…") } else { start }
+}
+
+/// Whether a text is what a pattern describes.
+pub(super) fn fits(pattern: &str, subject: &str) -> bool {
+    // `Bash(git:*)` is how Claude Code writes a prefix, `git *` how OpenCode does.
+    let subject = subject.trim();
+    let prefix = pattern
+        .strip_suffix(":*")
+        .or_else(|| pattern.strip_suffix(" *").filter(|start| !start.contains(['*', '?'])));
+    match prefix {
+        Some(prefix) => {
+            subject.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        }
+        None => glob(pattern, subject),
+    }
+}
+
+/// Whether a pattern means a command, however that is written.
+fn means(pattern: &str, command: &Command) -> bool {
+    let text = command.after_assignments();
+    if fits(pattern, &command.raw) || fits(pattern, text) {
+        return true;
+    }
+    let Some(Ok(name)) = command.name() else { return false };
+    let program = command.word(command.program).unwrap_or_default();
+    let folder = program.len() - name.len();
+    text.get(folder..).is_some_and(|text| folder > 0 && fits(pattern, text))
+        || subcommands(pattern, name, command).any(|(at, rest, _)| fits(rest, command.text_from(at)))
+}
+
+/// A command, and what it starts.
+fn all(command: &Command) -> impl Iterator<Item = &Command> {
+    std::iter::once(command).chain(&command.inner)
+}
+
+fn unclear_within(pattern: &str, command: &Command) -> Option<Unclear> {
+    command.unclear.clone().or_else(|| all(command).find_map(|command| unclear(pattern, command)))
+}
+
+/// What keeps Windlass from telling whether a pattern means a command.
+fn unclear(pattern: &str, command: &Command) -> Option<Unclear> {
+    let name = match command.name()? {
+        Ok(name) => name,
+        Err(word) => return Some(Unclear::Word(shown(word))),
+    };
+    if subcommands(pattern, name, command).count() == MOST_OPTIONS {
+        return Some(Unclear::TooMuch);
+    }
+    let hidden = subcommands(pattern, name, command).find(|(at, rest, is_certain)| {
+        let wanted = rest.split(' ').next().unwrap_or_default();
+        let wanted = wanted.strip_suffix(":*").unwrap_or(wanted);
+        let is_plain = wanted.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+        *is_certain && is_plain && may_be(wanted, command, *at)
+    });
+    hidden.and_then(|(at, ..)| Some(Unclear::Word(shown(command.word(at)?))))
+}
+
+/// Whether a word that the shell expands may become what a pattern says.
+fn may_be(wanted: &str, command: &Command, at: usize) -> bool {
+    let Some(word) = command.words.get(at) else { return false };
+    let Some((from, to)) = word.hole else { return false };
+    let start = command.text.get(word.start..from).unwrap_or_default();
+    let end = command.text.get(to..word.end).unwrap_or_default();
+    let literal = wanted.split(['*', '?']).next().unwrap_or_default();
+    let starts = literal.starts_with(start) || start.starts_with(literal);
+    starts && (literal.len() < wanted.len() || wanted.ends_with(end))
+}
+
+/// The words that may be the subcommand which a pattern names, each with the pattern from there on: `push`
+/// of `git -C folder push`. Whether an option has a value is not known, so that there may be several; the last
+/// says whether the word can be nothing else.
+fn subcommands<'p>(
+    pattern: &'p str,
+    name: &str,
+    command: &Command,
+) -> impl Iterator<Item = (usize, &'p str, bool)> {
+    let rest = pattern.split_once(' ').filter(|(program, _)| *program == name).map(|(_, rest)| rest);
+    let rest = rest.filter(|rest| !rest.starts_with(['-', '*', '?'])).unwrap_or_default();
+    let first = command.program + 1;
+    let end = if rest.is_empty() { first } else { command.words.len() };
+    let mut found = Vec::new();
+    let mut may_be_value = false;
+    for at in first..end {
+        let word = command.word(at).unwrap_or_default();
+        if word.starts_with(['-', '+']) {
+            may_be_value = !word.contains('=') && !word.starts_with('+');
+            continue;
+        }
+        found.push((at, rest, !may_be_value));
+        if !may_be_value || found.len() == MOST_OPTIONS {
+            break;
+        }
+        may_be_value = false;
+    }
+    found.into_iter()
+}
+
+/// A pattern with one space between its words.
+fn plain(pattern: &str) -> String {
+    pattern.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn is_granted(patterns: &[&str], command: &Command) -> bool {
+    // A space within the name of a program is none between two words.
+    let is_program = |word: &str| !word.contains(char::is_whitespace);
+    let is_odd = !command.word(0).is_some_and(is_program);
+    command.is_text() && !patterns.is_empty()
+        || !is_odd
+            && patterns.iter().any(|pattern| fits(pattern, &command.text) || fits(pattern, &command.raw))
+}
+
+/// Why it cannot be told what runs, and what to write instead.
+fn explain(why: &Unclear) -> String {
+    match why {
+        Unclear::Word(word) => {
+            format!("Windlass cannot tell what `{word}` stands for; write the name itself")
+        }
+        Unclear::Text(command) => {
+            let command = shown(command);
+            format!("Windlass cannot read the command that `{command}` puts together; write that command itself")
+        }
+        Unclear::Input(command) => {
+            let command = shown(command);
+            format!("Windlass cannot read the commands that `{command}` gets as its input; write them directly")
+        }
+        Unclear::Unclosed => {
+            "Windlass cannot read all of the command line, because a quote or a bracket in it is not closed; close it"
+                .to_owned()
+        }
+        Unclear::TooMuch => {
+            "the command line has more commands, or more commands within commands, than Windlass reads; run it in parts"
+                .to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

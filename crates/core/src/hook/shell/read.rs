@@ -1,0 +1,395 @@
+//! The reader: one pass over a command line, from command to command.
+//!
+//! Reading a word is [`word`]'s.
+
+mod word;
+
+use super::{Command, DEEPEST, Input, MOST_COMMANDS, Script, Unclear};
+
+/// Words after which a command may begin, where they stand where a command may.
+const RESERVED: &[&str] = &[
+    "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "esac", "{", "}", "!", "coproc",
+    "time",
+];
+
+/// A text that is being read.
+pub(super) struct Reader<'t, 's> {
+    text: &'t str,
+    at: usize,
+    depth: usize,
+    script: &'s mut Script,
+    /// Here-documents whose bodies begin at the next line.
+    pending: Vec<HereDocument>,
+    /// What begins before this may be arithmetic.
+    sum_end: usize,
+    sums: usize,
+}
+
+struct HereDocument {
+    number: usize,
+    delimiter: String,
+    is_quoted: bool,
+    drops_tabs: bool,
+}
+
+/// Where a list of commands ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    TextEnds,
+    BracketCloses,
+}
+
+impl<'t, 's> Reader<'t, 's> {
+    pub(super) fn new(text: &'t str, script: &'s mut Script, depth: usize) -> Reader<'t, 's> {
+        Reader { text, at: 0, depth, script, pending: Vec::new(), sum_end: 0, sums: 0 }
+    }
+
+    /// Reads the text to its end.
+    pub(super) fn all(mut self) {
+        self.commands(Until::TextEnds);
+    }
+
+    fn commands(&mut self, until: Until) {
+        let sum_end = std::mem::take(&mut self.sum_end);
+        self.list(until);
+        self.sum_end = sum_end;
+    }
+
+    fn list(&mut self, until: Until) {
+        let (mut brackets, mut cases) = (0usize, 0usize);
+        let mut command = Command::default();
+        let mut begin = self.at;
+        loop {
+            self.skip(b" \t");
+            if command.words.is_empty() {
+                begin = self.at;
+            }
+            let Some(byte) = self.peek() else { break };
+            match byte {
+                b'#' => self.skip_line(),
+                b'\n' => {
+                    self.finish(&mut command, begin);
+                    self.at += 1;
+                    self.bodies();
+                }
+                b';' => {
+                    self.finish(&mut command, begin);
+                    self.at += 1;
+                    if cases > 0 && self.peek().is_some_and(|byte| b";&|".contains(&byte)) {
+                        self.skip(b";&|");
+                        self.patterns(&mut cases);
+                    }
+                }
+                b'&' => {
+                    let end = self.at;
+                    self.at += 1;
+                    if self.peek() == Some(b'>') {
+                        self.redirect(&mut command);
+                    } else {
+                        self.finish_at(&mut command, begin, end);
+                    }
+                }
+                b'|' => {
+                    self.finish(&mut command, begin);
+                    self.at += 1;
+                }
+                b'(' => {
+                    self.finish(&mut command, begin);
+                    self.at += 1;
+                    brackets += 1;
+                    if self.peek() == Some(b'(') {
+                        self.sum_end = self.sum(self.at + 1).unwrap_or(self.sum_end);
+                    }
+                }
+                b')' => {
+                    self.finish(&mut command, begin);
+                    self.at += 1;
+                    if brackets == 0 && until == Until::BracketCloses {
+                        return;
+                    }
+                    brackets = brackets.saturating_sub(1);
+                }
+                b'<' | b'>' if !self.is_process() => self.redirect(&mut command),
+                _ => {
+                    self.word(&mut command);
+                    self.after_word(&mut command, begin, &mut cases);
+                }
+            }
+        }
+        self.finish(&mut command, begin);
+        if until == Until::BracketCloses || brackets > 0 {
+            self.script.blame(Unclear::Unclosed);
+        }
+    }
+
+    /// What the last word is to its command: reserved, an assignment, or just a word.
+    fn after_word(&mut self, command: &mut Command, begin: usize, cases: &mut usize) {
+        let count = command.words.len();
+        let Some(word) = command.words.last().copied() else { return };
+        let text = command.text.get(word.start..word.end).unwrap_or_default();
+        let is_plain = word.plain == word.end;
+        let is_loop = || matches!(command.word(0), Some("for" | "select"));
+        match text {
+            reserved if is_plain && count == 1 && RESERVED.contains(&reserved) => {
+                if reserved == "esac" {
+                    *cases = cases.saturating_sub(1);
+                }
+                let is_timed = reserved == "time";
+                *command = Command::default();
+                if is_timed {
+                    self.skip_time_options();
+                }
+            }
+            "case" if is_plain && count == 1 => self.case(command, cases),
+            "[[" if is_plain && count == 1 => self.condition(command),
+            // Only some shells take it for a word here.
+            "{" if is_plain => self.finish_without_last(command, begin),
+            "do" if is_plain && count == 3 && is_loop() => self.finish_without_last(command, begin),
+            _ if command.program + 1 == count && is_assignment(text, word.plain - word.start) => {
+                command.program = count;
+            }
+            _ => {}
+        }
+    }
+
+    fn skip_time_options(&mut self) {
+        self.skip(b" \t");
+        while ["-p ", "-p\t", "-- ", "--\t"].iter().any(|option| self.rest().starts_with(option)) {
+            self.at += 2;
+            self.skip(b" \t");
+        }
+    }
+
+    /// `case WORD in`, up to the first command.
+    fn case(&mut self, command: &mut Command, cases: &mut usize) {
+        while command.words.len() < 3 {
+            self.skip(b" \t\n");
+            if self.peek().is_none_or(|byte| b";&|()<>".contains(&byte)) {
+                return;
+            }
+            self.word(command);
+        }
+        *command = Command::default();
+        *cases += 1;
+        self.patterns(cases);
+    }
+
+    /// The patterns of a branch of `case`, up to their bracket, or its end.
+    fn patterns(&mut self, cases: &mut usize) {
+        let mut pattern = Command::default();
+        loop {
+            self.skip(b" \t\n");
+            match self.peek() {
+                None => return,
+                Some(b')') => {
+                    self.at += 1;
+                    return;
+                }
+                Some(b'#') => self.skip_line(),
+                Some(b'(' | b'|' | b';' | b'&' | b'<' | b'>') => self.at += 1,
+                Some(_) => {
+                    self.word(&mut pattern);
+                    if pattern.text == "esac" {
+                        *cases = cases.saturating_sub(1);
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The inside of `[[ … ]]`, in which `<`, `&&` and brackets are no syntax of commands.
+    fn condition(&mut self, command: &mut Command) {
+        loop {
+            self.skip(b" \t\n");
+            match self.peek() {
+                None => return self.script.blame(Unclear::Unclosed),
+                Some(b';') => return,
+                Some(b'<' | b'>') if self.is_process() => self.word(command),
+                Some(b'(' | b')' | b'|' | b'&' | b'<' | b'>') => self.at += 1,
+                Some(_) => {
+                    self.word(command);
+                    if command.word(command.words.len() - 1) == Some("]]") {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, command: &mut Command, begin: usize) {
+        self.finish_at(command, begin, self.at);
+    }
+
+    fn finish_at(&mut self, command: &mut Command, begin: usize, end: usize) {
+        let mut command = std::mem::take(command);
+        if command.words.is_empty() {
+            return;
+        }
+        if self.script.commands.len() >= MOST_COMMANDS {
+            self.script.blame(Unclear::TooMuch);
+            self.at = self.text.len();
+            return;
+        }
+        command.raw = self.text.get(begin..end).unwrap_or_default().trim().to_owned();
+        command.is_sum = begin < self.sum_end;
+        self.script.commands.push(command);
+    }
+
+    /// Ends a command before its last word, after which another one begins.
+    fn finish_without_last(&mut self, command: &mut Command, begin: usize) {
+        if let Some(word) = command.words.pop() {
+            command.text.truncate(word.start.saturating_sub(1));
+        }
+        self.finish(command, begin);
+    }
+
+    /// A redirection, from its `<` or `>` on.
+    fn redirect(&mut self, command: &mut Command) {
+        let is_output = self.peek() == Some(b'>');
+        self.at += 1;
+        let second = self.peek().filter(|byte| b"<>&|".contains(byte));
+        if second.is_some() {
+            self.at += 1;
+        }
+        if !is_output && second == Some(b'<') {
+            return self.here(command);
+        }
+        let target = self.target();
+        let text = target.text.as_str();
+        let is_known = target.words.first().is_some_and(|word| word.hole.is_none());
+        let is_number =
+            second == Some(b'&') && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
+        if is_output || second == Some(b'>') {
+            self.script.writes |= !is_known || text != "/dev/null" && !is_number;
+        } else {
+            command.input = Input::File;
+        }
+    }
+
+    /// A here-document or a here-string, after its `<<`.
+    fn here(&mut self, command: &mut Command) {
+        if self.peek() == Some(b'<') {
+            self.at += 1;
+            command.input = Input::Text(self.target().text);
+            return;
+        }
+        let drops_tabs = self.peek() == Some(b'-');
+        self.at += usize::from(drops_tabs);
+        let target = self.target();
+        self.script.here_documents += 1;
+        let number = self.script.here_documents;
+        let is_quoted = target.words.first().is_some_and(|word| word.is_quoted);
+        self.pending.push(HereDocument { number, delimiter: target.text, is_quoted, drops_tabs });
+        command.input = Input::HereDocument(number);
+    }
+
+    /// The word a redirection is about.
+    fn target(&mut self) -> Command {
+        let mut target = Command::default();
+        self.skip(b" \t");
+        if self.peek().is_some_and(|byte| !b"\n;&|()<>".contains(&byte) || self.is_process()) {
+            self.word(&mut target);
+        }
+        target
+    }
+
+    /// The here-documents that begin at this line.
+    fn bodies(&mut self) {
+        for document in std::mem::take(&mut self.pending) {
+            let begin = self.at;
+            let mut end = self.text.len();
+            let mut joined = String::new();
+            while self.at < self.text.len() {
+                let line_begin = self.at;
+                let line = self.rest().split('\n').next().unwrap_or_default();
+                self.at = (self.at + line.len() + 1).min(self.text.len());
+                let slashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
+                if !document.is_quoted && slashes % 2 == 1 {
+                    joined.push_str(line.get(..line.len() - 1).unwrap_or_default());
+                    continue;
+                }
+                let whole = if joined.is_empty() { line.to_owned() } else { format!("{joined}{line}") };
+                joined.clear();
+                let whole = if document.drops_tabs { whole.trim_start_matches('\t') } else { &whole };
+                if whole == document.delimiter {
+                    end = line_begin;
+                    break;
+                }
+            }
+            let body = self.text.get(begin..end).unwrap_or_default();
+            if !document.is_quoted {
+                self.within(|reader| {
+                    Reader::new(body, reader.script, reader.depth).expansions(None);
+                });
+            }
+            self.script.bodies.push((document.number, body.to_owned()));
+        }
+    }
+
+    /// Reads something that is nested in the rest, as long as it is not nested too deeply.
+    fn within(&mut self, read: impl FnOnce(&mut Self)) {
+        if self.depth >= DEEPEST {
+            self.script.blame(Unclear::TooMuch);
+            self.at = self.text.len();
+            return;
+        }
+        self.depth += 1;
+        read(self);
+        self.depth -= 1;
+    }
+
+    fn give_up(&mut self) {
+        self.script.blame(Unclear::Unclosed);
+        self.at = self.text.len();
+    }
+
+    /// Whether `<(` or `>(` is here: a command whose output is a file.
+    fn is_process(&self) -> bool {
+        matches!(self.byte(), Some(b'<' | b'>')) && self.text.as_bytes().get(self.at + 1) == Some(&b'(')
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// The next byte, behind any line that is continued on the next one.
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.byte() {
+                Some(b'\\') if self.text.as_bytes().get(self.at + 1) == Some(&b'\n') => self.at += 2,
+                byte => return byte,
+            }
+        }
+    }
+
+    fn skip(&mut self, bytes: &[u8]) {
+        while self.peek().is_some_and(|byte| bytes.contains(&byte)) {
+            self.at += 1;
+        }
+    }
+
+    fn skip_line(&mut self) {
+        self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+    }
+}
+
+pub(super) fn is_name(text: &str) -> bool {
+    let is_part = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
+    text.bytes().all(is_part) && text.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+}
+
+/// Whether a word assigns: `x=1`, `x+=1`, `x[0]=1`. The first `plain` bytes are not quoted.
+fn is_assignment(text: &str, plain: usize) -> bool {
+    let plain = text.get(..plain).unwrap_or_default();
+    if let Some((name, _)) = plain.split_once('[')
+        && is_name(name)
+    {
+        return text.contains("]=") || text.contains("]+=");
+    }
+    plain.split_once('=').is_some_and(|(name, _)| is_name(name.strip_suffix('+').unwrap_or(name)))
+}

@@ -1,0 +1,342 @@
+//! Programs that start other programs, and where in their words those are.
+//!
+//! Only programs whose arguments are a command: a script, `make` or `python -c` tell nothing here.
+
+use super::{Command, Input, Unclear, Word};
+
+/// What a program starts.
+pub(super) enum Inner {
+    Command(Command),
+    /// A command line of its own.
+    Text(String),
+    Unclear(Unclear),
+}
+
+/// The options of a program that have a value in the next word, and how many words come before the command.
+struct Wrapper {
+    names: &'static [&'static str],
+    short: &'static str,
+    long: &'static [&'static str],
+    operands: usize,
+}
+
+const fn wrapper(
+    names: &'static [&'static str],
+    short: &'static str,
+    long: &'static [&'static str],
+    operands: usize,
+) -> Wrapper {
+    Wrapper { names, short, long, operands }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    wrapper(&["builtin", "nohup", "setsid", "noglob", "nocorrect", "-", "busybox", "toybox"], "", &[], 0),
+    wrapper(&["command", "unbuffer", "fakeroot", "caffeinate", "arch", "winpty", "gosu"], "", &[], 0),
+    wrapper(&["exec"], "a", &[], 0),
+    wrapper(&["env"], "uCa", &["--unset", "--chdir", "--argv0"], 0),
+    wrapper(&["time"], "fo", &["--format", "--output"], 0),
+    wrapper(&["timeout"], "sk", &["--signal", "--kill-after"], 1),
+    wrapper(&["nice"], "n", &["--adjustment"], 0),
+    wrapper(&["ionice"], "cnpPu", &["--class", "--classdata"], 0),
+    wrapper(&["chrt"], "TPD", &["--sched-runtime", "--sched-period", "--sched-deadline"], 1),
+    wrapper(&["taskset", "repeat"], "", &[], 1),
+    wrapper(&["stdbuf"], "ioe", &["--input", "--output", "--error"], 0),
+    wrapper(
+        &["sudo"],
+        "ughpCrtTUDRac",
+        &[
+            "--user",
+            "--group",
+            "--host",
+            "--prompt",
+            "--close-from",
+            "--role",
+            "--type",
+            "--command-timeout",
+            "--other-user",
+            "--chdir",
+            "--chroot",
+        ],
+        0,
+    ),
+    wrapper(&["doas"], "uCa", &[], 0),
+    wrapper(&["pkexec"], "", &["--user"], 0),
+    wrapper(&["runuser"], "ugG", &["--user", "--group", "--supp-group"], 0),
+    wrapper(&["chroot"], "", &["--userspec", "--groups"], 1),
+    wrapper(&["flock"], "wE", &["--wait", "--timeout", "--conflict-exit-code"], 1),
+    wrapper(&["strace", "ltrace"], "eopsuEabIOSPXUA", &["--output", "--attach", "--user"], 0),
+    wrapper(&["watch"], "nq", &["--interval", "--equexit"], 0),
+    wrapper(&["parallel"], "jaSnNLCdI", &["--jobs", "--arg-file", "--colsep", "--joblog", "--delay"], 0),
+    wrapper(
+        &["xargs"],
+        "adEILnPsJRS",
+        &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", "--process-slot-var"],
+        0,
+    ),
+];
+
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"];
+/// Options of `find` and `fd` that a command follows.
+const EXEC: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
+const STDIN: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+
+/// What the program of a command starts.
+pub(super) fn inner(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
+    let Some(Ok(name)) = command.name() else { return Vec::new() };
+    let first = command.program + 1;
+    match name {
+        shell if SHELLS.contains(&shell) => of_shell(command, bodies),
+        "eval" => text_of(command, first, command.words.len()).into_iter().collect(),
+        "alias" => aliases(command),
+        "trap" => match command.word(first) {
+            Some("-" | "-l" | "-p") | None => Vec::new(),
+            Some("--") => text_of(command, first + 1, first + 2).into_iter().collect(),
+            Some(_) => text_of(command, first, first + 1).into_iter().collect(),
+        },
+        "." | "source" => {
+            let is_file = |text: &str| !is_process(text) && !STDIN.contains(&text);
+            if command.word(first).is_none_or(is_file) { Vec::new() } else { from_input(command, bodies) }
+        }
+        "find" | "gfind" | "fd" | "fdfind" => of_find(command),
+        "su" | "script" => after_c(command),
+        name => WRAPPERS
+            .iter()
+            .find(|wrapper| wrapper.is(name))
+            .map_or_else(Vec::new, |wrapper| wrapper.inner(command, name)),
+    }
+}
+
+impl Wrapper {
+    fn is(&self, name: &str) -> bool {
+        // GNU's own are called `gtimeout` where the system has others.
+        let is_it = |name: &str| self.names.contains(&name);
+        is_it(name) || name.strip_prefix('g').is_some_and(is_it)
+    }
+
+    fn inner(&self, command: &Command, name: &str) -> Vec<Inner> {
+        let first = command.program + 1;
+        let options = || (first..).map_while(|at| command.word(at)).take_while(|word| word.starts_with('-'));
+        if name == "command" && options().any(|word| word.contains(['v', 'V'])) {
+            return Vec::new();
+        }
+        if self.names.contains(&"env")
+            && let Some(split) = split_string(command)
+        {
+            return vec![split];
+        }
+        let mut at = self.after_options(command, first);
+        at += self.operands;
+        if self.operands > 0 {
+            at = self.after_options(command, at);
+        }
+        let has_text = matches!(command.word(at.saturating_sub(1)), Some("-c" | "--command"));
+        if has_text && matches!(name, "flock" | "runuser") {
+            return text_of(command, at, at + 1).into_iter().collect();
+        }
+        if matches!(name, "watch" | "parallel") {
+            let is_unclear = command.word(at).is_none_or(|word| word.starts_with(":::"));
+            let unclear = Inner::Unclear(Unclear::Text(command.text.clone()));
+            let text = text_of(command, at, command.words.len());
+            return vec![text.filter(|_| !is_unclear).unwrap_or(unclear)];
+        }
+        let mut part = command.part(at, command.words.len());
+        while part.word(part.program).is_some_and(is_setting) && !self.names.contains(&"exec") {
+            part.program += 1;
+        }
+        if part.words.is_empty() {
+            return Vec::new();
+        }
+        if name == "xargs" || name == "gxargs" {
+            add_arguments(command, at, &mut part);
+        }
+        vec![Inner::Command(part)]
+    }
+
+    /// The first word that is no option and no value of one.
+    fn after_options(&self, command: &Command, mut at: usize) -> usize {
+        while let Some(word) = command.word(at) {
+            if word == "--" {
+                return at + 1;
+            }
+            if word.len() < 2 || !word.starts_with('-') {
+                return at;
+            }
+            at += 1 + usize::from(self.has_value_after(word));
+        }
+        at
+    }
+
+    fn has_value_after(&self, option: &str) -> bool {
+        if option.starts_with("--") {
+            return self.long.iter().any(|long| long.starts_with(option));
+        }
+        let letters = option.get(1..).unwrap_or_default();
+        letters.find(|letter| self.short.contains(letter)).is_some_and(|at| at + 1 == letters.len())
+    }
+}
+
+fn is_setting(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| super::read::is_name(name))
+}
+
+fn is_process(text: &str) -> bool {
+    text.starts_with("<(")
+}
+
+/// Some words as a command line, unless the shell puts it together at run time.
+fn text_of(command: &Command, from: usize, to: usize) -> Option<Inner> {
+    let words = command.words.get(from..to.min(command.words.len()))?;
+    let (first, last) = (words.first()?, words.last()?);
+    // What a shell expands without quotes it also splits, so that stars are only file names.
+    if words.iter().any(|word| word.hole.is_some() && word.plain < word.end && has_expansion(command, word)) {
+        return Some(Inner::Unclear(Unclear::Text(command.text.clone())));
+    }
+    Some(Inner::Text(command.text.get(first.start..last.end)?.to_owned()))
+}
+
+fn has_expansion(command: &Command, word: &Word) -> bool {
+    let hole = word.hole.and_then(|(from, to)| command.text.get(from..to));
+    hole.is_some_and(|hole| hole.contains(['$', '`']) || is_process(hole))
+}
+
+fn aliases(command: &Command) -> Vec<Inner> {
+    let names = (command.program + 1..command.words.len()).filter_map(|at| {
+        let (_, text) = command.word(at)?.split_once('=')?;
+        match text_of(command, at, at + 1)? {
+            Inner::Text(_) => Some(Inner::Text(text.to_owned())),
+            other => Some(other),
+        }
+    });
+    names.collect()
+}
+
+fn of_shell(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
+    let (mut at, mut is_text, mut is_input) = (command.program + 1, false, false);
+    while let Some(word) = command.word(at).filter(|word| word.len() > 1 && word.starts_with(['-', '+'])) {
+        at += 1;
+        match word {
+            "--" => break,
+            "--version" | "--help" => return Vec::new(),
+            "--command" => is_text = true,
+            "--rcfile" | "--init-file" => at += 1,
+            long if long.starts_with("--command=") => {
+                let text = long.trim_start_matches("--command=").to_owned();
+                return vec![text_of(command, at - 1, at).map_or(
+                    Inner::Text(text.clone()),
+                    |inner| match inner {
+                        Inner::Text(_) => Inner::Text(text),
+                        other => other,
+                    },
+                )];
+            }
+            long if long.starts_with("--") => {}
+            short => {
+                is_text |= short.contains('c');
+                is_input |= short.contains('s');
+                at += short.matches(['o', 'O']).count();
+            }
+        }
+    }
+    if is_text {
+        return text_of(command, at, at + 1).into_iter().collect();
+    }
+    match command.word(at) {
+        Some(script) if is_process(script) => vec![Inner::Unclear(Unclear::Text(command.text.clone()))],
+        Some(script) if !is_input && !STDIN.contains(&script) => Vec::new(),
+        _ => from_input(command, bodies),
+    }
+}
+
+/// The commands that a shell reads from its input.
+fn from_input(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
+    let unclear = || Inner::Unclear(Unclear::Input(command.text.clone()));
+    vec![match &command.input {
+        Input::File => return Vec::new(),
+        Input::Inherited => unclear(),
+        Input::Text(text) => Inner::Text(text.clone()),
+        Input::HereDocument(number) => {
+            let body = bodies.iter().find(|(other, _)| other == number);
+            body.map_or_else(unclear, |(_, body)| Inner::Text(body.clone()))
+        }
+    }]
+}
+
+fn of_find(command: &Command) -> Vec<Inner> {
+    let mut parts = Vec::new();
+    let mut at = command.program + 1;
+    while let Some(word) = command.word(at) {
+        at += 1;
+        if !EXEC.contains(&word) {
+            continue;
+        }
+        let is_end = |at: &usize| matches!(command.word(*at), Some(";" | "+") | None);
+        let end = (at..=command.words.len()).find(is_end).unwrap_or(at);
+        let mut part = command.part(at, end);
+        open_marks(&mut part, "{}");
+        parts.push(Inner::Command(part));
+        at = end;
+    }
+    parts
+}
+
+/// `su -c TEXT`, `script -qc TEXT`.
+fn after_c(command: &Command) -> Vec<Inner> {
+    let words = (command.program + 1..command.words.len()).filter_map(|at| Some((at, command.word(at)?)));
+    let is_c = |word: &str| {
+        word == "--command" || word.starts_with('-') && !word.starts_with("--") && word.ends_with('c')
+    };
+    words.filter(|(_, word)| is_c(word)).filter_map(|(at, _)| text_of(command, at + 1, at + 2)).collect()
+}
+
+/// `env -S TEXT`.
+fn split_string(command: &Command) -> Option<Inner> {
+    for at in command.program + 1..command.words.len() {
+        let word = command.word(at).filter(|word| word.starts_with('-'))?;
+        if matches!(word, "-S" | "--split-string") {
+            return text_of(command, at + 1, command.words.len());
+        }
+        if let Some(text) = word.strip_prefix("-S").or_else(|| word.strip_prefix("--split-string=")) {
+            return match text_of(command, at, at + 1)? {
+                Inner::Text(_) => Some(Inner::Text(text.to_owned())),
+                other => Some(other),
+            };
+        }
+    }
+    None
+}
+
+/// What `xargs` reads becomes part of the command: at its end, or wherever a mark is.
+fn add_arguments(command: &Command, end: usize, part: &mut Command) {
+    let mut has_mark = false;
+    for at in command.program + 1..end {
+        let mark = match command.word(at) {
+            Some("-I") => command.word(at + 1),
+            Some("-i" | "--replace") => Some("{}"),
+            Some(word) => ["-I", "-i", "--replace="].iter().find_map(|option| word.strip_prefix(option)),
+            None => None,
+        };
+        if let Some(mark) = mark.filter(|mark| !mark.is_empty()) {
+            has_mark = true;
+            open_marks(part, mark);
+        }
+    }
+    if !has_mark {
+        part.text.push(' ');
+        let start = part.text.len();
+        part.text.push('…');
+        let end = part.text.len();
+        let hole = Some((start, end));
+        part.words.push(Word { start, end, hole, splits: true, is_quoted: false, plain: start });
+    }
+}
+
+/// Words with a mark in them are not known before the program runs. A text of several words is left alone:
+/// the mark is hardly ever the program in it.
+fn open_marks(part: &mut Command, mark: &str) {
+    let Command { words, text, .. } = part;
+    for word in words {
+        if text.get(word.start..word.end).is_some_and(|text| text.contains(mark) && !text.contains(' ')) {
+            word.hole = Some((word.start, word.end));
+        }
+    }
+}
