@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bad_state;
+mod command_rules;
 mod crash_sweep;
 mod docs_workflows;
 mod entities;
