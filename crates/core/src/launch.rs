@@ -81,6 +81,15 @@ pub fn is_cgroup_name(name: &str) -> bool {
     digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
+/// What a host sets a limit to that nobody uses (of time under real-time scheduling), so that what is left of its child
+/// can be found. An agent can lower it, never raise it.
+pub fn limit_tag(cookie: &str) -> u64 {
+    TAG | (crate::digest::fnv(cookie.as_bytes()) & (u64::MAX >> 16))
+}
+
+/// So long that nothing ever meets it.
+const TAG: u64 = 1 << 62;
+
 /// File names in a child's folder.
 pub mod files {
     /// What to run, 0600.

@@ -18,6 +18,8 @@ use windlass_core::id::HookId;
 use windlass_core::launch::{Exit, files};
 
 use crate::files::read_bounded;
+use crate::limits;
+use crate::orphan::is_zombie;
 pub use group::sweep_group;
 
 /// The state of a child's folder.
@@ -90,7 +92,7 @@ fn is_locked(dir: &Path) -> bool {
 }
 
 /// Whether a process is `… host DIR`. A zombie has no arguments and is none.
-fn is_host_of(pid: u32, dir: &Path) -> bool {
+pub(crate) fn is_host_of(pid: u32, dir: &Path) -> bool {
     let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) else { return false };
     let mut args = line.strip_suffix(&[0]).unwrap_or(&line).rsplit(|b| *b == 0);
     let (Some(path), Some(word)) = (args.next(), args.next()) else { return false };
@@ -182,22 +184,23 @@ const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
 /// end, and leaves them when it is killed.
 const SWEEP_GRACE: Duration = Duration::from_secs(2);
 
-/// Ends every process that carries a child's cookie, until none is left: asked first, then killed.
+/// Ends every process that carries a child's cookie, or the limit that goes with it, until none is left: asked first,
+/// then killed.
 /// For children whose host died; needs no host.
 pub fn sweep_cookie(cookie: &str, how: Terminate) -> Swept {
-    let mark = format!("{SESSION}={cookie}");
+    let mark = Cookie::new(cookie);
     let grace = if how == Terminate::Now { Duration::ZERO } else { SWEEP_GRACE };
     let (begun, until) = (Instant::now(), Instant::now() + grace + SWEEP_PATIENCE);
     let (mut asked, mut ended) = (BTreeSet::new(), BTreeSet::new());
     loop {
-        let found = carriers(mark.as_bytes());
+        let found = carriers(&mark);
         if found.is_empty() || Instant::now() >= until {
             return Swept { killed: ended.len(), left: found.len() };
         }
         let signal = if begun.elapsed() < grace { Signal::TERM } else { Signal::KILL };
         for pid in found {
             let is_due = signal == Signal::KILL || asked.insert(pid);
-            if is_due && signal_carrier(pid, mark.as_bytes(), signal) {
+            if is_due && signal_carrier(pid, &mark, signal) {
                 ended.insert(pid);
             }
         }
@@ -205,24 +208,38 @@ pub fn sweep_cookie(cookie: &str, how: Terminate) -> Swept {
     }
 }
 
-fn carriers(mark: &[u8]) -> Vec<i32> {
+/// By what the processes of a child are known.
+struct Cookie<'a> {
+    cookie: &'a str,
+    /// As it is in their environment.
+    entry: String,
+}
+
+impl Cookie<'_> {
+    fn new(cookie: &str) -> Cookie<'_> {
+        Cookie { cookie, entry: format!("{SESSION}={cookie}") }
+    }
+
+    /// A zombie has no environment any more and carries nothing.
+    fn is_carried_by(&self, pid: i32) -> bool {
+        let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+        environ.split(|b| *b == 0).any(|pair| pair == self.entry.as_bytes())
+            || (limits::is_of(pid, self.cookie) && !is_zombie(pid))
+    }
+}
+
+fn carriers(mark: &Cookie<'_>) -> Vec<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| *pid != own && carries(*pid, mark)).collect()
+    pids.filter(|pid| *pid != own && mark.is_carried_by(*pid)).collect()
 }
 
-/// A zombie has no environment any more and carries nothing.
-fn carries(pid: i32, mark: &[u8]) -> bool {
-    let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environ.split(|b| *b == 0).any(|pair| pair == mark)
-}
-
-fn signal_carrier(pid: i32, mark: &[u8], signal: Signal) -> bool {
+fn signal_carrier(pid: i32, mark: &Cookie<'_>, signal: Signal) -> bool {
     let Some(fd) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
         return false;
     };
-    carries(pid, mark) && pidfd_send_signal(&fd, signal).is_ok()
+    mark.is_carried_by(pid) && pidfd_send_signal(&fd, signal).is_ok()
 }
 
 #[cfg(test)]
@@ -307,8 +324,8 @@ mod tests {
         let script = "setsid sh -c 'while :; do sleep 0.01; done' & while :; do sleep 0.01; done";
         let mut ours = sh(&["-c", script], &[(SESSION, "run.sweep-test")]);
         let mut other = sh(&["-c", "while :; do sleep 0.01; done"], &[(SESSION, "run.sweep-test.2")]);
-        let mark = format!("{SESSION}=run.sweep-test");
-        wait_until("two", || carriers(mark.as_bytes()).len() >= 2);
+        let mark = Cookie::new("run.sweep-test");
+        wait_until("two", || carriers(&mark).len() >= 2);
         let swept = sweep_cookie("run.sweep-test", Terminate::WithGrace);
         assert!(swept.killed >= 2 && swept.left == 0, "{swept:?}");
         ours.0.wait().unwrap();

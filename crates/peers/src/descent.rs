@@ -3,6 +3,7 @@
 //! A host adopts every orphan below it, so whatever an agent starts stays below its host: with another
 //! environment, in another session, behind a pseudo terminal, after a double fork. The host carries a mark in
 //! its own environment, which the kernel fixed when it was started and nothing below it can take away.
+//! When everybody above is dead, a limit still tells: the kernel hands it down, and only root can raise it.
 //! What somebody below a session may do is for others to say.
 
 use std::fs::{self, File};
@@ -10,6 +11,9 @@ use std::io::Read;
 
 use windlass_core::hook::wire::env;
 use windlass_core::launch::is_cgroup_name;
+
+use crate::limits;
+use crate::process::owns_all_below;
 
 /// Beyond what the kernel lets a program start with.
 const LARGEST_ENVIRON: u64 = 8 << 20;
@@ -28,6 +32,8 @@ pub enum Descent {
         /// The child's cookie, or the run alone where no more is known.
         cookie: String,
     },
+    /// A session, or a program that Windlass runs itself, left it behind: nobody above it says which.
+    Orphan,
     /// It is gone, or in a place that cannot be looked into.
     Unseen,
 }
@@ -37,7 +43,7 @@ impl Descent {
     pub fn run(&self) -> Option<&str> {
         match self {
             Descent::Session { cookie } => cookie.split('.').next(),
-            Descent::Free | Descent::Unseen => None,
+            Descent::Free | Descent::Orphan | Descent::Unseen => None,
         }
     }
 }
@@ -58,14 +64,14 @@ pub fn descent(pid: i32) -> Descent {
 }
 
 /// One walk up; nothing where the chain changed under way.
-fn walk(pid: i32) -> Option<Descent> {
-    let mut said = None;
-    let (mut pid, mut born) = (pid, None);
+fn walk(asked: i32) -> Option<Descent> {
+    let (mut said, mut is_grouped) = (None, false);
+    let (mut pid, mut born) = (asked, None);
     for _ in 0..DEEPEST {
         let Some(stat) = Stat::read(pid) else {
             return match born {
                 // A parent of another user is not ours to see; a host would be.
-                Some(_) if others_are_hidden() => Some(finish(said)),
+                Some(_) if others_are_hidden() => Some(finish(asked, said, is_grouped)),
                 Some(_) => None,
                 None => Some(Descent::Unseen),
             };
@@ -74,22 +80,36 @@ fn walk(pid: i32) -> Option<Descent> {
         if born.is_some_and(|child| stat.start > child) {
             return None;
         }
+        // What has lost everybody else above it was adopted here.
+        if born.is_some() && is_own(pid) && owns_all_below() {
+            return Some(Descent::Session { cookie: env::OWN_PROGRAM.to_owned() });
+        }
         match mark(pid) {
             Some(Mark::Host(cookie)) => return Some(Descent::Session { cookie }),
             // What is nearer to the host is less in the agent's hand.
             Some(Mark::Said(cookie)) => said = Some(cookie),
+            Some(Mark::Group) => is_grouped = true,
             None => {}
         }
         if stat.parent <= 0 {
-            return Some(finish(said));
+            return Some(finish(asked, said, is_grouped));
         }
         (pid, born) = (stat.parent, Some(stat.start));
     }
     None
 }
 
-fn finish(said: Option<String>) -> Descent {
-    said.map_or(Descent::Free, |cookie| Descent::Session { cookie })
+fn is_own(pid: i32) -> bool {
+    u32::try_from(pid) == Ok(std::process::id())
+}
+
+/// What to make of a process above which no host lives.
+fn finish(pid: i32, said: Option<String>, is_grouped: bool) -> Descent {
+    match said {
+        Some(cookie) => Descent::Session { cookie },
+        None if is_grouped || limits::is_marked(pid) => Descent::Orphan,
+        None => Descent::Free,
+    }
 }
 
 /// `/proc` may be mounted so that the processes of other users are hidden.
@@ -99,10 +119,12 @@ fn others_are_hidden() -> bool {
 
 /// What tells that a process belongs to a session.
 enum Mark {
-    /// It is the host, or in the group of processes that a host made.
+    /// It is the host, or a program that Windlass runs itself.
     Host(String),
     /// Its environment says so.
     Said(String),
+    /// It is in the group of processes that a host made, and nothing says whose.
+    Group,
 }
 
 fn mark(pid: i32) -> Option<Mark> {
@@ -118,7 +140,7 @@ fn mark(pid: i32) -> Option<Mark> {
     if let Some(said) = value(env::SESSION).or_else(|| value(env::RUN)) {
         return Some(Mark::Said(said));
     }
-    is_grouped(&read(pid, "cgroup")).then(|| Mark::Said("unknown".to_owned()))
+    is_grouped(&read(pid, "cgroup")).then_some(Mark::Group)
 }
 
 /// Whether one of the groups around a process was made by a host.

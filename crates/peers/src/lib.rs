@@ -1,7 +1,8 @@
 //! Touches: every outside program and service.
 //!
 //! - [`process`]: the one door where children are born; [`child`]: what became of them; [`orphan`]: those
-//!   whose folder is gone; [`descent`]: whose descendant a process is.
+//!   whose folder is gone; [`descent`]: whose descendant a process is; `limits`: what tells when nobody
+//!   above it lives.
 //! - [`tail`]: their output, read from files as it grows.
 //! - [`agent`]: how each agent CLI is launched, read and answered.
 //! - [`hook_socket`]: where hooks of a run ask.
@@ -15,6 +16,7 @@ pub mod descent;
 pub mod files;
 pub mod git;
 pub mod hook_socket;
+mod limits;
 pub mod orphan;
 pub mod process;
 pub mod tail;

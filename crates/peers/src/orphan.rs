@@ -67,9 +67,18 @@ fn host_dir(pid: i32) -> Option<PathBuf> {
 
 /// Whether a process was stopped (Ctrl-Z, SIGSTOP) and does nothing until it goes on.
 pub fn is_stopped(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    matches!(state(pid), Some('T' | 't'))
+}
+
+/// Whether a process has ended and only waits for its parent to notice.
+pub(crate) fn is_zombie(pid: i32) -> bool {
+    u32::try_from(pid).is_ok_and(|pid| matches!(state(pid), Some('Z' | 'X')))
+}
+
+fn state(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in brackets may hold blanks and brackets: the state stands behind the last one.
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
 #[cfg(test)]

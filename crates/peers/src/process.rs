@@ -4,11 +4,12 @@
 //! child is read from the child's folder ([`crate::child`]). A short program has a deadline,
 //! bounded output, and is ended by terminate, grace, kill. Never a shell.
 
+mod adopt;
 mod short;
 
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,8 @@ use windlass_core::hook::wire::env::HOST;
 use windlass_core::launch::{Launch, files};
 
 use crate::files::{FileError, Mode, create_new, make_private_dir};
+pub(crate) use adopt::owns_all_below;
+pub use adopt::{adopt_orphans, end_adopted, end_all_adopted};
 pub use short::{Output, Short, ShortEnv, end_short, end_short_of, run_short, run_short_for};
 
 /// Why a child could not be started.
@@ -77,7 +80,7 @@ pub fn start_host(
     command.env(HOST, &launch.cookie);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = spawn(&mut command).map_err(failed)?;
-    Ok(keep_for_reaping(child))
+    Ok(keep_for_reaping(child, dir))
 }
 
 /// Starts a program that goes on when this one ends, in a session of its own, with its output
@@ -105,7 +108,7 @@ const BUSY: Duration = Duration::from_secs(5);
 fn spawn(command: &mut Command) -> io::Result<Child> {
     let until = Instant::now() + BUSY;
     loop {
-        match command.spawn() {
+        match adopt::born(|| command.spawn()) {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -125,13 +128,20 @@ fn command(program: &Path) -> Command {
     Command::new(program)
 }
 
-static HOSTS: Mutex<Vec<(Child, Arc<AtomicBool>)>> = Mutex::new(Vec::new());
+/// A host that was started, by its folder.
+struct Host {
+    child: Child,
+    dir: PathBuf,
+    gone: Arc<AtomicBool>,
+}
 
-fn keep_for_reaping(child: Child) -> HostStart {
+static HOSTS: Mutex<Vec<Host>> = Mutex::new(Vec::new());
+
+fn keep_for_reaping(child: Child, dir: PathBuf) -> HostStart {
     let gone = Arc::new(AtomicBool::new(false));
     let start = HostStart { pid: child.id(), gone: Arc::clone(&gone) };
     reap();
-    HOSTS.lock().unwrap_or_else(PoisonError::into_inner).push((child, gone));
+    HOSTS.lock().unwrap_or_else(PoisonError::into_inner).push(Host { child, dir, gone });
     start
 }
 
@@ -139,8 +149,19 @@ fn keep_for_reaping(child: Child) -> HostStart {
 /// calls it now and then.
 pub fn reap() {
     let mut hosts = HOSTS.lock().unwrap_or_else(PoisonError::into_inner);
-    hosts.retain_mut(|(child, gone)| {
-        let ended = !matches!(child.try_wait(), Ok(None));
+    hosts.retain_mut(|Host { child, dir, gone }| {
+        let ended = match child.try_wait() {
+            Ok(None) => false,
+            Ok(Some(status)) => {
+                adopt::reaped(child.id());
+                if status.signal().is_some() {
+                    // Perhaps it was only the guard.
+                    adopt::lost_guard(dir.clone());
+                }
+                true
+            }
+            Err(_) => true,
+        };
         gone.store(ended, Ordering::Release);
         !ended
     });

@@ -36,4 +36,5 @@ mod tidy;
 pub mod time_travel;
 pub mod transcript;
 
+pub use windlass_peers::process::{adopt_orphans, end_all_adopted};
 pub use windlass_store::Durability;

@@ -24,6 +24,7 @@ use windlass_peers::child;
 use windlass_peers::descent::Descent;
 use windlass_peers::files::real::{self as links, readings};
 use windlass_peers::hook_socket::{self, HookRequest, PersonRequest, Request};
+use windlass_peers::process::{end_adopted, end_all_adopted};
 use windlass_store::{Append, Cadence, Durability, Lease, Projection, Put, Store};
 
 use crate::clock::{now, until};
@@ -108,6 +109,8 @@ impl Owner {
     pub(crate) async fn run(mut self, first: Vec<Planned>, taken_over: bool) -> Result<State, RunError> {
         let outcome = self.run_inner(first, taken_over).await;
         self.ground.stop_tasks();
+        // Hooks of git's, and agents that killed their host, may have left something behind.
+        let _ = tokio::task::spawn_blocking(end_all_adopted).await;
         outcome.map(|()| self.state)
     }
 
@@ -147,6 +150,7 @@ impl Owner {
                 },
                 _ = inbox.tick() => {
                     self.mend_socket();
+                    end_adopted();
                     self.refuse_planted().await?;
                 }
                 () = timeout, if matches!(self.state.course, Course::Running) => {
@@ -436,7 +440,7 @@ fn whose(request: &HookRequest) -> Result<Option<String>, &'static str> {
             Err("a hook call does not come from the session that it names")
         }
         (Descent::Session { cookie }, _) => Ok(Some(cookie.clone())),
-        (Descent::Free, _) => Err("a hook call comes from no session"),
+        (Descent::Free | Descent::Orphan, _) => Err("a hook call comes from no session"),
         (Descent::Unseen, _) => Ok(None),
     }
 }

@@ -22,6 +22,9 @@ pub(crate) fn why_not(from: &Descent, what: &str) -> Option<String> {
             let run = from.run().unwrap_or_default();
             Some(format!("this comes from the session of run {run}: only a person may {what}"))
         }
+        Descent::Orphan => {
+            Some(format!("this comes from a process that a session left behind: only a person may {what}"))
+        }
         Descent::Unseen => {
             Some(format!("Windlass cannot see which process this comes from: only a person may {what}"))
         }
@@ -44,6 +47,10 @@ mod tests {
         assert_eq!(
             why_not(&git, "answer").as_deref(),
             Some("this comes from a program that Windlass runs itself: only a person may answer")
+        );
+        assert_eq!(
+            why_not(&Descent::Orphan, "answer").as_deref(),
+            Some("this comes from a process that a session left behind: only a person may answer")
         );
         assert!(why_not(&Descent::Unseen, "answer").is_some());
     }

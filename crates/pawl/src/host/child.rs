@@ -9,11 +9,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process_group,
-    set_parent_process_death_signal, setsid, wait,
+    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process_group,
+    set_parent_process_death_signal, setrlimit, setsid, wait,
 };
 use windlass_core::hook::wire::env;
-use windlass_core::launch::{EndedBy, Launch};
+use windlass_core::launch::{EndedBy, Launch, limit_tag};
 
 use super::folder::Streams;
 use super::signals::{Signals, Wake, unblock_all};
@@ -40,28 +40,39 @@ pub(super) fn spawn(launch: &Launch, streams: Streams) -> Result<Pid, String> {
     command.env_clear().envs(launch.env.iter().map(|(name, value)| (name, value)));
     command.env(env::SESSION, &launch.cookie);
     command.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr);
-    run_before_exec(&mut command, getpid());
+    run_before_exec(&mut command, getpid(), limit_tag(&launch.cookie));
     let child = command.spawn().map_err(|error| format!("`{program}` could not be started: {error}"))?;
     Ok(Pid::from_child(&child))
 }
 
 #[expect(unsafe_code, reason = "a session and a parent-death signal can only be set in the child itself")]
-fn run_before_exec(command: &mut Command, host: Pid) {
+fn run_before_exec(command: &mut Command, host: Pid, tag: u64) {
     // SAFETY: between fork and exec the closure makes a few system calls; it takes no lock and
     // allocates nothing.
     unsafe {
-        command.pre_exec(move || be_born(host));
+        command.pre_exec(move || be_born(host, tag));
     }
 }
 
-fn be_born(host: Pid) -> io::Result<()> {
+fn be_born(host: Pid, tag: u64) -> io::Result<()> {
     setsid()?;
+    mark(tag);
     set_parent_process_death_signal(Some(Signal::TERM))?;
     // A host that died before the line above would never be noticed.
     if getppid() != Some(host) {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     unblock_all()
+}
+
+/// Marks the child and everything that it will ever start as no person. The kernel has not used the limit of file
+/// locks since 2.6, hands it down to every process below, and lets nobody but root raise it again: neither another
+/// environment nor the death of everybody above takes it away. The other limit says which child it was.
+fn mark(tag: u64) {
+    let at_most = |value| Rlimit { current: Some(value), maximum: Some(value) };
+    let _ = setrlimit(Resource::Locks, at_most(0));
+    // Refused where it is lower already, below another session: that one's sweep finds it.
+    let _ = setrlimit(Resource::Rttime, at_most(tag));
 }
 
 /// Waits for the child's end and brings it about when asked to, when its time is over or when it

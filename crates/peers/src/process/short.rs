@@ -17,7 +17,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use windlass_core::hook::wire::env;
 
+use super::adopt::{born, reaped};
 use super::{SpawnError, command};
+use crate::limits;
 
 /// What a short program sees of the environment.
 #[derive(Debug, Clone, Copy)]
@@ -89,14 +91,16 @@ pub fn run_short(short: &Short<'_>) -> Result<Output, SpawnError> {
     apply_env(&mut command, short.env);
     // It may run what an agent wrote (a hook of git's, a filter): no person is below it.
     command.env(env::HOST, env::OWN_PROGRAM);
+    limits::mark(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(failed)?;
+    let mut child = born(|| command.spawn()).map_err(failed)?;
     let running = Running::note(&child);
     let watched = watch_short(&mut child, short);
     drop(running);
     // Whatever happened above, nothing of its group is left and the child is reaped.
     signal_group(&child, Signal::KILL);
     let status = child.wait().map_err(failed)?;
+    reaped(child.id());
     watched.map(|seen| seen.into_output(status)).map_err(failed)
 }
 

@@ -27,7 +27,7 @@ use windlass_core::launch::files;
 
 use super::{Chunk, Tail};
 use crate::child::{ChildState, child_state};
-use crate::process::{HostStart, reap};
+use crate::process::{HostStart, end_adopted, reap};
 
 const READ_EVERY: Duration = Duration::from_millis(20);
 /// The same when very many files have something each time.
@@ -187,6 +187,7 @@ impl Task {
 
     fn look_at_all(&mut self) {
         reap();
+        end_adopted();
         for entry in self.entries.values_mut() {
             entry.look = true;
             // Costs one read; heals a lost inotify event.

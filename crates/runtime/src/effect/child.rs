@@ -12,7 +12,7 @@ use windlass_peers::child::{
     ChildState, Terminate, child_state, forget_half_exit, sweep_cookie, sweep_group,
 };
 use windlass_peers::git;
-use windlass_peers::process::start_host;
+use windlass_peers::process::{end_all_adopted, start_host};
 use windlass_peers::tail::{TailEvent, Watcher};
 
 use super::gate::Gate;
@@ -132,6 +132,7 @@ pub(super) async fn put_away_lost(dir: &Path, cookie: String, workspace: &str) -
         // It waits for the last of them.
         sweep_group(&dir, &cookie);
         sweep_cookie(&cookie, Terminate::WithGrace);
+        end_all_adopted();
         forget_half_exit(&dir);
         clear_locks(&dir, &workspace)
     };

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
+use windlass_runtime::{adopt_orphans, end_all_adopted};
+
 use super::here::Here;
 use super::output::Out;
 use super::plain::plain;
@@ -140,6 +142,14 @@ fn perform(verb: Verb) -> Result<Exit, Report> {
     if let Who::Person(what) = verb.who() {
         Here::look()?.refuse_agents(what)?;
     }
+    adopt_orphans();
+    let done = act(verb);
+    // A hook in a git of ours may have left something behind.
+    end_all_adopted();
+    done
+}
+
+fn act(verb: Verb) -> Result<Exit, Report> {
     match verb {
         Verb::Run(args) => run::perform(args),
         Verb::Loop(args) => r#loop::perform(args),

@@ -71,8 +71,8 @@ fn keeping(screen: Screen, grouping: &Grouping) -> Vec<String> {
         Grouping::None(why) => vec![
             format!("{} no process is left behind: each session has a guard, but no cgroup", screen.check(true)),
             format!("    {}", plain_line(why)),
-            "    hint: only what outlives a kill -9 of a host and its guard at once can be missed; run Windlass \
-             where it may make cgroups (`systemd-run --user --scope windlass …`) to find that too"
+            "    hint: Windlass can only miss a process that hides itself while the host, its guard and Windlass are all \
+             killed; run Windlass where it may make cgroups (`systemd-run --user --scope windlass …`) to find that too"
                 .to_owned(),
         ],
     }

@@ -54,3 +54,31 @@ fn an_agent_answers_neither_the_workflow_nor_itself_and_a_person_does() {
     assert!(repo.join("DEPLOYED").exists() && repo.join("PUBLISHED").exists());
     assert_nobody_left(&stage);
 }
+
+#[test]
+fn an_agent_that_kills_its_host_and_the_guard_is_no_person_and_does_not_stay() {
+    let claude = require_claude!();
+    let stage = Stage::new(claude);
+    let repo = stage.sealed.repo();
+    for (path, text) in ways::FILES {
+        stage.sealed.write(format!("repo/{path}"), text);
+    }
+    let printed = stage.sealed.root().join("out-0.txt");
+    let script = ways::shell(&windlass_bin(), &printed, "Ship it?", &ways::orphan(ways::Killed::Host));
+    stage.sealed.write("repo/ways.sh", script);
+    let model = Model::script([bash("sh ways.sh"), say("I could not")]).start();
+    let flags = ["--workflow", "gates", "--on-question", "wait", "--isolation", "minimal"];
+    let started = stage.start(stage.command(&model, "it", &flags));
+    let run = started.wait_for("run.started")["run"].as_str().unwrap().to_owned();
+    let is_over =
+        |line: &serde_json::Value| line["type"] == "node.finished" && line["data"]["node"] == "work";
+    wait::until(MINUTE, || started.so_far().iter().any(is_over));
+    let orphan = fs::read_to_string(repo.join("orphan.pid")).unwrap().trim().parse().unwrap();
+    assert!(!procs::is_alive(orphan), "what killed its host lives");
+    let wrong = ways::not_refused_of(&repo, &ways::orphaned(&repo));
+    assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), started.said());
+    assert!(!repo.join("DEPLOYED").exists() && !repo.join("PUBLISHED").exists());
+    assert_eq!(stage.windlass(&["cancel", &run]).code, Some(0));
+    started.end();
+    assert_nobody_left(&stage);
+}

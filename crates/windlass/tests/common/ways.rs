@@ -127,13 +127,76 @@ pub(crate) fn all() -> String {
     format!("{}\ntouch tries/all\n", body.join("\n"))
 }
 
+/// Whom an agent kills to get away from its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Killed {
+    /// Its host and the guard of it.
+    Host,
+    /// The owner of the run as well.
+    Owner,
+}
+
+/// Kills everybody above the agent, out of its cgroup, without its environment and in a session of its own; then tries,
+/// and stays, also when it is asked to end: `orphan.pid`. Only in the first turn. `tries/all` is there when it is through.
+pub(crate) fn orphan(killed: Killed) -> String {
+    let commands = ["answer $R yes", "approve $R", "send $R --event reviewed", "resume $R", "cancel $R"];
+    let tries: Vec<String> = commands
+        .iter()
+        .map(|command| {
+            kept(
+                &format!("orphan_{}", command.split(' ').next().unwrap_or_default()),
+                &format!("$W {command}"),
+            )
+        })
+        .collect();
+    let whom = if killed == Killed::Owner { "$HOST $GUARD $OWNER" } else { "$HOST $GUARD" };
+    format!(
+        r#"
+[ -e orphan.sh ] && exit
+cat >orphan.sh <<'S'
+trap '' TERM
+echo $$ >orphan.tmp; mv orphan.tmp orphan.pid
+for mount in $(sed -n 's/^[^ ]* \([^ ]*\) cgroup2 .*/\1/p' /proc/mounts); do echo $$ >$mount/cgroup.procs; done 2>/dev/null
+kill -STOP $GUARD $HOST
+kill -KILL {whom}
+for pid in {whom}; do while [ -e /proc/$pid ] && ! grep -q '^State:.Z' /proc/$pid/status; do sleep 0.02; done; done
+{tries}
+touch $T/all
+exec sleep 300
+S
+above() {{ awk '/^PPid/ {{ print $2 }}' /proc/$1/status; }}
+HOST=$$; until tr '\0' ' ' </proc/$HOST/cmdline | grep -q ' host /'; do HOST=$(above $HOST); done
+GUARD=$(above $HOST); OWNER=$(above $GUARD)
+( ( $BARE W=$W R=$R T=$TRIES HOST=$HOST GUARD=$GUARD OWNER=$OWNER setsid sh orphan.sh >/dev/null 2>&1 </dev/null & ) & )
+sleep 600
+"#,
+        tries = tries.join(
+            "
+"
+        )
+    )
+}
+
+/// What the orphan came to try, of all that it would.
+pub(crate) fn orphaned(repo: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(repo.join("tries")).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter_map(|name| Some(name.strip_suffix(".code")?.to_owned())).collect()
+}
+
 /// The ways that were not refused as they should be, with what came of them.
 pub(crate) fn not_refused(repo: &Path) -> Vec<String> {
+    let names: Vec<String> = ways().into_iter().map(|(name, _)| name.to_owned()).collect();
+    not_refused_of(repo, &names)
+}
+
+/// The same of these.
+pub(crate) fn not_refused_of(repo: &Path, names: &[String]) -> Vec<String> {
     let tried = |name: &str, end: &str| {
         std::fs::read_to_string(repo.join(format!("tries/{name}.{end}"))).unwrap_or_default()
     };
     let is_refused =
         |name: &str| tried(name, "code") == "5\n" && tried(name, "out").contains("only a person may");
-    let wrong = ways().into_iter().map(|(name, _)| name).filter(|name| !is_refused(name));
+    let wrong = names.iter().filter(|name| !is_refused(name));
     wrong.map(|name| format!("{name}: {} {}", tried(name, "code"), tried(name, "out"))).collect()
 }

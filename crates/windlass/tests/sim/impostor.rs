@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::json;
-use windlass_testkit::{require_program, wait::until};
+use windlass_testkit::{procs, require_program, wait::until};
 
 use crate::place::{Going, LIMIT, Place, done, say};
 use ways::GATES;
@@ -68,6 +68,32 @@ fn an_agent_cannot_answer_in_any_way_that_it_tries_and_a_person_can() {
     let warned = |line: &serde_json::Value| line["type"] == "warning";
     assert!(going.lines().iter().any(warned), "{}", going.output());
     a_person_opens(&place, going, &run);
+}
+
+#[test]
+fn an_agent_that_kills_everybody_above_it_is_no_person_and_does_not_stay() {
+    for killed in [ways::Killed::Host, ways::Killed::Owner] {
+        let place = place(json!([{"steps": [{"bash": "sh ways.sh"}, say("tried")]}]));
+        place.sealed.write("repo/ways.sh", shell(&place, "Ship it?", &ways::orphan(killed)));
+        let mut going = place.start(&["run", "x", "--workflow", "gates", "--json", "--on-question", "wait"]);
+        let run = going.run();
+        let orphan = place.file("orphan.pid").trim().parse().unwrap();
+        // An owner that lives may end it while it still tries.
+        until(LIMIT, || place.repo().join("tries/all").exists() || !procs::is_alive(orphan));
+        if killed == ways::Killed::Owner {
+            assert!(procs::is_alive(orphan), "the test shows nothing");
+            going.end();
+            going = place.start(&["resume", &run, "--json"]);
+            going.wait_for("run.resumed");
+        }
+        let tried = ways::orphaned(&place.repo());
+        assert!(killed == ways::Killed::Host || tried.len() == 5, "{tried:?}");
+        let wrong = ways::not_refused_of(&place.repo(), &tried);
+        assert!(wrong.is_empty(), "{killed:?}: {}", wrong.join("\n"));
+        until(LIMIT, || !procs::is_alive(orphan));
+        assert_shut(&place, &run);
+        a_person_opens(&place, going, &run);
+    }
 }
 
 #[test]
@@ -284,4 +310,48 @@ fn a_hook_of_git_that_windlass_runs_itself_is_no_person() {
     assert!(!place.repo().join("SHIPPED").exists());
     assert_eq!(place.go(&["cancel", &run]).code, 0);
     going.end();
+}
+
+/// A hook of git's that gets away from the git that ran it, answers, and stays.
+#[test]
+fn what_a_hook_of_git_leaves_behind_is_no_person_and_is_gone_with_the_run() {
+    let place = Place::playing(json!([{"steps": [say("<status>passing</status>")]}]));
+    let workflow = "name: both\nnodes:\n  - parallel: {}\n    branches:\n      gate:\n        - ask: Ship it?\n          id: q\n        - shell: touch SHIPPED\n      work:\n        - task_loop: { max: 1, jobs: 2 }\n          do:\n            - prompt: do it\n";
+    place.sealed.write("repo/.windlass/workflows/both.yaml", workflow);
+    place.sealed.write(
+        "repo/tasks.json",
+        json!({"version": "1.0", "tasks": [{"id": "1", "name": "one"}]}).to_string(),
+    );
+    place.sealed.git(["add", "-A"]);
+    place.sealed.git(["commit", "-qm", "tasks"]);
+    let tried = place.sealed.root().join("tried");
+    let windlass = env!("CARGO_BIN_EXE_windlass");
+    let body = format!(
+        "#!/bin/sh\n[ -e {tried}.sh ] && exit\ncat >{tried}.sh <<'S'\n\
+         touch {tried}.on\n\
+         while [ -e /proc/$GIT ]; do sleep 0.02; done\n\
+         run=$({windlass} ps --json | sed -n 's/.*\"run\":\"\\([a-z0-9]*\\)\".*/\\1/p' | head -1)\n\
+         {windlass} answer \"$run\" yes >>{tried}.out 2>&1\necho $? $$ >{tried}.tmp; mv {tried}.tmp {tried}; exec sleep 300\nS\n\
+         ( ( env -i GIT=$PPID PATH=\"$PATH\" HOME=\"$HOME\" XDG_STATE_HOME=\"$XDG_STATE_HOME\" setsid sh {tried}.sh >/dev/null 2>&1 & ) & )\n\
+         until [ -e {tried}.on ]; do sleep 0.02; done\n",
+        tried = tried.display()
+    );
+    let hook = place.sealed.write("repo/.git/hooks/post-checkout", body);
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut going = place.start(&["run", "x", "--workflow", "both", "--json", "--on-question", "wait"]);
+    let run = going.run();
+    until(LIMIT, || tried.exists());
+    let said = std::fs::read_to_string(tried.with_extension("out")).unwrap();
+    let (code, pid) = std::fs::read_to_string(&tried)
+        .unwrap()
+        .trim()
+        .split_once(' ')
+        .map(|(code, pid)| (code.to_owned(), pid.parse().unwrap()))
+        .unwrap();
+    assert_eq!(code, "5", "{said}");
+    assert!(said.contains("only a person may answer"), "{said}");
+    assert!(!place.repo().join("SHIPPED").exists());
+    assert_eq!(place.go(&["cancel", &run]).code, 0);
+    going.end();
+    crate::place::assert_gone(pid);
 }
