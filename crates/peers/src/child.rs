@@ -20,7 +20,7 @@ use windlass_core::launch::{Exit, files};
 use crate::files::read_bounded;
 use crate::limits;
 use crate::orphan::is_zombie;
-pub use group::sweep_group;
+pub use group::{clear_group, sweep_group};
 
 /// The state of a child's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use windlass_core::id::{EffectId, NodeId, RunId};
-use windlass_peers::child::{ChildState, Terminate, child_state, sweep_cookie, sweep_group, terminate_host};
+use windlass_peers::child::{
+    ChildState, Terminate, child_state, clear_group, sweep_cookie, sweep_group, terminate_host,
+};
 
 /// How long hosts may take to end their children, before they are asked to do it at once.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -73,6 +75,15 @@ pub(crate) fn end_all(run: &RunId, run_dir: &Path) -> Ended {
         ended.left += swept.left + usize::from(!sweep_group(dir, &cookie));
     }
     ended
+}
+
+/// Removes the groups of processes that guards of this run left behind because they were killed.
+pub(crate) fn clear_groups(run: &RunId, run_dir: &Path) {
+    for dir in dirs(run_dir, None) {
+        if let Some(name) = name(run_dir, &dir) {
+            clear_group(&dir, &cookie(run, &name));
+        }
+    }
 }
 
 fn is_running(dir: &Path) -> bool {

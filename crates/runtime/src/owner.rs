@@ -27,6 +27,7 @@ use windlass_peers::hook_socket::{self, HookRequest, PersonRequest, Request};
 use windlass_peers::process::{end_adopted, end_all_adopted};
 use windlass_store::{Append, Cadence, Durability, Lease, Projection, Put, Store};
 
+use crate::children::clear_groups;
 use crate::clock::{now, until};
 use crate::crash::Crash;
 use crate::effect::{Fact, Ground, Outcome};
@@ -109,8 +110,13 @@ impl Owner {
     pub(crate) async fn run(mut self, first: Vec<Planned>, taken_over: bool) -> Result<State, RunError> {
         let outcome = self.run_inner(first, taken_over).await;
         self.ground.stop_tasks();
-        // Hooks of git's, and agents that killed their host, may have left something behind.
-        let _ = tokio::task::spawn_blocking(end_all_adopted).await;
+        // Hooks of git's, and agents that killed their host or its guard, may have left something behind.
+        let (run, dir) = (self.state.run.clone(), self.ground.dir.clone());
+        let end = move || {
+            end_all_adopted();
+            clear_groups(&run, &dir);
+        };
+        let _ = tokio::task::spawn_blocking(end).await;
         outcome.map(|()| self.state)
     }
 

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::Pid;
-use windlass_core::launch::cgroup_name;
+use windlass_core::launch::{cgroup_name, is_cgroup_name};
 
 /// A process that has just ended keeps its group busy for a moment.
 const TRIES: u32 = 50;
@@ -107,6 +107,24 @@ pub fn grouping() -> Grouping {
     match made {
         Ok(_) => Grouping::In(above),
         Err(error) => Grouping::None(format!("{}: {error}", above.display())),
+    }
+}
+
+/// A group that a host has just made is empty for a moment.
+const YOUNG: Duration = Duration::from_secs(60);
+
+/// Removes the groups beside this process's own children that nobody is in: their host and guard were killed.
+pub fn clear_dead_groups() {
+    let Some(folder) = own_folder() else { return };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_str().is_some_and(is_cgroup_name);
+        let made = entry.metadata().and_then(|meta| meta.modified());
+        let is_old = made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age >= YOUNG));
+        let group = Cgroup { path: entry.path() };
+        // The kernel removes none that somebody is in, whatever happens between the two looks.
+        if is_ours && is_old && group.processes().is_empty() {
+            group.remove();
+        }
     }
 }
 

@@ -21,5 +21,5 @@ mod program;
 mod signals;
 mod sweep;
 
-pub use cgroup::{Grouping, grouping};
+pub use cgroup::{Grouping, clear_dead_groups, grouping};
 pub use program::main;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use windlass_core::launch::{cgroup_name, files};
 
+use super::{ChildState, child_state, is_locked};
 use crate::files::read_bounded;
 
 /// So long a process may take to put its things away.
@@ -46,6 +47,22 @@ pub fn sweep_group(dir: &Path, cookie: &str) -> bool {
             false => left.iter().for_each(|pid| signal(*pid, Signal::KILL)),
         }
         std::thread::sleep(PAUSE);
+    }
+}
+
+/// Removes the group of a child of which nobody lives any more: its guard does that, unless it was killed.
+pub fn clear_group(dir: &Path, cookie: &str) {
+    if !dir.join(files::CGROUP).exists() {
+        return;
+    }
+    let is_dead = match child_state(dir) {
+        ChildState::Running { .. } => false,
+        // The guard is still at it.
+        ChildState::Ended(_) => !is_locked(dir),
+        ChildState::NotStarted | ChildState::Lost => true,
+    };
+    if is_dead {
+        sweep_group(dir, cookie);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `windlass doctor`: which agent CLIs are installed, and what each can do.
 
 use serde_json::json;
-use windlass_pawl::host::{Grouping, grouping};
+use windlass_pawl::host::{Grouping, clear_dead_groups, grouping};
 use windlass_runtime::Durability;
 use windlass_runtime::doctor::{DriverReport, doctor};
 use windlass_runtime::handle::Stray;
@@ -31,6 +31,7 @@ pub(crate) struct Args {
 /// Looks.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
+    clear_dead_groups();
     let drivers = doctor(&here.home);
     let strays = strays(&here)?;
     if args.json {

@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass_core::event::Record;
 use windlass_core::id::RunId;
 use windlass_core::run::State;
+use windlass_pawl::host::clear_dead_groups;
 use windlass_runtime::feed::Item;
 use windlass_runtime::handle::Running;
 
@@ -87,7 +88,10 @@ pub(crate) async fn drive(
     }
     viewer.tell_all(&held.release_all());
     viewer.face.settle(viewer.out);
-    Ok(Ended::Over(Box::new(running.finish().await?)))
+    let over = running.finish().await;
+    // Of runs that were killed and that nobody took up.
+    clear_dead_groups();
+    Ok(Ended::Over(Box::new(over?)))
 }
 
 impl Viewer<'_> {

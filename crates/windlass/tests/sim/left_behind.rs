@@ -114,6 +114,59 @@ fn an_ordinary_run_leaves_neither_guards_nor_groups() {
 }
 
 #[test]
+fn a_host_whose_guard_was_killed_goes_on_and_its_group_is_gone_with_the_run() {
+    let wait = "touch waits; until [ -e go ]; do sleep 0.02; done";
+    let place = Place::playing(json!([{"steps": [{"bash": wait}, done()]}]));
+    let mut going = place.start(&["loop", "x", "--json"]);
+    let run = going.run();
+    place.file_exists("waits");
+    let hosts = place.hosts();
+    place.kill_guards();
+    until(LIMIT, || place.guards().is_empty());
+    // The owner adopts the host, looks at it several times, and lets it be.
+    let host = procs::read(hosts[0].pid).expect("the host lives");
+    assert_eq!(host.parent, going.pid());
+    let begun = std::time::Instant::now();
+    until(LIMIT, || begun.elapsed() > std::time::Duration::from_secs(3));
+    assert!(procs::is_alive(host.pid), "the owner ended the host");
+    place.sealed.write("repo/go", "");
+    let ran = going.end();
+    ran.assert_ended(0, "completed", "marker", 1);
+    assert_eq!(ran.all("warning").len(), 0, "{ran}");
+    place.assert_nothing_is_left();
+    assert_eq!(groups(&place, &run), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn groups_that_nobody_removed_are_removed_by_doctor_and_by_the_next_run() {
+    let place = Place::playing(json!([{"steps": [done()]}]));
+    let told = place.go(&["doctor", "--json"]);
+    let Some(folder) = told.all("keeping")[0]["cgroup"].as_str().map(PathBuf::from) else {
+        skip!("no cgroup can be made here");
+    };
+    let group = |of: &str| folder.join(cgroup_name(&format!("{}.{of}", place.sealed.root().display())));
+    let [old, young, other] = [group("old"), group("young"), folder.join("windlass.session.other")];
+    let make = |group: &PathBuf| {
+        std::fs::create_dir(group).unwrap();
+        let mut touch = place.sealed.command("touch");
+        let is_young = *group == young;
+        assert!(is_young || touch.args(["-d", "1 hour ago"]).arg(group).status().unwrap().success());
+    };
+    [&young, &other].into_iter().for_each(make);
+    for arguments in [&["doctor"][..], &["loop", "x", "--json"]] {
+        make(&old);
+        place.go(arguments);
+        let left = [&old, &young, &other].map(|group| group.exists());
+        let expected = [false, true, true];
+        if left != expected {
+            [&old, &young, &other].into_iter().for_each(|group| drop(std::fs::remove_dir(group)));
+        }
+        assert_eq!(left, expected, "{arguments:?}");
+    }
+    [young, other].iter().for_each(|group| std::fs::remove_dir(group).unwrap());
+}
+
+#[test]
 fn doctor_says_how_processes_are_kept() {
     let place = Place::playing(json!([]));
     let told = place.go(&["doctor", "--json"]);
