@@ -84,17 +84,26 @@ const QUESTIONS: [&str; 13] = [
 ];
 
 /// What every call sees on top of the inherited environment. A monitor of the file system is a program that
-/// the configuration of the repository names, and an agent can write that.
-const ENV: [(&str, &str); 8] = [
-    ("GIT_CONFIG_COUNT", "1"),
+/// the configuration of the repository names, and an agent can write that. Housekeeping would go on in the background
+/// when the call is over, and nothing of ours does.
+const ENV: [(&str, &str); 12] = [
+    ("GIT_CONFIG_COUNT", "3"),
     ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
     ("GIT_CONFIG_VALUE_0", "false"),
+    ("GIT_CONFIG_KEY_1", "maintenance.auto"),
+    ("GIT_CONFIG_VALUE_1", "false"),
+    ("GIT_CONFIG_KEY_2", "gc.auto"),
+    ("GIT_CONFIG_VALUE_2", "0"),
     ("LC_ALL", "C"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_PAGER", "cat"),
     ("GIT_EDITOR", "true"),
 ];
+
+/// What switches the hooks of the repository off.
+const NO_HOOKS: [(&str, &str); 3] =
+    [("GIT_CONFIG_COUNT", "4"), ("GIT_CONFIG_KEY_3", "core.hooksPath"), ("GIT_CONFIG_VALUE_3", "/dev/null")];
 
 /// Runs git in a folder and gives its standard output. Output is bounded.
 pub fn git(dir: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
@@ -107,11 +116,12 @@ pub(super) struct Call<'a> {
     dir: &'a Path,
     limit: Duration,
     env: &'a [(&'a str, &'a str)],
+    hooks: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> Call<'a> {
     pub(super) fn at(dir: &'a Path) -> Call<'a> {
-        Call { dir, limit: LIMIT, env: &[] }
+        Call { dir, limit: LIMIT, env: &[], hooks: &[] }
     }
 
     pub(super) fn within(self, limit: Duration) -> Call<'a> {
@@ -120,6 +130,11 @@ impl<'a> Call<'a> {
 
     pub(super) fn with(self, env: &'a [(&'a str, &'a str)]) -> Call<'a> {
         Call { env, ..self }
+    }
+
+    /// For what Windlass keeps for itself: no hook has a say in it.
+    pub(super) fn without_hooks(self) -> Call<'a> {
+        Call { hooks: &NO_HOOKS, ..self }
     }
 
     pub(super) fn run(self, args: &[&str]) -> Result<Vec<u8>, GitError> {
@@ -133,7 +148,7 @@ impl<'a> Call<'a> {
 
     fn run_once(self, verb: &str, args: &[&str]) -> Result<Vec<u8>, GitError> {
         let verb = verb.to_owned();
-        let env = [&ENV, self.env].concat();
+        let env = [&ENV, self.env, self.hooks].concat();
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
         let output = run_short(&Short {
             program: Path::new("git"),

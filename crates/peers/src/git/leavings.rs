@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::door::{GitError, git, line};
+use super::door::{Call, GitError, git, line};
 use super::fingerprint::file_digest;
 use super::lock::drafts;
 use super::marker::Marker;
@@ -107,11 +107,12 @@ pub fn work(dir: &Path) -> Result<Vec<String>, GitError> {
 /// it. What stood there is kept under `refs/windlass/saved/`. Files that git does not know stay.
 pub(super) fn put_aside(dir: &Path) -> Result<(), GitError> {
     // A commit of what differs; nothing where nothing does.
-    let kept = line(&git(dir, &["stash", "create", "Left by checks"])?);
+    let call = Call::at(dir).without_hooks();
+    let kept = line(&call.run(&["stash", "create", "Left by checks"])?);
     if kept.is_empty() {
         return Ok(());
     }
-    git(dir, &["update-ref", &format!("refs/windlass/saved/{kept}"), &kept])?;
+    call.run(&["update-ref", &format!("refs/windlass/saved/{kept}"), &kept])?;
     git(dir, &["checkout", "--quiet", "--force"]).map(drop)
 }
 
@@ -157,5 +158,24 @@ mod tests {
             line(&git(dir.path(), &["for-each-ref", "--format=%(refname)", "refs/windlass/saved/"]).unwrap());
         assert_eq!(line(&git(dir.path(), &["show", &format!("{refs}:a")]).unwrap()), "formatted");
         put_aside(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn no_hook_has_a_say_in_what_is_kept() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = repository();
+        fs::write(dir.path().join("a"), "formatted\n").unwrap();
+        for hook in ["reference-transaction", "post-index-change"] {
+            let path = dir.path().join(".git/hooks").join(hook);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            // `checkout` is no business of Windlass alone, and its hooks run.
+            let script =
+                "#!/bin/sh\nps -o args= -p $PPID | grep -q checkout || { echo $0 >>../ran; exit 1; }\n";
+            fs::write(&path, script.replace("../ran", &dir.path().join("ran").display().to_string()))
+                .unwrap();
+            fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        put_aside(dir.path()).unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("ran")).unwrap_or_default(), "");
     }
 }

@@ -126,6 +126,25 @@ mod tests {
     }
 
     #[test]
+    fn no_housekeeping_goes_on_in_the_background() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = repository();
+        git(dir.path(), &["config", "gc.auto", "1"]).unwrap();
+        let hook = dir.path().join(".git/hooks/pre-auto-gc");
+        fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        let began = dir.path().join(".git/began");
+        fs::write(&hook, format!("#!/bin/sh\ntouch {}\n", began.display())).unwrap();
+        fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).unwrap();
+        // Enough that git would begin at once.
+        for number in 0..1500 {
+            fs::write(dir.path().join(format!("f{number}")), number.to_string()).unwrap();
+        }
+        git(dir.path(), &["add", "--all"]).unwrap();
+        git(dir.path(), &["commit", "--quiet", "-m", "many"]).unwrap();
+        assert!(!began.exists());
+    }
+
+    #[test]
     fn a_failure_carries_what_git_said() {
         let dir = tempfile::tempdir().unwrap();
         let error = git(dir.path(), &["log"]).unwrap_err();

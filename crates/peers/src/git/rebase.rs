@@ -179,7 +179,7 @@ fn save(worktree: &Worktree) -> Result<(), WorktreeError> {
     let index = worktree.git_dir.join("windlass-saved.index");
     let text = index.to_string_lossy();
     let env = [("GIT_INDEX_FILE", &*text)];
-    let call = Call::at(&worktree.path).with(&env);
+    let call = Call::at(&worktree.path).with(&env).without_hooks();
     let kept = call.run(&["add", "--all"]).and_then(|_| {
         let tree = line(&call.run(&["write-tree"])?);
         let message = "Found in the middle of a landing that was cut off";

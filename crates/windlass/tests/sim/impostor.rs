@@ -312,46 +312,51 @@ fn a_hook_of_git_that_windlass_runs_itself_is_no_person() {
     going.end();
 }
 
-/// A hook of git's that gets away from the git that ran it, answers, and stays.
+/// A program of the repository that gets away from the git that ran it, answers, and stays.
 #[test]
-fn what_a_hook_of_git_leaves_behind_is_no_person_and_is_gone_with_the_run() {
-    let place = Place::playing(json!([{"steps": [say("<status>passing</status>")]}]));
-    let workflow = "name: both\nnodes:\n  - parallel: {}\n    branches:\n      gate:\n        - ask: Ship it?\n          id: q\n        - shell: touch SHIPPED\n      work:\n        - task_loop: { max: 1, jobs: 2 }\n          do:\n            - prompt: do it\n";
-    place.sealed.write("repo/.windlass/workflows/both.yaml", workflow);
-    place.sealed.write(
-        "repo/tasks.json",
-        json!({"version": "1.0", "tasks": [{"id": "1", "name": "one"}]}).to_string(),
-    );
-    place.sealed.git(["add", "-A"]);
-    place.sealed.git(["commit", "-qm", "tasks"]);
-    let tried = place.sealed.root().join("tried");
-    let windlass = env!("CARGO_BIN_EXE_windlass");
-    let body = format!(
-        "#!/bin/sh\n[ -e {tried}.sh ] && exit\ncat >{tried}.sh <<'S'\n\
-         touch {tried}.on\n\
-         while [ -e /proc/$GIT ]; do sleep 0.02; done\n\
-         run=$({windlass} ps --json | sed -n 's/.*\"run\":\"\\([a-z0-9]*\\)\".*/\\1/p' | head -1)\n\
-         {windlass} answer \"$run\" yes >>{tried}.out 2>&1\necho $? $$ >{tried}.tmp; mv {tried}.tmp {tried}; exec sleep 300\nS\n\
-         ( ( env -i GIT=$PPID PATH=\"$PATH\" HOME=\"$HOME\" XDG_STATE_HOME=\"$XDG_STATE_HOME\" setsid sh {tried}.sh >/dev/null 2>&1 & ) & )\n\
-         until [ -e {tried}.on ]; do sleep 0.02; done\n",
-        tried = tried.display()
-    );
-    let hook = place.sealed.write("repo/.git/hooks/post-checkout", body);
-    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let mut going = place.start(&["run", "x", "--workflow", "both", "--json", "--on-question", "wait"]);
-    let run = going.run();
-    until(LIMIT, || tried.exists());
-    let said = std::fs::read_to_string(tried.with_extension("out")).unwrap();
-    let (code, pid) = std::fs::read_to_string(&tried)
-        .unwrap()
-        .trim()
-        .split_once(' ')
-        .map(|(code, pid)| (code.to_owned(), pid.parse().unwrap()))
-        .unwrap();
-    assert_eq!(code, "5", "{said}");
-    assert!(said.contains("only a person may answer"), "{said}");
-    assert!(!place.repo().join("SHIPPED").exists());
-    assert_eq!(place.go(&["cancel", &run]).code, 0);
-    going.end();
-    crate::place::assert_gone(pid);
+fn what_a_hook_or_filter_of_git_leaves_behind_is_no_person_and_is_gone_with_the_run() {
+    for is_hook in [true, false] {
+        let place = Place::playing(json!([{"steps": [say("<status>passing</status>")]}]));
+        let workflow = "name: both\nnodes:\n  - parallel: {}\n    branches:\n      gate:\n        - ask: Ship it?\n          id: q\n        - shell: touch SHIPPED\n      work:\n        - task_loop: { max: 1, jobs: 2 }\n          do:\n            - prompt: do it\n";
+        place.sealed.write("repo/.windlass/workflows/both.yaml", workflow);
+        place.sealed.write("repo/text", "one\n");
+        let tasks = json!({"version": "1.0", "tasks": [{"id": "1", "name": "one"}]});
+        place.sealed.write("repo/tasks.json", tasks.to_string());
+        place.sealed.git(["add", "-A"]);
+        place.sealed.git(["commit", "-qm", "tasks"]);
+        let tried = place.sealed.root().join("tried");
+        let left = "trap '' TERM\necho $$ >@T@.tmp; mv @T@.tmp @T@.pid\nwhile [ -e /proc/$GIT ]; do sleep 0.02; done\n\
+            run=$(@W@ ps --json | sed -n 's/.*\"run\":\"\\([a-z0-9]*\\)\".*/\\1/p' | head -1)\n\
+            @W@ answer \"$run\" yes >>@T@.out 2>&1\necho $? >@T@.tmp; mv @T@.tmp @T@; exec sleep 300\n";
+        let body = "#!/bin/sh\nif mkdir @T@.once 2>/dev/null; then\n( ( env -i GIT=$PPID PATH=\"$PATH\" HOME=\"$HOME\" \
+            XDG_STATE_HOME=\"$XDG_STATE_HOME\" setsid sh @T@.sh >/dev/null 2>&1 </dev/null & ) & )\n\
+            until [ -e @T@.pid ]; do sleep 0.02; done\nfi\nexec cat\n";
+        let filled = |text: &str| {
+            text.replace("@T@", &tried.display().to_string()).replace("@W@", env!("CARGO_BIN_EXE_windlass"))
+        };
+        place.sealed.write("tried.sh", filled(left));
+        let hook = place.sealed.write("repo/.git/hooks/post-checkout", filled(body));
+        std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        if !is_hook {
+            let filter = place.sealed.root().join("filter");
+            std::fs::rename(&hook, &filter).unwrap();
+            place.sealed.git(["config", "filter.f.clean", &filter.display().to_string()]);
+            place.sealed.write("repo/.git/info/attributes", "text filter=f\n");
+            place.sealed.write("repo/text", "two\n");
+        }
+        let mut going = place.start(&["run", "x", "--workflow", "both", "--json", "--on-question", "wait"]);
+        let run = going.run();
+        let pid_file = tried.with_extension("pid");
+        until(LIMIT, || pid_file.exists());
+        let pid = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+        // The owner may end it while it still tries.
+        until(LIMIT, || tried.exists() || !procs::is_alive(pid));
+        let said = std::fs::read_to_string(tried.with_extension("out")).unwrap_or_default();
+        let code = std::fs::read_to_string(&tried).unwrap_or("5\n".to_owned());
+        assert_eq!(code, "5\n", "{is_hook} {said}");
+        assert!(!place.repo().join("SHIPPED").exists());
+        assert_eq!(place.go(&["cancel", &run]).code, 0);
+        going.end();
+        crate::place::assert_gone(pid);
+    }
 }
