@@ -6,8 +6,7 @@ use super::{Cx, Purse, block, call, cut, leaf, tasks, work};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::template::Output;
-use crate::graph::walk::ids_in;
-use crate::graph::workflow::{Act, OnFailure, Step};
+use crate::graph::workflow::{Act, Join, OnFailure, Step};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::run::{Active, Cause, Doing, Lane, News, Outcome, Phase, Reason, Seen, Slot, Status};
 
@@ -240,10 +239,7 @@ fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, outcome: Outcome) -> T
     let Some(active) = lane.now.take() else { return Then::Next };
     cx.forget(&active.instance);
     let is_well = outcome.status == Status::Completed;
-    let outcome = match is_well || could_end_otherwise(cx, step, &active, &outcome) {
-        true => outcome,
-        false => not_tried_again(step, outcome),
-    };
+    let outcome = if is_well { outcome } else { with_root(step, &active, outcome) };
     remember(cx, &active, &outcome);
     if let Some(said) = leaf::said(&active) {
         lane.said = Some(said);
@@ -286,25 +282,38 @@ fn may_try_again(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -
         && !is_dry
         && !cx.has_run_dry(outcome)
         && active.tries <= step.retry.times
-        && could_end_otherwise(cx, step, active, outcome)
+        && outcome.fixed().is_none()
 }
 
-/// A node that has tries left says why they are not made.
-fn not_tried_again(step: &Step, outcome: Outcome) -> Outcome {
-    let Some(detail) = outcome.detail.clone().filter(|_| step.retry.times > 0) else { return outcome };
-    outcome.because(format!("{detail}; not tried again: another try would find the same"))
+/// What no other try of a block can change, because it would find the same in it.
+fn fixed_inside(step: &Step, active: &Active) -> Option<Outcome> {
+    let is_fixed = |slot: &Slot| matches!(slot, Slot::Over(outcome) if outcome.fixed().is_some());
+    match (&step.act, &active.doing) {
+        // One branch that succeeds is enough.
+        (Act::Parallel { join: Join::FirstSuccess | Join::Any, .. }, Doing::Parallel { slots })
+            if !slots.iter().all(is_fixed) =>
+        {
+            None
+        }
+        (_, Doing::Parallel { slots }) => slots.iter().find(|slot| is_fixed(slot)).and_then(Slot::outcome),
+        (_, Doing::Tasks(tasks)) => tasks.fixed.values().next().cloned(),
+        _ => None,
+    }
 }
 
-/// Whether another try could end in another way: what an agent or a command did in it can be done anew, and
-/// then templates find other values.
-fn could_end_otherwise(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -> bool {
-    let has_run = |id: &NodeId| {
-        let seen = cx.book.nodes.get(id).filter(|seen| seen.began >= active.began);
-        let ended = seen.and_then(|seen| seen.outcome.as_ref());
-        ended.is_some_and(|outcome| outcome.reason.can_change())
+/// What another try cannot change carries that with it, and says so where tries are left.
+fn with_root(step: &Step, active: &Active, outcome: Outcome) -> Outcome {
+    const SAID: &str = "not tried again: another try would find the same";
+    let outcome = match fixed_inside(step, active) {
+        Some(inner) if outcome.fixed().is_none() => outcome.from(&inner),
+        _ => outcome,
     };
-    let inside = || step.act.blocks().into_iter().flat_map(|block| ids_in(block.body));
-    outcome.reason.can_change() || inside().any(|id| has_run(&id))
+    match outcome.detail.clone().filter(|detail| !detail.ends_with(SAID)) {
+        Some(detail) if outcome.fixed().is_some() && step.retry.times > 0 => {
+            outcome.because(format!("{detail}; {SAID}"))
+        }
+        _ => outcome,
+    }
 }
 
 fn remember(cx: &mut Cx<'_>, active: &Active, outcome: &Outcome) {

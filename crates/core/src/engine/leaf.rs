@@ -188,7 +188,7 @@ fn run_ended(cx: &mut Cx<'_>, active: &Active, end: &RunEnd) -> Outcome {
     let why = format!("run {run} is {}: {detail}", end.outcome.status.word());
     // That what may be spent is spent can be so for this run, too.
     let reason = if end.outcome.reason == Reason::Budget { Reason::Budget } else { Reason::ChildFailed };
-    Outcome::new(end.outcome.status, reason).because(why)
+    Outcome::new(end.outcome.status, reason).because(why).from(&end.outcome)
 }
 
 /// Nobody answered in the time given to a question that has a default: that is the answer.

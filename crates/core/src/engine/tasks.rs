@@ -60,6 +60,7 @@ pub(super) fn begin(
         target: None,
         open: Vec::new(),
         passed: 0,
+        fixed: Default::default(),
         blocked: None,
         over: None,
     }));
@@ -149,10 +150,7 @@ pub(super) fn apply(
         }
         Claim::AllDone => tasks.over = Some(done(Reason::AllDone)),
         Claim::Failed { ids } => {
-            let names: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
-            let tries = tasks.attempts.allowed;
-            let why = format!("failed after {tries} tries: {}", names.join(", "));
-            let failed = Outcome::new(Status::Failed, Reason::TasksFailed).because(why);
+            let failed = Outcome::new(Status::Failed, Reason::TasksFailed).because(failed(tasks, ids));
             tasks.over = Some(tasks.blocked.clone().unwrap_or(failed));
         }
         Claim::Deadlock(deadlock) => {
@@ -164,6 +162,23 @@ pub(super) fn apply(
         }
     }
     go_on(cx, step, active)
+}
+
+/// Which tasks have failed for good, and why they were not tried again where tries were left.
+fn failed(tasks: &TaskRounds, ids: &[TaskId]) -> String {
+    let (fixed, tried): (Vec<_>, Vec<_>) = ids.iter().partition(|id| tasks.fixed.contains_key(id));
+    let mut told = Vec::new();
+    if !tried.is_empty() {
+        let names: Vec<&str> = tried.iter().map(|id| id.as_str()).collect();
+        told.push(format!("failed after {} tries: {}", tasks.attempts.allowed, names.join(", ")));
+    }
+    if !fixed.is_empty() {
+        let why = |id: &TaskId| tasks.fixed.get(id).and_then(|outcome| outcome.detail.clone());
+        let names: Vec<String> =
+            fixed.into_iter().map(|id| format!("{id} ({})", why(id).unwrap_or_default())).collect();
+        told.push(format!("failed, and no other try can help: {}", names.join(", ")));
+    }
+    told.join("; ")
 }
 
 /// A round for a task.
@@ -258,6 +273,9 @@ fn nodes_over(
             if outcome.status == Status::Blocked {
                 tasks.attempts.spend(&round.id);
                 tasks.blocked.get_or_insert(outcome);
+            } else if outcome.fixed().is_some() {
+                tasks.attempts.spend(&round.id);
+                tasks.fixed.insert(round.id.clone(), outcome);
             } else if cx.has_run_dry(&outcome) {
                 tasks.over.get_or_insert(outcome);
             }

@@ -146,6 +146,16 @@ pub enum Slot {
     Over(Outcome),
 }
 
+impl Slot {
+    /// How it ended, once it has.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        match self {
+            Slot::Over(outcome) => Some(outcome.clone()),
+            Slot::Waiting | Slot::Open(_) => None,
+        }
+    }
+}
+
 /// The rounds of a task loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskRounds {
@@ -173,6 +183,9 @@ pub struct TaskRounds {
     pub open: Vec<Round>,
     /// Tasks that were done here.
     pub passed: u32,
+    /// How the tasks failed that no other try can help.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fixed: BTreeMap<TaskId, Outcome>,
     /// How the first round ended that cannot be tried again before a person has looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<Outcome>,

@@ -184,7 +184,7 @@ impl Reason {
 impl Reason {
     /// Whether the same node could end in another way if it were tried again: agents, commands, checks,
     /// people and services may do something else the next time. What a document says stays as it is.
-    pub fn can_change(self) -> bool {
+    fn can_change(self) -> bool {
         match self {
             Reason::Template | Reason::TooDeep | Reason::NotYet => false,
             Reason::Marker
@@ -233,17 +233,31 @@ pub struct Outcome {
     pub reason: Reason,
     /// Why, in words.
     pub detail: Option<String>,
+    /// What it comes from, where that is in another run or in a block, and another try cannot change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<Reason>,
 }
 
 impl Outcome {
     /// Without words.
     pub fn new(status: Status, reason: Reason) -> Outcome {
-        Outcome { status, reason, detail: None }
+        Outcome { status, reason, detail: None, root: None }
     }
 
     /// With words.
     pub fn because(self, detail: impl Into<String>) -> Outcome {
         Outcome { detail: Some(detail.into()), ..self }
+    }
+
+    /// The same, coming from another one.
+    pub fn from(self, other: &Outcome) -> Outcome {
+        Outcome { root: other.fixed(), ..self }
+    }
+
+    /// Why another try would end in the same way. Everything that tries again asks this.
+    pub fn fixed(&self) -> Option<Reason> {
+        let root = self.root.unwrap_or(self.reason);
+        (!root.can_change()).then_some(root)
     }
 }
 

@@ -316,37 +316,63 @@ fn what_a_template_cannot_say_is_not_tried_again() {
     fails(Builder::new("w").start(shell(missing).id("a").retry(6, NONE)));
     fails(Builder::new("w").start(prompt(missing).id("a").retry(6, NONE)));
     fails(Builder::new("w").start(shell("x").id("a").when("outputs.nobody.text").retry(6, NONE)));
-    let mut spec = drawn(
-        Builder::new("w")
-            .start(clear_context())
-            .loop_(Rounds::times(2), |round| round.then(shell(missing).id("a"))),
-    );
+}
+
+const NOT_AGAIN: &str = "; not tried again: another try would find the same";
+
+/// A block after a first node, which may be tried six times more.
+fn tried_again(block: impl FnOnce(Builder) -> Builder) -> Story {
+    let mut spec = drawn(block(Builder::new("w").start(clear_context())));
     spec.body[1].retry.times = 6;
-    let story = Story::of(spec);
-    assert_eq!(story.ended(), (Status::Failed, Reason::Template), "nothing in the block has run");
+    Story::of(spec)
+}
+
+fn is_final(story: &Story) {
+    assert_eq!(story.ended(), (Status::Failed, Reason::Template), "{}", story.detail());
+    assert!(story.detail().ends_with(NOT_AGAIN), "{}", story.detail());
 }
 
 #[test]
-fn a_block_is_tried_again_whose_template_may_find_other_values() {
-    let mut spec = drawn(Builder::new("w").start(clear_context()).loop_(Rounds::times(1), |round| {
-        let form = serde_json::json!({"type": "object"});
-        round.then(prompt("x").schema(form).id("a")).then(shell("{{ outputs.a.value.n }}").id("b"))
-    }));
-    spec.body[1].retry.times = 1;
-    let mut story = Story::of(spec);
-    let answer = |story: &mut Story, node: &str, words: &str| {
-        story.prepared(node);
-        let effect = story.open_of(node, Verb::Session);
-        let end = SessionEnd { last_message: Some(words.into()), ..session_end(SessionVerdict::Done) };
-        story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned(node);
+fn a_block_is_not_tried_again_for_a_template_whatever_has_run_in_it() {
+    let mut story = tried_again(|w| {
+        w.loop_(Rounds::times(2), |round| {
+            round.then(shell("x").id("a")).then(shell("{{ outputs.a.value.n }}").id("b"))
+        })
+    });
+    is_final(story.shell("a~1@1", true, "fine"));
+    let mut story =
+        tried_again(|w| w.loop_(Rounds::until("outputs.a.value.n > 1").max(2), |r| r.then(shell("x").id("a"))));
+    is_final(story.shell("a~1@1", true, "fine"));
+    let mut story = tried_again(|w| {
+        w.parallel(|lanes| {
+            lanes.branch("red", |lane| lane.then(shell("x").id("a"))).branch("odd", |lane| {
+                lane.then(shell("y").id("b")).then(shell("{{ outputs.b.value.n }}").id("c"))
+            })
+        })
+    });
+    story.shell("a~1", false, "");
+    story.shell("b~1", true, "");
+    assert_eq!(story.ended(), (Status::Failed, Reason::ShellFailed), "the other branch is as it was");
+    assert!(story.detail().ends_with(NOT_AGAIN), "{}", story.detail());
+}
+
+#[test]
+fn the_first_success_is_looked_for_again_where_a_branch_may_have_one() {
+    let branches = |second: &str| {
+        let second = second.to_owned();
+        let mut spec = drawn(Builder::new("w").start(clear_context()).parallel(|lanes| {
+            let odd = "{{ outputs.nobody.text }}";
+            lanes
+                .branch("odd", |lane| lane.then(shell(odd).id("a")))
+                .branch("other", |lane| lane.then(shell(second).id("b")))
+                .join(Join::FirstSuccess)
+        }));
+        spec.body[1].retry.times = 1;
+        Story::of(spec)
     };
-    answer(&mut story, "a~1@1", "{}");
-    let waiting = story.wanted();
-    assert!(waiting.len() == 1 && waiting[0].ends_with(".retry"), "{waiting:?}");
-    let effect = story.open(Verb::Retry);
-    story.tell(Event::WaitOver { effect });
-    answer(&mut story, "a~2@1", r#"{"n": 3}"#);
-    assert_eq!(story.command("b~2@1"), "3");
+    assert_eq!(branches("{{ outputs.nobody.text }}").ended(), (Status::Failed, Reason::NoBranch));
+    let mut story = branches("x");
+    assert!(story.shell("b~1", false, "").wanted()[0].ends_with(".retry"));
 }
 
 #[test]

@@ -458,6 +458,28 @@ fn another_run_that_somebody_cancelled_is_not_tried_again() {
 }
 
 #[test]
+fn another_run_that_failed_by_a_template_is_not_tried_again() {
+    let node = || workflow("other").id("sub").retry(2, Duration::ZERO);
+    let ends = |outcome: Outcome| {
+        let mut story = Story::of(with_other(Builder::new("w").start(node())));
+        let effect = story.open(Verb::Run);
+        let end = Box::new(RunEnd { outcome, ..*run_end(Status::Failed, 1, 1) });
+        story.tell(Event::RunEnded { effect, end });
+        story
+    };
+    let odd = Outcome::new(Status::Failed, Reason::Template).because("`n` is undefined");
+    let story = ends(odd.clone());
+    assert_eq!(story.ended(), (Status::Failed, Reason::ChildFailed));
+    assert!(story.detail().ends_with("not tried again: another try would find the same"), "{}", story.detail());
+    // So it is however deep the template stands.
+    let again = ends(story.state.outcome().cloned().expect("it is over"));
+    assert_eq!(again.ended(), (Status::Failed, Reason::ChildFailed));
+    assert_eq!(again.detail().matches("not tried again").count(), 1, "{}", again.detail());
+    let red = ends(Outcome::new(Status::Failed, Reason::ShellFailed));
+    assert!(red.wanted()[0].ends_with(".retry"), "what a command did it may do otherwise");
+}
+
+#[test]
 fn runs_start_runs_only_so_deep() {
     let deep = |depth| {
         let mut spec = with_other(Builder::new("w").start(workflow("other").id("sub")));

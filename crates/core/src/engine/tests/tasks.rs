@@ -473,6 +473,34 @@ fn a_task_that_is_blocked_is_not_tried_again_and_the_others_are_done() {
 }
 
 #[test]
+fn a_task_whose_template_has_no_value_is_not_tried_again_and_the_others_are_done() {
+    let each = |command: &'static str| {
+        let each = task_loop().each(move |task| task.then(shell(command).id("do"))).id("t");
+        let mut spec = drawn(Builder::new("w").start(each));
+        spec.body[0].retry.times = 2;
+        Story::of(spec)
+    };
+    let mut story = each("do {{ task.steps }}");
+    story.gets("a").settled("t@1", TaskStatus::Failing);
+    let Effect::ClaimTask { attempts, .. } = story.effect_of("t", Verb::Claim) else { panic!("a claim") };
+    assert!(!attempts.allow(&task("a")) && attempts.allow(&task("b")));
+    let id = task("b");
+    story.claimed(Claim::Task { id, task: json!({"id": "b", "steps": "all"}) });
+    story.shell("do~1@2", true, "").settled("t@2", TaskStatus::Passing);
+    story.claimed(Claim::Failed { ids: vec![task("a")] });
+    assert_eq!(story.ended(), (Status::Failed, Reason::TasksFailed));
+    assert_eq!(
+        story.detail(),
+        "failed, and no other try can help: a (`task.steps` is undefined (line 1, column 7), in: do {{ task.steps }}); not tried again: another try would find the same"
+    );
+    // What failed otherwise may be tried again.
+    let mut story = each("do {{ task.name }}");
+    story.gets("a").shell("do~1@1", false, "").settled("t@1", TaskStatus::Failing);
+    story.claimed(Claim::Failed { ids: vec![task("a")] });
+    assert!(story.wanted()[0].ends_with(".retry"), "{:?}", story.wanted());
+}
+
+#[test]
 fn a_loop_that_ran_out_of_time_is_ended() {
     let each = several(1).end().expect("a workflow");
     let mut spec = spec_of(each.body);

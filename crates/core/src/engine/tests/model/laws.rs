@@ -14,7 +14,7 @@ use crate::graph::worst::{Bound, Others, worst};
 use crate::hook::{Answer, HookKind};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::looping::Mode;
-use crate::run::{Active, Course, Doing, News, Slot, Spent, State, Status, Waiting};
+use crate::run::{Active, Course, Doing, News, Reason, Slot, Spent, State, Status, Waiting};
 use crate::spec::Spec;
 
 /// What is known of a node.
@@ -111,6 +111,25 @@ impl Laws {
         assert!(unanswered.is_empty() || !is_judged, "it was cut off, and is judged; {}", self.told());
     }
 
+    /// Neither a node whose template has no value, nor one whose run ended by that.
+    fn what_a_template_cannot_say_is_not_tried_again(&self, event: &Event, step: &Step) {
+        let again = |node: &NodeId| {
+            step.news.iter().any(|news| matches!(news, News::Retrying { node: tried, .. } if tried == node))
+        };
+        for news in &step.news {
+            if let News::NodeFinished { node, outcome, .. } = news
+                && outcome.reason == Reason::Template
+            {
+                assert!(!again(node), "{node} is tried again: {outcome:?}; {}", self.told());
+            }
+        }
+        if let Event::RunEnded { effect, end } = event
+            && end.outcome.reason == Reason::Template
+        {
+            assert!(!again(&effect.node), "{} is tried again; {}", effect.node, self.told());
+        }
+    }
+
     pub(super) fn look(&self, state: &State) -> Before {
         Before {
             is_ending: matches!(state.course, Course::Ending { .. }),
@@ -131,6 +150,7 @@ impl Laws {
         self.what_is_open_is_of_nodes_under_way(state);
         self.hooks_are_answered(event, state, step);
         self.a_turn_that_was_cut_off_is_not_judged(event, step);
+        self.what_a_template_cannot_say_is_not_tried_again(event, step);
         self.blocks_keep_their_bounds(state);
         let is_kept =
             |planned: &Planned| self.handed.contains(&planned.id) || state.book.held.contains(&planned.id);

@@ -171,7 +171,8 @@ impl World {
             2 => Status::Failed,
             _ => Status::Cancelled,
         };
-        let outcome = Outcome::new(status, Reason::TurnDone);
+        let reason = if self.seldom(3) == 2 { Reason::Template } else { Reason::TurnDone };
+        let outcome = Outcome::new(status, reason);
         self.tell(Event::RunEnded {
             effect,
             end: Box::new(RunEnd { outcome, spent, text: "SIGNAL".into(), value: None }),
