@@ -130,6 +130,8 @@ pub struct Catalog {
     pub(crate) of_plugins: Vec<PathBuf>,
     /// What workflows with mistakes are called, where that is known.
     broken: Vec<(String, PathBuf)>,
+    /// Files with mistakes of which nobody can say what their workflow is called.
+    nameless: Vec<PathBuf>,
 }
 
 impl Catalog {
@@ -149,6 +151,12 @@ impl Catalog {
         let files: Vec<String> = files.collect();
         let is_its = |problem: &&Diagnostic| files.iter().any(|file| problem.is_in(file));
         problems.iter().filter(is_its).cloned().collect()
+    }
+
+    /// A file of a workflow cannot be read.
+    fn lose(&mut self, path: &Path, why: &str) {
+        self.problems.push(unreadable(path, why));
+        self.nameless.push(path.to_owned());
     }
 
     /// The files that are called like a workflow, or say that they are it.
@@ -258,7 +266,7 @@ fn load_workflows(catalog: &mut Catalog, dir: &Path, plugin: &str) -> bool {
         match try_text(&root) {
             Ok(Some(text)) => add_workflow(catalog, &text, &root, source.clone(), Of::Plugin),
             Ok(None) => {}
-            Err(why) => catalog.problems.push(unreadable(&root, &why)),
+            Err(why) => catalog.lose(&root, &why),
         }
         if catalog.workflows.len() == known {
             // It should have been called like its plugin.
@@ -369,7 +377,7 @@ fn add(catalog: &mut Catalog, path: &Path, source: &str, of: Of) {
     let text = match try_text(path) {
         Ok(Some(text)) => text,
         Ok(None) => return,
-        Err(why) => return catalog.problems.push(unreadable(path, &why)),
+        Err(why) => return catalog.lose(path, &why),
     };
     if is_document(&text, path) {
         return add_document(catalog, &text, path, source.to_owned(), of);
@@ -395,13 +403,16 @@ fn add_document(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
     catalog.problems.append(&mut problems);
     catalog.documents.push(path.to_owned());
     match read {
+        Some(read) if has_mistakes && read.workflow.name == document::NAMELESS => {
+            catalog.nameless.push(path.to_owned())
+        }
         Some(read) if has_mistakes => catalog.broken.push((read.workflow.name, path.to_owned())),
         Some(read) => {
             let entry = of_document(read, source);
             let from_plugin = of == Of::Plugin;
             catalog.workflows.push(WorkflowEntry { path: Some(path.to_owned()), from_plugin, ..entry });
         }
-        None => {}
+        None => catalog.nameless.push(path.to_owned()),
     }
 }
 
@@ -427,7 +438,10 @@ fn add_workflow(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
     let (file, mut problems) = parse_workflow_json(text, &path.display().to_string());
     catalog.problems.append(&mut problems);
     let Some(file) = file else {
-        catalog.broken.extend(said_name(text).map(|name| (name, path.to_owned())));
+        match said_name(text) {
+            Some(name) => catalog.broken.push((name, path.to_owned())),
+            None => catalog.nameless.push(path.to_owned()),
+        }
         return;
     };
     let looping = file.looping.as_ref();

@@ -94,6 +94,9 @@ pub fn read_for_check(text: &str, file_name: &str) -> (Option<Document>, Vec<Dia
     (document, form.finish())
 }
 
+/// What a document is called that says no name.
+pub const NAMELESS: &str = "?";
+
 /// The JSON Schema of the language, for editors.
 pub fn schema() -> &'static str {
     include_str!("document/schema.json")

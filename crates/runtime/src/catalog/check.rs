@@ -9,7 +9,7 @@ use windlass_forms::workflow::document;
 use super::{Catalog, Of, World, add, collect, unreadable};
 use crate::config::{self, try_text};
 use crate::home::Home;
-use crate::problem::{Class, Problem};
+use crate::problem::Problem;
 
 /// Checks one workflow by name or file, or all there are: the names checked, and what is wrong.
 pub fn check_workflow(
@@ -32,6 +32,7 @@ pub fn check_workflow(
     if let Some(path) = whole_name(&all, wanted) {
         return Ok(check_file(&path, &world));
     }
+    let missing = all.missing(wanted, &all.problems);
     keep_only(&mut all, wanted);
     check_documents(&mut all, &world);
     // Those that come with Windlass are checked when somebody asks: nobody can mend them.
@@ -40,8 +41,7 @@ pub fn check_workflow(
     all.problems.extend(builtin.map(|own| world.check(own, Vec::new())).unwrap_or_default());
     let mut names = names(&all);
     if !names.iter().any(|name| name == wanted) && !all.problems.iter().any(Diagnostic::is_error) {
-        let problem = Problem::new(Class::Configuration, format!("no workflow `{wanted}`"));
-        return Err(problem.hint(format!("there are: {}", names.join(", "))));
+        return Err(missing);
     }
     names.retain(|name| name == wanted);
     Ok((names, all.problems))

@@ -1,6 +1,6 @@
 //! Which workflow a name means.
 
-use super::{Catalog, WorkflowEntry};
+use super::{Catalog, Diagnostic, WorkflowEntry};
 use crate::problem::{Class, Problem};
 
 impl Catalog {
@@ -17,6 +17,19 @@ impl Catalog {
             [only] => Ok(Some(only)),
             [first, ..] => Err(ambiguous(name, first, &candidates)),
         }
+    }
+
+    /// That there is no workflow of this name; and every file with mistakes, of these, that may be it.
+    pub fn missing(&self, name: &str, problems: &[Diagnostic]) -> Problem {
+        let files: Vec<String> = self.nameless.iter().map(|path| path.display().to_string()).collect();
+        let is_its =
+            |problem: &&Diagnostic| problem.is_error() && files.iter().any(|file| problem.is_in(file));
+        let mut text = format!("no workflow `{name}`");
+        let perhaps: Vec<String> = problems.iter().filter(is_its).map(ToString::to_string).collect();
+        if !perhaps.is_empty() {
+            text = format!("{text}, unless it is in a file that says no name\n\n{}", perhaps.join("\n\n"));
+        }
+        Problem::new(Class::Configuration, text).hint(format!("there are: {}", self.names().join(", ")))
     }
 
     fn whole_name(&self, name: &str) -> Option<&WorkflowEntry> {

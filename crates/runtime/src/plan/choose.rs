@@ -12,7 +12,7 @@ use windlass_forms::settings::Resolved;
 use windlass_forms::workflow::document::Document;
 
 use super::{Request, Want, entity, nodes};
-use crate::catalog::{Body, Catalog, WorkflowEntry, World, names_of};
+use crate::catalog::{Body, Catalog, WorkflowEntry, World};
 use crate::entities;
 use crate::home::Home;
 use crate::problem::{Class, Problem};
@@ -73,7 +73,7 @@ pub(super) struct Shelves<'a> {
 impl<'a> Shelves<'a> {
     pub(super) fn choose(&self, request: &Request) -> Result<Chosen<'a>, Problem> {
         let Want::Entity { kind, name } = &request.want else {
-            let part = Part::of(select(self.catalog, &request.want)?);
+            let part = Part::of(select(self.catalog, self.broken, &request.want)?);
             if part.document.is_some() {
                 return self.with_others(request, part);
             }
@@ -127,7 +127,7 @@ impl<'a> Shelves<'a> {
         }
         let found = world.check(document, Vec::new());
         if let Some(problem) = Problem::of(&found) {
-            return Err(problem);
+            return Err(self.with_nameless(problem, &part.workflow));
         }
         if let Some(problem) = not_yet(document) {
             return Err(problem);
@@ -147,10 +147,18 @@ impl<'a> Shelves<'a> {
         Problem::of(&self.catalog.about(self.broken, name)).map_or(Ok(()), Err)
     }
 
+    /// A workflow that is called and not there may be in a file that says no name.
+    fn with_nameless(&self, problem: Problem, workflow: &Workflow) -> Problem {
+        let is_there = |name: &String| !matches!(self.catalog.named(name), Ok(None));
+        let missing = nodes::called(workflow).into_iter().find(|name| !is_there(name));
+        let missing = missing.map(|name| self.catalog.missing(&name, self.broken));
+        let Some(missing) = missing else { return problem };
+        let text = format!("{}\nerror: {}", missing.text, problem.text);
+        Problem { text, ..problem }
+    }
+
     fn find(&self, name: &str) -> Result<&'a WorkflowEntry, Problem> {
-        self.catalog
-            .named(name)?
-            .ok_or_else(|| Problem::new(Class::Configuration, format!("no workflow `{name}`")))
+        self.catalog.named(name)?.ok_or_else(|| self.catalog.missing(name, self.broken))
     }
 }
 
@@ -223,8 +231,11 @@ fn no_inputs(request: &Request, name: &str) -> Result<(), Problem> {
 }
 
 /// The named workflow; or the only one of the plugins; or the built-in loop.
-fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Problem> {
-    let names = |list: &[&WorkflowEntry]| names_of(list.iter().copied()).join(", ");
+fn select<'a>(
+    catalog: &'a Catalog,
+    broken: &[Diagnostic],
+    want: &Want,
+) -> Result<&'a WorkflowEntry, Problem> {
     let all: Vec<&WorkflowEntry> = catalog.workflows.iter().collect();
     let wanted = match want {
         Want::Loop => Some("loop"),
@@ -236,14 +247,11 @@ fn select<'a>(catalog: &'a Catalog, want: &Want) -> Result<&'a WorkflowEntry, Pr
             Want::Loop => all.iter().find(|entry| entry.name == wanted && entry.is_builtin).copied(),
             Want::Workflow(_) | Want::Entity { .. } => catalog.named(wanted)?,
         };
-        return found.ok_or_else(|| {
-            Problem::new(Class::Configuration, format!("no workflow `{wanted}`"))
-                .hint(format!("there are: {}", names(&all)))
-        });
+        return found.ok_or_else(|| catalog.missing(wanted, broken));
     }
     let of_plugins: Vec<&WorkflowEntry> = all.iter().copied().filter(|entry| entry.from_plugin).collect();
     match of_plugins.as_slice() {
-        [] => select(catalog, &Want::Loop),
+        [] => select(catalog, broken, &Want::Loop),
         [only] => Ok(only),
         several => {
             let text = format!("plugins bring {} workflows, and none is chosen", several.len());

@@ -199,9 +199,7 @@ fn find<'a>(found: &'a Catalog, name: &str) -> Result<&'a WorkflowEntry, Report>
         let text = format!("workflow `{name}` has mistakes\n\n{}", mistakes.join("\n\n"));
         return Err(Report::new(Exit::Configuration, text));
     }
-    let names: Vec<String> = found.names().into_iter().map(plain_line).collect();
-    let report = Report::new(Exit::Configuration, format!("no workflow `{name}`"));
-    Err(report.hint(format!("there are: {}", names.join(", "))))
+    Err(found.missing(name, &found.problems).into())
 }
 
 fn describe(entry: &WorkflowEntry) -> Vec<String> {

@@ -84,6 +84,38 @@ fn a_required_plugin_that_is_not_loaded_is_named() {
 }
 
 #[test]
+fn a_workflow_that_may_be_in_a_file_that_says_no_name_is_not_only_unknown() {
+    let place = place();
+    let cut = "{\n  \"name\": \"bad\",\n  \"promptTemplate\" \"{input}\"\n}\n";
+    let root = write(&place, Plugin::named("p").file("workflow.json", cut));
+    let refused = |flags: &[&str], words: &[&str]| {
+        let ran = place.go(flags);
+        ran.assert_refused(CONFIGURATION, words);
+        for words in ["no workflow `bad`", "loop"] {
+            assert_eq!(ran.stderr.matches(words).count().min(1), 1, "{ran}");
+        }
+        assert_eq!(ran.stderr.matches("error: no workflow").count(), 1, "{ran}");
+    };
+    refused(&["run", "it", "--workflow", "bad", "--plugin", &root], &["workflow.json:3:20"]);
+    refused(&["workflow", "show", "bad", "--plugin", &root], &["workflow.json:3:20"]);
+    refused(&["workflow", "check", "bad", "--plugin", &root], &["workflow.json:3:20"]);
+    place.sealed.write("repo/.windlass/workflows/a.yaml", "nodes:\n  - prompt: x\n");
+    place.sealed.write("repo/.windlass/workflows/b.yaml", "name: [bad\nnodes: {\n");
+    place.sealed.write("repo/.windlass/workflows/c.json", "");
+    let files = ["a.yaml:1", "`name`", "b.yaml:", "c.json", "workflow.json:3:20"];
+    refused(&["run", "it", "--workflow", "bad", "--plugin", &root], &files);
+    // One that says another name is not it.
+    place.sealed.write("repo/.windlass/workflows/d.yaml", "name: other\nnodes:\n  - promt: x\n");
+    let ran = place.go(&["run", "it", "--workflow", "bad"]);
+    assert!(!ran.stderr.contains("d.yaml"), "{ran}");
+    // Nor is it unknown to a workflow that runs it.
+    place.sealed.write("repo/.windlass/workflows/o.yaml", "name: outer\nnodes:\n  - workflow: bad\n");
+    place
+        .go(&["run", "it", "--workflow", "outer"])
+        .assert_refused(CONFIGURATION, &["o.yaml:3:15", "a.yaml:1", "b.yaml:", "c.json"]);
+}
+
+#[test]
 fn broken_json_is_shown_with_line_and_column() {
     let place = place();
     let ran = run_text(&place, "{\n  \"name\": \"w\",\n  \"promptTemplate\" \"{input}\"\n}\n");

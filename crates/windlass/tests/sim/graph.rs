@@ -298,8 +298,7 @@ fn a_template_that_has_no_value_is_not_tried_again() {
 fn no_block_no_run_and_no_task_is_tried_again_for_a_template_without_a_value() {
     let rounds = "name: rounds\nnodes:\n  - id: all\n    loop: { until: outputs.plan.value.done, max: 3 }\n    retry: { times: 5, delay: 1h }\n    do:\n      - { id: plan, prompt: Plan., schema: { type: object, properties: { done: { type: boolean } } } }\n";
     let inner = "name: inner\nnodes:\n  - { id: plan, prompt: Plan., schema: { type: object } }\n  - { id: go, shell: 'echo {{ outputs.plan.value.steps }}' }\n";
-    let outer =
-        "name: outer\nnodes:\n  - { id: sub, workflow: inner, retry: { times: 5, delay: 1h } }\n";
+    let outer = "name: outer\nnodes:\n  - { id: sub, workflow: inner, retry: { times: 5, delay: 1h } }\n";
     let tasks = "name: all\nnodes:\n  - id: t\n    task_loop: { attempts: 3 }\n    do:\n      - { id: go, shell: 'echo {{ task.steps }}' }\n";
     let place = place(json!({"plan": turn("{}")}), &[rounds, inner, outer, tasks]);
     place.sealed.write("repo/tasks.json", r#"{"version": "1.0", "tasks": [{"id": "1", "name": "one"}]}"#);
@@ -310,7 +309,10 @@ fn no_block_no_run_and_no_task_is_tried_again_for_a_template_without_a_value() {
     ran.assert_ended(4, "failed", "tasks_failed", 0);
     assert_eq!(ran.all("round.started").len(), 1, "{ran}");
     let detail = ran.finished()["detail"].as_str().unwrap().to_owned();
-    assert!(detail.starts_with("failed, and no other try can help: 1 (`task.steps` is undefined"), "{detail}");
+    assert!(
+        detail.starts_with("failed, and no other try can help: 1 (`task.steps` is undefined"),
+        "{detail}"
+    );
 }
 
 #[test]

@@ -340,8 +340,9 @@ fn a_block_is_not_tried_again_for_a_template_whatever_has_run_in_it() {
         })
     });
     is_final(story.shell("a~1@1", true, "fine"));
-    let mut story =
-        tried_again(|w| w.loop_(Rounds::until("outputs.a.value.n > 1").max(2), |r| r.then(shell("x").id("a"))));
+    let mut story = tried_again(|w| {
+        w.loop_(Rounds::until("outputs.a.value.n > 1").max(2), |r| r.then(shell("x").id("a")))
+    });
     is_final(story.shell("a~1@1", true, "fine"));
     let mut story = tried_again(|w| {
         w.parallel(|lanes| {

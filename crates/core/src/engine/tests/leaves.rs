@@ -470,7 +470,11 @@ fn another_run_that_failed_by_a_template_is_not_tried_again() {
     let odd = Outcome::new(Status::Failed, Reason::Template).because("`n` is undefined");
     let story = ends(odd.clone());
     assert_eq!(story.ended(), (Status::Failed, Reason::ChildFailed));
-    assert!(story.detail().ends_with("not tried again: another try would find the same"), "{}", story.detail());
+    assert!(
+        story.detail().ends_with("not tried again: another try would find the same"),
+        "{}",
+        story.detail()
+    );
     // So it is however deep the template stands.
     let again = ends(story.state.outcome().cloned().expect("it is over"));
     assert_eq!(again.ended(), (Status::Failed, Reason::ChildFailed));

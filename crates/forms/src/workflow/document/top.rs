@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::graph::workflow::{Input, InputKind, Workflow};
 
+use super::NAMELESS;
 use super::form::{Form, Map, join};
 use super::keys::{INPUT, SETTINGS, TOP};
 use super::step::{budget, settings, steps};
@@ -61,7 +62,7 @@ pub(super) fn workflow(form: &mut Form<'_>, root: &Node) -> Option<Workflow> {
     // A document that breaks off has more nodes than these.
     form.is_lost |= form.is_open(root.at);
     // A mistake there leaves the graph known.
-    let name = name.unwrap_or_else(|| "?".to_owned());
+    let name = name.unwrap_or_else(|| NAMELESS.to_owned());
     Some(Workflow { name, description, inputs, settings, budget, plugins, checks, body: body? })
 }
 
