@@ -162,6 +162,9 @@ pub enum Event {
         effect: EffectId,
         /// What there is to do.
         claim: Claim,
+        /// What the file says of tasks that is not believed, for people.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        odd: Vec<String>,
     },
     /// It stands in the file how a task went, or why not.
     TaskSettled {

@@ -325,7 +325,7 @@ impl Stage {
                 break Claim::Task { id, task };
             }
         };
-        self.queue.push_back(Event::TaskClaimed { effect: id, claim });
+        self.queue.push_back(Event::TaskClaimed { effect: id, claim, odd: Vec::new() });
     }
 
     /// Nothing is under way: a person answers, or something is told that is waited for.

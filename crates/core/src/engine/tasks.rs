@@ -60,6 +60,7 @@ pub(super) fn begin(
         target: None,
         open: Vec::new(),
         passed: 0,
+        told: Default::default(),
         fixed: Default::default(),
         blocked: None,
         over: None,
@@ -106,13 +107,18 @@ pub(super) fn apply(
     frame: &Frame<'_>,
     event: &Event,
 ) -> Option<Outcome> {
-    let (Event::TaskClaimed { claim, .. }, Act::TaskLoop { max, .. }) = (event, &step.act) else {
+    let (Event::TaskClaimed { claim, odd, .. }, Act::TaskLoop { max, .. }) = (event, &step.act) else {
         return None;
     };
     let plan = Plan::of(step)?;
     let inside = frame.inside(step, active.tries, active.deadline);
     let Doing::Tasks(tasks) = &mut active.doing else { return None };
     tasks.asking = false;
+    for what in odd {
+        if tasks.told.insert(what.clone()) {
+            cx.step.news.push(News::Odd { node: active.instance.clone(), what: what.clone() });
+        }
+    }
     let is_stale = std::mem::take(&mut tasks.stale);
     if tasks.over.is_some() {
         // It is being ended: a task that was taken meanwhile goes back.
@@ -156,6 +162,9 @@ pub(super) fn apply(
         Claim::Deadlock(deadlock) => {
             let why = format!("{deadlock}\n  hint: {}", deadlock.way_out());
             tasks.over = Some(Outcome::new(Status::Blocked, Reason::Deadlock).because(why));
+        }
+        Claim::Unproven { why } => {
+            tasks.over = Some(Outcome::new(Status::Blocked, Reason::TasksUnproven).because(why.clone()));
         }
         Claim::Unreadable { why } => {
             tasks.over = Some(Outcome::new(Status::Blocked, Reason::TasksUnreadable).because(why.clone()));

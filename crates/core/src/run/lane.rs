@@ -1,6 +1,6 @@
 //! Where a sequence of nodes stands: a tree, of which only what is under way is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -183,6 +183,9 @@ pub struct TaskRounds {
     pub open: Vec<Round>,
     /// Tasks that were done here.
     pub passed: u32,
+    /// What people were told of the file that is not believed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub told: BTreeSet<String>,
     /// How the tasks failed that no other try can help.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<TaskId, Outcome>,

@@ -125,6 +125,8 @@ pub enum Reason {
     TasksFailed,
     /// What is left of the tasks can never be ready.
     Deadlock,
+    /// Somebody left tasks out or took them away, and only a person may.
+    TasksUnproven,
     /// The file of the tasks cannot be used.
     TasksUnreadable,
     /// Runs start runs too deep.
@@ -172,6 +174,7 @@ impl Reason {
             Reason::NoBranch => "no_branch",
             Reason::TasksFailed => "tasks_failed",
             Reason::Deadlock => "deadlock",
+            Reason::TasksUnproven => "tasks_unproven",
             Reason::TasksUnreadable => "tasks_unreadable",
             Reason::TooDeep => "too_deep",
             Reason::ChildFailed => "child_failed",
@@ -217,6 +220,7 @@ impl Reason {
             | Reason::NoBranch
             | Reason::TasksFailed
             | Reason::Deadlock
+            | Reason::TasksUnproven
             | Reason::TasksUnreadable
             | Reason::ChildFailed
             | Reason::Git => true,

@@ -37,6 +37,7 @@ impl Reason {
             Reason::NoBranch => "no branch succeeded",
             Reason::TasksFailed => "tasks failed",
             Reason::Deadlock => "what is left of the tasks can never begin",
+            Reason::TasksUnproven => "somebody left tasks out or took them away, and only a person may",
             Reason::TasksUnreadable => "the file of the tasks cannot be used",
             Reason::TooDeep => "runs start runs too deep",
             Reason::ChildFailed => "a run that was started from it did not end well",

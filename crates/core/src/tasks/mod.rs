@@ -15,7 +15,7 @@ pub mod flaw;
 pub mod select;
 pub mod task;
 
-pub use claim::{Claim, settle};
+pub use claim::{By, Claim, settle};
 pub use deadlock::Deadlock;
 pub use flaw::{Flaw, flaws};
 pub use select::{Attempts, Next, Tally, is_done, next, ready, recover, tally, waits};

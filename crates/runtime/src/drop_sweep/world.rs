@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::id::{EffectId, RunId};
-use windlass_core::tasks::{self, Attempts, Claim, Next, Status, Task, TaskId};
+use windlass_core::tasks::{self, Attempts, By, Claim, Next, Status, Task, TaskId};
 use windlass_forms::tasks::claimed;
 
 use super::story::Story;
@@ -107,7 +107,8 @@ impl World {
     ) -> (Status, Option<String>) {
         let list = self.tasks.get_mut(file).expect("a file of tasks");
         let task = list.iter_mut().find(|other| other.id == *task).expect("a task of the file");
-        let (status, why) = tasks::settle(ok, said.is_some(), said.and_then(claimed), task.status);
+        let (status, why) =
+            tasks::settle(ok, said.is_some(), said.and_then(claimed), task.status, By::Person);
         task.status = status;
         (status, why.map(str::to_owned))
     }

@@ -45,7 +45,7 @@ use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::home::Home;
 use crate::named_lock::NamedLock;
-use crate::tasks::overtaken::is_overtaken;
+use crate::tasks::vouched::Book;
 use crate::tasks::{Hold, Place, TasksError};
 
 /// What is said of a task that is put back.
@@ -214,11 +214,9 @@ impl Ground {
                 tasks::settle(ground, id, tasks::End { path, task, ok, said, why, file })
             }),
             Effect::ReleaseTask { path, task, branch, why } => self.block(move |ground| {
-                let is_ours = !is_overtaken(&ground.dir, &id.node);
-                let claims = if why.is_some() && is_ours { tasks::Claims::Void } else { tasks::Claims::Kept };
                 let why = why.unwrap_or_else(|| RELEASED.to_owned());
                 let why = worktree::leave(ground, &id, branch.as_deref(), why);
-                tasks::release(ground, id, path.as_deref(), &task, claims, why)
+                tasks::release(ground, id, path.as_deref(), &task, why)
             }),
             Effect::MakeWorktree { task, attempt, target } => {
                 self.attempt(move |ground| worktree::make(ground, id, &task, attempt, target));
@@ -293,6 +291,11 @@ impl Ground {
         tasks.retain(|task| !task.is_finished());
         tasks.push(handle.abort_handle());
         handle
+    }
+
+    /// Where it is written down which words in a file of tasks are believed.
+    fn book(&self) -> Book<'_> {
+        Book { state: &self.home.state, run: &self.run }
     }
 
     /// Keeps other runs away from a file of tasks.

@@ -13,7 +13,7 @@ use windlass_core::event::Event;
 use windlass_core::graph::template::{self, Scope, TemplateError};
 use windlass_core::graph::workflow::Expression;
 use windlass_core::id::{EffectId, NodeId};
-use windlass_core::tasks::{self as core, Attempts, Claim, Deadlock, Flaw, Next, Status, Task, TaskId};
+use windlass_core::tasks::{self as core, Attempts, By, Claim, Deadlock, Flaw, Next, Status, Task, TaskId};
 use windlass_core::time::Moment;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::tasks::claimed;
@@ -21,6 +21,7 @@ use windlass_forms::tasks::claimed;
 use super::Ground;
 use crate::clock::now;
 use crate::tasks::overtaken::is_overtaken;
+use crate::tasks::vouched::{self, Book, Doubts};
 use crate::tasks::{Change, Loaded, Place, TasksError, change, load, locate, locate_inside};
 
 /// So often a file is looked at again that somebody changed in between.
@@ -97,24 +98,17 @@ pub(super) struct End {
 pub(super) fn claim(ground: &Ground, scope: Scope, effect: EffectId, query: Query) -> Event {
     let workspace = Path::new(&ground.spec.workspace);
     let held = place(workspace, query.path.as_deref()).and_then(|place| ground.hold(&place));
-    let claim = held.map_err(TasksError::told).and_then(|()| choose(workspace, scope, &query, now()));
+    let mut odd = Vec::new();
+    let choose = |()| choose(ground.book(), workspace, scope, &query, &mut odd, now());
+    let claim = held.map_err(TasksError::told).and_then(choose);
     let claim = claim.unwrap_or_else(|why| Claim::Unreadable { why });
-    Event::TaskClaimed { effect, claim }
+    Event::TaskClaimed { effect, claim, odd }
 }
 
 /// Says in the file how a task went.
 pub(super) fn settle(ground: &Ground, effect: EffectId, end: End) -> Event {
-    let (status, why, error) = write_end(Path::new(&ground.spec.workspace), end, now());
+    let (status, why, error) = write_end(ground.book(), Path::new(&ground.spec.workspace), end, now());
     Event::TaskSettled { effect, status, why, error }
-}
-
-/// What becomes of a `passing` that somebody wrote for a task which is put back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Claims {
-    /// It stands, as anything else that somebody wrote.
-    Kept,
-    /// What was done is not where it was to go, so that it is not true.
-    Void,
 }
 
 /// Puts a task back in the file that was not done, and that nobody is at any more.
@@ -123,10 +117,9 @@ pub(super) fn release(
     effect: EffectId,
     path: Option<&str>,
     task: &TaskId,
-    claims: Claims,
     why: String,
 ) -> Event {
-    match put_back(Path::new(&ground.spec.workspace), path, task, claims, now()) {
+    match put_back(ground.book(), Path::new(&ground.spec.workspace), path, task, now()) {
         Ok(status) => Event::TaskSettled { effect, status, why: Some(why), error: None },
         Err(error) => {
             let error = told_in_a_run(error);
@@ -138,24 +131,29 @@ pub(super) fn release(
 
 /// Why what was done for a task is not to be brought back, though it succeeded: it would not be
 /// passing by the words of its agent and by its file.
-pub(super) fn withheld(workspace: &Path, end: &End) -> Option<String> {
+pub(super) fn withheld(book: Book<'_>, workspace: &Path, end: &End) -> Option<String> {
     let word = end.said.as_deref().and_then(claimed);
-    let in_file = match place(workspace, end.path.as_deref()).and_then(|place| load(&place)) {
+    let (in_file, by) = match place(workspace, end.path.as_deref()).and_then(|place| load(&place)) {
         Ok(seen) => match seen.document.tasks().get(&end.task) {
-            Some(task) => task.status,
+            Some(task) => (task.status, by(book, &seen.place, &end.task, task.status)),
             None => return Some(REMOVED.to_owned()),
         },
         // What the file would say is not known; that it cannot be read is said when it is written.
-        Err(_) => Status::InProgress,
+        Err(_) => (Status::InProgress, By::Anybody),
     };
     if end.file.decided(in_file).is_some() {
         return Some(OVERTAKEN.to_owned());
     }
-    match core::settle(end.ok, end.said.is_some(), word, in_file) {
+    match core::settle(end.ok, end.said.is_some(), word, in_file, by) {
         (Status::Passing, _) => None,
         (Status::Skipped, _) => Some("the task was given up meanwhile".to_owned()),
         (status, why) => Some(why.unwrap_or_else(|| status.word()).to_owned()),
     }
+}
+
+/// Who wrote a status into the file for the task that is being done.
+fn by(book: Book<'_>, place: &Place, id: &TaskId, in_file: Status) -> By {
+    if book.is_vouched(place, id, in_file) { By::Person } else { By::Anybody }
 }
 
 /// The file of a run; one with a path of its own must be below the workspace.
@@ -167,10 +165,18 @@ pub(crate) fn place(workspace: &Path, path: Option<&str>) -> Result<Place, Tasks
 }
 
 /// What there is to do, or why the file cannot be used.
-fn choose(workspace: &Path, mut scope: Scope, query: &Query, now: Moment) -> Result<Claim, String> {
+fn choose(
+    book: Book<'_>,
+    workspace: &Path,
+    mut scope: Scope,
+    query: &Query,
+    odd: &mut Vec<String>,
+    now: Moment,
+) -> Result<Claim, String> {
     let place = place(workspace, query.path.as_deref()).map_err(TasksError::told)?;
     for _ in 0..LOOKS {
-        match look(&place, &mut scope, query, now) {
+        odd.clear();
+        match look(book, &place, &mut scope, query, odd, now) {
             Ok(claim) => return Ok(claim),
             Err(Hitch::Changed) => {}
             Err(Hitch::File(error)) if query.attempts.made.is_empty() => return Err(error.told()),
@@ -200,24 +206,44 @@ impl From<TasksError> for Hitch {
     }
 }
 
-fn look(place: &Place, scope: &mut Scope, query: &Query, now: Moment) -> Result<Claim, Hitch> {
+fn look(
+    book: Book<'_>,
+    place: &Place,
+    scope: &mut Scope,
+    query: &Query,
+    odd: &mut Vec<String>,
+    now: Moment,
+) -> Result<Claim, Hitch> {
     let seen = load(place)?;
     refuse_twins(&seen)?;
+    let doubts = book.look(place, &seen.document.tasks().tasks, &query.busy)?;
+    odd.extend(doubts.iter().map(|(id, status)| vouched::told(place.shown(), id, *status)));
     let recovered = change(&seen, &Change::Recover { held: query.busy.clone() }, now)?;
-    let tasks = as_held(&recovered.document.tasks().tasks, &query.busy);
+    let recovered = &recovered.document.tasks().tasks;
+    let tasks = as_held(&as_believed(recovered, &doubts), &query.busy);
     if query.attempts.allowed == 0 {
         // No round is left: only whether everything is done is asked.
-        return whether_done(&tasks, scope, query);
+        return whether_done(&tasks, &doubts, scope, query);
     }
-    let Some(task) = first(&tasks, scope, query)? else { return nothing(&tasks, scope, query) };
-    let begun = Change::Status { id: task.id.clone(), from: Some(task.status), to: Status::InProgress };
+    let Some(task) = first(&tasks, scope, query)? else {
+        return match unproven(place, &doubts).filter(|_| query.busy.is_empty()) {
+            Some(claim) => Ok(claim),
+            None => nothing(&tasks, scope, query),
+        };
+    };
+    let from = recovered.iter().find(|other| other.id == task.id).map(|other| other.status);
+    book.vouch(place, &task.id, Status::InProgress)?;
+    let begun = Change::Status { id: task.id.clone(), from, to: Status::InProgress };
     let begun = change(&seen, &begun, now)?;
     let task = begun.document.tasks().get(&task.id).ok_or(Hitch::Changed)?;
     Ok(Claim::Task { id: task.id.clone(), task: told(task) })
 }
 
 /// Whether any task is left that may be taken.
-fn whether_done(tasks: &[Task], scope: &mut Scope, query: &Query) -> Result<Claim, Hitch> {
+fn whether_done(tasks: &[Task], doubts: &Doubts, scope: &mut Scope, query: &Query) -> Result<Claim, Hitch> {
+    if doubts.values().any(Option::is_none) {
+        return Ok(Claim::Working);
+    }
     for task in tasks.iter().filter(|task| !task.status.is_met()) {
         if is_selected(task, scope, query)? {
             return Ok(Claim::Working);
@@ -245,6 +271,24 @@ fn as_held(tasks: &[Task], busy: &[TaskId]) -> Vec<Task> {
         false => task.clone(),
     };
     tasks.iter().map(held).collect()
+}
+
+/// The tasks without what nobody stands behind: what is only said to be passing is to be done, and one that
+/// no person left out waits for one.
+fn as_believed(tasks: &[Task], doubts: &Doubts) -> Vec<Task> {
+    let believed = |task: &Task| match doubts.get(&task.id) {
+        Some(Some(Status::Skipped)) => Task { status: Status::InProgress, ..task.clone() },
+        Some(Some(_)) => Task { status: Status::Pending, ..task.clone() },
+        Some(None) | None => task.clone(),
+    };
+    tasks.iter().map(believed).collect()
+}
+
+/// What a person has to decide before all can be done.
+fn unproven(place: &Place, doubts: &Doubts) -> Option<Claim> {
+    let open = doubts.iter().filter(|(_, status)| **status != Some(Status::Passing));
+    let why: Vec<String> = open.map(|(id, status)| vouched::told(place.shown(), id, *status)).collect();
+    (!why.is_empty()).then(|| Claim::Unproven { why: why.join("\n") })
 }
 
 /// The first of the ready tasks that may be taken.
@@ -323,17 +367,22 @@ pub(crate) fn told(task: &Task) -> Value {
 }
 
 /// How far the task is now, why, and what kept it out of the file.
-fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>, Option<String>) {
+fn write_end(
+    book: Book<'_>,
+    workspace: &Path,
+    end: End,
+    now: Moment,
+) -> (Status, Option<String>, Option<String>) {
     let word = end.said.as_deref().and_then(claimed);
-    let decide = |in_file| match end.file.decided(in_file) {
+    let decide = |in_file, by| match end.file.decided(in_file) {
         // What a landing said of it names the branch that holds the work.
         Some(status) => (status, Some(OVERTAKEN).filter(|_| end.why.is_none())),
-        None => core::settle(end.ok, end.said.is_some(), word, in_file),
+        None => core::settle(end.ok, end.said.is_some(), word, in_file, by),
     };
     let written = place(workspace, end.path.as_deref()).and_then(|place| {
         let mut tries = 0..LOOKS;
         loop {
-            let written = write_once(&place, &end.task, &decide, now);
+            let written = write_once(book, &place, &end.task, &decide, now);
             match written {
                 Err(TasksError::StatusChanged { .. }) if tries.next().is_some() => {}
                 written => return written,
@@ -348,30 +397,34 @@ fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>
             (Status::Skipped, Some(why), None)
         }
         Err(error) => {
-            let (status, reason) = decide(Status::InProgress);
+            let (status, reason) = decide(Status::InProgress, By::Anybody);
             (status, reason.map(str::to_owned).or(end.why), Some(told_in_a_run(error)))
         }
     }
 }
 
-/// How far a task is that is not worked on any more: what somebody else wrote about it stays.
+/// How far a task is that is not worked on any more: what a person or another run wrote about it stays. What
+/// its agent claimed was never proven.
 fn put_back(
+    book: Book<'_>,
     workspace: &Path,
     path: Option<&str>,
     id: &TaskId,
-    claims: Claims,
     now: Moment,
 ) -> Result<Status, TasksError> {
     let place = place(workspace, path)?;
     let mut tries = 0..LOOKS;
     loop {
         let seen = load(&place)?;
-        let in_file = seen.document.tasks().get(id).map(|task| task.status);
-        let is_void = in_file == Some(Status::Passing) && claims == Claims::Void;
-        if in_file != Some(Status::InProgress) && !is_void {
-            return Ok(in_file.unwrap_or(Status::Pending));
+        let Some(in_file) = seen.document.tasks().get(id).map(|task| task.status) else {
+            return Ok(Status::Pending);
+        };
+        let is_claimed = in_file.is_met() && !book.is_vouched(&place, id, in_file);
+        if in_file != Status::InProgress && !is_claimed {
+            return Ok(in_file);
         }
-        let back = Change::Status { id: id.clone(), from: in_file, to: Status::Pending };
+        book.vouch(&place, id, Status::Pending)?;
+        let back = Change::Status { id: id.clone(), from: Some(in_file), to: Status::Pending };
         match change(&seen, &back, now) {
             Ok(_) => return Ok(Status::Pending),
             Err(TasksError::StatusChanged { .. } | TasksError::TaskGone { .. }) if tries.next().is_some() => {
@@ -384,14 +437,26 @@ fn put_back(
 type Decided = (Status, Option<&'static str>);
 
 fn write_once(
+    book: Book<'_>,
     place: &Place,
     id: &TaskId,
-    decide: &impl Fn(Status) -> Decided,
+    decide: &impl Fn(Status, By) -> Decided,
     now: Moment,
 ) -> Result<Decided, TasksError> {
     let seen = load(place)?;
     let in_file = seen.document.tasks().get(id).map(|task| task.status);
-    let decided = decide(in_file.unwrap_or(Status::InProgress));
+    let by = in_file.map_or(By::Anybody, |in_file| by(book, place, id, in_file));
+    // Written once more after a crash, the file does not say any more what was tried.
+    let was_tried = in_file == Some(Status::Failing) && book.is_doubted(place, id, Status::Skipped);
+    let found = if was_tried { Status::Skipped } else { in_file.unwrap_or(Status::InProgress) };
+    let by = if was_tried { By::Anybody } else { by };
+    let decided = decide(found, by);
+    if found == Status::Skipped && decided.0 == Status::Failing {
+        book.doubt(place, id, found)?;
+    }
+    if in_file.is_some() {
+        book.vouch(place, id, decided.0)?;
+    }
     // A task that is not there is named by the change itself.
     change(&seen, &Change::Status { id: id.clone(), from: in_file, to: decided.0 }, now)?;
     Ok(decided)

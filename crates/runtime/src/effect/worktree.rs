@@ -224,7 +224,7 @@ pub(super) async fn land(ground: Arc<Ground>, effect: EffectId, home: Home, end:
                 return Ok(Told::Refused(why));
             }
             if !course.is_begun()
-                && let Some(why) = tasks::withheld(course.repo, &end)
+                && let Some(why) = tasks::withheld(ground.book(), course.repo, &end)
             {
                 return Ok(Told::Refused(keep_out(&course, why)));
             }

@@ -15,7 +15,7 @@ use super::place::{Place, io_error};
 use crate::named_lock::{NamedLock, Share, Tried};
 
 /// The folder of the locks in the state folder.
-const FOLDER: &str = "tasks";
+pub(super) const FOLDER: &str = "tasks";
 
 /// The right of a run to work on a file of tasks, until it is dropped or its process dies.
 #[derive(Debug)]

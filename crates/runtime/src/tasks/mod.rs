@@ -12,11 +12,13 @@ mod hold;
 mod lock;
 pub(crate) mod overtaken;
 mod place;
+pub(crate) mod vouched;
 
 pub use change::{Change, Changed, Loaded, NewTask, change, create, inspect, load, migrate};
 pub use error::TasksError;
 pub(crate) use hold::Hold;
 pub use place::{Place, locate, locate_inside};
+pub use vouched::{take_back, vouch_for};
 pub use windlass_forms::tasks::{Document, Reading, draw, print, starter};
 
 #[cfg(test)]

@@ -234,7 +234,7 @@ fn a_task_removed_by_hand_while_it_is_worked_on_is_not_brought_back_and_its_bran
     place.sealed.write("repo/tasks.json", left.to_string());
     fs::write(outside(&place, "go"), "x").unwrap();
     let ran = going.end();
-    ran.assert_ended(0, "completed", "all_done", 2);
+    ran.assert_ended(8, "blocked", "tasks_unproven", 2);
     assert_eq!((in_file(&place), landed(&place)), (vec!["2 passing".to_owned()], vec!["b".to_owned()]));
     let told = ran.all("task.settled");
     let removed = told.iter().find(|data| data["task"] == "1").unwrap();

@@ -363,8 +363,58 @@ fn a_task_that_is_skipped_or_removed_while_it_is_worked_on_stays_so() {
     write(&place, &file.to_string());
     fs::write(outside(&place, "go-2"), "x").unwrap();
     let ran = going.end();
-    ran.assert_ended(0, "completed", "all_done", 3);
+    ran.assert_ended(8, "blocked", "tasks_unproven", 3);
+    assert!(detail(&ran).starts_with("task `2` was removed from tasks.json"), "{ran}");
     assert_eq!(in_file(&place), ["1 skipped", "3 passing"]);
+    run(&place, &[]).assert_ended(0, "completed", "all_done", 0);
+}
+
+#[test]
+fn an_agent_leaves_no_task_out_and_ends_no_list_by_writing_into_its_file() {
+    let place = place(tasks(4), json!([]));
+    let list = |statuses: &[(&str, &str)]| {
+        let task = |(id, status): &(&str, &str)| json!({"id": id, "name": id, "status": status});
+        let tasks: Vec<Value> = statuses.iter().map(task).collect();
+        json!({"write": {"path": "tasks.json", "content": json!({"version": "1.0", "tasks": tasks}).to_string()}})
+    };
+    // It skips its own task, calls another one done, gives up the third, and removes the last.
+    let forged = [("1", "cancelled"), ("2", "passing"), ("3", "skipped"), ("5", "done")];
+    let lies = json!({"steps": [list(&forged), say("All is done.")]});
+    place.script(json!({"nodes": {"implement": [lies, turn(&[])]}}));
+    let ran = run(&place, &[]);
+    ran.assert_ended(8, "blocked", "tasks_unproven", 4);
+    assert_eq!(ended(&ran), ["1 failing", "1 passing", "2 passing", "5 passing"], "{ran}");
+    let told = ran.all("task.settled")[0]["why"].as_str().unwrap().to_owned();
+    assert!(told.contains("only a person decides"), "{told}");
+    for what in
+        ["task `2` is `passing`", "task `3` is `skipped`", "task `4` was removed", "task `5` is `passing`"]
+    {
+        assert_eq!(
+            ran.stdout.matches(what).count().max(1),
+            ran.stdout.matches(what).count(),
+            "{what}: {ran}"
+        );
+    }
+    assert!(detail(&ran).contains("windlass tasks set 3 skip"), "{ran}");
+    // The next run knows it as well, until a person has decided.
+    run(&place, &[]).assert_ended(8, "blocked", "tasks_unproven", 0);
+    assert_eq!(place.go(&["tasks", "set", "3", "skip"]).code, 0);
+    run(&place, &[]).assert_ended(0, "completed", "all_done", 0);
+    assert_eq!(in_file(&place), ["1 passing", "2 passing", "3 skipped", "5 passing"]);
+}
+
+#[test]
+fn what_an_agent_wrote_of_its_task_does_not_outlive_a_cancelled_run() {
+    let place = place(tasks(1), json!([]));
+    let done = json!({"version": "1.0", "tasks": [{"id": "1", "name": "one", "status": "passing"}]});
+    let claims = json!({"write": {"path": "tasks.json", "content": done.to_string()}});
+    let held = turn(&[claims, touch(&place, "begun"), wait_for(&place, "go")]);
+    place.script(json!({"nodes": {"implement": [held]}}));
+    let mut going = place.start(&["tasks", "run", "--json"]);
+    until(LIMIT, || outside(&place, "begun").exists());
+    assert_eq!(place.go(&["cancel", &going.run()]).code, 0);
+    assert_eq!(going.end().code, 130);
+    assert_eq!(in_file(&place), ["1 pending"]);
 }
 
 #[test]

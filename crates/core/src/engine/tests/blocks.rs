@@ -275,7 +275,7 @@ fn a_signal_is_heard_from_within_branches_and_tasks() {
     assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
     let tasks = |round: Steps| round.then(task_loop().each(|task| task.then(prompt("x").id("x"))).id("t"));
     let mut story = Story::drawn(Builder::new("w").start(criteria_loop("S").max(2).each(tasks).id("l")));
-    let claimed = |effect, claim| Event::TaskClaimed { effect, claim };
+    let claimed = |effect, claim| Event::TaskClaimed { effect, claim, odd: Vec::new() };
     let task = Claim::Task { id: "a".parse().expect("an id"), task: serde_json::json!({}) };
     story.tell(claimed(story.open(Verb::Claim), task)).says("x@1@1", "S");
     let effect = story.open(Verb::Settle);

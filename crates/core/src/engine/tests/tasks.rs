@@ -29,7 +29,7 @@ fn task(id: &str) -> TaskId {
 impl Story {
     fn claimed(&mut self, claim: Claim) -> &mut Story {
         let effect = self.open(Verb::Claim);
-        self.tell(Event::TaskClaimed { effect, claim })
+        self.tell(Event::TaskClaimed { effect, claim, odd: Vec::new() })
     }
 
     fn gets(&mut self, id: &str) -> &mut Story {
@@ -498,6 +498,22 @@ fn a_task_whose_template_has_no_value_is_not_tried_again_and_the_others_are_done
     story.gets("a").shell("do~1@1", false, "").settled("t@1", TaskStatus::Failing);
     story.claimed(Claim::Failed { ids: vec![task("a")] });
     assert!(story.wanted()[0].ends_with(".retry"), "{:?}", story.wanted());
+}
+
+#[test]
+fn what_only_a_person_may_decide_is_told_once_and_blocks_the_loop_when_nothing_else_is_left() {
+    let mut story = Story::drawn(several(1));
+    let tell = |story: &mut Story, claim: Claim| {
+        let effect = story.open(Verb::Claim);
+        story.tell(Event::TaskClaimed { effect, claim, odd: vec!["task `b` is `skipped`".into()] });
+        story.step.news.iter().filter(|news| matches!(news, News::Odd { .. })).count()
+    };
+    let first = Claim::Task { id: task("a"), task: json!({"id": "a", "name": "a"}) };
+    assert_eq!(tell(&mut story, first), 1);
+    story.shell("do@1", true, "").settled("t@1", TaskStatus::Passing);
+    assert_eq!(tell(&mut story, Claim::Unproven { why: "task `b`".into() }), 0, "it was told");
+    assert_eq!(story.ended(), (Status::Blocked, Reason::TasksUnproven));
+    assert_eq!(story.detail(), "task `b`");
 }
 
 #[test]

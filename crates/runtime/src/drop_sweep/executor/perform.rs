@@ -82,7 +82,7 @@ impl Executor<'_> {
             Effect::ClaimTask { path, select, busy, attempts } => {
                 assert!(select.is_none(), "the world knows no conditions");
                 let claim = self.world.claim(&path.unwrap_or_default(), &busy, &attempts);
-                one(Event::TaskClaimed { effect: effect_id, claim })
+                one(Event::TaskClaimed { effect: effect_id, claim, odd: Vec::new() })
             }
             Effect::SettleTask { path, task, ok, said, why, branch: _ } => {
                 let file = path.unwrap_or_default();

@@ -40,7 +40,34 @@ fn selecting(select: &str) -> Query {
 }
 
 fn ask(dir: &TempDir, query: &Query) -> Result<Claim, String> {
-    choose(dir.path(), Scope::new("", &BTreeMap::new()), query, NOW)
+    let scope = Scope::new("", &BTreeMap::new());
+    in_run(dir.path(), |book| choose(book, dir.path(), scope, query, &mut Vec::new(), NOW))
+}
+
+/// With what is written down of a run in this project.
+fn in_run<T>(workspace: &Path, act: impl FnOnce(Book<'_>) -> T) -> T {
+    let run = windlass_core::id::RunId::new("r");
+    act(Book { state: &workspace.join("state"), run: &run })
+}
+
+fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>, Option<String>) {
+    in_run(workspace, |book| super::write_end(book, workspace, end, now))
+}
+
+fn withheld(workspace: &Path, end: &End) -> Option<String> {
+    in_run(workspace, |book| super::withheld(book, workspace, end))
+}
+
+fn put_back(workspace: &Path, id: &TaskId) -> Result<Status, TasksError> {
+    in_run(workspace, |book| super::put_back(book, workspace, None, id, NOW))
+}
+
+/// A person says how far a task is.
+fn decides(dir: &TempDir, task: &str, status: Status) {
+    let place = place(dir.path(), None).unwrap();
+    let seen = load(&place).unwrap();
+    in_run(dir.path(), |book| book.vouch(&place, &id(task), status)).unwrap();
+    change(&seen, &Change::Status { id: id(task), from: None, to: status }, NOW).unwrap();
 }
 
 /// The id of the task that was taken.
@@ -240,21 +267,26 @@ fn what_was_wrong_is_handed_on() {
 #[test]
 fn what_nobody_is_at_any_more_is_put_back_once_and_what_others_wrote_stays() {
     let dir = project(BEGUN);
-    let back = |dir: &TempDir, task: &str| put_back(dir.path(), None, &id(task), Claims::Kept, NOW).unwrap();
+    let back = |dir: &TempDir, task: &str| put_back(dir.path(), &id(task)).unwrap();
     assert_eq!(back(&dir, "1"), Status::Pending);
     let written = text(&dir);
     assert!(written.contains("// by hand") && written.contains("pending"), "{written}");
     assert_eq!((back(&dir, "1"), text(&dir)), (Status::Pending, written.clone()), "the second time");
     assert_eq!((back(&dir, "gone"), text(&dir)), (Status::Pending, written));
-    for word in ["skipped", "passing", "failing"] {
-        let dir = project(&BEGUN.replace("in_progress", word));
-        assert_eq!((back(&dir, "1").word(), status(&dir, "1").word()), (word, word));
-        let after = if word == "passing" { Status::Pending } else { status(&dir, "1") };
-        let back = put_back(dir.path(), None, &id("1"), Claims::Void, NOW).unwrap();
-        assert_eq!((back, status(&dir, "1")), (after, after), "what did not come back is not passing");
+    for wrote in [Status::Skipped, Status::Passing, Status::Failing] {
+        let dir = project(BEGUN);
+        decides(&dir, "1", wrote);
+        assert_eq!((back(&dir, "1"), status(&dir, "1")), (wrote, wrote));
+        let dir = project(&BEGUN.replace("in_progress", wrote.word()));
+        let after = if wrote.is_met() { Status::Pending } else { wrote };
+        assert_eq!(
+            (back(&dir, "1"), status(&dir, "1")),
+            (after, after),
+            "what its agent wrote is not proven"
+        );
     }
     write(&dir, "oops");
-    assert!(put_back(dir.path(), None, &id("1"), Claims::Kept, NOW).is_err());
+    assert!(put_back(dir.path(), &id("1")).is_err());
     assert_eq!(text(&dir), "oops");
 }
 
@@ -262,8 +294,15 @@ fn what_nobody_is_at_any_more_is_put_back_once_and_what_others_wrote_stays() {
 fn an_edit_of_the_file_is_a_claim_and_every_other_edit_stays() {
     let dir = project(&BEGUN.replace("in_progress", "done"));
     assert_eq!(write_end(dir.path(), end("1", true, Some("")), NOW).0, Status::Passing);
-    let skipped = project(&BEGUN.replace("in_progress", "skipped"));
+    let skipped = project(BEGUN);
+    decides(&skipped, "1", Status::Skipped);
     assert_eq!(write_end(skipped.path(), end("1", false, Some("")), NOW).0, Status::Skipped);
+    let skipped = project(&BEGUN.replace("in_progress", "skipped"));
+    let (far, why, error) = write_end(skipped.path(), end("1", true, Some("")), NOW);
+    assert_eq!((far, status(&skipped, "1"), error), (Status::Failing, Status::Failing, None));
+    assert!(why.as_deref().unwrap().contains("only a person decides"), "{why:?}");
+    let again = write_end(skipped.path(), end("1", true, Some("")), NOW);
+    assert_eq!(again, (far, why, None), "and the same the second time");
     let dir = project(BEGUN);
     write_end(dir.path(), end("1", true, None), NOW);
     assert!(text(&dir).contains("// by hand") && text(&dir).contains("\"note\": 1.10"), "{}", text(&dir));
@@ -309,7 +348,60 @@ fn what_would_not_be_passing_is_withheld() {
     assert_eq!(why("in_progress", None), None, "nobody could say so");
     assert!(why("in_progress", Some("")).unwrap().contains("did not say"));
     assert!(why("passing", Some("<status>failing</status>")).unwrap().contains("not done"));
-    assert!(why("skipped", Some("<status>passing</status>")).unwrap().contains("given up"));
+    assert!(why("skipped", Some("")).unwrap().contains("only a person decides"));
+    let skipped = project(BEGUN);
+    decides(&skipped, "1", Status::Skipped);
+    let claims = end("1", true, Some("<status>passing</status>"));
+    assert!(withheld(skipped.path(), &claims).unwrap().contains("given up"));
     let broken = project("oops");
     assert_eq!(withheld(broken.path(), &end("1", true, Some("<status>passing</status>"))), None);
+}
+
+#[test]
+fn what_somebody_wrote_of_other_tasks_is_not_believed() {
+    let dir = project(
+        r#"    { "id": "1", "name": "a", "status": "pending" },
+    { "id": "2", "name": "b", "status": "pending" },
+    { "id": "3", "name": "c", "status": "pending" },
+    { "id": "4", "name": "d", "status": "pending", "dependencies": ["3"] },
+    { "id": "5", "name": "e", "status": "skipped" }"#,
+    );
+    assert_eq!(taken(&dir, &query(&[])), "1");
+    // The agent of the first task ends the list, and adds a task that is done.
+    write(
+        &dir,
+        r#"{ "version": "1.0", "tasks": [
+    { "id": "1", "name": "a", "status": "passing" },
+    { "id": "2", "name": "b", "status": "passing" },
+    { "id": "3", "name": "c", "status": "cancelled" },
+    { "id": "4", "name": "d", "status": "pending", "dependencies": ["3"] },
+    { "id": "5", "name": "e", "status": "skipped" },
+    { "id": "6", "name": "f", "status": "done" }
+  ] }"#,
+    );
+    assert_eq!(write_end(dir.path(), end("1", true, Some("")), NOW).0, Status::Passing);
+    for other in ["2", "6"] {
+        assert_eq!(taken(&dir, &query(&[])), other, "it is done before it counts");
+        let said = end(other, true, Some("<status>passing</status>"));
+        assert_eq!(write_end(dir.path(), said, NOW).0, Status::Passing);
+    }
+    let Ok(Claim::Unproven { why }) = ask(&dir, &query(&[])) else { panic!("{:?}", ask(&dir, &query(&[]))) };
+    assert!(why.contains("task `3` is `skipped`") && why.contains("windlass tasks set 3 skip"), "{why}");
+    decides(&dir, "3", Status::Skipped);
+    assert_eq!(taken(&dir, &query(&[])), "4");
+    let said = end("4", true, Some("<status>passing</status>"));
+    assert_eq!(write_end(dir.path(), said, NOW).0, Status::Passing);
+    assert_eq!(ask(&dir, &query(&[])), Ok(Claim::AllDone));
+}
+
+#[test]
+fn a_list_that_lost_its_tasks_is_not_done() {
+    let dir = project(BEGUN);
+    assert_eq!(taken(&dir, &query(&[])), "1");
+    write(&dir, r#"{ "version": "1.0", "tasks": [] }"#);
+    write_end(dir.path(), end("1", true, Some("<status>passing</status>")), NOW);
+    let Ok(Claim::Unproven { why }) = ask(&dir, &query(&[])) else { panic!("{:?}", ask(&dir, &query(&[]))) };
+    assert!(why.starts_with("task `1` was removed from tasks.json"), "{why}");
+    let spent = Query { attempts: Attempts::of(0), ..query(&[]) };
+    assert_eq!(ask(&dir, &spent), Ok(Claim::Working), "nor when no round is left");
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 use windlass_core::tasks::{Priority, Status, TaskId, Tasks};
-use windlass_runtime::tasks::{self, Change, Changed, NewTask, Place, change, create, locate, starter};
+use windlass_runtime::tasks::{
+    self, Change, Changed, NewTask, Place, change, create, locate, starter, take_back, vouch_for,
+};
 
 use super::show::object;
 use super::{Of, loaded, place, report, tell};
@@ -56,7 +58,14 @@ pub(super) fn add(here: &Here, of: &Of, new: NewTask) -> Result<Exit, Report> {
 /// `windlass tasks set`.
 pub(super) fn set(here: &Here, of: &Of, id: TaskId, to: Status) -> Result<Exit, Report> {
     let loaded = loaded(here, of)?;
-    let changed = change(&loaded, &Change::Status { id, from: None, to }, words::now()).map_err(report)?;
+    let (state, place) = (&here.home.state, &loaded.place);
+    // A run that works on the file believes it from here on.
+    let known = vouch_for(state, place, &id, to).map_err(report)?;
+    let change = change(&loaded, &Change::Status { id: id.clone(), from: None, to }, words::now());
+    let changed = change.map_err(|error| {
+        take_back(state, place, &id, known);
+        report(error)
+    })?;
     let before = changed.before.filter(|before| *before != to);
     told(&changed, of, "task.set", |task| match before {
         Some(before) => format!("{}  {} (was {})", plain_line(task.id.as_str()), to.word(), before.word()),

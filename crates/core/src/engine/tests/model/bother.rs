@@ -112,7 +112,7 @@ impl World {
                 Verb::Session => Event::SessionEnded { effect, end: session_end(SessionVerdict::Done) },
                 Verb::Shell => Event::ShellEnded { effect, end: ShellEnd::Unknown },
                 Verb::CleanUp => Event::CleanedUp { effect },
-                Verb::Claim => Event::TaskClaimed { effect, claim: Claim::AllDone },
+                Verb::Claim => Event::TaskClaimed { effect, claim: Claim::AllDone, odd: Vec::new() },
                 _ => Event::WaitOver { effect },
             };
             self.tell_late(late);

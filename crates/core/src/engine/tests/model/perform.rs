@@ -51,7 +51,7 @@ impl World {
             Effect::StartRun { run, spec } => return self.child(effect, run, spec),
             Effect::ClaimTask { busy, attempts, .. } => {
                 let claim = self.claim(busy, attempts);
-                Event::TaskClaimed { effect, claim }
+                Event::TaskClaimed { effect, claim, odd: self.odd() }
             }
             Effect::SettleTask { task, ok, .. } => self.settle(effect, task, *ok),
             Effect::ReleaseTask { task, .. } => self.release(effect, task),
@@ -179,10 +179,15 @@ impl World {
         });
     }
 
+    fn odd(&mut self) -> Vec<String> {
+        (self.seldom(8) == 7).then(|| "task `b` is passing".to_owned()).into_iter().collect()
+    }
+
     /// The next task as a file would say it; seldom one that is busy, or something wrong.
     fn claim(&mut self, busy: &[TaskId], attempts: &Attempts) -> Claim {
         match self.seldom(16) {
             12 => return Claim::Working,
+            15 => return Claim::Unproven { why: "removed".into() },
             13 => return Claim::Unreadable { why: "line 3".into() },
             14 => return Claim::Deadlock(Deadlock::Cycle(vec!["a".parse().expect("an id")])),
             8..=11 if !busy.is_empty() => {

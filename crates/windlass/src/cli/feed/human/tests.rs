@@ -233,7 +233,7 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
     let mut human = of(vec![step("tasks", each)]);
     let task = json!({"id": "3", "name": "Write the\u{1b}[2J parser"});
     let claim = Claim::Task { id: "3".parse().unwrap(), task };
-    let event = Event::TaskClaimed { effect: turn("tasks"), claim };
+    let event = Event::TaskClaimed { effect: turn("tasks"), claim, odd: Vec::new() };
     let node = NodeId::new("tasks");
     let round = News::Round { node: node.clone(), round: 1, task: Some("3".to_owned()) };
     assert_eq!(happened(&mut human, event, vec![round]), ["  task 3: Write the^[[2J parser (@1)"]);
