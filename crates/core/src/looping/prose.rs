@@ -1,49 +1,309 @@
-//! Which lines of an agent's Markdown are its own words, and not code that it shows.
+//! Which words of an agent's Markdown are its own, and not code, a quotation or a comment that it shows.
 //!
-//! Every mark that an agent leaves is looked for here: markers in a tracker, a signal, how a task is.
+//! Every mark that an agent leaves is looked for here: markers in a tracker, a signal, a promise, how a task
+//! is. Text is read twice: as CommonMark reads it, and as somebody reads it who takes every fence for a fence,
+//! however it is indented and whatever list it stands in. Only what is open in both readings is its word: one
+//! more turn costs less than a false end.
 
-/// The lines outside code, trimmed. A line indented by four spaces or a tab is code in
-/// Markdown, or lies within a list, and is left out like a fenced one.
+mod spans;
+
+use std::ops::Range;
+
+/// The lines that are the agent's words, trimmed. A line indented by four columns is code in Markdown, or lies
+/// within a list, and is left out like a fenced one. Code within a line is part of it, with its backticks.
 pub fn open_lines(text: &str) -> impl Iterator<Item = &str> {
-    let mut fence: Option<Fence> = None;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    text.lines().filter_map(move |line| {
-        let content = unindented(line)?;
-        match &fence {
-            Some(open) if open.is_closed_by(content) => fence = None,
-            Some(_) => {}
-            None => {
-                fence = Fence::opened_by(content);
-                return fence.is_none().then(|| content.trim());
-            }
+    let text = without_mark(text);
+    let code = hidden(text, Wanted::Lines);
+    let mut next = 0;
+    lines(text).filter_map(move |line| {
+        while code.get(next).is_some_and(|code| code.end < line.start) {
+            next += 1;
         }
-        None
+        let shown = text.get(line.clone()).unwrap_or_default().trim();
+        let is_code = code.get(next).is_some_and(|code| code.start <= line.start && line.end <= code.end);
+        (!is_code).then_some(shown)
     })
 }
 
-/// A line without its indentation, unless that is four columns or more.
-fn unindented(line: &str) -> Option<&str> {
-    let content = line.trim_start_matches(' ');
-    (line.len() - content.len() < 4 && !content.starts_with('\t')).then_some(content)
+/// The agent's words, with a backtick in the place of everything else.
+pub fn open_text(text: &str) -> String {
+    let text = without_mark(text);
+    let mut open = String::with_capacity(text.len());
+    let mut at = 0;
+    for code in hidden(text, Wanted::Text) {
+        open.push_str(text.get(at..code.start).unwrap_or_default());
+        open.push('`');
+        at = code.end;
+    }
+    open.push_str(text.get(at..).unwrap_or_default());
+    open
 }
 
-/// A code fence that is open; an unclosed one runs to the end.
-struct Fence {
-    mark: char,
-    length: usize,
+/// A line without the emphasis around all of it: `**done**` is `done`.
+pub fn plain(line: &str) -> &str {
+    let mut line = line.trim();
+    while let Some(inner) = ["**", "__", "*", "_"]
+        .into_iter()
+        .find_map(|mark| line.strip_prefix(mark)?.strip_suffix(mark))
+        .filter(|inner| !inner.is_empty())
+    {
+        line = inner.trim();
+    }
+    line
 }
 
-impl Fence {
-    fn opened_by(content: &str) -> Option<Fence> {
-        let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-        let info = content.trim_start_matches(mark);
-        let length = content.len() - info.len();
-        // A backtick after backticks is code within a line, not a fence.
-        (length >= 3 && !(mark == '`' && info.contains('`'))).then_some(Fence { mark, length })
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Where each line is, without its end.
+fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    text.split_inclusive('\n').map(move |line| {
+        let start = at;
+        at += line.len();
+        start..start + line.trim_end_matches('\n').trim_end_matches('\r').len()
+    })
+}
+
+/// What is not the agent's word in any of the two readings, in order and apart from each other.
+fn hidden(text: &str, wanted: Wanted) -> Vec<Range<usize>> {
+    let mut all = Reading::of(text, Fences::AsCommonMark, wanted);
+    all.extend(Reading::of(text, Fences::Everywhere, wanted));
+    all.sort_by_key(|range| range.start);
+    let mut apart: Vec<Range<usize>> = Vec::with_capacity(all.len());
+    for range in all {
+        match apart.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => apart.push(range),
+        }
+    }
+    apart
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Lines that are a mark. A mark may be a comment of its own, and an indented line is none.
+    Lines,
+    /// All words.
+    Text,
+}
+
+/// What counts as a fence of code, and where a paragraph ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fences {
+    /// One with fewer than four columns before it, until its list item ends.
+    AsCommonMark,
+    /// Any, until it is closed; a paragraph goes on to the next blank line.
+    Everywhere,
+}
+
+/// What the lines so far leave open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Block {
+    /// Nothing.
+    Text,
+    /// Code, which ends where the item of a list ends that it stands in.
+    Fence { mark: char, length: usize, indent: usize },
+    /// `<pre>` and the like.
+    Raw,
+    /// `<!--` at the beginning of a line.
+    Comment,
+    /// A paragraph of a quotation, which goes on without `>`.
+    Quote,
+}
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// The agent's word.
+    Open,
+    /// Not its word, and the paragraph before it is over.
+    Hidden,
+    /// Taken for code, though the paragraph before it may go on.
+    Within,
+}
+
+struct Reading<'t> {
+    text: &'t str,
+    fences: Fences,
+    wanted: Wanted,
+    block: Block,
+    /// Where the paragraph began that is not over.
+    paragraph: Option<usize>,
+    hidden: Vec<Range<usize>>,
+}
+
+impl<'t> Reading<'t> {
+    fn of(text: &'t str, fences: Fences, wanted: Wanted) -> Vec<Range<usize>> {
+        let mut reading =
+            Reading { text, fences, wanted, block: Block::Text, paragraph: None, hidden: Vec::new() };
+        for line in lines(text) {
+            match reading.read(&line) {
+                Line::Open => continue,
+                Line::Hidden => reading.ends(line.start),
+                Line::Within if wanted == Wanted::Text && reading.paragraph.is_some() => continue,
+                Line::Within => {}
+            }
+            reading.hidden.push(line);
+        }
+        reading.ends(text.len());
+        reading.hidden
     }
 
-    fn is_closed_by(&self, content: &str) -> bool {
-        let rest = content.trim_start_matches(self.mark);
-        content.len() - rest.len() >= self.length && rest.trim().is_empty()
+    /// A paragraph is over: what is code within its lines is known.
+    fn ends(&mut self, at: usize) {
+        let Some(start) = self.paragraph.take() else { return };
+        let inside = self.text.get(start..at).unwrap_or_default();
+        let is_hidden = |span: &Range<usize>| {
+            let shown = inside.get(span.clone()).unwrap_or_default();
+            self.wanted == Wanted::Text || !shown.starts_with("<!--") || shown.contains('\n')
+        };
+        let spans = spans::of(inside).into_iter().filter(is_hidden);
+        self.hidden.extend(spans.map(|span| start + span.start..start + span.end));
+    }
+
+    /// What a whole line is.
+    fn read(&mut self, line: &Range<usize>) -> Line {
+        let whole = self.text.get(line.clone()).unwrap_or_default();
+        let (indent, content) = unindented(whole);
+        let is_blank = content.trim().is_empty();
+        match self.block {
+            Block::Fence { mark, length, indent: least } => {
+                let is_left = self.fences == Fences::AsCommonMark && indent < least && !is_blank;
+                if !is_left {
+                    let may_close = self.fences == Fences::Everywhere || indent < least + 4;
+                    if may_close && closes(content, mark, length) {
+                        self.block = Block::Text;
+                    }
+                    return Line::Hidden;
+                }
+            }
+            Block::Raw => {
+                if RAW.iter().any(|tag| contains_ignoring_case(content, &format!("</{tag}>"))) {
+                    self.block = Block::Text;
+                }
+                return Line::Hidden;
+            }
+            Block::Comment => {
+                if content.contains("-->") {
+                    self.block = Block::Text;
+                }
+                return Line::Hidden;
+            }
+            Block::Quote if !is_blank => {
+                self.block = Block::Text;
+                let begun = self.begins(line, indent, content, is_blank);
+                if begun == Line::Open {
+                    // Nothing new begins: it is still quoted.
+                    (self.block, self.paragraph) = (Block::Quote, None);
+                }
+                return Line::Hidden;
+            }
+            Block::Text | Block::Quote => {}
+        }
+        self.block = Block::Text;
+        self.begins(line, indent, content, is_blank)
+    }
+
+    /// What a line outside of all blocks is, and what it begins.
+    fn begins(&mut self, line: &Range<usize>, indent: usize, content: &str, is_blank: bool) -> Line {
+        let (inner, item) = after_list_marks(indent, content);
+        if let Some((mark, length)) = opened(inner)
+            && (indent < 4 || self.fences == Fences::Everywhere)
+        {
+            self.block = Block::Fence { mark, length, indent: item };
+            return Line::Hidden;
+        }
+        if indent >= 4 && !is_blank {
+            return Line::Within;
+        }
+        if let Some(quoted) = inner.strip_prefix('>') {
+            let is_paragraph = !quoted.trim().is_empty() && opened(quoted.trim_start()).is_none();
+            self.block = if is_paragraph { Block::Quote } else { Block::Text };
+            return Line::Hidden;
+        }
+        if let Some(tag) = RAW.iter().find(|tag| is_tag(inner, tag)) {
+            if !contains_ignoring_case(inner, &format!("</{tag}>")) {
+                self.block = Block::Raw;
+            }
+            return Line::Hidden;
+        }
+        if inner.strip_prefix("<!--").is_some_and(|rest| !rest.contains("-->")) {
+            self.block = Block::Comment;
+            return Line::Hidden;
+        }
+        let starts_anew = item > 0 || inner.starts_with('#');
+        if is_blank || (starts_anew && self.fences == Fences::AsCommonMark) {
+            self.ends(line.start);
+        }
+        if !is_blank && self.paragraph.is_none() {
+            self.paragraph = Some(line.start);
+        }
+        Line::Open
     }
 }
+
+/// Tags whose text is shown as it is.
+const RAW: [&str; 4] = ["pre", "script", "style", "textarea"];
+
+/// How many columns a line is indented, and what follows.
+fn unindented(line: &str) -> (usize, &str) {
+    let content = line.trim_start_matches([' ', '\t']);
+    let blanks = line.get(..line.len() - content.len()).unwrap_or_default();
+    let columns =
+        blanks.chars().fold(0, |column, c| if c == '\t' { column - column % 4 + 4 } else { column + 1 });
+    (columns, content)
+}
+
+/// A line without the marks of list items that it begins with, and the column where the last item begins; 0
+/// where there is none.
+fn after_list_marks(indent: usize, content: &str) -> (&str, usize) {
+    let (mut rest, mut column, mut item) = (content, indent, 0);
+    loop {
+        let digits = rest.chars().take_while(char::is_ascii_digit).count();
+        let mark = match rest.chars().nth(digits) {
+            Some('-' | '*' | '+') if digits == 0 => 1,
+            Some('.' | ')') if (1..=9).contains(&digits) => digits + 1,
+            _ => return (rest, item),
+        };
+        let after = rest.get(mark..).unwrap_or_default();
+        if !after.starts_with([' ', '\t']) {
+            return (rest, item);
+        }
+        let (blanks, content) = unindented(after);
+        // More than four blanks are code in an item that begins after one.
+        item = column + mark + if blanks > 4 { 1 } else { blanks };
+        column = item;
+        rest = content;
+    }
+}
+
+/// The fence that a line opens.
+fn opened(content: &str) -> Option<(char, usize)> {
+    let mark = content.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let info = content.trim_start_matches(mark);
+    let length = content.len() - info.len();
+    // A backtick after backticks is code within a line, not a fence.
+    (length >= 3 && !(mark == '`' && info.contains('`'))).then_some((mark, length))
+}
+
+fn closes(content: &str, mark: char, length: usize) -> bool {
+    let rest = content.trim_start_matches(mark);
+    content.len() - rest.len() >= length && rest.trim().is_empty()
+}
+
+/// Whether a line begins with an opening tag.
+fn is_tag(line: &str, tag: &str) -> bool {
+    let Some(rest) = line.strip_prefix('<') else { return false };
+    let is_it = rest.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
+    is_it && rest.get(tag.len()..).is_some_and(|rest| rest.is_empty() || rest.starts_with(['>', ' ', '\t']))
+}
+
+fn contains_ignoring_case(line: &str, part: &str) -> bool {
+    line.as_bytes().windows(part.len()).any(|piece| piece.eq_ignore_ascii_case(part.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests;

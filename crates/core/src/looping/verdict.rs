@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Rules;
-use super::prose::open_lines;
+use super::prose::{open_lines, plain};
 use crate::run::{Outcome, Reason, Status};
 
 /// What was seen after a turn.
@@ -107,10 +107,10 @@ pub fn red(results: &[CheckResult]) -> Option<String> {
     (!told.is_empty()).then(|| told.join("\n\n"))
 }
 
-/// Whether a signal stands alone on a line of a message, outside code.
+/// Whether a signal stands alone on a line of a message, outside code; in bold, too.
 pub fn is_signalled(message: &str, signal: &str) -> bool {
     let signal = signal.trim();
-    !signal.is_empty() && open_lines(message).any(|line| line == signal)
+    !signal.is_empty() && open_lines(message).any(|line| line == signal || plain(line) == signal)
 }
 
 /// Judges a finished turn: tracker → complete → blocked → checks → stuck → exhausted → next.
@@ -289,6 +289,8 @@ mod tests {
             "~~~\n```\n~~~\nS",
             "```code``` is what I ran\nS",
             "```rust\nfn main() {}\n```\n\nS\n\nBye.",
+            "**S**",
+            "S\nOn second thoughts I am not done.",
         ];
         for message in heard {
             assert!(is_signalled(message, " S"), "{message}");
@@ -297,6 +299,12 @@ mod tests {
             "",
             "I shall say S",
             "`S`",
+            "**`S`**",
+            "`\nS\n`",
+            "- ```\n  S\n  ```",
+            "<pre>\nS\n</pre>",
+            "<!--\nS\n-->",
+            "\\S",
             "> S",
             "```\nS\n```",
             "```text\nS\n```",

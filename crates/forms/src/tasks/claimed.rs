@@ -2,23 +2,22 @@
 //!
 //! What is shown as code is not its word. Whether its word is believed is `core::tasks`' to say.
 
-use windlass_core::looping::prose::open_lines;
+use windlass_core::looping::prose::{open_lines, plain};
 use windlass_core::tasks::Status;
 
 const OPEN: &str = "<status>";
 const CLOSE: &str = "</status>";
 
 /// How far a task is by the last line of a message that is nothing but `<status>WORD</status>`, outside
-/// code blocks. In a sentence the tag is only mentioned. A last one that means nothing says nothing: an
+/// code; in bold, too. What is said around it is not judged. In a sentence the tag is only mentioned. A last one that means nothing says nothing: an
 /// earlier one is not what the agent ended with.
 pub fn claimed(message: &str) -> Option<Status> {
     Status::parse(open_lines(message).filter_map(word).last()?)
 }
 
-/// The word of a line that stands alone there, however it is set.
+/// The word of a line that stands alone there.
 fn word(line: &str) -> Option<&str> {
-    let bare = line.trim_matches(['`', '*', '_', ' ']);
-    let word = bare.strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
+    let word = plain(line).strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
     (!word.contains(['<', '`'])).then_some(word)
 }
 
@@ -34,7 +33,11 @@ mod tests {
             ("<status>failing</status>\nat first, then\n<status>passing</status>", Status::Passing),
             ("<status>passing</status>\nNo:\n  <status>failed</status>", Status::Failing),
             ("<status> in-progress </status>", Status::InProgress),
-            ("**`<status>passing</status>`**", Status::Passing),
+            ("**<status>passing</status>**", Status::Passing),
+            ("_<status>passing</status>_", Status::Passing),
+            ("<status>passing</status>\nActually it is not done.", Status::Passing),
+            ("<status>failing</status>\nActually it is done.", Status::Failing),
+            ("**<status>passing</status>**\n\n`<status>failing</status>`", Status::Passing),
             ("```\n<status>failing</status>\n```\n<status>passing</status>", Status::Passing),
         ];
         for (message, status) in cases {
@@ -54,6 +57,16 @@ mod tests {
             "<status></status>",
             "<status>not done</status>",
             "<status>passing</status>\n<status>almost</status>",
+            "`<status>passing</status>`",
+            "**`<status>passing</status>`**",
+            "`\n<status>passing</status>\n`",
+            "\\<status>passing</status>",
+            "&lt;status&gt;passing&lt;/status&gt;",
+            "> <status>passing</status>",
+            "- ```\n  <status>passing</status>\n  ```",
+            "<pre>\n<status>passing</status>\n</pre>",
+            "<!--\n<status>passing</status>\n-->",
+            "<!-- <status>passing</status> -->",
             "```xml\n<status>passing</status>\n```",
             "~~~\n<status>passing</status>",
             "    <status>passing</status>",

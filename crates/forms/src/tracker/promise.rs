@@ -1,4 +1,6 @@
-//! Finds the promise an agent makes in its final message.
+//! Finds the promise an agent makes in its final message. What is shown as code is none.
+
+use windlass_core::looping::prose::open_text;
 
 const OPEN: &str = "<promise>";
 const CLOSE: &str = "</promise>";
@@ -12,6 +14,7 @@ pub fn find_promise(message: &str, promise: &str) -> bool {
     }
     // Each closing tag belongs to the nearest opening one before it, so that an opening tag
     // in prose swallows nothing. The part after the last closing tag has none.
+    let message = open_text(message);
     let mut pieces: Vec<&str> = message.split(CLOSE).collect();
     pieces.pop();
     pieces.into_iter().filter_map(|piece| piece.rsplit_once(OPEN)).any(|(_, text)| fold(text) == promise)
@@ -33,6 +36,8 @@ mod tests {
             "All done.\n\n<promise>\n  E2E\n\tCOMPLETE </promise>\nbye",
             "<promise>not this</promise> <promise>E2E COMPLETE</promise>",
             "I end with a <promise> tag: <promise>E2E COMPLETE</promise>",
+            "**<promise>E2E COMPLETE</promise>**",
+            "I do not say `<promise>` but <promise>E2E COMPLETE</promise>",
         ];
         for message in messages {
             assert!(find_promise(message, " E2E  COMPLETE"), "{message}");
@@ -49,6 +54,12 @@ mod tests {
             "<promise>e2e complete</promise>",
             "<promise>E2E</promise> COMPLETE</promise>",
             "</promise>E2E COMPLETE<promise>",
+            "I shall say `<promise>E2E COMPLETE</promise>` at the end",
+            "```\n<promise>E2E COMPLETE</promise>\n```",
+            "<promise>`E2E COMPLETE`</promise>",
+            "<promise>\n```\nE2E COMPLETE\n```\n</promise>",
+            "<!-- <promise>E2E COMPLETE</promise> -->",
+            "    <promise>E2E COMPLETE</promise>",
             "",
         ];
         for message in messages {
