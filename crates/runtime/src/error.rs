@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use windlass_core::id::RunId;
 use windlass_peers::git::{GitError, WorktreeError};
 use windlass_peers::hook_socket::SocketError;
-use windlass_store::{AppendError, CreateError, Fault, InboxError, LeaseError, OpenError, ReadError};
+use windlass_store::{AppendError, CreateError, Fault, InboxError, LeaseError, OpenError, ReadError, Store};
+
+pub use windlass_store::Loss;
 
 use crate::handle::OwnerProcess;
 use crate::tasks::TasksError;
@@ -87,6 +89,24 @@ pub enum RunError {
     /// The state folder was deleted while a run was under way.
     #[error("the state folder {} is gone: somebody deleted it while the run was under way", .0.display())]
     StateGone(PathBuf),
+    /// The log was deleted, moved or emptied while a run was under way.
+    #[error(
+        "the log of run {run} is gone: somebody {how} {} while the run was under way, so Windlass ended its agents{}",
+        path.display(),
+        if *left == 0 { String::new() } else { format!(" ({left} could not be ended)") }
+    )]
+    LogGone {
+        /// The run.
+        run: RunId,
+        /// Its folder.
+        dir: PathBuf,
+        /// The file of the log.
+        path: PathBuf,
+        /// What became of it.
+        how: Loss,
+        /// How many processes could not be ended.
+        left: usize,
+    },
     /// The run is over and cannot go on.
     #[error("run {0} is already over")]
     Over(RunId),
@@ -177,6 +197,25 @@ impl RunError {
         }
     }
 
+    /// Whether the cause of this error is that the log of the run is gone: which file, and what became of it.
+    pub(crate) fn lost_log(&self, store: &Store) -> Option<(PathBuf, Loss)> {
+        if let Err(Fault::Lost { path, how }) = store.check() {
+            return Some((path, how));
+        }
+        let is_unknown = matches!(
+            self,
+            RunError::Append(AppendError::UnknownRun { .. })
+                | RunError::Read(ReadError::UnknownRun { .. })
+                | RunError::Inbox(InboxError::UnknownRun { .. })
+        );
+        is_unknown.then(|| (store.dir().join("windlass.db"), Loss::Moved))
+    }
+
+    /// Whether the log could not be read at all.
+    pub fn is_without_log(&self) -> bool {
+        matches!(self, RunError::Open(_) | RunError::Read(_) | RunError::Store(_))
+    }
+
     /// Whether somebody else owns the run.
     pub fn is_held(&self) -> bool {
         matches!(self, RunError::Lease { source: LeaseError::Held { .. }, .. })
@@ -200,7 +239,10 @@ impl RunError {
             }
             OpenError::DiskFull { .. } => "free some space; nothing that was recorded is lost".to_owned(),
             OpenError::Corrupt { path, .. } => {
-                let anew = format!("it was left as it is: move {} away to begin anew", path.display());
+                let anew = format!(
+                    "`windlass ps` names what still runs; the file was left as it is: move {} away to begin anew",
+                    path.display()
+                );
                 match newest_copy(path) {
                     Some(copy) => format!("{anew}, or put {} in its place", copy.display()),
                     None => anew,
@@ -210,6 +252,11 @@ impl RunError {
                 "upgrade windlass; an older one never changes a newer database".to_owned()
             }
             OpenError::InUse { .. } => "let those runs end or cancel them, then try again".to_owned(),
+            OpenError::Emptied { .. } => {
+                "each run that used it stops by itself within seconds: try again then; \
+                 `windlass ps` names what still runs, and `windlass cancel RUN` ends it"
+                    .to_owned()
+            }
             OpenError::NetworkFileSystem { .. } => {
                 "choose a folder on a local disk with XDG_STATE_HOME".to_owned()
             }

@@ -468,7 +468,7 @@ fn is_begun(seq: u64) -> bool {
 }
 
 /// The runs that a run waits for now.
-fn children(state: &State) -> Vec<RunId> {
+pub(crate) fn children(state: &State) -> Vec<RunId> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     let run = |doing: &Doing| match doing {

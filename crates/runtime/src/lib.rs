@@ -35,6 +35,7 @@ pub mod tasks;
 mod tidy;
 pub mod time_travel;
 pub mod transcript;
+pub mod without_log;
 
 pub use windlass_peers::process::{adopt_orphans, end_all_adopted};
 pub use windlass_store::Durability;

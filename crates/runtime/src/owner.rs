@@ -27,12 +27,13 @@ use windlass_peers::hook_socket::{self, HookRequest, PersonRequest, Request};
 use windlass_peers::process::{end_adopted, end_all_adopted};
 use windlass_store::{Append, Cadence, Durability, Lease, Projection, Put, Store};
 
-use crate::children::clear_groups;
+use crate::children::{clear_groups, end_all};
 use crate::clock::{now, until};
 use crate::crash::Crash;
 use crate::effect::{Fact, Ground, Outcome};
 use crate::error::RunError;
 use crate::feed::{Feed, Item};
+use crate::handle::children;
 use crate::inbox::{Asked, FRESH, Message, event_of};
 use crate::person::why_not;
 
@@ -46,7 +47,7 @@ const LOOKING: Duration = Duration::from_secs(2);
 
 /// What a client that asks is told: the exit codes of the command line.
 const USAGE: u8 = 2;
-const REFUSED: u8 = 5;
+pub(crate) const REFUSED: u8 = 5;
 /// The exit code of a hook that belongs to no session: the CLI then denies the tool.
 const REFUSED_HOOK: u8 = 2;
 
@@ -110,6 +111,10 @@ impl Owner {
     pub(crate) async fn run(mut self, first: Vec<Planned>, taken_over: bool) -> Result<State, RunError> {
         let outcome = self.run_inner(first, taken_over).await;
         self.ground.stop_tasks();
+        let outcome = match outcome {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.lost_log(error).await),
+        };
         // Hooks of git's, and agents that killed their host or its guard, may have left something behind.
         let (run, dir) = (self.state.run.clone(), self.ground.dir.clone());
         let end = move || {
@@ -118,6 +123,23 @@ impl Owner {
         };
         let _ = tokio::task::spawn_blocking(end).await;
         outcome.map(|()| self.state)
+    }
+
+    /// What an error is where the log is gone. Nobody can go on with the run then, so its agents are ended.
+    async fn lost_log(&self, error: RunError) -> RunError {
+        let Some((path, how)) = error.lost_log(&self.store) else { return error };
+        self.store.let_lie();
+        self.end_orphans(&self.state.to_perform()).await;
+        let runs = [vec![self.state.run.clone()], children(&self.state)].concat();
+        let dirs: Vec<_> = runs.into_iter().map(|run| (self.store.run_dir(&run), run)).collect();
+        let end = move || dirs.iter().map(|(dir, run)| end_all(run, dir).left).sum();
+        // It waits for the last of them.
+        let left = tokio::task::spawn_blocking(end).await.unwrap_or_default();
+        let (run, state) = (self.state.run.clone(), self.store.dir());
+        match state.exists() {
+            true => RunError::LogGone { dir: self.store.run_dir(&run), run, path, how, left },
+            false => RunError::StateGone(state.to_owned()),
+        }
     }
 
     async fn run_inner(&mut self, mut first: Vec<Planned>, taken_over: bool) -> Result<(), RunError> {
@@ -329,7 +351,11 @@ impl Owner {
             self.feed.send(Item::Record { seq, record: Box::new(record) });
         }
         self.ground.let_go(&self.state);
-        self.find_folder(steps.iter().any(|step| step.effects.iter().any(is_done_in_folder)))?;
+        let begins = steps.iter().any(|step| step.effects.iter().any(is_done_in_folder));
+        self.find_folder(begins)?;
+        if begins {
+            self.store.check()?;
+        }
         for step in steps {
             self.perform(step.effects);
         }

@@ -3,11 +3,13 @@
 //! Refusals of one request (stale, fenced, held) are in the file of that request; what can go
 //! wrong while opening is in `open.rs`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::ErrorCode;
 use windlass_core::id::RunId;
+
+use crate::witness::Loss;
 
 /// The database could not do what it was asked. Nothing of the request was kept.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -29,6 +31,14 @@ pub enum Fault {
     ReadOnly {
         /// In SQLite's words.
         detail: String,
+    },
+    /// A file of the database is not the one that was opened. Nobody reads what is written to that one.
+    #[error("somebody {how} {} while it was in use", path.display())]
+    Lost {
+        /// The file.
+        path: PathBuf,
+        /// What became of it.
+        how: Loss,
     },
     /// The writer is gone, because the store was closed or its thread died.
     #[error("the store is closed")]

@@ -21,6 +21,8 @@ use crate::projection;
 use crate::store::Store;
 use crate::writer::{Durability, refusal};
 
+/// The lock in the folder of a run.
+const LOCK: &str = "owner.lock";
 /// How long to try: whoever only looks holds the lock for an instant.
 const PATIENCE: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(5);
@@ -107,23 +109,32 @@ impl Store {
 
     /// The living process that owns the run, where it can be read.
     pub fn owner(&self, run: &RunId) -> Option<u32> {
-        let is_owned = self.is_owned(run);
-        is_owned.then(|| read_pid(&self.run_dir(run).join("owner.lock"))).flatten()
+        owner_of(&self.run_dir(run))
     }
 
     /// Whether a living process owns the run.
     pub fn is_owned(&self, run: &RunId) -> bool {
-        let Ok(file) = File::open(self.run_dir(run).join("owner.lock")) else { return false };
-        match try_lock(&file, FlockOperation::NonBlockingLockShared) {
-            Ok(free) => !free,
-            Err(_) => false,
-        }
+        is_locked(&self.run_dir(run).join(LOCK))
+    }
+}
+
+/// The living process that owns the run of a folder, where it can be read. The database is not asked.
+pub fn owner_of(run_dir: &Path) -> Option<u32> {
+    let path = run_dir.join(LOCK);
+    is_locked(&path).then(|| read_pid(&path)).flatten()
+}
+
+fn is_locked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    match try_lock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(free) => !free,
+        Err(_) => false,
     }
 }
 
 /// Takes the kernel lock of a run and writes into it who has it.
 pub(crate) fn lock(dir: &Path, run: &RunId) -> Result<File, LeaseError> {
-    let path = dir.join("owner.lock");
+    let path = dir.join(LOCK);
     take_lock(dir, &path).map_err(|error| match error {
         Refused::Held => LeaseError::Held { run: run.clone(), pid: read_pid(&path) },
         Refused::Io(source) => LeaseError::Lock { path, source },

@@ -20,14 +20,16 @@ mod pack;
 mod presence;
 mod projection;
 mod store;
+mod witness;
 mod writer;
 
 pub use checkpoint::Cadence;
 pub use fault::{Fault, ReadError};
 pub use inbox::{InboxError, Put, Request};
-pub use lease::{Lease, LeaseError};
+pub use lease::{Lease, LeaseError, owner_of};
 pub use log::{Append, AppendError, Loaded, Record};
 pub use open::OpenError;
 pub use projection::{CreateError, Found, NewRun, Projection, RunRow};
 pub use store::Store;
+pub use witness::Loss;
 pub use writer::Durability;

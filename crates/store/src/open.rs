@@ -16,6 +16,7 @@ use crate::fault::Fault;
 use crate::filesystem;
 use crate::migrate::{self, LATEST, MigrateError};
 use crate::presence::Presence;
+use crate::witness::Witness;
 
 /// How much of the file the reader maps: a run has many small pages, and a call for each would
 /// be most of what resuming it costs.
@@ -34,6 +35,9 @@ const PAGE_SIZE: u32 = 512;
 /// Pages in the write-ahead log before they are moved into the database: 4 MB. Syncing a file that
 /// grows costs twice what syncing one costs that is written over again, and after this much it is.
 const CHECKPOINT_PAGES: u32 = 4 * 1024 * 1024 / PAGE_SIZE;
+
+/// The write-ahead log beside the database.
+const WAL: &str = "windlass.db-wal";
 
 /// Why the store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +90,14 @@ pub enum OpenError {
         /// The processes that have it in use, as far as they can be seen.
         pids: Vec<u32>,
     },
+    /// It was emptied or deleted while others have it in use.
+    #[error("the database {} was emptied or deleted while {} used it", path.display(), name_processes(pids))]
+    Emptied {
+        /// The database.
+        path: PathBuf,
+        /// The processes that have it in use, as far as they can be seen.
+        pids: Vec<u32>,
+    },
     /// SQLite cannot keep its promises there.
     #[error("the state folder {} is on a network file system ({kind})", dir.display())]
     NetworkFileSystem {
@@ -128,6 +140,7 @@ pub(crate) struct Opened {
     pub(crate) writer: Connection,
     pub(crate) reader: Connection,
     pub(crate) presence: Presence,
+    pub(crate) witness: Witness,
 }
 
 /// Opens the database in `dir`, making or migrating it where needed.
@@ -137,7 +150,8 @@ pub(crate) fn open(dir: &Path) -> Result<Opened, OpenError> {
     let presence = Presence::open(dir).map_err(|error| at.io(error))?;
     let writer = at.settle(&presence)?;
     let reader = at.connect().and_then(as_reader).map_err(|error| at.sql(error))?;
-    Ok(Opened { writer, reader, presence })
+    let witness = Witness::of(&at.db);
+    Ok(Opened { writer, reader, presence, witness })
 }
 
 /// The paths, for opening and for saying what went wrong.
@@ -173,6 +187,9 @@ impl Place {
             }
             if Instant::now() >= deadline {
                 let pids = presence.others();
+                if !self.holds_something()? {
+                    return Err(OpenError::Emptied { path: self.db.clone(), pids });
+                }
                 return Err(OpenError::InUse { path: self.db.clone(), known: LATEST, pids });
             }
             thread::sleep(PAUSE);
@@ -181,7 +198,7 @@ impl Place {
 
     /// The connection, if the database is there with the schema of this build.
     fn ready(&self) -> Result<Option<Connection>, OpenError> {
-        if !self.exists()? {
+        if !self.holds_something()? {
             return Ok(None);
         }
         let (conn, found) = self.look()?;
@@ -198,6 +215,9 @@ impl Place {
             // closing a plain handle drops the locks SQLite holds on the file in this process.
             let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.db);
             made.map_err(|error| self.io(error))?;
+        }
+        if !self.holds_something()? {
+            self.keep_aside()?;
         }
         let (mut conn, found) = self.look()?;
         if found >= LATEST {
@@ -233,6 +253,28 @@ impl Place {
         Ok((migrate::version(conn)?, tables, application == migrate::APPLICATION))
     }
 
+    /// Renames the write-ahead log of a database that was emptied or deleted: SQLite would delete it, and
+    /// it may be all that is left of the runs.
+    fn keep_aside(&self) -> Result<(), OpenError> {
+        let wal = self.dir.join(WAL);
+        if !wal.metadata().is_ok_and(|meta| meta.len() > 0) {
+            return Ok(());
+        }
+        let names = (1..).map(|count: u32| self.dir.join(format!("{WAL}.lost-{count}")));
+        let free = names.into_iter().find(|path| path.symlink_metadata().is_err());
+        free.map_or(Ok(()), |free| std::fs::rename(&wal, free)).map_err(|error| self.io(error))
+    }
+
+    /// Whether there is a database that is not empty. SQLite takes an empty file for a new one, and
+    /// deletes what is beside it.
+    fn holds_something(&self) -> Result<bool, OpenError> {
+        match self.db.metadata() {
+            Ok(meta) => Ok(meta.len() > 0),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.io(error)),
+        }
+    }
+
     fn exists(&self) -> Result<bool, OpenError> {
         self.db.try_exists().map_err(|error| self.io(error))
     }
@@ -262,7 +304,7 @@ impl Place {
             Fault::DiskFull => OpenError::DiskFull { dir: self.dir.clone() },
             Fault::Corrupt { detail } => OpenError::Corrupt { path: self.db.clone(), detail },
             Fault::ReadOnly { detail } => self.io(io::Error::other(detail)),
-            source @ (Fault::Busy | Fault::Closed | Fault::Other(_)) => {
+            source @ (Fault::Busy | Fault::Closed | Fault::Lost { .. } | Fault::Other(_)) => {
                 OpenError::Database { path: self.db.clone(), source }
             }
         }

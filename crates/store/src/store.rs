@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use windlass_core::id::RunId;
 
 use crate::fault::{Fault, ReadError};
 use crate::log::unsigned;
 use crate::open::{self, OpenError};
+use crate::witness::Witness;
 use crate::writer::Writer;
 
 /// An open store. Clones share one connection that writes; the last one to go closes the database.
@@ -23,6 +25,7 @@ struct Inner {
     dir: PathBuf,
     writer: Writer,
     reader: Mutex<Connection>,
+    witness: Witness,
 }
 
 impl Store {
@@ -30,7 +33,8 @@ impl Store {
     pub fn open(dir: &Path) -> Result<Store, OpenError> {
         let opened = open::open(dir)?;
         let writer = Writer::new(opened.writer, dir.to_owned(), opened.presence);
-        let inner = Inner { dir: dir.to_owned(), writer, reader: Mutex::new(opened.reader) };
+        let inner =
+            Inner { dir: dir.to_owned(), writer, reader: Mutex::new(opened.reader), witness: opened.witness };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -58,6 +62,25 @@ impl Store {
         Ok(unsigned(version))
     }
 
+    /// Refuses where a file of the database was deleted, moved or emptied since it was opened.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self.inner.witness.loss() {
+            None => Ok(()),
+            Some((path, how)) => Err(Fault::Lost { path: path.to_owned(), how }),
+        }
+    }
+
+    /// Writes nothing more into the files of the database, at the end neither: what is left of them
+    /// stays as somebody made it.
+    pub fn let_lie(&self) {
+        let keep = |conn: &Connection| {
+            // Where it cannot be set, the files are as damaged as they were.
+            let _ = conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        };
+        keep(&self.reader());
+        self.writer().set(keep);
+    }
+
     pub(crate) fn writer(&self) -> &Writer {
         &self.inner.writer
     }
@@ -67,6 +90,8 @@ impl Store {
         &self,
         query: impl FnOnce(&Connection) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
+        // A reader maps the file: one that somebody emptied would kill the process.
+        self.check()?;
         let conn = self.reader();
         let seen = conn.unchecked_transaction()?;
         let answer = query(&seen)?;

@@ -129,6 +129,11 @@ impl Writer {
         Writer { desk: Arc::new(desk) }
     }
 
+    /// Sets something of the connection, outside of any transaction.
+    pub(crate) fn set(&self, change: impl FnOnce(&Connection)) {
+        change(&self.desk.scribe.lock().unwrap_or_else(PoisonError::into_inner).conn);
+    }
+
     /// Queues a job at once; the future waits until it is committed or refused. A future that is
     /// dropped has its job done all the same.
     pub(crate) fn ask<T, E, F>(

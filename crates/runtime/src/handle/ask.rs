@@ -109,8 +109,7 @@ impl Handle {
         loop {
             match hook_socket::request(&path, &payload) {
                 Ok(reply) => return heard(&reply, kept),
-                // It went away in the middle, or it hangs.
-                Err(NoReply::Silence) if self.store.is_owned(run) => return Err(unheard()),
+                // It hangs, or it goes away in the middle: then it lets go of the run in a moment.
                 Err(NoReply::Silence | NoReply::Nobody) => {}
             }
             if !self.store.is_owned(run) {

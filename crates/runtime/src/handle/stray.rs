@@ -7,10 +7,6 @@
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::{InboxId, RunId};
-use windlass_core::launch::{Launch, files as names};
-use windlass_peers::child::{ChildState, child_state};
-use windlass_peers::files;
-use windlass_peers::orphan::is_stopped;
 use windlass_store::{Found, Projection};
 
 use super::Handle;
@@ -19,9 +15,7 @@ use crate::clock::now;
 use crate::error::RunError;
 use crate::inbox::Message;
 use crate::recover;
-
-/// The most of a launch file that is read.
-const LAUNCH_MAX: u64 = 16 << 20;
+use crate::without_log::{children_of, one_of, owner_process};
 
 /// A folder of a run that the log does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +65,7 @@ impl Handle {
         let mut strays: Vec<Stray> = Vec::new();
         for run in self.unknown()? {
             let dir = self.store.run_dir(&run);
-            let living = living(&dir);
+            let living = children_of(&dir);
             let owner = self.store.owner(&run);
             // A run that begins at this moment has a folder first.
             if owner.is_none() || !living.is_empty() {
@@ -101,24 +95,17 @@ impl Handle {
 
     /// The one folder of an unknown run whose name begins so.
     pub fn find_stray(&self, prefix: &str) -> Result<Option<Stray>, RunError> {
-        let mut found = self.strays()?;
-        found.retain(|stray| stray.run.as_str().starts_with(prefix));
-        let exact = found.iter().position(|stray| stray.run.as_str() == prefix);
-        Ok(match exact {
-            Some(exact) => Some(found.swap_remove(exact)),
-            None if found.len() == 1 => found.pop(),
-            None => None,
-        })
+        Ok(one_of(self.strays()?, prefix))
     }
 
     /// Ends everything that lives of a run, by its folder alone. Nothing is deleted or recorded.
-    pub fn end_children(&self, run: &RunId) -> Ended {
+    fn end_children(&self, run: &RunId) -> Ended {
         children::end_all(run, &self.store.run_dir(run))
     }
 
     /// The process that owns a run, where one does.
     pub fn owner(&self, run: &RunId) -> Option<OwnerProcess> {
-        self.store.owner(run).map(|pid| OwnerProcess { pid, is_stopped: is_stopped(pid) })
+        owner_process(&self.store.run_dir(run))
     }
 
     /// Whether another version recorded a run, and which.
@@ -195,16 +182,4 @@ impl Handle {
 fn is_used(dir: &Path) -> bool {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).any(|name| name != "owner.lock")
-}
-
-/// What lives of a run.
-fn living(run_dir: &Path) -> Vec<Living> {
-    let living = |dir: PathBuf| {
-        let ChildState::Running { host_pid } = child_state(&dir) else { return None };
-        let launch = files::read_bounded(&dir.join(names::LAUNCH), LAUNCH_MAX).ok();
-        let launch = launch.and_then(|bytes| serde_json::from_slice::<Launch>(&bytes).ok());
-        let workspace = launch.map(|launch| PathBuf::from(launch.cwd));
-        Some(Living { name: children::name(run_dir, &dir)?, host: host_pid, workspace })
-    };
-    children::dirs(run_dir, None).into_iter().filter_map(living).collect()
 }

@@ -4,7 +4,7 @@
 //! nobody else would end what it left running. Of a run that the log does not know, or whose log
 //! this build cannot read, what lives is ended by its folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -12,6 +12,7 @@ use windlass_core::id::RunId;
 use windlass_runtime::children::Ended;
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
+use windlass_runtime::without_log;
 
 use super::drive::{OnHangup, Viewer, drive};
 use super::feed::{Face, envelope, words};
@@ -45,10 +46,9 @@ pub(crate) struct Args {
 /// Ends it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
-    let handle = here.open_with_strays(here.durability())?;
-    let run = match handle.find(&args.run) {
-        Err(RunError::NotInLog { run, dir }) => return end_stray(&handle, &run, &dir, args.json),
-        found => found?,
+    let (handle, run) = match find(&here, &args.run)? {
+        Target::Known(handle, run) => (*handle, run),
+        Target::Folder(run, dir) => return end_folder(&here, &run, &dir, args.json),
     };
     if handle.other_version(&run)?.is_some() {
         return end_other_version(&handle, &run, args.json);
@@ -56,6 +56,28 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     handle.cancel(&run)?;
     let status = wait(&handle, &run)?;
     tell(&handle, &run, &status, args.json)
+}
+
+/// What is to be ended.
+enum Target {
+    /// A run of the log.
+    Known(Box<Handle>, RunId),
+    /// A folder: the log does not know its run, or cannot be read.
+    Folder(RunId, PathBuf),
+}
+
+fn find(here: &Here, prefix: &str) -> Result<Target, RunError> {
+    let handle = Handle::open(here.home.clone(), here.durability());
+    let found = handle.and_then(|handle| Ok((handle.find(prefix)?, Box::new(handle))));
+    match found {
+        Ok((run, handle)) => Ok(Target::Known(handle, run)),
+        Err(RunError::NotInLog { run, dir }) => Ok(Target::Folder(run, dir)),
+        Err(error) if error.is_without_log() => match without_log::find(&here.home, prefix) {
+            Some(stray) => Ok(Target::Folder(stray.run, stray.dir)),
+            None => Err(error),
+        },
+        Err(error) => Err(error),
+    }
 }
 
 /// Says how the run ended, or for whom it still has to.
@@ -80,24 +102,21 @@ fn tell(handle: &Handle, run: &RunId, status: &str, json: bool) -> Result<Exit, 
 }
 
 /// Ends what lives of a run that the log does not know.
-fn end_stray(handle: &Handle, run: &RunId, dir: &Path, json: bool) -> Result<Exit, Report> {
-    let ended = handle.end_children(run);
-    let owner = handle.owner(run);
+fn end_folder(here: &Here, run: &RunId, dir: &Path, json: bool) -> Result<Exit, Report> {
+    let (ended, owner) = without_log::end(&here.home, run)?;
+    if let Some(owner) = owner {
+        let text = format!("process {} still runs {run}, and may start its agent again", owner.pid);
+        return Err(Report::new(Exit::Agent, text).hint(format!("`kill {}` ends it", owner.pid)));
+    }
     if json {
-        let data = json!({"status": "unknown", "ended": counted(&ended), "folder": dir, "owner": owner.map(|owner| owner.pid)});
+        let data = json!({"status": "unknown", "ended": counted(&ended), "folder": dir});
         return print(&[envelope("run.cancelled", words::now(), Some(run), data)]);
     }
     note(&format!(
-        "run {run} is not in the log: {}; its folder {} was left as it is",
+        "run {run} is in no log that can be read: {}; its folder {} was left as it is",
         stray::ended(&ended),
         dir.display()
     ));
-    if let Some(owner) = owner {
-        note(&format!(
-            "process {} still runs it and may begin anew: `kill {}` ends it",
-            owner.pid, owner.pid
-        ));
-    }
     Ok(Exit::Completed)
 }
 

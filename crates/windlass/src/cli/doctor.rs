@@ -1,17 +1,21 @@
 //! `windlass doctor`: which agent CLIs are installed, and what each can do.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 use windlass_pawl::host::{Grouping, clear_dead_groups, grouping};
 use windlass_runtime::Durability;
 use windlass_runtime::doctor::{DriverReport, doctor};
-use windlass_runtime::handle::Stray;
+use windlass_runtime::error::RunError;
+use windlass_runtime::handle::{Handle, Stray};
+use windlass_runtime::without_log;
 
 use super::feed::{envelope, words};
 use super::here::{Here, print};
 use super::plain::plain_line;
 use super::report::Report;
 use super::screen::{Screen, Tone};
-use super::stray;
+use super::stray::{self, Log};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -33,20 +37,23 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
     clear_dead_groups();
     let drivers = doctor(&here.home);
-    let strays = strays(&here)?;
+    let log = LogReport::of(&here);
     if args.json {
-        let strays = strays.iter().map(stray::object);
-        let lines = drivers.iter().map(object).chain([keeping_object(&grouping())]).chain(strays);
-        return print(&lines.collect::<Vec<_>>());
+        let strays = log.strays.iter().map(stray::object);
+        let lines =
+            drivers.iter().map(object).chain([keeping_object(&grouping()), log.object()]).chain(strays);
+        print(&lines.collect::<Vec<_>>())?;
+        return Ok(log.exit());
     }
     let mut lines: Vec<String> = drivers.iter().flat_map(|driver| describe(here.screen, driver)).collect();
     lines.push(String::new());
     lines.extend(matrix(&drivers));
     lines.push(String::new());
     lines.extend(keeping(here.screen, &grouping()));
-    let sign = here.screen.check(false);
-    lines.extend(stray::lines(&strays).iter().map(|line| format!("\n{sign} {line}")));
-    print(&lines)
+    lines.push(String::new());
+    lines.extend(log.lines(here.screen));
+    print(&lines)?;
+    Ok(log.exit())
 }
 
 /// How the processes that an agent leaves behind are found, as an object.
@@ -79,18 +86,68 @@ fn keeping(screen: Screen, grouping: &Grouping) -> Vec<String> {
     }
 }
 
-/// The runs that are not in the log; none where there is no state folder yet.
-fn strays(here: &Here) -> Result<Vec<Stray>, Report> {
-    if !here.home.state.exists() {
-        return Ok(Vec::new());
-    }
-    match here.open_with_strays(Durability::Full) {
-        Ok(handle) => Ok(handle.strays()?),
-        Err(report) => {
-            // The agent CLIs can be looked at all the same.
-            report.print();
-            Ok(Vec::new())
+/// What is wrong with the log.
+struct LogReport {
+    path: PathBuf,
+    error: Option<RunError>,
+    strays: Vec<Stray>,
+    kept: Vec<PathBuf>,
+}
+
+impl LogReport {
+    /// Nothing is wrong where there is no state folder yet.
+    fn of(here: &Here) -> LogReport {
+        let (path, kept) = (here.home.state.join("windlass.db"), without_log::kept_aside(&here.home));
+        let strays = match here.home.state.exists() {
+            true => Handle::open(here.home.clone(), Durability::Full).and_then(|handle| handle.strays()),
+            false => Ok(Vec::new()),
+        };
+        match strays {
+            Ok(strays) => LogReport { path, error: None, strays, kept },
+            Err(error) => {
+                LogReport { path, error: Some(error), strays: without_log::alive(&here.home), kept }
+            }
         }
+    }
+
+    fn is_sound(&self) -> bool {
+        self.error.is_none() && self.strays.is_empty()
+    }
+
+    fn exit(&self) -> Exit {
+        if self.is_sound() { Exit::Completed } else { Exit::Configuration }
+    }
+
+    fn object(&self) -> String {
+        let error = self.error.as_ref().map(|error| Report::from_error(error).one_line());
+        let data = json!({"ok": self.is_sound(), "path": self.path, "error": error, "kept_aside": self.kept});
+        envelope("log", words::now(), None, data)
+    }
+
+    fn lines(&self, screen: Screen) -> Vec<String> {
+        let (bad, path) = (screen.check(false), plain_line(&self.path.display().to_string()));
+        let mut lines = match &self.error {
+            None if self.strays.is_empty() => {
+                vec![format!("{} the log knows every run: {path}", screen.check(true))]
+            }
+            None => vec![format!(
+                "{bad} the log does not know every run: somebody emptied, deleted or replaced {path}"
+            )],
+            Some(error) => {
+                let report = Report::from_error(error);
+                let hint = report.advice().map(|hint| format!("    hint: {}", plain_line(hint)));
+                [format!("{bad} {}", plain_line(&report.one_line()))].into_iter().chain(hint).collect()
+            }
+        };
+        let log = if self.error.is_some() { Log::Unreadable } else { Log::Silent };
+        lines.extend(stray::lines(&self.strays, log).iter().map(|line| format!("{bad} {line}")));
+        let kept = |path: &PathBuf| plain_line(&path.display().to_string());
+        lines.extend(
+            self.kept
+                .iter()
+                .map(|path| format!("    Windlass kept what was left of a lost log: {}", kept(path))),
+        );
+        lines
     }
 }
 

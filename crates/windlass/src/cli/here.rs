@@ -45,11 +45,6 @@ impl Here {
         Ok(handle)
     }
 
-    /// Opens the store for a verb that says itself what is in no log.
-    pub(crate) fn open_with_strays(&self, durability: Durability) -> Result<Handle, Report> {
-        Ok(Handle::open(self.home.clone(), durability)?)
-    }
-
     /// Opens the store to look at it, or to leave a request.
     pub(crate) fn open_to_ask(&self) -> Result<Handle, Report> {
         self.open(Durability::Full)

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use windlass_core::run::{Standing, Waiting};
 use windlass_core::time::Moment;
 use windlass_runtime::Durability;
-use windlass_runtime::handle::{Handle, Listed, Living, OtherVersion};
+use windlass_runtime::error::RunError;
+use windlass_runtime::handle::{Handle, Listed, Living, OtherVersion, Stray};
+use windlass_runtime::without_log;
 
 use super::asks::below;
 use super::feed::{envelope, rfc3339, words};
@@ -13,7 +15,7 @@ use super::plain::{columns, padded, plain_short};
 use super::report::{Report, note, warn};
 use super::screen::{Screen, Tone};
 use super::standing::status;
-use super::stray;
+use super::stray::{self, Log};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -44,11 +46,19 @@ pub(crate) struct Args {
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
     let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
-    let handle = here.open_with_strays(Durability::Full)?;
-    let mut strays = handle.strays()?;
     let is_here = |living: &Living| living.workspace.as_ref().is_some_and(|place| place.starts_with(&cwd));
-    strays.retain(|stray| !args.here || stray.living.iter().any(is_here));
-    let mut runs = handle.runs()?;
+    let is_meant = |stray: &Stray| !args.here || stray.living.iter().any(is_here);
+    let (handle, mut strays, mut runs) = match read(&here) {
+        Ok(read) => read,
+        Err(error) if error.is_without_log() => {
+            let mut strays = without_log::alive(&here.home);
+            strays.retain(is_meant);
+            list_strays(&strays, Log::Unreadable, args.json)?;
+            return Err(error.into());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    strays.retain(is_meant);
     runs.retain(|run| args.all || run.row.projection.parent.is_none());
     runs.retain(|run| !args.here || std::path::Path::new(&run.row.projection.workspace).starts_with(&cwd));
     let runs: Vec<Shown> = runs.into_iter().map(|run| Shown::of(&handle, run)).collect();
@@ -56,9 +66,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         let strays = strays.iter().map(stray::object);
         return print(&runs.iter().map(object).chain(strays).collect::<Vec<_>>());
     }
-    for line in stray::lines(&strays) {
-        warn(&line);
-    }
+    list_strays(&strays, Log::Silent, false)?;
     if runs.is_empty() {
         note("no runs");
         return Ok(Exit::Completed);
@@ -68,6 +76,21 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         note(&format!("another version recorded run {id}: {}", stray::binary_hint(id, other)));
     }
     print(&table(here.screen, &runs, words::now()))
+}
+
+/// What the log and the folders say.
+fn read(here: &Here) -> Result<(Handle, Vec<Stray>, Vec<Listed>), RunError> {
+    let handle = Handle::open(here.home.clone(), Durability::Full)?;
+    let (strays, runs) = (handle.strays()?, handle.runs()?);
+    Ok((handle, strays, runs))
+}
+
+fn list_strays(strays: &[Stray], log: Log, json: bool) -> Result<(), Report> {
+    if json {
+        return print(&strays.iter().map(stray::object).collect::<Vec<_>>()).map(drop);
+    }
+    stray::lines(strays, log).iter().for_each(|line| warn(line));
+    Ok(())
 }
 
 /// A run in the list, and whether it begins nothing new.

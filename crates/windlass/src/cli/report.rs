@@ -7,7 +7,7 @@ use std::io::Write;
 
 use windlass_core::id::RunId;
 use windlass_runtime::catalog::Diagnostic;
-use windlass_runtime::error::RunError;
+use windlass_runtime::error::{Loss, RunError};
 use windlass_runtime::handle::OwnerProcess;
 use windlass_runtime::problem::Problem;
 use windlass_runtime::tasks::TasksError;
@@ -54,6 +54,29 @@ impl Report {
     /// Says what to do.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Report {
         Report { hint: Some(hint.into()), ..self }
+    }
+
+    /// What went wrong around a run.
+    pub(crate) fn from_error(error: &RunError) -> Report {
+        let report = Report::new(exit_of(error), error.to_string());
+        let report = match error.source() {
+            Some(cause) => report.caused_by(cause),
+            None => report,
+        };
+        match hint_of(error) {
+            Some(hint) => report.hint(hint),
+            None => report,
+        }
+    }
+
+    /// What went wrong and why, on one line.
+    pub(crate) fn one_line(&self) -> String {
+        [std::slice::from_ref(&self.text), &self.causes].concat().join(": ")
+    }
+
+    /// What to do.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// The text for standard error.
@@ -119,15 +142,7 @@ impl From<Problem> for Report {
 
 impl From<RunError> for Report {
     fn from(error: RunError) -> Report {
-        let report = Report::new(exit_of(&error), error.to_string());
-        let report = match error.source() {
-            Some(cause) => report.caused_by(cause),
-            None => report,
-        };
-        match hint_of(&error) {
-            Some(hint) => report.hint(hint),
-            None => report,
-        }
+        Report::from_error(&error)
     }
 }
 
@@ -147,6 +162,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::NoFolder { .. }
         | RunError::NotInLog { .. }
         | RunError::StateGone(_)
+        | RunError::LogGone { .. }
         | RunError::Watch(_) => Exit::Configuration,
         RunError::Lease { .. }
         | RunError::NoSuchRun(_)
@@ -181,6 +197,13 @@ fn hint_of(error: &RunError) -> Option<String> {
         RunError::NotInLog { run, .. } => format!(
             "the log was emptied, deleted or put back: `windlass ps` lists such folders, and \
              `windlass cancel {run}` ends what still runs of it"
+        ),
+        RunError::LogGone { run, how: Loss::Moved, .. } => format!(
+            "put it back, then `windlass resume {run}` goes on; without it the run cannot be continued: start it again"
+        ),
+        RunError::LogGone { dir, .. } => format!(
+            "the run cannot be continued: start it again; what its agents printed is in {}",
+            dir.display()
         ),
         RunError::StateGone(_) => "its record was in that folder: begin anew".to_owned(),
         RunError::Tasks(error) => return error.hint(),

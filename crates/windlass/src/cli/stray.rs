@@ -26,34 +26,52 @@ pub(super) fn object(stray: &Stray) -> String {
     envelope("run.unknown", words::now(), Some(&stray.run), data)
 }
 
+/// What the log says of these runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Log {
+    /// It does not know them.
+    Silent,
+    /// Nobody can tell: it cannot be read.
+    Unreadable,
+}
+
 /// The same for people: what lives one by one, the rest together.
-pub(super) fn lines(strays: &[Stray]) -> Vec<String> {
+pub(super) fn lines(strays: &[Stray], log: Log) -> Vec<String> {
     let (living, dead): (Vec<&Stray>, Vec<&Stray>) =
-        strays.iter().partition(|stray| !stray.living.is_empty());
-    let mut lines: Vec<String> = living.into_iter().map(alive).collect();
+        strays.iter().partition(|stray| stray.owner.is_some() || !stray.living.is_empty());
+    let mut lines: Vec<String> = living.into_iter().map(|stray| alive(stray, log)).collect();
     let names: Vec<&str> = dead.iter().take(NAMED).map(|stray| stray.run.as_str()).collect();
     let more = if dead.len() > NAMED { format!(" and {} more", dead.len() - NAMED) } else { String::new() };
     if let Some(folder) = dead.first().and_then(|stray| stray.dir.parent()) {
-        let (of, runs) = if dead.len() == 1 { ("it", "run") } else { ("them", "runs") };
-        let (names, folder) = (names.join(", "), folder.display());
-        lines.push(format!("not in the log, and nothing lives of {of}: {runs} {names}{more}; see {folder}"));
+        let names = names.join(", ");
+        let (runs, folders) = match dead.len() {
+            1 => (format!("run {names} is not in the log, and nothing of it runs"), "its folder"),
+            _ => {
+                (format!("runs {names}{more} are not in the log, and nothing of them runs"), "their folders")
+            }
+        };
+        let folder = folder.display();
+        lines
+            .push(format!("{runs}; if you do not need {folders} in {folder}, delete them or move them away"));
     }
     lines
 }
 
-fn alive(stray: &Stray) -> String {
+fn alive(stray: &Stray, log: Log) -> String {
     let child = |living: &windlass_runtime::handle::Living| {
         let place =
             living.workspace.as_ref().map(|place| format!(" in {}", place.display())).unwrap_or_default();
         let host = living.host.map(|pid| format!(" (process {pid})")).unwrap_or_default();
         plain_line(&format!("{}{place}{host}", living.name))
     };
-    let children: Vec<String> = stray.living.iter().map(child).collect();
-    let run = &stray.run;
-    format!(
-        "run {run} is not in the log and still works: {}; `windlass cancel {run}` ends it",
-        children.join(", ")
-    )
+    let owner = stray.owner.map(|pid| format!("its owner (process {pid})"));
+    let parts: Vec<String> = stray.living.iter().map(child).chain(owner).collect();
+    let (run, parts) = (&stray.run, parts.join(", "));
+    let why = match log {
+        Log::Silent => "is not in the log and still works",
+        Log::Unreadable => "still works, and its log cannot be read",
+    };
+    format!("run {run} {why}: {parts}; `windlass cancel {run}` ends it")
 }
 
 /// What was ended, in words.
@@ -92,7 +110,7 @@ pub(super) fn warn_of(handle: &Handle, workspace: &str) {
     for stray in handle.strays().unwrap_or_default() {
         let is_here = |place: &Path| place.starts_with(workspace) || Path::new(workspace).starts_with(place);
         if stray.living.iter().any(|living| living.workspace.as_deref().is_some_and(is_here)) {
-            warn(&alive(&stray));
+            warn(&alive(&stray, Log::Silent));
         }
     }
 }

@@ -21,6 +21,7 @@ mod jobs;
 mod kill_sweep;
 mod left_behind;
 mod links;
+mod log_gone;
 mod lost;
 mod marker;
 mod modes;

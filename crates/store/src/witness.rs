@@ -1,0 +1,86 @@
+//! Whether the files of the database are still those that were opened.
+//!
+//! SQLite does not look: after somebody deleted, moved or emptied a file it writes on where nobody reads. So
+//! the owner of a run asks here before it begins something, and every reader before it reads.
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{Mode, OFlags, Stat, fstat, open, stat};
+
+/// What became of a file of the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// Somebody deleted it.
+    Deleted,
+    /// It is somewhere else now, or something else is in its place.
+    Moved,
+    /// It holds less than it did.
+    Emptied,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Loss::Deleted => "deleted",
+            Loss::Moved => "moved or replaced",
+            Loss::Emptied => "emptied",
+        })
+    }
+}
+
+/// The files as they were opened.
+#[derive(Debug, Default)]
+pub(crate) struct Witness {
+    files: Vec<Seen>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    path: PathBuf,
+    /// Opened by its path alone: closing any other handle drops the locks that SQLite holds on the file.
+    file: OwnedFd,
+    /// The least it may hold: none of these files ever shrinks while it is in use.
+    least: AtomicU64,
+}
+
+impl Witness {
+    /// Remembers the files of an open database.
+    pub(crate) fn of(database: &Path) -> Witness {
+        let beside = |ending: &str| {
+            let mut path = database.as_os_str().to_owned();
+            path.push(ending);
+            Seen::of(PathBuf::from(path))
+        };
+        Witness { files: ["", "-wal", "-shm"].into_iter().filter_map(beside).collect() }
+    }
+
+    /// The first file that is not what it was, and what became of it.
+    pub(crate) fn loss(&self) -> Option<(&Path, Loss)> {
+        self.files.iter().find_map(|seen| Some((seen.path.as_path(), seen.loss()?)))
+    }
+}
+
+impl Seen {
+    fn of(path: PathBuf) -> Option<Seen> {
+        let file = open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let least = AtomicU64::new(size(&fstat(&file).ok()?));
+        Some(Seen { path, file, least })
+    }
+
+    fn loss(&self) -> Option<Loss> {
+        let own = fstat(&self.file).ok()?;
+        let found = stat(&self.path).ok();
+        if found.is_none_or(|found| (found.st_dev, found.st_ino) != (own.st_dev, own.st_ino)) {
+            return Some(if own.st_nlink == 0 { Loss::Deleted } else { Loss::Moved });
+        }
+        let size = size(&own);
+        (size < self.least.fetch_max(size, Ordering::Relaxed)).then_some(Loss::Emptied)
+    }
+}
+
+fn size(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or_default()
+}
