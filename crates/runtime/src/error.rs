@@ -12,6 +12,7 @@ pub use windlass_store::Loss;
 
 use crate::handle::OwnerProcess;
 use crate::tasks::TasksError;
+use crate::workspace::Absence;
 
 /// Why a run could not be started, taken over, asked or read.
 #[derive(Debug, thiserror::Error)]
@@ -111,12 +112,14 @@ pub enum RunError {
     #[error("run {0} is already over")]
     Over(RunId),
     /// The folder it works in is away. The run is not over.
-    #[error("run {run} cannot go on: the folder {} is not there", folder.display())]
+    #[error("run {run} cannot continue: the folder {} {why}", folder.display())]
     NoFolder {
         /// The run.
         run: RunId,
         /// The folder it works in, or one of those that it started does.
         folder: PathBuf,
+        /// Why it cannot be used.
+        why: Absence,
     },
     /// Another run has the one loop that plugins can have in a folder.
     #[error(

@@ -33,6 +33,7 @@ use crate::problem::Problem;
 use crate::recover;
 use crate::tasks::{Hold, overtaken};
 use crate::tidy::tidy;
+use crate::workspace::{Absence, Look, absence};
 
 pub use stray::{Living, OtherVersion, OwnerProcess, Stray};
 
@@ -137,6 +138,14 @@ pub struct View {
     pub state: State,
     /// Its folder.
     pub dir: PathBuf,
+}
+
+impl View {
+    /// Why the folder it works in cannot be used, where it is not over and needs that folder.
+    pub fn absence(&self, look: Look) -> Option<Absence> {
+        let needs_it = matches!(self.state.course, Course::Running) && !self.state.is_done();
+        needs_it.then(|| absence(&self.state, &self.dir, look)).flatten()
+    }
 }
 
 /// A run in a list.
@@ -308,9 +317,10 @@ impl Handle {
                     Err(error) if other == run => return Err(error),
                     Err(_) => continue,
                 };
-                let folder = Path::new(&view.state.spec.workspace);
-                if matches!(view.state.course, Course::Running) && !folder.is_dir() {
-                    return Err(RunError::NoFolder { run: run.clone(), folder: folder.to_owned() });
+                let away = absence(&view.state, &view.dir, Look::Close);
+                if let Some(why) = away.filter(|_| matches!(view.state.course, Course::Running)) {
+                    let folder = PathBuf::from(&view.state.spec.workspace);
+                    return Err(RunError::NoFolder { run: run.clone(), folder, why });
                 }
                 below.extend(children(&view.state));
             }

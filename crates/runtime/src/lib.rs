@@ -36,6 +36,7 @@ mod tidy;
 pub mod time_travel;
 pub mod transcript;
 pub mod without_log;
+pub mod workspace;
 
 pub use windlass_peers::process::{adopt_orphans, end_all_adopted};
 pub use windlass_store::Durability;

@@ -36,6 +36,7 @@ use crate::feed::{Feed, Item};
 use crate::handle::children;
 use crate::inbox::{Asked, FRESH, Message, event_of};
 use crate::person::why_not;
+use crate::workspace::{Folder, Look};
 
 /// How often it is looked whether the socket is there and the inbox as Windlass left it.
 const INBOX_EVERY: Duration = Duration::from_secs(2);
@@ -69,6 +70,8 @@ pub(crate) struct Owner {
     requests: mpsc::Sender<Request>,
     /// How often somebody asked what only a person may.
     refused: u32,
+    /// Where the run works.
+    folder: Folder,
 }
 
 /// What an owner needs to begin.
@@ -104,6 +107,7 @@ impl Owner {
             hooks: parts.hooks,
             requests: parts.requests,
             refused: 0,
+            folder: Folder::default(),
         }
     }
 
@@ -143,6 +147,9 @@ impl Owner {
     }
 
     async fn run_inner(&mut self, mut first: Vec<Planned>, taken_over: bool) -> Result<(), RunError> {
+        if !taken_over {
+            self.folder = Folder::now(Path::new(&self.state.spec.workspace));
+        }
         if taken_over {
             self.tell(Event::OwnerChanged, Vec::new()).await?;
             // Before anything else happens: what people said while nobody listened is about what they saw.
@@ -191,12 +198,17 @@ impl Owner {
 
     /// Stops here, with everything as it was, where the folder of the run is away: what is found without
     /// it says nothing about the work.
-    fn find_folder(&self, is_needed: bool) -> Result<(), RunError> {
-        let folder = Path::new(&self.state.spec.workspace);
-        if !is_needed || !matches!(self.state.course, Course::Running) || folder.is_dir() {
+    fn find_folder(&mut self, is_needed: bool) -> Result<(), RunError> {
+        if !is_needed || !matches!(self.state.course, Course::Running) {
             return Ok(());
         }
-        Err(RunError::NoFolder { run: self.state.run.clone(), folder: folder.to_owned() })
+        match self.folder.absence(&self.state, &self.ground.dir, Look::Close) {
+            None => Ok(()),
+            Some(why) => {
+                let folder = PathBuf::from(&self.state.spec.workspace);
+                Err(RunError::NoFolder { run: self.state.run.clone(), folder, why })
+            }
+        }
     }
 
     /// Somebody may have deleted the run's folder while its agents lived.

@@ -51,6 +51,11 @@ pub fn head(dir: &Path) -> Result<Option<String>, GitError> {
     }
 }
 
+/// Whether a repository surely does not have a commit.
+pub fn lacks(dir: &Path, commit: &str) -> bool {
+    matches!(git(dir, &["cat-file", "-e", commit]), Err(GitError::Failed { code: Some(1), .. }))
+}
+
 /// What changed since a commit, in git's own summary: files, insertions, deletions. Files that
 /// are left out are named from the top of the working tree.
 pub fn diff_stat(dir: &Path, base: &str, without: &[&str]) -> Result<String, GitError> {

@@ -7,6 +7,7 @@ use windlass_runtime::Durability;
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::{Handle, Listed, Living, OtherVersion, Stray};
 use windlass_runtime::without_log;
+use windlass_runtime::workspace::{Absence, Look};
 
 use super::asks::below;
 use super::feed::{envelope, rfc3339, words};
@@ -75,6 +76,10 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         let id = &run.row.id;
         note(&format!("another version recorded run {id}: {}", stray::binary_hint(id, other)));
     }
+    for (run, why) in runs.iter().filter_map(|shown| Some((&shown.run.row, shown.absence?))) {
+        let (id, missing) = (&run.id, words::missing_folder(&run.projection.workspace, why));
+        note(&format!("run {id}: {missing}; put it back, then `windlass resume {id}` continues the run"));
+    }
     print(&table(here.screen, &runs, words::now()))
 }
 
@@ -101,6 +106,8 @@ struct Shown {
     stands_still: bool,
     /// Another version recorded it, and this one cannot read it.
     other: Option<OtherVersion>,
+    /// Why the folder it works in cannot be used.
+    absence: Option<Absence>,
 }
 
 impl Shown {
@@ -111,18 +118,18 @@ impl Shown {
         let view = if is_over { None } else { handle.view(&run.row.id).ok() };
         let Some(view) = view else {
             let other = if is_over { None } else { handle.other_version(&run.row.id).ok().flatten() };
-            return Shown { run, is_paused: false, stands_still: false, other };
+            return Shown { run, is_paused: false, stands_still: false, other, absence: None };
         };
         run.status = status(&view, &below(handle, &view.state));
         run.row.projection.cost_usd = view.state.spent.usage.cost_usd;
         run.row.projection.iteration = view.state.current_turn();
         let stands_still = matches!(view.state.standing(), Standing::Waiting(Waiting::Paused));
         let is_paused = view.state.book.paused && view.status != "crashed";
-        Shown { run, is_paused, stands_still, other: None }
+        Shown { run, is_paused, stands_still, other: None, absence: view.absence(Look::Brief) }
     }
 }
 
-fn object(Shown { run, is_paused, other, .. }: &Shown) -> String {
+fn object(Shown { run, is_paused, other, absence, .. }: &Shown) -> String {
     let shown = &run.row.projection;
     let mut data = json!({
         "status": run.status,
@@ -142,6 +149,8 @@ fn object(Shown { run, is_paused, other, .. }: &Shown) -> String {
             map.insert("record_version".to_owned(), other.found.into());
             map.insert("binary".to_owned(), json!(other.binary));
         }
+        let missing = absence.map(|why| words::missing_folder(&shown.workspace, why));
+        map.extend(missing.map(|text| ("missing_folder".to_owned(), text.into())));
         map.extend(is_paused.then(|| ("paused".to_owned(), true.into())));
         map.extend(shown.parent.as_ref().map(|parent| ("parent".to_owned(), parent.as_str().into())));
     }
@@ -179,7 +188,7 @@ fn about(run: &Listed) -> String {
     }
 }
 
-fn row(Shown { run, is_paused, stands_still, other }: &Shown, now: Moment) -> [String; 7] {
+fn row(Shown { run, is_paused, stands_still, other, absence }: &Shown, now: Moment) -> [String; 7] {
     let shown = &run.row.projection;
     let status = match (run.status.as_str(), &shown.reason) {
         ("crashed", _) if other.is_some() => "of another version".to_owned(),
@@ -187,6 +196,7 @@ fn row(Shown { run, is_paused, stands_still, other }: &Shown, now: Moment) -> [S
         // As `show` says it.
         ("waiting", _) if *stands_still => "paused".to_owned(),
         (status, _) if *is_paused => format!("{status} (paused)"),
+        ("crashed", _) if absence.is_some() => "crashed (folder missing)".to_owned(),
         ("crashed", _) => "crashed (resumable)".to_owned(),
         (status, Some(reason)) if status != "running" => format!("{status} ({})", plain_short(reason, 20)),
         (status, _) => status.to_owned(),

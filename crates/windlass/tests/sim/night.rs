@@ -294,13 +294,114 @@ fn move_away() -> Value {
 /// The run stops because its folder is away, and is crashed and resumable.
 fn assert_away(place: &Place, arguments: &[&str]) -> String {
     let ran = place.go(arguments);
-    let words = ["the folder", "is not there", "put the folder back", "windlass resume"];
+    let words = ["the folder", "is missing", "put the folder back", "windlass resume"];
     assert_eq!(ran.code, 3, "{ran}");
     assert!(words.iter().all(|word| ran.stderr.contains(word)), "{ran}");
+    assert_told_missing(place, ran.run());
     put_back(place);
     let listed = &place.ps()[0]["data"];
     assert_eq!((&listed["status"], &listed["resumable"]), (&json!("crashed"), &json!(true)), "{listed}");
     ran.run().to_owned()
+}
+
+/// `ps` and `show` say of a crashed run that its folder is missing, and that it can go on.
+fn assert_told_missing(place: &Place, run: &str) {
+    let told = |json: &Value| {
+        let data = &json["data"];
+        assert_eq!((&data["status"], &data["resumable"]), (&json!("crashed"), &json!(true)), "{data}");
+        let missing = data["missing_folder"].as_str().unwrap_or_default();
+        assert!(
+            missing.contains(&place.repo().display().to_string()) && missing.contains("is missing"),
+            "{data}"
+        );
+    };
+    let outside = |arguments: &[&str]| {
+        let mut command = place.windlass(arguments);
+        command.current_dir(place.sealed.root());
+        place.spawn(command).end()
+    };
+    let listed = outside(&["ps", "--json"]).lines;
+    told(listed.iter().find(|line| line["run"] == run).unwrap());
+    told(&outside(&["show", run, "--json"]).lines[0]);
+    for arguments in [&["ps"][..], &["show", run]] {
+        let ran = outside(arguments);
+        let said = [ran.stdout.as_str(), &ran.stderr].concat();
+        assert!(said.contains("is missing") && said.contains(&format!("windlass resume {run}")), "{ran}");
+    }
+}
+
+/// An empty folder or another repository, where the folder of the run was.
+fn swap(what: &str) -> Value {
+    let make = match what {
+        "empty" => "mkdir \"$d\"",
+        "repository" => "git init --quiet \"$d\"",
+        _ => {
+            "git init --quiet \"$d\" && git -C \"$d\" -c user.name=t -c user.email=t@example.invalid \
+              commit --quiet --allow-empty -m other"
+        }
+    };
+    json!({"bash": format!("d=\"${{CWD}}\"; mv \"$d\" \"$d/../away\" && {make}")})
+}
+
+#[test]
+fn another_folder_in_the_place_of_the_runs_own_costs_no_run() {
+    for what in ["empty", "repository", "commits"] {
+        for mode in ["fresh", "in_session"] {
+            let place = Place::playing(json!([{"steps": [work(), done(), swap(what), say("Swapped.")]}]));
+            let ran = place.go(&["loop", "work", "--json", "--mode", mode, "--max-iterations", "1"]);
+            assert_eq!(ran.code, 3, "{what}: {ran}");
+            assert!(
+                ran.stderr.contains("is missing") && ran.stderr.contains("windlass resume"),
+                "{what}: {ran}"
+            );
+            let run = ran.run().to_owned();
+            match what {
+                "empty" => assert_told_missing(&place, &run),
+                _ => {
+                    let shown = place.go(&["show", &run]);
+                    assert!(shown.stdout.contains("is missing"), "{what}: {shown}");
+                }
+            }
+            let refused = place.go(&["resume", &run]);
+            refused.assert_refused(3, &["is missing", "put the folder back"]);
+            std::fs::remove_dir_all(place.repo()).unwrap();
+            put_back(&place);
+            place.go(&["resume", "--json"]).assert_ended(0, "completed", "marker", 1);
+            assert_eq!(place.file("worked"), "1.1\n", "{what}: nothing is done twice");
+        }
+    }
+}
+
+#[test]
+fn another_folder_in_the_place_of_the_runs_own_costs_no_workflow() {
+    for what in ["mkdir \"$d\"", "git init --quiet \"$d\""] {
+        let place = Place::with_settings("");
+        let swap = format!("d=$PWD; mv \"$d\" \"$d/../away\" && {what}");
+        let nodes = json!([{"id": "swap", "shell": swap}, {"id": "then", "shell": "echo then >> worked"}]);
+        let workflow = json!({"name": "w", "nodes": nodes}).to_string();
+        place.sealed.write("repo/.windlass/workflows/w.json", workflow);
+        let ran = place.go(&["run", "--workflow", "w", "--json"]);
+        assert_eq!(ran.code, 3, "{what}: {ran}");
+        std::fs::remove_dir_all(place.repo()).unwrap();
+        put_back(&place);
+        let resumed = place.go(&["resume", "--json"]);
+        assert_eq!(resumed.finished()["status"], "completed", "{what}: {resumed}");
+        assert_eq!(place.file("worked"), "then\n");
+    }
+}
+
+#[test]
+fn a_run_may_do_with_its_own_repository_what_it_wants() {
+    let steps = ["rm -rf .git && git init --quiet", "rm -rf .git"];
+    for step in steps {
+        let place = Place::playing(json!([{"steps": [{"bash": step}, done(), say("Done.")]}]));
+        place.go(&["loop", "work", "--json", "--max-iterations", "1"]).assert_ended(
+            0,
+            "completed",
+            "marker",
+            1,
+        );
+    }
 }
 
 #[test]

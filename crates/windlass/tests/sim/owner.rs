@@ -68,7 +68,7 @@ fn a_run_whose_folder_is_away_is_not_resumed_and_goes_on_when_it_is_back() {
     let (repo, away) = (place.repo(), place.sealed.root().join("away"));
     fs::rename(&repo, &away).unwrap();
     let before = above(&place, &["logs", &run, "--json"]).stdout;
-    let words = ["the folder", "is not there", "put the folder back", "windlass resume"];
+    let words = ["the folder", "is missing", "put the folder back", "windlass resume"];
     above(&place, &["resume", &run]).assert_refused(3, &words);
     assert_eq!(above(&place, &["logs", &run, "--json"]).stdout, before, "nothing was recorded");
     fs::rename(&away, &repo).unwrap();

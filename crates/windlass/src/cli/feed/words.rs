@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 use windlass_core::run::{Outcome, Reason};
 use windlass_core::time::Moment;
 use windlass_core::usage::{Usage, dollars};
+use windlass_runtime::workspace::Absence;
 
 use crate::cli::plain::{plain, plain_line, plain_short, shorten};
 
@@ -150,6 +151,11 @@ fn local(moment: Moment, format: &str) -> String {
 /// This moment.
 pub(crate) fn now() -> Moment {
     Moment(Timestamp::now().as_millisecond())
+}
+
+/// That the folder a run works in cannot be used, and why.
+pub(crate) fn missing_folder(folder: &str, why: Absence) -> String {
+    format!("the folder {} {why}", plain_line(folder))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use windlass_core::launch::files;
 use windlass_core::looping::Rules;
 use windlass_core::run::{Doing, Standing, State, Waiting};
 use windlass_runtime::handle::{Handle, View};
+use windlass_runtime::workspace::Look;
 
 use super::super::asks::{open_asks, whose};
 use super::super::feed::{Beside, describe_ask, envelope, rfc3339, words};
@@ -51,6 +52,8 @@ pub(super) fn object(story: &Story) -> String {
         map.insert("children".to_owned(), children.iter().map(child).collect::<Vec<_>>().into());
         map.insert("paused".to_owned(), state.book.paused.into());
     }
+    let missing = view.absence(Look::Close).map(|why| words::missing_folder(&spec.workspace, why));
+    map.extend(missing.map(|text| ("missing_folder".to_owned(), text.into())));
     map.extend(spec.parent.as_ref().map(|parent| ("parent".to_owned(), json!(parent))));
     envelope("run", words::now(), Some(&view.run), data)
 }
@@ -132,8 +135,10 @@ fn status(view: &View) -> String {
     if let Standing::Finished(outcome) = &standing {
         return words::outcome(outcome);
     }
+    let missing = view.absence(Look::Close).map(|why| words::missing_folder(&state.spec.workspace, why));
     if view.status == "crashed" {
-        return "crashed (resumable): its process is gone".to_owned();
+        let why = missing.unwrap_or_else(|| "its process is gone".to_owned());
+        return format!("crashed (resumable): {why}");
     }
     let text = match standing {
         Standing::Waiting(Waiting::RateLimit { until }) => {
@@ -224,7 +229,9 @@ fn what_now(screen: Screen, handle: &Handle, view: &View) -> Vec<String> {
             lines.push(format!("  tell it: windlass send {run} --event {}", plain_line(name)));
         }
     }
-    if view.status == "crashed" {
+    if view.status == "crashed" && view.absence(Look::Close).is_some() {
+        lines.push(format!("  put the folder back, then continue it: windlass resume {run}"));
+    } else if view.status == "crashed" {
         lines.push(format!("  go on with it: windlass resume {run}"));
     } else if state.book.paused {
         lines.push(format!("  let it go on: windlass resume {run}"));

@@ -1,0 +1,102 @@
+//! Whether the folder of a run is there, and is the one it began in.
+//!
+//! Somebody may move it for a moment, or put an empty folder or another repository in its place. What is
+//! found there then says nothing about the work of the run.
+
+use std::fmt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use windlass_core::run::State;
+use windlass_peers::git::{self, EMPTY_TREE};
+
+use crate::changes;
+
+/// Why the folder of a run cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// It is not there.
+    Missing,
+    /// A folder without a repository is in its place.
+    NoRepository,
+    /// Another repository is in its place.
+    OtherRepository,
+}
+
+impl fmt::Display for Absence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Absence::Missing => "is missing",
+            Absence::NoRepository => {
+                "is missing: the folder there now is another one, without the repository that the run began in"
+            }
+            Absence::OtherRepository => {
+                "is missing: the folder there now is another one, without the commit that the run began on"
+            }
+        })
+    }
+}
+
+/// How closely it is looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Without asking git: for lists.
+    Brief,
+    /// Whether the repository has the commit that the run began on.
+    Close,
+}
+
+/// Why the folder of a run cannot be used; `None` where it can.
+pub(crate) fn absence(state: &State, run_dir: &Path, look: Look) -> Option<Absence> {
+    Folder::default().absence(state, run_dir, look)
+}
+
+/// The folder of a run, and as what it was last found to be the right one.
+#[derive(Debug, Default)]
+pub(crate) struct Folder {
+    right: Option<(u64, u64)>,
+    /// The commit the run began on, once it was looked for.
+    base: Option<Option<String>>,
+}
+
+impl Folder {
+    /// The folder of a run that begins: the one that is there.
+    pub(crate) fn now(workspace: &Path) -> Folder {
+        Folder { right: identity(workspace), base: None }
+    }
+
+    pub(crate) fn absence(&mut self, state: &State, run_dir: &Path, look: Look) -> Option<Absence> {
+        let workspace = Path::new(&state.spec.workspace);
+        let Some(found) = identity(workspace) else { return Some(Absence::Missing) };
+        let base =
+            self.base.get_or_insert_with(|| changes::base(run_dir).or_else(|| state.book.base.clone()));
+        // Outside of a repository there is nothing to know it by. What the run put there is as good.
+        let Some(base) = base.as_deref().filter(|_| !tracks(workspace, state)) else { return None };
+        if dot_git(workspace).is_none() {
+            return Some(Absence::NoRepository);
+        }
+        if self.right == Some(found) || look == Look::Brief {
+            return None;
+        }
+        if base != EMPTY_TREE && git::lacks(workspace, base) {
+            return Some(Absence::OtherRepository);
+        }
+        self.right = Some(found);
+        None
+    }
+}
+
+/// What tells a folder from every other one.
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    let meta = folder.metadata().ok().filter(std::fs::Metadata::is_dir)?;
+    Some((meta.dev(), meta.ino()))
+}
+
+/// Whether the run keeps its tracker there.
+fn tracks(workspace: &Path, state: &State) -> bool {
+    workspace.join(".windlass/runs").join(state.run.as_str()).is_dir()
+}
+
+fn dot_git(workspace: &Path) -> Option<PathBuf> {
+    workspace.ancestors().map(|folder| folder.join(".git")).find(|path| path.exists())
+}
