@@ -36,6 +36,7 @@ use crate::feed::{Feed, Item};
 use crate::handle::children;
 use crate::inbox::{Asked, FRESH, Message, event_of};
 use crate::person::why_not;
+use crate::seal::Key;
 use crate::workspace::{Folder, Look};
 
 /// How often it is looked whether the socket is there and the inbox as Windlass left it.
@@ -304,7 +305,18 @@ impl Owner {
             return Ok(());
         }
         let handle = &self.ground.handle;
-        for id in handle.pending(&self.state.run, handle.key()?)?.planted {
+        let pending = handle.pending(&self.state.run, handle.key()?)?;
+        for (id, message) in pending.unverified {
+            let (verb, key) = (message.verb(), Key::path(&self.ground.home.state));
+            self.store.discard(&self.state.run, &id)?;
+            self.refuse(&format!(
+                "Windlass ignored a request that waited for this run ({verb}): it was sealed with another key than {}, \
+                 which somebody deleted or replaced, so nobody can tell who sent it; if it was you, send it again",
+                key.display()
+            ))
+            .await?;
+        }
+        for id in pending.planted {
             self.store.discard(&self.state.run, &id)?;
             self.refuse("Windlass ignored a request in the database that does not carry its seal").await?;
         }

@@ -126,11 +126,14 @@ impl Handle {
         }
     }
 
-    /// Puts a request into the inbox for the next owner. What nobody sealed gives way to it.
+    /// Puts a request into the inbox for the next owner. One of the same name that nobody sealed gives way to
+    /// it; what else waits there is the owner's to refuse, aloud.
     pub(crate) fn keep(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
         let key = self.key()?;
-        for planted in self.pending(run, key)?.planted {
-            self.store.discard(run, &planted)?;
+        let pending = self.pending(run, key)?;
+        let unverified = pending.unverified.iter().map(|(id, _)| id);
+        if pending.planted.iter().chain(unverified).any(|other| other == id) {
+            self.store.discard(run, id)?;
         }
         let row = key.seal(run, id, message).map_err(RunError::Encode)?;
         Ok(self.store.put(run, id, &row)?)
@@ -142,7 +145,10 @@ impl Handle {
         for Request { id, body } in self.store.pending(run)? {
             match key.open(run, &id, &body) {
                 Some(message) => pending.sealed.push((id, message)),
-                None => pending.planted.push(id),
+                None => match Key::read_unverified(&body) {
+                    Some(message) => pending.unverified.push((id, message)),
+                    None => pending.planted.push(id),
+                },
             }
         }
         Ok(pending)
@@ -159,6 +165,9 @@ impl Handle {
 pub(crate) struct Pending {
     /// Requests, in the order they came.
     pub(crate) sealed: Vec<(InboxId, Message)>,
+    /// Requests with a seal that the key does not fit: the key was deleted or replaced since, or somebody wrote
+    /// them by hand.
+    pub(crate) unverified: Vec<(InboxId, Message)>,
     /// Rows that Windlass did not write.
     pub(crate) planted: Vec<InboxId>,
 }

@@ -215,6 +215,38 @@ fn what_a_person_answered_at_night_reaches_the_agent_in_the_morning() {
 }
 
 #[test]
+fn an_answer_whose_key_was_deleted_is_asked_for_again_and_not_lost_silently() {
+    let asks = json!({"ask": {"question": "Which colour?", "options": ["blue", "red"]}});
+    let paint = json!({"bash": "echo \"${ANSWER}\" >> worked"});
+    let steps = json!({"steps": [asks, paint, done(), say("Painted.")]});
+    for answers_again in [false, true] {
+        let place = Place::playing(json!([{"attempts": [steps.clone(), steps.clone()]}]));
+        let mut going = start(&place, &["loop", "paint", "--json", "--on-question", "wait"]);
+        let run = going.run();
+        going.wait_for("run.waiting");
+        place.sealed.kill9(going.pid());
+        going.end();
+        place.assert_nothing_is_left();
+        assert_eq!(place.go(&["answer", &run, "blue"]).code, 0);
+        let key = place.sealed.state().join("windlass/inbox.key");
+        fs::remove_file(&key).unwrap();
+        if answers_again {
+            assert_eq!(place.go(&["answer", &run, "red"]).code, 0, "nothing is in its way");
+        }
+        let mut resumed = start(&place, &["resume", "--json"]);
+        if !answers_again {
+            let told = resumed.wait_for("warning")["text"].as_str().unwrap_or_default().to_owned();
+            let words = ["(answer)", key.to_str().unwrap(), "send it again"];
+            assert!(words.iter().all(|word| told.contains(word)), "{told}");
+            // The turn was cut off, and the agent asks again.
+            eventually(LIMIT, || (place.go(&["answer", &run, "red"]).code == 0).then_some(()));
+        }
+        resumed.end().assert_ended(0, "completed", "marker", 1);
+        assert_eq!(place.file("worked"), "red\n");
+    }
+}
+
+#[test]
 fn a_permission_given_at_night_counts_in_the_morning_and_only_once() {
     let place = Place::with_settings("[permissions]\nask = [\"Bash(git push *)\"]\n");
     let push = json!({"bash": "git push origin main; echo pushed >> worked"});
