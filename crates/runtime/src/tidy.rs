@@ -1,6 +1,8 @@
 //! What killed processes left half written where a run works: cleared when a run begins there, or is
 //! taken over.
 
+mod older;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use windlass_core::run::State;
 use windlass_peers::files::{checkout, clear_dead};
 
 /// The folders of a workspace that Windlass writes to.
-const WRITTEN: [&str; 5] = [".", ".windlass", ".windlass/runs", ".windlass/workflows", ".claude"];
+const WRITTEN: [&str; 6] = [".", ".windlass", ".windlass/runs", ".windlass/workflows", ".claude", "research"];
 
 /// Removes the drafts of dead processes from the workspace of a run, those of its nodes, and its own
 /// folder.
@@ -18,7 +20,10 @@ pub(crate) fn tidy(state: &State, run_dir: &Path) {
     let works = state.works();
     workspaces.extend(works.iter().map(|work| work.workspace.as_str()));
     for workspace in workspaces {
-        WRITTEN.iter().for_each(|folder| checkout::clear(&Path::new(workspace).join(folder)));
+        for folder in WRITTEN.map(|folder| Path::new(workspace).join(folder)) {
+            checkout::clear(&folder);
+            older::clear(&folder);
+        }
     }
     clear_dead(run_dir);
     for child in folders(run_dir) {

@@ -313,11 +313,18 @@ fn what_dead_processes_left_half_written_is_removed_by_the_next_run_and_nothing_
     ];
     kept.iter().for_each(|name| drop(place.sealed.write(format!("repo/{name}"), "kept")));
     // As an older Windlass left it.
+    let older = [
+        (".tasks.json.999999998.new", "{\"tasks\": []}"),
+        ("..tasks.json.999999998.new.999999998.0.tmp", "{\"ta"),
+        (".claude/.ralph-loop.local.md.999999998.1.tmp", "---\n"),
+    ];
+    older.iter().for_each(|(name, text)| drop(place.sealed.write(format!("repo/{name}"), text)));
     place.sealed.write("repo/.git/windlass/adding/.windlass%2Fr%2Ftask-1-1.json.999999999.1.tmp", "{}");
     run(&place, &["--jobs", "2"]).assert_ended(0, "completed", "all_done", 2);
     for (folder, name) in folders.iter().flat_map(|folder| dead.iter().map(move |name| (folder, name))) {
         assert!(!place.repo().join(folder).join(name).exists(), "{folder}/{name}");
     }
+    older.iter().for_each(|(name, _)| assert!(!place.repo().join(name).exists(), "{name}"));
     for name in &kept {
         assert_eq!(fs::read_to_string(place.repo().join(name)).unwrap(), "kept", "{name}");
     }
