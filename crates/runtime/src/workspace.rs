@@ -71,7 +71,7 @@ impl Folder {
         let base =
             self.base.get_or_insert_with(|| changes::base(run_dir).or_else(|| state.book.base.clone()));
         // Outside of a repository there is nothing to know it by. What the run put there is as good.
-        let Some(base) = base.as_deref().filter(|_| !tracks(workspace, state)) else { return None };
+        let base = base.as_deref().filter(|_| !tracks(workspace, state))?;
         if dot_git(workspace).is_none() {
             return Some(Absence::NoRepository);
         }
