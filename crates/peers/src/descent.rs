@@ -42,7 +42,7 @@ impl Descent {
     /// The run of the session above it.
     pub fn run(&self) -> Option<&str> {
         match self {
-            Descent::Session { cookie } => cookie.split('.').next(),
+            Descent::Session { cookie } => cookie.split('.').next().filter(|run| !run.is_empty()),
             Descent::Free | Descent::Orphan | Descent::Unseen => None,
         }
     }

@@ -123,7 +123,7 @@ pub enum RunError {
     },
     /// Another run has the one loop that plugins can have in a folder.
     #[error(
-        "{} is at work in {}, and a loop that a plugin has must be alone in its folder",
+        "{} already works in {}, and a plugin can loop only one run in a folder at a time",
         run.as_ref().map_or_else(|| "another run".to_owned(), |run| format!("run {run}")),
         folder.display()
     )]
@@ -134,16 +134,16 @@ pub enum RunError {
         run: Option<RunId>,
     },
     /// Nothing waits for a person.
-    #[error("run {0} waits for no answer")]
+    #[error("run {0} has not asked anything")]
     NothingAsked(RunId),
     /// Somebody else was quicker.
-    #[error("run {0} already has an answer to that")]
+    #[error("somebody has already answered that question of run {0}")]
     AlreadyAnswered(RunId),
     /// What was asked is a person's to decide, and no person asked.
     #[error("{0}")]
     Refused(String),
     /// The process that owns the run says nothing.
-    #[error("run {run} was told nothing: {}", RunError::silent(*owner))]
+    #[error("run {run} could not be told: {}", RunError::silent(*owner))]
     Unheard {
         /// The run.
         run: RunId,

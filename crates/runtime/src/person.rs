@@ -18,10 +18,10 @@ pub(crate) fn why_not(from: &Descent, what: &str) -> Option<String> {
         Descent::Session { cookie } if cookie == OWN_PROGRAM => {
             Some(format!("this comes from a program that Windlass runs itself: only a person may {what}"))
         }
-        Descent::Session { .. } => {
-            let run = from.run().unwrap_or_default();
-            Some(format!("this comes from the session of run {run}: only a person may {what}"))
-        }
+        Descent::Session { .. } => Some(match from.run() {
+            Some(run) => format!("this comes from the session of run {run}: only a person may {what}"),
+            None => format!("this comes from the session of an agent: only a person may {what}"),
+        }),
         Descent::Orphan => {
             Some(format!("this comes from a process that a session left behind: only a person may {what}"))
         }
@@ -42,6 +42,11 @@ mod tests {
         assert_eq!(
             why_not(&session, "answer").as_deref(),
             Some("this comes from the session of run r1: only a person may answer")
+        );
+        let some_run = Descent::Session { cookie: String::new() };
+        assert_eq!(
+            why_not(&some_run, "answer").as_deref(),
+            Some("this comes from the session of an agent: only a person may answer")
         );
         let git = Descent::Session { cookie: OWN_PROGRAM.into() };
         assert_eq!(

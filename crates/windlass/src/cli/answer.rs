@@ -68,7 +68,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
 fn not_asked(asks: &[(RunId, Ask)]) -> Report {
     let known = asks.iter().flat_map(|(_, ask)| question_texts(&ask.input));
     let names: Vec<String> = known.map(|text| format!("\"{}\"", plain_line(&text))).collect();
-    Report::usage("that was not asked").hint(format!("it asks: {}", names.join(", ")))
+    Report::usage("the run did not ask that").hint(format!("it asks: {}", names.join(", ")))
 }
 
 /// The answer as the run takes it: where there are only choices, one of them.
@@ -107,8 +107,11 @@ pub(super) fn open(prefix: &str, to: Option<String>) -> Result<Open, Report> {
     let mut asks = open_asks(&handle, &view.state);
     asks.retain(|(_, ask)| hook.as_ref().is_none_or(|hook| ask.hook == *hook));
     if asks.is_empty() {
-        return Err(Report::usage(format!("run {} waits for no such answer", view.run))
-            .hint(format!("`windlass show {}` says what it is doing", view.run)));
+        let text = match &hook {
+            Some(hook) => format!("run {} has no open question `{}`", view.run, plain_line(hook.as_str())),
+            None => format!("run {} has not asked anything", view.run),
+        };
+        return Err(Report::usage(text).hint(format!("`windlass show {}` says what it is doing", view.run)));
     }
     Ok(Open { handle, run: view.run, asks })
 }
@@ -135,7 +138,7 @@ impl Open {
 fn several(run: &RunId, asks: &[(RunId, Ask)]) -> Report {
     let line = |(run, ask): &(RunId, Ask)| format!("\n    {}\n      {}", gist(ask), naming(run, ask));
     let lines: String = asks.iter().map(line).collect();
-    let text = format!("run {run} waits for {} answers, and it is not said which this is", asks.len());
+    let text = format!("run {run} has {} open questions: say which one this answers", asks.len());
     Report::usage(text).hint(format!("say what is answered:{lines}"))
 }
 

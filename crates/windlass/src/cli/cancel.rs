@@ -94,9 +94,9 @@ fn tell(handle: &Handle, run: &RunId, status: &str, json: bool) -> Result<Exit, 
     note(&match (is_over, owner) {
         (true, _) => format!("run {run}: {status}"),
         (false, Some(owner)) => {
-            format!("run {run} was asked to end and has not yet: process {} runs it", owner.pid)
+            format!("run {run} has not ended yet: process {} still runs it", owner.pid)
         }
-        (false, None) => format!("run {run} was asked to end and has not yet"),
+        (false, None) => format!("run {run} has not ended yet"),
     });
     Ok(Exit::Completed)
 }

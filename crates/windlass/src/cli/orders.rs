@@ -300,7 +300,7 @@ fn prepare(here: &Here, request: Request) -> Result<Plan, Report> {
                 }
                 () = &mut patience, if !has_spoken => {
                     has_spoken = true;
-                    note("still preparing: what the text asks for takes its time");
+                    note("still preparing: a command in the prompt text has not finished yet; Ctrl-C ends it");
                 }
             }
         }

@@ -254,7 +254,7 @@ fn an_answer_that_could_be_to_several_questions_is_refused_with_the_command_for_
         assert!(told.stdout.contains(&format!("{command}\n")), "{told}");
     }
     let [first, second] = &commands;
-    let words = ["waits for 2 answers", "`pq` asks: A?", "`pq2` asks: B?", first.as_str(), second.as_str()];
+    let words = ["has 2 open questions", "`pq` asks: A?", "`pq2` asks: B?", first.as_str(), second.as_str()];
     place.go(&["answer", &run, "yes"]).assert_refused(2, &words);
     place.go(&["approve", &run]).assert_refused(2, &words);
     let named = place.go(&["answer", &run, "yes", "--question", "B?"]);

@@ -281,7 +281,7 @@ fn of_several_that_start_at_once_one_has_the_folder() {
         until(LIMIT, || {
             let mut at = 0;
             while at < left.len() {
-                if left[at].errors().contains("must be alone") {
+                if left[at].errors().contains("only one run in a folder") {
                     losers.push(left.remove(at))
                 } else {
                     at += 1

@@ -115,6 +115,11 @@ impl<'s> Form<'s> {
             Relation::Equals => format!("{name} is never {written}"),
             Relation::Holds => format!("{name} never holds {written}"),
         };
+        if value.as_str() == Some("") && comparison.relation == Relation::Equals {
+            // Without a value it is nothing, which is not the same as an empty text.
+            let hint = format!("to ask whether it has a value, write `not {}`", comparison.path.join("."));
+            return Finding::error(None, "", format!("{name} is never an empty text")).maybe_hint(Some(hint));
+        }
         let finding = Finding::error(None, "", text);
         let words = match comparison.relation {
             Relation::Equals => self.words_after(&comparison.filters),

@@ -3,6 +3,7 @@
 use windlass_core::agent::AgentEvent;
 
 use super::face::Style;
+use super::human::repeats::{notice, warning};
 use super::words::span;
 use super::wrap::{first, wrap};
 use crate::cli::plain::{columns, padded, plain, plain_line, plain_short};
@@ -10,6 +11,8 @@ use crate::cli::screen::{Screen, Tone};
 
 /// How many lines of one text are shown while a run is watched.
 const LINES: usize = 12;
+/// How much of what a hook says is shown.
+const HOOK_ERROR: usize = 1000;
 /// The width of a tool's name, so that most summaries stand below each other.
 const NAME: usize = 5;
 
@@ -41,10 +44,10 @@ pub(super) fn lines(screen: Screen, style: Style, workspace: &str, event: &Agent
         // A Stop that is held is the loop at work, and not the error the CLI takes it for.
         AgentEvent::Notice { about, .. } if about == "stop-hook-error" => Vec::new(),
         AgentEvent::Notice { text, .. } if !text.is_empty() => {
-            vec![screen.paint(Tone::Faint, &format!("  note: {}", plain_short(text, 200)))]
+            vec![screen.paint(Tone::Faint, &notice(text))]
         }
         AgentEvent::Warning { what } => {
-            vec![screen.paint(Tone::Careful, &format!("  warning: {}", plain_short(what, 200)))]
+            vec![screen.paint(Tone::Careful, &warning(what))]
         }
         AgentEvent::SessionInit { .. }
         | AgentEvent::Thinking { .. }
@@ -103,8 +106,15 @@ fn tool(screen: Screen, name: &str, summary: &str, side: bool) -> String {
 }
 
 fn tool_error(screen: Screen, text: &str, side: bool) -> String {
-    let room = screen.width.saturating_sub(12).max(10);
+    // What a hook says tells a person what to do: it is not cut in the middle of a sentence.
+    let room = if is_of_hook(text) { HOOK_ERROR } else { screen.width.saturating_sub(12).max(10) };
     screen.paint(Tone::Bad, &format!("{}  error: {}", indent(side), plain_short(text, room)))
+}
+
+/// Whether the CLI shows the words of a hook: `PreToolUse:Bash hook error: …`.
+fn is_of_hook(text: &str) -> bool {
+    let begin = text.split_once(" hook error").map(|(begin, _)| begin);
+    begin.is_some_and(|begin| begin.len() < 100 && !begin.contains('\n'))
 }
 
 #[cfg(test)]
@@ -130,6 +140,22 @@ mod tests {
             "{lines:?}"
         );
         assert!(lines[0].chars().count() <= 80);
+    }
+
+    #[test]
+    fn what_a_hook_says_is_shown_to_its_end() {
+        let said = "Windlass did not answer this call: nobody runs it; ".repeat(6);
+        let error = |text: &str| AgentEvent::ToolResult {
+            id: "t".to_owned(),
+            is_error: true,
+            text: text.to_owned(),
+            was_decided: true,
+            side: false,
+        };
+        let lines = show(&error(&format!("PreToolUse:Bash hook error: [windlass hook]: {said}the end")));
+        assert!(lines[0].ends_with("the end"), "{lines:?}");
+        let lines = show(&error(&format!("Exit code 1\n{said}")));
+        assert!(lines[0].chars().count() <= 80, "{lines:?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Readable without colour. A line at the bottom says how far the run is, on a terminal only.
 
 mod children;
+pub(super) mod repeats;
 mod turns;
 mod waits;
 
@@ -27,6 +28,7 @@ use super::wrap::{first, wrap};
 use super::{agent, header, steps};
 use crate::cli::plain::{plain, plain_line, plain_short, shorten};
 use crate::cli::screen::{Screen, Tone};
+use repeats::Repeats;
 use turns::Turns;
 use waits::about;
 
@@ -70,6 +72,7 @@ pub(crate) struct Human {
     asked: Vec<(NodeId, HookId)>,
     /// Questions are asked where they are answered, and not told here.
     answers_here: bool,
+    repeats: Repeats,
     pub(super) bottom: Bottom,
 }
 
@@ -97,6 +100,7 @@ impl Human {
             denied: Vec::new(),
             asked: Vec::new(),
             answers_here: false,
+            repeats: Repeats::default(),
             bottom: Bottom::default(),
         }
     }
@@ -137,6 +141,10 @@ impl Human {
         self.see_asks(record);
         let mut lines = self.event(record);
         for news in &record.news {
+            if Repeats::ends_with(news) {
+                let counted = self.repeats.counted();
+                lines.extend(counted.iter().map(|line| self.screen.paint(Tone::Careful, line)));
+            }
             lines.extend(self.news(news, record));
         }
         for planned in &record.effects {
@@ -245,10 +253,12 @@ impl Human {
             News::TakenOver if self.is_child => Vec::new(),
             News::TakenOver => vec![format!("  taken over: going on where it stood")],
             News::Paused => self.paused(),
-            News::Odd { what, .. } => {
-                let text = format!("  warning: {}", plain_short(what, 400));
-                vec![self.screen.paint(Tone::Careful, &text)]
-            }
+            News::Odd { what, .. } => self
+                .repeats
+                .odd(what)
+                .map(|text| self.screen.paint(Tone::Careful, &text))
+                .into_iter()
+                .collect(),
             News::GoesOn => {
                 self.phase = "working";
                 self.is_paused = false;
@@ -378,7 +388,7 @@ impl Human {
     }
 
     fn said(&mut self, effect: &EffectId, event: &AgentEvent) -> Vec<String> {
-        if self.is_told(event) {
+        if self.is_told(event) || self.repeats.has(event) {
             return Vec::new();
         }
         let margin = self.margin(&effect.node);

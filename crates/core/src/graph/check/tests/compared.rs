@@ -124,6 +124,11 @@ fn a_comparison_with_what_a_value_can_never_be_is_an_error() {
             "did you mean `green`?",
         ),
         ("inputs.level == 'fulll'", "`inputs.level` is never `fulll`", "did you mean `full`?"),
+        (
+            "inputs.level == ''",
+            "`inputs.level` is never an empty text",
+            "to ask whether it has a value, write `not inputs.level`",
+        ),
         ("inputs.flag == 'true'", "`inputs.flag` is never `true`", "did you mean `true`, without quotes?"),
         ("3 in inputs.files", "`inputs.files` never holds 3", "did you mean `\"3\"`, in quotes?"),
         (

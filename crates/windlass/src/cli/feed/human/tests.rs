@@ -53,6 +53,31 @@ fn an_iteration_has_one_heading_however_often_it_is_tried() {
 }
 
 #[test]
+fn a_warning_that_comes_thirty_times_is_shown_once_and_counted() {
+    let mut human = feed();
+    told(&mut human, session(1, 1));
+    let odd = |what: &str| News::Odd { node: NodeId::new("loop"), what: what.to_owned() };
+    let warning = |what: &str| AgentEvent::Warning { what: what.to_owned() };
+    let mut shown = Vec::new();
+    for _ in 0..30 {
+        shown.extend(human.agent(&[], &turn("loop"), &warning("a line is too long")));
+        shown.extend(human.agent(&[], &turn("loop"), &text("Working.")));
+        shown.extend(told(&mut human, odd("a hook was refused")));
+    }
+    shown.extend(human.agent(&[], &turn("loop"), &warning("something else")));
+    let count = |shown: &[String], what: &str| shown.iter().filter(|line| line.contains(what)).count();
+    let warnings = ["warning: a line is too long", "warning: a hook was refused", "warning: something else"];
+    assert_eq!(warnings.map(|what| count(&shown, what)), [1, 1, 1], "{shown:#?}");
+    assert_eq!(count(&shown, "Working."), 30);
+    let (node, checks) = (NodeId::new("loop"), Vec::new());
+    let finished = News::IterationFinished { node, iteration: 1, checks, goes_on: true, feedback: None };
+    let expected = ["  warning: a hook was refused (30 times)", "  warning: a line is too long (30 times)"];
+    assert_eq!(told(&mut human, finished.clone()), expected);
+    assert_eq!(told(&mut human, finished), Vec::<String>::new());
+    assert_eq!(told(&mut human, odd("a hook was refused")), ["  warning: a hook was refused"]);
+}
+
+#[test]
 fn within_one_session_the_next_iteration_begins_with_the_next_words() {
     let mut human = feed();
     told(&mut human, session(1, 1));
