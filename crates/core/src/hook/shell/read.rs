@@ -186,7 +186,8 @@ impl<'t, 's> Reader<'t, 's> {
                     return;
                 }
                 Some(b'#') => self.skip_line(),
-                Some(b'(' | b'|' | b';' | b'&' | b'<' | b'>') => self.at += 1,
+                Some(b'(' | b'|') => self.at += 1,
+                Some(b';' | b'&' | b'<' | b'>') if !self.is_process() => return self.give_up(),
                 Some(_) => {
                     self.word(&mut pattern);
                     if pattern.text == "esac" {
@@ -339,6 +340,7 @@ impl<'t, 's> Reader<'t, 's> {
         self.depth -= 1;
     }
 
+    /// Something has no end, or is no shell at all.
     fn give_up(&mut self) {
         self.script.blame(Unclear::Unclosed);
         self.at = self.text.len();

@@ -78,6 +78,8 @@ const WRAPPERS: &[Wrapper] = &[
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"];
 /// Options of `find` and `fd` that a command follows.
 const EXEC: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
+/// How many words are looked at where a command only may begin.
+const FEW: usize = 8;
 const STDIN: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
 /// What the program of a command starts.
@@ -149,7 +151,13 @@ impl Wrapper {
         if name == "xargs" || name == "gxargs" {
             add_arguments(command, at, &mut part);
         }
-        vec![Inner::Command(part)]
+        let mut parts = vec![Inner::Command(part)];
+        // The next word may be the value of an option that is not known to its end.
+        let options = command.words.get(first..at).unwrap_or_default();
+        if options.iter().any(|word| word.hole.is_some()) {
+            parts.extend(if_known(command.part(at + 1, command.words.len())));
+        }
+        parts
     }
 
     /// The first word that is no option and no value of one.
@@ -241,10 +249,21 @@ fn of_shell(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
         return text_of(command, at, at + 1).into_iter().collect();
     }
     match command.word(at) {
-        Some(script) if is_process(script) => vec![Inner::Unclear(Unclear::Text(command.text.clone()))],
+        Some(script) if is_process(script) || may_be_option(command, at) => {
+            vec![Inner::Unclear(Unclear::Text(command.text.clone()))]
+        }
         Some(script) if !is_input && !STDIN.contains(&script) => Vec::new(),
         _ => from_input(command, bodies),
     }
+}
+
+/// Whether a word may turn out to be `-c`, with a text after it.
+fn may_be_option(command: &Command, at: usize) -> bool {
+    let Some((word, (_, end))) = command.words.get(at).and_then(|word| Some((word, word.hole?))) else {
+        return false;
+    };
+    let is_dash = command.text.get(end..).is_some_and(|rest| rest.starts_with('-'));
+    at + 1 < command.words.len() && (word.splits || is_dash)
 }
 
 /// The commands that a shell reads from its input.
@@ -265,7 +284,11 @@ fn of_find(command: &Command) -> Vec<Inner> {
     let mut parts = Vec::new();
     let mut at = command.program + 1;
     while let Some(word) = command.word(at) {
+        let may_be_exec = command.words.get(at).is_some_and(|word| word.hole.is_some());
         at += 1;
+        if may_be_exec {
+            parts.extend(if_known(command.part(at, command.words.len().min(at + FEW))));
+        }
         if !EXEC.contains(&word) {
             continue;
         }
@@ -277,6 +300,11 @@ fn of_find(command: &Command) -> Vec<Inner> {
         at = end;
     }
     parts
+}
+
+/// A command that may begin here, or not, because an expansion before it may be an option.
+fn if_known(part: Command) -> Option<Inner> {
+    part.name().is_some_and(|name| name.is_ok()).then_some(Inner::Command(part))
 }
 
 /// `su -c TEXT`, `script -qc TEXT`.

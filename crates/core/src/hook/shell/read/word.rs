@@ -13,7 +13,7 @@ const LONGEST_EXPANSION: usize = 256;
 const IN_WORD: Special = special(b" \t\n;&|()<>'\"\\$`*?[]{}");
 const IN_QUOTES: Special = special(b"\"\\$`");
 const IN_BACKQUOTES: Special = special(b"`\\");
-const IN_PARAMETER: Special = special(b"}\\'\"$`");
+const IN_PARAMETER: Special = special(b"}\\'\"$`<>");
 const IN_ESCAPED: Special = special(b"'\\");
 const IN_EXPANSIONS: Special = special(b"\\$`");
 
@@ -51,9 +51,8 @@ impl Reader<'_, '_> {
             match byte {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
                 b'<' | b'>' if self.is_process() => {
-                    self.at += 2;
                     word.plain = word.plain.min(here);
-                    self.within(|reader| reader.commands(Until::BracketCloses));
+                    self.process();
                     command.text.push_str("<(…)");
                     word.open(here, command.text.len());
                 }
@@ -208,6 +207,12 @@ impl Reader<'_, '_> {
         word.splits |= splits;
     }
 
+    /// `<(…)` or `>(…)`.
+    fn process(&mut self) {
+        self.at += 2;
+        self.within(|reader| reader.commands(Until::BracketCloses));
+    }
+
     /// `${…}`, from its inside on.
     fn parameter(&mut self, quoting: Quoting) {
         let (mut scratch, mut word) = (Command::default(), Word::default());
@@ -223,6 +228,7 @@ impl Reader<'_, '_> {
                     self.take(&mut scratch);
                 }
                 Some(b'\'') if quoting == Quoting::None => self.single(&mut scratch),
+                Some(b'<' | b'>') if self.is_process() => self.process(),
                 Some(b'"') => self.double(&mut scratch, &mut word),
                 Some(b'$' | b'`') => self.expansion(&mut scratch, &mut word, quoting),
                 Some(_) => self.take_plain(&mut scratch, &IN_PARAMETER),
@@ -340,7 +346,8 @@ impl Reader<'_, '_> {
                     }
                     Some(b'#') => reader.skip_line(),
                     Some(b'<' | b'>') if reader.is_process() => reader.word(&mut scratch),
-                    Some(b';' | b'&' | b'|' | b'(' | b'<' | b'>') => reader.at += 1,
+                    // Not every shell stops at a mistake.
+                    Some(b';' | b'&' | b'|' | b'(' | b'<' | b'>') => return reader.give_up(),
                     Some(_) => reader.word(&mut scratch),
                 }
             }
