@@ -7,7 +7,18 @@ use std::fs;
 
 use windlass_testkit::{Model, procs, require_claude, require_program, say, wait, windlass_bin};
 
-use crate::stage::{MINUTE, Stage, assert_nobody_left, bash, path};
+use crate::stage::{MINUTE, Stage, Started, assert_nobody_left, bash, path};
+
+/// Starts the gates and waits until the agent is through; with the id of the run.
+fn work(stage: &Stage, model: &Model) -> (Started, String) {
+    let flags = ["--workflow", "gates", "--on-question", "wait", "--isolation", "minimal"];
+    let started = stage.start(stage.command(model, "it", &flags));
+    let run = started.wait_for("run.started")["run"].as_str().unwrap().to_owned();
+    let is_over =
+        |line: &serde_json::Value| line["type"] == "node.finished" && line["data"]["node"] == "work";
+    wait::until(MINUTE, || started.so_far().iter().any(is_over));
+    (started, run)
+}
 
 #[test]
 fn an_agent_answers_neither_the_workflow_nor_itself_and_a_person_does() {
@@ -30,12 +41,7 @@ fn an_agent_answers_neither_the_workflow_nor_itself_and_a_person_does() {
         path(&windlass_bin())
     );
     let model = Model::script([bash("sh ways.sh"), bash(&later), say("I could not")]).start();
-    let flags = ["--workflow", "gates", "--on-question", "wait", "--isolation", "minimal"];
-    let started = stage.start(stage.command(&model, "it", &flags));
-    let run = started.wait_for("run.started")["run"].as_str().unwrap().to_owned();
-    let is_over =
-        |line: &serde_json::Value| line["type"] == "node.finished" && line["data"]["node"] == "work";
-    wait::until(MINUTE, || started.so_far().iter().any(is_over));
+    let (started, run) = work(&stage, &model);
 
     let wrong = ways::not_refused(&repo);
     assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), started.said());
@@ -67,12 +73,7 @@ fn an_agent_that_kills_its_host_and_the_guard_is_no_person_and_does_not_stay() {
     let script = ways::shell(&windlass_bin(), &printed, "Ship it?", &ways::orphan(ways::Killed::Host));
     stage.sealed.write("repo/ways.sh", script);
     let model = Model::script([bash("sh ways.sh"), say("I could not")]).start();
-    let flags = ["--workflow", "gates", "--on-question", "wait", "--isolation", "minimal"];
-    let started = stage.start(stage.command(&model, "it", &flags));
-    let run = started.wait_for("run.started")["run"].as_str().unwrap().to_owned();
-    let is_over =
-        |line: &serde_json::Value| line["type"] == "node.finished" && line["data"]["node"] == "work";
-    wait::until(MINUTE, || started.so_far().iter().any(is_over));
+    let (started, run) = work(&stage, &model);
     let orphan = fs::read_to_string(repo.join("orphan.pid")).unwrap().trim().parse().unwrap();
     assert!(!procs::is_alive(orphan), "what killed its host lives");
     let wrong = ways::not_refused_of(&repo, &ways::orphaned(&repo));

@@ -281,11 +281,26 @@ fn a_person_answers_from_wherever_they_are() {
     }
 }
 
+/// A person is asked while tasks have worktrees, which git checks out.
+const BOTH: &str = r#"
+name: both
+nodes:
+  - parallel: {}
+    branches:
+      gate:
+        - ask: Ship it?
+          id: q
+        - shell: touch SHIPPED
+      work:
+        - task_loop: { max: 1, jobs: 2 }
+          do:
+            - prompt: do it
+"#;
+
 #[test]
 fn a_hook_of_git_that_windlass_runs_itself_is_no_person() {
     let place = Place::playing(json!([{"steps": [say("<status>passing</status>")]}]));
-    let workflow = "name: both\nnodes:\n  - parallel: {}\n    branches:\n      gate:\n        - ask: Ship it?\n          id: q\n        - shell: touch SHIPPED\n      work:\n        - task_loop: { max: 1, jobs: 2 }\n          do:\n            - prompt: do it\n";
-    place.sealed.write("repo/.windlass/workflows/both.yaml", workflow);
+    place.sealed.write("repo/.windlass/workflows/both.yaml", BOTH);
     place.sealed.write(
         "repo/tasks.json",
         json!({"version": "1.0", "tasks": [{"id": "1", "name": "one"}]}).to_string(),
@@ -317,8 +332,7 @@ fn a_hook_of_git_that_windlass_runs_itself_is_no_person() {
 fn what_a_hook_or_filter_of_git_leaves_behind_is_no_person_and_is_gone_with_the_run() {
     for is_hook in [true, false] {
         let place = Place::playing(json!([{"steps": [say("<status>passing</status>")]}]));
-        let workflow = "name: both\nnodes:\n  - parallel: {}\n    branches:\n      gate:\n        - ask: Ship it?\n          id: q\n        - shell: touch SHIPPED\n      work:\n        - task_loop: { max: 1, jobs: 2 }\n          do:\n            - prompt: do it\n";
-        place.sealed.write("repo/.windlass/workflows/both.yaml", workflow);
+        place.sealed.write("repo/.windlass/workflows/both.yaml", BOTH);
         place.sealed.write("repo/text", "one\n");
         let tasks = json!({"version": "1.0", "tasks": [{"id": "1", "name": "one"}]});
         place.sealed.write("repo/tasks.json", tasks.to_string());
