@@ -4,6 +4,7 @@
 //! anything else is decided before it is made, and nobody meant that: it is a slip.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
@@ -12,8 +13,8 @@ use super::near::{did_you_mean, shown};
 use super::values::{called, referred};
 use super::{Known, outline::Outline};
 use crate::graph::schema::admits_in;
-use crate::graph::template::names::{Comparison, Filter, Relation};
-use crate::graph::workflow::{Act, Input, InputKind, Step, Workflow};
+use crate::graph::template::names::{Comparison, Filter, ITEM, Relation};
+use crate::graph::workflow::{Act, Input, InputKind, OnFailure, Step, Workflow};
 use crate::run::Status;
 use crate::tasks::Status as TaskStatus;
 
@@ -103,13 +104,16 @@ impl<'s> Form<'s> {
                 Filter::Default(default) => words.push(default.as_str()?.to_owned()),
             }
         }
+        let mut known = BTreeSet::new();
+        words.retain(|word| known.insert(word.clone()));
         Some(words)
     }
 
     fn finding(self, comparison: &Comparison, value: &Value, found: &mut Found) -> Finding {
         let filters: String =
             comparison.filters.iter().map(|filter| format!(" | {}", filter.word())).collect();
-        let name = shown(&format!("{}{filters}", comparison.path.join(".")));
+        let path = comparison.path.join(".").replace(&format!(".{ITEM}"), ITEM);
+        let name = shown(&format!("{path}{filters}"));
         let written = value.as_str().map_or_else(|| value.to_string(), shown);
         let text = match comparison.relation {
             Relation::Equals => format!("{name} is never {written}"),
@@ -188,7 +192,7 @@ fn form<'w>(
             (Cow::Owned(of_input(input)), 2)
         }
         ["outputs", id] | ["outputs", id, "text"] => {
-            (of_text(outline.find(id)?.step).map_or_else(text, Cow::Owned), parts.len())
+            (of_text(outline, outline.find(id)?.step).map_or_else(text, Cow::Owned), parts.len())
         }
         ["outputs", id, "status"] => {
             outline.find(id)?;
@@ -220,11 +224,31 @@ fn of_input(input: &Input) -> Value {
 }
 
 /// What the text of a node may be, where not any.
-fn of_text(step: &Step) -> Option<Value> {
-    let Act::Ask { choices, default, .. } = &step.act else { return None };
-    // Where nobody may be asked, the answer may be empty.
-    let all = choices.iter().map(String::as_str).chain(default.as_deref()).chain([""]);
-    (!choices.is_empty()).then(|| json!({"enum": all.collect::<Vec<_>>()}))
+fn of_text(outline: &Outline<'_>, step: &Step) -> Option<Value> {
+    let is_sure = is_seen_only_completed(outline);
+    match &step.act {
+        Act::Ask { choices, default, .. } if !choices.is_empty() => {
+            // One that failed, because nobody may be asked or nobody answered, has no text.
+            let empty = (!is_sure).then_some("");
+            let all = choices.iter().map(String::as_str).chain(default.as_deref()).chain(empty);
+            Some(json!({"enum": all.collect::<Vec<_>>()}))
+        }
+        // An answer that is a text is the text of its node.
+        Act::Session(session) if is_sure => {
+            let schema = session.schema.as_ref()?;
+            let form = Form { root: schema, schema };
+            form.words().filter(|_| !form.admits(&Value::Null)).map(|words| json!({"enum": words}))
+        }
+        _ => None,
+    }
+}
+
+/// Whether what a node gave is seen only where it completed: nothing goes on after one that failed.
+fn is_seen_only_completed(outline: &Outline<'_>) -> bool {
+    outline.nodes.iter().all(|node| {
+        let goes_on = matches!(node.step.act, Act::Parallel { .. } | Act::TaskLoop { .. });
+        node.step.on_failure == OnFailure::Fail && node.step.retry.times == 0 && !goes_on
+    })
 }
 
 /// What the value of a node may be.
@@ -267,7 +291,13 @@ fn of_value<'w>(workflow: &'w Workflow, known: &'w Known<'_>, act: &'w Act) -> O
 fn inside<'s>(root: &'s Value, path: &[String]) -> Option<&'s Value> {
     let mut schema = root;
     for member in path {
-        schema = referred(root, schema)?.get("properties")?.get(member)?;
+        schema = referred(root, schema)?;
+        schema = match member.as_str() {
+            // Items that are not all alike are not told apart.
+            ITEM if schema.get("prefixItems").is_some() => return None,
+            ITEM => schema.get("items")?,
+            name => schema.get("properties")?.get(name)?,
+        };
     }
     Some(schema)
 }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use minijinja::machinery::{parse, parse_expr};
 
 pub use compared::{Comparison, Filter, Relation};
+pub(in crate::graph) use facts::ITEM;
 
 use super::{At, TemplateError, at, caught, limits, syntax};
 use crate::graph::workflow::{Expression, Template};
@@ -212,7 +213,7 @@ pub fn names_used(template: &Template) -> Result<Names, TemplateError> {
 
 pub(super) fn in_template(source: &str) -> Result<Names, minijinja::Error> {
     let parsed = parse(source, "template", syntax())?;
-    Ok(tree::Walk::over(source, |walk| walk.statement(&parsed)))
+    Ok(tree::Walk::twice(source, |walk| walk.statement(&parsed)))
 }
 
 /// What an expression refers to.

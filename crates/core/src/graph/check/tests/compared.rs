@@ -186,7 +186,6 @@ fn a_comparison_that_may_hold_is_left_alone() {
         "outputs.c.value.unknown is defined and outputs.c.value.unknown == 'x'",
         "'red' in outputs.c.value.tags",
         "outputs.c.value.tags | length == 2",
-        "outputs.c.value.tags[0] == 'x'",
         "'t' in outputs.c.value",
         "inputs.level == 'full' and inputs.flag == false and 'a' in inputs.files",
         "outputs.ls.status in ['completed', 'failed']",
@@ -273,4 +272,90 @@ fn the_value_of_another_workflow_is_that_of_its_last_node() {
             "error: `sub` gives no value, only text → use.prompt (it is what `ls`, the last node of workflow `plain`, gives)"
         ]
     );
+}
+
+/// What is never so in a workflow where nothing goes on after a failure, whose last node says this.
+fn sure(text: &str) -> Vec<String> {
+    let list = json!({
+        "type": "object",
+        "properties": { "ks": { "type": "array", "items": {
+            "type": "object", "properties": { "sev": { "enum": ["high", "low"] } } } } },
+    });
+    let builder = Builder::new("w")
+        .start(prompt("Which?").schema(json!({"enum": ["bug", "feature"]})).id("q"))
+        .then(ask("Go?").choices(["yes", "no"]).default("no").id("go"))
+        .then(prompt("List.").schema(list).id("x"))
+        .then(prompt(text).id("end"));
+    said(builder).into_iter().filter(|line| line.contains("never") || line.contains("has no")).collect()
+}
+
+#[test]
+fn a_text_that_is_an_answer_has_its_words_only() {
+    assert_eq!(
+        sure("{{ outputs.q == 'bgu' }}"),
+        ["error: `outputs.q` is never `bgu` → end.prompt (did you mean `bug`?)"]
+    );
+    assert_eq!(
+        sure("{{ outputs.go == '' }}"),
+        ["error: `outputs.go` is never `` → end.prompt (it is one of `yes`, `no`)"],
+        "each word once"
+    );
+    for text in ["outputs.q == 'bug'", "outputs.q | upper == 'BUG'", "outputs.go == 'no'"] {
+        assert_eq!(sure(&format!("{{{{ {text} }}}}")), Vec::<String>::new());
+    }
+    let perhaps = Builder::new("w")
+        .start(prompt("Which?").schema(json!({"enum": ["bug", null]})).id("q"))
+        .then(prompt("{{ outputs.q == 'else' }}").id("end"));
+    assert!(said(perhaps).iter().all(|line| !line.contains("never")), "without an answer it is any text");
+    // A node that failed may have said anything, where the run goes on.
+    let went_on = |act: fn(Builder) -> Builder| {
+        let asked = prompt("Which?").schema(json!({"enum": ["bug"]})).continue_on_failure().id("q");
+        said(act(Builder::new("w").start(asked).then(prompt("{{ outputs.q == 'else' }}").id("end"))))
+    };
+    assert!(went_on(|builder| builder).iter().all(|line| !line.contains("never")));
+}
+
+#[test]
+fn items_and_names_of_a_templates_own_are_compared_with_what_they_stand_for() {
+    for text in [
+        "{{ outputs.x.value.ks[0].sev == 'hihg' }}",
+        "{% set v = outputs.x.value.ks[1] %}{{ v.sev == 'hihg' }}",
+        "{% set v = outputs.x.value %}{% set w = v.ks %}{{ w[0].sev in ['low', 'hihg'] }}",
+        "{% with v = outputs.x.value.ks %}{{ v[0].sev | lower == 'hihg' }}{% endwith %}",
+        "{% for k in outputs.x.value.ks %}{% if k.sev == 'hihg' %}x{% endif %}{% endfor %}",
+        "{% set v = outputs.q %}{{ v == 'hihg' }}",
+        "{% set v = outputs.q.text %}{{ v | trim == 'hihg' }}",
+    ] {
+        let found = sure(text);
+        assert!(found.len() == 1 && found[0].contains("is never `hihg`"), "{text}: {found:?}");
+    }
+    for text in [
+        "{{ outputs.x.value.ks[0].sev == 'high' }}",
+        "{% for k in outputs.x.value.ks %}{{ k.sev == 'low' }}{% endfor %}",
+        "{% set v = outputs.q %}{% if input %}{% set v = input %}{% endif %}{{ v == 'else' }}",
+        "{% for v in outputs.x.value.ks %}{{ v.sev }}{% endfor %}{% set v = input %}{{ v == 'else' }}",
+        "{% set v = outputs.q ~ '' %}{{ v == 'else' }}",
+        "{% set v %}else{% endset %}{{ v == 'else' }}",
+        "{% set outputs = input %}{{ outputs == 'else' }}",
+        "{% set v = outputs.go %}{{ v == 'yes' }} {{ v | length }} {{ v }}",
+    ] {
+        assert_eq!(sure(text), Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn a_name_for_an_output_is_a_name_for_its_text() {
+    assert_eq!(
+        sure("{% set v = outputs.q %}{{ v.status }}"),
+        ["error: `outputs.q.text` has no `status`: it is text → end.prompt"]
+    );
+    for text in [
+        "{% set v = outputs.q %}{% if v.status is defined %}{{ v.status }}{% endif %}",
+        "{% set v = outputs.q %}{{ v.status | default('x') }}",
+        "{% set v = outputs.q.status %}{{ v }}",
+        "{% set v = outputs.x.value %}{{ v.ks }}",
+        "{% set v = outputs.q %}{% set v = outputs.x.value %}{{ v.ks }}",
+    ] {
+        assert_eq!(sure(text), Vec::<String>::new(), "{text}");
+    }
 }

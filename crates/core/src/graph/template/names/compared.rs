@@ -6,7 +6,7 @@
 use minijinja::machinery::ast::{CallArg, Expr, Spanned};
 use serde_json::Value as Json;
 
-use super::facts::path;
+use super::facts::path_with_items;
 use super::place;
 use crate::graph::template::At;
 
@@ -123,7 +123,7 @@ fn value(expression: &Expr<'_>) -> Option<Compared> {
             inner.filters.push(Filter::read(filter.name, &filter.args)?);
             Some(inner)
         }
-        other => Some(Compared { path: path(other)?, filters: Vec::new() }),
+        other => Some(Compared { path: path_with_items(other)?, filters: Vec::new() }),
     }
 }
 

@@ -21,6 +21,32 @@ pub(super) fn path(expression: &Expr<'_>) -> Option<Vec<String>> {
     }
 }
 
+/// An item of a list, whichever, as a part of a path.
+pub(in crate::graph) const ITEM: &str = "[]";
+
+/// The same with items of lists: the parts of `a.b[0].c`.
+pub(super) fn path_with_items(expression: &Expr<'_>) -> Option<Vec<String>> {
+    match expression {
+        Expr::Var(var) => Some(vec![var.id.to_owned()]),
+        Expr::GetAttr(attr) => {
+            let mut parts = path_with_items(&attr.expr)?;
+            parts.push(attr.name.to_owned());
+            Some(parts)
+        }
+        Expr::GetItem(item) => {
+            let mut parts = path_with_items(&item.expr)?;
+            let Expr::Const(key) = &item.subscript_expr else { return None };
+            let part = match key.value.as_str() {
+                Some(name) => name,
+                None => key.value.as_i64().map(|_| ITEM)?,
+            };
+            parts.push(part.to_owned());
+            Some(parts)
+        }
+        _ => None,
+    }
+}
+
 /// The names that are defined wherever a condition is `holds`.
 pub(super) fn defined(condition: &Expr<'_>, holds: bool) -> Vec<Vec<String>> {
     match condition {

@@ -1,10 +1,12 @@
 //! Walks the syntax tree of a template and notes what it uses.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use minijinja::machinery::Span;
 use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
 
 use super::compared::{self, Comparison, equals, within};
-use super::facts::{defined, path};
+use super::facts::{ITEM, defined, path, path_with_items};
 use super::{Names, OutputSense, Use, Word, WordKind, place};
 use crate::graph::ids::folded;
 
@@ -14,6 +16,12 @@ pub(super) struct Walk<'s> {
     names: Names,
     /// Names that the template made, innermost block last.
     own: Vec<Vec<String>>,
+    /// How often each was made.
+    made: BTreeMap<String, usize>,
+    /// The names that are made once, each of which is another name for one value.
+    once: BTreeSet<String>,
+    /// What these stand for.
+    aliases: BTreeMap<String, Vec<String>>,
     /// Names that are defined here, by what stands around.
     guards: Vec<Vec<String>>,
 }
@@ -21,9 +29,59 @@ pub(super) struct Walk<'s> {
 impl<'s> Walk<'s> {
     /// What a walk finds.
     pub(super) fn over(source: &'s str, walk: impl FnOnce(&mut Walk<'s>)) -> Names {
-        let mut state = Walk { source, names: Names::default(), own: vec![Vec::new()], guards: Vec::new() };
+        let mut state = Walk::knowing(source, BTreeSet::new());
         walk(&mut state);
         state.names
+    }
+
+    /// What a walk finds that knows which names are made only once: these stand for one value.
+    pub(super) fn twice(source: &'s str, walk: impl Fn(&mut Walk<'s>)) -> Names {
+        let mut first = Walk::knowing(source, BTreeSet::new());
+        walk(&mut first);
+        let once: BTreeSet<String> =
+            first.made.into_iter().filter(|(_, times)| *times == 1).map(|(name, _)| name).collect();
+        if once.is_empty() {
+            return first.names;
+        }
+        let mut second = Walk::knowing(source, once);
+        walk(&mut second);
+        second.names
+    }
+
+    fn knowing(source: &'s str, once: BTreeSet<String>) -> Walk<'s> {
+        Walk {
+            source,
+            names: Names::default(),
+            own: vec![Vec::new()],
+            made: BTreeMap::new(),
+            once,
+            aliases: BTreeMap::new(),
+            guards: Vec::new(),
+        }
+    }
+
+    /// A name stands for a value, or for each item of one.
+    fn alias(&mut self, target: &Expr<'_>, value: &Expr<'_>, item: Option<&str>) {
+        let (Expr::Var(name), Some(parts)) = (target, path_with_items(value)) else { return };
+        if !self.once.contains(name.id) {
+            return;
+        }
+        let Some(mut whole) = self.whole(parts) else { return };
+        whole.extend(item.map(str::to_owned));
+        self.aliases.insert(name.id.to_owned(), whole);
+    }
+
+    /// A path as it is without names of the template's own, where that is known.
+    fn whole(&self, parts: Vec<String>) -> Option<Vec<String>> {
+        let Some(root) = parts.first().filter(|root| self.is_own(root)) else { return Some(parts) };
+        let mut whole = self.aliases.get(root)?.clone();
+        let rest = parts.get(1..).unwrap_or_default();
+        // A name for an output is a name for its text.
+        if whole.len() == 2 && whole.first().is_some_and(|root| root == "outputs") && !rest.is_empty() {
+            whole.push("text".to_owned());
+        }
+        whole.extend_from_slice(rest);
+        Some(whole)
     }
 
     /// A statement and all in it.
@@ -37,6 +95,7 @@ impl<'s> Walk<'s> {
                 self.block(|walk| {
                     walk.make("loop");
                     walk.assign(&each.target);
+                    walk.alias(&each.target, &each.iter, Some(ITEM));
                     walk.maybe(each.filter_expr.as_ref());
                     walk.statements(&each.body);
                 });
@@ -54,12 +113,14 @@ impl<'s> Walk<'s> {
             Stmt::WithBlock(with) => self.block(|walk| {
                 for (target, value) in &with.assignments {
                     walk.expression(value);
+                    walk.alias(target, value, None);
                     walk.assign(target);
                 }
                 walk.statements(&with.body);
             }),
             Stmt::Set(set) => {
                 self.expression(&set.expr);
+                self.alias(&set.target, &set.expr, None);
                 self.assign(&set.target);
             }
             Stmt::SetBlock(set) => {
@@ -176,9 +237,10 @@ impl<'s> Walk<'s> {
     }
 
     fn compare(&mut self, comparison: Option<Comparison>) {
-        let is_own = |path: &[String]| path.first().is_some_and(|root| self.is_own(root));
-        let comparison = comparison.filter(|comparison| !is_own(&comparison.path));
-        self.names.comparisons.extend(comparison);
+        let Some(comparison) = comparison else { return };
+        if let Some(path) = self.whole(comparison.path.clone()) {
+            self.names.comparisons.push(Comparison { path, ..comparison });
+        }
     }
 
     fn maybe(&mut self, expression: Option<&Expr<'_>>) {
@@ -232,12 +294,14 @@ impl<'s> Walk<'s> {
 
     fn under(&mut self, known: Vec<Vec<String>>, inside: impl FnOnce(&mut Self)) {
         let before = self.guards.len();
+        let known: Vec<Vec<String>> = known.into_iter().filter_map(|parts| self.whole(parts)).collect();
         self.guards.extend(known.into_iter().map(as_compared));
         inside(self);
         self.guards.truncate(before);
     }
 
     fn make(&mut self, name: &str) {
+        *self.made.entry(name.to_owned()).or_default() += 1;
         if let Some(block) = self.own.last_mut() {
             block.push(name.to_owned());
         }
@@ -257,9 +321,14 @@ impl<'s> Walk<'s> {
     }
 
     fn note(&mut self, parts: Vec<String>, span: Span, asked: usize) {
-        if parts.first().is_some_and(|root| self.is_own(root)) {
+        let is_own = parts.first().is_some_and(|root| self.is_own(root));
+        let written = parts.len();
+        let Some(parts) = self.whole(parts) else { return };
+        // What a name stands for was noted where it was made, and items are not looked into.
+        if is_own && (written == 1 || parts.iter().any(|part| part == ITEM)) {
             return;
         }
+        let asked = if asked > 0 { parts.len() - (written - asked) } else { 0 };
         let compared = as_compared(parts.clone());
         let known = self.guards.iter().filter(|guard| compared.starts_with(guard)).map(Vec::len);
         let guards = known.chain((asked > 0).then_some(asked)).collect();
