@@ -656,7 +656,7 @@ fn a_refusal_names_the_file_whose_limit_it_is() {
             ".claude/commands/a.md",
             "---\nallowed-tools: Bash(ls:*)\n---\nX",
             ["--command", "a"],
-            "may use Bash only as Bash(ls:*), one command at a time",
+            "may use Bash only as Bash(ls:*); `git log` is none of these",
         ),
         (
             ".opencode/command/a.md",

@@ -114,17 +114,22 @@ impl<'s> Form<'s> {
             comparison.filters.iter().map(|filter| format!(" | {}", filter.word())).collect();
         let path = comparison.path.join(".").replace(&format!(".{ITEM}"), ITEM);
         let name = shown(&format!("{path}{filters}"));
-        let written = value.as_str().map_or_else(|| value.to_string(), shown);
+        let written = match value.as_str() {
+            Some("") => "an empty text".to_owned(),
+            Some(text) => shown(text),
+            None => value.to_string(),
+        };
         let text = match comparison.relation {
             Relation::Equals => format!("{name} is never {written}"),
             Relation::Holds => format!("{name} never holds {written}"),
         };
-        if value.as_str() == Some("") && comparison.relation == Relation::Equals {
-            // Without a value it is nothing, which is not the same as an empty text.
-            let hint = format!("to ask whether it has a value, write `not {}`", comparison.path.join("."));
-            return Finding::error(None, "", format!("{name} is never an empty text")).maybe_hint(Some(hint));
-        }
         let finding = Finding::error(None, "", text);
+        let is_input = comparison.path.first().is_some_and(|first| first == "inputs");
+        if is_input && value.as_str() == Some("") && comparison.relation == Relation::Equals {
+            // An input without a value is nothing, which is not the same as an empty text.
+            let hint = format!("to ask whether it has a value, write `not {}`", comparison.path.join("."));
+            return finding.maybe_hint(Some(hint));
+        }
         let words = match comparison.relation {
             Relation::Equals => self.words_after(&comparison.filters),
             Relation::Holds => self.items().and_then(|items| items.words_after(&[])),

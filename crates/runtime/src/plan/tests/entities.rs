@@ -30,7 +30,7 @@ fn an_entity_is_a_workflow_of_one_session() {
     assert_eq!(step.act, Act::Session(Session { source, turns: None, schema: None }));
     assert_eq!(orders.entity.as_ref().unwrap().prompt, "You look.");
     assert_eq!(orders.driver.model.as_deref(), Some("opus"));
-    assert_eq!(orders.permissions.only, Some(vec!["Read".to_owned()]));
+    assert_eq!(orders.permissions.flat().only, Some(vec!["Read".to_owned()]));
     assert_eq!(plan.warnings, Vec::<String>::new());
     assert_eq!(plan.notes[1], "[entities] 3 from claude (1 command, 1 skill, 1 agent)");
     assert_eq!(plan.worst, "at most 1 turn");
@@ -44,13 +44,13 @@ fn nodes_of_entities_are_as_narrow_as_they() {
     let plan = place.plan(&place.run("w"));
     for node in ["a", "b"] {
         let orders = orders(&plan.spec, node);
-        assert_eq!(orders.permissions.only, Some(vec!["Read".to_owned()]), "{node}");
+        assert_eq!(orders.permissions.flat().only, Some(vec!["Read".to_owned()]), "{node}");
         assert_eq!(orders.entity.as_ref().unwrap().name, "looker");
         // The workflow counts for more than the entity.
         assert_eq!(orders.driver.model.as_deref(), Some("sonnet"));
     }
     let plain = orders(&plan.spec, "c");
-    assert_eq!((&plain.permissions.only, &plain.entity), (&None, &None));
+    assert_eq!((&plain.permissions, &plain.entity), (&Default::default(), &None));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn every_kind_of_entity_has_limits_and_each_session_its_own() {
     }
     place.document("w", &format!("{text}  - {{ id: plain, prompt: '{{{{ input }}}}' }}\n"));
     let spec = place.plan(&place.run("w")).spec;
-    let rules = |node: &str| orders(&spec, node).permissions.clone();
+    let rules = |node: &str| orders(&spec, node).permissions.flat();
     let some = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
     assert_eq!(rules("s").only, some(&["Read"]));
     assert_eq!(rules("c").only, some(&["Bash(git add:*)", "Bash(git commit:*)", "Read"]));

@@ -297,7 +297,7 @@ fn a_text_that_is_an_answer_has_its_words_only() {
     );
     assert_eq!(
         sure("{{ outputs.go == '' }}"),
-        ["error: `outputs.go` is never `` → end.prompt (it is one of `yes`, `no`)"],
+        ["error: `outputs.go` is never an empty text → end.prompt (it is one of `yes`, `no`)"],
         "each word once"
     );
     for text in ["outputs.q == 'bug'", "outputs.q | upper == 'BUG'", "outputs.go == 'no'"] {
