@@ -149,6 +149,8 @@ pub fn terminate_host(dir: &Path, how: Terminate) -> bool {
     if !is_host_of(pid, dir) || pidfd_send_signal(&fd, Signal::TERM).is_err() {
         return false;
     }
+    // A host that somebody stopped acts on nothing.
+    let _ = pidfd_send_signal(&fd, Signal::CONT);
     if how == Terminate::Now {
         // Two signals sent at once arrive as one. The host acts on the second it sees; more do
         // no harm.

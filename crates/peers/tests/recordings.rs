@@ -243,3 +243,17 @@ fn the_value_of_the_last_result_is_the_turns() {
     assert_eq!(value(format!("{with}\n{}\n", result(""))), None);
     assert_eq!(value(format!("{}\n", result(r#","structured_output":null"#))), None);
 }
+
+#[test]
+fn a_result_that_may_be_in_a_line_too_long_to_be_read_is_no_reason_to_repeat_the_turn() {
+    let mut transcript = fold("");
+    assert!(matches!(
+        transcript.end(Over::Exited(&exit(0)), "", 0).verdict,
+        SessionVerdict::Interrupted { .. }
+    ));
+    transcript.skip(9_000_000);
+    let SessionVerdict::Failed { what } = transcript.end(Over::Exited(&exit(0)), "", 0).verdict else {
+        panic!()
+    };
+    assert!(what.contains("a line of more than 8 MB"), "{what}");
+}

@@ -148,6 +148,10 @@ pub fn decide<'a>(
 ) -> Ruling {
     let call = Call::new(tool, input, around.into());
     let tool = call.tool;
+    if tool.is_empty() {
+        let reason = "Windlass cannot read this tool call; a call may have 8 MB: do it in smaller pieces";
+        return Ruling::Deny { reason: reason.to_owned() };
+    }
     if is_inner(tool) {
         return Ruling::Allow;
     }

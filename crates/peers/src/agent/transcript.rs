@@ -12,7 +12,8 @@ use windlass_core::usage::Usage;
 
 use windlass_core::agent::{AgentEvent, ResultEvent};
 
-use super::claude::parse::TEXT_MAX;
+use super::claude::parse::{TEXT_MAX, cut_text};
+use crate::tail::MAX_LINE;
 
 /// As many conversations as usually speak at once; one more may count a message twice until the
 /// result sets it right.
@@ -47,6 +48,8 @@ pub struct Transcript {
     api_error: Option<(Option<u16>, String, String)>,
     /// Something came after the last result: another turn is under way.
     is_mid_turn: bool,
+    /// A line was too long to be read.
+    has_gap: bool,
 }
 
 impl Transcript {
@@ -85,16 +88,22 @@ impl Transcript {
         }
     }
 
+    /// Takes in that bytes of the stream were left out, because their lines were too long.
+    pub fn skip(&mut self, bytes: u64) {
+        self.has_gap |= bytes > 0;
+    }
+
     /// Several parts of one message are one text.
     fn add_text(&mut self, text: &str, message_id: &str) {
         self.is_mid_turn = true;
         self.api_error = None;
         match &mut self.last_text {
             Some(last) if !message_id.is_empty() && self.last_message_id == message_id => {
-                // Each part is bounded; of very many, the first are kept.
-                if last.len() < TEXT_MAX {
-                    last.push('\n');
-                    last.push_str(text);
+                last.push('\n');
+                last.push_str(text);
+                // Each part is bounded; of very many, the first and the last are kept.
+                if last.len() > 2 * TEXT_MAX {
+                    cut_text(last);
                 }
             }
             // Its memory serves again.
@@ -238,6 +247,12 @@ impl Transcript {
         }
         if let Some((status, _, text)) = &self.api_error {
             return self.judge_api_error(*status, text);
+        }
+        if code == 0 && self.has_gap {
+            let most = MAX_LINE >> 20;
+            return failed(format!(
+                "printed a line of more than {most} MB, which Windlass does not read, and its result may be in it"
+            ));
         }
         if code == 0 {
             return interrupted("ended without a result");

@@ -156,7 +156,8 @@ async fn read_ask(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Asked> {
     let mut line = Vec::new();
     from.take(MAX_LINE).read_until(b'\n', &mut line).await.ok()?;
     if line.last() != Some(&b'\n') {
-        return None;
+        skip_line(from).await?;
+        line = without_payload(&line)?;
     }
     let ask: Ask<'_> = serde_json::from_slice(&line).ok()?;
     if ask.v != WIRE_VERSION || ask.id.is_empty() {
@@ -164,6 +165,30 @@ async fn read_ask(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Asked> {
     }
     let payload = ask.payload.map(|raw| raw.get().as_bytes().to_vec()).unwrap_or_default();
     Some(Asked { id: HookId::new(ask.id), event: ask.event, session: ask.session, payload })
+}
+
+/// Reads a line to its end and keeps nothing of it.
+async fn skip_line(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<()> {
+    loop {
+        let some = from.fill_buf().await.ok()?;
+        if some.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', some);
+        let read = end.map_or(some.len(), |end| end + 1);
+        from.consume(read);
+        if end.is_some() {
+            return Some(());
+        }
+    }
+}
+
+/// What stands before the payload of a line that is too long. The call is then one that nobody can read,
+/// which is an answer sooner than none.
+fn without_payload(line: &[u8]) -> Option<Vec<u8>> {
+    const PAYLOAD: &[u8] = b",\"payload\":";
+    let at = memchr::memmem::find(line, PAYLOAD)?;
+    Some([line.get(..at)?, b"}"].concat())
 }
 
 async fn write_reply(to: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> Option<()> {

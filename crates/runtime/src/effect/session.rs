@@ -158,6 +158,7 @@ impl Reading {
         for event in &events {
             self.transcript.add(event);
         }
+        self.transcript.skip(chunk.skipped);
         self.offset = chunk.offset;
         events
     }

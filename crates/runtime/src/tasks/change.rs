@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use windlass_core::tasks::{self, Priority, Status, Task, TaskId, Tasks};
 use windlass_core::time::Moment;
@@ -20,6 +22,12 @@ const MAX: u64 = 4 << 20;
 
 /// So often a change begins anew because somebody wrote in between.
 const ROUNDS: usize = 20;
+
+/// A file that was written so lately and cannot be read may be half-written: somebody may be at it.
+const YOUNG: Duration = Duration::from_secs(1);
+/// How often such a file is read again, and for how long at the most.
+const AGAIN: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// So many files are kept as they were, each with other text around its tasks.
 const KEPT: u32 = 100;
@@ -87,12 +95,32 @@ pub struct Changed {
 
 /// Reads the tasks. Flaws are no error here: what is fine can still be done.
 pub fn load(place: &Place) -> Result<Loaded, TasksError> {
-    let text = text_of(place)?;
-    let Reading { document, problems, flaws } = forms::read(&text, &place.shown);
-    match document {
-        Some(document) => Ok(Loaded { place: place.clone(), document, warnings: problems, flaws, text }),
-        None => Err(TasksError::Broken { file: place.shown.clone(), problems }),
+    when_written(place, || {
+        let text = text_of(place)?;
+        let Reading { document, problems, flaws } = forms::read(&text, &place.shown);
+        match document {
+            Some(document) => Ok(Loaded { place: place.clone(), document, warnings: problems, flaws, text }),
+            None => Err(TasksError::Broken { file: place.shown.clone(), problems }),
+        }
+    })
+}
+
+/// Reads, and reads again while what cannot be read was written only now.
+fn when_written<T>(place: &Place, read: impl Fn() -> Result<T, TasksError>) -> Result<T, TasksError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match read() {
+            Err(
+                TasksError::Broken { .. } | TasksError::BrokenMeanwhile { .. } | TasksError::NotText { .. },
+            ) if is_young(place) && Instant::now() < until => sleep(AGAIN),
+            done => return done,
+        }
     }
+}
+
+fn is_young(place: &Place) -> bool {
+    let written = fs::metadata(&place.path).and_then(|meta| meta.modified()).ok();
+    written.and_then(|written| written.elapsed().ok()).is_some_and(|age| age < YOUNG)
 }
 
 /// Everything that is to be said about a file, whether it can be used or not.
@@ -125,11 +153,14 @@ pub fn change(seen: &Loaded, change: &Change, now: Moment) -> Result<Changed, Ta
     let _lock = Lock::take(place)?;
     place.path.parent().into_iter().for_each(checkout::clear);
     for _ in 0..ROUNDS {
-        let text = match text_of(place) {
+        let read = || {
+            let text = text_of(place)?;
+            Ok((document_now(seen, &text)?, text))
+        };
+        let (document, text) = match when_written(place, read) {
             Err(TasksError::Missing { file }) => return Err(TasksError::Gone { file }),
             read => read?,
         };
-        let document = document_now(seen, &text)?;
         let (after, ids, before) = apply(seen, &document, change)?;
         let picked_up = text != seen.text;
         if after.tasks() == document.tasks() {

@@ -114,6 +114,32 @@ fn what_somebody_wrote_meanwhile_is_picked_up() {
 }
 
 #[test]
+fn a_file_that_is_half_written_for_a_moment_is_read_when_it_is_whole() {
+    let dir = project();
+    let path = dir.path().join("tasks.json");
+    let seen = loaded(dir.path());
+    for half in [&FILE[..FILE.len() / 2], ""] {
+        fs::write(&path, half).unwrap();
+        let writer = {
+            let path = path.clone();
+            std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(200));
+                fs::write(&path, FILE).unwrap();
+            })
+        };
+        assert_eq!(loaded(dir.path()).document.tasks(), seen.document.tasks(), "{half:?}");
+        writer.join().unwrap();
+    }
+    fs::write(&path, &FILE[..FILE.len() / 2]).unwrap();
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        fs::write(&path, FILE).unwrap();
+    });
+    change(&seen, &to(Status::Passing, "1"), NOW).unwrap();
+    writer.join().unwrap();
+}
+
+#[test]
 fn a_status_that_somebody_changed_meanwhile_is_refused_when_it_matters() {
     let dir = project();
     let seen = loaded(dir.path());

@@ -207,3 +207,27 @@ fn what_commands_and_standard_error_print_takes_little_memory() {
     ran.assert_ended(0, "completed", "marker", 1);
     assert_small(peak, "a check");
 }
+
+#[test]
+fn what_an_agent_says_at_the_end_of_a_long_message_counts() {
+    let long = format!("{}\n\nALLDONE", "x".repeat(2_000_000));
+    let place = Place::playing(json!([{"steps": [{"say": long}]}]));
+    let ran = place.go(&["loop", "x", "--until-signal", "ALLDONE", "--max-iterations", "2", "--json"]);
+    ran.assert_ended(0, "completed", "signal", 1);
+}
+
+#[test]
+fn a_message_that_is_too_long_to_be_read_does_not_pass_for_a_turn_that_was_cut_off() {
+    // The first is too long for a hook, the second for the stream, too.
+    for (bytes, ended) in
+        [(8_500_000, (9, "exhausted", "max_iterations", 1)), (9_500_000, (4, "failed", "agent_failed", 0))]
+    {
+        let place =
+            Place::playing(json!([{"steps": [{"bash": "echo x >> work"}, {"say": "x".repeat(bytes)}]}]));
+        let ran = place.go(&["loop", "x", "--until-signal", "ALLDONE", "--max-iterations", "1", "--json"]);
+        let (code, status, reason, iterations) = ended;
+        ran.assert_ended(code, status, reason, iterations);
+        assert_eq!(ran.stdout.contains("a line of more than 8 MB"), code == 4, "{}", ran.stderr);
+        assert_eq!(fs::read_to_string(place.repo().join("work")).unwrap(), "x\n", "the turn was made once");
+    }
+}

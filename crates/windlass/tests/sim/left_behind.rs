@@ -185,3 +185,25 @@ fn doctor_says_how_processes_are_kept() {
     let words = if has_group { "a guard and a cgroup" } else { "a guard, but no cgroup" };
     assert!(told.stdout.contains(words), "{told}");
 }
+
+#[test]
+fn a_host_that_somebody_stopped_keeps_nobody_from_ending_its_run() {
+    for ends_by_itself in [false, true] {
+        let place = Place::playing(json!([{"steps": [{"bash": "echo 1 > began"}, {"hang": true}]}]));
+        let limit = if ends_by_itself { "3s" } else { "1h" };
+        let mut going = place.start(&["loop", "x", "--max-iterations", "1", "--timeout", limit, "--json"]);
+        let run = going.run();
+        place.file("began");
+        for host in place.hosts() {
+            kill_process(Pid::from_raw(host.pid).unwrap(), Signal::STOP).unwrap();
+        }
+        if !ends_by_itself {
+            let cancelled = place.go(&["cancel", &run]);
+            assert_eq!(cancelled.code, 0, "{cancelled}");
+        }
+        let ended = going.end();
+        let status = if ends_by_itself { "failed" } else { "cancelled" };
+        assert_eq!(ended.finished()["status"], status, "{ended}");
+        place.assert_nothing_is_left();
+    }
+}

@@ -21,6 +21,7 @@ use windlass_core::agent::AgentEvent;
 use crate::tail::MAX_LINE;
 
 pub(crate) use content::TEXT_MAX;
+pub(crate) use content::cut_text;
 pub(crate) use content::shorten;
 
 /// How the frequent kinds begin, as the CLI writes them: they need no look for their kind.

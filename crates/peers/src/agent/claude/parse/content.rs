@@ -143,11 +143,16 @@ pub(super) fn cut(event: &mut AgentEvent) {
     }
 }
 
-fn cut_text(text: &mut String) {
-    if text.len() > TEXT_MAX {
-        let more = text.len() - TEXT_MAX;
-        *text = format!("{} ({more} more bytes)", shorten(text, TEXT_MAX));
+/// Cuts a long text in its middle: an agent says at the end what it has done.
+pub(crate) fn cut_text(text: &mut String) {
+    if text.len() <= TEXT_MAX {
+        return;
     }
+    let half = TEXT_MAX / 2;
+    let start = (0..=half).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    let end = (text.len() - half..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let (head, tail) = (text.get(..start).unwrap_or_default(), text.get(end..).unwrap_or_default());
+    *text = format!("{head}\n\n(Windlass left out {} bytes here)\n\n{tail}", end - start);
 }
 
 fn cut_name(name: &mut String) {

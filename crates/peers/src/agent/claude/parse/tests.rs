@@ -156,7 +156,14 @@ fn what_is_kept_of_a_line_is_bounded() {
         r#"{{"type":"assistant","message":{{"id":"{much}","content":[{{"type":"text","text":"{much}"}}]}}}}"#
     );
     let [AgentEvent::Text { text, message_id, .. }] = &parse(&said)[..] else { panic!("one text") };
-    assert!(text.len() <= TEXT_MAX + 40 && text.ends_with("(2097152 more bytes)"), "{}", text.len());
+    assert!(
+        text.len() <= TEXT_MAX + 60 && text.contains("(Windlass left out 2097152 bytes here)"),
+        "{}",
+        text.len()
+    );
+    let end = said.replace(&format!("{much}\"}}]"), &format!("{much}\\n\\nALL DONE\"}}]"));
+    let [AgentEvent::Text { text, .. }] = &parse(&end)[..] else { panic!("one text") };
+    assert!(text.ends_with("x\n\nALL DONE"), "the end of a long text is kept");
     assert!(message_id.len() < 2_000);
     let lists = [
         format!(
