@@ -108,6 +108,14 @@ pub enum RunError {
         /// How many processes could not be ended.
         left: usize,
     },
+    /// The log lost its newest part.
+    #[error("the log of run {run} is older than its work: it does not know of {}", folder.display())]
+    LogBehind {
+        /// The run.
+        run: RunId,
+        /// What was begun and is not in the log.
+        folder: PathBuf,
+    },
     /// The run is over and cannot go on.
     #[error("run {0} is already over")]
     Over(RunId),

@@ -1,6 +1,7 @@
 //! The one door for every face: start, resume, answer, cancel, query.
 
 mod ask;
+mod behind;
 mod folder;
 mod look;
 mod stray;
@@ -289,6 +290,7 @@ impl Handle {
     /// Takes over a run that nobody owns and goes on with it.
     pub fn resume(&self, run: &RunId) -> Result<Running, RunError> {
         self.find_folders(run)?;
+        self.find_newest(run)?;
         self.take(run, |_| true, Wish::GoOn)
     }
 

@@ -163,6 +163,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::NotInLog { .. }
         | RunError::StateGone(_)
         | RunError::LogGone { .. }
+        | RunError::LogBehind { .. }
         | RunError::Watch(_) => Exit::Configuration,
         RunError::Lease { .. }
         | RunError::NoSuchRun(_)
@@ -204,6 +205,10 @@ fn hint_of(error: &RunError) -> Option<String> {
         RunError::LogGone { dir, .. } => format!(
             "the run cannot be continued: start it again; what its agents printed is in {}",
             dir.display()
+        ),
+        RunError::LogBehind { run, .. } => format!(
+            "somebody put an older log back, or its newest part was lost: put the newer one back, then `windlass resume {run}` \
+             goes on; `windlass cancel {run}` ends the run"
         ),
         RunError::StateGone(_) => "its record was in that folder: begin anew".to_owned(),
         RunError::Tasks(error) => return error.hint(),

@@ -299,3 +299,40 @@ fn a_stopped_owner_is_named_at_once_and_nothing_is_left_for_it() {
     let ended = going.end();
     assert_eq!((ended.code, &ended.finished()["status"]), (0, &json!("completed")), "{ended}");
 }
+
+#[test]
+fn a_log_that_lost_its_newest_part_is_not_gone_on_with_as_if_nothing_had_happened() {
+    let place = Place::with_settings("");
+    let nodes =
+        "nodes: [ { id: a, prompt: x }, { id: pay, shell: 'echo paid >> paid' }, { id: b, prompt: y } ]";
+    place.sealed.write("repo/.windlass/workflows/w.yaml", format!("name: w\n{nodes}\n"));
+    let go = place.sealed.root().join("go");
+    let wait =
+        json!({"bash": format!("echo 1 > began; until [ -e '{}' ]; do sleep 0.05; done", go.display())});
+    place.script(json!({"nodes": {"a": [{"steps": [wait]}], "b": [{"steps": [{"bash": "true"}]}]}}));
+    let mut going = place.start(&["run", "--workflow", "w", "--json"]);
+    let run = going.run();
+    place.file("began");
+    let state = place.sealed.state().join("windlass");
+    let copies: Vec<PathBuf> =
+        ["windlass.db", "windlass.db-wal"].iter().map(|name| state.join(name)).collect();
+    let kept = place.sealed.root().join("kept");
+    fs::create_dir(&kept).unwrap();
+    going.signal(Signal::STOP);
+    for copy in &copies {
+        fs::copy(copy, kept.join(copy.file_name().unwrap())).unwrap();
+    }
+    going.signal(Signal::CONT);
+    fs::write(&go, "").unwrap();
+    let ended = going.end();
+    assert_eq!(ended.code, 0, "{ended}");
+    let _ = fs::remove_file(state.join("windlass.db-shm"));
+    for copy in &copies {
+        fs::copy(kept.join(copy.file_name().unwrap()), copy).unwrap();
+    }
+    let resumed = place.go(&["resume", &run]);
+    assert_eq!(resumed.code, 3, "{resumed}");
+    assert!(resumed.stderr.contains("is older than its work"), "{resumed}");
+    assert_eq!(place.file("paid"), "paid\n", "and nothing was done twice");
+    assert_eq!(place.go(&["cancel", &run]).code, 0);
+}
