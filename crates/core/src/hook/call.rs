@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Around;
 use super::line::{Line, Touch, fits};
 use super::shell::Command;
-use crate::registry::tools::canonical;
+use crate::registry::tools::{self, canonical};
 
 /// A tool call, as a rule sees it.
 #[derive(Debug)]
@@ -64,7 +64,9 @@ impl<'a> Call<'a> {
         // The stream says the one, hooks the other.
         let tool = if tool == "Agent" { "Task" } else { tool };
         let text = |key: &str| input.get(key).and_then(Value::as_str);
-        let subject = match (text("command"), path_of(input), text("url")) {
+        // A tool that edits files may say with `command` how it does so.
+        let command = text("command").filter(|_| !matches!(canonical(tool), Some(name) if name != "bash"));
+        let subject = match (command, path_of(input), text("url")) {
             (Some(line), _, _) => Subject::Line(Line::read(line)),
             (_, Some(path), _) => Subject::Path(File::new(path, around)),
             (_, _, Some(url)) => Subject::Url(url),
@@ -89,6 +91,19 @@ impl<'a> Call<'a> {
             Subject::Line(line) => Some(line),
             _ => None,
         }
+    }
+
+    /// Whether it runs a command line, under whatever name. A tool of a server has rules of its own.
+    fn is_shell(&self) -> bool {
+        let is_line = matches!(self.subject, Subject::Line(_) | Subject::Command { .. });
+        tools::is_shell(self.tool) || is_line && !self.tool.starts_with("mcp__")
+    }
+
+    /// Whether a rule that refuses or asks means this tool: a rule about the shell is about every tool that
+    /// runs commands.
+    fn is_covered_by(&self, rule: &str) -> bool {
+        let name = name_of(rule);
+        is_named(name, self.tool) || self.is_shell() && is_named(name, "Bash") || is_variant(name, self.tool)
     }
 
     /// Whether it reaches for a file outside of the workspace, as far as can be told.
@@ -127,7 +142,7 @@ impl<'a> Call<'a> {
     /// Whether a rule could mean this call: `Name`, `prefix*`, `mcp__server`, `Bash(git *)`. It means a
     /// command line when it means any command in it.
     pub(super) fn touched_by(&self, rule: &str) -> Option<Touch> {
-        if !self.is_named_by(rule) && !is_variant(name_of(rule), self.tool) {
+        if !self.is_covered_by(rule) {
             return None;
         }
         let Some(pattern) = pattern_of(rule) else { return Some(Touch::Means(None)) };
@@ -345,6 +360,11 @@ fn is_named(name: &str, tool: &str) -> bool {
     }
     let same = |word: &'static str| if word == "multiedit" { "edit" } else { word };
     ours.is_some() && ours.map(same) == canonical(&name).map(same)
+}
+
+/// Whether a rule is about all uses of a tool, in whichever CLI's words.
+pub(super) fn is_about_all(rule: &str, tool: &str) -> bool {
+    pattern_of(rule).is_none() && is_named(name_of(rule), tool)
 }
 
 /// Whether a rule about editing means this other tool that edits.

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Around;
-use super::call::{Call, is_about_files, name_of};
+use super::call::{Call, is_about_all, is_about_files, name_of};
 use super::line::{Line, Touch, shown};
 use crate::entity::ToolEffect;
 use crate::registry::limits::EXTERNAL;
+use crate::registry::tools;
 
 /// How much the agent may use and load, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
@@ -178,6 +179,11 @@ pub fn decide<'a>(
         limits: rules.limits.clone(),
         ..Bound::default()
     };
+    if !rules.allow.iter().any(|rule| rule == tool)
+        && let Some(reason) = stranger(&rules.deny, &[], "this run", tool)
+    {
+        return Ruling::Deny { reason };
+    }
     let mut asks = rules.ask.iter().any(|rule| call.touched_by(rule).is_some());
     for bound in std::iter::once(&own).chain(&rules.bounds) {
         match within(bound, &call) {
@@ -202,6 +208,11 @@ fn within(bound: &Bound, call: &Call<'_>) -> Ruling {
     {
         return Ruling::Deny { reason: beyond(only, &bound.whose, call) };
     }
+    if bound.only.is_none()
+        && let Some(reason) = stranger(&bound.deny, &bound.limits, &bound.whose, call.tool)
+    {
+        return Ruling::Deny { reason };
+    }
     match limit(&bound.limits, call) {
         Some(LimitRule { rule, effect: ToolEffect::Deny }) => {
             let touch = call.touched_by(rule).unwrap_or(Touch::Means(None));
@@ -214,6 +225,23 @@ fn within(bound: &Bound, call: &Call<'_>) -> Ruling {
         true => Ruling::Ask,
         false => Ruling::Allow,
     }
+}
+
+/// Why a tool that Windlass does not know may not be used: it could do what the rules refuse. A tool of a
+/// server has rules of its own.
+fn stranger(deny: &[String], limits: &[LimitRule], whose: &str, tool: &str) -> Option<String> {
+    if tool.starts_with("mcp__") || is_inner(tool) || tools::is_understood(tool) {
+        return None;
+    }
+    let refuses = |name: &str| {
+        let last = limits.iter().rfind(|limit| is_about_all(&limit.rule, name));
+        deny.iter().any(|rule| is_about_all(rule, name))
+            || last.is_some_and(|limit| limit.effect == ToolEffect::Deny)
+    };
+    let refused = ["Bash", "Edit", "Write"].into_iter().find(|name| refuses(name))?;
+    Some(format!(
+        "Windlass does not know the tool `{tool}`, and {whose} may not use {refused}; do without `{tool}`"
+    ))
 }
 
 /// Whether a rule of the settings allows this very call. That no rule speaks against it is less.
@@ -468,6 +496,66 @@ mod tests {
         };
         assert!(is_denied("/etc/passwd") && is_denied("../x") && is_denied("/w/../x") && is_denied("/w2/x"));
         assert!(!is_denied("/w/x") && !is_denied("x") && !is_denied("/tmp/x"));
+    }
+
+    fn held(bound: Bound, tool: &str, input: &Value) -> Ruling {
+        let rules = Rules { bounds: vec![bound], ..Rules::default() };
+        decide(Isolation::Permissive, &rules, "/w", tool, input)
+    }
+
+    fn denying(rules: &[&str]) -> Bound {
+        let deny = rules.iter().map(|rule| (*rule).to_owned()).collect();
+        Bound { whose: "agent `ro` (ro.md)".to_owned(), deny, ..Bound::default() }
+    }
+
+    #[test]
+    fn a_tool_that_runs_commands_is_a_shell_under_any_name() {
+        let push = json!({"command": "git push", "description": "x"});
+        for tool in ["Monitor", "SomethingNew", "Bash"] {
+            for rule in ["Bash", "Bash(git push *)", "shell", "Ba*"] {
+                let ruling = held(denying(&[rule]), tool, &push);
+                let Ruling::Deny { reason } = ruling else { panic!("{tool} {rule}: {ruling:?}") };
+                assert!(reason.contains(&format!("`{rule}` of agent `ro`")), "{reason}");
+                let rules = Rules { ask: vec![rule.to_owned()], ..Rules::default() };
+                assert_eq!(decide(Isolation::Permissive, &rules, "/w", tool, &push), Ruling::Ask);
+            }
+        }
+        let limits = limited(&[("Bash", ToolEffect::Deny), ("Bash(git log *)", ToolEffect::Allow)]).limits;
+        let ordered = Bound { limits, ..denying(&[]) };
+        assert!(matches!(held(ordered, "Monitor", &push), Ruling::Deny { .. }));
+        assert_eq!(held(denying(&["Bash(rm *)"]), "Monitor", &push), Ruling::Allow);
+        assert_eq!(held(denying(&["Bash"]), "mcp__x__run", &push), Ruling::Allow, "it has rules of its own");
+        let allow = Rules { allow: vec!["Bash".to_owned()], ..Rules::default() };
+        assert_eq!(decide(Isolation::Permissive, &allow, "/w", "Monitor", &push), Ruling::Ask);
+    }
+
+    #[test]
+    fn a_tool_that_nobody_knows_is_refused_to_who_may_not_write_or_run_commands() {
+        for (rule, named) in [("Bash", "Bash"), ("Edit", "Edit"), ("Write", "Write"), ("edit", "Edit")] {
+            for tool in ["REPL", "Workflow", "CronCreate", "SomethingNew"] {
+                let told = format!(
+                    "Windlass does not know the tool `{tool}`, and agent `ro` (ro.md) may not use {named}; do without `{tool}`"
+                );
+                assert_eq!(held(denying(&[rule]), tool, &json!({})), Ruling::Deny { reason: told });
+                let limits = limited(&[(rule, ToolEffect::Deny), ("WebFetch", ToolEffect::Allow)]).limits;
+                let ordered = Bound { limits, ..denying(&[]) };
+                assert!(matches!(held(ordered, tool, &json!({})), Ruling::Deny { .. }), "{rule} {tool}");
+                let rules = Rules { deny: vec![rule.to_owned()], ..Rules::default() };
+                let ruling = decide(Isolation::Permissive, &rules, "/w", tool, &json!({}));
+                assert!(matches!(ruling, Ruling::Deny { .. }), "{rule} {tool}");
+            }
+            for tool in
+                ["Read", "Grep", "LSP", "ListMcpResourcesTool", "ExitPlanMode", "mcp__x__y", "WebFetch"]
+            {
+                assert_eq!(held(denying(&[rule]), tool, &json!({})), Ruling::Allow, "{rule} {tool}");
+            }
+        }
+        for rule in ["WebFetch", "Bash(rm *)", "Write(.env)"] {
+            assert_eq!(held(denying(&[rule]), "Workflow", &json!({})), Ruling::Allow, "{rule}");
+        }
+        let listed =
+            Bound { only: Some(vec!["Read".to_owned(), "Workflow".to_owned()]), ..denying(&["Edit"]) };
+        assert_eq!(held(listed, "Workflow", &json!({})), Ruling::Allow, "the file lists it");
     }
 
     #[test]

@@ -116,8 +116,11 @@ pub fn may_change_files(entity: &Entity) -> bool {
 fn let_change_files(Limits { only, deny, .. }: &Limits) -> bool {
     // What forbids to edit also forbids to edit notebooks.
     ["edit", "write", "bash"].into_iter().any(|name| {
-        let is_it = |rule: &String| tools::canonical(rule.split('(').next().unwrap_or(rule)) == Some(name);
-        let is_denied = deny.iter().any(|rule| is_it(rule) && !rule.contains('(') || rule == "*");
+        let is_it = |rule: &String| {
+            let tool = rule.split('(').next().unwrap_or(rule);
+            tools::canonical(tool) == Some(name) || name == "bash" && tools::is_shell(tool)
+        };
+        let is_denied = deny.iter().any(|rule| tools::canonical(rule) == Some(name) || rule == "*");
         !is_denied && only.as_ref().is_none_or(|only| only.iter().any(is_it))
     })
 }

@@ -77,6 +77,7 @@ const ELSEWHERE: &[&str] = &[
     "structuredoutput", "taskcreate", "taskget", "tasklist", "taskupdate", "taskoutput", "taskstop", "listmcpresources",
     "listmcpresourcestool", "readmcpresource", "readmcpresourcetool", "lsp", "monitor", "sendmessage", "teamcreate", "teamdelete",
     "croncreate", "crondelete", "cronlist", "enterworktree", "exitworktree", "workflow", "computer", "present_files", "agentoutputtool",
+    "repl", "listagents", "reportfindings", "schedulewakeup",
     // OpenCode.
     "codesearch", "doom_loop", "plan_enter", "plan_exit", "external_directory", "invalid", "batch", "repo_clone", "repo_overview",
     // Copilot, its editor and its CLI.
@@ -92,6 +93,18 @@ const ELSEWHERE: &[&str] = &[
     "save_memory", "get_internal_docs", "exit_plan_mode", "enter_plan_mode", "update_topic", "complete_task",
     "codebase_investigator", "cli_help", "generalist", "tracker_create_task", "tracker_update_task", "tracker_get_task",
     "tracker_list_tasks", "tracker_add_dependency", "tracker_visualize",
+];
+
+/// Tools that run commands, or type into a shell, under a name of their own.
+const SHELLS: &[&str] = &["monitor", "write_stdin", "write_bash"];
+
+/// Tools that neither change a file nor run a command, beside those of the rows above.
+#[rustfmt::skip]
+const HARMLESS: &[&str] = &[
+    "exitplanmode", "exit_plan_mode", "enterplanmode", "enter_plan_mode", "plan_enter", "plan_exit", "listmcpresources",
+    "listmcpresourcestool", "readmcpresource", "readmcpresourcetool", "lsp", "listagents", "reportfindings", "cronlist",
+    "schedulewakeup", "agentoutputtool", "killbash", "toolsearch", "tool_search", "codesearch", "think", "problems", "changes",
+    "report_intent", "report_progress", "read_bash", "stop_bash", "list_bash", "get_internal_docs", "cli_help", "get_goal",
 ];
 
 /// The sets of tools that Copilot's editor names before a slash: `search/codebase`.
@@ -199,6 +212,17 @@ pub fn canonical(name: &str) -> Option<&'static str> {
     let known =
         called(|row, name| row.name == name).or_else(|| called(|row, name| row.others.contains(&name)));
     known.or_else(|| called(Row::is_on_a_driver)).map(|row| row.name)
+}
+
+/// Whether a tool runs commands.
+pub fn is_shell(name: &str) -> bool {
+    canonical(name) == Some("bash") || SHELLS.contains(&name.to_lowercase().as_str())
+}
+
+/// Whether Windlass knows what a tool can do: rules about it, or about what it does, then say all.
+pub fn is_understood(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    canonical(&lower).is_some() || is_shell(&lower) || HARMLESS.contains(&lower.as_str())
 }
 
 /// The name of one of our tools on a driver; `None` where the driver has no such tool.

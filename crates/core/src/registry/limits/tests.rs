@@ -93,6 +93,7 @@ fn who_may_neither_write_nor_run_commands_changes_no_files() {
     assert!(of(None, &[]));
     assert!(!of(Some(&["Read"]), &[]));
     assert!(of(Some(&["Read", "Bash(git:*)"]), &[]));
+    assert!(of(Some(&["Read", "Monitor"]), &[]), "it runs commands");
     assert!(!of(None, &[("write", None, Deny), ("edit", None, Deny), ("bash", None, Deny)]));
     assert!(!of(None, &[("*", None, Deny)]));
     assert!(of(None, &[("write", None, Deny), ("edit", None, Deny)]), "a shell may");
