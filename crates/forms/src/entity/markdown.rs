@@ -50,7 +50,21 @@ fn keys(head: &Head<'_>, findings: &mut Findings<'_>) -> Keys {
         let hint = "add a line `---` where the text begins";
         findings.warn(head.opens, "the frontmatter is never closed", Some(hint.to_owned()));
     }
-    match yaml::read(head.text, head.at) {
+    let read = yaml::read(head.text, head.at);
+    let merged = match &read {
+        Ok(node) => merge(node),
+        Err(_) => written_merge(head),
+    };
+    if let Some(at) = merged {
+        let hint = "write the keys out: Windlass does not put others in the place of `<<`";
+        findings.error(
+            at,
+            "`<<` takes over keys from elsewhere, and a limit would be lost",
+            Some(hint.to_owned()),
+        );
+        return Keys::Broken;
+    }
+    match read {
         Ok(Node { value: Value::Object(members), .. }) => Keys::These(members),
         Ok(Node { value: Value::Null, .. }) => Keys::These(Vec::new()),
         Ok(node) => {
@@ -59,6 +73,31 @@ fn keys(head: &Head<'_>, findings: &mut Findings<'_>) -> Keys {
         Err(Refused::Excess(broken)) => error(broken, findings),
         Err(Refused::Broken(broken)) => loose(head, broken, findings),
     }
+}
+
+/// Where a key takes over what another mapping says, at any depth.
+fn merge(node: &Node) -> Option<usize> {
+    match &node.value {
+        Value::Object(members) => members
+            .iter()
+            .find_map(|member| if member.key == "<<" { Some(member.key_at) } else { merge(&member.node) }),
+        Value::List(items) => items.iter().find_map(merge),
+        Value::Null | Value::Boolean(_) | Value::Number(_) | Value::Text(_) => None,
+    }
+}
+
+/// The same in what is not quite YAML: a line that begins so.
+fn written_merge(head: &Head<'_>) -> Option<usize> {
+    let mut at = head.at;
+    for line in head.text.split_inclusive('\n') {
+        let key = line.trim_start();
+        let rest = ["<<", "\"<<\"", "'<<'"].into_iter().find_map(|merge| key.strip_prefix(merge));
+        if rest.is_some_and(|rest| rest.trim_start().starts_with(':')) {
+            return Some(at + line.len() - key.len());
+        }
+        at += line.len();
+    }
+    None
 }
 
 /// A second try, with a warning at least.

@@ -92,6 +92,28 @@ fn a_limit_of_tools_that_cannot_be_understood_is_never_no_limit() {
 }
 
 #[test]
+fn a_merge_key_never_loses_a_limit() {
+    let head = "description: d\nbase: &base\n  tools: Read\n";
+    for provider in [Provider::Claude, Provider::Opencode, Provider::Copilot] {
+        for kind in [Kind::Agent, Kind::Skill, Kind::Command] {
+            for merge in
+                ["<<: *base", "<<: [*base]", "\"<<\": *base", "permission:\n  <<: *base", "<<: {tools: Read}"]
+            {
+                let origin = Origin { provider, ..origin(kind) };
+                let read = parse(&origin, &format!("---\n{head}{merge}\n---\ntext\n"));
+                let told = refused(&read);
+                assert!(told.contains("`<<` takes over keys from elsewhere"), "{provider} {merge}: {told}");
+                assert!(told.contains("hint: write the keys out"), "{told}");
+            }
+        }
+    }
+    // What is almost YAML is read line by line.
+    let told = refused(&line("description: a: b\n<<: *base"));
+    assert!(told.starts_with("error: "), "{told}");
+    clean(&line("description: d\nx: a << b"));
+}
+
+#[test]
 fn a_name_is_neither_a_path_nor_a_trick() {
     for (name, wrong) in [
         ("../x", "has a `/` in it"),
