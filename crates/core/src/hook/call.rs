@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::Around;
 use super::line::{Line, Touch, fits};
 use super::shell::Command;
-use crate::registry::tools::{self, canonical};
+use crate::entity::Provider;
+use crate::registry::tools::{self, Named, canonical};
 
 /// A tool call, as a rule sees it.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(super) struct Call<'a> {
     /// As the hook names it; `Task` and `Agent` are one tool.
     pub(super) tool: &'a str,
     subject: Subject<'a>,
+    /// The files that a search looks at, as a pattern of its own.
+    sought: Option<Place>,
 }
 
 /// What of a call a pattern in brackets is about.
@@ -75,13 +78,24 @@ impl<'a> Call<'a> {
                 .find_map(text)
                 .map_or(Subject::Nothing, Subject::Text),
         };
-        Call { tool, subject }
+        let sought = match canonical(tool) {
+            Some("grep") => text("glob"),
+            Some("glob") => text("pattern"),
+            _ => None,
+        };
+        let sought = sought.map(|files| match path_of(input) {
+            Some(path) if !files.starts_with('/') => format!("{path}/{files}"),
+            _ => files.to_owned(),
+        });
+        let sought = sought.map(|files| Place::new(&files, around.workspace));
+        Call { tool, subject, sought }
     }
 
     /// The call as one for each command of its line.
     pub(super) fn commands(&self) -> Vec<Call<'_>> {
         let Subject::Line(line) = &self.subject else { return Vec::new() };
-        let call = |command| Call { tool: self.tool, subject: Subject::Command { command, line } };
+        let call =
+            |command| Call { tool: self.tool, subject: Subject::Command { command, line }, sought: None };
         line.commands().map(call).collect()
     }
 
@@ -103,7 +117,7 @@ impl<'a> Call<'a> {
     /// runs commands.
     fn is_covered_by(&self, rule: &str) -> bool {
         let name = name_of(rule);
-        is_named(name, self.tool) || self.is_shell() && is_named(name, "Bash") || is_variant(name, self.tool)
+        is_named(name, self.tool) || self.is_shell() && is_named(name, "Bash") || is_variant(rule, self.tool)
     }
 
     /// Whether it reaches for a file outside of the workspace, as far as can be told.
@@ -146,13 +160,17 @@ impl<'a> Call<'a> {
             return None;
         }
         let Some(pattern) = pattern_of(rule) else { return Some(Touch::Means(None)) };
+        if self.sought.as_ref().is_some_and(|files| files.is_touched_by(pattern)) {
+            return Some(Touch::Means(None));
+        }
         let is_meant = match &self.subject {
             Subject::Line(line) => return line.touched_by(pattern),
             Subject::Command { command, line } => return line.command_touched_by(pattern, command),
             Subject::Nothing => false,
             Subject::Path(file) => file.is_touched_by(pattern),
             Subject::Url(url) => fits_url(pattern, url),
-            Subject::Text(text) => fits(pattern, text),
+            // What a search looks for is no file.
+            Subject::Text(text) => self.is_named_by(rule) && fits(pattern, text),
         };
         is_meant.then_some(Touch::Means(None))
     }
@@ -267,7 +285,10 @@ impl Place {
 
     /// Anywhere it could be meant: from the workspace on, by its name at any depth, or as a whole.
     fn is_touched_by(&self, pattern: &str) -> bool {
-        let pattern = relative(pattern);
+        within(relative(pattern)).into_iter().any(|pattern| self.fits_anywhere(&pattern))
+    }
+
+    fn fits_anywhere(&self, pattern: &str) -> bool {
         let inner = self.inner.as_deref();
         inner.is_some_and(|inner| fits_path(pattern, inner))
             || glob(pattern, &self.whole)
@@ -280,7 +301,10 @@ impl Place {
         if pattern.chars().all(|c| c == '*') {
             return true;
         }
-        let pattern = relative(pattern);
+        within(relative(pattern)).into_iter().any(|pattern| self.fits_exactly(&pattern))
+    }
+
+    fn fits_exactly(&self, pattern: &str) -> bool {
         match (pattern.strip_prefix("//"), pattern.starts_with('/')) {
             (Some(whole), _) => glob(&format!("/{whole}"), &self.whole),
             (None, true) => glob(pattern, &self.whole),
@@ -293,6 +317,12 @@ fn relative(pattern: &str) -> &str {
     pattern.strip_prefix("./").unwrap_or(pattern)
 }
 
+/// What a pattern names, and everything below it, should that be a folder.
+fn within(pattern: &str) -> [String; 2] {
+    let name = if pattern.ends_with('/') { pattern.trim_end_matches('/') } else { pattern };
+    [name.to_owned(), format!("{name}/*")]
+}
+
 /// A pattern below somebody's home folder, wherever that is.
 fn from_home(pattern: &str) -> String {
     let below = pattern.strip_prefix("~/").or_else(|| pattern.strip_prefix("$HOME/"));
@@ -303,10 +333,15 @@ fn fits_path(pattern: &str, path: &str) -> bool {
     glob(pattern, path) || pattern.strip_prefix("**/").is_some_and(|pattern| glob(pattern, path))
 }
 
-/// `domain:example.com` is how Claude Code writes a host; other patterns are about the whole address.
+/// `domain:example.com` is how Claude Code writes a host, and `example.com` means the same. Other patterns
+/// are about the whole address, with or without its `https://`.
 fn fits_url(pattern: &str, url: &str) -> bool {
-    let Some(domain) = pattern.strip_prefix("domain:") else { return glob(pattern, url) };
     let after = url.split_once("://").map_or(url, |(_, after)| after);
+    let domain = pattern.strip_prefix("domain:");
+    if domain.is_none() && (glob(pattern, url) || glob(pattern, after)) {
+        return true;
+    }
+    let Some(domain) = domain.or((!pattern.contains('/')).then_some(pattern)) else { return false };
     let host = after.split(['/', '?', '#']).next().unwrap_or_default();
     let host = host.rsplit('@').next().unwrap_or_default();
     let host = host.split(':').next().unwrap_or_default().to_lowercase();
@@ -343,6 +378,13 @@ fn is_named(name: &str, tool: &str) -> bool {
     if name == lower {
         return true;
     }
+    if name.contains('/') {
+        return match tools::named(&name, Provider::Claude) {
+            Named::Matching(name) => is_named(&name, tool),
+            Named::These(names) => names.into_iter().any(|name| is_named(name, tool)),
+            Named::Everything | Named::Elsewhere | Named::Unknown => false,
+        };
+    }
     // A tool of a server is `mcp__server__tool` to one CLI and `server_tool` or `mcp_server_tool` to others.
     if let Some(inner) = lower.strip_prefix("mcp__") {
         let flat = inner.replacen("__", "_", 1);
@@ -367,10 +409,25 @@ pub(super) fn is_about_all(rule: &str, tool: &str) -> bool {
     pattern_of(rule).is_none() && is_named(name_of(rule), tool)
 }
 
-/// Whether a rule about editing means this other tool that edits.
-fn is_variant(name: &str, tool: &str) -> bool {
-    canonical(name) == Some("edit") && canonical(tool) == Some("notebookedit")
+/// Whether a rule that refuses or asks about one tool means this other one. To change files is one thing, and
+/// so is to read them, once a rule says which files. Without a pattern a rule means its own tool, unless that
+/// tool does what the others do.
+fn is_variant(rule: &str, tool: &str) -> bool {
+    let name = name_of(rule);
+    let (Some(ours), Some(tool)) = (canonical(name), canonical(tool)) else { return false };
+    let is_wide = pattern_of(rule).is_some() || tools::is_every_edit(name);
+    match ours {
+        "edit" | "multiedit" if tool == "notebookedit" => true,
+        "edit" | "multiedit" | "write" | "notebookedit" => is_wide && CHANGING.contains(&tool),
+        "read" => is_wide && READING.contains(&tool),
+        _ => false,
+    }
 }
+
+/// The tools that change files.
+const CHANGING: [&str; 4] = ["edit", "multiedit", "write", "notebookedit"];
+/// The tools that show what files hold, or which there are.
+const READING: [&str; 4] = ["read", "grep", "glob", "list"];
 
 /// `*` stands for any text, `?` for one character.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {

@@ -219,6 +219,12 @@ pub fn is_shell(name: &str) -> bool {
     canonical(name) == Some("bash") || SHELLS.contains(&name.to_lowercase().as_str())
 }
 
+/// Whether a tool that edits files also writes new ones.
+pub fn is_every_edit(name: &str) -> bool {
+    let every = ["apply_patch", "patch", "str_replace_editor", "str_replace_based_edit_tool", "editfiles"];
+    every.contains(&name.to_lowercase().as_str())
+}
+
 /// Whether Windlass knows what a tool can do: rules about it, or about what it does, then say all.
 pub fn is_understood(name: &str) -> bool {
     let lower = name.to_lowercase();
@@ -247,6 +253,61 @@ pub fn pattern(written: &str) -> Result<Option<&str>, BrokenPattern> {
 /// The brackets of a tool's pattern do not match, or there is nothing in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BrokenPattern;
+
+/// What is wrong with a rule that could never hold as it was meant, and what to write instead.
+pub fn fault(name: &str, pattern: Option<&str>) -> Option<(&'static str, &'static str)> {
+    let is_of_server = |name: &str| name.starts_with("mcp__") || name.contains('/');
+    if name.contains(':') && !is_of_server(name) {
+        return Some(("a name of a tool has no `:`", "write the tool alone, or `NAME(PATTERN)`"));
+    }
+    let pattern = pattern?;
+    match canonical(name) {
+        Some("bash") => fault_of_command(pattern),
+        _ if name.starts_with("mcp__") => {
+            Some(("a rule about a tool of an MCP server has no pattern", "name the tool alone"))
+        }
+        Some("read" | "write" | "edit" | "multiedit" | "notebookedit" | "list") => fault_of_path(pattern),
+        _ => None,
+    }
+}
+
+fn fault_of_command(pattern: &str) -> Option<(&'static str, &'static str)> {
+    let is_expression = pattern.len() > 1 && pattern.starts_with('/') && pattern.ends_with('/')
+        || pattern.starts_with('^')
+        || pattern.ends_with('$');
+    let is_list = pattern
+        .split('{')
+        .skip(1)
+        .any(|rest| rest.split('}').next().is_some_and(|in_it| in_it.contains(',')));
+    match () {
+        () if is_expression => Some((
+            "a pattern is no regular expression",
+            "write the command, with `*` for any text: `git push *`",
+        )),
+        () if pattern.contains('|') || pattern.contains("&&") => Some((
+            "Windlass looks at each command of a line by itself, so that no command can fit this",
+            "write one rule for each command",
+        )),
+        () if is_list => Some(("a pattern has no lists in `{}`", "write one rule for each command")),
+        () => None,
+    }
+}
+
+fn fault_of_path(pattern: &str) -> Option<(&'static str, &'static str)> {
+    match () {
+        () if pattern.ends_with(":*") => {
+            Some(("`:*` ends a pattern about commands, not one about files", "write `*` for any text"))
+        }
+        () if pattern.contains(['{', '}', '[', ']']) => Some((
+            "a pattern about files has neither `{}` nor `[]`",
+            "write one rule for each, with `*` for any text and `?` for one character",
+        )),
+        () if pattern.starts_with('!') => {
+            Some(("a pattern about files has no `!`", "write a rule for what is meant"))
+        }
+        () => None,
+    }
+}
 
 /// One pair of brackets around all of it.
 fn is_pattern(pattern: &str) -> bool {

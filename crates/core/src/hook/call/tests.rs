@@ -56,6 +56,82 @@ fn a_tool_goes_by_every_name_it_has() {
 }
 
 #[test]
+fn a_rule_about_some_files_is_about_every_tool_that_reaches_them() {
+    let changing =
+        ["Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace_based_edit_tool"];
+    for rule in changing {
+        let rule = format!("{rule}(.env)");
+        for tool in changing {
+            assert!(touches(&rule, tool, json!({"path": ".env", "command": "create"})), "{rule} {tool}");
+            assert!(!touches(&rule, tool, file("a")), "{rule} {tool}");
+        }
+        assert!(!touches(&rule, "Read", file(".env")), "{rule}");
+    }
+    for tool in ["Read", "Grep", "Glob", "LS", "NotebookRead"] {
+        assert!(touches("Read(.env)", tool, json!({"path": ".env"})), "{tool}");
+        assert!(!touches("Read(.env)", tool, json!({"path": "src"})), "{tool}");
+    }
+    assert!(touches("Read(.env)", "Grep", json!({"pattern": "KEY", "glob": ".env"})));
+    assert!(touches("Read(conf/.env)", "Grep", json!({"pattern": "KEY", "path": "conf", "glob": ".env"})));
+    assert!(touches("Read(.env)", "Glob", json!({"pattern": "**/.env"})));
+    assert!(!touches("Read(.env)", "Grep", json!({"pattern": ".env"})), "it looks for that text");
+    assert!(!touches("Read(.env)", "Write", file(".env")));
+    for tool in changing {
+        assert!(touches("apply_patch", tool, file("a")), "{tool}");
+    }
+    assert!(!touches("Write", "Edit", file("a")) && !touches("Read", "Grep", json!({"path": "a"})));
+    for (rule, tool) in
+        [("Edit(a)", "Write"), ("Write(a)", "Edit"), ("apply_patch", "Write"), ("Read(a)", "Grep")]
+    {
+        assert!(!grants(&[rule], tool, json!({"path": "a"})), "{rule} permits no {tool}");
+    }
+}
+
+#[test]
+fn a_rule_about_a_folder_is_about_what_is_in_it() {
+    for rule in ["Write(src)", "Write(src/)", "Write(./src)", "Write(/w/src)", "Write(s?c)"] {
+        for path in ["src/a.rs", "/w/src/deep/a.rs"] {
+            assert!(touches(rule, "Write", file(path)), "{rule} {path}");
+            assert!(grants(&[rule], "Write", file(path)), "{rule} {path}");
+        }
+        assert!(
+            !touches(rule, "Write", file("srcs/a.rs")) && !grants(&[rule], "Write", file("a/src.rs")),
+            "{rule}"
+        );
+    }
+    assert!(touches("Write(~/.ssh)", "Write", file("/home/me/.ssh/id")));
+}
+
+#[test]
+fn a_tool_of_a_server_may_be_written_with_a_slash() {
+    assert!(
+        touches("db/query", "mcp__db__query", json!({}))
+            && grants(&["db/query"], "mcp__db__query", json!({}))
+    );
+    assert!(touches("db/*", "mcp__db__query", json!({})));
+    assert!(!touches("db/query", "mcp__db__drop", json!({})) && !touches("db/query", "Read", json!({})));
+    assert!(touches("edit/editFiles", "Write", file("a")), "a set of Copilot's");
+}
+
+#[test]
+fn a_host_needs_no_word_before_it() {
+    let url = |url: &str| json!({"url": url});
+    for (rule, address, expected) in [
+        ("WebFetch(x.com)", "https://x.com/a", true),
+        ("WebFetch(x.com)", "https://API.X.com:80/a", true),
+        ("WebFetch(*.x.com)", "https://a.x.com/b", true),
+        ("WebFetch(x.com/docs/*)", "https://x.com/docs/a", true),
+        ("WebFetch(x.com/docs/*)", "https://x.com/a", false),
+        ("WebFetch(x.com)", "https://ax.com/", false),
+        ("WebFetch(x.com)", "https://evil.org/x.com", false),
+        ("WebFetch(x.com)", "https://x.com@evil.org/", false),
+    ] {
+        assert_eq!(touches(rule, "WebFetch", url(address)), expected, "{rule} {address}");
+        assert_eq!(grants(&[rule], "WebFetch", url(address)), expected, "{rule} {address}");
+    }
+}
+
+#[test]
 fn a_pattern_is_a_command_with_anything_after_it() {
     let git = || line("git log --oneline");
     for rule in ["Bash(git *)", "Bash(git:*)", "Bash(git log*)", "shell(git *)"] {
