@@ -178,11 +178,22 @@ impl Reader<'_, '_> {
             self.findings.error(at, &message, Some(hint.to_owned()));
             return None;
         }
+        let pattern = tools::pattern(written).ok().flatten();
         let written = written.split('(').next().unwrap_or(written).trim();
+        self.holds(at, written, pattern)?;
         // OpenCode names tools of servers in maps only.
         let provider = if self.provider == Provider::Opencode { Provider::Windlass } else { self.provider };
         let is_known = self.is_known(at, written, provider, meant)?;
         is_known.then_some(tool)
+    }
+
+    /// `None` where a rule could never hold, which has been said.
+    fn holds(&mut self, at: usize, tool: &str, pattern: Option<&str>) -> Option<()> {
+        let Some((what, hint)) = tools::fault(tool, pattern) else { return Some(()) };
+        let rule = pattern.map_or_else(|| tool.to_owned(), |pattern| format!("{tool}({pattern})"));
+        let message = format!("the rule {} never holds, because {what}", quoted(&harmless(&rule)));
+        self.findings.error(at, &message, Some(hint.to_owned()));
+        None
     }
 
     /// Whether there is such a tool. `None` where there is not, which has been said as an error.
@@ -292,6 +303,7 @@ impl Reader<'_, '_> {
             return None;
         }
         let pattern = Some(pattern).filter(|pattern| !matches!(*pattern, "*" | "**" | ":*"));
+        self.holds(at, tool, pattern)?;
         Some(ToolRule { tool: tool.to_owned(), pattern: pattern.map(str::to_owned), effect })
     }
 

@@ -205,6 +205,9 @@ fn rule_fault(list: &str, rule: &str) -> Result<(), Wrong> {
     if list != "allow" && is_inner(name) {
         return Err(Wrong::new(format!("has a rule that never holds: {shown} is always allowed"), None));
     }
+    if let Some((what, hint)) = tools::fault(name, tools::pattern(rule).ok().flatten()) {
+        return Err(Wrong::new(format!("has a rule that never holds: {shown}, because {what}"), Some(hint)));
+    }
     // A tool of a server is named as Claude Code names it, or with a wildcard.
     match tools::named(name, Provider::Claude) {
         Named::Unknown => {

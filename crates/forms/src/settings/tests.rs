@@ -33,6 +33,43 @@ fn complaints(layers: Vec<Layer>) -> Vec<String> {
 }
 
 #[test]
+fn a_rule_that_could_never_hold_is_an_error_with_what_to_write() {
+    for (rule, hint) in [
+        ("mcp__a__b(x)", "name the tool alone"),
+        ("Edit:*", "write the tool alone"),
+        ("Write(.env:*)", "write `*` for any text"),
+        ("Write({.env,src/**})", "write one rule for each"),
+        ("Read([.]env)", "write one rule for each"),
+        ("Edit(!src)", "write a rule for what is meant"),
+        ("Bash(git push *|git pull *)", "write one rule for each command"),
+        ("Bash(git push && git pull)", "write one rule for each command"),
+        ("Bash(git pu{sh,ll} *)", "write one rule for each command"),
+        ("Bash(/git push.*/)", "write the command"),
+        ("Bash(^git push)", "write the command"),
+    ] {
+        for list in ["allow", "deny", "ask"] {
+            let told = complaints(vec![user(&format!("[permissions]\n{list} = ['{rule}']\n"))]).join("\n");
+            assert!(
+                told.starts_with("user.toml:2:") && told.contains("has a rule that never holds"),
+                "{rule}: {told}"
+            );
+            assert!(told.contains(rule) && told.contains(hint), "{rule}: {told}");
+        }
+    }
+    for rule in [
+        "a/b",
+        "a/*",
+        "WebFetch(x.com)",
+        "Write(src)",
+        "Bash(find * -exec rm {} *)",
+        "Bash(./x/)",
+        "Grep([a-z])",
+    ] {
+        assert_eq!(complaints(vec![user(&format!("[permissions]\ndeny = ['{rule}']\n"))]), [""; 0], "{rule}");
+    }
+}
+
+#[test]
 fn the_built_in_file_sets_everything_that_has_a_default() {
     let resolved = resolve(vec![]);
     assert_eq!(resolved.diagnostics, []);

@@ -114,6 +114,22 @@ fn a_merge_key_never_loses_a_limit() {
 }
 
 #[test]
+fn a_rule_that_could_never_hold_is_an_error() {
+    for (lines, rule) in [
+        ("allowed-tools: Read, mcp__a__b(x)", "mcp__a__b(x)"),
+        ("allowed-tools: 'Bash(git push *|git pull *)'", "Bash(git push *|git pull *)"),
+        ("disallowed-tools: 'Write({.env,src/**})'", "Write({.env,src/**})"),
+        ("permission: {edit: {'[.]env': deny}}", "edit([.]env)"),
+        ("permission: {bash: {'git pu{sh,ll} *': deny}}", "bash(git pu{sh,ll} *)"),
+        ("permission: [{action: write, resource: '.env:*', effect: deny}]", "write(.env:*)"),
+    ] {
+        let told = refused(&line(&format!("description: d\n{lines}")));
+        assert!(told.contains(&format!("the rule `{rule}` never holds, because")), "{told}");
+        assert!(told.contains("at .claude/x.md:3:") && told.contains("hint: "), "{told}");
+    }
+}
+
+#[test]
 fn a_name_is_neither_a_path_nor_a_trick() {
     for (name, wrong) in [
         ("../x", "has a `/` in it"),
