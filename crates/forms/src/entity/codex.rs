@@ -15,7 +15,7 @@ pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
 }
 
 /// The keys that limit something.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 14] = [
     "sandbox_mode",
     "sandbox_workspace_write",
     "approval_policy",
@@ -26,9 +26,13 @@ const KEYS: [&str; 10] = [
     "permissions",
     "profile",
     "profiles",
+    "mcp_servers",
+    "apps",
+    "agents",
+    "rules",
 ];
 
-/// `model_reasoning_effort`, `mcp_servers` and the rest are kept as they are.
+/// `model_reasoning_effort` and the rest are kept as they are.
 fn agent(_kind: Kind, key: &str) -> Meaning {
     // Codex writes its keys with `_`; a limit with `-` was meant to hold, too.
     let known = KEYS.into_iter().find(|known| slips(key, known) == 0);
@@ -44,8 +48,9 @@ fn agent(_kind: Kind, key: &str) -> Meaning {
         "web_search" => Meaning::Limit(Limit::WebSearch),
         "tools" => Meaning::Limit(Limit::CodexTools),
         "features" => Meaning::Limit(Limit::Features),
+        "mcp_servers" => Meaning::Limit(Limit::Servers),
         // What these set is a file of settings again.
-        "permissions" | "profile" | "profiles" => Meaning::Limit(Limit::Unread),
+        "permissions" | "profile" | "profiles" | "apps" | "agents" | "rules" => Meaning::Limit(Limit::Unread),
         "nickname_candidates" => Meaning::Aliases,
         _ => Meaning::Other,
     }

@@ -55,6 +55,8 @@ pub(super) enum Limit {
     CodexTools,
     /// What Codex can do: a table of switches.
     Features,
+    /// Codex's MCP servers, and which of their tools it may use: a table of tables.
+    Servers,
     /// Claude Code's mode of permissions: a word.
     Mode,
     /// The agent that a command or skill is done by: a name.
@@ -112,7 +114,8 @@ const TELLING: [&str; 18] = [
 ];
 
 /// Keys with such a word that are about something else.
-const ELSE: [&str; 5] = [
+const ELSE: [&str; 6] = [
+    "tool_timeout_sec",
     "tool_output_token_limit",
     "tool_suggest",
     "allow_login_shell",
@@ -302,7 +305,8 @@ impl Draft<'_> {
                 continue;
             }
             reader.read(limit, &member, &mut stated);
-            let is_shown = [Limit::Sandbox, Limit::Mode, Limit::Agent, Limit::Chat, Limit::Subtask];
+            let is_shown =
+                [Limit::Sandbox, Limit::Servers, Limit::Mode, Limit::Agent, Limit::Chat, Limit::Subtask];
             if is_shown.contains(&limit) {
                 extra.insert(member.key, to_json(member.node));
             }
@@ -510,7 +514,7 @@ pub(super) fn almost_a_limit(key: &str) -> Option<String> {
 }
 
 /// Whether the name of a key says that it is a limit.
-fn is_telling(key: &str) -> bool {
+pub(super) fn is_telling(key: &str) -> bool {
     let mut words = vec![String::new()];
     for c in key.chars() {
         match c {

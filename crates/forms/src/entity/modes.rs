@@ -4,6 +4,7 @@
 
 use windlass_core::entity::{ToolEffect, ToolRule};
 
+use super::draft::is_telling;
 use super::tools::{Reader, harmless, shown, whole, without_quotes};
 use crate::json::{Member, Node, Value, kind};
 use crate::words::{Words, did_you_mean, quoted};
@@ -256,6 +257,77 @@ impl Reader<'_, '_> {
             rules.extend(self.off(&path, *key_at, on, off));
         }
         rules
+    }
+
+    /// Codex's `[mcp_servers.NAME]`: a server that is off, and the tools of one that may be used.
+    pub(super) fn servers(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+        let mut rules = Vec::new();
+        for Member { key: server, key_at, node } in self.table(key, node) {
+            let path = format!("{key}.{}", harmless(server));
+            let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+            if server.is_empty() || !server.chars().all(is_plain) {
+                let hint = "use letters, digits, `-` and `_`";
+                let message = format!("{} is no name of an MCP server", quoted(&harmless(server)));
+                self.findings.error(*key_at, &message, Some(hint.to_owned()));
+                continue;
+            }
+            let named = |tool: &str| format!("mcp__{server}__{tool}");
+            let (mut listed, mut denied) = (Vec::new(), Vec::new());
+            for member in self.table(&path, node) {
+                let path = format!("{path}.{}", harmless(&member.key));
+                match member.key.as_str() {
+                    "enabled" => {
+                        let is_off = self.switch(&path, member.key_at, &member.node) == Some(false);
+                        denied.extend(is_off.then(|| whole(&named("*"), ToolEffect::Deny)));
+                    }
+                    "disabled_tools" => {
+                        let tools = self.server_tools(&path, &member.node);
+                        denied.extend(tools.iter().map(|tool| whole(&named(tool), ToolEffect::Deny)));
+                    }
+                    "enabled_tools" => {
+                        listed.push(whole(&named("*"), ToolEffect::Deny));
+                        let tools = self.server_tools(&path, &member.node);
+                        listed.extend(tools.iter().map(|tool| whole(&named(tool), ToolEffect::Allow)));
+                    }
+                    other
+                        if other.starts_with("enable")
+                            || other.starts_with("disable")
+                            || is_telling(other) =>
+                    {
+                        self.not_known(&path, member.key_at, "");
+                    }
+                    _ => {}
+                }
+            }
+            // What is off stays off, wherever it is written.
+            rules.extend(listed.into_iter().chain(denied));
+        }
+        rules
+    }
+
+    /// The names of a list of a server's tools.
+    fn server_tools<'n>(&mut self, path: &str, node: &'n Node) -> Vec<&'n str> {
+        let hint = Some("write it as `[\"tool\", \"other_tool\"]`".to_owned());
+        let Value::List(items) = &node.value else {
+            let message = format!("`{path}` must be a list of tools, found {}", shown(&node.value));
+            self.findings.error(node.at, &message, hint);
+            return Vec::new();
+        };
+        let mut tools = Vec::new();
+        for item in items {
+            match &item.value {
+                Value::Text(tool)
+                    if !tool.is_empty() && tool.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c)) =>
+                {
+                    tools.push(tool.as_str());
+                }
+                other => {
+                    let message = format!("an entry of `{path}` is no name of a tool: {}", shown(other));
+                    self.findings.error(item.at, &message, hint.clone());
+                }
+            }
+        }
+        tools
     }
 
     fn off(&mut self, path: &str, at: usize, on: bool, off: Off) -> Option<ToolRule> {

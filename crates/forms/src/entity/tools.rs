@@ -55,6 +55,7 @@ impl Reader<'_, '_> {
             Limit::WebSearch => self.web_search(key, node),
             Limit::CodexTools => self.codex_tools(key, node),
             Limit::Features => self.features(key, node),
+            Limit::Servers => self.servers(key, node),
             Limit::Mode => self.mode(key, node),
             Limit::Agent | Limit::Chat => return stated.agents.extend(self.agent(key, node)),
             Limit::Subtask => self.subtask(key, node),
@@ -368,12 +369,9 @@ fn changing(rules: Vec<ToolRule>) -> Vec<ToolRule> {
     let is_changing = |rule: &ToolRule| {
         matches!(tools::canonical(&rule.tool), Some("edit" | "write" | "multiedit" | "notebookedit"))
     };
-    // To allow what nothing forbids says nothing.
-    let is_contested = rules
-        .iter()
-        .any(|rule| rule.tool.contains('*') || (is_changing(rule) && rule.effect != ToolEffect::Allow));
     let also = |rule: &ToolRule| -> Vec<ToolRule> {
-        let is_needed = is_changing(rule) && (rule.effect != ToolEffect::Allow || is_contested);
+        // To allow may undo what another file forbids.
+        let is_needed = is_changing(rule);
         let missing = ["edit", "write"].into_iter().filter(|name| is_needed && !has_own(name));
         missing.map(|name| ToolRule { tool: name.to_owned(), ..rule.clone() }).collect()
     };

@@ -426,6 +426,16 @@ fn what_an_agent_of_codex_switches_off_is_off() {
         ("[features]\nimage_generation = false\nhooks = true", vec![]),
         ("[tools]\nweb_search = false", vec!["deny websearch"]),
         ("[tools]\nweb_search = true\nview_image = true", vec![]),
+        ("[mcp_servers.foo]\ncommand = 'x'\ntool_timeout_sec = 3", vec![]),
+        ("[mcp_servers.foo]\nenabled = false", vec!["deny mcp__foo__*"]),
+        (
+            "[mcp_servers.foo]\nenabled = true\ndisabled_tools = ['a', 'b']",
+            vec!["deny mcp__foo__a", "deny mcp__foo__b"],
+        ),
+        (
+            "[mcp_servers.foo]\ndisabled_tools = ['a']\nenabled_tools = ['a', 'b']",
+            vec!["deny mcp__foo__*", "allow mcp__foo__a", "allow mcp__foo__b", "deny mcp__foo__a"],
+        ),
         ("[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = ['/x']", vec![]),
         (
             "approval_policy = 'untrusted'\nsandbox_mode = 'read-only'",
@@ -457,6 +467,23 @@ fn what_an_agent_of_codex_limits_and_windlass_cannot_hold_is_an_error() {
             "Windlass does not understand the limits in `profiles`",
         ),
         ("[permissions.mine]\nnetwork = false", "Windlass does not understand the limits in `permissions`"),
+        ("[apps._default]\nenabled = false", "Windlass does not understand the limits in `apps`"),
+        ("[agents]\nmax_depth = 1", "Windlass does not understand the limits in `agents`"),
+        ("[rules]\nx = 1", "Windlass does not understand the limits in `rules`"),
+        (
+            "[mcp_servers.foo]\ndisabled_tools = 'a'",
+            "`mcp_servers.foo.disabled_tools` must be a list of tools, found `a`",
+        ),
+        (
+            "[mcp_servers.foo]\nenabled_tools = ['*']",
+            "an entry of `mcp_servers.foo.enabled_tools` is no name of a tool: `*`",
+        ),
+        ("[mcp_servers.foo]\nenabled = 'false'", "`mcp_servers.foo.enabled` must be true or false"),
+        (
+            "[mcp_servers.foo]\ndisabled_tool = ['a']",
+            "Windlass does not know `mcp_servers.foo.disabled_tool`",
+        ),
+        ("[mcp_servers.'a*']\nenabled = false", "`a*` is no name of an MCP server"),
         ("approval_policy = 'sometimes'", "`approval_policy` must be one of"),
         ("[approval_policy.granular]\nrules = true", "`approval_policy` must be a word, found an object"),
         ("web_search = 'off'", "`web_search` must be one of"),
@@ -533,4 +560,18 @@ fn a_limit_in_a_document_of_opencode_is_not_lost_by_a_slip() {
     let old =
         parse(&origin, r#"{"mode": {"m": {"prompt": "p", "description": "d", "tools": {"bash": false}}}}"#);
     assert_eq!(only(&old).limits.len(), 1);
+}
+
+#[test]
+fn to_allow_an_edit_in_opencode_is_to_allow_every_change() {
+    let origin = Origin { provider: Provider::Opencode, path: "x.md", ..origin(Kind::Agent) };
+    for (lines, expected) in [
+        ("permission: {edit: allow}", ["edit", "write"]),
+        ("permission: {write: allow}", ["write", "edit"]),
+        ("tools: {edit: true}", ["edit", "write"]),
+    ] {
+        let read = parse(&origin, &format!("---\ndescription: d\n{lines}\n---\nDo it.\n"));
+        let tools: Vec<&str> = clean(&read).limits.iter().map(|rule| rule.tool.as_str()).collect();
+        assert_eq!(tools, expected, "{lines}");
+    }
 }
