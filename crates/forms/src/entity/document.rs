@@ -22,6 +22,7 @@ pub(super) fn read(origin: &Origin<'_>, sections: &[(&str, Kind)], dialect: Dial
     let mut lines = Lines { text, at: 0, line: 1 };
     let root = root(text, &mut findings);
     refuse_slips(&root, sections, &mut findings);
+    all.default_agent = default_agent(&root, &mut findings);
     if findings.has_errors() {
         // Nobody knows what limits it would set.
         all.grounds.push(Ground { agent: None, rules: None });
@@ -41,6 +42,19 @@ pub(super) fn read(origin: &Origin<'_>, sections: &[(&str, Kind)], dialect: Dial
     }
     all.diagnostics.splice(0..0, findings.finish());
     all
+}
+
+/// The agent that does what names none.
+fn default_agent(root: &[Member], findings: &mut Findings<'_>) -> Option<String> {
+    let member = root.iter().rfind(|member| member.key == "default_agent")?;
+    match &member.node.value {
+        Value::Text(name) if !name.trim().is_empty() => Some(name.trim().to_owned()),
+        other => {
+            let message = format!("`default_agent` must name an agent, found {}", kind_of(other));
+            findings.error(member.node.at, &message, Some("write its name, or remove the line".to_owned()));
+            None
+        }
+    }
 }
 
 /// An entity of the document, not yet looked at.

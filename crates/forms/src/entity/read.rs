@@ -33,6 +33,8 @@ pub struct Read {
     pub diagnostics: Vec<Diagnostic>,
     /// Limits of agents that are defined elsewhere.
     pub grounds: Vec<Ground>,
+    /// The agent that does what names none.
+    pub default_agent: Option<String>,
 }
 
 /// Limits that a document sets for agents of its provider, before those of their own.

@@ -183,7 +183,7 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -
     let mut cache = Cache::open(&home.state, &roots.describe());
     let mut entities = Vec::with_capacity(items.len() + 64);
     let (mut known, mut read) = (Vec::with_capacity(items.len()), 0);
-    let mut grounds = Vec::new();
+    let (mut grounds, mut defaults) = (Vec::new(), Vec::new());
     let now = now();
     for (number, item) in items.iter_mut().enumerate() {
         let before = entities.len();
@@ -195,6 +195,7 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -
             let place = (item.spot.root.level, item.spot.root.distance);
             let (provider, of_file) = (item.spot.place.provider, outcome.read.grounds);
             grounds.extend(of_file.into_iter().map(|ground| (place, provider, ground)));
+            defaults.extend(outcome.read.default_agent.map(|agent| (place, provider, agent)));
             entities.extend(outcome.read.entities);
             diagnostics.extend(outcome.read.diagnostics);
             if !is_lasting {
@@ -209,6 +210,11 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -
     for (_, provider, ground) in grounds.iter().rev() {
         lay(ground, *provider, &mut entities);
     }
+    // The nearest first: what it names an agent for has one.
+    defaults.sort_by_key(|(place, ..)| *place);
+    for (_, provider, agent) in &defaults {
+        name_agent(agent, *provider, &mut entities);
+    }
     let said = |provider: Provider, name: &str| {
         let is_meant =
             |agent: &Option<String>| agent.as_ref().is_none_or(|agent| agent.to_lowercase() == name);
@@ -222,6 +228,16 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -
     entities.extend(builtin());
     sort(&mut diagnostics);
     Loaded { registry: Registry::new(entities), diagnostics, files: items.len(), read }
+}
+
+/// Lets an agent do what its provider has and names none.
+fn name_agent(agent: &str, provider: Provider, entities: &mut [Entity]) {
+    let is_meant = |entity: &&mut Entity| {
+        entity.source.provider == provider && entity.kind != Kind::Agent && entity.agents.is_empty()
+    };
+    for entity in entities.iter_mut().filter(is_meant) {
+        entity.agents.push(agent.to_owned());
+    }
 }
 
 /// Puts limits under those that the agents of a provider have of their own.
@@ -250,6 +266,7 @@ fn is_lasting(item: &Item<'_>, outcome: &Outcome, now: i64) -> bool {
     let is_plain = |entity: &Entity| entity.source == Source { line: entity.source.line, ..expected.clone() };
     read.diagnostics.is_empty()
         && read.grounds.is_empty()
+        && read.default_agent.is_none()
         && !stamp.is_fresh(now)
         && read.entities.iter().all(is_plain)
 }

@@ -239,3 +239,30 @@ fn paths_are_those_that_people_know() {
     let source = &loaded.registry.get(Kind::Command, "a").unwrap().source;
     assert_eq!(source.path, real(&path).to_str().unwrap());
 }
+
+#[test]
+fn what_names_no_agent_has_the_limits_of_the_default_agent() {
+    let ground = Ground::new();
+    ground.put("repo/.opencode/command/c.md", "x");
+    ground.put("repo/.opencode/command/own.md", "---\nagent: build\n---\nx");
+    ground.put("repo/.opencode/agent/ro.md", "---\ndescription: d\npermission: {edit: deny}\n---\nx");
+    ground.put("home/.config/opencode/opencode.json", r#"{"default_agent": "gone"}"#);
+    ground.put("repo/opencode.json", r#"{"default_agent": "ro"}"#);
+    let roles = |loaded: &Loaded, name: &str| -> Vec<String> {
+        let entity = loaded.registry.get(Kind::Command, name).unwrap();
+        entity.roles.iter().map(|role| role.name.clone()).collect()
+    };
+    let loaded = ground.load();
+    assert_eq!(complaints(&ground, &loaded), [""; 0]);
+    assert_eq!(roles(&loaded, "c"), ["ro"]);
+    assert_eq!(roles(&loaded, "own"), [""; 0]);
+    let loaded = ground.load();
+    assert_eq!(roles(&loaded, "c"), ["ro"], "also where the files are remembered");
+    ground.put("repo/opencode.json", r#"{"default_agent": "rwo"}"#);
+    let loaded = ground.load();
+    assert!(loaded.registry.get(Kind::Command, "c").is_none(), "nobody knows its limits");
+    assert!(complaints(&ground, &loaded).iter().any(|text| text.contains("rwo")));
+    ground.put("repo/opencode.json", r#"{"default_agent": 3}"#);
+    let told = complaints(&ground, &ground.load());
+    assert!(told.iter().any(|text| text.contains("`default_agent` must name an agent")), "{told:?}");
+}
