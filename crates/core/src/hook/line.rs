@@ -221,7 +221,7 @@ fn explain(why: &Unclear) -> String {
             format!("Windlass cannot read the commands that `{command}` gets as its input; write them directly")
         }
         Unclear::Unclosed => {
-            "Windlass cannot read all of the command line, because a quote or a bracket in it is not closed, or is no shell syntax; write it in a simpler way"
+            "Windlass cannot read all of the command line, because a quote, a bracket or a here-document in it is not closed, or is no shell syntax; write it in a simpler way"
                 .to_owned()
         }
         Unclear::TooMuch => {

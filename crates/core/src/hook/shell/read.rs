@@ -23,6 +23,10 @@ pub(super) struct Reader<'t, 's> {
     /// What begins before this may be arithmetic.
     sum_end: usize,
     sums: usize,
+    /// This may be arithmetic whose end is not known.
+    may_be_sum: bool,
+    /// How many `[` without quotes are open: an index is arithmetic, too.
+    squares: usize,
 }
 
 struct HereDocument {
@@ -41,7 +45,17 @@ enum Until {
 
 impl<'t, 's> Reader<'t, 's> {
     pub(super) fn new(text: &'t str, script: &'s mut Script, depth: usize) -> Reader<'t, 's> {
-        Reader { text, at: 0, depth, script, pending: Vec::new(), sum_end: 0, sums: 0 }
+        Reader {
+            text,
+            at: 0,
+            depth,
+            script,
+            pending: Vec::new(),
+            sum_end: 0,
+            sums: 0,
+            may_be_sum: false,
+            squares: 0,
+        }
     }
 
     /// Reads the text to its end.
@@ -50,13 +64,25 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     fn commands(&mut self, until: Until) {
-        let sum_end = std::mem::take(&mut self.sum_end);
+        let (begin, outer) = (self.at, std::mem::take(&mut self.pending));
+        let (sum_end, squares) = (std::mem::take(&mut self.sum_end), std::mem::take(&mut self.squares));
+        // `$((` that is not known to be arithmetic.
+        let may_be_sum = until == Until::BracketCloses && self.peek() == Some(b'(');
+        let may_be_sum = std::mem::replace(&mut self.may_be_sum, may_be_sum);
         self.list(until);
-        self.sum_end = sum_end;
+        (self.sum_end, self.squares, self.may_be_sum) = (sum_end, squares, may_be_sum);
+        // Shells differ in where a here-document is that begins within brackets, or before them.
+        let is_astride =
+            !outer.is_empty() && self.text.get(begin..self.at).is_some_and(|text| text.contains('\n'));
+        if is_astride || !self.pending.is_empty() {
+            self.script.blame(Unclear::Unclosed);
+        }
+        self.pending = outer;
     }
 
     fn list(&mut self, until: Until) {
         let (mut brackets, mut cases) = (0usize, 0usize);
+        let mut doubtful = None;
         let mut command = Command::default();
         let mut begin = self.at;
         loop {
@@ -98,7 +124,14 @@ impl<'t, 's> Reader<'t, 's> {
                     self.at += 1;
                     brackets += 1;
                     if self.peek() == Some(b'(') {
-                        self.sum_end = self.sum(self.at + 1).unwrap_or(self.sum_end);
+                        match self.sum(self.at + 1) {
+                            Some(end) => self.sum_end = end,
+                            None if !self.may_be_sum => {
+                                doubtful = Some(brackets);
+                                self.may_be_sum = true;
+                            }
+                            None => {}
+                        }
                     }
                 }
                 b')' => {
@@ -107,8 +140,14 @@ impl<'t, 's> Reader<'t, 's> {
                     if brackets == 0 && until == Until::BracketCloses {
                         return;
                     }
+                    if doubtful == Some(brackets) {
+                        doubtful = None;
+                        self.may_be_sum = false;
+                    }
                     brackets = brackets.saturating_sub(1);
                 }
+                // `1 << 2`
+                b'<' if self.at < self.sum_end && self.rest().starts_with("<<") => self.at += 2,
                 b'<' | b'>' if !self.is_process() => self.redirect(&mut command),
                 _ => {
                     self.word(&mut command);
@@ -275,6 +314,9 @@ impl<'t, 's> Reader<'t, 's> {
             command.input = Input::Text(self.target().text);
             return;
         }
+        if self.may_be_sum || self.squares > 0 {
+            self.script.blame(Unclear::Unclosed);
+        }
         let drops_tabs = self.peek() == Some(b'-');
         self.at += usize::from(drops_tabs);
         let target = self.target();
@@ -299,7 +341,7 @@ impl<'t, 's> Reader<'t, 's> {
     fn bodies(&mut self) {
         for document in std::mem::take(&mut self.pending) {
             let begin = self.at;
-            let mut end = self.text.len();
+            let mut end = None;
             let mut joined = String::new();
             while self.at < self.text.len() {
                 let line_begin = self.at;
@@ -314,10 +356,15 @@ impl<'t, 's> Reader<'t, 's> {
                 joined.clear();
                 let whole = if document.drops_tabs { whole.trim_start_matches('\t') } else { &whole };
                 if whole == document.delimiter {
-                    end = line_begin;
+                    end = Some(line_begin);
                     break;
                 }
             }
+            // Without its last line this may be no here-document at all.
+            let end = end.unwrap_or_else(|| {
+                self.script.blame(Unclear::Unclosed);
+                self.text.len()
+            });
             let body = self.text.get(begin..end).unwrap_or_default();
             if !document.is_quoted {
                 self.within(|reader| {

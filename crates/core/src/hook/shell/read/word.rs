@@ -85,9 +85,11 @@ impl Reader<'_, '_> {
                 b'[' | b'{' => {
                     let first = if byte == b'[' { &mut square } else { &mut curly };
                     first.get_or_insert(here);
+                    self.squares += usize::from(byte == b'[');
                     self.take(command);
                 }
                 b']' => {
+                    self.squares = self.squares.saturating_sub(1);
                     self.take(command);
                     if let Some(from) = square {
                         word.open(from, here + 1);
