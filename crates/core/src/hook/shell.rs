@@ -57,6 +57,8 @@ pub(super) struct Word {
     pub(super) hole: Option<(usize, usize)>,
     /// The expansion may become several words, or none.
     splits: bool,
+    /// The program before it, such as `xargs`, fills it in.
+    is_filled: bool,
     is_quoted: bool,
     /// Where the first quote or expansion is.
     plain: usize,
@@ -67,6 +69,9 @@ pub(super) struct Word {
 enum Input {
     #[default]
     Inherited,
+    /// Another descriptor, an expansion, or several at once.
+    Unknown,
+    /// A file by its name.
     File,
     Text(String),
     HereDocument(usize),
@@ -190,6 +195,11 @@ impl Command {
         self.text == "cat" && matches!(self.input, Input::HereDocument(_) | Input::Text(_))
     }
 
+    /// Shells differ in which of two inputs they read.
+    fn read_from(&mut self, input: Input) {
+        self.input = if self.input == Input::Inherited { input } else { Input::Unknown };
+    }
+
     /// A command of some of its words.
     fn part(&self, from: usize, to: usize) -> Command {
         let words = self.words.get(from..to).unwrap_or_default();
@@ -205,6 +215,11 @@ impl Command {
         let words = words.iter().map(moved).collect();
         Command { raw: text.clone(), text, words, input: self.input.clone(), ..Command::default() }
     }
+}
+
+/// Whether the name of a file stands for an open descriptor.
+fn is_descriptor(file: &str) -> bool {
+    file == "-" || file == "/dev/stdin" || ["/dev/fd/", "/proc/"].iter().any(|start| file.starts_with(start))
 }
 
 #[cfg(test)]

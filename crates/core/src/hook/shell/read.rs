@@ -4,7 +4,7 @@
 
 mod word;
 
-use super::{Command, DEEPEST, Input, MOST_COMMANDS, Script, Unclear};
+use super::{Command, DEEPEST, Input, MOST_COMMANDS, Script, Unclear, Word};
 
 /// Words after which a command may begin, where they stand where a command may.
 const RESERVED: &[&str] = &[
@@ -27,6 +27,8 @@ pub(super) struct Reader<'t, 's> {
     may_be_sum: bool,
     /// How many `[` without quotes are open: an index is arithmetic, too.
     squares: usize,
+    /// The next redirection is about a descriptor that is not the input.
+    is_other: bool,
 }
 
 struct HereDocument {
@@ -55,6 +57,7 @@ impl<'t, 's> Reader<'t, 's> {
             sums: 0,
             may_be_sum: false,
             squares: 0,
+            is_other: false,
         }
     }
 
@@ -286,6 +289,7 @@ impl<'t, 's> Reader<'t, 's> {
 
     /// A redirection, from its `<` or `>` on.
     fn redirect(&mut self, command: &mut Command) {
+        let is_other = std::mem::take(&mut self.is_other);
         let is_output = self.peek() == Some(b'>');
         self.at += 1;
         let second = self.peek().filter(|byte| b"<>&|".contains(byte));
@@ -293,7 +297,11 @@ impl<'t, 's> Reader<'t, 's> {
             self.at += 1;
         }
         if !is_output && second == Some(b'<') {
-            return self.here(command);
+            let input = self.here();
+            if !is_other {
+                command.read_from(input);
+            }
+            return;
         }
         let target = self.target();
         let text = target.text.as_str();
@@ -302,17 +310,20 @@ impl<'t, 's> Reader<'t, 's> {
             second == Some(b'&') && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
         if is_output || second == Some(b'>') {
             self.script.writes |= !is_known || text != "/dev/null" && !is_number;
-        } else {
-            command.input = Input::File;
+        } else if !is_other {
+            let is_file = is_known && second.is_none() && !super::is_descriptor(text);
+            command.read_from(if is_file { Input::File } else { Input::Unknown });
         }
     }
 
     /// A here-document or a here-string, after its `<<`.
-    fn here(&mut self, command: &mut Command) {
+    fn here(&mut self) -> Input {
         if self.peek() == Some(b'<') {
             self.at += 1;
-            command.input = Input::Text(self.target().text);
-            return;
+            let target = self.target();
+            let is_known = |word: &Word| word.hole.is_none() || word.plain == word.end;
+            let is_known = target.words.iter().all(is_known);
+            return if is_known { Input::Text(target.text) } else { Input::Unknown };
         }
         if self.may_be_sum || self.squares > 0 {
             self.script.blame(Unclear::Unclosed);
@@ -324,7 +335,7 @@ impl<'t, 's> Reader<'t, 's> {
         let number = self.script.here_documents;
         let is_quoted = target.words.first().is_some_and(|word| word.is_quoted);
         self.pending.push(HereDocument { number, delimiter: target.text, is_quoted, drops_tabs });
-        command.input = Input::HereDocument(number);
+        Input::HereDocument(number)
     }
 
     /// The word a redirection is about.

@@ -2,7 +2,7 @@
 //!
 //! Only programs whose arguments are a command: a script, `make` or `python -c` tell nothing here.
 
-use super::{Command, Input, Unclear, Word};
+use super::{Command, Input, Unclear, Word, is_descriptor};
 
 /// What a program starts.
 pub(super) enum Inner {
@@ -80,23 +80,43 @@ const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rb
 const EXEC: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
 /// How many words are looked at where a command only may begin.
 const FEW: usize = 8;
-const STDIN: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+/// Variables with commands that any shell runs by itself, and that a shell which is started so runs.
+const RUN_BY_ANY: &[&str] = &["BASH_ENV", "PROMPT_COMMAND"];
+const RUN_BY_STARTED: &[&str] = &["ENV", "PS0", "PS1", "PS4"];
 
 /// What the program of a command starts.
 pub(super) fn inner(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
+    let mut parts = of_program(command, bodies);
+    if sets(command, command.words.len(), RUN_BY_ANY) {
+        parts.push(put_together(command));
+    }
+    parts
+}
+
+/// Whether one of the words up to `end` sets one of these variables.
+fn sets(command: &Command, end: usize, names: &[&str]) -> bool {
+    let mut words = (0..end).filter_map(|at| command.word(at)?.split_once('='));
+    words.any(|(name, _)| names.contains(&name.strip_suffix('+').unwrap_or(name)))
+}
+
+fn put_together(command: &Command) -> Inner {
+    Inner::Unclear(Unclear::Text(command.text.clone()))
+}
+
+fn of_program(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
     let Some(Ok(name)) = command.name() else { return Vec::new() };
     let first = command.program + 1;
     match name {
         shell if SHELLS.contains(&shell) => of_shell(command, bodies),
-        "eval" => text_of(command, first, command.words.len()).into_iter().collect(),
+        "eval" => text_of(command, first, command.words.len()),
         "alias" => aliases(command),
         "trap" => match command.word(first) {
             Some("-" | "-l" | "-p") | None => Vec::new(),
-            Some("--") => text_of(command, first + 1, first + 2).into_iter().collect(),
-            Some(_) => text_of(command, first, first + 1).into_iter().collect(),
+            Some("--") => text_of(command, first + 1, first + 2),
+            Some(_) => text_of(command, first, first + 1),
         },
         "." | "source" => {
-            let is_file = |text: &str| !is_process(text) && !STDIN.contains(&text);
+            let is_file = |text: &str| !is_process(text) && !is_descriptor(text);
             if command.word(first).is_none_or(is_file) { Vec::new() } else { from_input(command, bodies) }
         }
         "find" | "gfind" | "fd" | "fdfind" => of_find(command),
@@ -124,7 +144,7 @@ impl Wrapper {
         if self.names.contains(&"env")
             && let Some(split) = split_string(command)
         {
-            return vec![split];
+            return split;
         }
         let mut at = self.after_options(command, first);
         at += self.operands;
@@ -133,13 +153,24 @@ impl Wrapper {
         }
         let has_text = matches!(command.word(at.saturating_sub(1)), Some("-c" | "--command"));
         if has_text && matches!(name, "flock" | "runuser") {
-            return text_of(command, at, at + 1).into_iter().collect();
+            return text_of(command, at, at + 1);
         }
         if matches!(name, "watch" | "parallel") {
-            let is_unclear = command.word(at).is_none_or(|word| word.starts_with(":::"));
-            let unclear = Inner::Unclear(Unclear::Text(command.text.clone()));
-            let text = text_of(command, at, command.words.len());
-            return vec![text.filter(|_| !is_unclear).unwrap_or(unclear)];
+            let mut words = at..command.words.len();
+            let is_list = |at: &usize| command.word(*at).is_some_and(|word| word.starts_with(":::"));
+            let end = words.find(is_list).unwrap_or(command.words.len());
+            if end == at {
+                return vec![put_together(command)];
+            }
+            let mut parts = text_of(command, at, end);
+            if name == "parallel" {
+                let mut part = command.part(at, end);
+                if !open_marks(&mut part, "{") {
+                    add_hole(&mut part);
+                }
+                parts.push(Inner::Command(part));
+            }
+            return parts;
         }
         let mut part = command.part(at, command.words.len());
         while part.word(part.program).is_some_and(is_setting) && !self.names.contains(&"exec") {
@@ -192,14 +223,22 @@ fn is_process(text: &str) -> bool {
 }
 
 /// Some words as a command line, unless the shell puts it together at run time.
-fn text_of(command: &Command, from: usize, to: usize) -> Option<Inner> {
-    let words = command.words.get(from..to.min(command.words.len()))?;
-    let (first, last) = (words.first()?, words.last()?);
+fn text_of(command: &Command, from: usize, to: usize) -> Vec<Inner> {
+    text_after(command, from, to, "")
+}
+
+/// Some words as a command line, without the start of the first one, which is an option.
+fn text_after(command: &Command, from: usize, to: usize, option: &str) -> Vec<Inner> {
+    let words = command.words.get(from..to.min(command.words.len())).unwrap_or_default();
+    let (Some(first), Some(last)) = (words.first(), words.last()) else { return Vec::new() };
     // What a shell expands without quotes it also splits, so that stars are only file names.
     if words.iter().any(|word| word.hole.is_some() && word.plain < word.end && has_expansion(command, word)) {
-        return Some(Inner::Unclear(Unclear::Text(command.text.clone())));
+        return vec![put_together(command)];
     }
-    Some(Inner::Text(command.text.get(first.start..last.end)?.to_owned()))
+    let text = command.text.get(first.start + option.len()..last.end).unwrap_or_default();
+    let is_filled = words.iter().any(|word| word.is_filled);
+    let unclear = is_filled.then(|| put_together(command));
+    std::iter::once(Inner::Text(text.to_owned())).chain(unclear).collect()
 }
 
 fn has_expansion(command: &Command, word: &Word) -> bool {
@@ -209,16 +248,16 @@ fn has_expansion(command: &Command, word: &Word) -> bool {
 
 fn aliases(command: &Command) -> Vec<Inner> {
     let names = (command.program + 1..command.words.len()).filter_map(|at| {
-        let (_, text) = command.word(at)?.split_once('=')?;
-        match text_of(command, at, at + 1)? {
-            Inner::Text(_) => Some(Inner::Text(text.to_owned())),
-            other => Some(other),
-        }
+        let (name, _) = command.word(at)?.split_once('=')?;
+        Some(text_after(command, at, at + 1, command.word(at)?.get(..=name.len())?))
     });
-    names.collect()
+    names.flatten().collect()
 }
 
 fn of_shell(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
+    if sets(command, command.program, RUN_BY_STARTED) {
+        return vec![put_together(command)];
+    }
     let (mut at, mut is_text, mut is_input) = (command.program + 1, false, false);
     while let Some(word) = command.word(at).filter(|word| word.len() > 1 && word.starts_with(['-', '+'])) {
         at += 1;
@@ -226,16 +265,16 @@ fn of_shell(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
             "--" => break,
             "--version" | "--help" => return Vec::new(),
             "--command" => is_text = true,
-            "--rcfile" | "--init-file" => at += 1,
-            long if long.starts_with("--command=") => {
-                let text = long.trim_start_matches("--command=").to_owned();
-                return vec![text_of(command, at - 1, at).map_or(
-                    Inner::Text(text.clone()),
-                    |inner| match inner {
-                        Inner::Text(_) => Inner::Text(text),
-                        other => other,
-                    },
-                )];
+            "--rcfile" | "--init-file" => {
+                let is_known = command.words.get(at).is_some_and(|word| word.hole.is_none());
+                if !is_known || command.word(at).is_some_and(is_descriptor) {
+                    return vec![put_together(command)];
+                }
+                at += 1;
+            }
+            long if long.starts_with("--command=") => return text_after(command, at - 1, at, "--command="),
+            _ if command.words.get(at - 1).is_some_and(|word| word.hole.is_some()) => {
+                return vec![put_together(command)];
             }
             long if long.starts_with("--") => {}
             short => {
@@ -246,13 +285,19 @@ fn of_shell(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
         }
     }
     if is_text {
-        return text_of(command, at, at + 1).into_iter().collect();
+        let is_mark = |text: &str| text.starts_with('{') && text.ends_with('}') && !text.contains(' ');
+        let mut parts = text_of(command, at, at + 1);
+        if command.word(at).is_none_or(is_mark) {
+            parts.push(put_together(command));
+        }
+        return parts;
     }
     match command.word(at) {
-        Some(script) if is_process(script) || may_be_option(command, at) => {
-            vec![Inner::Unclear(Unclear::Text(command.text.clone()))]
+        Some(script) if is_process(script) || may_be_option(command, at) => vec![put_together(command)],
+        Some(script) if !is_input && !is_descriptor(script) => Vec::new(),
+        Some(script) if script.ends_with(|end: char| ('1'..='9').contains(&end)) && is_descriptor(script) => {
+            vec![Inner::Unclear(Unclear::Input(command.text.clone()))]
         }
-        Some(script) if !is_input && !STDIN.contains(&script) => Vec::new(),
         _ => from_input(command, bodies),
     }
 }
@@ -263,7 +308,8 @@ fn may_be_option(command: &Command, at: usize) -> bool {
         return false;
     };
     let is_dash = command.text.get(end..).is_some_and(|rest| rest.starts_with('-'));
-    at + 1 < command.words.len() && (word.splits || is_dash)
+    let is_last = at + 1 == command.words.len();
+    word.is_filled && word.splits || !is_last && (word.splits || word.is_filled || is_dash)
 }
 
 /// The commands that a shell reads from its input.
@@ -271,7 +317,7 @@ fn from_input(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
     let unclear = || Inner::Unclear(Unclear::Input(command.text.clone()));
     vec![match &command.input {
         Input::File => return Vec::new(),
-        Input::Inherited => unclear(),
+        Input::Inherited | Input::Unknown => unclear(),
         Input::Text(text) => Inner::Text(text.clone()),
         Input::HereDocument(number) => {
             let body = bodies.iter().find(|(other, _)| other == number);
@@ -313,21 +359,18 @@ fn after_c(command: &Command) -> Vec<Inner> {
     let is_c = |word: &str| {
         word == "--command" || word.starts_with('-') && !word.starts_with("--") && word.ends_with('c')
     };
-    words.filter(|(_, word)| is_c(word)).filter_map(|(at, _)| text_of(command, at + 1, at + 2)).collect()
+    words.filter(|(_, word)| is_c(word)).flat_map(|(at, _)| text_of(command, at + 1, at + 2)).collect()
 }
 
 /// `env -S TEXT`.
-fn split_string(command: &Command) -> Option<Inner> {
+fn split_string(command: &Command) -> Option<Vec<Inner>> {
     for at in command.program + 1..command.words.len() {
         let word = command.word(at).filter(|word| word.starts_with('-'))?;
         if matches!(word, "-S" | "--split-string") {
-            return text_of(command, at + 1, command.words.len());
+            return Some(text_of(command, at + 1, command.words.len()));
         }
-        if let Some(text) = word.strip_prefix("-S").or_else(|| word.strip_prefix("--split-string=")) {
-            return match text_of(command, at, at + 1)? {
-                Inner::Text(_) => Some(Inner::Text(text.to_owned())),
-                other => Some(other),
-            };
+        if let Some(option) = ["-S", "--split-string="].iter().find(|option| word.starts_with(**option)) {
+            return Some(text_after(command, at, at + 1, option));
         }
     }
     None
@@ -349,22 +392,30 @@ fn add_arguments(command: &Command, end: usize, part: &mut Command) {
         }
     }
     if !has_mark {
-        part.text.push(' ');
-        let start = part.text.len();
-        part.text.push('…');
-        let end = part.text.len();
-        let hole = Some((start, end));
-        part.words.push(Word { start, end, hole, splits: true, is_quoted: false, plain: start });
+        add_hole(part);
     }
 }
 
-/// Words with a mark in them are not known before the program runs. A text of several words is left alone:
-/// the mark is hardly ever the program in it.
-fn open_marks(part: &mut Command, mark: &str) {
+/// A word, or several, that are added at the end.
+fn add_hole(part: &mut Command) {
+    part.text.push(' ');
+    let start = part.text.len();
+    part.text.push('…');
+    let end = part.text.len();
+    let hole = Some((start, end));
+    part.words.push(Word { start, end, hole, splits: true, is_filled: true, is_quoted: false, plain: start });
+}
+
+/// Words with a mark in them are not known before the program runs; whether there are any. In a text of several
+/// words the mark is hardly ever the program, unless a shell reads it.
+fn open_marks(part: &mut Command, mark: &str) -> bool {
     let Command { words, text, .. } = part;
-    for word in words {
-        if text.get(word.start..word.end).is_some_and(|text| text.contains(mark) && !text.contains(' ')) {
+    for word in &mut *words {
+        let inside = text.get(word.start..word.end).unwrap_or_default();
+        word.is_filled |= inside.contains(mark);
+        if inside.contains(mark) && !inside.contains(' ') {
             word.hole = Some((word.start, word.end));
         }
     }
+    words.iter().any(|word| word.is_filled)
 }

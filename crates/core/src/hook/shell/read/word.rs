@@ -120,6 +120,7 @@ impl Reader<'_, '_> {
             && word.plain == word.end
             && (name.bytes().all(|byte| byte.is_ascii_digit()) || name.len() < text.len() && is_name(name));
         if is_descriptor {
+            self.is_other = name.bytes().any(|byte| byte != b'0');
             command.text.truncate(start.saturating_sub(1));
         } else {
             command.words.push(word);
