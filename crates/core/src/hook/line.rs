@@ -143,6 +143,10 @@ fn unclear(pattern: &str, command: &Command) -> Option<Unclear> {
     if subcommands(pattern, name, command).count() == MOST_OPTIONS {
         return Some(Unclear::TooMuch);
     }
+    // Where any program is meant, any word with an expansion would be in doubt.
+    if pattern.starts_with("* ") {
+        return None;
+    }
     let hidden = subcommands(pattern, name, command).find(|(at, rest, is_certain)| {
         let wanted = rest.split(' ').next().unwrap_or_default();
         let wanted = wanted.strip_suffix(":*").unwrap_or(wanted);
@@ -171,23 +175,35 @@ fn subcommands<'p>(
     name: &str,
     command: &Command,
 ) -> impl Iterator<Item = (usize, &'p str, bool)> {
-    let rest = pattern.split_once(' ').filter(|(program, _)| *program == name).map(|(_, rest)| rest);
-    let rest = rest.filter(|rest| !rest.starts_with(['-', '*', '?'])).unwrap_or_default();
-    let first = command.program + 1;
-    let end = if rest.is_empty() { first } else { command.words.len() };
+    let next = |pattern: &'p str| {
+        let rest = pattern.split_once(' ').map(|(_, rest)| rest);
+        rest.filter(|rest| !rest.starts_with(['-', '*', '?']))
+    };
+    let is_program = |pattern: &str| pattern.split(' ').next().is_some_and(|program| glob(program, name));
     let mut found = Vec::new();
-    let mut may_be_value = false;
-    for at in first..end {
-        let word = command.word(at).unwrap_or_default();
-        if word.starts_with(['-', '+']) {
-            may_be_value = !word.contains('=') && !word.starts_with('+');
-            continue;
+    let mut starts = vec![(command.program + 1, Some(pattern).filter(|pattern| is_program(pattern)), true)];
+    while let Some((first, Some(pattern), is_certain)) = starts.pop() {
+        let Some(rest) = next(pattern) else { continue };
+        let mut may_be_value = false;
+        for at in first..command.words.len() {
+            let word = command.word(at).unwrap_or_default();
+            if word.starts_with(['-', '+']) {
+                may_be_value = !word.contains('=') && !word.starts_with('+');
+                continue;
+            }
+            if found.len() == MOST_OPTIONS {
+                break;
+            }
+            found.push((at, rest, is_certain && !may_be_value));
+            // The pattern may name a subcommand of this one: `merge` of `gh pr -R x merge`.
+            if rest.split(' ').next() == Some(word) {
+                starts.push((at + 1, Some(rest), is_certain && !may_be_value));
+            }
+            if !may_be_value {
+                break;
+            }
+            may_be_value = false;
         }
-        found.push((at, rest, !may_be_value));
-        if !may_be_value || found.len() == MOST_OPTIONS {
-            break;
-        }
-        may_be_value = false;
     }
     found.into_iter()
 }
