@@ -121,7 +121,10 @@ fn means(pattern: &str, command: &Command) -> bool {
     let Some(Ok(name)) = command.name() else { return false };
     let program = command.word(command.program).unwrap_or_default();
     let folder = program.len() - name.len();
+    // git's own folder has a program for each subcommand.
+    let of_git = name.strip_prefix("git-").and_then(|_| text.get(folder + 4..));
     text.get(folder..).is_some_and(|text| folder > 0 && fits(pattern, text))
+        || of_git.is_some_and(|rest| fits(pattern, &format!("git {rest}")))
         || subcommands(pattern, name, command).any(|(at, rest, _)| fits(rest, command.text_from(at)))
 }
 

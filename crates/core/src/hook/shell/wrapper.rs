@@ -75,6 +75,28 @@ const WRAPPERS: &[Wrapper] = &[
     ),
 ];
 
+/// Programs that are seldom seen, and how many words may come before their command. Which of their options have
+/// a value is not known.
+const SELDOM: &[(&[&str], usize)] = &[
+    (&["unshare", "nsenter", "prlimit", "setpriv", "choom", "runcon", "numactl", "cgexec", "systemd-run"], 0),
+    (&["linux32", "linux64", "i386", "x86_64", "uname26", "ssh-agent", "dbus-run-session", "dbus-launch"], 0),
+    (&["valgrind", "entr", "xvfb-run", "rlwrap", "eatmydata", "torsocks", "proxychains", "catchsegv"], 0),
+    (
+        &[
+            "systemd-inhibit",
+            "firejail",
+            "bwrap",
+            "proot",
+            "tini",
+            "dumb-init",
+            "heaptrack",
+            "gnome-terminal",
+        ],
+        0,
+    ),
+    (&["setarch", "perf", "faketime", "setuidgid", "chpst", "softlimit"], 1),
+];
+
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"];
 /// Options of `find` and `fd` that a command follows.
 const EXEC: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
@@ -120,7 +142,16 @@ fn of_program(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
             if command.word(first).is_none_or(is_file) { Vec::new() } else { from_input(command, bodies) }
         }
         "find" | "gfind" | "fd" | "fdfind" => of_find(command),
-        "su" | "script" => after_c(command),
+        "su" | "script" | "sg" => after_option(command, first, 'c', "--command"),
+        "mapfile" | "readarray" => after_option(command, first, 'C', "--"),
+        "git" => of_git(command),
+        name if let Some((_, operands)) = SELDOM.iter().find(|(names, _)| names.contains(&name)) => {
+            let mut parts = of_seldom(command, *operands);
+            if name == "entr" {
+                parts.extend(text_of(command, command.words.len() - 1, command.words.len()));
+            }
+            parts
+        }
         name => WRAPPERS
             .iter()
             .find(|wrapper| wrapper.is(name))
@@ -251,7 +282,12 @@ fn aliases(command: &Command) -> Vec<Inner> {
         let (name, _) = command.word(at)?.split_once('=')?;
         Some(text_after(command, at, at + 1, command.word(at)?.get(..=name.len())?))
     });
-    names.flatten().collect()
+    // Whoever uses the alias adds words to it.
+    let used = |part| match part {
+        Inner::Text(text) => Inner::Text(format!("{text} $@")),
+        other => other,
+    };
+    names.flatten().map(used).collect()
 }
 
 fn of_shell(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
@@ -353,13 +389,80 @@ fn if_known(part: Command) -> Option<Inner> {
     part.name().is_some_and(|name| name.is_ok()).then_some(Inner::Command(part))
 }
 
-/// `su -c TEXT`, `script -qc TEXT`.
-fn after_c(command: &Command) -> Vec<Inner> {
-    let words = (command.program + 1..command.words.len()).filter_map(|at| Some((at, command.word(at)?)));
-    let is_c = |word: &str| {
-        word == "--command" || word.starts_with('-') && !word.starts_with("--") && word.ends_with('c')
+/// `su -c TEXT`, `script -qcTEXT`, `git rebase --exec=TEXT`.
+fn after_option(command: &Command, from: usize, short: char, long: &str) -> Vec<Inner> {
+    let mut parts = Vec::new();
+    for at in from..command.words.len() {
+        let word = command.word(at).unwrap_or_default();
+        let name = word.split('=').next().unwrap_or_default();
+        let option = if word.starts_with("--") {
+            let is_long = name.len() > 2 && long.starts_with(name);
+            is_long.then(|| word.get(..=name.len()).unwrap_or(word))
+        } else {
+            let at = word.find(short).filter(|_| word.starts_with('-'));
+            at.and_then(|at| word.get(..at + short.len_utf8()))
+        };
+        parts.extend(match option {
+            Some(option) if option == word => text_of(command, at + 1, at + 2),
+            Some(option) => text_after(command, at, at + 1, option),
+            None => Vec::new(),
+        });
+    }
+    parts
+}
+
+/// The command of a program, wherever it may begin: right after an option there may be a value first.
+fn of_seldom(command: &Command, mut operands: usize) -> Vec<Inner> {
+    let (mut parts, mut may_be_value) = (Vec::new(), false);
+    for at in command.program + 1..command.words.len() {
+        let word = command.word(at).unwrap_or_default();
+        if word.starts_with('-') {
+            may_be_value = word != "--" && !word.contains('=');
+            continue;
+        }
+        let part = command.part(at, command.words.len());
+        if !may_be_value && operands == 0 {
+            parts.push(Inner::Command(part));
+            break;
+        }
+        parts.extend(if_known(part));
+        operands -= usize::from(!may_be_value);
+        may_be_value = false;
+        if parts.len() == FEW {
+            parts.push(put_together(command));
+            break;
+        }
+    }
+    parts
+}
+
+/// The subcommands of git that run commands.
+fn of_git(command: &Command) -> Vec<Inner> {
+    let count = command.words.len();
+    let find = |from: usize, wanted: &str| (from..count).find(|at| command.word(*at) == Some(wanted));
+    let first = command.program + 1;
+    let after_options = |from: usize| {
+        let is_option = |at: &usize| command.word(*at).is_some_and(|word| word.starts_with('-'));
+        (from..count).find(|at| !is_option(at)).unwrap_or(count)
     };
-    words.filter(|(_, word)| is_c(word)).flat_map(|(at, _)| text_of(command, at + 1, at + 2)).collect()
+    let mut parts = Vec::new();
+    if let Some(at) = find(first, "submodule").and_then(|at| find(at, "foreach")) {
+        parts.extend(text_of(command, after_options(at + 1), count));
+    }
+    if let Some(at) = find(first, "rebase") {
+        parts.extend(after_option(command, at + 1, 'x', "--exec"));
+    }
+    if let Some(at) = find(first, "bisect").and_then(|at| find(at, "run")) {
+        parts.push(Inner::Command(command.part(at + 1, count)));
+    }
+    if let Some(at) = find(first, "for-each-repo") {
+        let texts = text_of(command, after_options(at + 1), count).into_iter().map(|part| match part {
+            Inner::Text(text) => Inner::Text(format!("git {text}")),
+            other => other,
+        });
+        parts.extend(texts);
+    }
+    parts
 }
 
 /// `env -S TEXT`.

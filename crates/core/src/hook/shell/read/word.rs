@@ -1,6 +1,6 @@
 //! Words: quotes, escapes and expansions, and the commands within them.
 
-use super::super::{Command, Word};
+use super::super::{Command, Unclear, Word};
 use super::{Reader, Until, is_name};
 
 /// How far ahead the end of an arithmetic expression is looked for, and how often.
@@ -218,12 +218,20 @@ impl Reader<'_, '_> {
 
     /// `${…}`, from its inside on.
     fn parameter(&mut self, quoting: Quoting) {
+        let begin = self.at;
         let (mut scratch, mut word) = (Command::default(), Word::default());
         loop {
             match self.peek() {
                 None => return self.give_up(),
                 Some(b'}') => {
+                    let inside = self.text.get(begin..self.at).unwrap_or_default();
                     self.at += 1;
+                    // The text of a variable is expanded once more, with the commands in it.
+                    let flags = inside.strip_prefix('(').and_then(|flags| flags.split(')').next());
+                    if inside.ends_with("@P") || flags.is_some_and(|flags| flags.contains('e')) {
+                        let word: String = inside.chars().take(LONGEST_EXPANSION).collect();
+                        self.script.blame(Unclear::Word(format!("${{{word}}}")));
+                    }
                     return;
                 }
                 Some(b'\\') => {
