@@ -122,7 +122,7 @@ fn judge(
             (*max, until.is_empty())
         }
         Act::CriteriaLoop { signal, max, .. } => {
-            if inner.word.as_deref().is_some_and(|word| is_signalled(word, signal)) {
+            if inner.word.as_ref().is_some_and(|word| is_signalled(word.text(), signal)) {
                 return Some(done(Reason::Signal));
             }
             (*max, false)
@@ -165,7 +165,10 @@ pub(super) fn branch_over(
     if let Some(slot) = slots.get_mut(place) {
         if let Slot::Open(Lane { said, word, .. }) = slot {
             active.said = said.take().or(active.said.take());
-            active.word = word.take().or(active.word.take());
+            // A branch that another one made needless was stopped, and takes no word away.
+            if outcome.reason != Reason::NotNeeded {
+                active.word = word.take().or(active.word.take());
+            }
         }
         *slot = Slot::Over(outcome);
     }

@@ -244,13 +244,15 @@ fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, outcome: Outcome) -> T
     if let Some(said) = leaf::said(&active) {
         lane.said = Some(said);
     }
-    if let Some(word) = leaf::word(&active) {
-        lane.word = Some(word);
+    let is_tried_again = !is_well && lane.cut.is_none() && may_try_again(cx, step, &active, &outcome);
+    if is_well && matches!(step.act, Act::Session(_)) {
+        lane.forgive();
     }
+    lane.hear(leaf::word(step, &active, &outcome).filter(|word| !is_tried_again || word.is_said()));
     if let Some(cut) = &lane.cut {
         return Then::End(cut.clone());
     }
-    if !is_well && may_try_again(cx, step, &active, &outcome) {
+    if is_tried_again {
         return pause(cx, step, lane, &active, &outcome);
     }
     cx.book.outputs.insert(step.id.clone(), output(cx, step, &active, &outcome));

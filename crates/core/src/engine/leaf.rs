@@ -11,7 +11,7 @@ use crate::graph::template::Output;
 use crate::graph::workflow::{Act, Step};
 use crate::hook::question_texts;
 use crate::looping::verdict::{CheckResult, red};
-use crate::run::{Active, Doing, Outcome, Reason, Slot, State, Status, Work};
+use crate::run::{Active, Doing, Outcome, Reason, Slot, State, Status, Word, Work};
 use crate::time::written;
 
 /// Applies a fact to a node that it is about; how it ended, once it has.
@@ -119,10 +119,16 @@ pub(super) fn said(active: &Active) -> Option<String> {
     now.or_else(|| active.said.clone())
 }
 
-/// What the last session in it said that answers in words; see [`Lane::word`](crate::run::Lane::word).
-pub(super) fn word(active: &Active) -> Option<String> {
-    if let Doing::Session(work) = &active.doing {
-        return work.schema.is_none().then(|| work.last_message.clone().unwrap_or_default());
+/// The word of the last session in what is over so; see [`Lane::word`](crate::run::Lane::word).
+pub(super) fn word(step: &Step, active: &Active, outcome: &Outcome) -> Option<Word> {
+    if let Act::Session(session) = &step.act {
+        let asked = session.schema.is_none();
+        if outcome.status != Status::Completed {
+            let how = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
+            return Some(Word::Broken { broken: how, asked });
+        }
+        let Doing::Session(work) = &active.doing else { return None };
+        return asked.then(|| Word::Said(work.last_message.clone().unwrap_or_default()));
     }
     let lanes = active.doing.lanes();
     let now = lanes.iter().rev().find_map(|lane| lane.word.clone());

@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::graph::workflow::{Act, Step};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::looping::verdict::red;
-use crate::run::{Active, Doing, Lane, News, Outcome, Reason, Round, RoundPhase, Status, TaskRounds};
+use crate::run::{Active, Doing, Lane, News, Outcome, Reason, Round, RoundPhase, Status, TaskRounds, Word};
 use crate::tasks::{Attempts, Claim, Status as TaskStatus, TaskId};
 use serde_json::Value;
 
@@ -302,6 +302,13 @@ fn nodes_over(
             }
             continue;
         }
+        if let Some(Word::Broken { broken, .. }) = &round.lane.word {
+            round.wrong = Some(match round.lane.wrong.as_str() {
+                "" => broken.clone(),
+                wrong => wrong.to_owned(),
+            });
+            return settle(cx, active, place);
+        }
         return gate(cx, plan, active, inside, place);
     }
 }
@@ -319,7 +326,7 @@ fn gate(cx: &mut Cx<'_>, plan: &Plan<'_>, active: &mut Active, inside: &Frame<'_
             target: tasks.target.clone(),
             path: tasks.path.clone(),
             task: round.id.clone(),
-            said: round.lane.word.clone(),
+            said: round.lane.word.as_ref().map(|word| word.text().to_owned()),
         };
         cx.plan_once(&name, Verb::Land, effect);
         return;
@@ -344,7 +351,7 @@ fn settle(cx: &mut Cx<'_>, active: &mut Active, place: usize) {
         path: tasks.path.clone(),
         task: round.id.clone(),
         ok: round.wrong.is_none(),
-        said: round.lane.word.clone(),
+        said: round.lane.word.as_ref().map(|word| word.text().to_owned()),
         why: round.wrong.clone(),
         branch,
     };

@@ -26,13 +26,57 @@ pub struct Lane {
     /// The last words of the agents so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// What the last session said that answers in words and not by a schema: a signal and how a task is
-    /// are looked for in it. Empty where it said nothing.
+    /// What the last session leaves that answers in words and not by a schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub word: Option<String>,
+    pub word: Option<Word>,
     /// Nothing more begins here, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Outcome>,
+}
+
+/// What a session leaves to whoever looks for a signal, or for how a task is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Word {
+    /// It ended well and said this; empty where it said nothing.
+    Said(String),
+    /// It did not end well: whatever it said or wrote, it claims nothing.
+    Broken {
+        /// How it ended.
+        broken: String,
+        /// It would have answered in words.
+        asked: bool,
+    },
+}
+
+impl Word {
+    /// The text in which a claim may stand.
+    pub fn text(&self) -> &str {
+        match self {
+            Word::Said(text) => text,
+            Word::Broken { .. } => "",
+        }
+    }
+
+    /// Whether the session ended well.
+    pub fn is_said(&self) -> bool {
+        matches!(self, Word::Said(_))
+    }
+}
+
+impl Lane {
+    /// A session ended well, which may do instead of one by a schema that broke.
+    pub(crate) fn forgive(&mut self) {
+        self.word.take_if(|word| matches!(word, Word::Broken { asked: false, .. }));
+    }
+
+    /// Hears the word of a node that is over. A session by a schema that broke takes no word away.
+    pub(crate) fn hear(&mut self, word: Option<Word>) {
+        let is_aside = matches!(word, Some(Word::Broken { asked: false, .. }));
+        if word.is_some() && (!is_aside || self.word.is_none()) {
+            self.word = word;
+        }
+    }
 }
 
 /// A node under way.
@@ -60,7 +104,7 @@ pub struct Active {
     pub said: Option<String>,
     /// The same of the sessions that answer in words; see [`Lane::word`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub word: Option<String>,
+    pub word: Option<Word>,
     /// What it does.
     pub doing: Doing,
 }

@@ -22,7 +22,7 @@ use crate::spec::{Orders, Spec};
 use crate::time::Moment;
 use crate::usage::Usage;
 pub use book::{Book, Cause, Reply, Seen};
-pub use lane::{Active, Doing, Lane, Round, RoundPhase, Slot, TaskRounds};
+pub use lane::{Active, Doing, Lane, Round, RoundPhase, Slot, TaskRounds, Word};
 pub use news::News;
 pub use work::{Phase, Turn, Work};
 

@@ -285,6 +285,33 @@ fn a_signal_is_heard_from_within_branches_and_tasks() {
 }
 
 #[test]
+fn a_signal_of_a_session_that_did_not_end_well_is_not_heard() {
+    let body = |round: Steps| round.then(prompt("work").id("work").continue_on_failure());
+    let mut story = Story::drawn(Builder::new("w").start(criteria_loop("S").max(2).each(body).id("l")));
+    for node in ["work@1", "work@2"] {
+        story.prepared(node);
+        let effect = story.open_of(node, Verb::Session);
+        let verdict = SessionVerdict::Failed { what: "exit code 3".into() };
+        let end = SessionEnd { last_message: Some("S".into()), ..session_end(verdict) };
+        story.tell(Event::SessionEnded { effect, end }).cleaned(node);
+    }
+    assert_eq!(story.became("l"), (Status::Exhausted, Reason::MaxIterations));
+}
+
+#[test]
+fn a_branch_that_another_made_needless_takes_no_signal_away() {
+    let branches = |round: Steps| {
+        round.parallel(|lanes| {
+            let lanes = lanes.join(Join::Any).branch("x", |x| x.then(prompt("x").id("x")));
+            lanes.branch("y", |y| y.then(prompt("y").id("y")))
+        })
+    };
+    let mut story = Story::drawn(Builder::new("w").start(criteria_loop("S").max(2).each(branches).id("l")));
+    story.says("x@1", "S").cleaned("y@1");
+    assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
+}
+
+#[test]
 fn a_session_that_answers_by_a_schema_is_asked_for_no_signal_and_takes_none_away() {
     let form = serde_json::json!({"type": "object"});
     let body = |round: Steps| {

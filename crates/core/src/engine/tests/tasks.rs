@@ -1,9 +1,11 @@
 //! Task loops: claims, tries, what is told to the next, several at once in worktrees.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::*;
-use crate::graph::builder::{check_all, prompt, shell, task_loop};
+use crate::graph::builder::{Steps, check_all, prompt, shell, task_loop};
 use crate::tasks::{Attempts, Deadlock};
 
 /// A loop over tasks, each done by one session.
@@ -154,6 +156,107 @@ fn an_agent_that_answers_by_a_schema_is_asked_for_no_claim_and_takes_none_away()
         story.gets("a").ends_with("review@1", words, value);
         assert_eq!(story.claim_of("t@1"), None, "nobody was asked for a claim");
     }
+}
+
+impl Story {
+    /// A node's session says this and then ends so, which is no good end.
+    fn breaks_with(&mut self, node: &str, words: &str, verdict: SessionVerdict) -> &mut Story {
+        self.prepared(node);
+        let effect = self.open_of(node, Verb::Session);
+        let end = SessionEnd { last_message: Some(words.into()), ..session_end(verdict) };
+        self.tell(Event::SessionEnded { effect, end }).cleaned(node)
+    }
+
+    /// Whether the round's task may be passing, and the words by which it is settled.
+    fn settles(&self, round: &str) -> (bool, Option<String>) {
+        let Effect::SettleTask { ok, said, .. } = self.effect_of(round, Verb::Settle) else {
+            panic!("settled")
+        };
+        (ok, said)
+    }
+}
+
+const CLAIM: &str = "done\n<status>passing</status>";
+
+#[test]
+fn a_session_that_did_not_end_well_claims_nothing_and_lands_nothing() {
+    let broken = || SessionVerdict::Failed { what: "exit code 3".into() };
+    for jobs in [1, 2] {
+        for verdict in [broken(), SessionVerdict::TimedOut] {
+            let body = |task: Steps| task.then(prompt("do").id("do").continue_on_failure());
+            let mut story = Story::drawn(Builder::new("w").start(task_loop().jobs(jobs).each(body).id("t")));
+            story.gets("a");
+            if jobs > 1 {
+                story.worktree("t@1");
+            }
+            story.breaks_with("do@1", CLAIM, verdict);
+            assert_eq!(story.settles("t@1"), (false, Some(String::new())), "{jobs} at once");
+        }
+    }
+    // The time of the node is over while the agent hangs; the file may say what it likes.
+    let body = |task: Steps| {
+        let hangs = prompt("do").id("do").timeout(Duration::from_secs(2));
+        task.then(hangs.continue_on_failure()).then(shell("true").id("after"))
+    };
+    let mut story = Story::drawn(Builder::new("w").start(task_loop().each(body).id("t")));
+    story.gets("a").prepared("do@1");
+    let kind = HookKind::Stop { last_message: Some(CLAIM.into()), background: true, stop_hook_active: false };
+    story.asks("h", kind).wait_over("do@1", Verb::Timeout).cleaned("do@1").shell("after@1", true, "");
+    assert_eq!(story.settles("t@1"), (false, Some(String::new())));
+    // Nor does one that cannot begin.
+    let body = |task: Steps| task.then(prompt("{{ 1 // 0 }}").id("do").continue_on_failure());
+    let mut story = Story::drawn(Builder::new("w").start(task_loop().each(body).id("t")));
+    story.gets("a");
+    assert!(!story.settles("t@1").0, "no agent has worked that should have");
+}
+
+#[test]
+fn a_later_session_that_ends_well_still_claims() {
+    let broken = || SessionVerdict::Failed { what: "exit code 3".into() };
+    let form = json!({"type": "object"});
+    let body = |task: Steps| {
+        let task = task.then(prompt("do").id("do").continue_on_failure());
+        let task = task.then(prompt("mend").id("mend").continue_on_failure());
+        task.then(prompt("look").schema(form.clone()).id("look").continue_on_failure())
+    };
+    let story = || {
+        let mut story = Story::drawn(Builder::new("w").start(task_loop().each(body).id("t")));
+        story.gets("a");
+        story
+    };
+    let mut mended = story();
+    mended.breaks_with("do@1", CLAIM, broken()).says("mend@1", CLAIM).breaks_with("look@1", "", broken());
+    assert_eq!(mended.settles("t@1"), (true, Some(CLAIM.into())), "a look by a schema takes no word away");
+    let mut spoilt = story();
+    spoilt.says("do@1", CLAIM).breaks_with("mend@1", CLAIM, broken());
+    spoilt.ends_with("look@1", None, Some(json!({})));
+    assert!(!spoilt.settles("t@1").0, "the last session that was asked has the word, and it broke");
+}
+
+#[test]
+fn a_session_by_a_schema_that_broke_is_no_green_node() {
+    let broken = || SessionVerdict::Failed { what: "exit code 3".into() };
+    let body = |task: Steps| {
+        let look = prompt("look").schema(json!({"type": "object"})).id("look");
+        task.then(look.retry(1, Duration::ZERO).continue_on_failure())
+    };
+    let story = || {
+        let mut story = Story::drawn(Builder::new("w").start(task_loop().each(body).id("t")));
+        story.gets("a").breaks_with("look@1", CLAIM, broken()).wait_over("look@1", Verb::Retry);
+        story
+    };
+    let mut never = story();
+    never.breaks_with("look@1~2", CLAIM, broken());
+    assert!(!never.settles("t@1").0);
+    let mut at_last = story();
+    at_last.ends_with("look@1~2", None, Some(json!({})));
+    assert_eq!(at_last.settles("t@1"), (true, None));
+    // Another one may do instead of it.
+    let look = |id: &str| prompt("look").schema(json!({"type": "object"})).id(id).continue_on_failure();
+    let body = |task: Steps| task.then(look("x")).then(look("y"));
+    let mut instead = Story::drawn(Builder::new("w").start(task_loop().each(body).id("t")));
+    instead.gets("a").breaks_with("x@1", CLAIM, broken()).ends_with("y@1", None, Some(json!({})));
+    assert_eq!(instead.settles("t@1"), (true, None));
 }
 
 #[test]

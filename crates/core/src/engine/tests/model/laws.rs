@@ -45,6 +45,8 @@ pub(super) struct Laws {
     /// Turns begun by each session.
     turns: BTreeMap<InRound, u32>,
     rounds: BTreeSet<(NodeId, u32)>,
+    /// Sessions that ended well.
+    well: BTreeSet<NodeId>,
     /// What its own turns spent, and what each run it started has so far.
     own: Spent,
     children: BTreeMap<EffectId, Spent>,
@@ -76,6 +78,7 @@ impl Laws {
             passed: BTreeSet::new(),
             turns: BTreeMap::new(),
             rounds: BTreeSet::new(),
+            well: BTreeSet::new(),
             own: Spent::default(),
             children: BTreeMap::new(),
             children_in_all: Spent::default(),
@@ -130,6 +133,49 @@ impl Laws {
         }
     }
 
+    /// Neither a task nor a loop is done by the word of a session that did not end well.
+    fn only_who_ended_well_claims(&mut self, step: &Step) {
+        for news in &step.news {
+            let News::NodeFinished { node, outcome, .. } = news else { continue };
+            let known = self.nodes.get(&step_of(node)).map(|known| &known.step.act);
+            match known {
+                Some(Act::Session(_)) if outcome.status == Status::Completed => {
+                    self.well.insert(node.clone());
+                }
+                Some(Act::CriteriaLoop { .. }) if outcome.reason == Reason::Signal => {
+                    let rounds = self.rounds.iter().filter(|(other, _)| other == node);
+                    let last = rounds.map(|(_, round)| *round).max().expect("a round");
+                    self.somebody_ended_well_in(&NodeId::new(format!("{node}@{last}")));
+                }
+                _ => {}
+            }
+        }
+        for planned in &step.effects {
+            match &planned.effect {
+                Effect::SettleTask { ok: true, said: Some(_), .. } | Effect::Land { said: Some(_), .. } => {
+                    self.somebody_ended_well_in(&planned.id.node);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn somebody_ended_well_in(&self, round: &NodeId) {
+        let (id, mark) = self.in_round(round);
+        let around = &self.nodes[&id].step;
+        let own = round.as_str().trim_start_matches(id.as_str()).trim_start_matches(mark.as_str());
+        // What is in the first try of a block that may be tried again has its mark, and the block has none.
+        let is_first = around.retry.times > 0 && !own.starts_with('~');
+        let mark = format!("{mark}{}{own}", if is_first { "~1" } else { "" });
+        let is_in = |node: &NodeId| {
+            let own = step_of(node);
+            let rest = node.as_str().trim_start_matches(own.as_str()).strip_prefix(mark.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', '~']))
+                && any_in(around, &|step| step.id == own)
+        };
+        assert!(self.well.iter().any(is_in), "nobody ended well in {round}; {}", self.told());
+    }
+
     pub(super) fn look(&self, state: &State) -> Before {
         Before {
             is_ending: matches!(state.course, Course::Ending { .. }),
@@ -151,6 +197,7 @@ impl Laws {
         self.hooks_are_answered(event, state, step);
         self.a_turn_that_was_cut_off_is_not_judged(event, step);
         self.what_a_template_cannot_say_is_not_tried_again(event, step);
+        self.only_who_ended_well_claims(step);
         self.blocks_keep_their_bounds(state);
         let is_kept =
             |planned: &Planned| self.handed.contains(&planned.id) || state.book.held.contains(&planned.id);
