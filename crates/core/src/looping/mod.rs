@@ -1,7 +1,10 @@
 //! Loops: their rules, what ends them, and what each turn is told.
 
+pub mod marker;
+pub mod promise;
 pub mod prompt;
 pub mod prose;
+pub mod reach;
 pub mod verdict;
 
 use serde::{Deserialize, Serialize};

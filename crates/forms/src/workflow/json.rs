@@ -4,7 +4,7 @@
 //! `None`, so that the settings can fill it in; merging the two is the runtime's.
 
 use windlass_core::hook::permission::Isolation;
-use windlass_core::looping::{MarkerMatch, Mode};
+use windlass_core::looping::{DEFAULT_TRACKER, MarkerMatch, Mode, reach};
 use windlass_core::spec::Check;
 
 use super::fields::{Fields, join};
@@ -120,6 +120,10 @@ struct LoopDraft {
     bound_at: usize,
     /// Where `completionMarker` stands.
     marker_at: usize,
+    /// Where `completionPromise` stands.
+    promise_at: usize,
+    /// Where `blockedMarker` stands.
+    blocked_at: usize,
     /// Where `mode` stands.
     mode_at: usize,
     part: LoopPart,
@@ -236,7 +240,10 @@ fn take_loop(fields: &mut Fields<'_>, draft: &mut LoopDraft, member: &Member, pa
             draft.marker_at = node.at;
             part.completion_marker = fields.one_line(path, node);
         }
-        "completionPromise" => part.completion_promise = fields.filled(path, node),
+        "completionPromise" => {
+            draft.promise_at = node.at;
+            part.completion_promise = fields.filled(path, node);
+        }
         "maxIterations" => {
             draft.bound_at = node.at;
             part.max_iterations = fields.count(path, node);
@@ -248,7 +255,10 @@ fn take_loop(fields: &mut Fields<'_>, draft: &mut LoopDraft, member: &Member, pa
             part.mode = fields.word(path, node, &MODES);
         }
         "markerMatch" => part.marker_match = fields.word(path, node, &MATCHES).unwrap_or_default(),
-        "blockedMarker" => part.blocked_marker = fields.one_line(path, node),
+        "blockedMarker" => {
+            draft.blocked_at = node.at;
+            part.blocked_marker = fields.one_line(path, node);
+        }
         "stuckAfter" => part.stuck_after = fields.count(path, node),
         _ => fields.unknown(path, member, LOOP_FIELDS),
     }
@@ -256,7 +266,7 @@ fn take_loop(fields: &mut Fields<'_>, draft: &mut LoopDraft, member: &Member, pa
 
 /// Looks at what the fields of a loop mean together.
 fn settle_loop(fields: &mut Fields<'_>, draft: LoopDraft, checks: &[Check]) -> Option<LoopPart> {
-    let LoopDraft { at, enabled, bound_at, marker_at, mode_at, part } = draft;
+    let LoopDraft { at, enabled, bound_at, marker_at, promise_at, blocked_at, mode_at, part } = draft;
     if enabled.is_none() && part != LoopPart::default() {
         let hint = Some("add `\"enabled\": true`".to_owned());
         fields.warn(at, "`loop` is off: `loop.enabled` is not given", hint);
@@ -278,7 +288,24 @@ fn settle_loop(fields: &mut Fields<'_>, draft: LoopDraft, checks: &[Check]) -> O
     if part.mode == Some(Mode::Plugin) {
         plugin_mode(fields, &part, mode_at, marker_at);
     }
-    let marker = part.completion_marker.as_deref().unwrap_or_default();
+    let tracker = part.tracker_template.as_deref().unwrap_or(DEFAULT_TRACKER);
+    let marker = part.completion_marker.as_deref();
+    let blocked = part.blocked_marker.as_deref();
+    let lost = [
+        (
+            "completionMarker",
+            marker_at,
+            marker.and_then(|text| reach::marker(text, part.marker_match, tracker)),
+        ),
+        ("completionPromise", promise_at, part.completion_promise.as_deref().and_then(reach::promise)),
+        ("blockedMarker", blocked_at, blocked.and_then(|text| reach::blocked(text, tracker))),
+    ];
+    for (field, at, why) in lost {
+        if let Some(why) = why {
+            fields.error(at, &format!("`loop.{field}`: {why}"), Some(reach::HINT.to_owned()));
+        }
+    }
+    let marker = marker.unwrap_or_default();
     let is_there = !marker.is_empty() && part.tracker_template.as_deref().is_some_and(|t| t.contains(marker));
     if part.marker_match == MarkerMatch::Anywhere && is_there {
         let message = "`loop.trackerTemplate` contains the marker: with `markerMatch` `anywhere` it is complete at once";

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::chain;
 use windlass_core::event::Event;
 use windlass_core::id::EffectId;
-use windlass_core::looping::verdict::{Sight, TrackerSight};
+use windlass_core::looping::verdict::{Sight, TrackerSight, is_signalled};
 use windlass_core::looping::{MarkerMatch, Rules};
 use windlass_forms::tracker::{self, Markers};
 use windlass_peers::{files, git};
@@ -31,7 +31,8 @@ pub(super) fn inspect(site: &Site, effect: EffectId, last_message: Option<&str>)
 /// marker in the message counts too.
 fn read_message(rules: &Rules, tracker: TrackerSight, message: &str) -> (TrackerSight, bool) {
     let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
-    let markers = Markers { complete: rules.signal.as_deref(), blocked, how: MarkerMatch::Line };
+    let signalled = rules.signal.as_deref().is_some_and(|signal| is_signalled(message, signal));
+    let markers = Markers { complete: None, blocked, how: MarkerMatch::Line };
     let scan = tracker::scan(message, "", markers);
     let tracker = match tracker {
         TrackerSight::None => TrackerSight::Read { complete: false, blocked: scan.blocked },
@@ -40,7 +41,7 @@ fn read_message(rules: &Rules, tracker: TrackerSight, message: &str) -> (Tracker
         }
         lost @ (TrackerSight::Missing | TrackerSight::Unreadable { .. }) => lost,
     };
-    (tracker, scan.complete)
+    (tracker, signalled)
 }
 
 fn read_tracker(rules: &Rules) -> TrackerSight {

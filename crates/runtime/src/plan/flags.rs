@@ -1,6 +1,7 @@
 //! Flags that are about the nodes of a workflow: where they belong, and where they do not.
 
 use windlass_core::graph::workflow::Act;
+use windlass_core::looping::reach;
 use windlass_core::spec::{Check, Spec};
 
 use super::choose::Part;
@@ -27,6 +28,9 @@ pub(super) fn apply<'a>(
     if flags.until_signal.is_some() && turns != 1 {
         let text = format!("--until-signal is for one session with turns, and workflow `{name}` has {turns}");
         return Err(usage(text).hint("a `criteria_loop` node ends on a signal, too"));
+    }
+    if let Some(why) = flags.until_signal.as_deref().and_then(reach::signal) {
+        return Err(usage(format!("--until-signal: {why}")).hint(reach::HINT));
     }
     let is_for_rounds = turns == 0 && rounds(flags, main, others) > 0;
     let name = &main.workflow.name;

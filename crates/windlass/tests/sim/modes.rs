@@ -191,3 +191,19 @@ fn a_signal_does_not_hold_against_a_red_check_and_a_blocked_mark_ends_it() {
     );
     assert_eq!(place.go(&["loop", "x", "--until-signal", " "]).code, 2);
 }
+
+#[test]
+fn a_signal_in_bold_ends_a_loop_as_it_ends_a_criteria_loop() {
+    for words in ["**COMPLETE**", "__COMPLETE__", "*COMPLETE*"] {
+        let place = Place::playing(json!([{"steps": [say(words)]}]));
+        place.go(&["loop", "x", "--until-signal", "COMPLETE", "--json"]).assert_ended(
+            0,
+            "completed",
+            "signal",
+            1,
+        );
+    }
+    let place = Place::playing(json!([]));
+    let ran = place.go(&["loop", "x", "--until-signal", "> COMPLETE"]);
+    assert_eq!(ran.code, 2, "no agent can say it");
+}

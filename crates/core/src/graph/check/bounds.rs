@@ -10,7 +10,7 @@ use super::near::shown;
 use super::outline::{Node, Outline};
 use super::reach::never_ends;
 use crate::graph::workflow::{Act, Budget, Session, Turns};
-use crate::looping::Mode;
+use crate::looping::{DEFAULT_TRACKER, Mode, reach};
 
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
     let all = least(outline, &mut Calls::new(known));
@@ -69,6 +69,11 @@ fn seconds(ms: u64) -> String {
 
 fn act(node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
     let is_budgeted = node.around.is_budgeted;
+    if let Act::CriteriaLoop { signal, .. } = &node.step.act
+        && let Some(why) = reach::signal(signal)
+    {
+        found.node(node, Finding::error(None, "criteria_loop.signal", why).hint(reach::HINT));
+    }
     match &node.step.act {
         Act::Loop { max: 0, .. } => {
             let finding = match (never_ends(node), is_budgeted) {
@@ -124,15 +129,31 @@ fn turns(node: &Node<'_>, session: &Session, found: &mut Found) {
     if turns.mode == Some(Mode::Plugin) {
         plugin_mode(node, turns, found);
     }
-    let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
-    if is_blank(&turns.marker) {
-        found.error(node, "turns.marker", "the marker is empty");
-    }
-    if is_blank(&turns.promise) {
-        found.error(node, "turns.promise", "the promise is empty");
-    }
-    if is_blank(&turns.blocked) {
-        found.error(node, "turns.blocked", "the marker is empty");
+    let tracker = turns.tracker.as_deref().unwrap_or(DEFAULT_TRACKER);
+    let marker = |text: &str| reach::marker(text, turns.marker_match, tracker);
+    ends(node, "turns.marker", turns.marker.as_deref(), "the marker is empty", marker, found);
+    ends(node, "turns.promise", turns.promise.as_deref(), "the promise is empty", reach::promise, found);
+    let blocked = |text: &str| reach::blocked(text, tracker);
+    ends(node, "turns.blocked", turns.blocked.as_deref(), "the marker is empty", blocked, found);
+}
+
+/// What should end turns must be something that can be read.
+fn ends(
+    node: &Node<'_>,
+    field: &'static str,
+    text: Option<&str>,
+    empty: &str,
+    lost: impl Fn(&str) -> Option<&'static str>,
+    found: &mut Found,
+) {
+    match text {
+        Some(text) if text.trim().is_empty() => found.error(node, field, empty),
+        Some(text) => {
+            if let Some(why) = lost(text) {
+                found.node(node, Finding::error(None, field, why).hint(reach::HINT));
+            }
+        }
+        None => {}
     }
 }
 

@@ -214,6 +214,25 @@ fn a_marker_says_something_on_one_line() {
 }
 
 #[test]
+fn what_ends_a_loop_can_be_read() {
+    for (field, text) in [
+        ("completionPromise", "`A`"),
+        ("completionPromise", "A</promise>"),
+        ("completionPromise", "<!-- A -->"),
+        ("completionMarker", "> DONE"),
+        ("completionMarker", "`DONE`"),
+        ("blockedMarker", "`STUCK`"),
+    ] {
+        for bound in ["0", "5"] {
+            let found =
+                complaints(&with_loop(&format!("\"{field}\": \"{text}\", \"maxIterations\": {bound}")));
+            let start = format!("2:{} `loop.{field}`: no agent can", field.len() + 5);
+            assert!(found[0].starts_with(&start) && found[0].contains("plain words"), "{found:?}");
+        }
+    }
+}
+
+#[test]
 fn a_marker_that_is_there_from_the_start_is_warned_of() {
     let template = "\"trackerTemplate\": \"write DONE\", \"completionMarker\": \"DONE\"";
     let found = complaints(&with_loop(&format!("\"markerMatch\": \"anywhere\", {template}")));

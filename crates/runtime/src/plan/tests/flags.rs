@@ -125,6 +125,19 @@ fn a_signal_is_for_one_session_with_turns() {
 }
 
 #[test]
+fn a_signal_that_no_agent_can_say_is_refused() {
+    let place = Place::new();
+    for signal in ["> DONE", "`DONE`", "~~~"] {
+        let mut request = place.request(Want::Loop);
+        request.flags.until_signal = Some(signal.to_owned());
+        let problem = place.refusal(&request);
+        assert_eq!(problem.class, Class::Usage);
+        assert!(problem.text.starts_with("--until-signal: no agent can say this signal"), "{}", problem.text);
+        assert_eq!(problem.hint.as_deref(), Some("use plain words, such as `ALL DONE`"));
+    }
+}
+
+#[test]
 fn checks_of_flags_are_added_and_can_be_named() {
     let place = Place::new();
     place.settings("[checks]\nlint = \"a\"\ntest = \"b\"\n");

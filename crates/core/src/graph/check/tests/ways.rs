@@ -185,6 +185,31 @@ fn what_an_agent_says_says_something() {
 }
 
 #[test]
+fn what_ends_a_loop_can_be_read() {
+    let lost = |signal: &str| said(work().then(criteria_loop(signal).max(3).each(one)));
+    for signal in ["> DONE", "`DONE`", "```\nDONE\n```", "    DONE"] {
+        let found = lost(signal);
+        assert!(found[0].starts_with("error: no agent can say this signal"), "{signal:?}: {found:?}");
+        assert!(found[0].contains("criteria_loop.criteria_loop.signal (use plain words"), "{found:?}");
+    }
+    for max in [0, 3] {
+        for promise in ["`a`", "a</promise>", "<promise>a", "<!-- a -->"] {
+            let turns = crate::graph::workflow::Turns { promise: Some(promise.into()), ..turns(max) };
+            let found = said(Builder::new("w").start(prompt("x").turns(turns).id("t")));
+            assert!(found[0].starts_with("error: no agent can keep this promise"), "{promise}: {found:?}");
+            assert!(found[0].contains("t.turns.promise (use plain words"), "{found:?}");
+        }
+        let turns = crate::graph::workflow::Turns {
+            marker: Some("> DONE".into()),
+            blocked: Some("`STUCK`".into()),
+            ..turns(max)
+        };
+        let found = said(Builder::new("w").start(prompt("x").turns(turns).id("t")));
+        assert!(found[0].contains("t.turns.marker (") && found[1].contains("t.turns.blocked ("), "{found:?}");
+    }
+}
+
+#[test]
 fn a_budget_is_enough_for_the_workflows_that_are_run() {
     let registry = registry();
     let mut known = known(&registry);

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::looping::MarkerMatch;
-use windlass_core::looping::prose::open_lines;
+use super::MarkerMatch;
+use super::prose::open_lines;
 
 /// What to look for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Finds the promise an agent makes in its final message. What is shown as code is none.
 
-use windlass_core::looping::prose::open_text;
+use super::prose::open_text;
 
 const OPEN: &str = "<promise>";
 const CLOSE: &str = "</promise>";
@@ -21,7 +21,7 @@ pub fn find_promise(message: &str, promise: &str) -> bool {
 }
 
 /// White space trimmed and folded to single spaces.
-pub(crate) fn fold(text: &str) -> String {
+pub fn fold(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -140,7 +140,7 @@ fn a_workflow_may_choose_its_own_blocked_mark() {
         ("STUCK", "STUCK", Some("")),
         ("STUCK", "STUCKY", None),
         ("<!-- HALT -->", "<!-- HALT: why -->", Some("why")),
-        (windlass_core::looping::BLOCKED_MARKER, "<!-- WORKFLOW_BLOCKED: why -->", Some("why")),
+        (crate::looping::BLOCKED_MARKER, "<!-- WORKFLOW_BLOCKED: why -->", Some("why")),
         ("", ": x", None),
     ];
     for (blocked, body, reason) in cases {
