@@ -9,6 +9,7 @@ use super::least::{Calls, Least, least, sequence};
 use super::near::shown;
 use super::outline::{Node, Outline};
 use super::reach::never_ends;
+use crate::graph::template::is_plain;
 use crate::graph::workflow::{Act, Budget, Session, Turns};
 use crate::looping::{DEFAULT_TRACKER, Mode, reach};
 
@@ -170,7 +171,21 @@ fn plugin_mode(node: &Node<'_>, turns: &Turns, found: &mut Found) {
 }
 
 fn ask(node: &Node<'_>, choices: &[String], default: Option<&str>, known: &Known<'_>, found: &mut Found) {
+    let literal = "write the answer itself";
+    if choices.iter().any(|choice| !is_plain(choice)) {
+        let finding =
+            Finding::error(None, "choices", "Windlass fills nothing into a choice, and one is a template");
+        found.node(node, finding.hint(literal));
+    }
     match default {
+        Some(default) if !is_plain(default) => {
+            let finding = Finding::error(
+                None,
+                "default",
+                "Windlass fills nothing into a default, and this one is a template",
+            );
+            found.node(node, finding.hint(literal));
+        }
         Some(default) if !choices.is_empty() && choices.iter().all(|choice| choice != default) => {
             let text = format!("the default {} is not among the choices", shown(default));
             let hint = format!("choices are {}", choices.join(", "));

@@ -210,6 +210,22 @@ fn what_ends_a_loop_can_be_read() {
 }
 
 #[test]
+fn answers_of_a_question_are_taken_as_they_are() {
+    let hint = "write the answer itself";
+    assert_eq!(
+        said(work().then(ask("Which?").default("{{ input }}").id("q"))),
+        [format!(
+            "error: Windlass fills nothing into a default, and this one is a template → q.default ({hint})"
+        )]
+    );
+    assert_eq!(
+        said(work().then(ask("Which?").choices(["{{ input }}", "b"]).default("b").id("q"))),
+        [format!("error: Windlass fills nothing into a choice, and one is a template → q.choices ({hint})")]
+    );
+    assert_eq!(said(work().then(ask("Which?").default("{ } 5 %").id("q"))), nothing());
+}
+
+#[test]
 fn a_budget_is_enough_for_the_workflows_that_are_run() {
     let registry = registry();
     let mut known = known(&registry);
