@@ -5,11 +5,15 @@
 //! escaped, nothing is loaded. Work and output are bounded; so is the form of the text, before
 //! it is parsed (`limits`). The values themselves are `scope`'s, the names [`names`]'.
 //!
-//! Block tags that stand alone on a line leave no line behind, and the last newline is kept.
+//! Block tags that stand alone on a line leave no line behind; any other newline is kept (`lines`). Values of
+//! different kinds have no order (`order`).
 
 mod limits;
+mod lines;
 pub mod names;
+pub(super) mod order;
 mod outputs;
+mod rewrite;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -24,6 +28,7 @@ use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value, escape_formatt
 use super::workflow::{Expression, Template};
 pub use limits::{MAX_ELIFS, MAX_SOURCE, MAX_TOKENS};
 pub use names::{Names, Use, constant, names_in, names_used};
+use rewrite::Edits;
 pub use scope::{Output, Scope};
 
 /// The most a template may become, in bytes.
@@ -123,10 +128,16 @@ pub fn render(template: &Template, scope: &Scope) -> Result<String, TemplateErro
         return Ok(source.to_owned());
     }
     limits::template(source)?;
-    let text = caught(source, || {
+    let mut edits = Edits::default();
+    let written = caught(source, || {
+        order::look_at_sides(source, false, &mut edits)?;
+        outputs::resolve_template(source, &mut edits)?;
+        lines::keep_newlines(source, &mut edits);
+        Ok(edits.applied(source))
+    })?;
+    let text = caught_in(source, &edits, || {
         let mut text = Bounded(Vec::new());
-        let source = outputs::resolve_template(source)?;
-        let template = environment().template_from_str(&source)?;
+        let template = environment().template_from_str(&written)?;
         template.render_captured_to(scope.value(), &mut text)?;
         Ok(text.0)
     })?;
@@ -177,9 +188,14 @@ fn value_of<T>(
 ) -> Result<T, TemplateError> {
     let source = expression.0.as_str();
     limits::expression(source)?;
-    let value = caught(source, || {
-        let source = outputs::resolve_expression(source)?;
-        let value = environment().compile_expression(&source)?.eval(scope.value())?;
+    let mut edits = Edits::default();
+    let written = caught(source, || {
+        order::look_at_sides(source, true, &mut edits)?;
+        outputs::resolve_expression(source, &mut edits)?;
+        Ok(edits.applied(source))
+    })?;
+    let value = caught_in(source, &edits, || {
+        let value = environment().compile_expression(&written)?.eval(scope.value())?;
         Ok((!value.is_undefined()).then(|| made(&value)))
     })?;
     value.ok_or_else(|| TemplateError::Undefined {
@@ -191,8 +207,17 @@ fn value_of<T>(
 /// The value, or what is wrong. Some texts make the template engine itself stop with an overflow, as
 /// `[1][-5:99:-1]` does: they have no value, and nothing else is to stop because of them.
 fn caught<T>(source: &str, act: impl FnOnce() -> Result<T, minijinja::Error>) -> Result<T, TemplateError> {
+    caught_in(source, &Edits::default(), act)
+}
+
+/// The same where the engine reads a changed text.
+fn caught_in<T>(
+    source: &str,
+    edits: &Edits,
+    act: impl FnOnce() -> Result<T, minijinja::Error>,
+) -> Result<T, TemplateError> {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)) {
-        Ok(result) => result.map_err(|error| translate(&error, source)),
+        Ok(result) => result.map_err(|error| translate(&error, source, edits)),
         Err(_) => Err(TemplateError::Failed { what: "it cannot be computed".to_owned(), at: at(source, 0) }),
     }
 }
@@ -227,6 +252,7 @@ fn make_environment() -> Environment<'static> {
         environment.remove_test(name);
     }
     environment.add_filter("indent", indent);
+    order::add_to(&mut environment);
     environment.set_formatter(format);
     environment
 }
@@ -267,8 +293,8 @@ fn indent(text: &str, width: usize) -> String {
     moved
 }
 
-fn translate(error: &minijinja::Error, source: &str) -> TemplateError {
-    let at = at(source, error.range().map_or(0, |range| range.start));
+fn translate(error: &minijinja::Error, source: &str, edits: &Edits) -> TemplateError {
+    let at = at(source, error.range().map_or(0, |range| edits.original(range.start)));
     let what = error.detail().map_or_else(|| error.kind().to_string(), outputs::in_authors_words);
     match error.kind() {
         ErrorKind::SyntaxError | ErrorKind::BadEscape => TemplateError::Syntax { what, at },

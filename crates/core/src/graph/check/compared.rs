@@ -13,7 +13,8 @@ use super::near::{did_you_mean, shown};
 use super::values::{called, referred};
 use super::{Known, outline::Outline};
 use crate::graph::schema::admits_in;
-use crate::graph::template::names::{Comparison, Filter, ITEM, Relation};
+use crate::graph::template::names::{Comparison, Filter, ITEM, Kind, Pair, Relation, Side, What};
+use crate::graph::template::order;
 use crate::graph::workflow::{Act, Input, InputKind, OnFailure, Step, Workflow};
 use crate::run::Status;
 use crate::tasks::Status as TaskStatus;
@@ -33,6 +34,64 @@ pub(super) fn look(
     let form = Form { root: &root, schema };
     let wrong = comparison.with.iter().filter(|(value, _)| !form.can_be(comparison, value));
     wrong.map(|(value, at)| form.finding(comparison, value, found).at(Some(*at))).collect()
+}
+
+/// What is wrong with two values that are compared with each other: they are of different kinds.
+pub(super) fn look_at_pair(outline: &Outline<'_>, known: &Known<'_>, pair: &Pair) -> Option<Finding> {
+    let left = kind(outline, known, &pair.left)?;
+    let right = kind(outline, known, &pair.right)?;
+    let is_alike = |one, other| one == Kind::Truth && other == Kind::Number;
+    if left == right || (pair.sign.is_none() && (is_alike(left, right) || is_alike(right, left))) {
+        return None;
+    }
+    let (this, that) = (shown(&pair.left.written), shown(&pair.right.written));
+    let end = match pair.sign {
+        Some(sign) => format!("`{sign}` cannot compare them"),
+        None => "they are never equal".to_owned(),
+    };
+    let text = format!("{this} is {} and {that} is {}: {end}", left.word(), right.word());
+    let sides = ((left.word(), pair.left.written.as_str()), (right.word(), pair.right.written.as_str()));
+    let instead = order::hint(sides.0, sides.1, pair.sign.unwrap_or("=="));
+    Some(Finding::error(None, "", text).maybe_hint(instead).at(Some(pair.at)))
+}
+
+/// What kind of value a side is, if it is anything.
+fn kind(outline: &Outline<'_>, known: &Known<'_>, side: &Side) -> Option<Kind> {
+    match &side.what {
+        What::Kind(kind) => Some(*kind),
+        What::Path(path) => {
+            let (root, rest) = form(outline, known, path)?;
+            kind_in(&root, inside(&root, rest)?)
+        }
+    }
+}
+
+/// The only kind that a schema allows beside null.
+fn kind_in(root: &Value, schema: &Value) -> Option<Kind> {
+    let schema = referred(root, schema)?;
+    let mut kinds: Vec<Option<Kind>> = if let Some(only) = schema.get("const") {
+        vec![Kind::of(only)]
+    } else if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        values.iter().filter(|value| !value.is_null()).map(Kind::of).collect()
+    } else {
+        let named = |name: &Value| match name.as_str()? {
+            "string" => Some(Kind::Text),
+            "integer" | "number" => Some(Kind::Number),
+            "boolean" => Some(Kind::Truth),
+            "array" => Some(Kind::List),
+            "object" => Some(Kind::Object),
+            _ => None,
+        };
+        match schema.get("type")? {
+            Value::Array(names) => names.iter().filter(|name| *name != "null").map(named).collect(),
+            name => vec![named(name)],
+        }
+    };
+    kinds.dedup();
+    match kinds.as_slice() {
+        [kind] => *kind,
+        _ => None,
+    }
 }
 
 /// What a value may be.
@@ -192,6 +251,8 @@ fn form<'w>(
         ["input" | "feedback"] => (text(), 1),
         ["iteration"] => (Cow::Owned(json!({"type": "integer"})), 1),
         ["task", "status"] => (Cow::Owned(json!({"enum": TaskStatus::ALL.map(TaskStatus::word)})), 2),
+        ["task", "id" | "name" | "description"] => (text(), 2),
+        ["task", "priority"] => (Cow::Owned(json!({"type": ["number", "null"]})), 2),
         ["inputs", name] => {
             let input = outline.workflow.inputs.iter().find(|input| input.name == *name)?;
             (Cow::Owned(of_input(input)), 2)

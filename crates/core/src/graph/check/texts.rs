@@ -48,8 +48,13 @@ impl There<'_, '_> {
                 found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
             }
         }
-        let comparisons = names.comparisons.iter().filter(|_| !self.doubts.values && !self.doubts.nodes);
-        for comparison in comparisons {
+        let is_sure = !self.doubts.values && !self.doubts.nodes;
+        for pair in names.pairs.iter().filter(|_| is_sure) {
+            if let Some(finding) = compared::look_at_pair(self.outline, self.known, pair) {
+                found.node(node, Finding { field: text.field, ..finding }.key(text.key.clone()));
+            }
+        }
+        for comparison in names.comparisons.iter().filter(|_| is_sure) {
             for finding in compared::look(self.outline, self.known, comparison, found) {
                 found.node(node, Finding { field: text.field, ..finding }.key(text.key.clone()));
             }

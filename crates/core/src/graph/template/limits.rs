@@ -5,6 +5,7 @@
 
 use minijinja::machinery::{Token, tokenize};
 
+use super::rewrite::Edits;
 use super::{TemplateError, at, syntax, translate};
 
 /// The longest template, in bytes.
@@ -37,7 +38,7 @@ fn bounded(source: &str, form: Form) -> Result<(), TemplateError> {
     let mut in_tag = 0;
     let mut elifs = 0;
     for token in tokenize(source, form == Form::Expression, syntax()) {
-        let (token, span) = token.map_err(|error| translate(&error, source))?;
+        let (token, span) = token.map_err(|error| translate(&error, source, &Edits::default()))?;
         let too_much =
             |what: String| Err(TemplateError::Syntax { what, at: at(source, span.start_offset as usize) });
         in_tag = match token {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use minijinja::machinery::{parse, parse_expr};
 
-pub use compared::{Comparison, Filter, Relation};
+pub use compared::{Comparison, Filter, Kind, Pair, Relation, Side, What};
 pub(in crate::graph) use facts::ITEM;
 
 use super::{At, TemplateError, at, caught, limits, syntax};
@@ -27,6 +27,8 @@ pub struct Names {
     pub words: Vec<Word>,
     /// What is compared with what is written out.
     pub comparisons: Vec<Comparison>,
+    /// What is compared with each other, or by its order.
+    pub pairs: Vec<Pair>,
     /// Where `outputs` begins an output or a part of one, in bytes from 0.
     pub(super) outputs: BTreeMap<usize, OutputSense>,
 }

@@ -2,12 +2,10 @@
 //!
 //! The template engine compares, measures and slices only true texts as texts: an object that is
 //! written out as one equals no text, and nobody would notice. So each use is looked up in the table
-//! that fits it. The names of the tables are as long as `outputs`, so that places in a template
-//! stay where they are.
-
-use std::borrow::Cow;
+//! that fits it.
 
 use super::names::{Names, OutputSense, in_expression, in_template};
+use super::rewrite::Edits;
 
 /// Texts. One that is not there is undefined.
 pub(super) const OUTPUTS: &str = "outputs";
@@ -16,20 +14,20 @@ pub(super) const TEXTS: &str = "_texts_";
 /// All that nodes gave.
 pub(super) const PARTS: &str = "_parts_";
 
-/// A template in which each use of an output names its table.
-pub(super) fn resolve_template(source: &str) -> Result<Cow<'_, str>, minijinja::Error> {
-    match source.contains(OUTPUTS) {
-        true => Ok(resolved(source, &in_template(source)?)),
-        false => Ok(Cow::Borrowed(source)),
+/// Notes which table each use of an output in a template is looked up in.
+pub(super) fn resolve_template(source: &str, edits: &mut Edits) -> Result<(), minijinja::Error> {
+    if source.contains(OUTPUTS) {
+        resolve(&in_template(source)?, edits);
     }
+    Ok(())
 }
 
-/// An expression in which each use of an output names its table.
-pub(super) fn resolve_expression(source: &str) -> Result<Cow<'_, str>, minijinja::Error> {
-    match source.contains(OUTPUTS) {
-        true => Ok(resolved(source, &in_expression(source)?)),
-        false => Ok(Cow::Borrowed(source)),
+/// The same for an expression.
+pub(super) fn resolve_expression(source: &str, edits: &mut Edits) -> Result<(), minijinja::Error> {
+    if source.contains(OUTPUTS) {
+        resolve(&in_expression(source)?, edits);
     }
+    Ok(())
 }
 
 /// A message about a resolved text, in the words of its author.
@@ -37,21 +35,12 @@ pub(super) fn in_authors_words(message: &str) -> String {
     message.replace(TEXTS, OUTPUTS).replace(PARTS, OUTPUTS)
 }
 
-fn resolved<'s>(source: &'s str, names: &Names) -> Cow<'s, str> {
-    let mut text = String::with_capacity(source.len());
-    let mut rest = 0;
+fn resolve(names: &Names, edits: &mut Edits) {
     for (at, sense) in &names.outputs {
         let table = match sense {
             OutputSense::Text => TEXTS,
             OutputSense::Part => PARTS,
         };
-        text.push_str(source.get(rest..*at).unwrap_or_default());
-        text.push_str(table);
-        rest = at + OUTPUTS.len();
+        edits.replace(*at, OUTPUTS.len(), table);
     }
-    if rest == 0 {
-        return Cow::Borrowed(source);
-    }
-    text.push_str(source.get(rest..).unwrap_or_default());
-    Cow::Owned(text)
 }

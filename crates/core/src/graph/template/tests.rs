@@ -276,6 +276,122 @@ fn tags_alone_on_a_line_leave_no_line_behind() {
 }
 
 #[test]
+fn a_line_with_anything_else_than_tags_keeps_its_newline() {
+    for (template, text) in [
+        ("{% if true %}echo one{% endif %}\ntouch two\n", "echo one\ntouch two\n"),
+        ("{% if false %}echo one{% endif %}\ntouch two", "\ntouch two"),
+        ("a {% if true %}{% if true %}b{% endif %}{% endif %}\nc", "a b\nc"),
+        ("a{% if true %}\nb\n{% endif %}\nc", "a\nb\nc"),
+        ("a{% if true %}b{% endif %}\r\nc\r\n", "ab\r\nc\r\n"),
+        ("{% if true %}\r\na\r\n{% endif %}\r\nb", "a\r\nb"),
+        ("a {# why #}\nb {#+ x +#}\nc", "a \nb \nc"),
+        ("a\n  {# why #}\nb", "a\nb"),
+        ("{{ 1 }}{% if true %}{% endif %}\nb", "1\nb"),
+        ("{% if true %}{{ '%}' }}{% endif %}\nb", "%}\nb"),
+        ("{% set a = '%}' %}\n{{ a }}\nb", "%}\nb"),
+        ("{% set a = 1 %} {% set b = 2 %}  \n{{ a + b }}", "3"),
+        ("{% if true %}a{% endif -%}\n  b", "ab"),
+        ("a\n{%- if true %}b{% endif %}\nc", "ab\nc"),
+        ("{% if true +%}\na{% endif %}", "\na"),
+        ("{% raw %}{% if %}{% endraw %}\nb", "{% if %}\nb"),
+        ("{% raw %}\n{{ x }}\n{% endraw %}\nb", "{{ x }}\nb"),
+        ("{% for a in [1, 2] %}- {{ a }}{% if a < 2 %},{% endif %}\n{% endfor %}\nend", "- 1,\n- 2\nend"),
+        ("{% set a = {\n'x': {'y': 1}} %}\n{{ a.x.y }}", "1"),
+        ("é{% if true %}ü{% endif %}\nß", "éü\nß"),
+    ] {
+        assert_eq!(text_of(template), text, "{template:?}");
+    }
+}
+
+#[test]
+fn an_error_is_where_its_author_put_it_though_the_text_was_changed() {
+    let error = rendered("a{% if 1 < 2 %}b{% endif %}\nc {{ outputs.plan | upper }} {{ nope }}").unwrap_err();
+    assert_eq!(error.at().map(|at| (at.line, at.column)), Some((2, 33)), "{error}");
+    let error = value("inputs.level < 4 and outputs.plan != '' and nope.x").unwrap_err();
+    assert!(error.at().is_some_and(|at| (45..=50).contains(&at.column)), "{error}");
+}
+
+#[test]
+fn values_of_different_kinds_have_no_order() {
+    let inputs =
+        [("n", json!(3)), ("z", json!(null)), ("t", json!("12")), ("l", json!(["1"])), ("b", json!(true))];
+    let mut scope = Scope::new("", &inputs.map(|(name, value)| (name.to_owned(), value)).into());
+    scope.set_output(&NodeId::new("n"), Output { text: "2".into(), ..Output::default() });
+    let wrong = |text: &str| evaluate(&Expression(text.into()), &scope).unwrap_err().what();
+    assert_eq!(
+        wrong("outputs.n >= 5"),
+        "`>=` cannot compare `outputs.n`, which is text, with `5`, which is a number: \
+         write `outputs.n | int >= 5`"
+    );
+    for text in [
+        "outputs.n < 1",
+        "1 > outputs.n",
+        "outputs.n.text <= inputs.n",
+        "outputs.n | length > '0'",
+        "inputs.z < 3",
+        "3 > inputs.z",
+        "inputs.z < inputs.z",
+        "inputs.l > 'a'",
+        "inputs.b < 2",
+        "1 < inputs.n < inputs.t",
+        "not (inputs.n + 1 > inputs.t) and true",
+        "[1 < 2, inputs.t < 3][0]",
+        "1 if inputs.t < 3 else 2",
+        "outputs.n is lt 3",
+        "outputs.n is ge(3)",
+        "outputs.n is not greaterthan 3",
+        "[1, '2'] | select('gt', 0) | list",
+        "[1, '2'] | select('<=', 0) | list",
+    ] {
+        let what = wrong(text);
+        assert!(what.contains("cannot compare"), "{text}: {what}");
+    }
+    assert!(wrong("inputs.z < 3").contains("is not none"), "{}", wrong("inputs.z < 3"));
+    for text in
+        ["{% if outputs.n > 1 %}x{% endif %}", "{% for a in [1] if a < 'x' %}{% endfor %}", "{{ 1 < '2' }}"]
+    {
+        assert!(
+            render(&Template(text.into()), &scope).unwrap_err().what().contains("cannot compare"),
+            "{text}"
+        );
+    }
+    for (text, is) in [
+        ("outputs.n | int >= 2", true),
+        ("outputs.n|int<inputs.n", true),
+        ("1 < inputs.n <= 3.0", true),
+        ("1 < 5 < inputs.n", false),
+        ("'a' < 'b' and not 2 < 1", true),
+        ("-1 < 2 - 1 == true", true),
+        ("(1 < 2) and (3 > (2 if 1 < 2 else 9))", true),
+        ("{'a': 1 < 2, 'b': 2}.a", true),
+        ("[1, 2] < [1, 3]", true),
+        ("inputs.z is not none and inputs.z < 3", false),
+        ("inputs.n is gt 2 and 2 is le 2", true),
+        ("range(5) | select('lt', 2) | list | length < 3", true),
+        ("inputs.t in ['12'] and 1 < 2 in [2]", true),
+    ] {
+        assert_eq!(
+            evaluate(&Expression(text.into()), &scope).map(|value| value == json!(true)),
+            Ok(is),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_task_without_a_priority_goes_behind_any_number() {
+    let mut scope = Scope::new("", &[].into());
+    for (task, is_before) in
+        [(json!({"priority": null}), false), (json!({}), false), (json!({"priority": 1}), true)]
+    {
+        scope.set_task(Some(&task));
+        for (text, is) in [("task.priority < 3", is_before), ("3 <= task.priority", !is_before)] {
+            assert_eq!(holds(&Expression(text.into()), &scope), Ok(is), "{task} {text}");
+        }
+    }
+}
+
+#[test]
 fn work_and_text_are_bounded() {
     let endless = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
     assert_eq!(rendered(endless), Err(TemplateError::TooMuchWork));

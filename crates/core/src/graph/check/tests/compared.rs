@@ -359,3 +359,78 @@ fn a_name_for_an_output_is_a_name_for_its_text() {
         assert_eq!(sure(text), Vec::<String>::new(), "{text}");
     }
 }
+
+fn kinds(condition: &str) -> Vec<String> {
+    let is_about_kinds = |line: &String| line.contains("cannot compare them") || line.contains("never");
+    said(comparing(condition)).into_iter().filter(is_about_kinds).collect()
+}
+
+#[test]
+fn values_of_different_kinds_are_not_compared() {
+    assert_eq!(
+        kinds("outputs.ls >= 5"),
+        ["error: `outputs.ls` is text and `5` is a number: `>=` cannot compare them → end.when \
+          (write `outputs.ls | int >= 5`)"]
+    );
+    for condition in [
+        "1 > outputs.ls.text",
+        "outputs.ls | trim < 3",
+        "outputs.ls | length > '0'",
+        "outputs.ls is lt 3",
+        "outputs.c.value.n > 'x'",
+        "outputs.c.value.free > 1",
+        "outputs.c.value.free < outputs.c.value.n",
+        "outputs.c.value.t < 2",
+        "1 < outputs.rounds.value.iteration < '3'",
+        "inputs.files > 2",
+        "inputs.flag < 3",
+        "outputs.ls == outputs.c.value.n",
+        "outputs.c.value.n != outputs.ls",
+        "outputs.ls == ['2']",
+        "outputs.ls | length == '1'",
+        "outputs.ls is eq(outputs.c.value.n)",
+    ] {
+        assert_eq!(kinds(condition).len(), 1, "{condition}: {:?}", kinds(condition));
+    }
+    for condition in [
+        "outputs.ls | int >= 5",
+        "outputs.ls < 'z'",
+        "outputs.ls | length > 0",
+        "outputs.c.value.n > 2.5",
+        "outputs.c.value.any > 2",
+        "outputs.c.value.maybe < 'x'",
+        "outputs.ls == outputs.c.value.free",
+        "outputs.c.value.ok == outputs.c.value.n",
+        "outputs.ls | default(3) < 4",
+        "inputs.files | length < 4",
+        "outputs.c.value.n + 1 < 4",
+    ] {
+        assert_eq!(kinds(condition), Vec::<String>::new(), "{condition}");
+    }
+}
+
+#[test]
+fn select_compares_the_fields_of_a_task_with_what_they_can_be() {
+    let said_of = |select: &str| {
+        let tasks = task_loop().select(select).each(|round| round.then(shell("x"))).id("t");
+        let mut lines = said(Builder::new("w").start(tasks));
+        lines.retain(|line| line.contains("cannot compare them") || line.contains("never"));
+        lines
+    };
+    assert_eq!(
+        said_of("task.id == 1"),
+        ["error: `task.id` is never 1 → t.task_loop.select (did you mean `\"1\"`, in quotes?)"]
+    );
+    for select in [
+        "task.name in [1]",
+        "task.priority == 'high'",
+        "task.priority < '3'",
+        "task.id > 3",
+        "task.status < 1",
+    ] {
+        assert_eq!(said_of(select).len(), 1, "{select}");
+    }
+    for select in ["task.id == '1'", "task.priority < 3", "task.priority == none", "task.points > 3"] {
+        assert_eq!(said_of(select), Vec::<String>::new(), "{select}");
+    }
+}

@@ -3,12 +3,14 @@
 //! Only what can be judged without running it: the value is a name in its parts, with filters behind it
 //! whose effect is known. Anything else is passed over.
 
-use minijinja::machinery::ast::{CallArg, Expr, Spanned};
+use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Spanned};
 use serde_json::Value as Json;
 
-use super::facts::path_with_items;
+use super::facts::{ITEM, path_with_items};
 use super::place;
+use super::tree::start;
 use crate::graph::template::At;
+use crate::graph::template::order::{NUMBER, TESTS, TEXT};
 
 /// A value that is compared with what is written out.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +45,138 @@ pub enum Filter {
     Trim,
     /// `default(…)`.
     Default(Json),
+}
+
+/// Two values that are compared with each other, of which at least one is not written out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// The left one.
+    pub left: Side,
+    /// The right one.
+    pub right: Side,
+    /// `<`, `<=`, `>` or `>=`; none where they are compared for being equal.
+    pub sign: Option<&'static str>,
+    /// Where the comparison begins.
+    pub at: At,
+}
+
+/// One of two values that are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side {
+    /// What it is.
+    pub what: What,
+    /// How it is written, about.
+    pub written: String,
+}
+
+/// What is known of a side from the text alone.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// It is of this kind.
+    Kind(Kind),
+    /// It is what this name in its parts stands for.
+    Path(Vec<String>),
+}
+
+/// Kinds of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// True or false.
+    Truth,
+    /// A list.
+    List,
+    /// An object.
+    Object,
+}
+
+impl Kind {
+    /// What a value is.
+    pub fn of(value: &Json) -> Option<Kind> {
+        match value {
+            Json::Null => None,
+            Json::Bool(_) => Some(Kind::Truth),
+            Json::Number(_) => Some(Kind::Number),
+            Json::String(_) => Some(Kind::Text),
+            Json::Array(_) => Some(Kind::List),
+            Json::Object(_) => Some(Kind::Object),
+        }
+    }
+
+    /// What a filter makes, whatever it is given.
+    fn made_by(filter: &str) -> Option<Kind> {
+        match filter {
+            "length" | "count" | "int" | "float" | "round" | "abs" => Some(Kind::Number),
+            "lower" | "upper" | "trim" | "capitalize" | "title" | "replace" | "join" | "string"
+            | "tojson" | "indent" => Some(Kind::Text),
+            "list" | "split" | "lines" => Some(Kind::List),
+            "bool" => Some(Kind::Truth),
+            _ => None,
+        }
+    }
+
+    /// What it is called.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Text => TEXT,
+            Kind::Number => NUMBER,
+            Kind::Truth => "true or false",
+            Kind::List => "a list",
+            Kind::Object => "an object",
+        }
+    }
+}
+
+/// The two sides of a comparison, where something is known of both.
+pub(super) fn pair(
+    source: &str,
+    left: &Expr<'_>,
+    right: &Expr<'_>,
+    sign: Option<&'static str>,
+) -> Option<Pair> {
+    // What is compared with something written out is looked at more closely.
+    if sign.is_none() && equals(source, left, right).is_some() {
+        return None;
+    }
+    Some(Pair { left: side(left)?, right: side(right)?, sign, at: place(source, start(left)) })
+}
+
+/// The same for a test: `value is lt 3`.
+pub(super) fn tested(source: &str, name: &str, tested: &Expr<'_>, args: &[CallArg<'_>]) -> Option<Pair> {
+    let [CallArg::Pos(arg)] = args else { return None };
+    match name {
+        "eq" | "equalto" | "==" | "ne" | "!=" | "sameas" => pair(source, tested, arg, None),
+        _ => {
+            let (_, sign) = TESTS.into_iter().find(|(word, _)| *word == name)?;
+            pair(source, tested, arg, Some(sign))
+        }
+    }
+}
+
+fn side(expression: &Expr<'_>) -> Option<Side> {
+    let known = |kind, written: &str| Some(Side { what: What::Kind(kind), written: written.to_owned() });
+    match expression {
+        Expr::Const(constant) => {
+            let value = json(&constant.value)?;
+            known(Kind::of(&value)?, &value.to_string())
+        }
+        Expr::List(_) | Expr::Tuple(_) => known(Kind::List, "[…]"),
+        Expr::Map(_) => known(Kind::Object, "{…}"),
+        Expr::BinOp(two) if matches!(two.op, BinOpKind::Concat) => known(Kind::Text, "… ~ …"),
+        Expr::Filter(filter) => {
+            let inner =
+                filter.expr.as_ref().and_then(side).map_or_else(|| "…".to_owned(), |side| side.written);
+            known(Kind::made_by(filter.name)?, &format!("{inner} | {}", filter.name))
+        }
+        other => {
+            let path = path_with_items(other)?;
+            let written = path.join(".").replace(&format!(".{ITEM}"), ITEM);
+            Some(Side { what: What::Path(path), written })
+        }
+    }
 }
 
 impl Filter {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::machinery::Span;
 use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
 
-use super::compared::{self, Comparison, equals, within};
+use super::compared::{self, Comparison, Pair, What, equals, pair, within};
 use super::facts::{ITEM, defined, path, path_with_items};
 use super::{Names, OutputSense, Use, Word, WordKind, place};
 use crate::graph::ids::folded;
@@ -158,6 +158,14 @@ impl<'s> Walk<'s> {
                     BinOpKind::In => within(self.source, &two.left, &two.right),
                     _ => None,
                 });
+                self.pair(match two.op {
+                    BinOpKind::Eq | BinOpKind::Ne => pair(self.source, &two.left, &two.right, None),
+                    BinOpKind::Lt => pair(self.source, &two.left, &two.right, Some("<")),
+                    BinOpKind::Lte => pair(self.source, &two.left, &two.right, Some("<=")),
+                    BinOpKind::Gt => pair(self.source, &two.left, &two.right, Some(">")),
+                    BinOpKind::Gte => pair(self.source, &two.left, &two.right, Some(">=")),
+                    _ => None,
+                });
                 self.expression(&two.left);
                 let known = match two.op {
                     BinOpKind::ScAnd => defined(&two.left, true),
@@ -174,6 +182,14 @@ impl<'s> Walk<'s> {
                         CompareOpKind::Eq | CompareOpKind::Ne => equals(self.source, left, &op.expr),
                         CompareOpKind::In | CompareOpKind::NotIn => within(self.source, left, &op.expr),
                         _ => None,
+                    });
+                    self.pair(match op.op {
+                        CompareOpKind::Eq | CompareOpKind::Ne => pair(self.source, left, &op.expr, None),
+                        CompareOpKind::Lt => pair(self.source, left, &op.expr, Some("<")),
+                        CompareOpKind::Lte => pair(self.source, left, &op.expr, Some("<=")),
+                        CompareOpKind::Gt => pair(self.source, left, &op.expr, Some(">")),
+                        CompareOpKind::Gte => pair(self.source, left, &op.expr, Some(">=")),
+                        CompareOpKind::In | CompareOpKind::NotIn => None,
                     });
                     self.expression(&op.expr);
                     left = &op.expr;
@@ -193,6 +209,7 @@ impl<'s> Walk<'s> {
             Expr::Test(test) => {
                 self.word(WordKind::Test, test.name, test.span());
                 self.compare(compared::test(self.source, test.name, &test.expr, &test.args));
+                self.pair(compared::tested(self.source, test.name, &test.expr, &test.args));
                 self.operand(&test.expr, matches!(test.name, "defined" | "undefined"));
                 self.args(&test.args);
             }
@@ -241,6 +258,17 @@ impl<'s> Walk<'s> {
         if let Some(path) = self.whole(comparison.path.clone()) {
             self.names.comparisons.push(Comparison { path, ..comparison });
         }
+    }
+
+    fn pair(&mut self, pair: Option<Pair>) {
+        let Some(mut pair) = pair else { return };
+        for side in [&mut pair.left, &mut pair.right] {
+            if let What::Path(path) = &mut side.what {
+                let Some(whole) = self.whole(std::mem::take(path)) else { return };
+                *path = whole;
+            }
+        }
+        self.names.pairs.push(pair);
     }
 
     fn maybe(&mut self, expression: Option<&Expr<'_>>) {
@@ -351,7 +379,7 @@ fn as_compared(mut parts: Vec<String>) -> Vec<String> {
 }
 
 /// Where a path begins: the spans of its later parts begin behind that.
-fn start(expression: &Expr<'_>) -> Span {
+pub(super) fn start(expression: &Expr<'_>) -> Span {
     base(expression).map_or_else(|| expression.span(), start)
 }
 
