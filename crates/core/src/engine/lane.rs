@@ -32,7 +32,7 @@ pub(super) fn proceed(
             return Some(outcome.clone());
         }
         let Some(step) = steps.get(lane.at) else {
-            return Some(Outcome::new(Status::Completed, Reason::AllDone));
+            return Some(completed(cx, steps));
         };
         let cause = cause(cx, steps, lane.at);
         match begin(cx, step, lane, frame, Try::first(cause)) {
@@ -45,6 +45,14 @@ pub(super) fn proceed(
             },
         }
     }
+}
+
+/// How a sequence ends when its last node is over: all is done, unless a task loop found no task for it.
+fn completed(cx: &Cx<'_>, steps: &[Step]) -> Outcome {
+    let mut outcomes =
+        steps.iter().filter_map(|step| cx.book.nodes.get(&step.id).and_then(|seen| seen.outcome.as_ref()));
+    let idle = outcomes.find(|outcome| outcome.reason == Reason::NoneSelected);
+    idle.cloned().unwrap_or_else(|| Outcome::new(Status::Completed, Reason::AllDone))
 }
 
 /// The try of a node that begins by this fact: a pause is over, the run's or the one after a failure.

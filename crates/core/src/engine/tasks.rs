@@ -129,7 +129,7 @@ pub(super) fn apply(
     }
     match claim {
         // What was wrong with the file, or with what is left, is no matter any more.
-        claim if *max > 0 && tasks.rounds >= *max && *claim != Claim::AllDone => {
+        claim if *max > 0 && tasks.rounds >= *max && !is_over(claim) => {
             let rounds = if *max == 1 { "one round".to_owned() } else { format!("{max} rounds") };
             let why = format!("`{}` has had its {rounds}, and tasks are left: run again to go on", step.id);
             tasks.over = Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
@@ -151,10 +151,16 @@ pub(super) fn apply(
             tasks.over = Some(Outcome::new(Status::Blocked, Reason::Deadlock).because(why));
         }
         _ if !tasks.open.is_empty() => tasks.idle = true,
+        Claim::NoneSelected { open } if tasks.rounds == 0 => {
+            let open =
+                if *open == 1 { "the one open task".to_owned() } else { format!("any of {open} open tasks") };
+            tasks.over = Some(done(Reason::NoneSelected).because(format!("`select` did not match {open}")));
+        }
         Claim::AllDone if tasks.rounds == 0 => {
             tasks.over = Some(done(Reason::AllDone).because("no task was there to be done".to_owned()));
         }
-        Claim::AllDone => tasks.over = Some(done(Reason::AllDone)),
+        // A task of the last rounds may have been what `select` matched.
+        Claim::AllDone | Claim::NoneSelected { .. } => tasks.over = Some(done(Reason::AllDone)),
         Claim::Failed { ids } => {
             let failed = Outcome::new(Status::Failed, Reason::TasksFailed).because(failed(tasks, ids));
             tasks.over = Some(tasks.blocked.clone().unwrap_or(failed));
@@ -171,6 +177,11 @@ pub(super) fn apply(
         }
     }
     go_on(cx, step, active)
+}
+
+/// Whether no task is left that may be taken.
+fn is_over(claim: &Claim) -> bool {
+    matches!(claim, Claim::AllDone | Claim::NoneSelected { .. })
 }
 
 /// Which tasks have failed for good, and why they were not tried again where tries were left.

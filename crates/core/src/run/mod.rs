@@ -105,6 +105,8 @@ pub enum Reason {
     OuterRun,
     /// Everything was done.
     AllDone,
+    /// Tasks are open, and `select` matched none of them.
+    NoneSelected,
     /// A condition of the loop held.
     Until,
     /// A command line failed.
@@ -164,6 +166,7 @@ impl Reason {
             Reason::User => "user",
             Reason::OuterRun => "outer_run",
             Reason::AllDone => "all_done",
+            Reason::NoneSelected => "none_selected",
             Reason::Until => "until",
             Reason::ShellFailed => "shell_failed",
             Reason::ShellUnknown => "shell_unknown",
@@ -211,6 +214,7 @@ impl Reason {
             | Reason::User
             | Reason::OuterRun
             | Reason::AllDone
+            | Reason::NoneSelected
             | Reason::Until
             | Reason::ShellFailed
             | Reason::ShellUnknown

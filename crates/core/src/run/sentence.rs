@@ -27,6 +27,7 @@ impl Reason {
             Reason::User => "somebody cancelled it",
             Reason::OuterRun => "the run that started it ended it",
             Reason::AllDone => "everything is done",
+            Reason::NoneSelected => "`select` matched none of the open tasks",
             Reason::Until => "the condition of the loop holds",
             Reason::ShellFailed => "a command failed",
             Reason::ShellUnknown => "nobody knows whether a command did its work",

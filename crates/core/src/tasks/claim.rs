@@ -21,6 +21,11 @@ pub enum Claim {
     Working,
     /// Nothing: every task is passing or skipped, or none that is left may be taken.
     AllDone,
+    /// Nothing: tasks are open, and `select` matches no task at all.
+    NoneSelected {
+        /// How many are open.
+        open: usize,
+    },
     /// Nothing: these failed and may not be tried again.
     Failed {
         /// In the order of their turn.

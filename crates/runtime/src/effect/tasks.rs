@@ -249,7 +249,18 @@ fn whether_done(tasks: &[Task], doubts: &Doubts, scope: &mut Scope, query: &Quer
             return Ok(Claim::Working);
         }
     }
-    Ok(Claim::AllDone)
+    Ok(all_done(tasks, scope, query))
+}
+
+/// Nothing is left that may be taken. Where `select` matches no task at all, that is no success: it may be
+/// a slip in it.
+fn all_done(tasks: &[Task], scope: &mut Scope, query: &Query) -> Claim {
+    let open = tasks.iter().filter(|task| !task.status.is_met()).count();
+    let is_any = |task| !matches!(is_selected(task, scope, query), Ok(false));
+    match open > 0 && !tasks.iter().any(is_any) {
+        true => Claim::NoneSelected { open },
+        false => Claim::AllDone,
+    }
 }
 
 /// Of two tasks with one id nobody can say which is meant. Any other flaw holds up only the
@@ -337,7 +348,7 @@ fn nothing(tasks: &[Task], scope: &mut Scope, query: &Query) -> Result<Claim, Hi
         // Then it would have been taken.
         Next::Task(_) => Err(Hitch::Changed),
         Next::Working => Ok(Claim::Working),
-        Next::AllDone => Ok(Claim::AllDone),
+        Next::AllDone => Ok(all_done(tasks, scope, query)),
         Next::Failed { ids } => Ok(Claim::Failed { ids }),
         Next::Deadlock(deadlock) => Ok(Claim::Deadlock(deadlock)),
     }

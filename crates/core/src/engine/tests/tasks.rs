@@ -384,6 +384,21 @@ fn a_loop_whose_last_round_did_the_last_task_is_done() {
 }
 
 #[test]
+fn a_loop_whose_select_matches_no_open_task_does_not_say_that_all_is_done() {
+    let mut story = Story::drawn(at_most(1));
+    story.claimed(Claim::NoneSelected { open: 3 });
+    assert_eq!(story.ended(), (Status::Completed, Reason::NoneSelected));
+    assert_eq!(story.became("t"), (Status::Completed, Reason::NoneSelected));
+    let value = story.state.book.outputs.get(&NodeId::new("t")).and_then(|output| output.value.clone());
+    assert_eq!(value.map(|value| value["all_tasks_complete"].clone()), Some(json!(false)));
+    // What it matched before was done.
+    let mut story = Story::drawn(at_most(1));
+    story.gets("a").shell("do@1", true, "").settled("t@1", TaskStatus::Passing);
+    story.claimed(Claim::NoneSelected { open: 1 });
+    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+}
+
+#[test]
 fn a_loop_is_over_when_its_condition_holds_whatever_is_left() {
     let each = task_loop().until("outputs.do.text == 'enough'");
     let workflow = Builder::new("w").start(each.each(|task| task.then(shell("x").id("do"))).id("t"));

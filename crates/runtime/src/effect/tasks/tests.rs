@@ -177,7 +177,7 @@ fn a_task_that_waits_for_one_that_is_left_out_is_not_done() {
     let dir = project(AREAS);
     let left_out = Deadlock::LeftOut { task: id("3"), dependency: id("2") };
     assert_eq!(ask(&dir, &selecting("task.id == '3'")), Ok(Claim::Deadlock(left_out)));
-    assert_eq!(ask(&dir, &selecting("task.id == '9'")), Ok(Claim::AllDone));
+    assert_eq!(ask(&dir, &selecting("task.id == '9'")), Ok(Claim::NoneSelected { open: 3 }));
 }
 
 #[test]

@@ -32,7 +32,10 @@ pub(super) fn finished(
     let mut line = format!("{} {}", screen.check(is_well), facts.join(screen.dot()));
     // One that went well has words only for what nobody would guess.
     let unsaid = (!is_well).then(|| words::reason(outcome.reason));
-    let detail = outcome.detail.as_deref().filter(|_| !is_well || outcome.reason == Reason::AllDone);
+    let detail = outcome
+        .detail
+        .as_deref()
+        .filter(|_| !is_well || matches!(outcome.reason, Reason::AllDone | Reason::NoneSelected));
     let Some(why) = detail.or(unsaid) else { return vec![line] };
     let (first, rest) = words::paragraph(why, WHY);
     line.push_str(&format!(": {first}"));

@@ -57,6 +57,7 @@ fn says_it_all(reason: Reason) -> bool {
     matches!(
         reason,
         Reason::AllDone
+            | Reason::NoneSelected
             | Reason::Budget
             | Reason::NoBranch
             | Reason::Schema
