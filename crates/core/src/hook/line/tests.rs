@@ -765,6 +765,15 @@ fn a_long_line_is_decided_at_once() {
         "*",
         "find -exec ",
         "bash -c ",
+        "unshare -a ",
+        "perf -a b ",
+        "git rebase -x ",
+        "parallel ",
+        "alias a=b ",
+        "a[1<<",
+        "[]<<E ",
+        "((\"1\"<<E ",
+        "push -a ",
         "\n",
     ] {
         for line in

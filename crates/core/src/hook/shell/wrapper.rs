@@ -81,19 +81,7 @@ const SELDOM: &[(&[&str], usize)] = &[
     (&["unshare", "nsenter", "prlimit", "setpriv", "choom", "runcon", "numactl", "cgexec", "systemd-run"], 0),
     (&["linux32", "linux64", "i386", "x86_64", "uname26", "ssh-agent", "dbus-run-session", "dbus-launch"], 0),
     (&["valgrind", "entr", "xvfb-run", "rlwrap", "eatmydata", "torsocks", "proxychains", "catchsegv"], 0),
-    (
-        &[
-            "systemd-inhibit",
-            "firejail",
-            "bwrap",
-            "proot",
-            "tini",
-            "dumb-init",
-            "heaptrack",
-            "gnome-terminal",
-        ],
-        0,
-    ),
+    (&["systemd-inhibit", "firejail", "bwrap", "proot", "tini", "dumb-init", "heaptrack"], 0),
     (&["setarch", "perf", "faketime", "setuidgid", "chpst", "softlimit"], 1),
 ];
 
@@ -102,6 +90,8 @@ const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rb
 const EXEC: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
 /// How many words are looked at where a command only may begin.
 const FEW: usize = 8;
+/// How many words a command may have that only may begin somewhere.
+const MANY: usize = 64;
 /// Variables with commands that any shell runs by itself, and that a shell which is started so runs.
 const RUN_BY_ANY: &[&str] = &["BASH_ENV", "PROMPT_COMMAND"];
 const RUN_BY_STARTED: &[&str] = &["ENV", "PS0", "PS1", "PS4"];
@@ -194,7 +184,9 @@ impl Wrapper {
                 return vec![put_together(command)];
             }
             let mut parts = text_of(command, at, end);
-            if name == "parallel" {
+            if name == "parallel" && end - at > MANY {
+                parts.push(put_together(command));
+            } else if name == "parallel" {
                 let mut part = command.part(at, end);
                 if !open_marks(&mut part, "{") {
                     add_hole(&mut part);
@@ -420,12 +412,15 @@ fn of_seldom(command: &Command, mut operands: usize) -> Vec<Inner> {
             may_be_value = word != "--" && !word.contains('=');
             continue;
         }
-        let part = command.part(at, command.words.len());
         if !may_be_value && operands == 0 {
-            parts.push(Inner::Command(part));
+            parts.push(Inner::Command(command.part(at, command.words.len())));
             break;
         }
-        parts.extend(if_known(part));
+        if command.words.len() - at > MANY {
+            parts.push(put_together(command));
+            break;
+        }
+        parts.extend(if_known(command.part(at, command.words.len())));
         operands -= usize::from(!may_be_value);
         may_be_value = false;
         if parts.len() == FEW {
