@@ -5,6 +5,7 @@
 //! bounded output, and is ended by terminate, grace, kill. Never a shell.
 
 mod adopt;
+pub mod env;
 mod short;
 
 use std::io;

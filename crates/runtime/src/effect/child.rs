@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::id::NodeId;
 use windlass_core::launch::{EndedBy, Exit, LAUNCH_VERSION, Launch, files as names};
-use windlass_peers::agent::claude::launch::plain_env;
 use windlass_peers::child::{
     ChildState, Terminate, child_state, forget_half_exit, sweep_cookie, sweep_group,
 };
 use windlass_peers::git;
+use windlass_peers::process::env::plain_env;
 use windlass_peers::process::{end_all_adopted, start_host};
 use windlass_peers::tail::{TailEvent, Watcher};
 

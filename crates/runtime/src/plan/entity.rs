@@ -19,8 +19,8 @@ use windlass_core::id::NodeId;
 use windlass_core::registry::limits::{Limits, limits, limits_of_role};
 use windlass_core::registry::{Piece, expand};
 use windlass_core::spec::OnPermission;
-use windlass_peers::agent::claude::launch::passed_on;
 use windlass_peers::files;
+use windlass_peers::process::env::passed_on;
 use windlass_peers::process::{Output, Short, ShortEnv, run_short};
 
 use crate::error::chain;

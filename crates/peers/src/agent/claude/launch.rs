@@ -17,6 +17,7 @@ use windlass_core::time::Moment;
 
 use super::super::Driver;
 use super::schema;
+use crate::process::env::passed_on;
 
 /// Our MCP server's name; a plugin or project server of that name would collide.
 pub const MCP_SERVER: &str = "windlass";
@@ -154,18 +155,6 @@ fn sources(isolation: Isolation) -> &'static [&'static str] {
     }
 }
 
-/// The environment of a program that is no agent, such as a check.
-pub fn plain_env(inherited: &[(String, String)], run: &RunId) -> Vec<(String, String)> {
-    let mut env = passed_on(inherited);
-    env.push((RUN.to_owned(), run.to_string()));
-    env
-}
-
-/// What of an environment a program of a run may see.
-pub fn passed_on(inherited: &[(String, String)]) -> Vec<(String, String)> {
-    inherited.iter().filter(|(name, _)| is_passed_on(name)).cloned().collect()
-}
-
 fn own_env(turn: &Turn<'_>, paths: &Paths<'_>, cookie: &str) -> Vec<(String, String)> {
     let pairs = [
         (RUN, turn.run.to_string()),
@@ -184,56 +173,13 @@ fn environment(
     ours: &[(String, String)],
     holds_stop: bool,
 ) -> Vec<(String, String)> {
-    let mut env: Vec<_> = inherited.iter().filter(|(name, _)| is_passed_on(name)).cloned().collect();
+    let mut env = passed_on(inherited);
     env.extend(ours.iter().cloned());
     if holds_stop {
         // 0 is no cap: the loop's own limit is the one that counts.
         env.push(("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP".into(), "0".into()));
     }
     env
-}
-
-/// Set by the CLI for its own children: an agent that inherits them believes itself nested.
-const NESTING: &[&str] = &[
-    "CLAUDECODE",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_CHILD_SESSION",
-    "CLAUDE_CODE_SSE_PORT",
-    "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
-    "CLAUDE_PID",
-    "CLAUDE_PROJECT_DIR",
-    "CLAUDE_PLUGIN_ROOT",
-    "CLAUDE_ENV_FILE",
-    "CLAUDE_EFFORT",
-    "AI_AGENT",
-];
-const NESTING_PREFIXES: &[&str] = &["CLAUDE_CODE_SESSION_", "CLAUDE_CODE_MESSAGING_"];
-/// An agent lands its work through Windlass, not with the user's own rights.
-const FORGE_TOKENS: &[&str] = &[
-    "GITHUB_TOKEN",
-    "GH_TOKEN",
-    "GITHUB_PAT",
-    "GH_ENTERPRISE_TOKEN",
-    "GITHUB_ENTERPRISE_TOKEN",
-    "GITLAB_TOKEN",
-    "GITLAB_ACCESS_TOKEN",
-    "GITLAB_PRIVATE_TOKEN",
-    "GL_TOKEN",
-    "CI_JOB_TOKEN",
-    "GITEA_TOKEN",
-    "FORGEJO_TOKEN",
-    "BITBUCKET_TOKEN",
-    "BITBUCKET_ACCESS_TOKEN",
-    "AZURE_DEVOPS_EXT_PAT",
-];
-
-fn is_passed_on(name: &str) -> bool {
-    if let Some(ours) = name.strip_prefix("WINDLASS_") {
-        return ours.starts_with("SIM_") || ours == "HOOK_PATIENCE_MS";
-    }
-    let is_nesting =
-        NESTING.contains(&name) || NESTING_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    !is_nesting && !FORGE_TOKENS.contains(&name) && !name.starts_with("GIT_")
 }
 
 fn settings_json(
