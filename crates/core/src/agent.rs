@@ -69,10 +69,10 @@ pub enum AgentEvent {
         /// Its usage.
         usage: Usage,
     },
-    /// The CLI gave an error as if the agent had said it.
+    /// The model's API gave an error.
     ApiError {
-        /// The HTTP status, when there was one.
-        status: Option<u16>,
+        /// What kind of error it is.
+        trouble: ApiTrouble,
         /// The CLI's word for it.
         error: String,
         /// For people.
@@ -90,7 +90,7 @@ pub enum AgentEvent {
         text: String,
     },
     /// A turn is over. There may be several in one stream.
-    Result(Box<ResultEvent>),
+    Result(Box<TurnResult>),
     /// A message we have no use for.
     Unknown {
         /// What the CLI calls it.
@@ -129,28 +129,56 @@ pub struct RateLimit {
     pub limit: Option<String>,
 }
 
+/// An error of the model's API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApiTrouble {
+    /// A usage limit was reached.
+    RateLimit,
+    /// It may pass: the server is overloaded or failed.
+    Transient,
+    /// It will not pass: the request was refused.
+    Lasting,
+}
+
 /// How a turn ended, as the CLI says.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct ResultEvent {
-    /// Its word for it; `success` even for an API error.
-    pub subtype: String,
-    /// It went wrong.
-    pub is_error: bool,
-    /// Why the turn ended.
-    pub terminal_reason: Option<String>,
-    /// The HTTP status of an API error.
-    pub api_error_status: Option<u16>,
-    /// The last words, or the error.
+pub struct TurnResult {
+    /// Why the turn failed. A turn without a failure ended well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<TurnFailure>,
+    /// The last words.
     pub text: Option<String>,
     /// The value, where a schema was given and the agent kept to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
-    /// Errors that are no last words.
-    pub errors: Vec<String>,
     /// What this turn used, subagents included where the CLI says so.
     pub usage: Usage,
     /// The cost in `usage` is of all turns of the stream so far rather than of this one.
     pub cost_is_cumulative: bool,
     /// Turns of the model.
     pub num_turns: u32,
+}
+
+/// Why a turn failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TurnFailure {
+    /// What kind of failure it is.
+    pub cause: FailureCause,
+    /// The CLI's word for it.
+    pub word: String,
+    /// What the CLI says about it.
+    pub said: Option<String>,
+}
+
+/// What kind of failure ended a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCause {
+    /// The model's API gave an error.
+    Api(ApiTrouble),
+    /// Somebody cut the turn off.
+    CutOff,
+    /// Anything else.
+    Other,
 }

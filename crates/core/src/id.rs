@@ -219,6 +219,14 @@ pub fn derive_run(seed: &str, node: &NodeId) -> RunId {
     RunId(bytes.as_bytes().iter().take(8).map(letter).collect())
 }
 
+impl NodeId {
+    /// Returns the node as the workflow names it, without the marks of a round or a try.
+    #[must_use]
+    pub fn in_workflow(&self) -> NodeId {
+        NodeId(self.0.split(['@', '~']).next().unwrap_or_default().to_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -83,6 +83,11 @@ impl Spec {
         self.only_session().map(|(_, orders)| orders).or_else(|| self.sessions.values().next())
     }
 
+    /// The driver of a node's sessions, by the name that the run knows the node by.
+    pub fn driver_of(&self, node: &NodeId) -> Option<&str> {
+        self.sessions.get(&node.in_workflow()).map(|orders| orders.driver.name.as_str())
+    }
+
     /// Takes another policy, for itself and for the runs that it starts.
     pub fn follow(&mut self, policy: Policy) {
         self.policy = policy;

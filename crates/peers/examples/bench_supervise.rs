@@ -21,8 +21,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::event::epoll;
 use rustix::fs::{FlockOperation, flock};
 use windlass_core::launch::files;
-use windlass_peers::agent::claude::parse::parse_lines;
-use windlass_peers::agent::{AgentEvent, Transcript};
+use windlass_peers::agent::{AgentEvent, Agents, Lines, Transcript};
 use windlass_peers::child::ChildState;
 use windlass_peers::tail::{TailEvent, Watcher};
 
@@ -212,11 +211,12 @@ fn watcher(count: usize, seconds: u64) {
 /// Counts the events of one child, and that they come in order.
 async fn read_one(mut from: tokio::sync::mpsc::Receiver<TailEvent>) -> u64 {
     let mut transcript = Transcript::default();
+    let mut lines = Lines::of(&**Agents::default().named("claude").unwrap());
     let mut events = Vec::new();
     let mut next = 0;
     loop {
         match from.recv().await.unwrap() {
-            TailEvent::Lines(chunk) => parse_lines(&chunk.bytes, &mut events),
+            TailEvent::Lines(chunk) => lines.read(&chunk.bytes, chunk.skipped, &mut events),
             TailEvent::Ended(ChildState::Ended(_)) => return next,
             TailEvent::Ended(other) => unreachable!("{other:?}"),
         }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_core::effect::SessionPlan;
@@ -13,9 +14,7 @@ use windlass_core::id::{EffectId, NodeId, RunId, SessionId, Verb};
 use windlass_core::launch::Exit;
 use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Orders, Plugin, Policy, Spec};
 use windlass_core::time::Moment;
-use windlass_peers::agent::claude::launch::{Outside, Paths, Prepared, Turn, prepare};
-use windlass_peers::agent::claude::parse::parse_lines;
-use windlass_peers::agent::{Over, Transcript};
+use windlass_peers::agent::{Agents, Dialect, Outside, Over, Paths, Prepared, Transcript, Turn, read_stream};
 use windlass_testkit::{Model, Sealed, require_claude, say, tool};
 
 /// The orders of a run, and of its node.
@@ -91,7 +90,12 @@ fn prepared(given: &Given, plan: &SessionPlan, outside: &Outside<'_>) -> Prepare
         socket: Path::new("/s.sock"),
         windlass_exe: Path::new("/b in/windlass"),
     };
-    prepare(&turn, &paths, outside)
+    agent(&given.node.driver.name).prepare(&turn, &paths, outside)
+}
+
+/// The dialect of a driver.
+fn agent(name: &str) -> Arc<dyn Dialect> {
+    Arc::clone(Agents::default().named(name).unwrap())
 }
 
 fn file(prepared: &Prepared, name: &str) -> Value {
@@ -290,7 +294,7 @@ fn held_to(schema: &Value, claude: &Path, model: &Model) -> SessionEnd {
     command.args(["-p", "--output-format", "stream-json", "--verbose"]).args(given);
     let output = command.args(["--", "go"]).stdin(Stdio::null()).output().unwrap();
     let mut events = Vec::new();
-    parse_lines(&output.stdout, &mut events);
+    read_stream(&*agent("claude"), &output.stdout, &mut events);
     let mut transcript = Transcript::default();
     events.iter().for_each(|event| transcript.add(event));
     let exit = Exit {

@@ -1,12 +1,13 @@
 //! The transcript of what the real CLI said, folded to how the turn went.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::sync::Arc;
 
 use windlass_core::event::{SessionEnd, SessionVerdict};
 use windlass_core::hook::HookKind;
 use windlass_core::launch::{EndedBy, Exit};
 use windlass_core::time::Moment;
-use windlass_peers::agent::claude::hook::read_hook;
-use windlass_peers::agent::claude::parse::parse_lines;
-use windlass_peers::agent::{AgentEvent, Over, Transcript};
+use windlass_peers::agent::{AgentEvent, Agents, Dialect, Over, Transcript, read_stream};
 
 fn exit(code: i32) -> Exit {
     Exit { v: 1, code: Some(code), signal: None, ended_by: None, spawn_error: None, too_much_output: false }
@@ -16,9 +17,13 @@ fn killed(signal: i32) -> Exit {
     Exit { v: 1, code: None, signal: Some(signal), ended_by: None, spawn_error: None, too_much_output: false }
 }
 
+fn claude() -> Arc<dyn Dialect> {
+    Arc::clone(Agents::default().named("claude").unwrap())
+}
+
 fn events(stream: &str) -> Vec<AgentEvent> {
     let mut events = Vec::new();
-    parse_lines(stream.as_bytes(), &mut events);
+    read_stream(&*claude(), stream.as_bytes(), &mut events);
     events
 }
 
@@ -218,7 +223,7 @@ fn recorded_hooks_are_read() {
     let stdin = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["stdin"].to_string();
     let stops: Vec<HookKind> = include_str!("recordings/10-stop-block-twice.hooks.jsonl")
         .lines()
-        .map(|line| read_hook("Stop", stdin(line).as_bytes()))
+        .map(|line| claude().read_hook("Stop", stdin(line).as_bytes()))
         .collect();
     let stop = |text: &str, active| HookKind::Stop {
         last_message: Some(text.into()),
@@ -228,7 +233,7 @@ fn recorded_hooks_are_read() {
     assert_eq!(stops, [stop("answer 0", false), stop("answer 1", true), stop("answer 2", true)]);
     let tool = include_str!("recordings/20-pre-deny.hooks.jsonl").lines().next().unwrap();
     assert!(
-        matches!(read_hook("PreToolUse", stdin(tool).as_bytes()), HookKind::Tool { name, .. } if name == "Bash")
+        matches!(claude().read_hook("PreToolUse", stdin(tool).as_bytes()), HookKind::Tool { name, .. } if name == "Bash")
     );
 }
 

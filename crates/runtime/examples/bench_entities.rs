@@ -190,6 +190,7 @@ fn home(root: &Path) -> Home {
         user: root.join("home"),
         temp: root.join("state"),
         env: Vec::new(),
+        agents: Default::default(),
         machine: "bench".to_owned(),
         crash: Crash::default(),
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_peers::agent;
+use windlass_peers::agent::{self, Dialect};
 
 use crate::home::Home;
 use crate::problem::{Class, Problem};
@@ -26,13 +26,13 @@ pub struct DriverReport {
 
 /// Looks at every driver.
 pub fn doctor(home: &Home) -> Vec<DriverReport> {
-    agent::Driver::ALL.iter().map(|driver| report(home, *driver)).collect()
+    home.agents.iter().map(|dialect| report(home, &**dialect)).collect()
 }
 
-fn report(home: &Home, driver: agent::Driver) -> DriverReport {
+fn report(home: &Home, driver: &dyn Dialect) -> DriverReport {
     let found = find_agent(home, driver.name(), None);
     let version = match &found {
-        Ok(program) => agent::doctor::probe(driver, program).ok(),
+        Ok(program) => agent::doctor::probe(program).ok(),
         Err(_) => None,
     };
     DriverReport {
@@ -51,12 +51,12 @@ fn report(home: &Home, driver: agent::Driver) -> DriverReport {
 
 /// The program of a driver: the one given, or the one on the PATH. `sim` is Windlass itself.
 pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Result<PathBuf, Problem> {
-    let Some(driver) = agent::Driver::named(name) else {
-        let names: Vec<&str> = agent::Driver::ALL.iter().map(|driver| driver.name()).collect();
+    let Some(driver) = home.agents.named(name) else {
+        let names: Vec<&str> = home.agents.iter().map(|driver| driver.name()).collect();
         return Err(Problem::new(Class::Configuration, format!("no driver `{name}`"))
             .hint(format!("there are: {}", names.join(", "))));
     };
-    if driver == agent::Driver::Sim && given.is_none() {
+    if driver.program().is_none() && given.is_none() {
         return std::fs::read_link("/proc/self/exe")
             .map_err(|error| Problem::new(Class::Agent, format!("Windlass cannot find itself: {error}")));
     }

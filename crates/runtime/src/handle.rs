@@ -465,7 +465,7 @@ impl Handle {
 pub(crate) fn pin_sim(spec: &mut Spec, exe: &Path) {
     let here = std::fs::read_link("/proc/self/exe").ok();
     for orders in spec.sessions.values_mut() {
-        if orders.driver.name == "sim" && here == Some(PathBuf::from(&orders.driver.program)) {
+        if here == Some(PathBuf::from(&orders.driver.program)) {
             orders.driver.program = exe.to_string_lossy().into_owned();
         }
     }

@@ -7,6 +7,7 @@ use std::io::{self, BufWriter};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use windlass_peers::agent::Agents;
 use windlass_peers::files::{self, FileError, Mode};
 
 use crate::crash::Crash;
@@ -24,6 +25,8 @@ pub struct Home {
     pub temp: PathBuf,
     /// The environment children may inherit from.
     pub env: Vec<(String, String)>,
+    /// The agent CLIs that a run may use.
+    pub agents: Agents,
     /// This machine's name.
     pub machine: String,
     /// Where to die.

@@ -38,5 +38,6 @@ pub mod transcript;
 pub mod without_log;
 pub mod workspace;
 
+pub use windlass_peers::agent::{self as agents, Agents};
 pub use windlass_peers::process::{adopt_orphans, end_all_adopted};
 pub use windlass_store::Durability;

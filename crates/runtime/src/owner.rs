@@ -19,7 +19,7 @@ use windlass_core::id::{EffectId, HookId, InboxId};
 use windlass_core::run::{Course, State};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
-use windlass_peers::agent::claude::hook::{read_cwd, read_hook, write_answer};
+use windlass_peers::agent::Dialect;
 use windlass_peers::child;
 use windlass_peers::descent::Descent;
 use windlass_peers::files::real::{self as links, readings};
@@ -66,7 +66,7 @@ pub(crate) struct Owner {
     feed: Feed,
     inlet: mpsc::Receiver<Fact>,
     /// Hook calls with a forwarder waiting at the other end.
-    waiting: HashMap<HookId, HookRequest>,
+    waiting: HashMap<HookId, (HookRequest, Arc<dyn Dialect>)>,
     hooks: mpsc::Receiver<Request>,
     requests: mpsc::Sender<Request>,
     /// How often somebody asked what only a person may.
@@ -247,16 +247,18 @@ impl Owner {
         };
         // It may wait long for a person, and its payload may be large.
         let payload = std::mem::take(&mut request.payload);
-        let kind = read_hook(&request.event, &payload);
         let from = EffectId::of_cookie(&self.state.run, &cookie);
-        let real = self.real(from.as_ref(), &kind, &payload).await;
+        let dialect = self.dialect(from.as_ref());
+        let kind = dialect.read_hook(&request.event, &payload);
+        let cwd = dialect.hook_folder(&payload);
+        let real = self.real(from.as_ref(), &kind, cwd).await;
         drop(payload);
         if let HookKind::Other { .. } = kind {
-            reply(request, &Answer::Pass);
+            reply(request, &*dialect, &Answer::Pass);
             return Ok(());
         }
         let id = request.id.clone();
-        self.waiting.insert(id.clone(), request);
+        self.waiting.insert(id.clone(), (request, dialect));
         let dir = from.as_ref().map(|from| self.ground.child_dir(from));
         let unanswered = dir.map_or_else(Vec::new, |dir| child::gave_up(&dir));
         // A call that has found us only now takes its note away when it is answered.
@@ -265,15 +267,14 @@ impl Owner {
     }
 
     /// Where the file of a tool call really lies, where a rule of its session could be about it.
-    async fn real(&self, from: Option<&EffectId>, kind: &HookKind, payload: &[u8]) -> Option<Real> {
+    async fn real(&self, from: Option<&EffectId>, kind: &HookKind, cwd: Option<PathBuf>) -> Option<Real> {
         let path = kind.path()?.to_owned();
         let work = self.state.work(&from?.node)?;
         if !are_about_files(&self.state.orders(work)?.permissions) {
             return None;
         }
         let workspace = PathBuf::from(&work.workspace);
-        let cwd = read_cwd(payload).filter(|cwd| cwd.is_absolute());
-        let cwd = cwd.unwrap_or_else(|| workspace.clone());
+        let cwd = cwd.filter(|cwd| cwd.is_absolute()).unwrap_or_else(|| workspace.clone());
         let home = self.ground.home.user.clone();
         let spelled = path.clone();
         let look = tokio::task::spawn_blocking(move || {
@@ -286,6 +287,13 @@ impl Owner {
         let seen = tokio::time::timeout(LOOKING, look).await.ok().and_then(Result::ok).flatten();
         let unknown = || Real { workspace: work.workspace.clone(), files: Vec::new() };
         seen.unwrap_or_else(unknown).unless_plain(&spelled, &work.workspace)
+    }
+
+    /// Finds the dialect of the session that a call comes from. The log says which it is; an agent could
+    /// change a file.
+    fn dialect(&self, from: Option<&EffectId>) -> Arc<dyn Dialect> {
+        let driver = from.and_then(|from| self.state.spec.driver_of(&from.node));
+        self.ground.home.agents.named_or_first(driver)
     }
 
     /// Takes what waited for an owner, in order, each with the event it becomes. From then on requests come
@@ -454,8 +462,8 @@ impl Owner {
 
     /// Without a forwarder waiting there is nothing to do: it will send its call again.
     fn answer(&mut self, hook: &HookId, answer: &Answer) {
-        if let Some(request) = self.waiting.remove(hook) {
-            reply(request, answer);
+        if let Some((request, dialect)) = self.waiting.remove(hook) {
+            reply(request, &*dialect, answer);
         }
     }
 }
@@ -503,8 +511,8 @@ fn whose(request: &HookRequest) -> Result<Option<String>, &'static str> {
 
 /// Says an answer in the agent's dialect to the forwarder that waits. That it has gone is no
 /// error: it asks again.
-fn reply(request: HookRequest, answer: &Answer) {
-    let printed = write_answer(&request.event, answer);
+fn reply(request: HookRequest, dialect: &dyn Dialect, answer: &Answer) {
+    let printed = dialect.write_answer(&request.event, answer);
     say(request, printed.exit, printed.stdout, printed.stderr);
 }
 

@@ -5,29 +5,30 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use windlass_core::agent::AgentEvent;
-use windlass_peers::agent::claude::parse;
+use windlass_peers::agent::{Dialect, Lines};
 use windlass_peers::tail::{Chunk, Tail};
 
 /// A transcript as far as it was read.
 #[derive(Debug)]
 pub struct Transcript {
     tail: Tail,
-    lines: parse::Lines,
+    dialect: Arc<dyn Dialect>,
+    lines: Lines,
     /// What was read and not given out.
     ready: VecDeque<AgentEvent>,
     buffer: Vec<u8>,
 }
 
 impl Transcript {
-    pub(crate) fn open(path: &Path) -> Transcript {
-        Transcript {
-            tail: Tail::new(path, 0),
-            lines: parse::Lines::default(),
-            ready: VecDeque::new(),
-            buffer: Vec::new(),
-        }
+    pub(crate) fn open(path: &Path, dialect: Arc<dyn Dialect>) -> Transcript {
+        Transcript::read_from(Tail::new(path, 0), dialect)
+    }
+
+    fn read_from(tail: Tail, dialect: Arc<dyn Dialect>) -> Transcript {
+        Transcript { tail, lines: Lines::of(&*dialect), dialect, ready: VecDeque::new(), buffer: Vec::new() }
     }
 
     /// The next event; none when there is none yet.
@@ -55,12 +56,7 @@ impl Transcript {
 
     /// Looks at what comes next, in at most so many bytes, and gives nothing out.
     pub fn look_ahead(&self, most: u64, mut see: impl FnMut(&AgentEvent) -> ControlFlow<()>) {
-        let mut ahead = Transcript {
-            tail: self.tail.ahead(),
-            lines: self.lines,
-            ready: VecDeque::new(),
-            buffer: Vec::new(),
-        };
+        let mut ahead = Transcript::read_from(self.tail.ahead(), Arc::clone(&self.dialect));
         if self.ready.iter().any(|event| see(event).is_break()) {
             return;
         }

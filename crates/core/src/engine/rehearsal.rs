@@ -109,8 +109,7 @@ impl Stage {
     }
 
     fn act(&mut self, node: &NodeId, what: &'static str, text: String) {
-        let id = node.as_str().split(['@', '~']).next().unwrap_or_default();
-        let depth = depth_of(&self.state.spec.body, &NodeId::new(id)).unwrap_or(0);
+        let depth = depth_of(&self.state.spec.body, &node.in_workflow()).unwrap_or(0);
         let place = self.place(node, depth, what);
         self.acts.insert(place, Act { node: node.clone(), depth, what, text: shorten(&text) });
     }

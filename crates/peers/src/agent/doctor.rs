@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Driver;
 use crate::process::{Short, ShortEnv, SpawnError, run_short};
 
 /// Why a CLI is of no use.
@@ -37,10 +36,8 @@ pub enum ProbeError {
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The version an agent CLI says it is.
-pub fn probe(driver: Driver, program: &Path) -> Result<String, ProbeError> {
-    let args: &[&OsStr] = match driver {
-        Driver::Claude | Driver::Sim => &[OsStr::new("--version")],
-    };
+pub fn probe(program: &Path) -> Result<String, ProbeError> {
+    let args: &[&OsStr] = &[OsStr::new("--version")];
     let output = run_short(&Short {
         program,
         args,
@@ -92,14 +89,14 @@ mod tests {
         assert_eq!(find_program("claude", &path, Path::new("/")), Some(program.clone()));
         assert_eq!(find_program("./claude", "", dir.path()), Some(dir.path().join("./claude")));
         assert_eq!(find_program("codex", &path, Path::new("/")), None);
-        assert_eq!(probe(Driver::Claude, &program).unwrap(), "2.1.325 (Claude Code)");
+        assert_eq!(probe(&program).unwrap(), "2.1.325 (Claude Code)");
     }
 
     #[test]
     fn a_broken_cli_says_why() {
         let dir = tempfile::tempdir().unwrap();
         let program = script(dir.path(), "claude", "echo 'needs node 22' >&2; exit 1");
-        let error = probe(Driver::Claude, &program).unwrap_err();
+        let error = probe(&program).unwrap_err();
         assert!(error.to_string().ends_with("ended with code Some(1): needs node 22"), "{error}");
     }
 }

@@ -1,19 +1,25 @@
 //! Agent CLIs: what each can do, how it is launched, read and answered.
 //!
-//! One folder a dialect. `sim` speaks claude's. Which driver a run takes is the runtime's
-//! choice; what follows from what an agent says is the engine's.
+//! Each agent has one private folder and one line in [`Agents`]. Everybody else asks a [`Dialect`],
+//! which they find by the name of the driver, and what it can do. Which driver a run takes is the
+//! runtime's choice; what follows from what an agent says is the engine's.
 
-pub mod claude;
+mod claude;
+mod dialect;
 pub mod doctor;
+mod lines;
+mod sim;
 mod transcript;
 
 use serde::Serialize;
 
+pub use dialect::{Agents, Dialect, Outside, Paths, Prepared, Printed, ReadLine, Turn};
+pub use lines::{Lines, read_stream};
 pub use transcript::{Over, Transcript};
-pub use windlass_core::agent::{AgentEvent, RateLimit, ResultEvent, Retry};
+pub use windlass_core::agent::{AgentEvent, RateLimit, Retry, TurnResult};
 
 /// What a driver can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Capabilities {
     /// Says what it does as it does it.
     pub stream: bool,
@@ -35,72 +41,18 @@ pub struct Capabilities {
     pub budget: bool,
     /// Takes the name of a model.
     pub models: bool,
+    /// Takes `opus`, `sonnet` and `haiku` for models.
+    pub model_tiers: bool,
     /// Says what it spent.
     pub usage: bool,
     /// Outlives the engine and is read on by the next one.
     pub adoptable: bool,
-}
-
-/// The agent CLIs Windlass knows how to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Driver {
-    /// Claude Code.
-    Claude,
-    /// The rehearsal agent, which is in the Windlass binary and speaks Claude Code's format.
-    Sim,
-}
-
-impl Driver {
-    /// All of them.
-    pub const ALL: &'static [Driver] = &[Driver::Claude, Driver::Sim];
-
-    /// The driver of that name.
-    pub fn named(name: &str) -> Option<Driver> {
-        Driver::ALL.iter().copied().find(|driver| driver.name() == name)
-    }
-
-    /// The word used in flags and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Driver::Claude => "claude",
-            Driver::Sim => "sim",
-        }
-    }
-
-    /// The program to look for on `PATH`; none when it is the Windlass binary itself.
-    pub fn program(self) -> Option<&'static str> {
-        match self {
-            Driver::Claude => Some("claude"),
-            Driver::Sim => None,
-        }
-    }
-
-    /// How to get it when it is missing.
-    pub fn install_hint(self) -> Option<&'static str> {
-        match self {
-            Driver::Claude => Some("npm install -g @anthropic-ai/claude-code"),
-            Driver::Sim => None,
-        }
-    }
-
-    /// What it can do.
-    pub fn capabilities(self) -> Capabilities {
-        match self {
-            Driver::Claude => claude::CAPABILITIES,
-            Driver::Sim => Capabilities { fork: false, budget: false, ..claude::CAPABILITIES },
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_driver_is_found_by_its_name() {
-        for driver in Driver::ALL {
-            assert_eq!(Driver::named(driver.name()), Some(*driver));
-        }
-        assert_eq!(Driver::named("emacs"), None);
-    }
+    /// Loads plugins of Claude Code.
+    pub plugins: bool,
+    /// Gives an answer that fits a JSON Schema.
+    pub schema: bool,
+    /// Takes a message that begins with a slash for a command of its own.
+    pub slash_commands: bool,
+    /// Reads a file that a message mentions (`@src/main.rs`).
+    pub reads_mentions: bool,
 }

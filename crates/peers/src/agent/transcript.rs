@@ -10,9 +10,9 @@ use windlass_core::launch::{EndedBy, Exit};
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
-use windlass_core::agent::{AgentEvent, ResultEvent};
+use windlass_core::agent::{AgentEvent, ApiTrouble, FailureCause, TurnFailure, TurnResult};
 
-use super::claude::parse::{TEXT_MAX, cut_text};
+use super::lines::{TEXT_MAX, cut_text};
 use crate::tail::MAX_LINE;
 
 /// As many conversations as usually speak at once; one more may count a message twice until the
@@ -33,7 +33,7 @@ pub enum Over<'a> {
 pub struct Transcript {
     last_text: Option<String>,
     last_message_id: String,
-    last_result: Option<ResultEvent>,
+    last_result: Option<TurnResult>,
     results: u32,
     finished: Usage,
     cumulative_cost: Option<f64>,
@@ -45,7 +45,7 @@ pub struct Transcript {
     spoke: bool,
     resets_at: Option<Moment>,
     is_rejected: bool,
-    api_error: Option<(Option<u16>, String, String)>,
+    api_error: Option<(ApiTrouble, String)>,
     /// Something came after the last result: another turn is under way.
     is_mid_turn: bool,
     /// A line was too long to be read.
@@ -68,9 +68,7 @@ impl Transcript {
             }
             AgentEvent::ToolResult { was_decided: true, .. } => self.tool_calls += 1,
             AgentEvent::Spent { message_id, usage } => self.add_spent(message_id, usage),
-            AgentEvent::ApiError { status, error, text } => {
-                self.api_error = Some((*status, error.clone(), text.clone()));
-            }
+            AgentEvent::ApiError { trouble, text, .. } => self.api_error = Some((*trouble, text.clone())),
             AgentEvent::RateLimit(limit) => {
                 self.is_rejected = limit.rejected;
                 self.resets_at = limit.resets_at;
@@ -127,7 +125,7 @@ impl Transcript {
         }
     }
 
-    fn add_result(&mut self, result: &ResultEvent) {
+    fn add_result(&mut self, result: &TurnResult) {
         self.results += 1;
         self.is_mid_turn = false;
         self.open.clear();
@@ -204,10 +202,10 @@ impl Transcript {
 
     /// Whether the last turn ended well and no other began.
     fn is_whole(&self) -> bool {
-        !self.is_mid_turn && self.last_result.as_ref().is_some_and(|result| !result.is_error)
+        !self.is_mid_turn && self.last_result.as_ref().is_some_and(|result| result.failure.is_none())
     }
 
-    fn judge_result(&self, result: &ResultEvent, exit: &Exit, stderr: &str) -> SessionVerdict {
+    fn judge_result(&self, result: &TurnResult, exit: &Exit, stderr: &str) -> SessionVerdict {
         // What comes after a whole turn, an exit code too, does not undo it.
         if self.is_whole() {
             return SessionVerdict::Done;
@@ -215,28 +213,24 @@ impl Transcript {
         if is_cut_off(exit) {
             return interrupted(&format!("ended with code {}", exit.code.unwrap_or_default()));
         }
-        if !result.is_error {
-            return interrupted("ended in the middle of a turn");
-        }
-        match result.terminal_reason.as_deref() {
-            Some("api_error") => self.judge_api_error(result.api_error_status, &describe(result, stderr)),
-            Some(reason @ ("aborted_tools" | "aborted_streaming")) => interrupted(reason),
-            _ => failed(describe(result, stderr)),
+        let Some(failure) = &result.failure else { return interrupted("ended in the middle of a turn") };
+        match failure.cause {
+            FailureCause::Api(trouble) => {
+                // The message before it may say more precisely what it was.
+                let trouble = self.api_error.as_ref().map_or(trouble, |(trouble, _)| *trouble);
+                self.judge_api_error(trouble, &describe(failure, stderr))
+            }
+            FailureCause::CutOff => interrupted(&failure.word),
+            FailureCause::Other => failed(describe(failure, stderr)),
         }
     }
 
-    fn judge_api_error(&self, status: Option<u16>, what: &str) -> SessionVerdict {
-        let word = self.api_error.as_ref().map(|(_, word, _)| word.as_str()).unwrap_or_default();
-        if status == Some(429) || self.is_rejected || word == "rate_limit" {
-            return SessionVerdict::RateLimited { resets_at: self.resets_at };
-        }
-        match (status, word) {
-            (Some(408 | 409 | 425), _)
-            | (Some(500..), _)
-            | (None, "server_error" | "overloaded" | "unknown") => {
-                SessionVerdict::Transient { what: what.to_owned() }
-            }
-            _ => failed(what.to_owned()),
+    fn judge_api_error(&self, trouble: ApiTrouble, what: &str) -> SessionVerdict {
+        match trouble {
+            ApiTrouble::RateLimit => SessionVerdict::RateLimited { resets_at: self.resets_at },
+            _ if self.is_rejected => SessionVerdict::RateLimited { resets_at: self.resets_at },
+            ApiTrouble::Transient => SessionVerdict::Transient { what: what.to_owned() },
+            ApiTrouble::Lasting => failed(what.to_owned()),
         }
     }
 
@@ -245,8 +239,8 @@ impl Transcript {
         if is_cut_off(exit) {
             return interrupted(&format!("ended with code {code}"));
         }
-        if let Some((status, _, text)) = &self.api_error {
-            return self.judge_api_error(*status, text);
+        if let Some((trouble, text)) = &self.api_error {
+            return self.judge_api_error(*trouble, text);
         }
         if code == 0 && self.has_gap {
             let most = MAX_LINE >> 20;
@@ -269,15 +263,11 @@ fn is_cut_off(exit: &Exit) -> bool {
     exit.code.is_some_and(|code| code > 128) || exit.signal.is_some()
 }
 
-fn describe(result: &ResultEvent, stderr: &str) -> String {
-    let reason = match result.subtype.as_str() {
-        "success" | "" => result.terminal_reason.clone().unwrap_or_default(),
-        subtype => subtype.to_owned(),
-    };
-    let said = result.errors.first().or(result.text.as_ref()).map(String::as_str);
-    match said.filter(|said| !said.is_empty()).unwrap_or_else(|| last_lines(stderr)) {
-        "" => reason,
-        said => format!("{reason}: {said}"),
+fn describe(failure: &TurnFailure, stderr: &str) -> String {
+    let said = failure.said.as_deref().filter(|said| !said.is_empty());
+    match said.unwrap_or_else(|| last_lines(stderr)) {
+        "" => failure.word.clone(),
+        said => format!("{}: {said}", failure.word),
     }
 }
 

@@ -11,7 +11,7 @@ use windlass_core::spec::Check;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::settings::Resolved;
 use windlass_forms::workflow::document::Document;
-use windlass_peers::agent::{Capabilities, Driver};
+use windlass_peers::agent::{Agents, Capabilities};
 
 use super::{Catalog, WorkflowEntry};
 use crate::entities;
@@ -44,6 +44,7 @@ pub(crate) struct World {
     workflows: BTreeMap<String, Option<Workflow>>,
     checks: BTreeSet<String>,
     driver: String,
+    agents: Agents,
 }
 
 impl World {
@@ -65,6 +66,7 @@ impl World {
             workflows,
             checks: resolved.settings.checks.iter().map(|check| check.name.clone()).collect(),
             driver: resolved.settings.driver.clone(),
+            agents: home.agents.clone(),
         })
     }
 
@@ -80,9 +82,10 @@ impl World {
             broken: self.broken.clone(),
             workflows: self.workflows.clone(),
             checks: self.checks.clone(),
-            drivers: Driver::ALL
+            drivers: self
+                .agents
                 .iter()
-                .map(|driver| (driver.name().to_owned(), abilities(*driver)))
+                .map(|dialect| (dialect.name().to_owned(), abilities(dialect.capabilities())))
                 .collect(),
             driver: Some(self.driver.clone()),
             runs: RUNS.into_iter().collect(),
@@ -108,14 +111,14 @@ fn callable(entry: &WorkflowEntry) -> Workflow {
     graph
 }
 
-fn abilities(driver: Driver) -> BTreeSet<Ability> {
-    let Capabilities { stop_block, resume, questions, .. } = driver.capabilities();
+fn abilities(can: Capabilities) -> BTreeSet<Ability> {
+    let Capabilities { stop_block, resume, questions, plugins, schema, .. } = can;
     let can = [
         (Ability::StopBlock, stop_block),
         (Ability::Resume, resume),
         (Ability::Questions, questions),
-        (Ability::Plugins, matches!(driver, Driver::Claude | Driver::Sim)),
-        (Ability::Schema, matches!(driver, Driver::Claude | Driver::Sim)),
+        (Ability::Plugins, plugins),
+        (Ability::Schema, schema),
     ];
     can.into_iter().filter(|(_, can)| *can).map(|(ability, _)| ability).collect()
 }

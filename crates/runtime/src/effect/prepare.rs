@@ -42,7 +42,7 @@ fn texts(ground: &Ground, site: &Site, args: Option<&str>) -> Result<Option<Text
     let stage = Stage {
         workspace: Path::new(&site.workspace),
         env: &ground.home.env,
-        driver: &site.orders.driver.name,
+        can: ground.home.agents.capabilities(&site.orders.driver.name),
         isolation: site.orders.isolation,
         rules: &site.orders.permissions,
         on_permission: ground.spec.policy.on_permission,

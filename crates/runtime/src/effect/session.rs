@@ -10,8 +10,7 @@ use windlass_core::event::{Event, SessionEnd, SessionVerdict};
 use windlass_core::id::EffectId;
 use windlass_core::launch::files as names;
 use windlass_core::usage::Usage;
-use windlass_peers::agent::claude::{launch as claude, parse};
-use windlass_peers::agent::{Over, Transcript};
+use windlass_peers::agent::{Dialect, Lines, Outside, Over, Paths, Transcript, Turn};
 use windlass_peers::child::{ChildState, Terminate, child_state, gave_up, terminate_host, unanswered};
 use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
@@ -28,6 +27,11 @@ const STDERR_TAIL: u64 = 4_000;
 /// Starts the turn or adopts it, and reports how it ended.
 pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, plan: SessionPlan) {
     let dir = ground.child_dir(&effect);
+    let name = &site.orders.driver.name;
+    let Some(dialect) = ground.home.agents.named(name) else {
+        let end = failed(format!("this Windlass has no driver `{name}`"));
+        return ground.report(Event::SessionEnded { effect, end }).await;
+    };
     let mut host = None;
     if matches!(child_state(&dir), ChildState::NotStarted) {
         if site.is_ending {
@@ -38,7 +42,7 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, p
             let verdict = SessionVerdict::Interrupted { what: "its folder was deleted".to_owned() };
             return ground.report(Event::SessionEnded { effect, end: ended(verdict) }).await;
         }
-        match launch(&ground, &site, &effect, &plan, &dir) {
+        match launch(&ground, &**dialect, &site, &effect, &plan, &dir) {
             Ok(Some(started)) => host = Some(started),
             Ok(None) => return,
             Err(Unstarted::NoRoom(error)) => return ground.give_up(error).await,
@@ -55,22 +59,24 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, p
     }
     let session = plan.session.clone();
     ground.report(Event::SessionStarted { effect: effect.clone(), session }).await;
-    let end = follow(&ground, &effect, &dir, &site.workspace, host, seen).await;
+    let end = follow(&ground, &**dialect, &effect, &dir, &site.workspace, host, seen).await;
     let end = SessionEnd { unanswered: unanswered(&dir), ..end };
-    forget_secrets(&dir);
+    forget_secrets(&dir, &**dialect);
     ground.report(Event::SessionEnded { effect, end }).await;
 }
 
 fn launch(
     ground: &Ground,
+    dialect: &dyn Dialect,
     site: &Site,
     effect: &EffectId,
     plan: &SessionPlan,
     dir: &Path,
 ) -> Result<Option<HostStart>, Unstarted> {
-    let user_settings = files::read_bounded(&user_settings_path(ground), 1 << 20).ok();
+    let user_settings = dialect.user_settings(&ground.home.user, &ground.home.env);
+    let user_settings = user_settings.and_then(|path| files::read_bounded(&path, 1 << 20).ok());
     let user_settings = user_settings.and_then(|bytes| String::from_utf8(bytes).ok());
-    let turn = claude::Turn {
+    let turn = Turn {
         spec: &ground.spec,
         orders: &site.orders,
         workspace: &site.workspace,
@@ -80,9 +86,9 @@ fn launch(
         effect,
         now: now(),
     };
-    let paths = claude::Paths { dir, socket: &ground.socket, windlass_exe: &ground.exe };
-    let outside = claude::Outside { env: &ground.home.env, user_settings: user_settings.as_deref() };
-    let prepared = claude::prepare(&turn, &paths, &outside);
+    let paths = Paths { dir, socket: &ground.socket, windlass_exe: &ground.exe };
+    let outside = Outside { env: &ground.home.env, user_settings: user_settings.as_deref() };
+    let prepared = dialect.prepare(&turn, &paths, &outside);
     files::make_private_dir(dir).map_err(|error| Unstarted::of(&error, dir, &ground.exe))?;
     for (path, bytes) in &prepared.files {
         files::write_atomic(path, bytes, files::Mode::Private)
@@ -97,24 +103,18 @@ fn launch(
     ground.gate.start(&effect.node, dir, start)
 }
 
-/// Where Claude Code keeps the user's own settings.
-fn user_settings_path(ground: &Ground) -> PathBuf {
-    let moved = ground.home.var("CLAUDE_CONFIG_DIR").filter(|dir| !dir.is_empty());
-    let folder = moved.map_or_else(|| ground.home.user.join(".claude"), PathBuf::from);
-    folder.join("settings.json")
-}
-
 /// Reads the stream to its end. What was there before we came is read for its facts and not
 /// shown again.
 async fn follow(
     ground: &Ground,
+    dialect: &dyn Dialect,
     effect: &EffectId,
     dir: &Path,
     workspace: &str,
     host: Option<HostStart>,
     seen: u64,
 ) -> SessionEnd {
-    let mut reading = Reading::default();
+    let mut reading = Reading { lines: Lines::of(dialect), transcript: Transcript::default(), offset: 0 };
     let mut events = ground.watcher.watch(dir, 0, host);
     let mut over = None;
     while let (None, Some(event)) = (&over, events.recv().await) {
@@ -144,9 +144,8 @@ async fn show(ground: &Ground, effect: &EffectId, said: Vec<AgentEvent>) {
 }
 
 /// What was read of a stream so far.
-#[derive(Default)]
 struct Reading {
-    lines: parse::Lines,
+    lines: Lines,
     transcript: Transcript,
     offset: u64,
 }
@@ -214,8 +213,8 @@ fn tell_of_locks(ground: &Ground, effect: &EffectId, left: Vec<PathBuf>) {
 }
 
 /// What held keys of the user's environment and settings is not kept once nobody needs it.
-fn forget_secrets(dir: &Path) {
-    for name in [names::LAUNCH, "settings.json", "mcp.json"] {
+fn forget_secrets(dir: &Path, dialect: &dyn Dialect) {
+    for name in [names::LAUNCH].iter().chain(dialect.secret_files()) {
         let _ = std::fs::remove_file(dir.join(name));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_core::event::Record;
+use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, RunId};
 use windlass_peers::git;
 use windlass_store::{Found, RunRow};
@@ -74,7 +74,17 @@ impl Handle {
     /// What the agent says and does in one turn, from its beginning.
     pub fn transcript(&self, run: &RunId, effect: &EffectId) -> Transcript {
         let dir = self.store.run_dir(run).join(effect.to_string());
-        Transcript::open(&dir.join(windlass_core::launch::files::STDOUT))
+        let dialect = self.home.agents.named_or_first(self.driver_of(run, effect).as_deref());
+        Transcript::open(&dir.join(windlass_core::launch::files::STDOUT), dialect)
+    }
+
+    /// The driver of a turn, as the first record says.
+    fn driver_of(&self, run: &RunId, effect: &EffectId) -> Option<String> {
+        let first = self.store.read_from(run, 1, 1).ok()?;
+        match recover::read(run, first.first()?).ok()?.event {
+            Event::RunStarted { spec } => spec.driver_of(&effect.node).map(str::to_owned),
+            _ => None,
+        }
     }
 
     /// What a run changed in its repository so far, a line a file; `None` where there is none.

@@ -19,6 +19,7 @@ use windlass_core::id::NodeId;
 use windlass_core::registry::limits::{Limits, limits, limits_of_role};
 use windlass_core::registry::{Piece, expand};
 use windlass_core::spec::OnPermission;
+use windlass_peers::agent::Capabilities;
 use windlass_peers::files;
 use windlass_peers::process::env::passed_on;
 use windlass_peers::process::{Output, Short, ShortEnv, run_short};
@@ -37,7 +38,8 @@ const MOST: usize = 256 * 1024;
 pub(crate) struct Stage<'a> {
     pub(crate) workspace: &'a Path,
     pub(crate) env: &'a [(String, String)],
-    pub(crate) driver: &'a str,
+    /// What the agent can do.
+    pub(crate) can: Capabilities,
     pub(crate) isolation: Isolation,
     pub(crate) rules: &'a Rules,
     pub(crate) on_permission: OnPermission,
@@ -79,18 +81,17 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
 }
 
 /// The model as the driver names it; nothing where its own choice is as good.
-pub(super) fn model_for(model: &Model, provider: Provider, driver: &str) -> Option<String> {
-    let speaks_claude = matches!(driver, "claude" | "sim");
+pub(super) fn model_for(model: &Model, provider: Provider, can: Capabilities) -> Option<String> {
     match model.tier {
-        Tier::Inherit if model.original == "inherit" || speaks_claude => None,
+        Tier::Inherit if model.original == "inherit" || can.model_tiers => None,
         Tier::Inherit => Some(model.original.clone()),
         // A whole name of Claude Code's own, which says more than the tier.
         Tier::Opus | Tier::Sonnet | Tier::Haiku
-            if speaks_claude && provider == Provider::Claude && is_plain_name(&model.original) =>
+            if can.model_tiers && provider == Provider::Claude && is_plain_name(&model.original) =>
         {
             Some(model.original.clone())
         }
-        Tier::Opus | Tier::Sonnet | Tier::Haiku if speaks_claude => Some(model.tier.word().to_owned()),
+        Tier::Opus | Tier::Sonnet | Tier::Haiku if can.model_tiers => Some(model.tier.word().to_owned()),
         Tier::Opus | Tier::Sonnet | Tier::Haiku => Some(model.original.clone()),
     }
 }
@@ -157,14 +158,14 @@ pub(crate) fn texts(
             return Err(Problem::new(Class::Usage, text)
                 .hint(format!("give it a task: windlass run --agent {} \"TASK\"", entity.name)));
         }
-        return Ok((plain_for(stage.driver, args.to_owned()), Some(writing.whole("")?)));
+        return Ok((plain_for(stage.can, args.to_owned()), Some(writing.whole("")?)));
     }
     if entity.prompt.matches("$ARGUMENTS").count().saturating_mul(args.len()) > LARGEST {
         let text =
             format!("{} `{}` would be larger than 16 MB with these arguments", entity.kind, entity.name);
         return Err(Problem::new(Class::Usage, text).hint("put them into a file and name the file"));
     }
-    let prompt = plain_for(stage.driver, writing.whole(args)?);
+    let prompt = plain_for(stage.can, writing.whole(args)?);
     if prompt.trim().is_empty() {
         let text = format!("{} `{}` says nothing", entity.kind, entity.name);
         return Err(Problem::new(Class::Configuration, text).hint(format!("see {}", entity.source.path)));
@@ -172,12 +173,12 @@ pub(crate) fn texts(
     Ok((prompt, None))
 }
 
-/// A message that begins with a slash is a command to Claude Code itself; after a line break it is
-/// what it says.
-fn plain_for(driver: &str, message: String) -> String {
-    match driver {
-        "claude" if message.starts_with('/') => format!("\n{message}"),
-        _ => message,
+/// Keeps an agent from taking a message that begins with a slash for a command of its own: after a line
+/// break it is what it says.
+fn plain_for(can: Capabilities, message: String) -> String {
+    match can.slash_commands && message.starts_with('/') {
+        true => format!("\n{message}"),
+        false => message,
     }
 }
 
@@ -261,12 +262,12 @@ impl Writing<'_> {
         }
     }
 
-    /// Claude Code reads a mentioned file itself; for others it is put at the end. `@{file}` means a file
+    /// Some agents read a mentioned file themselves; for others it is put at the end. `@{file}` means a file
     /// and nothing else, and only Gemini would read it.
     fn mention(&mut self, path: &str, written: &str) -> Result<(), Problem> {
         self.text.push_str(written);
         let is_braced = written.starts_with("@{");
-        let is_theirs = self.stage.driver == "claude" && !is_braced;
+        let is_theirs = self.stage.can.reads_mentions && !is_braced;
         if is_theirs || self.mentioned.iter().any(|other| other == path) {
             return Ok(());
         }

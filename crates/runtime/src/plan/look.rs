@@ -26,7 +26,7 @@ pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Res
     let stage = Stage {
         workspace: Path::new(&spec.workspace),
         env: &home.env,
-        driver: &orders.driver.name,
+        can: home.agents.capabilities(&orders.driver.name),
         isolation: orders.isolation,
         rules: &orders.permissions,
         on_permission: spec.policy.on_permission,

@@ -198,8 +198,8 @@ impl Given<'_> {
         let bin = self.flags().agent_bin.clone().map(|bin| self.request.cwd.join(bin));
         let program = bin.or_else(|| configured.and_then(|agent| agent.program.clone()).map(PathBuf::from));
         let program = find_agent(self.home, &name, program.as_deref())?;
-        if name == "sim" && self.flags().agent_bin.is_none() && self.home.var("WINDLASS_SIM_SCRIPT").is_none()
-        {
+        let is_own = self.home.agents.named(&name).is_some_and(|dialect| dialect.program().is_none());
+        if is_own && self.flags().agent_bin.is_none() && self.home.var("WINDLASS_SIM_SCRIPT").is_none() {
             return Err(Problem::new(Class::Usage, "driver `sim` plays a script, and none is named")
                 .hint("set WINDLASS_SIM_SCRIPT to a script file; `windlass demo` brings its own"));
         }
@@ -213,7 +213,8 @@ impl Given<'_> {
     fn model(&self, node: &Node<'_>, entity: Option<&Entity>, driver: &str) -> Option<String> {
         let of_entity = || {
             let entity = entity?;
-            entity::model_for(entity.model.as_ref()?, entity.source.provider, driver)
+            let can = self.home.agents.capabilities(driver);
+            entity::model_for(entity.model.as_ref()?, entity.source.provider, can)
         };
         let own = node.said.model.clone().or_else(of_entity);
         let flag = self.flags().model.clone();

@@ -40,6 +40,7 @@ impl Place {
             user: root.join("home"),
             temp: root.join("state"),
             env: vec![("PATH".to_owned(), path), ("WINDLASS_SIM_SCRIPT".to_owned(), "/script".to_owned())],
+            agents: Default::default(),
             machine: "m".to_owned(),
             crash: Crash::default(),
         };

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use windlass_runtime::Agents;
 use windlass_runtime::crash::Crash;
 use windlass_runtime::home::Home;
 
@@ -42,6 +43,7 @@ fn from(env: Vec<(String, String)>) -> Result<Home, Report> {
         state: state.join("windlass"),
         config: config.join("windlass"),
         temp: absolute("TMPDIR").unwrap_or_else(|| Path::new("/tmp").to_owned()),
+        agents: Agents::default(),
         machine: machine(),
         crash: Crash::from_text(crash),
         user,

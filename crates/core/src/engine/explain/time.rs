@@ -29,7 +29,7 @@ pub fn explain_time(state: &State, records: &[Record], instance: &NodeId) -> Opt
         let begun = record.news.iter().find_map(|news| begins(news, instance))?;
         Some((place, begun))
     })?;
-    let node = plain(instance);
+    let node = instance.in_workflow();
     let way = way(&state.spec.body, None, &node)?;
     let spot = way.last()?;
     let finish = records.iter().skip(place).find_map(|record| finish(record, instance));
@@ -63,15 +63,10 @@ pub fn explain_time(state: &State, records: &[Record], instance: &NodeId) -> Opt
 /// The names of all times in which a node began, in their order.
 pub fn times_of(records: &[Record], node: &NodeId) -> Vec<NodeId> {
     let started = records.iter().flat_map(|record| &record.news).filter_map(|news| match news {
-        News::NodeStarted { node: name, .. } if plain(name) == *node => Some(name.clone()),
+        News::NodeStarted { node: name, .. } if name.in_workflow() == *node => Some(name.clone()),
         _ => None,
     });
     started.collect()
-}
-
-/// A node as the workflow names it.
-fn plain(instance: &NodeId) -> NodeId {
-    NodeId::new(instance.as_str().split(['@', '~']).next().unwrap_or_default())
 }
 
 fn begins(news: &News, instance: &NodeId) -> Option<Begun> {
@@ -95,7 +90,7 @@ fn finish(record: &Record, instance: &NodeId) -> Option<Finish> {
 /// told by its place.
 fn cause(state: &State, records: &[Record], place: usize, instance: &NodeId, spot: &Spot<'_>) -> Cause {
     let then = fold(state.run.clone(), records.iter().take(place + 1));
-    let seen = then.and_then(|then| then.book.nodes.get(&plain(instance)).cloned());
+    let seen = then.and_then(|then| then.book.nodes.get(&instance.in_workflow()).cloned());
     if let Some(seen) = seen.filter(|seen| seen.instance == *instance) {
         return seen.cause;
     }
@@ -104,8 +99,10 @@ fn cause(state: &State, records: &[Record], place: usize, instance: &NodeId, spo
     let news = records.iter().take(place + 1).flat_map(|record| &record.news);
     let before_it = news.take_while(|news| begins(news, instance).is_none());
     let status = before_it.filter_map(|news| match news {
-        News::NodeFinished { node, outcome, .. } if plain(node) == before.id => Some(outcome.status.word()),
-        News::NodeSkipped { node, .. } if plain(node) == before.id => Some("skipped"),
+        News::NodeFinished { node, outcome, .. } if node.in_workflow() == before.id => {
+            Some(outcome.status.word())
+        }
+        News::NodeSkipped { node, .. } if node.in_workflow() == before.id => Some("skipped"),
         _ => None,
     });
     let status = status.last().unwrap_or("over").to_owned();

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use windlass_core::hook::{Answer, HookKind};
 
-use super::parse::shorten;
+use super::super::dialect::Printed;
+use super::super::lines::shorten;
 
 /// How much of a text in a tool's input is kept, where it is only shown.
 const SHOWN: usize = 2 * 1024;
@@ -40,7 +41,7 @@ struct Payload {
 
 /// Reads what the CLI wrote to a hook. `event` is the forwarder's argument. A payload that
 /// cannot be read is a tool nobody knows, or a plain Stop.
-pub fn read_hook(event: &str, payload: &[u8]) -> HookKind {
+pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
     let payload: Option<Payload> = serde_json::from_slice(payload).ok();
     match event {
         "PreToolUse" => read_tool(payload.unwrap_or_default()),
@@ -54,7 +55,7 @@ pub fn read_hook(event: &str, payload: &[u8]) -> HookKind {
 }
 
 /// The folder that the CLI is in, which relative paths begin at.
-pub fn read_cwd(payload: &[u8]) -> Option<PathBuf> {
+pub(super) fn read_cwd(payload: &[u8]) -> Option<PathBuf> {
     #[derive(Deserialize)]
     struct Folder {
         cwd: PathBuf,
@@ -103,20 +104,9 @@ fn read_stop(payload: Payload) -> HookKind {
     }
 }
 
-/// What the forwarder prints, and how it exits.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Printed {
-    /// Its exit code.
-    pub exit: u8,
-    /// For standard output.
-    pub stdout: String,
-    /// For standard error.
-    pub stderr: String,
-}
-
 /// Puts an answer into the CLI's words. A tool is never let through by an answer that does not
 /// fit; a Stop always is.
-pub fn write_answer(event: &str, answer: &Answer) -> Printed {
+pub(super) fn write_answer(event: &str, answer: &Answer) -> Printed {
     let said = match event {
         "PreToolUse" => tool_answer(answer),
         "PermissionRequest" => Some(prompt_answer(answer)),

@@ -1,28 +1,27 @@
 //! What Claude Code is started with: arguments, environment, settings, MCP servers.
 //!
-//! Pure: the files are named and filled here and written by the caller, 0600. `sim` takes the
-//! same, with its own first argument. What the measured CLI does with each is in the tests of
+//! Pure: the files are named and filled here and written by the caller, 0600. What the measured CLI does with each is in the tests of
 //! the real CLI.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use windlass_core::effect::SessionPlan;
 use windlass_core::hook::permission::Isolation;
 use windlass_core::hook::wire::env::{FOLDER, RUN, SESSION, SOCKET};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::launch::{LAUNCH_VERSION, Launch};
-use windlass_core::spec::{Orders, Spec};
-use windlass_core::time::Moment;
 
-use super::super::Driver;
+use super::super::dialect::{Outside, Paths, Prepared, Turn};
 use super::schema;
 use crate::process::env::passed_on;
 
+/// The files that may hold keys of the user's environment and settings.
+pub(super) const SETTINGS: &str = "settings.json";
+pub(super) const MCP: &str = "mcp.json";
 /// Our MCP server's name; a plugin or project server of that name would collide.
-pub const MCP_SERVER: &str = "windlass";
+const MCP_SERVER: &str = "windlass";
 /// The tool that is asked for permissions. Without one the CLI offers no questions headless.
-pub const PROMPT_TOOL: &str = "mcp__windlass__approve";
+const PROMPT_TOOL: &str = "mcp__windlass__approve";
 /// The turn, for the agent's tools.
 const NODE: &str = "WINDLASS_NODE";
 const ITERATION: &str = "WINDLASS_ITERATION";
@@ -33,60 +32,10 @@ const TOOL_HOOK_SECONDS: u64 = 7 * 24 * 3600;
 /// What a Stop may take beyond the checks it waits for.
 const STOP_MARGIN_SECONDS: u64 = 300;
 
-/// One turn to be started.
-#[derive(Debug, Clone, Copy)]
-pub struct Turn<'a> {
-    /// The run's orders.
-    pub spec: &'a Spec,
-    /// The node's.
-    pub orders: &'a Orders,
-    /// Where it works.
-    pub workspace: &'a str,
-    /// Who the agent is to be.
-    pub system: Option<&'a str>,
-    /// This turn's.
-    pub plan: &'a SessionPlan,
-    /// The run.
-    pub run: &'a RunId,
-    /// The effect that starts it; iteration and attempt are in it.
-    pub effect: &'a EffectId,
-    /// Now, to turn the deadline into a span.
-    pub now: Moment,
-}
-
-/// Where things are.
-#[derive(Debug, Clone, Copy)]
-pub struct Paths<'a> {
-    /// The child's folder, absolute.
-    pub dir: &'a Path,
-    /// The run's socket.
-    pub socket: &'a Path,
-    /// The Windlass binary, for hooks and the MCP server.
-    pub windlass_exe: &'a Path,
-}
-
-/// What the world brings in.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Outside<'a> {
-    /// The environment Windlass itself was started with.
-    pub env: &'a [(String, String)],
-    /// The text of the user's own `settings.json`, whose login must work under every isolation.
-    pub user_settings: Option<&'a str>,
-}
-
-/// A launch, and the files it needs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prepared {
-    /// For the host.
-    pub launch: Launch,
-    /// To be written before, each 0600.
-    pub files: Vec<(PathBuf, Vec<u8>)>,
-}
-
 /// Prepares one turn.
-pub fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
+pub(super) fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
     let [settings, mcp, prompt, system] =
-        ["settings.json", "mcp.json", "prompt", "system"].map(|name| paths.dir.join(name));
+        [SETTINGS, MCP, "prompt", "system"].map(|name| paths.dir.join(name));
     let cookie = cookie(turn.run, turn.effect);
     let ours = own_env(turn, paths, &cookie);
     let launch = Launch {
@@ -113,7 +62,7 @@ pub fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Pre
 }
 
 /// By which a child's descendants are found.
-pub fn cookie(run: &RunId, effect: &EffectId) -> String {
+fn cookie(run: &RunId, effect: &EffectId) -> String {
     format!("{run}.{effect}")
 }
 
@@ -124,9 +73,6 @@ fn text(path: &Path) -> String {
 fn arguments(turn: &Turn<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec<String> {
     let (spec, orders, plan) = (turn.spec, turn.orders, turn.plan);
     let mut argv = vec![orders.driver.program.clone()];
-    if Driver::named(&orders.driver.name) == Some(Driver::Sim) {
-        argv.push("sim".into());
-    }
     let session = if plan.resume { "--resume" } else { "--session-id" };
     let fixed =
         ["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "default", session];

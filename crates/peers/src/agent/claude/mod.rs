@@ -1,24 +1,94 @@
 //! Claude Code, headless: `-p --output-format stream-json`.
 
-pub mod hook;
-pub mod launch;
-pub mod parse;
+mod hook;
+mod launch;
+mod parse;
 mod schema;
 
-use super::Capabilities;
+use std::path::{Path, PathBuf};
 
-/// What Claude Code can do.
-pub const CAPABILITIES: Capabilities = Capabilities {
-    stream: true,
-    resume: true,
-    fork: true,
-    hooks: &["PreToolUse", "Stop"],
-    stop_block: true,
-    permissions: true,
-    questions: true,
-    mcp: true,
-    budget: true,
-    models: true,
-    usage: true,
-    adoptable: true,
-};
+use windlass_core::agent::AgentEvent;
+use windlass_core::hook::{Answer, HookKind};
+
+use super::Capabilities;
+use super::dialect::{Dialect, Outside, Paths, Prepared, Printed, ReadLine, Turn};
+
+/// Claude Code.
+#[derive(Debug)]
+pub(super) struct Claude;
+
+impl Dialect for Claude {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn program(&self) -> Option<&'static str> {
+        Some("claude")
+    }
+
+    fn install_hint(&self) -> Option<&'static str> {
+        Some("npm install -g @anthropic-ai/claude-code")
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            stream: true,
+            resume: true,
+            fork: true,
+            hooks: &["PreToolUse", "Stop"],
+            stop_block: true,
+            permissions: true,
+            questions: true,
+            mcp: true,
+            budget: true,
+            models: true,
+            model_tiers: true,
+            usage: true,
+            adoptable: true,
+            plugins: true,
+            schema: true,
+            slash_commands: true,
+            reads_mentions: true,
+        }
+    }
+
+    fn user_settings(&self, home: &Path, env: &[(String, String)]) -> Option<PathBuf> {
+        let moved = env.iter().find(|(name, dir)| name == "CLAUDE_CONFIG_DIR" && !dir.is_empty());
+        let folder = moved.map_or_else(|| home.join(".claude"), |(_, dir)| PathBuf::from(dir));
+        Some(folder.join("settings.json"))
+    }
+
+    fn prepare(&self, turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
+        launch::prepare(turn, paths, outside)
+    }
+
+    fn secret_files(&self) -> &'static [&'static str] {
+        &[launch::SETTINGS, launch::MCP]
+    }
+
+    fn reader(&self) -> Box<dyn ReadLine> {
+        Box::new(Reader)
+    }
+
+    fn read_hook(&self, event: &str, payload: &[u8]) -> HookKind {
+        hook::read_hook(event, payload)
+    }
+
+    fn hook_folder(&self, payload: &[u8]) -> Option<PathBuf> {
+        hook::read_cwd(payload)
+    }
+
+    fn write_answer(&self, event: &str, answer: &Answer) -> Printed {
+        hook::write_answer(event, answer)
+    }
+}
+
+/// Each line of stream-json says all there is to know.
+#[derive(Debug)]
+struct Reader;
+
+impl ReadLine for Reader {
+    fn read_line(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), String> {
+        parse::read_line(line, out).map_err(|error| error.to_string())
+    }
+}

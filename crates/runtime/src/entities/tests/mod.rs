@@ -34,6 +34,7 @@ impl Ground {
             user: root.join("home"),
             temp: root.join("state"),
             env: Vec::new(),
+            agents: Default::default(),
             machine: "m".into(),
             crash: Crash::default(),
         };

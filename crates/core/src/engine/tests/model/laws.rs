@@ -137,7 +137,7 @@ impl Laws {
     fn only_who_ended_well_claims(&mut self, step: &Step) {
         for news in &step.news {
             let News::NodeFinished { node, outcome, .. } = news else { continue };
-            let known = self.nodes.get(&step_of(node)).map(|known| &known.step.act);
+            let known = self.nodes.get(&node.in_workflow()).map(|known| &known.step.act);
             match known {
                 Some(Act::Session(_)) if outcome.status == Status::Completed => {
                     self.well.insert(node.clone());
@@ -168,7 +168,7 @@ impl Laws {
         let is_first = around.retry.times > 0 && !own.starts_with('~');
         let mark = format!("{mark}{}{own}", if is_first { "~1" } else { "" });
         let is_in = |node: &NodeId| {
-            let own = step_of(node);
+            let own = node.in_workflow();
             let rest = node.as_str().trim_start_matches(own.as_str()).strip_prefix(mark.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['@', '~']))
                 && any_in(around, &|step| step.id == own)
@@ -286,7 +286,7 @@ impl Laws {
 
     /// The node and its round, without its own try.
     fn in_round(&self, instance: &NodeId) -> InRound {
-        let step = step_of(instance);
+        let step = instance.in_workflow();
         let marks = self.nodes.get(&step).map_or(0, |known| known.marks);
         let mark = instance.as_str().trim_start_matches(step.as_str());
         let own_try = mark.match_indices(['@', '~']).nth(marks).map_or(mark.len(), |(at, _)| at);
@@ -390,7 +390,7 @@ impl Laws {
     fn round(&mut self, node: &NodeId, round: u32) {
         let is_new = self.rounds.insert((node.clone(), round));
         assert!(is_new, "round {round} of {node} begins twice; {}", self.told());
-        let most = match self.nodes.get(&step_of(node)).map(|known| &known.step.act) {
+        let most = match self.nodes.get(&node.in_workflow()).map(|known| &known.step.act) {
             Some(Act::Loop { max, .. } | Act::CriteriaLoop { max, .. } | Act::TaskLoop { max, .. }) => *max,
             other => panic!("{node} has rounds and is {other:?}"),
         };
@@ -483,11 +483,6 @@ fn is_beginning(news: &News) -> bool {
         News::Waiting(Waiting::Time { .. } | Waiting::Event { .. }) => true,
         _ => false,
     }
-}
-
-/// The node as the workflow names it.
-fn step_of(instance: &NodeId) -> NodeId {
-    NodeId::new(instance.as_str().split(['@', '~']).next().unwrap_or_default())
 }
 
 fn know(body: &[Drawn], marks: usize, into: &mut BTreeMap<NodeId, Known>) {

@@ -7,7 +7,9 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use windlass_core::agent::AgentEvent;
 
-use super::content::{Blocks, Tokens, shorten};
+use super::content::{Blocks, Tokens};
+use super::trouble;
+use crate::agent::lines::shorten;
 
 /// How much of a tool's input is kept for people.
 const SHOWN: usize = 200;
@@ -66,7 +68,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
     for block in message.content.0 {
         out.push(match line.is_api_error_message {
             true => AgentEvent::ApiError {
-                status: line.api_error_status,
+                trouble: trouble(line.api_error_status, &error),
                 error: error.clone(),
                 text: block.text.unwrap_or_default(),
             },

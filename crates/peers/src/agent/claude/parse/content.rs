@@ -4,13 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use windlass_core::agent::AgentEvent;
 use windlass_core::usage::Usage;
 
-/// The most of one text that is kept: more than a model says at once.
-pub(crate) const TEXT_MAX: usize = 1 << 20;
-/// The most of a name or an id.
-const NAME_MAX: usize = 1024;
 /// The most entries of one list: more is no message of a CLI, and each takes more memory than bytes.
 const LIST_MAX: usize = 10_000;
 
@@ -97,66 +92,5 @@ impl Tokens {
             cache_write_tokens: self.cache_creation_input_tokens.unwrap_or_default(),
             cost_usd: None,
         }
-    }
-}
-
-/// At most `max` bytes, cut at a character.
-pub(crate) fn shorten(text: &str, max: usize) -> String {
-    if text.len() <= max {
-        return text.to_owned();
-    }
-    let end = (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    format!("{}…", text.get(..end).unwrap_or_default())
-}
-
-/// Cuts what an event says to what may be kept of it.
-pub(super) fn cut(event: &mut AgentEvent) {
-    match event {
-        AgentEvent::SessionInit { session, model, tools } => {
-            [session, model].into_iter().chain(tools).for_each(cut_name);
-        }
-        AgentEvent::Text { text, message_id, .. } => {
-            cut_text(text);
-            cut_name(message_id);
-        }
-        AgentEvent::Thinking { text, .. } => cut_text(text),
-        AgentEvent::ToolUse { id, name, .. } => [id, name].into_iter().for_each(cut_name),
-        AgentEvent::ToolResult { id, .. } => cut_name(id),
-        AgentEvent::Spent { message_id, .. } => cut_name(message_id),
-        AgentEvent::ApiError { error, text, .. } => {
-            cut_name(error);
-            cut_text(text);
-        }
-        AgentEvent::Retry(retry) => cut_name(&mut retry.error),
-        AgentEvent::RateLimit(limit) => limit.limit.iter_mut().for_each(cut_name),
-        AgentEvent::Notice { about, text } => {
-            cut_name(about);
-            cut_text(text);
-        }
-        AgentEvent::Result(result) => {
-            cut_name(&mut result.subtype);
-            result.terminal_reason.iter_mut().for_each(cut_name);
-            result.text.iter_mut().for_each(cut_text);
-            result.errors.iter_mut().for_each(cut_name);
-        }
-        AgentEvent::Unknown { what } | AgentEvent::Warning { what } => cut_name(what),
-    }
-}
-
-/// Cuts a long text in its middle: an agent says at the end what it has done.
-pub(crate) fn cut_text(text: &mut String) {
-    if text.len() <= TEXT_MAX {
-        return;
-    }
-    let half = TEXT_MAX / 2;
-    let start = (0..=half).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    let end = (text.len() - half..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    let (head, tail) = (text.get(..start).unwrap_or_default(), text.get(end..).unwrap_or_default());
-    *text = format!("{head}\n\n(Windlass left out {} bytes here)\n\n{tail}", end - start);
-}
-
-fn cut_name(name: &mut String) {
-    if name.len() > NAME_MAX {
-        *name = shorten(name, NAME_MAX);
     }
 }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use windlass_core::agent::{AgentEvent, ResultEvent};
+use windlass_core::agent::{AgentEvent, FailureCause, TurnFailure, TurnResult};
+
 use windlass_core::usage::Usage;
 
 use super::content::{Blocks, Tokens};
+use super::trouble;
 
 /// The longest value, in bytes: what is made of it takes many times as much.
 const VALUE_MAX: usize = 1 << 20;
@@ -65,19 +67,31 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
         Some(text) => serde_json::from_str(text)?,
         None => None,
     };
-    out.push(AgentEvent::Result(Box::new(ResultEvent {
-        subtype: line.subtype,
-        is_error: line.is_error,
-        terminal_reason: line.terminal_reason,
-        api_error_status: line.api_error_status,
+    out.push(AgentEvent::Result(Box::new(TurnResult {
+        failure: line.is_error.then(|| failure(&line)),
         text: line.result,
         structured,
-        errors: line.errors.unwrap_or_default().0,
         usage,
         cost_is_cumulative,
         num_turns: line.num_turns,
     })));
     Ok(())
+}
+
+/// `subtype` says `success` even for an error of the API.
+fn failure(line: &Line<'_>) -> TurnFailure {
+    let reason = line.terminal_reason.as_deref().unwrap_or_default();
+    let cause = match reason {
+        "api_error" => FailureCause::Api(trouble(line.api_error_status, "")),
+        "aborted_tools" | "aborted_streaming" => FailureCause::CutOff,
+        _ => FailureCause::Other,
+    };
+    let word = match line.subtype.as_str() {
+        "success" | "" => reason,
+        subtype => subtype,
+    };
+    let errors = line.errors.as_ref().map(|errors| errors.0.as_slice()).unwrap_or_default();
+    TurnFailure { cause, word: word.to_owned(), said: errors.first().or(line.result.as_ref()).cloned() }
 }
 
 /// The usage by model since the last result counts subagents and only this process. Where a CLI

@@ -5,10 +5,12 @@ use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
 use super::*;
+use crate::agent::claude::Claude;
+use crate::agent::lines::{Lines, TEXT_MAX, read_stream, shorten};
 
 fn parse(line: &str) -> Vec<AgentEvent> {
     let mut out = Vec::new();
-    parse_lines(line.as_bytes(), &mut out);
+    read_stream(&Claude, line.as_bytes(), &mut out);
     out
 }
 
@@ -19,7 +21,7 @@ fn an_unknown_kind_is_kept_and_garbage_is_a_warning() {
         assert!(matches!(&parse(garbage)[..], [AgentEvent::Warning { .. }]), "{garbage}");
     }
     let mut out = Vec::new();
-    parse_lines(b"\xff\xfe{\"type\":1}", &mut out);
+    read_stream(&Claude, b"\xff\xfe{\"type\":1}", &mut out);
     assert!(matches!(&out[..], [AgentEvent::Warning { .. }]));
     assert_eq!(parse("  "), []);
 }
@@ -126,14 +128,14 @@ fn a_broken_character_does_not_cost_the_line() {
     let at = line.iter().position(|byte| *byte == 0xc3).unwrap();
     line[at + 1] = b'!';
     let mut out = Vec::new();
-    parse_lines(&line, &mut out);
+    read_stream(&Claude, &line, &mut out);
     assert!(matches!(&out[1], AgentEvent::Text { text, .. } if text.starts_with("\u{fffd}! ")));
     assert_eq!(out.len(), 4);
 }
 
 #[test]
 fn a_few_unreadable_lines_are_told_and_the_rest_are_counted_once() {
-    let (mut lines, mut out) = (Lines::default(), Vec::new());
+    let (mut lines, mut out) = (Lines::of(&Claude), Vec::new());
     lines.read("no event\n".repeat(1000).as_bytes(), 0, &mut out);
     lines.read(b"{\"type\":\n", 0, &mut out);
     assert!(

@@ -7,7 +7,8 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use windlass_core::agent::AgentEvent;
 
-use super::content::{Blocks, shorten};
+use super::content::Blocks;
+use crate::agent::lines::shorten;
 
 /// How much of a tool's result is kept for people.
 const SHOWN: usize = 4 * 1024;
