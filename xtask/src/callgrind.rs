@@ -23,7 +23,7 @@ pub(crate) fn count(bin: &Path) -> Result<u64, String> {
     let engine = Engine::start()?;
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(bin);
-    valgrind.args(["hook", "PreToolUse"]).env_clear().env("PATH", "/usr/bin:/bin");
+    valgrind.args(["hook", "PreToolUse", "--closed"]).env_clear().env("PATH", "/usr/bin:/bin");
     valgrind.env("WINDLASS_SOCKET", engine.socket()).env("WINDLASS_SESSION", Engine::COOKIE);
     valgrind.stdin(Stdio::from(engine.payload()?));
     let output = valgrind.output().map_err(|error| could_not_start(&valgrind, &error))?;

@@ -1,8 +1,9 @@
-//! `windlass hook EVENT`: carries one hook call of an agent to the run's socket and the answer back.
+//! `windlass hook EVENT --closed|--open`: carries one hook call of an agent to the run's socket and the
+//! answer back.
 //!
-//! It decides nothing while the engine answers. When nobody answers it fails in the safe direction:
-//! what asks for permission is denied, everything else (Stop above all) goes ahead in silence.
-//! Before that it leaves a note in the session's folder: a turn with such a note was cut off, and
+//! It decides nothing while the engine answers, and knows no agent's events. When nobody answers, whoever
+//! installed the hook has said what that means: a closed hook refuses, an open one lets the agent go on in
+//! silence. A hook that says neither is closed. Before that it leaves a note in the session's folder: a turn with such a note was cut off, and
 //! the next owner of the run never takes it for a finished one.
 //!
 //! An agent waits for this program at every tool call, so it is built to be as cheap to start as
@@ -36,14 +37,14 @@ const FIRST_READ: usize = 16 << 10;
 /// Denied, and the agent is told why. Exit code 1 would let the tool run.
 const DENIED: u8 = 2;
 
-/// Runs the forwarder; `args` are those behind `hook`: `EVENT [--limit SECONDS]`.
+/// Runs the forwarder; `args` are those behind `hook`.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(socket) = std::env::var_os(env::SOCKET).filter(|path| !path.is_empty()) else {
         return ExitCode::SUCCESS;
     };
     let Some(call) = Call::from_args(args) else {
-        say(rustix::stdio::stderr(), b"usage: windlass hook EVENT [--limit SECONDS]\n");
-        return ExitCode::FAILURE;
+        say(rustix::stdio::stderr(), b"usage: windlass hook EVENT --closed|--open [--limit SECONDS]\n");
+        return ExitCode::from(DENIED);
     };
     match call.forward(&socket) {
         Ok(exit) => ExitCode::from(exit),
@@ -92,21 +93,27 @@ impl NoAnswer {
 /// One call of a hook.
 struct Call {
     event: OsString,
+    /// Without an answer the agent goes on as it would.
+    is_open: bool,
     until: Option<Instant>,
 }
 
 impl Call {
     fn from_args(mut args: impl Iterator<Item = OsString>) -> Option<Call> {
         let event = args.next().filter(|name| is_plain(name))?;
-        let mut until = None;
+        let (mut is_open, mut until) = (false, None);
         while let Some(arg) = args.next() {
-            if arg != "--limit" {
-                return None;
+            match arg.as_bytes() {
+                b"--open" => is_open = true,
+                b"--closed" => is_open = false,
+                b"--limit" => {
+                    let seconds = args.next()?.to_str()?.parse().ok()?;
+                    until = Instant::now().checked_add(Duration::from_secs(seconds));
+                }
+                _ => return None,
             }
-            let seconds = args.next()?.to_str()?.parse().ok()?;
-            until = Instant::now().checked_add(Duration::from_secs(seconds));
         }
-        Some(Call { event, until })
+        Some(Call { event, is_open, until })
     }
 
     fn forward(&self, socket: &OsStr) -> Result<u8, NoAnswer> {
@@ -209,7 +216,7 @@ impl Call {
     }
 
     fn give_up(&self, why: NoAnswer) -> ExitCode {
-        if self.event != "PreToolUse" && self.event != "PermissionRequest" {
+        if self.is_open {
             return ExitCode::SUCCESS;
         }
         say(rustix::stdio::stderr(), why.text());

@@ -188,13 +188,12 @@ fn five_megabytes_arrive_whole() {
 }
 
 #[test]
-fn without_an_engine_what_asks_for_permission_is_denied_and_the_rest_goes_ahead() {
+fn without_an_engine_a_closed_hook_refuses_and_an_open_one_goes_ahead_whatever_the_event() {
     let (_dir, path) = socket();
-    for event in ["PreToolUse", "PermissionRequest"] {
-        assert_eq!(seen(&hook(&path, 60, &[event], "{}")), denied(), "{event}");
-    }
-    for event in ["Stop", "SubagentStop", "PostToolUse", "SessionStart"] {
-        assert_eq!(seen(&hook(&path, 60, &[event], "{}")), silent(), "{event}");
+    for event in ["PreToolUse", "tool_execute_before", "Stop"] {
+        assert_eq!(seen(&hook(&path, 60, &[event, "--closed"], "{}")), denied(), "{event}");
+        assert_eq!(seen(&hook(&path, 60, &[event, "--open"], "{}")), silent(), "{event}");
+        assert_eq!(seen(&hook(&path, 60, &[event], "{}")), denied(), "{event} says neither");
     }
 }
 
@@ -206,7 +205,7 @@ fn notes(folder: &Path) -> Vec<String> {
 
 fn start_in(folder: &Path, socket: &Path, patience_ms: &str) -> Child {
     let mut command = common::pawl("hook");
-    command.arg("Stop").env("WINDLASS_SOCKET", socket).env("WINDLASS_FOLDER", folder);
+    command.args(["Stop", "--open"]).env("WINDLASS_SOCKET", socket).env("WINDLASS_FOLDER", folder);
     command.env("WINDLASS_HOOK_PATIENCE_MS", patience_ms);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -339,6 +338,6 @@ fn without_a_socket_in_the_environment_the_hook_is_not_ours() {
 fn wrong_arguments_are_said() {
     let (_dir, path) = socket();
     let output = start(&path, 10, &["Stop", "--what"]).wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(seen(&output).2.starts_with("usage: windlass hook EVENT"));
 }

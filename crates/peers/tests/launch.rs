@@ -139,9 +139,12 @@ fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
         ("/work space", Some("/d/prompt"))
     );
     assert_eq!(prepared.launch.cookie, "r1.loop.2.3.session");
-    let hook = |event: &str, seconds: u64| json!({"type": "command", "command": "/b in/windlass", "args": ["hook", event], "timeout": seconds});
+    let hook = |event: &str, unanswered: &str, seconds: u64| {
+        let args = ["hook", event, unanswered];
+        json!({"type": "command", "command": "/b in/windlass", "args": args, "timeout": seconds})
+    };
     let settings = json!({
-        "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook("PreToolUse", 604_800)]}], "Stop": [{"hooks": [hook("Stop", 300)]}]},
+        "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook("PreToolUse", "--closed", 604_800)]}], "Stop": [{"hooks": [hook("Stop", "--open", 300)]}]},
         "env": {"WINDLASS_RUN": "r1", "WINDLASS_SESSION": "r1.loop.2.3.session", "WINDLASS_SOCKET": "/s.sock",
             "WINDLASS_FOLDER": "/d", "WINDLASS_NODE": "loop", "WINDLASS_ITERATION": "2", "WINDLASS_ATTEMPT": "3"},
         "disableAllHooks": false,

@@ -22,7 +22,7 @@ pub(crate) fn run(bin: &Path) -> Result<(), String> {
         Contestant { name: "/bin/true", command: Box::new(|| fed(Path::new("/bin/true"), &[])), every: 1 },
         Contestant {
             name: "windlass hook",
-            command: Box::new(|| fed(bin, &["hook", "PreToolUse"])),
+            command: Box::new(|| fed(bin, &["hook", "PreToolUse", "--closed"])),
             every: 1,
         },
     ];

@@ -31,7 +31,7 @@ fn a_windlass_killed_in_the_middle_of_a_session_is_resumed_without_a_session_mor
 
     // The agent goes on with nobody there: its tool call asks, and waits to be answered.
     gate.open();
-    wait::until(soon(), || stage.alive().iter().any(|p| p.command.ends_with("hook PreToolUse")));
+    wait::until(soon(), || stage.alive().iter().any(|p| p.command.contains("hook PreToolUse")));
     let resumed = stage.resume(&model).end();
 
     resumed.assert_ended(0, "completed", "marker", 3);

@@ -134,7 +134,7 @@ fn a_late_answer_is_waited_for() {
     gate.wait_reached(MINUTE);
     started.signal(Signal::STOP);
     gate.open();
-    let asks = || stage.alive().iter().any(|p| p.command.ends_with("hook PreToolUse"));
+    let asks = || stage.alive().iter().any(|p| p.command.contains("hook PreToolUse"));
     wait::until(soon(), asks);
     // Three times as long as it would wait for one that is gone.
     let since = Instant::now();

@@ -146,8 +146,8 @@ fn settings_json(
         env.extend(ours.iter().map(|(name, value)| (name.clone(), value.clone().into())));
     }
     let checks = spec.checks.len() as u64 * spec.limits.check_ms.div_ceil(1000);
-    let tool = hook(paths, "PreToolUse", TOOL_HOOK_SECONDS);
-    let stop = hook(paths, "Stop", checks + STOP_MARGIN_SECONDS);
+    let tool = hook(paths, "PreToolUse", "--closed", TOOL_HOOK_SECONDS);
+    let stop = hook(paths, "Stop", "--open", checks + STOP_MARGIN_SECONDS);
     settings.insert(
         "hooks".into(),
         json!({
@@ -160,9 +160,10 @@ fn settings_json(
     Value::Object(settings)
 }
 
-/// With `args` the CLI starts the program itself: no shell reads the path.
-fn hook(paths: &Paths<'_>, event: &str, seconds: u64) -> Value {
-    json!({ "type": "command", "command": text(paths.windlass_exe), "args": ["hook", event], "timeout": seconds })
+/// With `args` the CLI starts the program itself: no shell reads the path. `unanswered` is what it means
+/// when nobody answers.
+fn hook(paths: &Paths<'_>, event: &str, unanswered: &str, seconds: u64) -> Value {
+    json!({ "type": "command", "command": text(paths.windlass_exe), "args": ["hook", event, unanswered], "timeout": seconds })
 }
 
 const LOGIN_KEYS: &[&str] = &["apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh"];
