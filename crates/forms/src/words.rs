@@ -64,12 +64,19 @@ pub(crate) fn slips(word: &str, known: &str) -> usize {
     if word.chars().nth(SHOWN).is_some() {
         return usize::MAX;
     }
-    strsim::osa_distance(&simplified(word), &simplified(known))
+    let length = |word: &str| word.chars().filter(|c| !is_separator(*c)).count();
+    let gap = length(word).abs_diff(length(known));
+    // There are at least as many, and nobody asks about more than one.
+    if gap > 1 { gap } else { strsim::osa_distance(&simplified(word), &simplified(known)) }
+}
+
+fn is_separator(c: char) -> bool {
+    matches!(c, '_' | '-' | ' ')
 }
 
 /// Case and separators aside: `max_iterations` and `maxIterations` are one word here.
 fn simplified(word: &str) -> String {
-    word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+    word.chars().filter(|c| !is_separator(*c)).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

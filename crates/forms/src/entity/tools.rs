@@ -200,18 +200,19 @@ impl Reader<'_, '_> {
     /// Whether there is such a tool. `None` where there is not, which has been said as an error.
     fn is_known(&mut self, at: usize, name: &str, provider: Provider, meant: Meant) -> Option<bool> {
         let shown = quoted(&harmless(name));
-        let near = did_you_mean(name, tools::words());
+        // Only for a name that is not known: there are many words to compare it with.
+        let near = || did_you_mean(name, tools::words());
         match tools::named(name, provider) {
             // A word with a line in it may be a tool of a server, unless it is almost one of ours.
             Named::Matching(word)
-                if near.is_none() || word.contains(['*', '?', '/']) || word.starts_with("mcp_") =>
+                if word.contains(['*', '?', '/']) || word.starts_with("mcp_") || near().is_none() =>
             {
                 Some(true)
             }
             Named::Everything | Named::These(_) | Named::Elsewhere => Some(true),
             // Copilot passes over what it does not know, and such a list then permits less.
             Named::Unknown
-                if provider == Provider::Copilot && near.is_none() && matches!(meant, Meant::Permitted) =>
+                if provider == Provider::Copilot && matches!(meant, Meant::Permitted) && near().is_none() =>
             {
                 let message = format!("no agent CLI has a tool {shown}; it is left out");
                 let hint = "write a tool of an MCP server as `server/tool`";
@@ -219,7 +220,7 @@ impl Reader<'_, '_> {
                 Some(false)
             }
             Named::Matching(_) | Named::Unknown => {
-                let hint = near
+                let hint = near()
                     .unwrap_or_else(|| "a tool of an MCP server is written `mcp__server__tool`".to_owned());
                 self.findings.error(at, &format!("no agent CLI has a tool {shown}"), Some(hint));
                 None
