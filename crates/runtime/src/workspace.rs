@@ -28,10 +28,10 @@ impl fmt::Display for Absence {
         f.write_str(match self {
             Absence::Missing => "is missing",
             Absence::NoRepository => {
-                "is missing: the folder there now is another one, without the repository that the run began in"
+                "is missing: another folder is in its place, without the repository that the run began in"
             }
             Absence::OtherRepository => {
-                "is missing: the folder there now is another one, without the commit that the run began on"
+                "is missing: another folder is in its place, without the commit that the run began on"
             }
         })
     }

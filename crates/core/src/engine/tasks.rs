@@ -190,7 +190,8 @@ fn failed(tasks: &TaskRounds, ids: &[TaskId]) -> String {
     let mut told = Vec::new();
     if !tried.is_empty() {
         let names: Vec<&str> = tried.iter().map(|id| id.as_str()).collect();
-        told.push(format!("failed after {} tries: {}", tasks.attempts.allowed, names.join(", ")));
+        let tries = if tasks.attempts.allowed == 1 { "try" } else { "tries" };
+        told.push(format!("failed after {} {tries}: {}", tasks.attempts.allowed, names.join(", ")));
     }
     if !fixed.is_empty() {
         let why = |id: &TaskId| tasks.fixed.get(id).and_then(|outcome| outcome.detail.clone());

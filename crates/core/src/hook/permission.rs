@@ -150,7 +150,7 @@ pub fn decide<'a>(
     let call = Call::new(tool, input, around.into());
     let tool = call.tool;
     if tool.is_empty() {
-        let reason = "Windlass cannot read this tool call; a call may have 8 MB: do it in smaller pieces";
+        let reason = "Windlass cannot read this tool call; it may be too large: do it in smaller pieces";
         return Ruling::Deny { reason: reason.to_owned() };
     }
     if is_inner(tool) {
@@ -344,6 +344,14 @@ mod tests {
 
     fn ruling(isolation: Isolation, tool: &str) -> bool {
         decide(isolation, &Rules::default(), "/w", tool, &json!({})) == Ruling::Allow
+    }
+
+    #[test]
+    fn a_call_that_cannot_be_read_is_refused_under_every_isolation() {
+        for isolation in [Isolation::Strict, Isolation::Minimal, Isolation::Permissive] {
+            let rules = Rules { allow: vec!["*".to_owned()], ..Rules::default() };
+            assert!(matches!(decide(isolation, &rules, "/w", "", &Value::Null), Ruling::Deny { .. }));
+        }
     }
 
     #[test]

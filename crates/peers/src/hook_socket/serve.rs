@@ -322,6 +322,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_call_that_is_too_long_is_heard_without_its_payload() {
+        let mut listening = listening();
+        let payload = format!("{{\"x\":\"{}\"}}", "y".repeat(9 << 20));
+        let line = format!("{{\"v\":1,\"id\":\"h1\",\"event\":\"Stop\",\"payload\":{payload}}}\n");
+        let path = listening.path.clone();
+        let asking = tokio::spawn(async move { ask(&path, line.as_bytes()).await });
+        let Request::Hook(request) = next(&mut listening.requests).await else { panic!() };
+        assert_eq!((request.id.as_str(), request.event.as_str(), request.payload.len()), ("h1", "Stop", 0));
+        drop(asking.await.unwrap());
+    }
+
+    #[tokio::test]
     async fn what_is_malformed_is_closed_and_the_next_one_served() {
         let mut listening = listening();
         for line in
