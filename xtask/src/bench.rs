@@ -4,6 +4,7 @@
 //! whole programs are here; those that need a crate's inside are its examples named `bench_*`,
 //! found by their file and described by their first line.
 
+mod build;
 mod check;
 pub(crate) mod engine;
 mod hook;
@@ -26,7 +27,12 @@ struct Bench {
 
 enum How {
     Here(Measure),
-    Example { package: String, example: String },
+    /// Needs no binary of this tree: it builds its own.
+    Apart(fn() -> Result<(), String>),
+    Example {
+        package: String,
+        example: String,
+    },
 }
 
 /// Measures the binary and prints what it found.
@@ -54,18 +60,18 @@ pub(crate) fn run(names: &[&str]) -> Outcome {
     if let Some(unknown) = names.iter().find(|name| !table.iter().any(|bench| bench.name == **name)) {
         return Err(format!("no bench is named `{unknown}`; `cargo xtask bench list` names them"));
     }
-    let bin = cargo::windlass(Profile::Release)?;
     for bench in table.iter().filter(|bench| names.is_empty() || names.contains(&bench.name.as_str())) {
         say::step(&format!("{}: {}", bench.name, bench.about));
-        bench.run(&bin)?;
+        bench.run()?;
     }
     Ok(Verdict::Good)
 }
 
 impl Bench {
-    fn run(&self, bin: &Path) -> Result<(), String> {
+    fn run(&self) -> Result<(), String> {
         match &self.how {
-            How::Here(measure) => measure(bin),
+            How::Here(measure) => measure(&cargo::windlass(Profile::Release)?),
+            How::Apart(measure) => measure(),
             How::Example { package, example } => {
                 let words = ["run", "--quiet", "--release", "--package", package, "--example", example];
                 match cargo::succeeds(&mut cargo(&words))? {
@@ -83,7 +89,12 @@ fn table() -> Vec<Bench> {
         about: (*about).to_owned(),
         how: How::Here(*measure),
     });
-    here.chain(examples(&cargo::root().join("crates"))).collect()
+    let build = Bench {
+        name: "build".to_owned(),
+        about: "the README's first command in a fresh clone, until its output is on screen".to_owned(),
+        how: How::Apart(build::run),
+    };
+    here.chain([build]).chain(examples(&cargo::root().join("crates"))).collect()
 }
 
 /// Every `crates/*/examples/bench_NAME.rs`.

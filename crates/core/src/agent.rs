@@ -5,6 +5,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::hook::ToolName;
 use crate::time::Moment;
 use crate::usage::Usage;
 
@@ -41,8 +42,13 @@ pub enum AgentEvent {
     ToolUse {
         /// The call.
         id: String,
-        /// The tool.
+        /// What the tool does.
+        tool: ToolName,
+        /// The name that the CLI gives it.
         name: String,
+        /// It asks a person.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        asks: bool,
         /// Its input in a few words.
         summary: String,
         /// In a subagent.
@@ -137,6 +143,8 @@ pub enum ApiTrouble {
     RateLimit,
     /// It may pass: the server is overloaded or failed.
     Transient,
+    /// Nobody is logged in, or the key was refused.
+    Login,
     /// It will not pass: the request was refused.
     Lasting,
 }
@@ -179,6 +187,8 @@ pub enum FailureCause {
     Api(ApiTrouble),
     /// Somebody cut the turn off.
     CutOff,
+    /// A limit of the CLI itself was reached: turns or money.
+    OwnLimit,
     /// Anything else.
     Other,
 }

@@ -1,7 +1,8 @@
 //! Where a test asks a process to die: the text of `WINDLASS_CRASH_AT`.
 //!
 //! `windlass:12` kills Windlass at its 12th point, `host:2` a host at its second, `all:12`
-//! Windlass and every host and agent of its run. Reading the variable and dying is left to
+//! Windlass and every host and agent of its run. `effect:3` kills nobody: the task that performs an effect
+//! panics, at the third point of such tasks. Reading the variable and dying is left to
 //! the processes themselves.
 
 /// Who is to die.
@@ -13,6 +14,8 @@ pub enum Victim {
     Host,
     /// Engine, hosts and agents.
     Everything,
+    /// The task that performs an effect.
+    Effect,
 }
 
 /// Die at the `point`th crash point, counted from 1.
@@ -32,6 +35,7 @@ impl CrashPlan {
             "windlass" => Victim::Windlass,
             "host" => Victim::Host,
             "all" => Victim::Everything,
+            "effect" => Victim::Effect,
             _ => return None,
         };
         Some(CrashPlan { victim, point: point.parse().ok()? })

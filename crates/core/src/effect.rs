@@ -162,48 +162,89 @@ pub enum Effect {
     },
 }
 
-impl Effect {
-    /// Whether it needs an outcome in the log: what is open after a crash is settled.
-    pub fn is_settled_by_an_event(&self) -> bool {
-        match self {
-            Effect::Prepare { .. }
-            | Effect::StartSession(_)
-            | Effect::Inspect { .. }
-            | Effect::RunChecks { .. }
-            | Effect::RunShell { .. }
-            | Effect::StartRun { .. }
-            | Effect::ClaimTask { .. }
-            | Effect::SettleTask { .. }
-            | Effect::ReleaseTask { .. }
-            | Effect::MakeWorktree { .. }
-            | Effect::Land { .. }
-            | Effect::WaitUntil { .. }
-            | Effect::CleanUp { .. } => true,
-            Effect::KillChildren | Effect::AnswerHook { .. } | Effect::MarkTracker { .. } => false,
-        }
-    }
+/// What holds for an effect, for all who plan, commit, perform or count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EffectTraits {
+    /// The commit that plans it must be on disk before it is performed: it starts, ends or holds
+    /// something outside.
+    pub needs_disk: bool,
+    /// The `type` of the event that settles it: the effect is open until that is in the log, also
+    /// after a crash. None where nobody waits for an outcome.
+    pub settled_by: Option<&'static str>,
+    /// It begins something that a paused run does not begin.
+    pub begins_work: bool,
+    /// Whether a turn of an agent begins with it.
+    pub turn: BeginsTurn,
+}
+
+/// Whether a turn of an agent begins with an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BeginsTurn {
+    /// It does not.
+    Never,
+    /// With the first attempt; the others repeat that turn.
+    AtFirstAttempt,
+    /// Each time.
+    Always,
 }
 
 impl Effect {
-    /// Whether it begins something that a paused run does not begin.
-    pub fn begins_work(&self) -> bool {
+    /// Returns what holds for this effect. The only place that says so.
+    pub const fn traits(&self) -> EffectTraits {
+        /// Committed before it is performed, and open until this event.
+        const fn open(settled_by: &'static str) -> EffectTraits {
+            let settled_by = Some(settled_by);
+            EffectTraits { needs_disk: true, settled_by, begins_work: false, turn: BeginsTurn::Never }
+        }
+        /// The same, and held back while the run is paused.
+        const fn work(settled_by: &'static str) -> EffectTraits {
+            EffectTraits { begins_work: true, ..open(settled_by) }
+        }
+        const ONCE: EffectTraits =
+            EffectTraits { needs_disk: false, settled_by: None, begins_work: false, turn: BeginsTurn::Never };
         match self {
-            Effect::StartSession(_)
-            | Effect::RunShell { .. }
-            | Effect::StartRun { .. }
-            | Effect::ClaimTask { .. }
-            | Effect::MakeWorktree { .. }
-            | Effect::Land { .. } => true,
-            Effect::Prepare { .. }
-            | Effect::KillChildren
-            | Effect::Inspect { .. }
-            | Effect::RunChecks { .. }
-            | Effect::SettleTask { .. }
-            | Effect::ReleaseTask { .. }
-            | Effect::AnswerHook { .. }
-            | Effect::WaitUntil { .. }
-            | Effect::MarkTracker { .. }
-            | Effect::CleanUp { .. } => false,
+            Effect::Prepare { .. } => open("prepared"),
+            Effect::StartSession(_) => {
+                EffectTraits { turn: BeginsTurn::AtFirstAttempt, ..work("session_ended") }
+            }
+            Effect::KillChildren => EffectTraits { needs_disk: true, ..ONCE },
+            Effect::Inspect { .. } => EffectTraits { needs_disk: false, ..open("inspected") },
+            Effect::RunChecks { .. } => open("checks_finished"),
+            Effect::RunShell { .. } => work("shell_ended"),
+            Effect::StartRun { .. } => work("run_ended"),
+            Effect::ClaimTask { .. } => work("task_claimed"),
+            Effect::SettleTask { .. } | Effect::ReleaseTask { .. } => open("task_settled"),
+            Effect::MakeWorktree { .. } => work("worktree_made"),
+            Effect::Land { .. } => work("landed"),
+            // Another turn in the same session.
+            Effect::AnswerHook { answer: Answer::Block { .. }, .. } => {
+                EffectTraits { needs_disk: true, turn: BeginsTurn::Always, ..ONCE }
+            }
+            // A tool's permission can be decided again alike.
+            Effect::AnswerHook { .. } | Effect::MarkTracker { .. } => ONCE,
+            Effect::WaitUntil { .. } => open("wait_over"),
+            Effect::CleanUp { .. } => open("cleaned_up"),
+        }
+    }
+
+    /// Whether it needs an outcome in the log: what is open after a crash is settled.
+    pub const fn is_settled_by_an_event(&self) -> bool {
+        self.traits().settled_by.is_some()
+    }
+
+    /// Whether it begins something that a paused run does not begin.
+    pub const fn begins_work(&self) -> bool {
+        self.traits().begins_work
+    }
+}
+
+impl Planned {
+    /// Whether a turn of an agent begins with it.
+    pub fn begins_turn(&self) -> bool {
+        match self.effect.traits().turn {
+            BeginsTurn::Never => false,
+            BeginsTurn::AtFirstAttempt => self.id.attempt == 1,
+            BeginsTurn::Always => true,
         }
     }
 }

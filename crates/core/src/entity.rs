@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::words;
 use serde::{Deserialize, Serialize};
 
 /// A named prompt asset.
@@ -49,113 +50,59 @@ pub struct Entity {
     pub extra: BTreeMap<String, serde_json::Value>,
 }
 
-/// What an entity is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A prompt with arguments.
-    Command,
-    /// An instruction that can be followed in any conversation.
-    Skill,
-    /// A role: its text is the system prompt.
-    Agent,
+words! {
+    /// What an entity is.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// A prompt with arguments.
+        Command = "command",
+        /// An instruction that can be followed in any conversation.
+        Skill = "skill",
+        /// A role: its text is the system prompt.
+        Agent = "agent",
+    }
 }
 
 impl Kind {
-    /// All of them, in the order of lists.
-    pub const ALL: [Kind; 3] = [Kind::Command, Kind::Skill, Kind::Agent];
-
-    /// The word used in flags and files.
-    pub fn word(self) -> &'static str {
-        match self {
-            Kind::Command => "command",
-            Kind::Skill => "skill",
-            Kind::Agent => "agent",
-        }
-    }
-
     /// Reads the word, in the singular or the plural.
     pub fn parse(word: &str) -> Option<Kind> {
-        let word = word.strip_suffix('s').unwrap_or(word);
-        Kind::ALL.into_iter().find(|kind| kind.word() == word)
+        Kind::from_word(word.strip_suffix('s').unwrap_or(word))
     }
 }
 
-/// Whose format it is, in the order in which one wins over the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Provider {
-    /// Our own.
-    Windlass,
-    /// Claude Code, its plugins included.
-    Claude,
-    /// OpenCode.
-    Opencode,
-    /// GitHub Copilot.
-    Copilot,
-    /// Codex.
-    Codex,
-    /// Gemini.
-    Gemini,
-    /// `.agents`, which several CLIs read.
-    Shared,
-    /// Atomic.
-    Atomic,
-}
-
-impl Provider {
-    /// All of them, the winning one first.
-    pub const ALL: [Provider; 8] = [
-        Provider::Windlass,
-        Provider::Claude,
-        Provider::Opencode,
-        Provider::Copilot,
-        Provider::Codex,
-        Provider::Gemini,
-        Provider::Shared,
-        Provider::Atomic,
-    ];
-
-    /// The word used in flags and files.
-    pub fn word(self) -> &'static str {
-        match self {
-            Provider::Windlass => "windlass",
-            Provider::Claude => "claude",
-            Provider::Opencode => "opencode",
-            Provider::Copilot => "copilot",
-            Provider::Codex => "codex",
-            Provider::Gemini => "gemini",
-            Provider::Shared => "shared",
-            Provider::Atomic => "atomic",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<Provider> {
-        Provider::ALL.into_iter().find(|provider| provider.word() == word)
+words! {
+    /// Whose format it is, in the order in which one wins over the next.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Provider {
+        /// Our own.
+        Windlass = "windlass",
+        /// Claude Code, its plugins included.
+        Claude = "claude",
+        /// OpenCode.
+        Opencode = "opencode",
+        /// GitHub Copilot.
+        Copilot = "copilot",
+        /// Codex.
+        Codex = "codex",
+        /// Gemini.
+        Gemini = "gemini",
+        /// `.agents`, which several CLIs read.
+        Shared = "shared",
+        /// Atomic.
+        Atomic = "atomic",
     }
 }
 
-/// How near an entity is to the work, the nearest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// In the repository.
-    Project,
-    /// In the user's own folders.
-    User,
-    /// Part of Windlass.
-    Builtin,
-}
-
-impl Level {
-    /// The word used in output.
-    pub fn word(self) -> &'static str {
-        match self {
-            Level::Project => "project",
-            Level::User => "user",
-            Level::Builtin => "builtin",
-        }
+words! {
+    /// How near an entity is to the work, the nearest first.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Level {
+        /// In the repository.
+        Project = "project",
+        /// In the user's own folders.
+        User = "user",
+        /// Part of Windlass.
+        Builtin = "builtin",
     }
 }
 
@@ -232,33 +179,16 @@ pub struct ToolRule {
     pub effect: ToolEffect,
 }
 
-/// What happens to a tool call that a rule matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolEffect {
-    /// It may run, as far as the rules of the run let it.
-    Allow,
-    /// A person, or the policy of the run, decides.
-    Ask,
-    /// It may not run.
-    Deny,
-}
-
-impl ToolEffect {
-    /// The word used in files and output.
-    pub fn word(self) -> &'static str {
-        match self {
-            ToolEffect::Allow => "allow",
-            ToolEffect::Ask => "ask",
-            ToolEffect::Deny => "deny",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<ToolEffect> {
-        [ToolEffect::Allow, ToolEffect::Ask, ToolEffect::Deny]
-            .into_iter()
-            .find(|effect| effect.word() == word)
+words! {
+    /// What happens to a tool call that a rule matches.
+    #[derive(PartialOrd, Ord)]
+    pub enum ToolEffect {
+        /// It may run, as far as the rules of the run let it.
+        Allow = "allow",
+        /// A person, or the policy of the run, decides.
+        Ask = "ask",
+        /// It may not run.
+        Deny = "deny",
     }
 }
 
@@ -271,29 +201,17 @@ pub struct Model {
     pub original: String,
 }
 
-/// What a model's name means on every driver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tier {
-    /// The largest.
-    Opus,
-    /// The middle one.
-    Sonnet,
-    /// The smallest.
-    Haiku,
-    /// The driver's own choice.
-    Inherit,
-}
-
-impl Tier {
-    /// The word used in flags and files.
-    pub fn word(self) -> &'static str {
-        match self {
-            Tier::Opus => "opus",
-            Tier::Sonnet => "sonnet",
-            Tier::Haiku => "haiku",
-            Tier::Inherit => "inherit",
-        }
+words! {
+    /// What a model's name means on every driver.
+    pub enum Tier {
+        /// The largest.
+        Opus = "opus",
+        /// The middle one.
+        Sonnet = "sonnet",
+        /// The smallest.
+        Haiku = "haiku",
+        /// The driver's own choice.
+        Inherit = "inherit",
     }
 }
 
@@ -373,7 +291,7 @@ mod tests {
             assert_eq!(Kind::parse(&format!("{kind}s")), Some(kind));
         }
         for provider in Provider::ALL {
-            assert_eq!(Provider::parse(provider.word()), Some(provider));
+            assert_eq!(Provider::from_word(provider.word()), Some(provider));
         }
     }
 }

@@ -3,12 +3,14 @@
 //! A fact is put into the log by the run's owner and never changed. What follows from it is
 //! the engine's to say.
 
+pub mod upcast;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::effect::{Effect, Planned};
+use crate::effect::Planned;
 use crate::graph::workflow::Budget;
-use crate::hook::{Answer, HookCall};
+use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, InboxId, RunId, SessionId};
 use crate::looping::verdict::{CheckResult, Sight};
 use crate::run::{News, Outcome, Spent};
@@ -17,8 +19,8 @@ use crate::tasks::{Claim, Status as TaskStatus};
 use crate::time::Moment;
 use crate::usage::Usage;
 
-/// The version of a stored record.
-pub const RECORD_VERSION: u32 = 3;
+/// The version of a stored record. Older ones are brought to it by [`upcast`].
+pub const RECORD_VERSION: u32 = 4;
 
 /// One line of the log: a fact, what it made the engine do, and what people are told of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,13 +42,8 @@ pub struct Record {
 impl Record {
     /// Whether the run has spent more after it: a turn begins, or it is known what one has cost.
     pub fn spends(&self) -> bool {
-        let begins_turn = |planned: &Planned| match &planned.effect {
-            Effect::StartSession(_) => planned.id.attempt == 1,
-            Effect::AnswerHook { answer, .. } => matches!(answer, Answer::Block { .. }),
-            _ => false,
-        };
         matches!(self.event, Event::SessionEnded { .. } | Event::RunSpent { .. } | Event::RunEnded { .. })
-            || self.effects.iter().any(begins_turn)
+            || self.effects.iter().any(Planned::begins_turn)
     }
 }
 
@@ -88,16 +85,11 @@ pub enum Event {
     Prepared {
         /// The effect it settles.
         effect: EffectId,
-        /// What the entity says, and who the agent is to be.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        texts: Option<Texts>,
-        /// A digest of tracker and repository before the first turn.
-        fingerprint: String,
+        /// How it went.
+        end: PrepareEnd,
         /// The commit the run began on, in a repository.
         #[serde(default)]
         base: Option<String>,
-        /// Why it could not be done.
-        error: Option<String>,
         /// What people should know of what was found there.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         odd: Vec<String>,
@@ -181,25 +173,15 @@ pub enum Event {
     WorktreeMade {
         /// The effect it settles.
         effect: EffectId,
-        /// Its absolute folder; nothing where it could not be made.
-        workspace: Option<String>,
-        /// Its branch, or why there is none.
-        branch: String,
-        /// The branch that what is done there is to come back to.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        target: Option<String>,
+        /// How it went.
+        end: WorktreeEnd,
     },
     /// A worktree's commits were brought back, or why not.
     Landed {
         /// The effect it settles.
         effect: EffectId,
-        /// They are on the target.
-        landed: bool,
-        /// What stands in the way is a person's to put right: no agent could, in however many tries.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        hindered: bool,
-        /// How, in words.
-        what: String,
+        /// How it went.
+        end: LandingEnd,
     },
     /// A wait is over.
     WaitOver {
@@ -253,6 +235,49 @@ pub enum Event {
         /// The effect it settles.
         effect: EffectId,
     },
+    /// Windlass itself broke while it performed an effect. Nobody knows how far it came.
+    EffectBroken {
+        /// The effect it settles.
+        effect: EffectId,
+        /// What broke.
+        what: String,
+    },
+}
+
+impl Event {
+    /// Returns its type, as the log has it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Event::RunStarted { .. } => "run_started",
+            Event::OwnerChanged => "owner_changed",
+            Event::RequestRefused { .. } => "request_refused",
+            Event::Forked { .. } => "forked",
+            Event::Allowed { .. } => "allowed",
+            Event::Prepared { .. } => "prepared",
+            Event::SessionStarted { .. } => "session_started",
+            Event::SessionEnded { .. } => "session_ended",
+            Event::HookAsked { .. } => "hook_asked",
+            Event::Inspected { .. } => "inspected",
+            Event::ChecksFinished { .. } => "checks_finished",
+            Event::ShellEnded { .. } => "shell_ended",
+            Event::RunSpent { .. } => "run_spent",
+            Event::RunEnded { .. } => "run_ended",
+            Event::TaskClaimed { .. } => "task_claimed",
+            Event::TaskSettled { .. } => "task_settled",
+            Event::WorktreeMade { .. } => "worktree_made",
+            Event::Landed { .. } => "landed",
+            Event::WaitOver { .. } => "wait_over",
+            Event::RunTimedOut => "run_timed_out",
+            Event::CancelAsked { .. } => "cancel_asked",
+            Event::OuterEnded { .. } => "outer_ended",
+            Event::PauseAsked { .. } => "pause_asked",
+            Event::GoOnAsked { .. } => "go_on_asked",
+            Event::Told { .. } => "told",
+            Event::PersonAnswered { .. } => "person_answered",
+            Event::CleanedUp { .. } => "cleaned_up",
+            Event::EffectBroken { .. } => "effect_broken",
+        }
+    }
 }
 
 /// What an entity says.
@@ -265,6 +290,67 @@ pub struct Texts {
     /// What was odd about making it, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub odd: Vec<String>,
+}
+
+/// How it went to make what a node with an agent needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrepareEnd {
+    /// Everything is there.
+    Ready {
+        /// What the entity says, and who the agent is to be.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        texts: Option<Texts>,
+        /// A digest of tracker and repository before the first turn.
+        fingerprint: String,
+    },
+    /// It could not be made.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// How it went to make a worktree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorktreeEnd {
+    /// It is there.
+    Made {
+        /// Its absolute folder.
+        workspace: String,
+        /// Its branch.
+        branch: String,
+        /// The branch that what is done there is to come back to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
+    },
+    /// It could not be made.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// How it went to bring the commits of a worktree back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LandingEnd {
+    /// They are on the target.
+    Landed {
+        /// Where, in words.
+        what: String,
+    },
+    /// They are not, for something that another try can do better.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// They are not, for something that only a person can put right: no agent could, in however many tries.
+    Hindered {
+        /// Why.
+        why: String,
+    },
 }
 
 /// How a command line went.
@@ -344,7 +430,12 @@ pub struct SessionEnd {
 #[serde(rename_all = "snake_case")]
 pub enum SessionVerdict {
     /// The agent ended its turn.
-    Done,
+    Completed,
+    /// The agent's process ended well and said nothing that counts as an end of its turn.
+    NothingSaid {
+        /// What is known.
+        what: String,
+    },
     /// A usage limit: to be waited for.
     RateLimited {
         /// When it ends, if the CLI says.
@@ -364,7 +455,31 @@ pub enum SessionVerdict {
     TimedOut,
     /// An error that will not pass.
     Failed {
-        /// What it was.
+        /// What kind of error it was.
+        #[serde(default)]
+        cause: SessionFailure,
+        /// What it was, for people.
         what: String,
     },
+}
+
+/// Why a turn failed for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionFailure {
+    /// The agent could not be started.
+    NotStarted,
+    /// Nobody is logged in, or the key was refused.
+    Login,
+    /// The model's API refused the request.
+    Refused,
+    /// A limit of the agent CLI itself was reached: turns or money.
+    OwnLimit,
+    /// The agent's process ended with an error.
+    Process,
+    /// The agent printed what Windlass cannot read.
+    Unreadable,
+    /// Anything else that the agent CLI reports.
+    #[default]
+    Other,
 }

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::words;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -57,93 +58,47 @@ text_id! {
     InboxId
 }
 
-/// What an effect is about. Together with node, iteration and attempt it names the effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verb {
-    /// Make tracker and state file.
-    Prepare,
-    /// One turn of an agent CLI.
-    Session,
-    /// Kill what runs.
-    Kill,
-    /// Look at tracker and repository after a turn.
-    Inspect,
-    /// Run the checks.
-    Checks,
-    /// Run a command line.
-    Shell,
-    /// Start another run.
-    Run,
-    /// Choose a task.
-    Claim,
-    /// Say how a task went.
-    Settle,
-    /// Make a worktree.
-    Worktree,
-    /// Bring a worktree's commits back.
-    Land,
-    /// Wait for the time a node may take.
-    Timeout,
-    /// Wait before a node is tried again.
-    Retry,
-    /// Wait for a pause of the run to end.
-    Hold,
-    /// Answer a hook.
-    Answer,
-    /// Wait for a time.
-    Wait,
-    /// Show the counters to people in the tracker's frontmatter.
-    Mark,
-    /// Put everything away at the end.
-    CleanUp,
-}
-
-impl Verb {
-    /// All of them.
-    pub const ALL: [Verb; 18] = [
-        Verb::Prepare,
-        Verb::Session,
-        Verb::Kill,
-        Verb::Inspect,
-        Verb::Checks,
-        Verb::Shell,
-        Verb::Run,
-        Verb::Claim,
-        Verb::Settle,
-        Verb::Worktree,
-        Verb::Land,
-        Verb::Timeout,
-        Verb::Retry,
-        Verb::Hold,
-        Verb::Answer,
-        Verb::Wait,
-        Verb::Mark,
-        Verb::CleanUp,
-    ];
-
-    /// The word used in file names.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verb::Prepare => "prepare",
-            Verb::Session => "session",
-            Verb::Kill => "kill",
-            Verb::Inspect => "inspect",
-            Verb::Checks => "checks",
-            Verb::Shell => "shell",
-            Verb::Run => "run",
-            Verb::Claim => "claim",
-            Verb::Settle => "settle",
-            Verb::Worktree => "worktree",
-            Verb::Land => "land",
-            Verb::Timeout => "timeout",
-            Verb::Retry => "retry",
-            Verb::Hold => "hold",
-            Verb::Answer => "answer",
-            Verb::Wait => "wait",
-            Verb::Mark => "mark",
-            Verb::CleanUp => "cleanup",
-        }
+words! {
+    /// What an effect is about. Together with node, iteration and attempt it names the effect.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Verb {
+        /// Make tracker and state file.
+        Prepare = "prepare",
+        /// One turn of an agent CLI.
+        Session = "session",
+        /// Kill what runs.
+        Kill = "kill",
+        /// Look at tracker and repository after a turn.
+        Inspect = "inspect",
+        /// Run the checks.
+        Checks = "checks",
+        /// Run a command line.
+        Shell = "shell",
+        /// Start another run.
+        Run = "run",
+        /// Choose a task.
+        Claim = "claim",
+        /// Say how a task went.
+        Settle = "settle",
+        /// Make a worktree.
+        Worktree = "worktree",
+        /// Bring a worktree's commits back.
+        Land = "land",
+        /// Wait for the time a node may take.
+        Timeout = "timeout",
+        /// Wait before a node is tried again.
+        Retry = "retry",
+        /// Wait for a pause of the run to end.
+        Hold = "hold",
+        /// Answer a hook.
+        Answer = "answer",
+        /// Wait for a time.
+        Wait = "wait",
+        /// Show the counters to people in the tracker's frontmatter.
+        Mark = "mark",
+        /// Put everything away at the end.
+        #[serde(alias = "clean_up")]
+        CleanUp = "cleanup",
     }
 }
 
@@ -211,11 +166,13 @@ pub fn derive_session(seed: &str, node: &NodeId, iteration: u32, attempt: u32) -
     SessionId(Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string())
 }
 
+/// The letters and digits of a run's name: none is mistaken for another.
+pub const RUN_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
 /// The run a node starts. Derived, so that it is never started twice.
 pub fn derive_run(seed: &str, node: &NodeId) -> RunId {
-    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let bytes = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{seed}/{node}/run").as_bytes());
-    let letter = |byte: &u8| char::from(ALPHABET.get(usize::from(byte & 31)).copied().unwrap_or(b'0'));
+    let letter = |byte: &u8| char::from(RUN_ALPHABET.get(usize::from(byte & 31)).copied().unwrap_or(b'0'));
     RunId(bytes.as_bytes().iter().take(8).map(letter).collect())
 }
 
@@ -239,6 +196,12 @@ mod tests {
         assert_ne!(first, derive_session("seed", &node, 1, 2));
         assert_ne!(first, derive_session("other", &node, 1, 1));
         assert_eq!(first.as_str().len(), 36);
+    }
+
+    #[test]
+    fn an_older_log_has_another_word_for_cleaning_up() {
+        assert_eq!(serde_json::to_value(Verb::CleanUp).unwrap(), "cleanup");
+        assert_eq!(serde_json::from_str::<Verb>("\"clean_up\"").unwrap(), Verb::CleanUp);
     }
 
     #[test]

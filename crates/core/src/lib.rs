@@ -34,3 +34,4 @@ pub mod spec;
 pub mod tasks;
 pub mod time;
 pub mod usage;
+mod words;

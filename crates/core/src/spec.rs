@@ -13,6 +13,7 @@ use crate::graph::workflow::{Act, Budget, InputKind, Step};
 use crate::hook::permission::{Isolation, Rules as PermissionRules};
 use crate::id::{NodeId, RunId};
 use crate::looping::{Mode, Rules};
+use crate::words;
 
 /// How deep runs may start runs: what a check refuses, and what no run does.
 pub const MAX_DEPTH: u32 = 8;
@@ -170,30 +171,30 @@ pub struct Policy {
     pub on_question: OnQuestion,
 }
 
-/// `--on-permission`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnPermission {
-    /// The tool is refused.
-    Deny,
-    /// The tool may run.
-    Allow,
-    /// The run ends as blocked.
-    Fail,
-    /// A person is waited for.
-    Ask,
+words! {
+    /// `--on-permission`.
+    pub enum OnPermission {
+        /// The tool is refused.
+        Deny = "deny",
+        /// The tool may run.
+        Allow = "allow",
+        /// The run ends as blocked.
+        Fail = "fail",
+        /// A person is waited for.
+        Ask = "ask",
+    }
 }
 
-/// `--on-question`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnQuestion {
-    /// The run ends as blocked, at once.
-    Fail,
-    /// The agent is told to decide by itself.
-    Empty,
-    /// A person is waited for.
-    Wait,
+words! {
+    /// `--on-question`.
+    pub enum OnQuestion {
+        /// The run ends as blocked, at once.
+        Fail = "fail",
+        /// The agent is told to decide by itself.
+        Empty = "empty",
+        /// A person is waited for.
+        Wait = "wait",
+    }
 }
 
 /// Bounds on time, in milliseconds.

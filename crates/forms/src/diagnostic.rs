@@ -97,7 +97,16 @@ impl Diagnostic {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let mut shown = format!("{severity}: {}", self.message);
+        format!("{severity}: {}", self.body(most))
+    }
+
+    /// Returns the text without the word `error` or `warning` before it.
+    pub fn without_severity(&self) -> String {
+        self.body(None)
+    }
+
+    fn body(&self, most: Option<usize>) -> String {
+        let mut shown = self.message.clone();
         match (&self.file, &self.place) {
             (Some(file), Some(place)) => shown += &format!("\n  at {file}:{}:{}", place.line, place.column),
             (Some(file), None) => shown += &format!("\n  at {file}"),

@@ -20,9 +20,11 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::buffer::spare_capacity;
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use rustix::net::{self, SocketAddrUnix, sockopt};
 use windlass_core::hook::wire::{Reply, WIRE_VERSION, env};
 use windlass_core::launch::files::UNANSWERED;
+
+use crate::os;
 
 /// How long missing connections are put up with, in all.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -180,8 +182,7 @@ impl Call {
 
     /// One connection, one line each way. Whatever goes wrong is no answer.
     fn exchange(&self, address: &SocketAddrUnix, line: &[u8], id: &[u8]) -> Option<Reply> {
-        let flags = SocketFlags::CLOEXEC;
-        let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
+        let socket = os::socket().ok()?;
         self.bound(&socket)?;
         net::connect(&socket, address).ok()?;
         if !write_all(&socket, line) {
@@ -297,7 +298,7 @@ const ID_BYTES: usize = 20;
 /// Process, time and chance: no other call has the same id, even where one of them fails.
 fn new_id() -> [u8; 2 * ID_BYTES] {
     let mut chance = [0; 8];
-    let _ = rustix::rand::getrandom(&mut chance, rustix::rand::GetRandomFlags::empty());
+    os::fill_random(&mut chance);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = now.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(now.subsec_nanos()));
     let (process, now) = (std::process::id().to_be_bytes(), now.to_be_bytes());

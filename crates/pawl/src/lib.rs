@@ -5,8 +5,9 @@
 //! - [`sim`]: plays a script in the wire format of an agent CLI.
 //!
 //! Each is started by its arguments alone and knows no settings, no store and no async runtime.
-//! What they say to the engine is shaped by `core::hook::wire` and `core::launch`.
+//! What only Linux has is in `os`. What they say to the engine is shaped by `core::hook::wire` and `core::launch`.
 
 pub mod hook;
 pub mod host;
+mod os;
 pub mod sim;

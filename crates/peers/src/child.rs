@@ -12,14 +12,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::Signal;
 use windlass_core::hook::wire::env::SESSION;
 use windlass_core::id::HookId;
 use windlass_core::launch::{Exit, files};
 
 use crate::files::read_bounded;
-use crate::limits;
 use crate::orphan::is_zombie;
+use crate::os::{self, HeldProcess};
 pub use group::{clear_group, sweep_group};
 
 /// The state of a child's folder.
@@ -93,7 +93,7 @@ fn is_locked(dir: &Path) -> bool {
 
 /// Whether a process is `… host DIR`. A zombie has no arguments and is none.
 pub(crate) fn is_host_of(pid: u32, dir: &Path) -> bool {
-    let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) else { return false };
+    let line = os::arguments(i32::try_from(pid).unwrap_or_default());
     let mut args = line.strip_suffix(&[0]).unwrap_or(&line).rsplit(|b| *b == 0);
     let (Some(path), Some(word)) = (args.next(), args.next()) else { return false };
     word == b"host" && same_folder(std::str::from_utf8(path).unwrap_or_default(), dir)
@@ -125,7 +125,7 @@ pub fn gave_up(dir: &Path) -> Vec<HookId> {
     let lives = |hook: &HookId| {
         // An id begins with the process that made it.
         let pid = hook.as_str().get(..8).and_then(|pid| u32::from_str_radix(pid, 16).ok());
-        pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
+        pid.is_some_and(os::exists)
     };
     unanswered(dir).into_iter().filter(|hook| !lives(hook)).collect()
 }
@@ -143,20 +143,19 @@ pub enum Terminate {
 /// is seen by the watcher.
 pub fn terminate_host(dir: &Path, how: Terminate) -> bool {
     let ChildState::Running { host_pid: Some(pid) } = child_state(dir) else { return false };
-    let Some(fd) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-    let Ok(fd) = pidfd_open(fd, PidfdFlags::empty()) else { return false };
+    let Some(host) = hold(pid) else { return false };
     // Checked after the process is held: its id cannot be given to another any more.
-    if !is_host_of(pid, dir) || pidfd_send_signal(&fd, Signal::TERM).is_err() {
+    if !is_host_of(pid, dir) || !host.signal(Signal::TERM) {
         return false;
     }
     // A host that somebody stopped acts on nothing.
-    let _ = pidfd_send_signal(&fd, Signal::CONT);
+    host.signal(Signal::CONT);
     if how == Terminate::Now {
         // Two signals sent at once arrive as one. The host acts on the second it sees; more do
         // no harm.
         for _ in 0..3 {
             std::thread::sleep(Duration::from_millis(15));
-            if pidfd_send_signal(&fd, Signal::TERM).is_err() {
+            if !host.signal(Signal::TERM) {
                 break;
             }
         }
@@ -167,9 +166,11 @@ pub fn terminate_host(dir: &Path, how: Terminate) -> bool {
 /// Kills a host without asking: what a crash test calls an accident.
 pub fn kill_host(dir: &Path) -> bool {
     let ChildState::Running { host_pid: Some(pid) } = child_state(dir) else { return false };
-    let Some(fd) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-    let Ok(fd) = pidfd_open(fd, PidfdFlags::empty()) else { return false };
-    is_host_of(pid, dir) && pidfd_send_signal(&fd, Signal::KILL).is_ok()
+    hold(pid).is_some_and(|host| is_host_of(pid, dir) && host.signal(Signal::KILL))
+}
+
+fn hold(pid: u32) -> Option<HeldProcess> {
+    HeldProcess::open(i32::try_from(pid).ok()?).ok()
 }
 
 /// What a sweep did.
@@ -224,24 +225,19 @@ impl Cookie<'_> {
 
     /// A zombie has no environment any more and carries nothing.
     fn is_carried_by(&self, pid: i32) -> bool {
-        let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+        let Some(environ) = os::environment(pid) else { return false };
         environ.split(|b| *b == 0).any(|pair| pair == self.entry.as_bytes())
-            || (limits::is_of(pid, self.cookie) && !is_zombie(pid))
+            || (os::is_of(pid, self.cookie) && !is_zombie(pid))
     }
 }
 
 fn carriers(mark: &Cookie<'_>) -> Vec<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| *pid != own && mark.is_carried_by(*pid)).collect()
+    os::processes().into_iter().filter(|pid| *pid != own && mark.is_carried_by(*pid)).collect()
 }
 
 fn signal_carrier(pid: i32, mark: &Cookie<'_>, signal: Signal) -> bool {
-    let Some(fd) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
-        return false;
-    };
-    mark.is_carried_by(pid) && pidfd_send_signal(&fd, signal).is_ok()
+    HeldProcess::open(pid).is_ok_and(|process| mark.is_carried_by(pid) && process.signal(signal))
 }
 
 #[cfg(test)]

@@ -6,17 +6,12 @@
 //! When everybody above is dead, a limit still tells: the kernel hands it down, and only root can raise it.
 //! What somebody below a session may do is for others to say.
 
-use std::fs::{self, File};
-use std::io::Read;
-
 use windlass_core::hook::wire::env;
 use windlass_core::launch::is_cgroup_name;
 
-use crate::limits;
+use crate::os;
 use crate::process::owns_all_below;
 
-/// Beyond what the kernel lets a program start with.
-const LARGEST_ENVIRON: u64 = 8 << 20;
 /// No chain of parents is longer; a wrong one must not be followed for ever.
 const DEEPEST: usize = 4096;
 /// A parent may end while it is looked at: then the process has another.
@@ -68,16 +63,16 @@ fn walk(asked: i32) -> Option<Descent> {
     let (mut said, mut is_grouped) = (None, false);
     let (mut pid, mut born) = (asked, None);
     for _ in 0..DEEPEST {
-        let Some(stat) = Stat::read(pid) else {
+        let Some(status) = os::status(pid) else {
             return match born {
                 // A parent of another user is not ours to see; a host would be.
-                Some(_) if others_are_hidden() => Some(finish(asked, said, is_grouped)),
+                Some(_) if os::others_are_hidden() => Some(finish(asked, said, is_grouped)),
                 Some(_) => None,
                 None => Some(Descent::Unseen),
             };
         };
         // Born after its child, it is another process with the id of the parent.
-        if born.is_some_and(|child| stat.start > child) {
+        if born.is_some_and(|child| status.start > child) {
             return None;
         }
         // What has lost everybody else above it was adopted here.
@@ -91,10 +86,10 @@ fn walk(asked: i32) -> Option<Descent> {
             Some(Mark::Group) => is_grouped = true,
             None => {}
         }
-        if stat.parent <= 0 {
+        if status.parent <= 0 {
             return Some(finish(asked, said, is_grouped));
         }
-        (pid, born) = (stat.parent, Some(stat.start));
+        (pid, born) = (status.parent, Some(status.start));
     }
     None
 }
@@ -107,14 +102,9 @@ fn is_own(pid: i32) -> bool {
 fn finish(pid: i32, said: Option<String>, is_grouped: bool) -> Descent {
     match said {
         Some(cookie) => Descent::Session { cookie },
-        None if is_grouped || limits::is_marked(pid) => Descent::Orphan,
+        None if is_grouped || os::is_marked(pid) => Descent::Orphan,
         None => Descent::Free,
     }
-}
-
-/// `/proc` may be mounted so that the processes of other users are hidden.
-fn others_are_hidden() -> bool {
-    !fs::exists("/proc/1").unwrap_or_default()
 }
 
 /// What tells that a process belongs to a session.
@@ -128,7 +118,7 @@ enum Mark {
 }
 
 fn mark(pid: i32) -> Option<Mark> {
-    let environ = read(pid, "environ");
+    let environ = os::environment(pid).unwrap_or_default();
     let entries = || environ.split(|byte| *byte == 0);
     let value = |name: &str| {
         let found = entries().find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
@@ -140,43 +130,7 @@ fn mark(pid: i32) -> Option<Mark> {
     if let Some(said) = value(env::SESSION).or_else(|| value(env::RUN)) {
         return Some(Mark::Said(said));
     }
-    is_grouped(&read(pid, "cgroup")).then_some(Mark::Group)
-}
-
-/// Whether one of the groups around a process was made by a host.
-fn is_grouped(text: &[u8]) -> bool {
-    String::from_utf8_lossy(text).lines().flat_map(|line| line.split('/')).any(is_cgroup_name)
-}
-
-fn read(pid: i32, name: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // Another user's cannot be read, nor that of one that just ended.
-    if let Ok(file) = File::open(format!("/proc/{pid}/{name}")) {
-        let _ = file.take(LARGEST_ENVIRON).read_to_end(&mut bytes);
-    }
-    bytes
-}
-
-/// Parent and time of birth.
-struct Stat {
-    parent: i32,
-    start: u64,
-}
-
-impl Stat {
-    fn read(pid: i32) -> Option<Stat> {
-        Stat::parse(&read(pid, "stat"))
-    }
-
-    /// From `PID (NAME) STATE PARENT …`. The name may hold anything, brackets too.
-    fn parse(text: &[u8]) -> Option<Stat> {
-        let end_of_name = text.iter().rposition(|byte| *byte == b')')?;
-        let rest = std::str::from_utf8(text.get(end_of_name + 1..)?).ok()?;
-        let mut fields = rest.split_ascii_whitespace();
-        let parent = fields.nth(1)?.parse().ok()?;
-        let start = fields.nth(17)?.parse().ok()?;
-        Some(Stat { parent, start })
-    }
+    os::groups_around(pid).iter().any(|name| is_cgroup_name(name)).then_some(Mark::Group)
 }
 
 #[cfg(test)]
@@ -249,21 +203,5 @@ mod tests {
         assert_eq!(descent(below.pid), session("r1.true"));
         let said = asked(&[(env::RUN, "r3")], STAY);
         assert_eq!(descent(said.pid), session("r3"));
-    }
-
-    #[test]
-    fn a_name_with_brackets_hides_no_parent() {
-        let text = b"42 (evil) S 1) R 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0\n";
-        let stat = Stat::parse(text).unwrap();
-        assert_eq!((stat.parent, stat.start), (7, 12345));
-        assert!(Stat::parse(b"42 (sh) S 1 2 3").is_none());
-    }
-
-    #[test]
-    fn a_group_counts_by_its_whole_name() {
-        let name = windlass_core::launch::cgroup_name("r1.fix.1.1.session");
-        assert!(is_grouped(format!("1:cpu:/\n0::/user.slice/{name}/inner\n").as_bytes()));
-        assert!(!is_grouped(b"0::/user.slice/windlass-nightly.service\n"));
-        assert!(!is_grouped(format!("0::/{name}.service\n").as_bytes()));
     }
 }

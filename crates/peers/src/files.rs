@@ -27,6 +27,8 @@ use std::path::{Component, Path, PathBuf};
 pub use draft::{Draft, clear_dead};
 use rustix::fs::OFlags;
 
+use crate::os;
+
 /// Written at once, where what is written is large.
 const SPARE_BUFFER: usize = 256 * 1024;
 
@@ -198,10 +200,9 @@ pub fn create_new(path: &Path, bytes: &[u8], mode: Mode) -> Result<bool, FileErr
 /// Gives what lies at a path another name in the same folder, and says which: the first of `names`
 /// that nobody has. Nothing when there is nothing. A link is moved, never followed.
 pub fn set_aside(path: &Path, names: impl Fn(u32) -> String) -> Result<Option<PathBuf>, FileError> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
     for nth in 0..=u32::MAX {
         let aside = path.with_file_name(names(nth));
-        match renameat_with(CWD, path, CWD, &aside, RenameFlags::NOREPLACE) {
+        match os::rename_new(path, &aside) {
             Ok(()) => return sync_parent(path).map(|()| Some(aside)).map_err(|e| io_error(path, e)),
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
             Err(rustix::io::Errno::EXIST) => {}

@@ -1,8 +1,8 @@
 //! Touches: every outside program and service.
 //!
 //! - [`process`]: the one door where children are born; [`child`]: what became of them; [`orphan`]: those
-//!   whose folder is gone; [`descent`]: whose descendant a process is; `limits`: what tells when nobody
-//!   above it lives.
+//!   whose folder is gone; [`descent`]: whose descendant a process is; `os`: what
+//!   only Linux has.
 //! - [`tail`]: their output, read from files as it grows.
 //! - [`agent`]: how each agent CLI is launched, read and answered.
 //! - [`hook_socket`]: where hooks of a run ask.
@@ -16,7 +16,7 @@ pub mod descent;
 pub mod files;
 pub mod git;
 pub mod hook_socket;
-mod limits;
 pub mod orphan;
+mod os;
 pub mod process;
 pub mod tail;

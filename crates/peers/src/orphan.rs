@@ -3,14 +3,14 @@
 //! A child is known by its folder ([`crate::child`]). Where somebody deleted the folder, or nobody
 //! has a record of it, the processes themselves are all there is.
 
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::Signal;
 
 use crate::child::{Terminate, sweep_cookie};
+use crate::os::{self, HeldProcess};
 
 /// How long a host may take to end its child.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,15 +31,13 @@ fn end_host(pid: i32, dir: &Path) -> bool {
     let until = Instant::now() + PATIENCE;
     let mut signal = Signal::TERM;
     loop {
-        let Some(fd) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
-            return true;
-        };
+        let Ok(host) = HeldProcess::open(pid) else { return true };
         // Checked after the process is held: its id cannot be given to another any more.
         if host_dir(pid).is_none_or(|of| !of.starts_with(dir)) {
             return true;
         }
         if signal == Signal::TERM || Instant::now() >= until {
-            let _ = pidfd_send_signal(&fd, signal);
+            host.signal(signal);
         }
         if Instant::now() >= until + PATIENCE {
             return false;
@@ -52,14 +50,13 @@ fn end_host(pid: i32, dir: &Path) -> bool {
 
 /// The hosts of the child of a folder, or of children in it, whether the folder is there or not.
 fn hosts_below(dir: &Path) -> Vec<(i32, PathBuf)> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| Some((pid, host_dir(pid)?))).filter(|(_, of)| of.starts_with(dir)).collect()
+    let hosts = os::processes().into_iter().filter_map(|pid| Some((pid, host_dir(pid)?)));
+    hosts.filter(|(_, of)| of.starts_with(dir)).collect()
 }
 
 /// The folder of which a process is the host, as its arguments say: `… host DIR`.
 fn host_dir(pid: i32) -> Option<PathBuf> {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let line = os::arguments(pid);
     let mut args = line.strip_suffix(&[0])?.rsplit(|byte| *byte == 0);
     let (dir, word) = (args.next()?, args.next()?);
     (word == b"host").then(|| PathBuf::from(std::ffi::OsStr::from_bytes(dir)))
@@ -67,26 +64,27 @@ fn host_dir(pid: i32) -> Option<PathBuf> {
 
 /// Whether a process was stopped (Ctrl-Z, SIGSTOP) and does nothing until it goes on.
 pub fn is_stopped(pid: u32) -> bool {
-    matches!(state(pid), Some('T' | 't'))
+    matches!(i32::try_from(pid).ok().and_then(state), Some('T' | 't'))
 }
 
 /// Whether a process has ended and only waits for its parent to notice.
 pub(crate) fn is_zombie(pid: i32) -> bool {
-    u32::try_from(pid).is_ok_and(|pid| matches!(state(pid), Some('Z' | 'X')))
+    matches!(state(pid), Some('Z' | 'X'))
 }
 
-fn state(pid: u32) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may hold blanks and brackets: the state stands behind the last one.
-    stat.rsplit_once(')')?.1.trim_start().chars().next()
+fn state(pid: i32) -> Option<char> {
+    os::status(pid).map(|status| status.state)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::Pid;
+    use std::io::PipeWriter;
     use std::process::{Child, Command, Stdio};
 
-    struct Reaped(Child);
+    /// A child, and what it waits to read from.
+    struct Reaped(Child, #[expect(dead_code, reason = "held open")] PipeWriter);
     impl Drop for Reaped {
         fn drop(&mut self) {
             let _ = self.0.kill();
@@ -97,8 +95,10 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "a stand-in for a host")]
     fn host(dir: &str, cookie: &str) -> Reaped {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", "while :; do sleep 0.01; done", "host", dir]).stdout(Stdio::null());
-        Reaped(command.env("WINDLASS_SESSION", cookie).spawn().unwrap())
+        let (reader, writer) = std::io::pipe().unwrap();
+        // It starts nobody: a copy that has not become another program yet would be taken for a second host.
+        command.args(["-c", "read line", "host", dir]).stdin(reader).stdout(Stdio::null());
+        Reaped(command.env("WINDLASS_SESSION", cookie).spawn().unwrap(), writer)
     }
 
     #[test]

@@ -12,9 +12,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{OFlags, fcntl_setfl};
-
 use crate::files::{FileError, open_plain};
+use crate::os;
 
 pub use watcher::{TailEvent, Watcher};
 
@@ -118,7 +117,7 @@ impl Tail {
             Ok(file) => {
                 // Noting the time of every read would cost as much as the read. Where it is not
                 // granted it is noted.
-                let _ = fcntl_setfl(&file, OFlags::NOATIME);
+                os::leave_read_time(&file);
                 self.file = Some(file);
             }
             Err(e) if e.is_missing() => return Ok(false),

@@ -151,7 +151,12 @@ fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
     });
     assert_eq!(file(&prepared, "settings.json"), settings);
     let server = &file(&prepared, "mcp.json")["mcpServers"]["windlass"];
-    assert_eq!((&server["command"], &server["args"]), (&json!("/b in/windlass"), &json!(["mcp"])));
+    let args: Vec<&str> =
+        server["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
+    assert_eq!(server["command"], "/b in/windlass");
+    assert_eq!(args[..4], ["mcp", "--prompt", "PermissionRequest", "--refusal"]);
+    let refusal: serde_json::Value = serde_json::from_str(args[4]).unwrap();
+    assert_eq!(refusal["behavior"], "deny");
     assert_eq!(server["env"]["WINDLASS_SOCKET"], "/s.sock");
     let (_, prompt) = prepared.files.iter().find(|(path, _)| path.ends_with("prompt")).unwrap();
     assert_eq!(prompt, b"-x \"{input}\"\n");
@@ -308,7 +313,8 @@ fn held_to(schema: &Value, claude: &Path, model: &Model) -> SessionEnd {
         spawn_error: None,
         too_much_output: false,
     };
-    transcript.end(Over::Exited(&exit), &String::from_utf8_lossy(&output.stderr), 0)
+    let verdict = transcript.judge(Over::Exited(&exit), &String::from_utf8_lossy(&output.stderr));
+    transcript.end(verdict, 0)
 }
 
 /// A schema with every keyword that is known.
@@ -351,7 +357,7 @@ fn the_real_cli_takes_every_keyword_we_know_and_hands_the_value_over() {
     ])
     .start();
     let end = held_to(&schema, &claude, &model);
-    assert_eq!((&end.verdict, &end.value), (&SessionVerdict::Done, &Some(value.clone())));
+    assert_eq!((&end.verdict, &end.value), (&SessionVerdict::Completed, &Some(value.clone())));
     assert_eq!(validate(&schema, &value), []);
     let requests = model.requests();
     assert_eq!(requests.len(), 2);
@@ -373,7 +379,7 @@ fn an_agent_that_only_writes_has_its_value_in_the_text() {
     let model =
         Model::script([say("It is good."), say("So:\n```json\n{\"verdict\": \"pass\"}\n```")]).start();
     let end = held_to(&schema, &claude, &model);
-    assert_eq!((&end.verdict, &end.value), (&SessionVerdict::Done, &None));
+    assert_eq!((&end.verdict, &end.value), (&SessionVerdict::Completed, &None));
     assert_eq!(answer(end.value.as_ref(), end.last_message.as_deref()), Ok(json!({"verdict": "pass"})));
     // It was reminded once.
     assert_eq!(model.requests().len(), 2);

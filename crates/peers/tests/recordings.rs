@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::event::{SessionEnd, SessionVerdict};
-use windlass_core::hook::HookKind;
+use windlass_core::event::{SessionEnd, SessionFailure, SessionVerdict};
+use windlass_core::hook::{HookKind, ToolName};
 use windlass_core::launch::{EndedBy, Exit};
 use windlass_core::time::Moment;
 use windlass_peers::agent::{AgentEvent, Agents, Dialect, Over, Transcript, read_stream};
@@ -34,7 +34,8 @@ fn fold(stream: &str) -> Transcript {
 }
 
 fn end(stream: &str, exit: &Exit) -> SessionEnd {
-    fold(stream).end(Over::Exited(exit), "", stream.len() as u64)
+    let transcript = fold(stream);
+    transcript.end(claude().judge(&transcript, Over::Exited(exit), ""), stream.len() as u64)
 }
 
 const SIMPLE: &str = include_str!("recordings/01-simple-text.jsonl");
@@ -68,7 +69,7 @@ fn no_recorded_line_is_unreadable() {
 #[test]
 fn a_turn_that_was_blocked_twice_is_one_turn_with_everything_it_spent() {
     let end = end(BLOCKED_TWICE, &exit(0));
-    assert_eq!(end.verdict, SessionVerdict::Done);
+    assert_eq!(end.verdict, SessionVerdict::Completed);
     assert_eq!(end.last_message.as_deref(), Some("answer 2"));
     assert_eq!((end.usage.input_tokens, end.usage.output_tokens), (300, 60));
     assert!((end.usage.cost_usd.unwrap() - 0.0024).abs() < 1e-9);
@@ -78,13 +79,13 @@ fn a_turn_that_was_blocked_twice_is_one_turn_with_everything_it_spent() {
 #[test]
 fn the_clis_own_cap_on_blocks_looks_like_a_plain_end() {
     let end = end(CAP, &exit(0));
-    assert_eq!(end.verdict, SessionVerdict::Done);
+    assert_eq!(end.verdict, SessionVerdict::Completed);
     assert_eq!(end.last_message.as_deref(), Some("answer 8"));
 }
 
 #[test]
 fn success_with_is_error_is_a_failure() {
-    let SessionVerdict::Failed { what } = end(API_400, &exit(1)).verdict else { panic!() };
+    let SessionVerdict::Failed { what, .. } = end(API_400, &exit(1)).verdict else { panic!() };
     assert_eq!(what, "api_error: API Error: 400 bad");
 }
 
@@ -95,14 +96,14 @@ fn the_text_of_an_api_error_is_not_the_agents_last_words() {
 
 #[test]
 fn an_error_the_cli_got_over_is_none() {
-    assert_eq!(end(API_429_ONCE, &exit(0)).verdict, SessionVerdict::Done);
+    assert_eq!(end(API_429_ONCE, &exit(0)).verdict, SessionVerdict::Completed);
     assert!(events(API_429_ONCE).iter().any(|e| matches!(e, AgentEvent::Retry(r) if r.status == Some(429))));
 }
 
 #[test]
 fn a_denied_tool_counts_as_one_for_which_a_hook_was_asked() {
     let end = end(DENIED, &exit(0));
-    assert_eq!((end.verdict, end.tool_calls), (SessionVerdict::Done, 1));
+    assert_eq!((end.verdict, end.tool_calls), (SessionVerdict::Completed, 1));
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn a_turn_that_ends_without_its_result_is_interrupted_even_after_a_former_result
     let said = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"more"}]}}"#;
     let stream = format!("{SIMPLE}\n{said}\n");
     assert!(matches!(end(&stream, &exit(0)).verdict, SessionVerdict::Interrupted { .. }));
-    assert_eq!(end(SIMPLE, &exit(143)).verdict, SessionVerdict::Done);
+    assert_eq!(end(SIMPLE, &exit(143)).verdict, SessionVerdict::Completed);
 }
 
 #[test]
@@ -141,14 +142,14 @@ fn a_process_that_was_killed_is_interrupted() {
         assert!(matches!(end.verdict, SessionVerdict::Interrupted { .. }), "{exit:?}: {:?}", end.verdict);
         assert_eq!(end.usage.input_tokens, 100, "counted from the message itself");
     }
-    let lost = fold(&half).end(Over::Lost, "", 0);
-    assert!(matches!(lost.verdict, SessionVerdict::Interrupted { .. }));
+    let lost = fold(&half).judge(Over::Lost, "");
+    assert!(matches!(lost, SessionVerdict::Interrupted { .. }));
 }
 
 #[test]
 fn a_turn_that_was_over_when_its_process_was_killed_is_done() {
-    assert_eq!(end(SIMPLE, &killed(9)).verdict, SessionVerdict::Done);
-    assert_eq!(fold(SIMPLE).end(Over::Lost, "", 0).verdict, SessionVerdict::Done);
+    assert_eq!(end(SIMPLE, &killed(9)).verdict, SessionVerdict::Completed);
+    assert_eq!(fold(SIMPLE).judge(Over::Lost, ""), SessionVerdict::Completed);
 }
 
 #[test]
@@ -189,22 +190,23 @@ fn a_usage_limit_says_when_it_ends() {
 fn words_about_limits_in_the_conversation_are_only_words() {
     let said = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"429 rate limit, usage limit reached, error 529"}]}}"#;
     let stream = format!("{said}\n{}", SIMPLE.lines().last().unwrap());
-    assert_eq!(end(&stream, &exit(0)).verdict, SessionVerdict::Done);
+    assert_eq!(end(&stream, &exit(0)).verdict, SessionVerdict::Completed);
 }
 
 #[test]
 fn a_failure_without_a_result_carries_what_the_cli_said() {
     let said = "Error: Session ID 1 is already in use.\n";
-    let end = fold("").end(Over::Exited(&exit(1)), said, 0);
+    let verdict = fold("").judge(Over::Exited(&exit(1)), said);
     let what = "ended with code 1: Error: Session ID 1 is already in use.".to_owned();
-    assert_eq!(end.verdict, SessionVerdict::Failed { what });
+    assert_eq!(verdict, SessionVerdict::Failed { cause: SessionFailure::Process, what });
 }
 
 #[test]
 fn limits_of_the_cli_itself_are_failures_with_their_names() {
     let stream = r#"{"type":"result","subtype":"error_max_turns","is_error":true,"terminal_reason":"max_turns","errors":["Reached maximum number of turns (2)"]}"#;
-    let SessionVerdict::Failed { what } = end(stream, &exit(1)).verdict else { panic!() };
+    let SessionVerdict::Failed { what, cause } = end(stream, &exit(1)).verdict else { panic!() };
     assert_eq!(what, "error_max_turns: Reached maximum number of turns (2)");
+    assert_eq!(cause, SessionFailure::OwnLimit);
 }
 
 #[test]
@@ -225,15 +227,11 @@ fn recorded_hooks_are_read() {
         .lines()
         .map(|line| claude().read_hook("Stop", stdin(line).as_bytes()))
         .collect();
-    let stop = |text: &str, active| HookKind::Stop {
-        last_message: Some(text.into()),
-        background: false,
-        stop_hook_active: active,
-    };
-    assert_eq!(stops, [stop("answer 0", false), stop("answer 1", true), stop("answer 2", true)]);
+    let stop = |text: &str| HookKind::Stop { last_message: Some(text.into()), background: false };
+    assert_eq!(stops, ["answer 0", "answer 1", "answer 2"].map(stop));
     let tool = include_str!("recordings/20-pre-deny.hooks.jsonl").lines().next().unwrap();
     assert!(
-        matches!(claude().read_hook("PreToolUse", stdin(tool).as_bytes()), HookKind::Tool { name, .. } if name == "Bash")
+        matches!(claude().read_hook("PreToolUse", stdin(tool).as_bytes()), HookKind::Tool(call) if call.name == "Bash" && call.tool == ToolName::Shell)
     );
 }
 
@@ -252,13 +250,8 @@ fn the_value_of_the_last_result_is_the_turns() {
 #[test]
 fn a_result_that_may_be_in_a_line_too_long_to_be_read_is_no_reason_to_repeat_the_turn() {
     let mut transcript = fold("");
-    assert!(matches!(
-        transcript.end(Over::Exited(&exit(0)), "", 0).verdict,
-        SessionVerdict::Interrupted { .. }
-    ));
+    assert!(matches!(transcript.judge(Over::Exited(&exit(0)), ""), SessionVerdict::NothingSaid { .. }));
     transcript.skip(9_000_000);
-    let SessionVerdict::Failed { what } = transcript.end(Over::Exited(&exit(0)), "", 0).verdict else {
-        panic!()
-    };
+    let SessionVerdict::Failed { what, .. } = transcript.judge(Over::Exited(&exit(0)), "") else { panic!() };
     assert!(what.contains("a line of more than 8 MB"), "{what}");
 }

@@ -191,6 +191,7 @@ fn home(root: &Path) -> Home {
         temp: root.join("state"),
         env: Vec::new(),
         agents: Default::default(),
+        binary: None,
         machine: "bench".to_owned(),
         crash: Crash::default(),
     }

@@ -14,6 +14,8 @@ use windlass_core::crash::{CrashPlan, Victim};
 pub struct Crash {
     plan: Option<CrashPlan>,
     passed: Arc<AtomicU64>,
+    /// The same, of the tasks that perform effects.
+    in_effects: Arc<AtomicU64>,
 }
 
 impl Crash {
@@ -27,10 +29,19 @@ impl Crash {
         let here = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
         let Some(plan) = self.plan.filter(|plan| plan.point == here) else { return };
         match plan.victim {
-            Victim::Host => return,
+            Victim::Host | Victim::Effect => return,
             Victim::Everything => kin(),
             Victim::Windlass => {}
         }
         windlass_peers::process::kill_self();
+    }
+
+    /// Passes a point of a task that performs an effect, or panics at it.
+    #[expect(clippy::panic, reason = "a test wants to see what becomes of it")]
+    pub(crate) fn point_in_effect(&self) {
+        let here = self.in_effects.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.plan.is_some_and(|plan| plan.victim == Victim::Effect && plan.point == here) {
+            panic!("WINDLASS_CRASH_AT says so");
+        }
     }
 }

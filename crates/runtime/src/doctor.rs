@@ -57,7 +57,7 @@ pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Resul
             .hint(format!("there are: {}", names.join(", "))));
     };
     if driver.program().is_none() && given.is_none() {
-        return std::fs::read_link("/proc/self/exe")
+        return crate::os::own_program()
             .map_err(|error| Problem::new(Class::Agent, format!("Windlass cannot find itself: {error}")));
     }
     let wanted = given.and_then(Path::to_str).or(driver.program()).unwrap_or(name);

@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use windlass_core::engine::Divergence;
+use windlass_core::event::RECORD_VERSION;
+use windlass_core::event::upcast::OLDEST_VERSION;
 use windlass_core::id::RunId;
 use windlass_peers::git::{GitError, WorktreeError};
 use windlass_peers::hook_socket::SocketError;
@@ -76,14 +79,23 @@ pub enum RunError {
     },
     /// The log of a run is of a version that this build does not read.
     #[error(
-        "the log of run {run} is of version {found}, and this windlass reads version {} alone",
-        windlass_core::event::RECORD_VERSION
+        "the log of run {run} is of version {found}, and this windlass reads versions {OLDEST_VERSION} to {RECORD_VERSION}"
     )]
     OtherVersion {
         /// The run.
         run: RunId,
         /// The version of its records.
         found: u32,
+        /// The binary that recorded it, where it is known and still there.
+        binary: Option<PathBuf>,
+    },
+    /// The engine plans other effects for a record than those in it.
+    #[error("run {run} was decided by other rules: {divergence}")]
+    Diverged {
+        /// The run.
+        run: RunId,
+        /// Which record, and what differs.
+        divergence: Divergence,
         /// The binary that recorded it, where it is known and still there.
         binary: Option<PathBuf>,
     },

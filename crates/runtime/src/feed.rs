@@ -14,6 +14,8 @@ use windlass_core::agent::AgentEvent;
 use windlass_core::event::Record;
 use windlass_core::id::{EffectId, RunId};
 
+use crate::view::Pulse;
+
 /// How much may wait for a face, in bytes.
 const ROOM: usize = 2 << 20;
 /// What an item takes beside its text.
@@ -38,6 +40,13 @@ pub enum Item {
         /// What.
         event: AgentEvent,
     },
+    /// Windlass has something to say about a turn that is neither in the log nor in the transcript.
+    Aside {
+        /// The turn's effect.
+        effect: EffectId,
+        /// What.
+        event: AgentEvent,
+    },
     /// So much of what agents said and did was left out here, because nobody read in time.
     LeftOut {
         /// How many events.
@@ -56,7 +65,7 @@ impl Item {
     fn size(&self) -> usize {
         match self {
             Item::Record { .. } | Item::LeftOut { .. } => ITEM,
-            Item::Agent { event, .. } => ITEM + text_of(event),
+            Item::Agent { event, .. } | Item::Aside { event, .. } => ITEM + text_of(event),
             Item::Child { item, .. } => ITEM + item.size(),
         }
     }
@@ -65,7 +74,7 @@ impl Item {
     fn is_spoken(&self) -> bool {
         match self {
             Item::Agent { .. } => true,
-            Item::Record { .. } | Item::LeftOut { .. } => false,
+            Item::Record { .. } | Item::Aside { .. } | Item::LeftOut { .. } => false,
             Item::Child { item, .. } => item.is_spoken(),
         }
     }
@@ -74,7 +83,9 @@ impl Item {
     fn left_out(self) -> Item {
         match self {
             Item::Child { run, item } => Item::Child { run, item: Box::new(item.left_out()) },
-            Item::Agent { .. } | Item::Record { .. } | Item::LeftOut { .. } => Item::LeftOut { count: 1 },
+            Item::Agent { .. } | Item::Aside { .. } | Item::Record { .. } | Item::LeftOut { .. } => {
+                Item::LeftOut { count: 1 }
+            }
         }
     }
 
@@ -112,7 +123,7 @@ fn text_of(event: &AgentEvent) -> usize {
 
 /// Where items go.
 #[derive(Debug, Clone)]
-pub(crate) struct Feed(Arc<Inlet>);
+pub(crate) struct Feed(Arc<Inlet>, Pulse);
 
 /// The end they are read from.
 #[derive(Debug)]
@@ -157,22 +168,24 @@ impl Shared {
 }
 
 impl Feed {
-    /// A feed and the end it is read from.
-    pub(crate) fn open() -> (Feed, Items) {
+    /// A feed and the end it is read from. Whoever follows runs in this process is woken by it, too.
+    pub(crate) fn open(pulse: Pulse) -> (Feed, Items) {
         let shared = Arc::new(Shared::default());
-        (Feed(Arc::new(Inlet(Arc::clone(&shared)))), Items(shared))
+        (Feed(Arc::new(Inlet(Arc::clone(&shared))), pulse), Items(shared))
     }
 
     /// Shows what must be shown, at once.
     pub(crate) fn send(&self, item: Item) {
         let shared = &self.0.0;
         shared.push(&mut shared.lock(), item);
+        self.1.beat();
     }
 
     /// Shows an item to whoever still looks. What an agent said waits for room, and is left out
     /// where there is none in time.
     pub(crate) async fn offer(&self, item: Item) {
         let shared = &self.0.0;
+        self.1.beat();
         loop {
             let patience = {
                 let mut queue = shared.lock();
@@ -261,6 +274,7 @@ mod tests {
     fn short(item: &Item) -> String {
         match item {
             Item::Agent { event, .. } => format!("said {}", text_of(event)),
+            Item::Aside { event, .. } => format!("aside {}", text_of(event)),
             Item::Record { seq, .. } => format!("record {seq}"),
             Item::LeftOut { count } => format!("left out {count}"),
             Item::Child { item, .. } => format!("below {}", short(item)),
@@ -277,7 +291,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_face_that_does_not_read_costs_a_few_seconds_in_all_and_no_record() {
-        let (feed, mut items) = Feed::open();
+        let (feed, mut items) = Feed::open(Pulse::default());
         let text = "x".repeat(ROOM);
         feed.offer(said(&text)).await;
         items.0.lock().waited = PATIENCE - Duration::from_millis(20);
@@ -304,7 +318,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_face_that_reads_gets_everything() {
-        let (feed, mut items) = Feed::open();
+        let (feed, mut items) = Feed::open(Pulse::default());
         let text = "x".repeat(ROOM / 10);
         let sending = tokio::spawn(async move {
             for _ in 0..100 {
@@ -317,7 +331,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_face_that_is_gone_takes_no_memory() {
-        let (feed, items) = Feed::open();
+        let (feed, items) = Feed::open(Pulse::default());
         let shared = Arc::clone(&items.0);
         drop(items);
         for _ in 0..100 {

@@ -5,6 +5,7 @@ mod behind;
 mod folder;
 mod look;
 mod stray;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,14 +14,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use windlass_core::effect::Planned;
 use windlass_core::engine::{self, Ledger, Step};
-use windlass_core::event::Event;
+use windlass_core::event::{Event, Record};
 use windlass_core::id::RunId;
 use windlass_core::run::{Course, Doing, News, State};
-use windlass_core::spec::{MAX_DEPTH, Spec};
+use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_peers::tail::Watcher;
 use windlass_peers::{hook_socket, process};
-use windlass_store::{Cadence, Durability, Found, Lease, NewRun, RunRow, Store};
+use windlass_store::{Cadence, Durability, Lease, NewRun, ReadError, Store};
 
 use crate::clock::now;
 use crate::effect::{Fact, Ground, tasks_place};
@@ -31,10 +32,10 @@ use crate::home::Home;
 use crate::named_lock::NamedLock;
 use crate::owner::{Owner, Parts, project, shares_a_budget};
 use crate::problem::Problem;
-use crate::recover;
 use crate::tasks::{Hold, overtaken};
 use crate::tidy::tidy;
-use crate::workspace::{Absence, Look, absence};
+use crate::view::{Family, Pulse};
+use crate::workspace::{Look, absence};
 
 pub use stray::{Living, OtherVersion, OwnerProcess, Stray};
 
@@ -50,14 +51,18 @@ pub struct Handle {
     watcher: Arc<Mutex<Option<Arc<Watcher>>>>,
     /// What the runs of this process spend of each other's budgets.
     ledger: Arc<Mutex<Ledger>>,
+    /// Wakes those who follow runs of this process.
+    pub(crate) pulse: Pulse,
 }
 
 /// A run owned by this process.
 pub struct Running {
     /// Its id.
     pub run: RunId,
-    /// What its first record told people, when it begins only now.
-    pub first: Vec<News>,
+    /// The record that is shown first: what the run was asked to do and, where it begins only now, what follows.
+    pub first: Box<Record>,
+    /// The run and those it started, as they were when this process became the owner.
+    pub family: Family,
     items: Items,
     owner: JoinHandle<Result<State, RunError>>,
     inlet: mpsc::Sender<Fact>,
@@ -97,6 +102,15 @@ pub(crate) enum Hand {
     Next,
 }
 
+/// When a run counts as taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TakeOver {
+    /// Always: its owner is gone.
+    Always,
+    /// Where it has more than its first record: else it was made for this process, and begins only now.
+    IfBegun,
+}
+
 /// What a run is taken over for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
@@ -116,46 +130,29 @@ pub(crate) struct Rights {
     pub(crate) folder: Option<NamedLock>,
 }
 
+/// A run that this process may run: the right to it, and what was loaded or decided about it, once.
+pub(crate) struct Taken {
+    pub(crate) rights: Rights,
+    /// The run, and those it started.
+    pub(crate) family: Family,
+    pub(crate) cadence: Cadence,
+    /// The record that is shown first.
+    pub(crate) first: Record,
+    /// What is performed first.
+    pub(crate) effects: Vec<Planned>,
+    pub(crate) hand: Hand,
+}
+
 /// A run that another one starts.
 pub(crate) enum Adopted {
     /// This process runs it.
-    Running(Running),
+    Running(Box<Running>),
     /// It is over already.
     Over(Box<State>),
     /// Another process runs it.
     Elsewhere,
     /// It was never begun.
     Never,
-}
-
-/// A run as it stands.
-#[derive(Debug, Clone)]
-pub struct View {
-    /// Its id.
-    pub run: RunId,
-    /// `running`, `waiting`, `crashed`, or how it ended.
-    pub status: String,
-    /// Everything known of it.
-    pub state: State,
-    /// Its folder.
-    pub dir: PathBuf,
-}
-
-impl View {
-    /// Why the folder it works in cannot be used, where it is not over and needs that folder.
-    pub fn absence(&self, look: Look) -> Option<Absence> {
-        let needs_it = matches!(self.state.course, Course::Running) && !self.state.is_done();
-        needs_it.then(|| absence(&self.state, &self.dir, look)).flatten()
-    }
-}
-
-/// A run in a list.
-#[derive(Debug, Clone)]
-pub struct Listed {
-    /// What the list shows.
-    pub row: RunRow,
-    /// `running`, `waiting`, `crashed`, or how it ended.
-    pub status: String,
 }
 
 impl Handle {
@@ -168,24 +165,23 @@ impl Handle {
             durability,
             watcher: Arc::default(),
             ledger: Arc::default(),
+            pulse: Pulse::default(),
         })
     }
 
     /// Records a new run and runs it in this process.
-    pub fn start(&self, spec: Spec) -> Result<Running, RunError> {
+    pub async fn start(&self, spec: Spec) -> Result<Running, RunError> {
         let run = RunId::new(crate::random::run_id());
-        let (state, effects, rights) = self.create(run, spec)?;
-        let first = self.store.load(&state.run)?;
-        self.own(state, rights, 1, Cadence::of(&first), effects, false)
+        self.own(self.waiting(move |handle| handle.create(run, spec)).await?)
     }
 
     /// Records a new run and leaves it to a process in the background.
-    pub fn start_detached(&self, spec: Spec) -> Result<RunId, RunError> {
+    pub async fn start_detached(&self, spec: Spec) -> Result<RunId, RunError> {
         let run = RunId::new(crate::random::run_id());
-        let (state, _, rights) = self.create(run, spec)?;
+        let Taken { rights, family, .. } = self.waiting(move |handle| handle.create(run, spec)).await?;
         drop(rights);
-        self.detach(&state)?;
-        Ok(state.run)
+        self.detach(family.root())?;
+        Ok(family.root().run.clone())
     }
 
     /// Leaves a run that nobody owns to a process in the background.
@@ -198,14 +194,18 @@ impl Handle {
             .map_err(|error| RunError::Detach(chain(&error)))
     }
 
-    fn create(&self, run: RunId, mut spec: Spec) -> Result<(State, Vec<Planned>, Rights), RunError> {
+    /// Decides how a run begins, and commits it.
+    fn create(&self, run: RunId, mut spec: Spec) -> Result<Taken, RunError> {
         // Without room for it nothing could run: found out before there is a run.
         let exe = self.exe()?;
         pin_sim(&mut spec, &exe);
         let at = now();
         let (state, step) = self.begin(&run, spec, at);
         let event = Event::RunStarted { spec: Box::new(state.spec.clone()) };
-        let body = serde_json::to_vec(&step.record(at, event)).map_err(RunError::Encode)?;
+        let first = step.record(at, event);
+        let body = serde_json::to_vec(&first).map_err(RunError::Encode)?;
+        let mut cadence = Cadence::new();
+        cadence.wrote(body.len());
         let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
         let holds = self.hold_tasks(&state, Hand::First)?;
         let folder = self.hold_folder(&state.run, &state.spec)?;
@@ -213,7 +213,9 @@ impl Handle {
         let lease = self.store.create_run(new)?;
         crate::changes::remember(&self.store.run_dir(&state.run), Path::new(&state.spec.workspace));
         self.home.crash.point(|| {});
-        Ok((state, step.effects, Rights { lease, holds, folder }))
+        let rights = Rights { lease, holds, folder };
+        let family = Family::of_one(state, 1);
+        Ok(Taken { rights, family, cadence, first, effects: step.effects, hand: Hand::First })
     }
 
     /// Decides how a run begins: one that another started with no more than is left by now.
@@ -235,15 +237,15 @@ impl Handle {
     }
 
     /// Notes what a run and those it started have spent by their logs, before any of them decides.
-    fn note_all(&self, state: &State) {
-        if !shares_a_budget(state) {
+    fn note_all(&self, family: &Family) {
+        if !shares_a_budget(family.root()) {
             return;
         }
-        self.ledger().note(state);
-        for child in children(state) {
-            let is_known = self.ledger().has(&child);
-            if let Some(view) = self.view(&child).ok().filter(|_| !is_known) {
-                self.note_all(&view.state);
+        let mut ledger = self.ledger();
+        ledger.note(family.root());
+        for state in family.below() {
+            if !ledger.has(&state.run) {
+                ledger.note(state);
             }
         }
     }
@@ -272,15 +274,22 @@ impl Handle {
 
     /// Makes a run that another one starts, or takes it over where it was made before a crash.
     pub(crate) fn adopt(&self, run: &RunId, spec: Option<Spec>) -> Result<Adopted, RunError> {
-        let is_there = matches!(self.store.find(run.as_str())?, Found::One(row) if row.id == *run);
-        if !is_there {
-            let Some(spec) = spec else { return Ok(Adopted::Never) };
-            let (state, effects, rights) = self.create(run.clone(), spec)?;
-            let first = self.store.load(run)?;
-            return Ok(Adopted::Running(self.own(state, rights, 1, Cadence::of(&first), effects, false)?));
+        if self.store.is_owned(run) {
+            return Ok(Adopted::Elsewhere);
         }
-        match self.take(run, is_begun, Wish::GoOn) {
-            Ok(running) => Ok(Adopted::Running(running)),
+        let view = match (self.view(run), spec) {
+            (Err(RunError::Read(ReadError::UnknownRun { .. })), None) => return Ok(Adopted::Never),
+            (Err(RunError::Read(ReadError::UnknownRun { .. })), Some(spec)) => {
+                let running = self.own(self.create(run.clone(), spec)?)?;
+                return Ok(Adopted::Running(Box::new(running)));
+            }
+            (view, _) => view?,
+        };
+        if view.state.is_done() && view.divergence.is_none() {
+            return Ok(Adopted::Over(Box::new(view.state)));
+        }
+        match self.take(self.family(&view), TakeOver::IfBegun, Wish::GoOn) {
+            Ok(taken) => Ok(Adopted::Running(Box::new(self.own(taken)?))),
             Err(RunError::Over(_)) => Ok(Adopted::Over(Box::new(self.view(run)?.state))),
             Err(RunError::Lease { .. }) => Ok(Adopted::Elsewhere),
             Err(error) => Err(error),
@@ -288,89 +297,101 @@ impl Handle {
     }
 
     /// Takes over a run that nobody owns and goes on with it.
-    pub fn resume(&self, run: &RunId) -> Result<Running, RunError> {
-        self.find_folders(run)?;
-        self.find_newest(run)?;
-        self.take(run, |_| true, Wish::GoOn)
+    pub async fn resume(&self, family: Family) -> Result<Running, RunError> {
+        let taken = self.waiting(|handle| {
+            handle.find_folders(&family)?;
+            handle.find_newest(&family.root().run)?;
+            handle.take(family, TakeOver::Always, Wish::GoOn)
+        });
+        self.own(taken.await?)
     }
 
     /// The same for whom a run was made: one that has its first record alone begins only now.
-    pub fn take_up(&self, run: &RunId) -> Result<Running, RunError> {
-        self.find_folders(run)?;
-        self.take(run, is_begun, Wish::GoOn)
+    pub async fn take_up(&self, family: Family) -> Result<Running, RunError> {
+        let taken = self.waiting(|handle| {
+            handle.find_folders(&family)?;
+            handle.take(family, TakeOver::IfBegun, Wish::GoOn)
+        });
+        self.own(taken.await?)
     }
 
     /// Takes over a run that nobody owns and that is to end, whether its folder is there or not.
-    pub fn put_away(&self, run: &RunId) -> Result<Running, RunError> {
-        self.take(run, |_| true, Wish::End)
+    pub async fn put_away(&self, family: Family) -> Result<Running, RunError> {
+        self.own(self.waiting(|handle| handle.take(family, TakeOver::Always, Wish::End)).await?)
     }
 
     /// Refuses to go on where a folder is away that the run, or one that it waits for, works in.
     /// Each node would fail for that, and a run that has failed cannot go on when the folder is back.
-    pub fn find_folders(&self, run: &RunId) -> Result<(), RunError> {
-        let mut next = vec![run.clone()];
-        // A log is data: one that names itself must not be followed for ever.
-        for _ in 0..=MAX_DEPTH {
-            let mut below = Vec::new();
-            for other in &next {
-                // A run within a run may not have been made yet.
-                let view = match self.view(other) {
-                    Ok(view) => view,
-                    Err(error) if other == run => return Err(error),
-                    Err(_) => continue,
-                };
-                let away = absence(&view.state, &view.dir, Look::Close);
-                if let Some(why) = away.filter(|_| matches!(view.state.course, Course::Running)) {
-                    let folder = PathBuf::from(&view.state.spec.workspace);
-                    return Err(RunError::NoFolder { run: run.clone(), folder, why });
-                }
-                below.extend(children(&view.state));
+    pub fn find_folders(&self, family: &Family) -> Result<(), RunError> {
+        let states = std::iter::once(family.root()).chain(family.below());
+        for state in states.filter(|state| matches!(state.course, Course::Running)) {
+            if let Some(why) = absence(state, &self.store.run_dir(&state.run), Look::Close) {
+                let (run, folder) = (family.root().run.clone(), PathBuf::from(&state.spec.workspace));
+                return Err(RunError::NoFolder { run, folder, why });
             }
-            next = below;
         }
         Ok(())
     }
 
-    fn take(
-        &self,
-        run: &RunId,
-        is_taken_over: impl Fn(u64) -> bool,
-        wish: Wish,
-    ) -> Result<Running, RunError> {
-        let lease = self.store.acquire(run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
-        let (loaded, state) = recover::load(&self.store, run)?;
-        if state.is_done() {
-            return Err(RunError::Over(run.clone()));
+    fn take(&self, family: Family, how: TakeOver, wish: Wish) -> Result<Taken, RunError> {
+        let run = family.root().run.clone();
+        let lease =
+            self.store.acquire(&run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
+        let family = self.as_recorded(family)?;
+        if let Some(divergence) = family.divergence().cloned() {
+            return Err(self.with_binary(RunError::Diverged { run, divergence, binary: None }));
         }
-        let holds = self.hold_tasks(&state, Hand::Next)?;
-        let folder = match self.hold_folder(run, &state.spec) {
+        let state = family.root();
+        if state.is_done() {
+            return Err(RunError::Over(run));
+        }
+        let holds = self.hold_tasks(state, Hand::Next)?;
+        let folder = match self.hold_folder(&run, &state.spec) {
             // Who only puts a run away needs no loop: another run may have it by now.
             Err(RunError::LoopHeld { .. }) if wish == Wish::End => None,
             folder => folder?,
         };
         let rights = Rights { lease, holds, folder };
-        let open = state.to_perform();
-        let seq = loaded.last_seq();
-        let running = self.own(state, rights, seq, Cadence::of(&loaded), open, is_taken_over(seq))?;
-        Ok(running)
+        let hand = match (how, family.seq()) {
+            (TakeOver::IfBegun, 1) => Hand::First,
+            (TakeOver::IfBegun | TakeOver::Always, _) => Hand::Next,
+        };
+        let first = self.header(&family, hand)?;
+        let (effects, cadence) = (state.to_perform(), family.cadence());
+        Ok(Taken { rights, family, cadence, first, effects, hand })
+    }
+
+    /// Loads a run again where somebody else had it since it was loaded.
+    fn as_recorded(&self, family: Family) -> Result<Family, RunError> {
+        let run = &family.root().run;
+        match self.record_at(run, family.seq() + 1)? {
+            None => Ok(family),
+            Some(_) => Ok(self.family(&self.view(run)?)),
+        }
+    }
+
+    /// Makes the record that is shown first of a run that was begun before. What its first record tells may
+    /// have been seen by nobody, where it is the only one.
+    fn header(&self, family: &Family, hand: Hand) -> Result<Record, RunError> {
+        let state = family.root();
+        let only = if family.seq() == 1 { self.record_at(&state.run, 1)? } else { None };
+        let mut step =
+            only.map_or_else(Step::default, |record| Step { effects: record.effects, news: record.news });
+        // Whoever takes a run over tells by itself what it waits for.
+        step.news.retain(|news| hand == Hand::First || !matches!(news, News::Waiting(_)));
+        Ok(step.record(state.started, Event::RunStarted { spec: Box::new(state.spec.clone()) }))
     }
 
     /// Makes this process the owner: the socket first, so that no hook finds it missing.
-    pub(crate) fn own(
-        &self,
-        state: State,
-        rights: Rights,
-        seq: u64,
-        cadence: Cadence,
-        first: Vec<Planned>,
-        taken_over: bool,
-    ) -> Result<Running, RunError> {
+    pub(crate) fn own(&self, taken: Taken) -> Result<Running, RunError> {
+        let Taken { rights, family, cadence, first, effects, hand } = taken;
+        let (state, seq) = (family.root().clone(), family.seq());
         let run = state.run.clone();
-        self.note_all(&state);
+        self.note_all(&family);
         tidy(&state, &self.store.run_dir(&run));
         let Rights { lease, holds, folder } = rights;
         let (outbox, inlet) = mpsc::channel(INBOUND);
-        let (feed, items) = Feed::open();
+        let (feed, items) = Feed::open(self.pulse.clone());
         let socket = hook_socket::path_for(&self.home.state, &run, &self.home.temp)?;
         let server = hook_socket::bind(&socket)?;
         let (requests, hooks) = hook_socket::Server::channel();
@@ -397,20 +418,6 @@ impl Handle {
             folder: Mutex::new(folder),
             orphaned: Mutex::default(),
         });
-        // What the first record tells may have been seen by nobody, where it is the only one.
-        let mut begun = match taken_over && seq > 1 {
-            true => Step { effects: Vec::new(), news: Vec::new() },
-            false => engine::start(run.clone(), state.spec.clone(), state.started).1,
-        };
-        // Whoever takes a run over tells by itself what it waits for.
-        begun.news.retain(|news| !taken_over || !matches!(news, News::Waiting(_)));
-        let told = begun.news.clone();
-        if !taken_over && state.spec.parent.is_some() {
-            // Nobody else shows how a run begins that another one starts, or which runs that starts.
-            let event = Event::RunStarted { spec: Box::new(state.spec.clone()) };
-            let record = begun.record(state.started, event);
-            feed.send(Item::Record { seq, record: Box::new(record) });
-        }
         let owner = Owner::new(Parts {
             store: self.store.clone(),
             lease,
@@ -425,8 +432,9 @@ impl Handle {
             hooks,
             requests,
         });
-        let owner = tokio::spawn(owner.run(first, taken_over));
-        Ok(Running { run, first: told, items, owner, inlet: outbox })
+        let owner = tokio::spawn(owner.run(effects, hand));
+        let first = Box::new(first);
+        Ok(Running { run, first, family, items, owner, inlet: outbox })
     }
 
     /// Every entity for work in a folder, now and whenever that changes; until all receivers are
@@ -463,7 +471,7 @@ impl Handle {
 
 /// Where the agent is Windlass itself, it is the copy that an upgrade does not touch.
 pub(crate) fn pin_sim(spec: &mut Spec, exe: &Path) {
-    let here = std::fs::read_link("/proc/self/exe").ok();
+    let here = crate::os::own_program().ok();
     for orders in spec.sessions.values_mut() {
         if here == Some(PathBuf::from(&orders.driver.program)) {
             orders.driver.program = exe.to_string_lossy().into_owned();
@@ -472,20 +480,4 @@ pub(crate) fn pin_sim(spec: &mut Spec, exe: &Path) {
     for other in spec.others.values_mut() {
         pin_sim(other, exe);
     }
-}
-
-/// Whether more than the first record of a run is there.
-fn is_begun(seq: u64) -> bool {
-    seq > 1
-}
-
-/// The runs that a run waits for now.
-pub(crate) fn children(state: &State) -> Vec<RunId> {
-    let mut actives = Vec::new();
-    state.root.actives(&mut actives);
-    let run = |doing: &Doing| match doing {
-        Doing::Run { run, .. } => Some(run.clone()),
-        _ => None,
-    };
-    actives.into_iter().filter_map(|active| run(&active.doing)).collect()
 }

@@ -11,6 +11,7 @@ use windlass_peers::agent::Agents;
 use windlass_peers::files::{self, FileError, Mode};
 
 use crate::crash::Crash;
+use crate::os;
 
 /// Where things are kept, and what children inherit.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct Home {
     pub env: Vec<(String, String)>,
     /// The agent CLIs that a run may use.
     pub agents: Agents,
+    /// The Windlass binary, where this process is another program.
+    pub binary: Option<PathBuf>,
     /// This machine's name.
     pub machine: String,
     /// Where to die.
@@ -49,7 +52,10 @@ impl Home {
     /// The binary that hooks and hosts of runs use: a hard link or copy that an upgrade does not
     /// touch, in a folder named after the build.
     pub fn pinned_binary(&self) -> io::Result<PathBuf> {
-        let own = std::fs::read_link("/proc/self/exe")?;
+        if let Some(binary) = &self.binary {
+            return Ok(binary.clone());
+        }
+        let own = os::own_program()?;
         let pinned = self.pinned_path()?;
         if pinned.exists() {
             return Ok(pinned);
@@ -62,7 +68,7 @@ impl Home {
 
     /// Where that is for this build, whether it is there or not.
     pub(crate) fn pinned_path(&self) -> io::Result<PathBuf> {
-        let meta = std::fs::metadata("/proc/self/exe")?;
+        let meta = os::own_program_metadata()?;
         let build =
             format!("{}-{:x}-{:x}", env!("CARGO_PKG_VERSION"), meta.len(), meta.mtime_nsec() ^ meta.mtime());
         Ok(self.state.join("bin").join(build).join("windlass"))
@@ -77,7 +83,7 @@ fn place(own: &Path, dir: &Path, pinned: &Path) -> io::Result<()> {
         Err(_) => {}
     }
     files::clear_dead(dir);
-    let copy = |out: &mut BufWriter<&File>| io::copy(&mut File::open("/proc/self/exe")?, out).map(drop);
+    let copy = |out: &mut BufWriter<&File>| io::copy(&mut os::open_own_program()?, out).map(drop);
     files::create_spare(dir, pinned, Mode::Program, copy).map(drop).map_err(|error| match error {
         FileError::Io { source, .. } => source,
         other => io::Error::other(other),

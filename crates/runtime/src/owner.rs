@@ -33,10 +33,11 @@ use crate::crash::Crash;
 use crate::effect::{Fact, Ground, Outcome};
 use crate::error::RunError;
 use crate::feed::{Feed, Item};
-use crate::handle::children;
+use crate::handle::Hand;
 use crate::inbox::{Asked, FRESH, Message, event_of};
 use crate::person::why_not;
 use crate::seal::Key;
+use crate::view::children;
 use crate::workspace::{Folder, Look};
 
 /// How often it is looked whether the socket is there and the inbox as Windlass left it.
@@ -113,8 +114,8 @@ impl Owner {
     }
 
     /// Performs what was committed and never settled, then runs to the end.
-    pub(crate) async fn run(mut self, first: Vec<Planned>, taken_over: bool) -> Result<State, RunError> {
-        let outcome = self.run_inner(first, taken_over).await;
+    pub(crate) async fn run(mut self, first: Vec<Planned>, hand: Hand) -> Result<State, RunError> {
+        let outcome = self.run_inner(first, hand).await;
         self.ground.stop_tasks();
         let outcome = match outcome {
             Ok(()) => Ok(()),
@@ -147,11 +148,11 @@ impl Owner {
         }
     }
 
-    async fn run_inner(&mut self, mut first: Vec<Planned>, taken_over: bool) -> Result<(), RunError> {
-        if !taken_over {
+    async fn run_inner(&mut self, mut first: Vec<Planned>, hand: Hand) -> Result<(), RunError> {
+        if hand == Hand::First {
             self.folder = Folder::now(Path::new(&self.state.spec.workspace));
         }
-        if taken_over {
+        if hand == Hand::Next {
             self.tell(Event::OwnerChanged, Vec::new()).await?;
             // Before anything else happens: what people said while nobody listened is about what they saw.
             self.read_inbox().await?;
@@ -249,10 +250,17 @@ impl Owner {
         let payload = std::mem::take(&mut request.payload);
         let from = EffectId::of_cookie(&self.state.run, &cookie);
         let dialect = self.dialect(from.as_ref());
-        let kind = dialect.read_hook(&request.event, &payload);
+        let kind = match dialect.read_hook(&request.event, &payload) {
+            HookKind::Tool(call) => HookKind::Tool(call.shortened()),
+            HookKind::Permission(call) => HookKind::Permission(call.shortened()),
+            other => other,
+        };
         let cwd = dialect.hook_folder(&payload);
         let real = self.real(from.as_ref(), &kind, cwd).await;
-        drop(payload);
+        // The answer to these is made from what was asked. Anything else may be large and wait long.
+        if matches!(kind, HookKind::Question { .. } | HookKind::Permission(_) | HookKind::Other { .. }) {
+            request.payload = payload;
+        }
         if let HookKind::Other { .. } = kind {
             reply(request, &*dialect, &Answer::Pass);
             return Ok(());
@@ -512,7 +520,7 @@ fn whose(request: &HookRequest) -> Result<Option<String>, &'static str> {
 /// Says an answer in the agent's dialect to the forwarder that waits. That it has gone is no
 /// error: it asks again.
 fn reply(request: HookRequest, dialect: &dyn Dialect, answer: &Answer) {
-    let printed = dialect.write_answer(&request.event, answer);
+    let printed = dialect.write_answer(&request.event, &request.payload, answer);
     say(request, printed.exit, printed.stdout, printed.stderr);
 }
 

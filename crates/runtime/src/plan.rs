@@ -32,7 +32,7 @@ use windlass_store::Durability;
 use crate::catalog::{collect, look_into_broken};
 use crate::config;
 use crate::home::Home;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, ProblemPart};
 use choose::{Aside, Chosen, Shelves, set_aside};
 pub(crate) use entity::{Stage, texts as entity_texts};
 use orders::Given;
@@ -115,11 +115,18 @@ pub struct Plan {
     /// The most it can take, in words.
     pub worst: String,
     /// What is odd but possible.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<ProblemPart>,
     /// What was looked at on the way.
     pub notes: Vec<String>,
     /// How hard commits are.
     pub durability: Durability,
+}
+
+impl Plan {
+    /// Returns the warnings as texts.
+    pub fn warning_texts(&self) -> Vec<String> {
+        self.warnings.iter().map(ToString::to_string).collect()
+    }
 }
 
 /// Makes the orders of a run.
@@ -141,9 +148,10 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
     let shelves =
         Shelves { home, cwd: &cwd, resolved: &resolved, catalog: &catalog, broken: &broken, checks: &checks };
     let Chosen { mut main, mut others, registry, warnings: found, notes } = shelves.choose(request)?;
-    let mut warnings: Vec<String> =
-        resolved.diagnostics.iter().chain(&catalog.problems).map(|d| strip(&d.to_string())).collect();
-    warnings.extend(left_out.into_iter().chain(found));
+    let in_files = resolved.diagnostics.iter().chain(&catalog.problems).cloned().map(ProblemPart::from);
+    let found: Vec<ProblemPart> =
+        in_files.chain(left_out.into_iter().map(ProblemPart::from)).chain(found).collect();
+    let mut warnings: Vec<String> = Vec::new();
     flags::apply(&request.flags, &mut main, &mut others, &mut warnings)?;
     let parts: Vec<&Workflow> = std::iter::once(&main).chain(&others).map(|part| &part.workflow).collect();
     let inputs = inputs::given(request, &parts)?;
@@ -176,12 +184,13 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
     look::ahead(home, &spec, &mut warnings)?;
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);
-    Ok(Plan { spec, workflow: main.workflow, worst, warnings: each_once(warnings), notes, durability })
+    let warnings = each_once(found.into_iter().chain(warnings.into_iter().map(ProblemPart::from)));
+    Ok(Plan { spec, workflow: main.workflow, worst, warnings, notes, durability })
 }
 
 /// Nodes that are alike have the same to say.
-fn each_once(warnings: Vec<String>) -> Vec<String> {
-    let mut once: Vec<String> = Vec::new();
+fn each_once(warnings: impl Iterator<Item = ProblemPart>) -> Vec<ProblemPart> {
+    let mut once: Vec<ProblemPart> = Vec::new();
     for warning in warnings {
         if !once.contains(&warning) {
             once.push(warning);
@@ -193,10 +202,6 @@ fn each_once(warnings: Vec<String>) -> Vec<String> {
 /// Ends what a plan under way has started.
 pub fn give_up() {
     windlass_peers::process::end_short();
-}
-
-fn strip(text: &str) -> String {
-    text.strip_prefix("warning: ").unwrap_or(text).to_owned()
 }
 
 fn text_path(path: &Path) -> Result<String, Problem> {

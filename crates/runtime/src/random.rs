@@ -3,8 +3,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// Letters and digits that are not mistaken for each other.
-const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+use windlass_core::id::RUN_ALPHABET;
 
 /// Eight characters: unique among a user's runs, and unique by their first few in practice.
 pub(crate) fn run_id() -> String {
@@ -12,7 +11,7 @@ pub(crate) fn run_id() -> String {
     let mut text = String::with_capacity(8);
     for _ in 0..8 {
         let place = usize::try_from(bits & 31).unwrap_or(0);
-        text.push(char::from(*ALPHABET.get(place).unwrap_or(&b'0')));
+        text.push(char::from(*RUN_ALPHABET.get(place).unwrap_or(&b'0')));
         bits >>= 5;
     }
     text

@@ -1,10 +1,14 @@
 //! Takes a run over: folds its log, then settles each effect begun and not finished.
 //!
+//! A run goes on only where the engine plans the effects that its log says. Who only looks at a run sees it
+//! anyway, as far as its facts go.
+//!
 //! Settling is performing it again: each effect looks at the world first and adopts what is
 //! there (`effect/`).
 
-use serde::Deserialize;
-use windlass_core::engine;
+use serde_json::Value;
+use windlass_core::engine::{self, Divergence};
+use windlass_core::event::upcast::{UpcastError, upcast};
 use windlass_core::event::{RECORD_VERSION, Record};
 use windlass_core::id::RunId;
 use windlass_core::run::State;
@@ -12,58 +16,82 @@ use windlass_store::{Loaded, Record as Stored, Store};
 
 use crate::error::RunError;
 
-/// What is needed to go on with a run, and the state it was left in.
-pub(crate) fn load(store: &Store, run: &RunId) -> Result<(Loaded, State), RunError> {
-    let loaded = store.load(run)?;
+/// A run as its log says, for who looks at it and who goes on with it. Nobody may go on where it diverges.
+pub(crate) struct Recovered {
+    pub(crate) loaded: Loaded,
+    /// The state it was left in.
+    pub(crate) state: State,
+    /// The first record for which the engine plans other effects.
+    pub(crate) divergence: Option<Divergence>,
+}
+
+/// Loads and folds the log of a run.
+pub(crate) fn look(store: &Store, run: &RunId) -> Result<Recovered, RunError> {
+    let loaded = stored(store, run)?;
+    let (state, divergence) = follow(run, &loaded)?;
+    Ok(Recovered { loaded, state, divergence })
+}
+
+fn stored(store: &Store, run: &RunId) -> Result<Loaded, RunError> {
+    let mut loaded = store.load(run)?;
     if let Some(snapshot) = &loaded.snapshot {
-        // A state says no version; the record after which it was kept does.
-        for entry in store.read_from(run, snapshot.seq, 1)? {
-            read(run, &entry)?;
+        // A state says no version; the record after which it was kept does. Only records can be brought to
+        // this version, so the state of an older one is made again from all of them.
+        let after = store.read_from(run, snapshot.seq, 1)?;
+        if after.iter().any(|entry| stamp(&entry.body) != Some(RECORD_VERSION)) {
+            loaded.tail = store.read_from(run, 1, usize::MAX)?;
+            loaded.snapshot = None;
         }
     }
-    let state = fold(run, &loaded)?;
-    Ok((loaded, state))
+    Ok(loaded)
 }
 
-/// The state a log leaves behind.
-pub(crate) fn fold(run: &RunId, loaded: &Loaded) -> Result<State, RunError> {
+/// The state a log leaves behind, and the first record for which the engine plans other effects.
+pub(crate) fn follow(run: &RunId, loaded: &Loaded) -> Result<(State, Option<Divergence>), RunError> {
     let bad = |why: String| RunError::BadLog { run: run.clone(), why };
-    let records: Result<Vec<Record>, _> = loaded.tail.iter().map(|entry| read(run, entry)).collect();
+    let records: Result<Vec<(u64, Record)>, RunError> =
+        loaded.tail.iter().map(|entry| Ok((entry.seq, read(run, entry)?))).collect();
     let records = records?;
-    let Some(snapshot) = &loaded.snapshot else {
-        return engine::fold(run.clone(), &records)
-            .ok_or_else(|| bad("it does not begin with a start".to_owned()));
-    };
-    let mut state: State = serde_json::from_slice(&snapshot.body)
-        .map_err(|error| bad(format!("snapshot {}: {error}", snapshot.seq)))?;
-    for record in &records {
-        engine::apply(&mut state, record.at, &record.event);
-    }
-    Ok(state)
+    let kept = loaded.snapshot.as_ref().map(|snapshot| {
+        let state = serde_json::from_slice(&snapshot.body);
+        state.map_err(|error| bad(format!("snapshot {}: {error}", snapshot.seq)))
+    });
+    let records = records.iter().map(|(seq, record)| (*seq, record));
+    let followed = engine::follow(run, kept.transpose()?, records);
+    let state = followed.state.ok_or_else(|| bad("it does not begin with a start".to_owned()))?;
+    Ok((state, followed.divergence))
 }
 
-/// A record as it was stored, where it is of the version that is read here.
+/// Reads a stored record, of this version or an older one. The one door: nobody else parses a record.
 pub(crate) fn read(run: &RunId, entry: &Stored) -> Result<Record, RunError> {
-    let other = |found: u32| RunError::OtherVersion { run: run.clone(), found, binary: None };
-    match serde_json::from_slice::<Record>(&entry.body) {
-        Ok(record) if record.v == RECORD_VERSION => Ok(record),
-        Ok(record) => Err(other(record.v)),
-        Err(error) => Err(match serde_json::from_slice::<Version>(&entry.body) {
-            Ok(Version { v }) if v != RECORD_VERSION => other(v),
-            _ => RunError::BadLog { run: run.clone(), why: format!("record {}: {error}", entry.seq) },
-        }),
+    let bad =
+        |why: String| RunError::BadLog { run: run.clone(), why: format!("record {}: {why}", entry.seq) };
+    // Records begin with their version, so that one of today is parsed once.
+    if stamp(&entry.body) == Some(RECORD_VERSION) {
+        return serde_json::from_slice(&entry.body).map_err(|error| bad(error.to_string()));
     }
+    let stored: Value = serde_json::from_slice(&entry.body).map_err(|error| bad(error.to_string()))?;
+    let record = upcast(stored).map_err(|error| match error {
+        UpcastError::OtherVersion { found } => {
+            RunError::OtherVersion { run: run.clone(), found, binary: None }
+        }
+        UpcastError::NoVersion | UpcastError::Malformed { .. } => bad(error.to_string()),
+    })?;
+    serde_json::from_value(record).map_err(|error| bad(error.to_string()))
 }
 
-/// What a record of every version says.
-#[derive(Deserialize)]
-struct Version {
-    v: u32,
+/// Returns the version that a record begins with, as all are written.
+fn stamp(body: &[u8]) -> Option<u32> {
+    let rest = body.strip_prefix(br#"{"v":"#)?;
+    let digits = rest.split(|byte| *byte == b',').next()?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windlass_core::event::Event;
+    use windlass_core::event::upcast::OLDEST_VERSION;
 
     fn said(body: &str) -> String {
         read(&RunId::new("r"), &Stored { seq: 3, body: body.into() }).unwrap_err().to_string()
@@ -71,10 +99,21 @@ mod tests {
 
     #[test]
     fn a_record_of_another_version_is_named_as_such_whether_it_can_be_read_or_not() {
-        let reads = format!("and this windlass reads version {RECORD_VERSION} alone");
+        let reads = format!("and this windlass reads versions {OLDEST_VERSION} to {RECORD_VERSION}");
         for (v, event) in [(1, r#""owner_changed""#), (1, r#"{"type":"owner_changed"}"#), (99, "7")] {
             let body = format!(r#"{{"v":{v},"at":5,"event":{event}}}"#);
             assert_eq!(said(&body), format!("the log of run r is of version {v}, {reads}"));
+        }
+    }
+
+    #[test]
+    fn a_record_of_an_older_version_is_read_as_one_of_this_version_wherever_its_number_stands() {
+        for body in [
+            format!(r#"{{"v":{OLDEST_VERSION},"at":5,"event":{{"type":"owner_changed"}}}}"#),
+            format!(r#"{{"at":5,"event":{{"type":"owner_changed"}},"v":{OLDEST_VERSION}}}"#),
+        ] {
+            let record = read(&RunId::new("r"), &Stored { seq: 3, body: body.into() }).unwrap();
+            assert_eq!((record.v, record.event), (RECORD_VERSION, Event::OwnerChanged));
         }
     }
 
@@ -84,5 +123,36 @@ mod tests {
         for body in [broken.as_str(), "{}", "not JSON"] {
             assert!(said(body).starts_with("the log of run r cannot be understood: record 3: "), "{body}");
         }
+    }
+
+    /// A log of version 3: its run and its records.
+    const RECORDED: &str = include_str!("../tests/records/v3/ask.jsonl");
+
+    #[test]
+    fn a_state_that_an_older_version_kept_is_made_again_from_all_records() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let run = RunId::new("r");
+        let records = RECORDED.lines().filter(|line| line.starts_with(r#"{"v":3,"#));
+        let bodies: Vec<Vec<u8>> = records.map(|line| line.as_bytes().to_vec()).collect();
+        let projection = windlass_store::Projection::default();
+        let new = windlass_store::NewRun { id: run.clone(), projection, bodies: bodies.clone() };
+        let lease = store.create_run(new).unwrap();
+        let append = windlass_store::Append {
+            run: run.clone(),
+            expected_seq: bodies.len() as u64,
+            epoch: lease.epoch(),
+            bodies: vec![br#"{"v":3,"at":5,"event":{"type":"owner_changed"}}"#.to_vec()],
+            durability: windlass_store::Durability::Normal,
+            taken: Vec::new(),
+            projection: None,
+            snapshot: Some(b"a state in a form of its time".to_vec()),
+        };
+        store.append_blocking(append).unwrap();
+        assert!(store.load(&run).unwrap().snapshot.is_some());
+        let Recovered { loaded, state, divergence } = look(&store, &run).unwrap();
+        assert_eq!(divergence, None);
+        assert_eq!((loaded.snapshot, loaded.tail.len()), (None, bodies.len() + 1));
+        assert_eq!(state.book.asks.len(), 1);
     }
 }

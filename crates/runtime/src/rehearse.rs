@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_core::engine;
 use windlass_core::engine::rehearsal::{self, Rehearsal};
 use windlass_core::graph::template::render;
-use windlass_core::graph::workflow::{Act, Expression, Step, Template};
+use windlass_core::graph::workflow::{Act, Expression, Step, TaskLoopNode, Template};
 use windlass_core::id::RunId;
 use windlass_core::spec::Spec;
 use windlass_core::tasks::{Attempts, Claim, Next, Status, Task, next, ready, recover};
@@ -41,7 +41,7 @@ fn tasks_of(spec: &Spec) -> Option<(Vec<Value>, Claim)> {
 /// The file of the first task loop, and what it selects; nothing where there is none.
 fn loop_of(body: &[Step]) -> Option<(Option<&Template>, Option<&Expression>)> {
     body.iter().find_map(|step| match &step.act {
-        Act::TaskLoop { path, select, .. } => Some((path.as_ref(), select.as_ref())),
+        Act::TaskLoop(TaskLoopNode { path, select, .. }) => Some((path.as_ref(), select.as_ref())),
         act => act.blocks().iter().find_map(|block| loop_of(block.body)),
     })
 }

@@ -23,8 +23,9 @@ use crate::clock::now;
 use crate::config;
 use crate::effect::{TRACKER_MAX, create_tracker};
 use crate::error::{RunError, chain};
-use crate::handle::{Hand, Handle, Rights, Running, pin_sim};
+use crate::handle::{Hand, Handle, Rights, Running, Taken, pin_sim};
 use crate::owner::project;
+use crate::view::Family;
 
 /// A run that began with the log of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,37 +127,57 @@ struct Drawn {
     effects: Vec<Planned>,
     /// What people are told of that.
     news: Vec<News>,
+    /// How much is written.
+    cadence: Cadence,
+}
+
+impl Drawn {
+    /// The record that is shown first of it.
+    fn header(&self) -> Record {
+        // What ended just before the node began is the other run's to tell.
+        let is_past = |news: &&News| matches!(news, News::NodeFinished { .. } | News::WaitOver);
+        let news: Vec<News> = self.news.iter().skip_while(is_past).cloned().collect();
+        // Without news it was told before which runs it started.
+        let begins =
+            |planned: &&Planned| !news.is_empty() && matches!(planned.effect, Effect::StartRun { .. });
+        let effects = self.state.book.open.iter().filter(begins).cloned().collect();
+        let event = Event::RunStarted { spec: Box::new(self.state.spec.clone()) };
+        Step { effects, news }.record(self.state.started, event)
+    }
 }
 
 impl Handle {
     /// Begins a new run where a node of another began, and runs it in this process. `iteration`
     /// is which time of the node is meant, from 1.
-    pub fn fork(
+    pub async fn fork(
         &self,
         from: &RunId,
         node: &NodeId,
         iteration: Option<u32>,
         asks: Asks,
     ) -> Result<(Fork, Running), TravelError> {
-        let (fork, drawn, rights) = self.draw_and_record(from, node, iteration, asks)?;
+        let (from, node) = (from.clone(), node.clone());
+        let draw = move |handle: &Handle| handle.draw_and_record(&from, &node, iteration, asks);
+        let (fork, drawn, rights) = self.waiting(draw).await?;
+        let first = drawn.header();
         let seq = u64::try_from(drawn.records.len()).unwrap_or(u64::MAX);
-        let loaded = self.store.load(&fork.run).map_err(RunError::from)?;
-        let mut running = self.own(drawn.state, rights, seq, Cadence::of(&loaded), drawn.effects, false)?;
-        // What ended just before the node began is the other run's to tell.
-        let is_past = |news: &News| matches!(news, News::NodeFinished { .. } | News::WaitOver);
-        running.first = drawn.news.into_iter().skip_while(is_past).collect();
+        let family = Family::of_one(drawn.state, seq);
+        let (cadence, effects, hand) = (drawn.cadence, drawn.effects, Hand::First);
+        let running = self.own(Taken { rights, family, cadence, first, effects, hand })?;
         Ok((fork, running))
     }
 
     /// The same, left to a process in the background.
-    pub fn fork_detached(
+    pub async fn fork_detached(
         &self,
         from: &RunId,
         node: &NodeId,
         iteration: Option<u32>,
         asks: Asks,
     ) -> Result<Fork, TravelError> {
-        let (fork, drawn, rights) = self.draw_and_record(from, node, iteration, asks)?;
+        let (from, node) = (from.clone(), node.clone());
+        let draw = move |handle: &Handle| handle.draw_and_record(&from, &node, iteration, asks);
+        let (fork, drawn, rights) = self.waiting(draw).await?;
         drop(rights);
         self.detach(&drawn.state)?;
         Ok(fork)
@@ -171,14 +192,25 @@ impl Handle {
     ) -> Result<(Fork, Drawn, Rights), TravelError> {
         let log: Vec<Record> = self.records(from, 1)?.into_iter().map(|(_, record)| record).collect();
         let place = place_of(from, &log, node, iteration)?;
+        self.follow(from, log.get(..place).unwrap_or_default())?;
         let run = RunId::new(crate::random::run_id());
-        let drawn = self.draw(&run, from, &log, place, asks)?;
+        let mut drawn = self.draw(&run, from, &log, place, asks)?;
         has_its_folders(from, &drawn.state)?;
         let holds = self.hold_tasks(&drawn.state, Hand::First)?;
         let folder = self.hold_folder(&run, &drawn.state.spec)?;
         bring_trackers(from, log.get(..=place).unwrap_or_default(), &drawn.state)?;
-        let lease = self.record(&run, &drawn)?;
+        let lease = self.record(&run, &mut drawn)?;
         Ok((Fork { run, taken: place, of: log.len() }, drawn, Rights { lease, holds, folder }))
+    }
+
+    /// Refuses a log that the engine would decide otherwise: the facts in it would be answers to other questions.
+    fn follow(&self, from: &RunId, log: &[Record]) -> Result<(), RunError> {
+        match engine::follow(from, None, (1..).zip(log)).divergence {
+            None => Ok(()),
+            Some(divergence) => {
+                Err(self.with_binary(RunError::Diverged { run: from.clone(), divergence, binary: None }))
+            }
+        }
     }
 
     /// The log of the new run: what came before the place, that it is a fork, and what made the
@@ -223,7 +255,8 @@ impl Handle {
             course.tell(at, Event::GoOnAsked { inbox: None });
         }
         let effects = course.state.to_perform();
-        Ok(Drawn { state: course.state, records: course.records, effects, news })
+        let (state, records, cadence) = (course.state, course.records, Cadence::new());
+        Ok(Drawn { state, records, effects, news, cadence })
     }
 
     /// What a fork does otherwise than the other run did when something would wait for a person.
@@ -241,9 +274,10 @@ impl Handle {
         (policy != was).then_some(policy)
     }
 
-    fn record(&self, run: &RunId, drawn: &Drawn) -> Result<Lease, RunError> {
+    fn record(&self, run: &RunId, drawn: &mut Drawn) -> Result<Lease, RunError> {
         let bodies: Result<Vec<_>, _> = drawn.records.iter().map(serde_json::to_vec).collect();
         let bodies = bodies.map_err(RunError::Encode)?;
+        bodies.iter().for_each(|body| drawn.cadence.wrote(body.len()));
         let projection = project(&drawn.state, now().0);
         let lease = self.store.create_run(NewRun { id: run.clone(), projection, bodies })?;
         // A fork begins now: what is uncommitted by now is not its change.

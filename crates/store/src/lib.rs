@@ -4,18 +4,21 @@
 //! [`Store::append`] and is read back with [`Store::load`]; [`Store::acquire`] makes a process
 //! its owner, and [`Store::put`] is how everyone else speaks to it.
 //!
+//! [`RunFolders`] knows no database: where a run has its files, and which living process owns it.
+//!
 //! Bodies are opaque bytes: what an event means, when one is made and what is done about it is
 //! left to `core` and `runtime`. There is one door to the database, `open.rs`, and one connection
 //! a process that writes, `writer.rs`.
 
 mod checkpoint;
 mod fault;
-mod filesystem;
+mod folders;
 mod inbox;
 mod lease;
 mod log;
 mod migrate;
 mod open;
+mod os;
 mod pack;
 mod presence;
 mod projection;
@@ -25,8 +28,9 @@ mod writer;
 
 pub use checkpoint::Cadence;
 pub use fault::{Fault, ReadError};
+pub use folders::{RunFolders, RunLock, RunLockError, owner_of};
 pub use inbox::{InboxError, Put, Request};
-pub use lease::{Lease, LeaseError, owner_of};
+pub use lease::{Lease, LeaseError};
 pub use log::{Append, AppendError, Loaded, Record};
 pub use open::OpenError;
 pub use projection::{CreateError, Found, NewRun, Projection, RunRow};

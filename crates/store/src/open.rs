@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::fault::Fault;
-use crate::filesystem;
 use crate::migrate::{self, LATEST, MigrateError};
+use crate::os;
 use crate::presence::Presence;
 use crate::witness::Witness;
 
@@ -164,7 +164,7 @@ impl Place {
     fn make_folder(&self) -> Result<(), OpenError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.dir);
         made.map_err(|error| self.io(error))?;
-        match filesystem::network(&self.dir).map_err(|error| self.io(error))? {
+        match os::network(&self.dir).map_err(|error| self.io(error))? {
             None => Ok(()),
             Some(kind) => Err(OpenError::NetworkFileSystem { dir: self.dir.clone(), kind }),
         }

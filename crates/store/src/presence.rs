@@ -2,13 +2,14 @@
 //!
 //! When to take which is left to `open.rs`.
 
-use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+
+use crate::os;
 
 /// An open `windlass.db.lock`. Closing it gives the lock back.
 #[derive(Debug)]
@@ -43,15 +44,7 @@ impl Presence {
 
     /// The other processes that have the database in use, as far as they can be seen.
     pub(crate) fn others(&self) -> Vec<u32> {
-        let Ok(path) = self.path.canonicalize() else { return Vec::new() };
-        let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
-        let mut pids: Vec<u32> = processes
-            .flatten()
-            .filter_map(|entry| pid_of(&entry.file_name()))
-            .filter(|pid| *pid != std::process::id() && has_open(*pid, &path))
-            .collect();
-        pids.sort_unstable();
-        pids
+        self.path.canonicalize().map(|path| os::others_with(&path)).unwrap_or_default()
     }
 }
 
@@ -65,13 +58,4 @@ pub(crate) fn try_lock(file: &File, how: FlockOperation) -> io::Result<bool> {
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-fn pid_of(name: &OsStr) -> Option<u32> {
-    name.to_str()?.parse().ok()
-}
-
-fn has_open(pid: u32, path: &Path) -> bool {
-    let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    files.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target == path))
 }

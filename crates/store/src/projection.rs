@@ -7,10 +7,11 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use windlass_core::id::RunId;
 
 use crate::fault::{Fault, ReadError};
+use crate::folders::{RunLockError, is_plain};
 use crate::lease::{self, Lease, LeaseError};
-use crate::log::{self, AppendError};
+use crate::log::{self, AppendError, signed, unsigned};
 use crate::pack::{Packed, pack_records};
-use crate::store::{Store, is_plain};
+use crate::store::Store;
 use crate::writer::{Durability, refusal};
 
 /// A number of a run has 31 bits: the upper half of a position in the log.
@@ -48,6 +49,8 @@ pub struct Projection {
 pub struct RunRow {
     /// The run.
     pub id: RunId,
+    /// Its place in the order in which runs began.
+    pub number: u64,
     /// What lists show of it.
     pub projection: Projection,
 }
@@ -108,9 +111,9 @@ impl Store {
         if !is_plain(&new.id) {
             return Err(CreateError::BadName { run: new.id });
         }
-        let lock = lease::lock(&self.run_dir(&new.id), &new.id).map_err(|error| match error {
-            LeaseError::Held { run, .. } => CreateError::Exists { run },
-            other => other.into(),
+        let lock = self.folders().lock(&new.id).map_err(|error| match error {
+            RunLockError::Held { run, .. } => CreateError::Exists { run },
+            other @ RunLockError::Io { .. } => LeaseError::from(other).into(),
         })?;
         let bodies = pack_records(std::mem::take(&mut new.bodies));
         let epoch = self.writer().wait(Durability::Full, move |conn| insert(conn, &new, &bodies))?;
@@ -119,9 +122,24 @@ impl Store {
 
     /// Every run, newest first.
     pub fn runs(&self) -> Result<Vec<RunRow>, ReadError> {
-        let sql = "SELECT * FROM run ORDER BY run_no DESC";
+        self.runs_before(u64::MAX, usize::MAX)
+    }
+
+    /// The runs that began before the one of this number, newest first, `limit` at most.
+    pub fn runs_before(&self, number: u64, limit: usize) -> Result<Vec<RunRow>, ReadError> {
+        self.some_runs("SELECT * FROM run WHERE run_no < ?1 ORDER BY run_no DESC LIMIT ?2", number, limit)
+    }
+
+    /// The runs that began after the one of this number, oldest first, `limit` at most.
+    pub fn runs_after(&self, number: u64, limit: usize) -> Result<Vec<RunRow>, ReadError> {
+        self.some_runs("SELECT * FROM run WHERE run_no > ?1 ORDER BY run_no LIMIT ?2", number, limit)
+    }
+
+    fn some_runs(&self, sql: &str, number: u64, limit: usize) -> Result<Vec<RunRow>, ReadError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|conn| {
-            let rows = conn.prepare_cached(sql)?.query_map([], row)?.collect::<Result<_, _>>()?;
+            let mut query = conn.prepare_cached(sql)?;
+            let rows = query.query_map([signed(number), limit], row)?.collect::<Result<_, _>>()?;
             Ok(rows)
         })
     }
@@ -244,5 +262,6 @@ fn row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         input: row.get("input")?,
         parent: row.get::<_, Option<String>>("parent")?.map(RunId::new),
     };
-    Ok(RunRow { id: RunId::new(row.get::<_, String>("id")?), projection })
+    let number = unsigned(row.get("run_no")?);
+    Ok(RunRow { id: RunId::new(row.get::<_, String>("id")?), number, projection })
 }

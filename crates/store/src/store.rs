@@ -10,6 +10,7 @@ use rusqlite::config::DbConfig;
 use windlass_core::id::RunId;
 
 use crate::fault::{Fault, ReadError};
+use crate::folders::RunFolders;
 use crate::log::unsigned;
 use crate::open::{self, OpenError};
 use crate::witness::Witness;
@@ -23,6 +24,7 @@ pub struct Store {
 
 struct Inner {
     dir: PathBuf,
+    folders: RunFolders,
     writer: Writer,
     reader: Mutex<Connection>,
     witness: Witness,
@@ -33,8 +35,13 @@ impl Store {
     pub fn open(dir: &Path) -> Result<Store, OpenError> {
         let opened = open::open(dir)?;
         let writer = Writer::new(opened.writer, dir.to_owned(), opened.presence);
-        let inner =
-            Inner { dir: dir.to_owned(), writer, reader: Mutex::new(opened.reader), witness: opened.witness };
+        let inner = Inner {
+            dir: dir.to_owned(),
+            folders: RunFolders::below(dir),
+            writer,
+            reader: Mutex::new(opened.reader),
+            witness: opened.witness,
+        };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -43,16 +50,19 @@ impl Store {
         &self.inner.dir
     }
 
-    /// The folder of a run. Making it is left to the caller, except that a lease does.
-    ///
-    /// Whatever the id says, the folder lies directly below `runs`.
-    pub fn run_dir(&self, run: &RunId) -> PathBuf {
-        self.runs_dir().join(folder_name(run))
+    /// The folders of its runs, which stand beside the database.
+    pub fn folders(&self) -> &RunFolders {
+        &self.inner.folders
     }
 
-    /// The folder of all those folders.
-    pub fn runs_dir(&self) -> PathBuf {
-        self.inner.dir.join("runs")
+    /// The folder of a run.
+    pub fn run_dir(&self, run: &RunId) -> PathBuf {
+        self.folders().of(run)
+    }
+
+    /// Whether a living process owns the run.
+    pub fn is_owned(&self, run: &RunId) -> bool {
+        self.folders().is_owned(run)
     }
 
     /// A number that changes when anyone else, or this process, has committed something.
@@ -108,39 +118,5 @@ impl Store {
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store").field("dir", &self.inner.dir).finish_non_exhaustive()
-    }
-}
-
-/// Whether the id can be the name of a folder as it is.
-pub(crate) fn is_plain(run: &RunId) -> bool {
-    !run.as_str().is_empty() && run.as_str().len() <= 128 && folder_name(run) == run.as_str()
-}
-
-fn folder_name(run: &RunId) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let name: String = run.as_str().chars().map(|c| if plain(c) { c } else { '_' }).collect();
-    match name.strip_prefix('.') {
-        Some(rest) => format!("_{rest}"),
-        None if name.is_empty() => "_".to_owned(),
-        None => name,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_id_leads_out_of_the_folder_of_runs() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path()).unwrap();
-        let runs = dir.path().join("runs");
-        for id in ["..", ".", "", "../x", "/etc", "a/b", "a\0b", ".hidden"] {
-            let run = RunId::new(id);
-            assert_eq!(store.run_dir(&run).parent(), Some(runs.as_path()), "{id:?}");
-            assert!(!is_plain(&run), "{id:?}");
-        }
-        assert_eq!(store.run_dir(&RunId::new("work-12-a1")), runs.join("work-12-a1"));
-        assert!(is_plain(&RunId::new("work-12-a1")));
     }
 }

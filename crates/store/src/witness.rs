@@ -8,7 +8,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{Mode, OFlags, Stat, fstat, open, stat};
+use rustix::fs::{Stat, fstat, stat};
+
+use crate::os;
 
 /// What became of a file of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +67,7 @@ impl Witness {
 
 impl Seen {
     fn of(path: PathBuf) -> Option<Seen> {
-        let file = open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let file = os::hold(&path).ok()?;
         let least = AtomicU64::new(size(&fstat(&file).ok()?));
         Some(Seen { path, file, least })
     }

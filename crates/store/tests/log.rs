@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use windlass_core::id::RunId;
-use windlass_store::{Append, AppendError, Cadence, Durability, Projection, ReadError, Record, Store};
+use windlass_store::{
+    Append, AppendError, Cadence, Durability, Lease, Projection, ReadError, Record, RunRow, Store,
+};
 
 #[test]
 fn what_was_appended_is_read_back_in_order_after_reopening() {
@@ -354,11 +356,11 @@ fn a_run_can_be_shown_otherwise_by_its_owner_alone_and_its_log_stays() {
     assert!(!store.is_empty().unwrap());
     assert_eq!(store.unknown(vec![run("a"), run("b")]).unwrap(), [run("b")]);
     let ended = || Projection { status: "cancelled".to_owned(), ..Projection::default() };
-    assert_eq!(store.owner(&run("a")), Some(std::process::id()));
+    assert_eq!(store.folders().owner(&run("a")), Some(std::process::id()));
     drop(store);
     let (epoch_of_old, store) = (old.epoch(), Store::open(dir.path()).unwrap());
     drop(old);
-    assert_eq!(store.owner(&run("a")), None);
+    assert_eq!(store.folders().owner(&run("a")), None);
     let new = store.acquire(&run("a")).unwrap();
     assert!(new.epoch() > epoch_of_old);
     store.list_as(&run("a"), &new, ended()).unwrap();
@@ -367,4 +369,18 @@ fn a_run_can_be_shown_otherwise_by_its_owner_alone_and_its_log_stays() {
     drop(new);
     let newest = store.acquire(&run("a")).unwrap();
     store.list_as(&run("a"), &newest, Projection::default()).unwrap();
+}
+
+#[test]
+fn the_list_is_read_in_pieces_from_either_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let _leases: Vec<Lease> = ["a", "b", "c"].map(|id| store.create_run(new_run(id)).unwrap()).into();
+    let ids = |rows: Vec<RunRow>| rows.into_iter().map(|row| row.id.to_string()).collect::<Vec<_>>();
+    let newest = store.runs_before(u64::MAX, 2).unwrap();
+    let last = newest[1].number;
+    assert_eq!(ids(newest), ["c", "b"]);
+    assert_eq!(ids(store.runs_before(last, 2).unwrap()), ["a"]);
+    assert_eq!(ids(store.runs_after(last, 2).unwrap()), ["c"]);
+    assert_eq!(ids(store.runs_after(0, 2).unwrap()), ["a", "b"]);
 }

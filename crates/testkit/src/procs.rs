@@ -67,7 +67,8 @@ pub fn descendants(pid: i32) -> Vec<Proc> {
 /// Every live process whose environment holds `key=value`, where it can be read.
 pub fn with_variable(key: &str, value: &str) -> Vec<Proc> {
     let wanted = format!("{key}={value}");
-    all().into_iter().filter(|p| environment_has(p.pid, &wanted)).collect()
+    let has = |entries: Vec<Vec<u8>>| entries.iter().any(|entry| entry == wanted.as_bytes());
+    all().into_iter().filter(|p| environment(p.pid).is_some_and(has)).collect()
 }
 
 /// Everything below one long child of Windlass, wherever it was reparented to.
@@ -75,9 +76,12 @@ pub fn with_cookie(cookie: &str) -> Vec<Proc> {
     with_variable("WINDLASS_SESSION", cookie)
 }
 
-pub(crate) fn environment_has(pid: i32, wanted: &str) -> bool {
-    let raw = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    raw.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+/// Returns the environment of a process, or nothing if it has none or is gone.
+pub(crate) fn environment(pid: i32) -> Option<Vec<Vec<u8>>> {
+    let raw = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let entries: Vec<Vec<u8>> =
+        raw.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).map(<[u8]>::to_vec).collect();
+    (!entries.is_empty()).then_some(entries)
 }
 
 pub(crate) fn kill(pid: i32) {

@@ -57,6 +57,9 @@ impl Exit {
         if outcome.reason == Reason::Timeout {
             return Exit::Timeout;
         }
+        if outcome.reason == Reason::InternalError {
+            return Exit::Unexpected;
+        }
         match outcome.status {
             Status::Completed => Exit::Completed,
             Status::Blocked => Exit::Blocked,
@@ -94,6 +97,7 @@ mod tests {
         assert_eq!(code(Status::Completed, Reason::Marker), 0);
         assert_eq!(code(Status::Failed, Reason::AgentFailed), 4);
         assert_eq!(code(Status::Failed, Reason::Timeout), 6);
+        assert_eq!(code(Status::Failed, Reason::InternalError), 1);
         assert_eq!(code(Status::Blocked, Reason::Question), 8);
         assert_eq!(code(Status::Exhausted, Reason::MaxIterations), 9);
         assert_eq!(code(Status::Cancelled, Reason::User), 130);

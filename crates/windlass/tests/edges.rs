@@ -111,6 +111,18 @@ fn every_file_opens_with_what_it_is_for() {
     assert!(silent.is_empty(), "without a header: {silent:#?}");
 }
 
+#[test]
+fn no_face_compares_a_status_as_text() {
+    let files = sources(&root().join("crates/windlass/src"));
+    assert!(files.len() > 20, "only {files:?}");
+    let compares = |line: &str| {
+        ["status == \"", "status != \"", "status.as_str()"].iter().any(|text| line.contains(text))
+    };
+    let found: Vec<_> =
+        files.iter().filter(|file| fs::read_to_string(file).unwrap().lines().any(compares)).collect();
+    assert!(found.is_empty(), "use `RunStatus`: {found:#?}");
+}
+
 /// Every Rust file below a folder.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
@@ -119,4 +131,85 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
         .filter(|path| path.extension().is_some_and(|kind| kind == "rs"))
         .collect()
+}
+
+/// What only Linux has, as it is written in a call.
+const ONLY_LINUX: &[&str] = &[
+    "\"/proc",
+    "\"/sys/",
+    "inotify::",
+    "epoll",
+    "pidfd_",
+    "signalfd",
+    "memfd_create",
+    "eventfd",
+    "timerfd",
+    "subreaper",
+    "parent_process_death_signal",
+    "prctl",
+    "libc::syscall",
+    "close_range",
+    "cgroup.procs",
+    "cgroup.kill",
+    "Resource::Locks",
+    "Resource::Rttime",
+    "f_type",
+    "RawDir",
+    "renameat_with",
+    "RenameFlags",
+    "ficlone",
+    "copy_file_range",
+    "sendfile",
+    "openat2",
+    "OFlags::PATH",
+    "OFlags::TMPFILE",
+    "OFlags::NOATIME",
+    "SocketFlags",
+    "getrandom(",
+    "peercred",
+    "fdatasync(",
+];
+
+/// The lines of a file that ask for what only Linux has, its tests and comments left out.
+fn only_linux(source: &str) -> Vec<&str> {
+    let shipped = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let code = shipped.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.filter(|line| ONLY_LINUX.iter().any(|call| line.contains(call))).collect()
+}
+
+#[test]
+fn what_only_linux_has_is_asked_for_in_one_module_of_each_crate() {
+    let outside = |path: &Path| {
+        let is_os = path.ends_with("src/os.rs") || path.components().any(|part| part.as_os_str() == "os");
+        let is_test = path.to_string_lossy().contains("tests");
+        !is_os && !is_test
+    };
+    let mut found = Vec::new();
+    // `core` touches nothing: it reads what a command line says. `testkit` is for tests.
+    for name in ["forms", "store", "peers", "pawl", "runtime", "windlass"] {
+        for path in sources(&root().join("crates").join(name).join("src")) {
+            let source = fs::read_to_string(&path).unwrap_or_default();
+            let lines = if outside(&path) { only_linux(&source) } else { Vec::new() };
+            found.extend(lines.into_iter().map(|line| format!("{}: {}", path.display(), line.trim())));
+        }
+    }
+    assert!(found.is_empty(), "move these into `os`:\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_call_that_only_linux_has_is_seen_and_a_comment_or_a_test_is_not() {
+    let source = r#"
+#[cfg(test)]
+mod tests;
+
+use rustix::fs::{RawDir, Stat};
+// "/proc" says it
+fs::read("/proc/1/stat");
+
+#[cfg(test)]
+mod tests {
+    memfd_create();
+}
+"#;
+    assert_eq!(only_linux(source), ["use rustix::fs::{RawDir, Stat};", "fs::read(\"/proc/1/stat\");"]);
 }

@@ -1,12 +1,11 @@
 //! How nodes are ended before they are done: nothing new begins, what is under way is put away.
 
+use super::Cx;
 use super::frame::Frame;
 use super::lane::in_purse;
-use super::{Cx, block, tasks, work};
-use crate::effect::Effect;
-use crate::graph::workflow::{Act, Step};
-use crate::id::Verb;
-use crate::run::{Active, Doing, Lane, Outcome, Phase, Slot};
+use super::node::pair::Site;
+use crate::graph::workflow::Step;
+use crate::run::{Active, Lane, Outcome};
 
 /// Ends a sequence. How it ended, when that takes no time.
 pub(super) fn lane(
@@ -38,48 +37,6 @@ pub(super) fn node(
         return None;
     }
     active.cut = Some(outcome.clone());
-    let inside = frame.inside(step, active.tries, active.deadline);
-    match (&step.act, &mut active.doing) {
-        (_, Doing::Session(work)) => {
-            if !matches!(work.phase, Phase::Ending { .. }) {
-                work::ending::end(work, cx, outcome.clone());
-            }
-            None
-        }
-        (_, Doing::Shell | Doing::Check) => {
-            cx.forget(&active.instance);
-            cx.plan_once(&active.instance, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
-            None
-        }
-        // What it spends until it is over still counts.
-        (_, Doing::Run { .. }) => {
-            cx.plan_once(&active.instance, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
-            None
-        }
-        (Act::If { then: yes, otherwise, .. }, Doing::If { then, lane: inner }) => {
-            lane(cx, if *then { yes } else { otherwise }, inner, &inside, outcome)
-        }
-        (
-            Act::Loop { body, .. } | Act::CriteriaLoop { body, .. },
-            Doing::Loop { round, feedback, lane: inner },
-        ) => {
-            let framed = block::round_frame(step, &inside, *round, feedback);
-            lane(cx, body, inner, &framed, outcome)
-        }
-        (Act::Parallel { branches, .. }, Doing::Parallel { slots }) => {
-            for (slot, branch) in slots.iter_mut().zip(branches) {
-                let over = match slot {
-                    Slot::Waiting => Some(outcome.clone()),
-                    Slot::Over(_) => None,
-                    Slot::Open(inner) => lane(cx, &branch.body, inner, &inside, outcome),
-                };
-                if let Some(over) = over {
-                    *slot = Slot::Over(over);
-                }
-            }
-            slots.iter().all(|slot| matches!(slot, Slot::Over(_))).then(|| outcome.clone())
-        }
-        (Act::TaskLoop { .. }, Doing::Tasks(_)) => tasks::cut(cx, step, active, &inside, outcome),
-        (_, _) => Some(outcome.clone()),
-    }
+    let (mut site, doing) = Site::of(step, frame, active);
+    step.act.node().cancel(cx, &mut site, doing, outcome)
 }

@@ -274,13 +274,9 @@ fn waits(book: &Book, active: &Active) -> bool {
     }
     match &active.doing {
         Doing::Session(work) => matches!(work.phase, Phase::Pausing { .. }),
-        Doing::Ask
-        | Doing::Sleep { .. }
-        | Doing::Listen { .. }
-        | Doing::Pausing { .. }
-        | Doing::Held { .. } => true,
-        Doing::Shell | Doing::Check | Doing::Run { .. } => false,
-        doing @ (Doing::If { .. } | Doing::Loop { .. } | Doing::Tasks(_) | Doing::Parallel { .. }) => {
+        Doing::Ask | Doing::Sleep(_) | Doing::Listen(_) | Doing::Pausing { .. } | Doing::Held { .. } => true,
+        Doing::Shell | Doing::Check | Doing::Run(_) | Doing::Ended => false,
+        doing @ (Doing::If(_) | Doing::Loop(_) | Doing::Tasks(_) | Doing::Parallel(_)) => {
             let inside: Vec<_> = doing.lanes().into_iter().filter_map(|lane| lane.now.as_deref()).collect();
             !inside.is_empty() && inside.iter().all(|active| waits(book, active))
         }

@@ -2,13 +2,14 @@
 
 use super::begin::{Begun, Try, begin};
 use super::frame::Frame;
-use super::{Cx, Purse, block, call, cut, leaf, tasks, work};
+use super::node::pair::{Delivered, Site};
+use super::{Cx, Purse, cut};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::template::Output;
-use crate::graph::workflow::{Act, Join, OnFailure, Step};
+use crate::graph::workflow::{OnFailure, Step};
 use crate::id::{EffectId, NodeId, Verb};
-use crate::run::{Active, Cause, Doing, Lane, News, Outcome, Phase, Reason, Seen, Slot, Status};
+use crate::run::{Active, Cause, Doing, Lane, News, Outcome, Reason, Seen, Status};
 
 /// What comes of a node that is over.
 enum Then {
@@ -38,7 +39,7 @@ pub(super) fn proceed(
         match begin(cx, step, lane, frame, Try::first(cause)) {
             Begun::Skipped => lane.at += 1,
             Begun::UnderWay => return None,
-            Begun::Over(outcome) => match wrap_up(cx, step, lane, outcome) {
+            Begun::Over(outcome) => match wrap_up(cx, step, lane, frame, outcome) {
                 Then::Next => {}
                 Then::Wait => return None,
                 Then::End(outcome) => return Some(outcome),
@@ -104,8 +105,7 @@ fn cause(cx: &Cx<'_>, steps: &[Step], at: usize) -> Cause {
     Cause::After { node: before.id.clone(), status: status.to_owned() }
 }
 
-/// Tells the node it is about what happened: nothing when it is none of these; else how the
-/// sequence ended, when it has.
+/// Tells the node it is about what happened. How the sequence ended, when it has.
 pub(super) fn deliver(
     cx: &mut Cx<'_>,
     steps: &[Step],
@@ -113,19 +113,20 @@ pub(super) fn deliver(
     frame: &Frame<'_>,
     to: &NodeId,
     event: &Event,
-) -> Option<Option<Outcome>> {
-    let step = steps.get(lane.at)?;
-    let active = lane.now.as_mut()?;
+) -> Delivered {
+    let (Some(step), Some(active)) = (steps.get(lane.at), lane.now.as_mut()) else {
+        return Delivered::NotMine;
+    };
     if active.instance == *to
         && let Some(this) = due(active, event)
     {
         if matches!(active.doing, Doing::Pausing { .. }) {
             cx.wait_is_over();
         }
-        return Some(begin_due(cx, steps, lane, frame, this));
+        return begin_due(cx, steps, lane, frame, this).into();
     }
-    let over = in_purse(cx, step, active, |cx, active| node(cx, step, active, frame, to, event))?;
-    Some(over.and_then(|outcome| after(cx, steps, lane, frame, outcome)))
+    let delivered = in_purse(cx, step, active, |cx, active| node(cx, step, active, frame, to, event));
+    delivered.and_then(|outcome| after(cx, steps, lane, frame, outcome))
 }
 
 /// Does something within what a node may spend.
@@ -152,7 +153,7 @@ pub(super) fn after(
     outcome: Outcome,
 ) -> Option<Outcome> {
     let step = steps.get(lane.at)?;
-    match wrap_up(cx, step, lane, outcome) {
+    match wrap_up(cx, step, lane, frame, outcome) {
         Then::Next => proceed(cx, steps, lane, frame),
         Then::Wait => None,
         Then::End(outcome) => Some(outcome),
@@ -167,103 +168,58 @@ fn node(
     frame: &Frame<'_>,
     to: &NodeId,
     event: &Event,
-) -> Option<Option<Outcome>> {
-    if active.instance == *to {
-        return Some(itself(cx, step, active, frame, event));
+) -> Delivered {
+    let is_itself = active.instance == *to;
+    if is_itself && matches!(event, Event::WaitOver { effect } if effect.verb == Verb::Timeout) {
+        return out_of_time(cx, step, active, frame);
     }
-    let inside = frame.inside(step, active.tries, active.deadline);
-    match (&step.act, &mut active.doing) {
-        (Act::If { then: yes, otherwise, .. }, Doing::If { then, lane }) => {
-            deliver(cx, if *then { yes } else { otherwise }, lane, &inside, to, event)
-        }
-        (Act::Loop { body, .. } | Act::CriteriaLoop { body, .. }, Doing::Loop { round, feedback, lane }) => {
-            let framed = block::round_frame(step, &inside, *round, feedback);
-            let over = deliver(cx, body, lane, &framed, to, event)?;
-            Some(over.and_then(|outcome| block::round_over(cx, step, active, &inside, outcome)))
-        }
-        (Act::Parallel { branches, .. }, Doing::Parallel { slots }) => {
-            let mut found = None;
-            for (place, (slot, branch)) in slots.iter_mut().zip(branches).enumerate() {
-                let Slot::Open(lane) = slot else { continue };
-                if let Some(over) = deliver(cx, &branch.body, lane, &inside, to, event) {
-                    found = Some((place, over));
-                    break;
-                }
-            }
-            let (place, over) = found?;
-            Some(over.and_then(|outcome| block::branch_over(cx, step, active, &inside, place, outcome)))
-        }
-        (Act::TaskLoop { .. }, Doing::Tasks(_)) => tasks::deliver(cx, step, active, &inside, to, event),
-        _ => None,
+    let (mut site, doing) = Site::of(step, frame, active);
+    match is_itself {
+        true => step.act.node().apply(cx, &mut site, doing, event),
+        false => step.act.node().deliver(cx, &mut site, doing, to, event),
     }
 }
 
-/// What is about a node itself.
-fn itself(
-    cx: &mut Cx<'_>,
-    step: &Step,
-    active: &mut Active,
-    frame: &Frame<'_>,
-    event: &Event,
-) -> Option<Outcome> {
-    if let Event::WaitOver { effect } = event {
-        match effect.verb {
-            Verb::Timeout => {
-                // An agent that is done and only has to stop is done.
-                if let Doing::Session(work) = &mut active.doing
-                    && let Phase::Closing { outcome } = work.phase.clone()
-                {
-                    work::ending::end(work, cx, outcome);
-                    return None;
-                }
-                if let Some(outcome) = leaf::unanswered(cx, step, active) {
-                    return Some(outcome);
-                }
-                let outcome = Outcome::new(Status::Failed, Reason::Timeout)
-                    .because(format!("the time given to `{}` is spent", step.id));
-                return cut::node(cx, step, active, frame, &outcome);
-            }
-            // The round that a pause of the run held back.
-            Verb::Hold => {
-                let inside = frame.inside(step, active.tries, active.deadline);
-                return block::rounds(cx, step, active, &inside);
-            }
-            _ => {}
-        }
+/// The time of a node is up: it is ended, unless its kind knows better.
+fn out_of_time(cx: &mut Cx<'_>, step: &Step, active: &mut Active, frame: &Frame<'_>) -> Delivered {
+    let (mut site, doing) = Site::of(step, frame, active);
+    if let Some(delivered) = step.act.node().out_of_time(cx, &mut site, doing) {
+        return delivered;
     }
-    if matches!(event, Event::CleanedUp { .. }) && !matches!(active.doing, Doing::Session(_)) {
-        call::took_no_turn(cx, active);
-        return active.cut.clone();
-    }
-    match &mut active.doing {
-        Doing::Session(work) => work::apply(cx, work, event),
-        Doing::Tasks(_) => tasks::apply(cx, step, active, frame, event),
-        _ => leaf::apply(cx, step, active, event),
-    }
+    let outcome = Outcome::new(Status::Failed, Reason::Timeout)
+        .because(format!("the time given to `{}` is spent", step.id));
+    cut::node(cx, step, active, frame, &outcome).into()
 }
 
 /// A node is over: it is told and remembered, and tried again where it may be.
-fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, outcome: Outcome) -> Then {
-    let Some(active) = lane.now.take() else { return Then::Next };
+fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame<'_>, outcome: Outcome) -> Then {
+    let Some(mut active) = lane.now.take() else {
+        cx.break_off(format!("`{}` ended and had not begun", step.id));
+        return Then::Wait;
+    };
+    let kind = step.act.node();
     cx.forget(&active.instance);
     let is_well = outcome.status == Status::Completed;
-    let outcome = if is_well { outcome } else { with_root(step, &active, outcome) };
+    let outcome = if is_well { outcome } else { with_root(step, &mut active, outcome) };
     remember(cx, &active, &outcome);
-    if let Some(said) = leaf::said(&active) {
+    let is_tried_again = !is_well && lane.cut.is_none() && may_try_again(cx, step, &active, &outcome);
+    let (site, doing) = Site::of(step, frame, &mut active);
+    if let Some(said) = kind.said(&site, doing) {
         lane.said = Some(said);
     }
-    let is_tried_again = !is_well && lane.cut.is_none() && may_try_again(cx, step, &active, &outcome);
-    if is_well && matches!(step.act, Act::Session(_)) {
+    if is_well && step.act.session().is_some() {
         lane.forgive();
     }
-    lane.hear(leaf::word(step, &active, &outcome).filter(|word| !is_tried_again || word.is_said()));
+    lane.hear(kind.last_word(&site, doing, &outcome).filter(|word| !is_tried_again || word.is_said()));
     if let Some(cut) = &lane.cut {
         return Then::End(cut.clone());
     }
     if is_tried_again {
-        return pause(cx, step, lane, &active, &outcome);
+        return pause(cx, step, lane, active, &outcome);
     }
-    cx.book.outputs.insert(step.id.clone(), output(cx, step, &active, &outcome));
+    let (text, value) = kind.gives(cx, &site, doing);
+    let output = Output { text, value, failed: !is_well, status: outcome.status.word().to_owned() };
+    cx.book.outputs.insert(step.id.clone(), output);
     if !is_well {
         let told = wrong(step, &outcome, cx.book.outputs.get(&step.id));
         // What is spent around a node is spent for all that comes after it, too.
@@ -295,26 +251,10 @@ fn may_try_again(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -
         && outcome.fixed().is_none()
 }
 
-/// What no other try of a block can change, because it would find the same in it.
-fn fixed_inside(step: &Step, active: &Active) -> Option<Outcome> {
-    let is_fixed = |slot: &Slot| matches!(slot, Slot::Over(outcome) if outcome.fixed().is_some());
-    match (&step.act, &active.doing) {
-        // One branch that succeeds is enough.
-        (Act::Parallel { join: Join::FirstSuccess | Join::Any, .. }, Doing::Parallel { slots })
-            if !slots.iter().all(is_fixed) =>
-        {
-            None
-        }
-        (_, Doing::Parallel { slots }) => slots.iter().find(|slot| is_fixed(slot)).and_then(Slot::outcome),
-        (_, Doing::Tasks(tasks)) => tasks.fixed.values().next().cloned(),
-        _ => None,
-    }
-}
-
 /// What another try cannot change carries that with it, and says so where tries are left.
-fn with_root(step: &Step, active: &Active, outcome: Outcome) -> Outcome {
+fn with_root(step: &Step, active: &mut Active, outcome: Outcome) -> Outcome {
     const SAID: &str = "not tried again: another try would find the same";
-    let outcome = match fixed_inside(step, active) {
+    let outcome = match step.act.node().fixed(&mut active.doing) {
         Some(inner) if outcome.fixed().is_none() => outcome.from(&inner),
         _ => outcome,
     };
@@ -347,7 +287,7 @@ fn remember(cx: &mut Cx<'_>, active: &Active, outcome: &Outcome) {
 }
 
 /// The pause before a node is tried again; it doubles.
-fn pause(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, active: &Active, outcome: &Outcome) -> Then {
+fn pause(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, active: Box<Active>, outcome: &Outcome) -> Then {
     let what = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
     let delay = step.retry.delay_ms.saturating_mul(1 << (active.tries - 1).min(16));
     let until = cx.at.plus_ms(delay);
@@ -369,26 +309,18 @@ fn pause(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, active: &Active, outcome
         deadline: None,
         cut: None,
         doing: Doing::Pausing { until, what },
-        ..active.clone()
+        ..*active
     }));
     Then::Wait
-}
-
-/// What a node gave.
-fn output(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -> Output {
-    let failed = outcome.status != Status::Completed;
-    let status = outcome.status.word().to_owned();
-    let (text, value) = leaf::given(cx, step, active);
-    Output { text, value, failed, status }
 }
 
 /// What the next round is told of a node that failed.
 fn wrong(step: &Step, outcome: &Outcome, output: Option<&Output>) -> String {
     let detail = outcome.detail.as_deref().unwrap_or_else(|| outcome.reason.word());
     let text = output.map(|output| output.text.trim()).filter(|text| !text.is_empty());
-    match (&step.act, text) {
-        (Act::Shell { .. } | Act::Check { .. }, Some(text)) => format!("`{}`: {detail}\n{text}", step.id),
-        _ => format!("`{}`: {detail}", step.id),
+    match text.filter(|_| step.act.shape().output_tells_failure()) {
+        Some(text) => format!("`{}`: {detail}\n{text}", step.id),
+        None => format!("`{}`: {detail}", step.id),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::graph::walk::find;
 use crate::graph::workflow::Budget;
 use crate::id::{EffectId, RunId};
-use crate::run::{Active, Doing, Lane, Spent, State};
+use crate::run::{Active, Doing, Lane, Spent, State, SubRunState};
 
 /// Less money than this is a matter of rounding.
 const CENT_OF_A_CENT: f64 = 0.000_1;
@@ -164,7 +164,7 @@ fn gather(state: &State, lane: &Lane, around: &mut Vec<usize>, page: &mut Page) 
 }
 
 fn call(state: &State, active: &Active, purses: &[usize]) -> Option<Call> {
-    let Doing::Run { run, spent, is_ahead } = &active.doing else { return None };
+    let Doing::Run(SubRunState { run, spent, is_ahead }) = &active.doing else { return None };
     state.book.open.iter().filter(|planned| planned.id.node == active.instance).find_map(|planned| {
         let Effect::StartRun { spec, .. } = &planned.effect else { return None };
         Some(Call {

@@ -3,44 +3,46 @@
 //! Pure: the same events give the same state, effects and news, which is what recovery and
 //! replay rest on. Committing a step before acting on it is the runtime's duty.
 //!
-//! - [`lane`]: one node after the other. - [`begin`]: how each kind of node begins. - [`call`]: runs of others.
-//! - [`block`]: loops, branches, parallel ones. - [`tasks`]: task loops.
-//! - [`leaf`]: what becomes of a node that has no others in it. - [`cut`]: how one is ended early.
+//! - [`lane`]: one node after the other. - [`begin`]: how a node begins, and is held or left out.
+//! - [`node`]: every kind of node, in a file of its own. - [`cut`]: how one is ended early.
 //! - [`mod@purse`]: what may be spent. - [`ledger`]: what runs leave each other of it. - [`work`]: the work of one node with an agent. - [`frame`]: what templates see.
-//! - [`explain`]: why a node ran or did not.
-//! - [`mod@replay`]: what a log would be today, and where it can be forked.
+//! - [`mod@output`]: what nodes give. - [`explain`]: why a node ran or did not.
+//! - [`broken`]: an effect that could not even be tried.
+//! - [`mod@follow`]: whether a log is followed. - [`mod@replay`]: what a log would be today, and where it can be forked.
 
 mod begin;
-mod block;
-mod call;
+mod broken;
 mod cut;
 pub mod explain;
+mod follow;
 mod frame;
 mod lane;
-mod leaf;
 mod ledger;
+pub mod node;
+mod output;
 mod purse;
 pub mod rehearsal;
 mod replay;
-mod tasks;
 #[cfg(test)]
 mod tests;
 mod work;
 
 use crate::effect::{Effect, Planned};
 use crate::event::{Event, RECORD_VERSION, Record};
-use crate::hook::{Answer, HookCall};
+use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, NodeId, RunId, Verb};
 use crate::run::{
-    Book, Course, Doing, Lane, News, Outcome, Phase, Reason, Spent, State, Status, Turn, Waiting,
+    Book, Course, Doing, Lane, ListenState, News, Outcome, Phase, Reason, Spent, State, Status, Turn, Waiting,
 };
 use crate::spec::Spec;
 use crate::time::Moment;
 use crate::usage::Usage;
+pub use follow::{Divergence, Followed, follow};
 use frame::Frame;
 pub use frame::scope;
-pub use leaf::given_by;
 pub use ledger::Ledger;
+use node::pair::Delivered;
+pub use output::given_by;
 use purse::Purse;
 pub use replay::{Difference, ForkError, Replayed, WhatIf, fork_point, replay, what_if};
 
@@ -57,26 +59,9 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether its commit must be on disk before it is acted on: it starts, ends or holds
-    /// something outside. A tool's permission can be decided again alike.
+    /// Whether its commit must be on disk before it is acted on.
     pub fn needs_disk(&self) -> bool {
-        self.effects.iter().any(|planned| match &planned.effect {
-            Effect::AnswerHook { answer, .. } => matches!(answer, Answer::Block { .. }),
-            Effect::MarkTracker { .. } | Effect::Inspect { .. } => false,
-            Effect::Prepare { .. }
-            | Effect::StartSession(_)
-            | Effect::KillChildren
-            | Effect::RunChecks { .. }
-            | Effect::RunShell { .. }
-            | Effect::StartRun { .. }
-            | Effect::ClaimTask { .. }
-            | Effect::SettleTask { .. }
-            | Effect::ReleaseTask { .. }
-            | Effect::MakeWorktree { .. }
-            | Effect::Land { .. }
-            | Effect::WaitUntil { .. }
-            | Effect::CleanUp { .. } => true,
-        })
+        self.effects.iter().any(|planned| planned.effect.traits().needs_disk)
     }
 
     /// The record that is committed for it.
@@ -99,7 +84,7 @@ pub fn start(run: RunId, spec: Spec, at: Moment) -> (State, Step) {
     let mut step = Step::default();
     with(&mut state, &mut step, at, |cx, root, frame| {
         let spec = cx.spec;
-        Some(lane::proceed(cx, &spec.body, root, frame))
+        lane::proceed(cx, &spec.body, root, frame).into()
     });
     (state, step)
 }
@@ -143,6 +128,7 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
                 deliver(state, &mut step, at, &effect.node, event);
             }
         }
+        Event::EffectBroken { effect, what } => broken::apply(state, &mut step, at, effect, what),
         Event::HookAsked { call } => hook(state, &mut step, at, call, event),
         Event::PersonAnswered { hook, reply, .. } => {
             person_answered(state, &mut step, at, hook.as_ref(), reply, event)
@@ -211,6 +197,8 @@ pub(crate) struct Cx<'a> {
     purses: Vec<Purse>,
     /// Rounds of loops that this step has begun.
     rounds: u32,
+    /// The run contradicts itself, and ends so.
+    broken: Option<Outcome>,
 }
 
 impl Cx<'_> {
@@ -232,6 +220,12 @@ impl Cx<'_> {
     /// Plans the effect of a node that has only one of its kind.
     fn plan_once(&mut self, node: &NodeId, verb: Verb, effect: Effect) {
         self.plan(EffectId { node: node.clone(), iteration: 1, attempt: 1, verb }, effect);
+    }
+
+    /// Ends the run: it contradicts itself, and nothing that it waits for would ever come.
+    fn break_off(&mut self, why: String) {
+        let why = format!("{why}: this is a bug in Windlass");
+        self.broken.get_or_insert(Outcome::new(Status::Failed, Reason::InternalError).because(why));
     }
 
     /// What a node would begin waits for the pause to end; its coming back is when it begins.
@@ -311,30 +305,53 @@ impl Cx<'_> {
     }
 }
 
+/// It went well.
+fn done(reason: Reason) -> Outcome {
+    Outcome::new(Status::Completed, reason)
+}
+
+/// Puts down what was answered, which is what the node gives.
+fn answered(cx: &mut Cx<'_>, node: &NodeId, answer: &str) -> Outcome {
+    output::give(cx, node, answer);
+    done(Reason::AllDone)
+}
+
+/// A kind of node that runs cannot carry out yet.
+fn not_yet(kind: &str) -> Outcome {
+    let why = format!("a `{kind}` node cannot be run yet");
+    Outcome::new(Status::Failed, Reason::NotYet).because(why)
+}
+
 fn root_node() -> NodeId {
     NodeId::new("run")
 }
 
-/// Moves the nodes of a run on. What is done says nothing when it concerned none, and how the
-/// whole sequence ended when it did.
+/// Moves the nodes of a run on; false where that concerned none of them.
 fn with(
     state: &mut State,
     step: &mut Step,
     at: Moment,
-    act: impl FnOnce(&mut Cx<'_>, &mut Lane, &Frame<'_>) -> Option<Option<Outcome>>,
+    act: impl FnOnce(&mut Cx<'_>, &mut Lane, &Frame<'_>) -> Delivered,
 ) -> bool {
     let deadline = state.deadline();
     let State { run, spec, root, book, spent, .. } = state;
     let purse = Purse { budget: spec.budget.least(&book.allowed), spent: *spent };
-    let mut cx = Cx { run, spec, at, book, step, purses: vec![purse], rounds: 0 };
+    let mut cx = Cx { run, spec, at, book, step, purses: vec![purse], rounds: 0, broken: None };
     let frame = Frame::of(cx.spec, deadline);
-    let over = act(&mut cx, root, &frame);
+    let delivered = act(&mut cx, root, &frame);
+    let broken = cx.broken.take();
     if let Some(purse) = cx.purses.pop() {
         *spent = purse.spent;
     }
-    let Some(over) = over else { return false };
-    if let Some(outcome) = over {
-        finish(state, step, outcome);
+    match (delivered, broken) {
+        (Delivered::Over(outcome), _) => finish(state, step, outcome),
+        (Delivered::NotMine | Delivered::UnderWay, Some(outcome)) => {
+            if state.course == Course::Running {
+                end(state, step, at, outcome);
+            }
+        }
+        (Delivered::UnderWay, None) => {}
+        (Delivered::NotMine, None) => return false,
     }
     true
 }
@@ -352,7 +369,7 @@ fn end(state: &mut State, step: &mut Step, at: Moment, outcome: Outcome) {
     state.course = Course::Ending { outcome: outcome.clone() };
     with(state, step, at, |cx, root, frame| {
         let spec = cx.spec;
-        Some(cut::lane(cx, &spec.body, root, frame, &outcome))
+        cut::lane(cx, &spec.body, root, frame, &outcome).into()
     });
 }
 
@@ -452,7 +469,7 @@ fn hook(state: &mut State, step: &mut Step, at: Moment, call: &HookCall, event: 
     let answered = state.is_done().then(|| state.book.answered.clone());
     with(state, step, at, |cx, _, _| {
         work::hooks::too_late(cx, call);
-        None
+        Delivered::NotMine
     });
     if let Some(answered) = answered {
         state.book.answered = answered;
@@ -481,7 +498,7 @@ fn person_answered(
     }
     with(state, step, at, |cx, _, _| {
         work::hooks::person_answered(cx, place, reply);
-        None
+        Delivered::NotMine
     });
 }
 
@@ -489,7 +506,8 @@ fn person_answered(
 fn told(state: &mut State, step: &mut Step, at: Moment, name: &str, text: &str, event: &Event) {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
-    let listens = |doing: &Doing| matches!(doing, Doing::Listen { name: other } if other == name);
+    let listens =
+        |doing: &Doing| matches!(doing, Doing::Listen(ListenState { name: other }) if other == name);
     let to = actives.iter().find(|active| listens(&active.doing)).map(|active| active.instance.clone());
     match to {
         Some(to) => drop(deliver(state, step, at, &to, event)),

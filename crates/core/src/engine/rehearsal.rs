@@ -7,16 +7,20 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
+use super::node::CriteriaLoopNode;
 use super::{Step, apply, given_by, start};
 use crate::effect::{Effect, Planned};
-use crate::event::{Event, PersonReply, RunEnd, SessionEnd, SessionVerdict, ShellEnd, Texts};
+use crate::event::{
+    Event, LandingEnd, PersonReply, PrepareEnd, RunEnd, SessionEnd, SessionVerdict, ShellEnd, Texts,
+    WorktreeEnd,
+};
 use crate::graph::schema;
 use crate::graph::walk::depth_of;
 use crate::hook::{Answer, HookCall, HookKind};
 use crate::id::{EffectId, HookId, InboxId, NodeId, RunId, Verb};
 use crate::looping::Mode;
 use crate::looping::verdict::{CheckResult, Sight, TrackerSight};
-use crate::run::{Course, Doing, News, Outcome, Phase, Reason, State, Status};
+use crate::run::{Course, Doing, ListenState, News, Outcome, Phase, Reason, State, Status};
 use crate::spec::Spec;
 use crate::tasks::{Claim, Status as TaskStatus, TaskId};
 use crate::time::Moment;
@@ -156,10 +160,8 @@ impl Stage {
                 });
                 self.queue.push_back(Event::Prepared {
                     effect: id,
-                    texts,
-                    fingerprint: String::new(),
+                    end: PrepareEnd::Ready { texts, fingerprint: String::new() },
                     base: None,
-                    error: None,
                     odd: Vec::new(),
                 });
             }
@@ -199,22 +201,14 @@ impl Stage {
                 self.queue.push_back(Event::TaskSettled { effect: id, status, why: None, error: None });
             }
             Effect::MakeWorktree { task, .. } => {
-                let workspace = Some(format!("{}-task-{task}", self.state.spec.workspace));
-                self.queue.push_back(Event::WorktreeMade {
-                    effect: id,
-                    workspace,
-                    branch: "a branch".into(),
-                    target: None,
-                });
+                let workspace = format!("{}-task-{task}", self.state.spec.workspace);
+                let end = WorktreeEnd::Made { workspace, branch: "a branch".into(), target: None };
+                self.queue.push_back(Event::WorktreeMade { effect: id, end });
             }
             Effect::Land { .. } => {
                 self.act(&node, "lands", "its commits are brought back, and checked there".into());
-                self.queue.push_back(Event::Landed {
-                    effect: id,
-                    landed: true,
-                    hindered: false,
-                    what: String::new(),
-                });
+                let end = LandingEnd::Landed { what: String::new() };
+                self.queue.push_back(Event::Landed { effect: id, end });
             }
             // Nothing takes so long here.
             Effect::WaitUntil { .. } if id.verb == Verb::Timeout => {}
@@ -240,7 +234,7 @@ impl Stage {
             let call = HookCall {
                 id: HookId::new(format!("{id}/stop/{}", self.at)),
                 from: Some(id),
-                kind: HookKind::Stop { last_message: None, background: false, stop_hook_active: false },
+                kind: HookKind::Stop { last_message: None, background: false },
                 unanswered: Vec::new(),
                 real: None,
             };
@@ -249,7 +243,7 @@ impl Stage {
         let mut said = vec!["(what the agent says)".to_owned(), "<status>passing</status>".to_owned()];
         said.extend(signals(&self.state.spec.body));
         let end = SessionEnd {
-            verdict: SessionVerdict::Done,
+            verdict: SessionVerdict::Completed,
             last_message: Some(said.join("\n")),
             usage: Usage::default(),
             tool_calls: 0,
@@ -267,7 +261,7 @@ impl Stage {
         let (Phase::Closing { .. }, Some(turn)) = (&work.phase, &work.turn) else { return };
         let effect = turn.effect.clone();
         let end = SessionEnd {
-            verdict: SessionVerdict::Done,
+            verdict: SessionVerdict::Completed,
             last_message: None,
             usage: Usage::default(),
             tool_calls: 0,
@@ -331,17 +325,17 @@ impl Stage {
     fn somebody(&mut self) -> Option<Event> {
         let inbox = InboxId::new(format!("stub/{}", self.at));
         if let Some(ask) = self.state.book.asks.first().cloned() {
-            let question = ask.input.pointer("/questions/0/question").and_then(Value::as_str);
-            let first = ask.input.pointer("/questions/0/options/0/label").and_then(Value::as_str);
-            let answer = first.unwrap_or("yes").to_owned();
-            self.act(&ask.node, "asks", format!("{} (here: {answer})", question.unwrap_or_default()));
+            let question = ask.questions.first().cloned().unwrap_or_default();
+            let first = question.options.into_iter().next();
+            let answer = first.map_or_else(|| "yes".to_owned(), |option| option.label);
+            self.act(&ask.node, "asks", format!("{} (here: {answer})", question.text));
             let reply = PersonReply::Answers { answers: vec![(String::new(), answer)] };
             return Some(Event::PersonAnswered { inbox, hook: Some(ask.hook), reply });
         }
         let mut actives = Vec::new();
         self.state.root.actives(&mut actives);
         let waited_for = actives.iter().find_map(|active| match &active.doing {
-            Doing::Listen { name } => Some((active.instance.clone(), name.clone())),
+            Doing::Listen(ListenState { name }) => Some((active.instance.clone(), name.clone())),
             _ => None,
         });
         let (node, name) = waited_for?;
@@ -355,7 +349,7 @@ fn signals(body: &[crate::graph::workflow::Step]) -> Vec<String> {
     let mut found = Vec::new();
     let mut left: Vec<_> = body.iter().collect();
     while let Some(step) = left.pop() {
-        if let crate::graph::workflow::Act::CriteriaLoop { signal, .. } = &step.act {
+        if let crate::graph::workflow::Act::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &step.act {
             found.push(signal.clone());
         }
         left.extend(step.act.blocks().iter().flat_map(|block| block.body));

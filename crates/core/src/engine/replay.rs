@@ -191,7 +191,7 @@ pub fn fork_point(records: &[Record], node: &NodeId, iteration: Option<u32>) -> 
 }
 
 /// One record decided again; nothing where no run was begun yet.
-fn again(state: &mut Option<State>, run: &RunId, record: &Record) -> Option<Step> {
+pub(super) fn again(state: &mut Option<State>, run: &RunId, record: &Record) -> Option<Step> {
     match (state.as_mut(), &record.event) {
         (None, Event::RunStarted { spec }) => {
             let (begun, step) = start(run.clone(), (**spec).clone(), record.at);

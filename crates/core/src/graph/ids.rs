@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::workflow::{Act, Source, Step};
+use super::workflow::{Act, Step};
 use crate::id::NodeId;
 
 /// The longest id.
@@ -27,19 +27,14 @@ pub fn folded(id: &str) -> String {
 
 /// What a node is called when nobody says, if it is the first of that name.
 pub fn default_id(act: &Act) -> String {
-    let named = |kind: &str, name: &str| match plain(name) {
+    act.shape().default_id()
+}
+
+/// What a node is called that names something of this kind.
+pub(crate) fn named(kind: &str, name: &str) -> String {
+    match plain(name) {
         name if name.is_empty() => kind.to_owned(),
         name => format!("{kind}-{name}"),
-    };
-    match act {
-        Act::Session(session) => match &session.source {
-            Source::Prompt { .. } => "prompt".to_owned(),
-            Source::Skill { name, .. } => named("skill", name),
-            Source::Command { name, .. } => named("command", name),
-            Source::Agent { name, .. } => named("agent", name),
-        },
-        Act::Workflow { name, .. } => named("workflow", name),
-        other => other.word().to_owned(),
     }
 }
 

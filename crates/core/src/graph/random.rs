@@ -9,7 +9,8 @@ use super::builder::{
 };
 use super::ids::name_nodes;
 use super::workflow::{
-    Act, Branch, Budget, Expression, Input, InputKind, Join, OnFailure, Step, Turns, Workflow,
+    Act, Branch, Budget, Expression, IfNode, Input, InputKind, Join, LoopNode, OnFailure, ParallelNode, Step,
+    Turns, Workflow,
 };
 
 /// A workflow in form: it may be wrong, but its ids are good.
@@ -122,8 +123,8 @@ fn blocks(block: BoxedStrategy<Vec<Step>>, condition: BoxedStrategy<String>) -> 
     let join = prop::sample::select(vec![Join::All, Join::Any, Join::FirstSuccess]);
     (block.clone(), block, condition, 0..4_u32, 0..5_usize, join)
         .prop_map(|(one, other, condition, max, which, join)| match which {
-            0 => Act::If { condition: Expression(condition), then: one, otherwise: other },
-            1 => Act::Loop { until: vec![Expression(condition)], max, body: one },
+            0 => Act::If(IfNode { condition: Expression(condition), then: one, otherwise: other }),
+            1 => Act::Loop(LoopNode { until: vec![Expression(condition)], max, body: one }),
             2 => {
                 let tasks = task_loop().max(max).jobs(max + 1).attempts(max + 1).until(condition);
                 Step::from(tasks).act.with_blocks(vec![one, other])
@@ -131,11 +132,11 @@ fn blocks(block: BoxedStrategy<Vec<Step>>, condition: BoxedStrategy<String>) -> 
             3 => Step::from(criteria_loop(condition).max(max)).act.with_blocks(vec![one]),
             _ => {
                 let branch = |name: &str, body| Branch { name: name.to_owned(), body };
-                Act::Parallel {
+                Act::Parallel(ParallelNode {
                     limit: max,
                     join,
                     branches: vec![branch("x", one), branch(&condition, other)],
-                }
+                })
             }
         })
         .boxed()

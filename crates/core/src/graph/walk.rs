@@ -1,6 +1,7 @@
 //! What is common to all ways through a workflow: the word of a node, and the blocks inside it.
 
-use super::workflow::{Act, Source, Step};
+use super::workflow::{Act, Session, Step};
+use crate::engine::node::shape::Structure;
 use crate::id::NodeId;
 
 /// How deep blocks may nest. A check refuses more, and everything here stops there.
@@ -20,73 +21,38 @@ pub struct Block<'w> {
 impl Act {
     /// The key that says it in a document.
     pub fn word(&self) -> &'static str {
-        match self {
-            Act::Session(session) => match session.source {
-                Source::Prompt { .. } => "prompt",
-                Source::Skill { .. } => "skill",
-                Source::Command { .. } => "command",
-                Source::Agent { .. } => "agent",
-            },
-            Act::Shell { .. } => "shell",
-            Act::Check { .. } => "check",
-            Act::If { .. } => "if",
-            Act::Loop { .. } => "loop",
-            Act::TaskLoop { .. } => "task_loop",
-            Act::CriteriaLoop { .. } => "criteria_loop",
-            Act::Parallel { .. } => "parallel",
-            Act::Workflow { .. } => "workflow",
-            Act::Ask { .. } => "ask",
-            Act::Wait(_) => "wait",
-            Act::Review { .. } => "review",
-            Act::Land { .. } => "land",
-            Act::PullRequest { .. } => "pull_request",
-            Act::ClearContext => "clear_context",
-        }
+        self.shape().word()
+    }
+
+    /// Whether runs can carry it out.
+    pub fn can_run(&self) -> bool {
+        self.shape().can_run()
+    }
+
+    /// Whether it names a command, a skill or an agent.
+    pub fn names_entity(&self) -> bool {
+        self.shape().names_entity()
+    }
+
+    /// The session, where it is one.
+    pub fn session(&self) -> Option<&Session> {
+        if let Act::Session(session) = self { Some(session) } else { None }
     }
 
     /// The blocks inside it, in the order of the text.
     pub fn blocks(&self) -> Vec<Block<'_>> {
         let block = |field, body| Block { field, name: None, body };
-        match self {
-            Act::If { then, otherwise, .. } => vec![block("then", then), block("else", otherwise)],
-            Act::Loop { body, .. } | Act::CriteriaLoop { body, .. } => vec![block("do", body)],
-            Act::TaskLoop { before_each, body, .. } => {
-                vec![block("before_each", before_each), block("do", body)]
+        match self.shape().structure() {
+            Structure::Leaf => Vec::new(),
+            Structure::Either(node) => vec![block("then", &node.then), block("else", &node.otherwise)],
+            Structure::Rounds { body, .. } => vec![block("do", body)],
+            Structure::Tasks(node) => vec![block("before_each", &node.before_each), block("do", &node.body)],
+            Structure::Beside(node) => {
+                let branches = node.branches.iter();
+                branches
+                    .map(|branch| Block { field: "branches", name: Some(&branch.name), body: &branch.body })
+                    .collect()
             }
-            Act::Parallel { branches, .. } => branches
-                .iter()
-                .map(|branch| Block { field: "branches", name: Some(&branch.name), body: &branch.body })
-                .collect(),
-            Act::Session(_)
-            | Act::Shell { .. }
-            | Act::Check { .. }
-            | Act::Workflow { .. }
-            | Act::Ask { .. }
-            | Act::Wait(_)
-            | Act::Review { .. }
-            | Act::Land { .. }
-            | Act::PullRequest { .. }
-            | Act::ClearContext => Vec::new(),
-        }
-    }
-
-    /// The blocks inside it, to change them.
-    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
-        match self {
-            Act::If { then, otherwise, .. } => vec![then, otherwise],
-            Act::Loop { body, .. } | Act::CriteriaLoop { body, .. } => vec![body],
-            Act::TaskLoop { before_each, body, .. } => vec![before_each, body],
-            Act::Parallel { branches, .. } => branches.iter_mut().map(|branch| &mut branch.body).collect(),
-            Act::Session(_)
-            | Act::Shell { .. }
-            | Act::Check { .. }
-            | Act::Workflow { .. }
-            | Act::Ask { .. }
-            | Act::Wait(_)
-            | Act::Review { .. }
-            | Act::Land { .. }
-            | Act::PullRequest { .. }
-            | Act::ClearContext => Vec::new(),
         }
     }
 }

@@ -10,7 +10,12 @@ use serde_json::Value;
 
 use crate::hook::permission::Isolation;
 use crate::id::NodeId;
-use crate::looping::{MarkerMatch, Mode};
+use crate::words;
+
+pub use crate::engine::node::{
+    AskNode, Branch, CheckNode, CriteriaLoopNode, IfNode, Join, LandNode, ListenNode, LoopNode, ParallelNode,
+    PullRequestNode, ReviewNode, Session, ShellNode, SleepNode, Source, TaskLoopNode, Turns, WorkflowNode,
+};
 
 /// A workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,20 +55,20 @@ pub struct Input {
     pub choices: Vec<Value>,
 }
 
-/// What an input is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum InputKind {
-    /// Text.
-    Text,
-    /// A number.
-    Number,
-    /// A whole number.
-    Integer,
-    /// Yes or no.
-    Boolean,
-    /// A list of texts.
-    List,
+words! {
+    /// What an input is.
+    pub enum InputKind {
+        /// Text.
+        Text = "text",
+        /// A number.
+        Number = "number",
+        /// A whole number.
+        Integer = "integer",
+        /// Yes or no.
+        Boolean = "boolean",
+        /// A list of texts.
+        List = "list",
+    }
 }
 
 /// A node and what is common to all of them.
@@ -102,135 +107,33 @@ pub enum Act {
     /// A session.
     Session(Session),
     /// A command line of the workflow's author.
-    Shell {
-        /// What is run by `sh -c`.
-        command: Template,
-        /// It may be run again when nobody knows whether it was.
-        idempotent: bool,
-    },
+    Shell(ShellNode),
     /// Checks that must be green.
-    Check {
-        /// Which; all of them where none is named.
-        names: Vec<String>,
-    },
+    Check(CheckNode),
     /// One of two ways.
-    If {
-        /// Which.
-        condition: Expression,
-        /// Where it holds.
-        then: Vec<Step>,
-        /// Where it does not.
-        otherwise: Vec<Step>,
-    },
+    If(IfNode),
     /// The same again, until something holds.
-    Loop {
-        /// Looked at after each round; the loop is over when one holds.
-        until: Vec<Expression>,
-        /// Rounds at most; 0 is without bound.
-        max: u32,
-        /// What is done in each round.
-        body: Vec<Step>,
-    },
+    Loop(LoopNode),
     /// Once for each task of a file, as the tasks become ready.
-    TaskLoop {
-        /// The file; the usual places where nothing is said, or it says nothing.
-        path: Option<Template>,
-        /// The loop is over when it holds, whatever tasks are left.
-        until: Option<Expression>,
-        /// Which of the ready tasks may be taken; `task` is each of them.
-        select: Option<Expression>,
-        /// Rounds at most; 0 is without bound.
-        max: u32,
-        /// How many tasks at once, each in a worktree of its own where there are several.
-        jobs: u32,
-        /// How often a task is tried before it counts as failed; each try is a round.
-        attempts: u32,
-        /// Done before each task.
-        before_each: Vec<Step>,
-        /// Done for each task.
-        body: Vec<Step>,
-    },
+    TaskLoop(TaskLoopNode),
     /// The same again, until the last words of a session hold a signal.
-    CriteriaLoop {
-        /// The signal.
-        signal: String,
-        /// Rounds at most; 0 is without bound.
-        max: u32,
-        /// What is done in each round.
-        body: Vec<Step>,
-    },
+    CriteriaLoop(CriteriaLoopNode),
     /// Several things at once.
-    Parallel {
-        /// How many at most; 0 is all.
-        limit: u32,
-        /// When it is over.
-        join: Join,
-        /// What is done, by name.
-        branches: Vec<Branch>,
-    },
+    Parallel(ParallelNode),
     /// A run of another workflow.
-    Workflow {
-        /// Which.
-        name: String,
-        /// What it is told.
-        inputs: BTreeMap<String, Template>,
-    },
+    Workflow(WorkflowNode),
     /// A question to a person.
-    Ask {
-        /// What is asked.
-        question: Template,
-        /// The only answers; any text where there are none.
-        choices: Vec<String>,
-        /// The answer where nobody is asked.
-        default: Option<String>,
-    },
+    Ask(AskNode),
     /// A wait.
     Wait(Until),
     /// A review of what was done so far, by a session of its own.
-    Review {
-        /// The agent that reviews, by name.
-        agent: Option<String>,
-        /// Rejections after which a person is asked.
-        max_cycles: u32,
-        /// The confidence an approval needs, from 0 to 1.
-        threshold: Option<f64>,
-    },
+    Review(ReviewNode),
     /// The commits of the worktree onto the target branch.
-    Land {
-        /// The branch; the one the run began on where nothing is said.
-        target: Option<Template>,
-    },
+    Land(LandNode),
     /// A pull request for the branch of the run.
-    PullRequest {
-        /// Its title.
-        title: Template,
-        /// Its text.
-        body: Option<Template>,
-    },
+    PullRequest(PullRequestNode),
     /// The next session begins anew.
     ClearContext,
-}
-
-/// A branch of a parallel block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Branch {
-    /// Its name.
-    pub name: String,
-    /// What is done.
-    pub body: Vec<Step>,
-}
-
-/// When a parallel block is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Join {
-    /// When all branches are; it fails when one does.
-    #[default]
-    All,
-    /// When one branch is over, however it ended.
-    Any,
-    /// When one branch succeeded; it fails when none does.
-    FirstSuccess,
 }
 
 /// What a node waits for.
@@ -238,84 +141,9 @@ pub enum Join {
 #[serde(rename_all = "snake_case")]
 pub enum Until {
     /// Time.
-    Elapsed {
-        /// In milliseconds.
-        ms: u64,
-    },
+    Elapsed(SleepNode),
     /// Something that is told to the run.
-    Event {
-        /// What it is called.
-        name: String,
-        /// The wait fails after this many milliseconds.
-        timeout_ms: Option<u64>,
-    },
-}
-
-/// A session: what the agent is told, and how many turns it has.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Session {
-    /// What it is told, or who tells it.
-    pub source: Source,
-    /// Turns until it is done; one turn where nothing is said.
-    pub turns: Option<Turns>,
-    /// The JSON Schema of what it must answer; the value is `outputs.ID.value`.
-    pub schema: Option<Value>,
-}
-
-/// What an agent is told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// This.
-    Prompt {
-        /// The text.
-        prompt: Template,
-    },
-    /// A skill, by name.
-    Skill {
-        /// Which.
-        name: String,
-        /// Its arguments.
-        args: Option<Template>,
-    },
-    /// A command, by name.
-    Command {
-        /// Which.
-        name: String,
-        /// Its arguments.
-        args: Option<Template>,
-    },
-    /// An agent, by name.
-    Agent {
-        /// Which.
-        name: String,
-        /// What it is asked.
-        prompt: Template,
-    },
-}
-
-/// A loop of turns of one agent, with a tracker.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Turns {
-    /// Turns in total; 0 is without bound. As the settings say where it is not said.
-    pub max: Option<u32>,
-    /// How one follows another. As the settings say where it is not said.
-    pub mode: Option<Mode>,
-    /// Text in the tracker that completes it.
-    pub marker: Option<String>,
-    /// Where that text must stand.
-    pub marker_match: MarkerMatch,
-    /// Text in `<promise>` tags of the last words that completes it.
-    pub promise: Option<String>,
-    /// How the agent says that it is blocked, instead of the usual marker.
-    pub blocked: Option<String>,
-    /// What a turn after the first is told.
-    pub continue_message: Option<String>,
-    /// The tracker's first body.
-    pub tracker: Option<String>,
-    /// Turns without a change after which the agent is stuck; 0 is never.
-    pub stuck_after: Option<u32>,
+    Event(ListenNode),
 }
 
 /// How sessions are run. What is not said is said farther out.
@@ -367,13 +195,14 @@ impl Budget {
     }
 }
 
-/// What becomes of the run when a node fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnFailure {
-    /// It fails, too.
-    #[default]
-    Fail,
-    /// It goes on; `outputs.ID.failed` is true.
-    Continue,
+words! {
+    /// What becomes of the run when a node fails.
+    #[derive(Default)]
+    pub enum OnFailure {
+        /// It fails, too.
+        #[default]
+        Fail = "fail",
+        /// It goes on; `outputs.ID.failed` is true.
+        Continue = "continue",
+    }
 }

@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::schema;
 use super::template::constant;
 use super::walk::MAX_DEPTH;
-use super::workflow::{Act, Budget, Session, Step, Workflow};
+use super::workflow::{Budget, IfNode, Step, Workflow};
+use crate::engine::node::shape::{RoundsEnd, Structure};
 use crate::id::NodeId;
-use crate::looping::DEFAULT_MAX_ITERATIONS;
 use crate::usage::dollars;
 
 /// Other workflows by name, with their graphs where these are known.
@@ -84,35 +83,31 @@ impl Walk<'_> {
 
     fn act(&self, step: &Step, depth: usize) -> Bound {
         let inside = |body: &[Step]| self.sequence(body, depth + 1);
-        match &step.act {
-            Act::Session(session) => turns(step, session),
-            // A review and what mends it, each time, and a last review.
-            Act::Review { max_cycles, .. } => Bound::AtMost(2 * u64::from(*max_cycles) + 1),
-            Act::If { condition, then, otherwise } => match constant(condition) {
+        let shape = step.act.shape();
+        match shape.structure() {
+            Structure::Leaf => match shape.calls() {
+                Some(called) => self.call(step, &called.name),
+                None => shape.most_turns(step),
+            },
+            Structure::Either(IfNode { condition, then, otherwise }) => match constant(condition) {
                 Some(true) => inside(then),
                 Some(false) => inside(otherwise),
                 None => inside(then).or(inside(otherwise)),
             },
-            Act::Loop { until, max, body } => {
-                let ends_at_once = until.iter().any(|until| constant(until) == Some(true));
-                rounds(step, if ends_at_once { 1 } else { *max }, inside(body))
+            Structure::Rounds { ends, max, body } => {
+                let ends_at_once = match ends {
+                    RoundsEnd::Conditions(until) => until.iter().any(|until| constant(until) == Some(true)),
+                    RoundsEnd::Signal(_) => false,
+                };
+                rounds(step, if ends_at_once { 1 } else { max }, inside(body))
             }
-            Act::CriteriaLoop { max, body, .. } => rounds(step, *max, inside(body)),
-            Act::TaskLoop { max, before_each, body, .. } => {
-                rounds(step, *max, inside(before_each).and(inside(body)))
+            Structure::Tasks(node) => {
+                rounds(step, node.max, inside(&node.before_each).and(inside(&node.body)))
             }
-            Act::Parallel { branches, .. } => {
-                let branches = branches.iter().map(|branch| inside(&branch.body));
+            Structure::Beside(node) => {
+                let branches = node.branches.iter().map(|branch| inside(&branch.body));
                 branches.fold(Bound::AtMost(0), Bound::and)
             }
-            Act::Workflow { name, .. } => self.call(step, name),
-            Act::Shell { .. }
-            | Act::Check { .. }
-            | Act::Ask { .. }
-            | Act::Wait(_)
-            | Act::Land { .. }
-            | Act::PullRequest { .. }
-            | Act::ClearContext => Bound::AtMost(0),
         }
     }
 
@@ -131,17 +126,6 @@ impl Walk<'_> {
     }
 }
 
-fn turns(step: &Step, session: &Session) -> Bound {
-    // An answer that does not fit is asked for again, each time by a turn.
-    let again = if session.schema.is_some() { schema::ASKED_AGAIN } else { 0 };
-    // What the settings say is not known here, so it counts as what they say at first.
-    let most = session.turns.as_ref().map_or(1, |turns| turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS));
-    match most {
-        0 => Bound::without(step, Unbounded::Turns),
-        most => Bound::AtMost(u64::from(most) + u64::from(again)),
-    }
-}
-
 fn rounds(step: &Step, max: u32, round: Bound) -> Bound {
     match (max, round) {
         (_, Bound::AtMost(0)) => Bound::AtMost(0),
@@ -152,7 +136,7 @@ fn rounds(step: &Step, max: u32, round: Bound) -> Bound {
 }
 
 impl Bound {
-    fn without(step: &Step, why: Unbounded) -> Bound {
+    pub(crate) fn without(step: &Step, why: Unbounded) -> Bound {
         Bound::Without { node: step.id.clone(), why }
     }
 
@@ -224,7 +208,9 @@ mod tests {
     use crate::graph::builder::{
         Builder, Rounds, check_all, criteria_loop, prompt, review, task_loop, turns, workflow,
     };
-    use crate::graph::workflow::Turns;
+    use crate::graph::schema;
+    use crate::graph::workflow::{Act, CriteriaLoopNode, LoopNode, ReviewNode, TaskLoopNode, Turns};
+    use crate::looping::DEFAULT_MAX_ITERATIONS;
     use serde_json::json;
     use std::time::Duration;
 
@@ -344,24 +330,24 @@ mod tests {
                     turns.map_or(1, |turns| rounds(turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS), luck));
                 u64::from(turns) + u64::from(again)
             }
-            Act::Review { max_cycles, .. } => 1 + 2 * u64::from(luck.up_to(*max_cycles)),
-            Act::If { condition, then, otherwise } => {
+            Act::Review(ReviewNode { max_cycles, .. }) => 1 + 2 * u64::from(luck.up_to(*max_cycles)),
+            Act::If(IfNode { condition, then, otherwise }) => {
                 let holds = constant(condition).unwrap_or(luck.up_to(1) == 1);
                 turns_of(if holds { then } else { otherwise }, luck)
             }
-            Act::Loop { until, max, body } => {
+            Act::Loop(LoopNode { until, max, body }) => {
                 let is_once = until.iter().any(|until| constant(until) == Some(true));
                 let rounds = if is_once { 1 } else { rounds(*max, luck) };
                 (0..rounds).map(|_| turns_of(body, luck)).sum()
             }
-            Act::CriteriaLoop { max, .. } | Act::TaskLoop { max, .. } => {
+            Act::CriteriaLoop(CriteriaLoopNode { max, .. }) | Act::TaskLoop(TaskLoopNode { max, .. }) => {
                 let rounds = rounds(*max, luck);
                 let once = |luck: &mut Luck| {
                     act.blocks().iter().map(|block| turns_of(block.body, luck)).sum::<u64>()
                 };
                 (0..rounds).map(|_| once(luck)).sum()
             }
-            Act::Parallel { .. } => act.blocks().iter().map(|block| turns_of(block.body, luck)).sum(),
+            Act::Parallel(_) => act.blocks().iter().map(|block| turns_of(block.body, luck)).sum(),
             _ => 0,
         }
     }

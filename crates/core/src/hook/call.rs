@@ -5,16 +5,18 @@
 
 use serde_json::Value;
 
-use super::Around;
 use super::line::{Line, Touch, fits};
 use super::shell::Command;
+use super::{Around, ToolCall, ToolName};
 use crate::entity::Provider;
 use crate::registry::tools::{self, Named, canonical};
 
 /// A tool call, as a rule sees it.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
-    /// As the hook names it; `Task` and `Agent` are one tool.
+    /// What the tool does.
+    pub(super) kind: ToolName,
+    /// As its agent names it.
     pub(super) tool: &'a str,
     subject: Subject<'a>,
     /// The files that a search looks at, as a pattern of its own.
@@ -63,12 +65,12 @@ struct Place {
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(tool: &'a str, input: &'a Value, around: Around<'_>) -> Call<'a> {
-        // The stream says the one, hooks the other.
-        let tool = if tool == "Agent" { "Task" } else { tool };
+    pub(super) fn new(call: &'a ToolCall, around: Around<'_>) -> Call<'a> {
+        let (kind, tool, input) = (call.tool, call.name.as_str(), &call.input);
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         // A tool that edits files may say with `command` how it does so.
-        let command = text("command").filter(|_| !matches!(canonical(tool), Some(name) if name != "bash"));
+        let is_known_otherwise = matches!(canonical(tool), Some(name) if name != "bash");
+        let command = text("command").filter(|_| kind == ToolName::Shell || !is_known_otherwise);
         let subject = match (command, path_of(input), text("url")) {
             (Some(line), _, _) => Subject::Line(Line::read(line)),
             (_, Some(path), _) => Subject::Path(File::new(path, around)),
@@ -88,14 +90,14 @@ impl<'a> Call<'a> {
             _ => files.to_owned(),
         });
         let sought = sought.map(|files| Place::new(&files, around.workspace));
-        Call { tool, subject, sought }
+        Call { kind, tool, subject, sought }
     }
 
     /// The call as one for each command of its line.
     pub(super) fn commands(&self) -> Vec<Call<'_>> {
         let Subject::Line(line) = &self.subject else { return Vec::new() };
-        let call =
-            |command| Call { tool: self.tool, subject: Subject::Command { command, line }, sought: None };
+        let (kind, tool) = (self.kind, self.tool);
+        let call = |command| Call { kind, tool, subject: Subject::Command { command, line }, sought: None };
         line.commands().map(call).collect()
     }
 
@@ -110,14 +112,22 @@ impl<'a> Call<'a> {
     /// Whether it runs a command line, under whatever name. A tool of a server has rules of its own.
     fn is_shell(&self) -> bool {
         let is_line = matches!(self.subject, Subject::Line(_) | Subject::Command { .. });
-        tools::is_shell(self.tool) || is_line && !self.tool.starts_with("mcp__")
+        self.kind == ToolName::Shell || tools::is_shell(self.tool) || is_line && self.kind != ToolName::Mcp
     }
 
     /// Whether a rule that refuses or asks means this tool: a rule about the shell is about every tool that
     /// runs commands.
     fn is_covered_by(&self, rule: &str) -> bool {
         let name = name_of(rule);
-        is_named(name, self.tool) || self.is_shell() && is_named(name, "Bash") || is_variant(rule, self.tool)
+        self.is_named_by(rule)
+            || self.is_shell() && is_named(name, "bash")
+            || is_variant(rule, self.tool)
+            || self.is_unknown() && tools::kind(name) == Some(self.kind)
+    }
+
+    /// Whether no spelling of the agent's own name for the tool is known. What it does is then all there is.
+    fn is_unknown(&self) -> bool {
+        self.kind != ToolName::Other && self.kind != ToolName::Mcp && canonical(self.tool).is_none()
     }
 
     /// Whether it reaches for a file outside of the workspace, as far as can be told.
@@ -150,7 +160,12 @@ impl<'a> Call<'a> {
 
     /// Whether a rule names this tool, whatever it says of its use.
     pub(super) fn is_named_by(&self, rule: &str) -> bool {
-        is_named(name_of(rule), self.tool)
+        let name = name_of(rule);
+        // `Grep` is less than all that searches.
+        let is_all = self.kind != ToolName::Search && tools::kind(name) == Some(self.kind);
+        is_named(name, self.tool)
+            || ToolName::parse(name) == Some(self.kind)
+            || self.is_unknown() && is_all && !name.contains(['*', '?'])
     }
 
     /// Whether a rule could mean this call: `Name`, `prefix*`, `mcp__server`, `Bash(git *)`. It means a

@@ -5,11 +5,15 @@
 mod call;
 mod line;
 pub mod permission;
+mod question;
 mod shell;
+mod tool;
 pub mod wire;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+pub use question::{Question, QuestionOption};
+pub use tool::{ToolCall, ToolName};
 
 use crate::id::{EffectId, HookId};
 
@@ -67,7 +71,7 @@ impl HookKind {
     /// The file that a tool is to be used on, where it is about one.
     pub fn path(&self) -> Option<&str> {
         match self {
-            HookKind::Tool { input, .. } | HookKind::Permission { input, .. } => call::path_of(input),
+            HookKind::Tool(call) | HookKind::Permission(call) => call::path_of(&call.input),
             HookKind::Stop { .. } | HookKind::Question { .. } | HookKind::Other { .. } => None,
         }
     }
@@ -83,28 +87,16 @@ pub enum HookKind {
         last_message: Option<String>,
         /// Background subagents still run: neither counted nor blocked.
         background: bool,
-        /// Recorded, never consulted.
-        stop_hook_active: bool,
     },
     /// The agent wants to use a tool.
-    Tool {
-        /// The tool, as the CLI names it.
-        name: String,
-        /// Its input, shortened where it is only shown.
-        input: Value,
-    },
+    Tool(ToolCall),
     /// The agent CLI itself asks about a tool that its hook let pass. It guards some places by
     /// rules of its own, such as the files it takes its settings from.
-    Permission {
-        /// The tool, as the CLI names it.
-        name: String,
-        /// Its input, shortened where it is only shown.
-        input: Value,
-    },
+    Permission(ToolCall),
     /// The agent asks a person.
     Question {
-        /// The tool input as it came: the answer goes back inside it.
-        input: Value,
+        /// Everything it asks at once.
+        questions: Vec<Question>,
     },
     /// Anything else that needs no decision.
     Other {
@@ -120,9 +112,11 @@ pub enum Answer {
     /// Nothing to say: the agent goes its way (a Stop may stop).
     Pass,
     /// The tool may run.
-    Allow {
-        /// Its input, changed, where it was.
-        input: Option<Value>,
+    Allow,
+    /// A person, or the policy, answered what the agent asked.
+    Reply {
+        /// Each question's text and its answer.
+        answers: Vec<(String, String)>,
     },
     /// The tool may not run, and the agent is told why.
     Deny {
@@ -134,21 +128,4 @@ pub enum Answer {
         /// What to do.
         reason: String,
     },
-}
-
-/// Puts a person's answers into a question's input, as `answers` by question text.
-pub fn answer_question(input: &Value, answers: &[(String, String)]) -> Value {
-    let mut out = input.clone();
-    if let Value::Object(map) = &mut out {
-        let pairs = answers.iter().map(|(q, a)| (q.clone(), Value::String(a.clone())));
-        map.insert("answers".to_owned(), Value::Object(pairs.collect()));
-    }
-    out
-}
-
-/// The texts of the questions in a question's input.
-pub fn question_texts(input: &Value) -> Vec<String> {
-    let list = input.get("questions").and_then(Value::as_array);
-    let texts = list.into_iter().flatten().filter_map(|q| q.get("question")?.as_str());
-    texts.map(str::to_owned).collect()
 }

@@ -4,42 +4,26 @@
 //! limits of an entity narrow it further. Windlass's own tools and the CLI's inner ones always pass.
 //! Whether a rule matches a call is [`call`](super::call)'s.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use super::Around;
 use super::call::{Call, is_about_all, is_about_files, name_of};
 use super::line::{Line, Touch, shown};
+use super::{Around, ToolCall, ToolName};
 use crate::entity::ToolEffect;
 use crate::registry::limits::EXTERNAL;
 use crate::registry::tools;
+use crate::words;
+use serde::{Deserialize, Serialize};
 
-/// How much the agent may use and load, from least to most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    /// Files and shell; nothing loaded from outside.
-    Strict,
-    /// And web, subagents, skills and MCP; the project's settings.
-    #[default]
-    Minimal,
-    /// Everything; the user's settings too.
-    Permissive,
-}
-
-impl Isolation {
-    /// The word used in flags and files.
-    pub fn word(self) -> &'static str {
-        match self {
-            Isolation::Strict => "strict",
-            Isolation::Minimal => "minimal",
-            Isolation::Permissive => "permissive",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<Isolation> {
-        [Isolation::Strict, Isolation::Minimal, Isolation::Permissive].into_iter().find(|i| i.word() == word)
+words! {
+    /// How much the agent may use and load, from least to most.
+    #[derive(PartialOrd, Ord, Default)]
+    pub enum Isolation {
+        /// Files and shell; nothing loaded from outside.
+        Strict = "strict",
+        /// And web, subagents, skills and MCP; the project's settings.
+        #[default]
+        Minimal = "minimal",
+        /// Everything; the user's settings too.
+        Permissive = "permissive",
     }
 }
 
@@ -121,39 +105,26 @@ pub enum Ruling {
     Ask,
 }
 
-const STRICT: &[&str] = &["Read", "Edit", "Glob", "Grep", "Bash", "Write"];
-const MINIMAL: &[&str] = &["WebSearch", "WebFetch", "Task", "Skill"];
-/// Tools without reach beyond the conversation or what it already started.
-const INNER: &[&str] = &[
-    "StructuredOutput",
-    "AskUserQuestion",
-    "ToolSearch",
-    "TodoWrite",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskUpdate",
-    "TaskOutput",
-    "TaskStop",
-    "BashOutput",
-    "KillShell",
-];
+/// The tools of each preset. The next one adds its own; `permissive` has all.
+const STRICT: &[ToolName] =
+    &[ToolName::Read, ToolName::Edit, ToolName::Write, ToolName::Search, ToolName::Shell];
+const MINIMAL: &[ToolName] =
+    &[ToolName::WebSearch, ToolName::WebFetch, ToolName::Task, ToolName::Skill, ToolName::Mcp];
 
 /// Decides one tool call of a session.
 pub fn decide<'a>(
     isolation: Isolation,
     rules: &Rules,
     around: impl Into<Around<'a>>,
-    tool: &str,
-    input: &Value,
+    tool_call: &ToolCall,
 ) -> Ruling {
-    let call = Call::new(tool, input, around.into());
+    let call = Call::new(tool_call, around.into());
     let tool = call.tool;
     if tool.is_empty() {
         let reason = "Windlass cannot read this tool call; it may be too large: do it in smaller pieces";
         return Ruling::Deny { reason: reason.to_owned() };
     }
-    if is_inner(tool) {
+    if is_inner(tool_call) {
         return Ruling::Allow;
     }
     if let Some(reason) = denial(&rules.deny, "this run", &call) {
@@ -164,7 +135,7 @@ pub fn decide<'a>(
             return Ruling::Deny { reason };
         }
     }
-    if !in_preset(isolation, tool) {
+    if !in_preset(isolation, call.kind) {
         return Ruling::Deny {
             reason: format!(
                 "{tool} is not allowed under the `{}` isolation of this run; do without it",
@@ -180,7 +151,7 @@ pub fn decide<'a>(
         ..Bound::default()
     };
     if !rules.allow.iter().any(|rule| rule == tool)
-        && let Some(reason) = stranger(&rules.deny, &[], "this run", tool)
+        && let Some(reason) = stranger(&rules.deny, &[], "this run", &call)
     {
         return Ruling::Deny { reason };
     }
@@ -209,7 +180,7 @@ fn within(bound: &Bound, call: &Call<'_>) -> Ruling {
         return Ruling::Deny { reason: beyond(only, &bound.whose, call) };
     }
     if bound.only.is_none()
-        && let Some(reason) = stranger(&bound.deny, &bound.limits, &bound.whose, call.tool)
+        && let Some(reason) = stranger(&bound.deny, &bound.limits, &bound.whose, call)
     {
         return Ruling::Deny { reason };
     }
@@ -229,8 +200,9 @@ fn within(bound: &Bound, call: &Call<'_>) -> Ruling {
 
 /// Why a tool that Windlass does not know may not be used: it could do what the rules refuse. A tool of a
 /// server has rules of its own.
-fn stranger(deny: &[String], limits: &[LimitRule], whose: &str, tool: &str) -> Option<String> {
-    if tool.starts_with("mcp__") || is_inner(tool) || tools::is_understood(tool) {
+fn stranger(deny: &[String], limits: &[LimitRule], whose: &str, call: &Call<'_>) -> Option<String> {
+    let tool = call.tool;
+    if call.kind != ToolName::Other || tools::is_understood(tool) {
         return None;
     }
     let refuses = |name: &str| {
@@ -238,15 +210,15 @@ fn stranger(deny: &[String], limits: &[LimitRule], whose: &str, tool: &str) -> O
         deny.iter().any(|rule| is_about_all(rule, name))
             || last.is_some_and(|limit| limit.effect == ToolEffect::Deny)
     };
-    let refused = ["Bash", "Edit", "Write"].into_iter().find(|name| refuses(name))?;
+    let refused = ["bash", "edit", "write"].into_iter().find(|name| refuses(name)).map(tools::spelling)?;
     Some(format!(
         "Windlass does not know the tool `{tool}`, and {whose} may not use {refused}; do without `{tool}`"
     ))
 }
 
 /// Whether a rule of the settings allows this very call. That no rule speaks against it is less.
-pub fn is_granted<'a>(rules: &Rules, around: impl Into<Around<'a>>, tool: &str, input: &Value) -> bool {
-    Call::new(tool, input, around.into()).is_granted_by(&rules.allow)
+pub fn is_granted<'a>(rules: &Rules, around: impl Into<Around<'a>>, call: &ToolCall) -> bool {
+    Call::new(call, around.into()).is_granted_by(&rules.allow)
 }
 
 /// Whether it can matter where the file of a call really lies.
@@ -261,9 +233,9 @@ pub fn are_about_files(rules: &Rules) -> bool {
         || bounds.iter().any(|bound| any([&[], &bound.deny, &bound.ask], &bound.only, &bound.limits))
 }
 
-/// Whether a tool always passes: it has no reach beyond the conversation.
-pub fn is_inner(tool: &str) -> bool {
-    tool.starts_with("mcp__windlass__") || INNER.contains(&tool)
+/// Whether a tool always passes: it has no reach beyond the conversation, or is Windlass's own.
+pub fn is_inner(call: &ToolCall) -> bool {
+    call.tool == ToolName::Plan || call.is_of_windlass()
 }
 
 /// The rule that counts for a call: the last one that matches; of several commands in a line, the
@@ -329,10 +301,10 @@ fn beyond(only: &[String], whose: &str, call: &Call<'_>) -> String {
     format!("{whose} may use {tool} only as {}; {why}", ways.join(", "))
 }
 
-fn in_preset(isolation: Isolation, tool: &str) -> bool {
+fn in_preset(isolation: Isolation, tool: ToolName) -> bool {
     match isolation {
         Isolation::Strict => STRICT.contains(&tool),
-        Isolation::Minimal => STRICT.contains(&tool) || MINIMAL.contains(&tool) || tool.starts_with("mcp__"),
+        Isolation::Minimal => STRICT.contains(&tool) || MINIMAL.contains(&tool),
         Isolation::Permissive => true,
     }
 }
@@ -340,7 +312,17 @@ fn in_preset(isolation: Isolation, tool: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    fn decide<'a>(
+        isolation: Isolation,
+        rules: &Rules,
+        around: impl Into<Around<'a>>,
+        tool: &str,
+        input: &Value,
+    ) -> Ruling {
+        super::decide(isolation, rules, around, &ToolCall::named(tool, input.clone()))
+    }
 
     fn ruling(isolation: Isolation, tool: &str) -> bool {
         decide(isolation, &Rules::default(), "/w", tool, &json!({})) == Ruling::Allow

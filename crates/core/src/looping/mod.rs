@@ -7,6 +7,7 @@ pub mod prose;
 pub mod reach;
 pub mod verdict;
 
+use crate::words;
 use serde::{Deserialize, Serialize};
 
 /// The marker that completes a loop when a workflow names none.
@@ -22,52 +23,35 @@ pub const DEFAULT_CONTINUE: &str =
 pub const DEFAULT_GO_ON: &str = "Go on with the task: look at what is already done, then do what is left.";
 /// Turns in total, when a workflow says nothing else.
 pub const DEFAULT_MAX_ITERATIONS: u32 = 15;
-/// Turns without a change after which an agent counts as stuck.
-pub const DEFAULT_STUCK_AFTER: u32 = 5;
 
-/// How a loop goes from one turn to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Every turn is a new session; the tracker carries the state.
-    #[default]
-    Fresh,
-    /// One session whose Stop hook is answered with block.
-    InSession,
-    /// The same session is resumed.
-    Resume,
-    /// The ralph-loop plugin loops; its state file is written for it.
-    Plugin,
-}
-
-impl Mode {
-    /// The word used in flags and files.
-    pub fn word(self) -> &'static str {
-        match self {
-            Mode::Fresh => "fresh",
-            Mode::InSession => "in_session",
-            Mode::Resume => "resume",
-            Mode::Plugin => "plugin",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<Mode> {
-        [Mode::Fresh, Mode::InSession, Mode::Resume, Mode::Plugin].into_iter().find(|m| m.word() == word)
+words! {
+    /// How a loop goes from one turn to the next.
+    #[derive(Default)]
+    pub enum Mode {
+        /// Every turn is a new session; the tracker carries the state.
+        #[default]
+        Fresh = "fresh",
+        /// One session whose Stop hook is answered with block.
+        InSession = "in_session",
+        /// The same session is resumed.
+        Resume = "resume",
+        /// The ralph-loop plugin loops; its state file is written for it.
+        Plugin = "plugin",
     }
 }
 
-/// Where a completion marker must stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum MarkerMatch {
-    /// Alone on a line outside code fences, and not already in the template.
-    #[default]
-    Line,
-    /// The last line that is not blank.
-    LastLine,
-    /// Any place.
-    Anywhere,
+words! {
+    /// Where a completion marker must stand.
+    #[derive(Default)]
+    pub enum MarkerMatch {
+        /// Alone on a line outside code fences, and not already in the template.
+        #[default]
+        Line = "line",
+        /// The last line that is not blank.
+        LastLine = "last_line",
+        /// Any place.
+        Anywhere = "anywhere",
+    }
 }
 
 /// One loop, complete.

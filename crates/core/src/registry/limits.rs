@@ -1,10 +1,11 @@
-//! What an entity's limits are to a session: rules in the names of its driver.
+//! What an entity's limits are to a session, as rules.
 //!
 //! Reading the limits is `forms::entity`'s, holding a call against them
 //! [`permission`](crate::hook::permission)'s.
 
 use super::tools::{self, Named};
 use crate::entity::{Entity, Provider, Role, Tool, ToolEffect, ToolRule};
+use crate::hook::ToolName;
 use crate::hook::permission::LimitRule;
 
 /// The limits of an entity. A call must pass all of them.
@@ -24,17 +25,39 @@ pub struct Limits {
     pub wider: Vec<String>,
 }
 
+/// The tools that a driver brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DriverTools<'a> {
+    /// The tools that it has.
+    pub has: &'a [ToolName],
+    /// Whether it asks about each call, so that Windlass can hold it to a pattern.
+    pub keeps_patterns: bool,
+}
+
+impl DriverTools<'static> {
+    /// A driver that has all tools and asks about each call.
+    pub const ALL: DriverTools<'static> = DriverTools { has: &ToolName::ALL, keeps_patterns: true };
+}
+
+impl DriverTools<'_> {
+    /// How rules show one of our tools, if the driver has it.
+    fn spelling(self, name: &'static str) -> Option<&'static str> {
+        let has = tools::kind(name).is_some_and(|kind| self.has.contains(&kind));
+        has.then(|| tools::spelling(name))
+    }
+}
+
 /// The limits that an entity has of its own, for a driver.
-pub fn limits(entity: &Entity, driver: &str) -> Limits {
+pub fn limits(entity: &Entity, driver: DriverTools<'_>) -> Limits {
     of(entity.tools.as_deref(), &entity.limits, entity.source.provider, driver)
 }
 
 /// The limits of an agent that an entity is done by.
-pub fn limits_of_role(role: &Role, driver: &str) -> Limits {
+pub fn limits_of_role(role: &Role, driver: DriverTools<'_>) -> Limits {
     of(role.tools.as_deref(), &role.limits, role.provider, driver)
 }
 
-fn of(tools: Option<&[Tool]>, rules: &[ToolRule], provider: Provider, driver: &str) -> Limits {
+fn of(tools: Option<&[Tool]>, rules: &[ToolRule], provider: Provider, driver: DriverTools<'_>) -> Limits {
     let mut limits = Limits::default();
     if let Some(tools) = tools {
         limits.list(tools, provider, driver);
@@ -59,7 +82,7 @@ fn of(tools: Option<&[Tool]>, rules: &[ToolRule], provider: Provider, driver: &s
 pub const EXTERNAL: &str = "external_directory";
 
 impl Limits {
-    fn list(&mut self, listed: &[Tool], provider: Provider, driver: &str) {
+    fn list(&mut self, listed: &[Tool], provider: Provider, driver: DriverTools<'_>) {
         let mut only = Vec::new();
         for tool in listed {
             let written = tool.pattern.as_ref().unwrap_or(&tool.name);
@@ -71,7 +94,7 @@ impl Limits {
                 Named::Elsewhere => push(&mut only, written.clone()),
                 Named::Unknown => self.missing.push(written.clone()),
                 Named::These(names) => {
-                    let on: Vec<&str> = names.iter().filter_map(|name| tools::on(name, driver)).collect();
+                    let on: Vec<&str> = names.iter().filter_map(|name| driver.spelling(name)).collect();
                     let Ok(pattern) = pattern else {
                         // Rather no tool than one without the limits that were meant.
                         self.missing.push(written.clone());
@@ -85,13 +108,13 @@ impl Limits {
                             None => push(&mut only, name.to_owned()),
                             // Gemini means everything that begins so.
                             Some(pattern)
-                                if matches!(driver, "claude" | "sim")
+                                if driver.keeps_patterns
                                     && provider == Provider::Gemini
                                     && !pattern.contains('*') =>
                             {
                                 push(&mut only, format!("{name}({pattern}:*)"));
                             }
-                            Some(pattern) if matches!(driver, "claude" | "sim") => {
+                            Some(pattern) if driver.keeps_patterns => {
                                 push(&mut only, format!("{name}({pattern})"));
                             }
                             Some(_) => {
@@ -109,8 +132,8 @@ impl Limits {
 
 /// Whether a session with an entity may change files of the workspace. A shell may, whatever it is for.
 pub fn may_change_files(entity: &Entity) -> bool {
-    let roles = entity.roles.iter().map(|role| limits_of_role(role, "claude"));
-    roles.chain([limits(entity, "claude")]).all(|limits| let_change_files(&limits))
+    let roles = entity.roles.iter().map(|role| limits_of_role(role, DriverTools::ALL));
+    roles.chain([limits(entity, DriverTools::ALL)]).all(|limits| let_change_files(&limits))
 }
 
 fn let_change_files(Limits { only, deny, .. }: &Limits) -> bool {
@@ -126,7 +149,7 @@ fn let_change_files(Limits { only, deny, .. }: &Limits) -> bool {
 }
 
 /// The rules in the names of a driver, each with its name alone.
-fn in_names(rules: &[ToolRule], driver: &str) -> Vec<(String, LimitRule)> {
+fn in_names(rules: &[ToolRule], driver: DriverTools<'_>) -> Vec<(String, LimitRule)> {
     let mut all = Vec::new();
     for rule in rules {
         for name in names_of(&rule.tool, driver) {
@@ -140,7 +163,7 @@ fn in_names(rules: &[ToolRule], driver: &str) -> Vec<(String, LimitRule)> {
     all
 }
 
-fn names_of(tool: &str, driver: &str) -> Vec<String> {
+fn names_of(tool: &str, driver: DriverTools<'_>) -> Vec<String> {
     if tool == EXTERNAL {
         return vec![tool.to_owned()];
     }
@@ -151,7 +174,7 @@ fn names_of(tool: &str, driver: &str) -> Vec<String> {
         Named::Unknown => return Vec::new(),
         Named::These(names) => names,
     };
-    names.into_iter().filter_map(|name| tools::on(name, driver)).map(str::to_owned).collect()
+    names.into_iter().filter_map(|name| driver.spelling(name)).map(str::to_owned).collect()
 }
 
 fn may_overlap(one: &str, other: &str) -> bool {

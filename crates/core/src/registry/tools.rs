@@ -1,71 +1,55 @@
-//! The names that agent CLIs give to their tools.
+//! The spellings of tools that people may write in rules and limits: one row a tool.
 //!
-//! One row a tool, in the words of each CLI. Which tools an entity names is
-//! [`entity`](crate::entity)'s; what becomes of one that a driver lacks is the caller's.
+//! This is the only table of them outside the dialects. Which tools an entity names is
+//! [`entity`](crate::entity)'s.
 
 use crate::entity::Provider;
+use crate::hook::ToolName;
 
 /// A tool and its names.
 struct Row {
-    /// In our words.
+    /// In our words. They tell more tools apart than [`ToolName`] does, because rules do.
     name: &'static str,
-    /// In those of others, where they are not a driver's below.
+    kind: ToolName,
+    /// How rules show it.
+    spelling: &'static str,
+    /// What others call it, in small letters.
     others: &'static [&'static str],
-    claude: &'static str,
-    codex: &'static str,
-    opencode: &'static str,
-    copilot: &'static str,
-    gemini: &'static str,
-    /// The kind of a tool call, which is all that the protocol names.
-    acp: &'static str,
 }
 
-/// In the order of the fields of a row; an empty name is a tool that is not there.
+/// The spellings that Windlass accepts. Where two rows have one, the first counts.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    row("bash", &["shell", "execute", "exec", "terminal", "run_command", "local_shell", "run_in_terminal", "powershell", "bash_tool",
-        "runcommands", "runcommand", "runinterminal", "local_shell_call", "unified_exec", "shell_command"],
-        ["Bash", "exec_command", "bash", "bash", "run_shell_command", "execute"]),
-    row("read", &["read_many_files", "view", "cat", "readfile", "readmanyfiles", "notebookread", "notebook_read", "view_image"], ["Read", "", "read", "view", "read_file", "read"]),
-    row("write", &["create_file", "createfile", "writefile", "new"], ["Write", "apply_patch", "write", "create", "write_file", "edit"]),
-    row("edit", &["str_replace", "str_replace_editor", "str_replace_based_edit_tool", "patch", "apply_patch", "edit_file", "editfile", "editfiles"],
-        ["Edit", "apply_patch", "edit", "edit", "replace", "edit"]),
-    row("multiedit", &["multi_edit"], ["Edit", "apply_patch", "edit", "edit", "replace", "edit"]),
-    row("glob", &["find", "file_search", "filesearch", "findfiles"], ["Glob", "", "glob", "glob", "glob", "search"]),
-    row("grep", &["search", "grep_search", "codebase", "usages", "textsearch", "searchtext", "ripgrep", "rg"], ["Grep", "", "grep", "grep", "search_file_content", "search"]),
-    row("list", &["listdir", "list_dir", "listdirectory", "readfolder"], ["LS", "", "list", "", "list_directory", "read"]),
-    row("webfetch", &["fetch", "web"], ["WebFetch", "", "webfetch", "web_fetch", "web_fetch", "fetch"]),
-    row("websearch", &["web_search_request", "googlesearch"], ["WebSearch", "web_search", "websearch", "web_search", "google_web_search", "fetch"]),
-    row("task", &["agent", "subagent", "custom-agent", "runsubagent"], ["Task", "", "task", "task", "", ""]),
-    row("skill", &["skills"], ["Skill", "", "skill", "skill", "activate_skill", ""]),
-    row("todowrite", &["todo", "todos", "todoread", "update_plan", "manage_todo_list"], ["TodoWrite", "", "todowrite", "update_todo", "write_todos", ""]),
-    row("notebookedit", &["notebook_edit"], ["NotebookEdit", "", "", "", "", "edit"]),
-    row("question", &["ask"], ["AskUserQuestion", "request_user_input", "question", "ask_user", "ask_user", ""]),
+    row("bash", ToolName::Shell, "Bash", &["shell", "execute", "exec", "terminal", "run_command", "local_shell", "run_in_terminal",
+        "powershell", "bash_tool", "runcommands", "runcommand", "runinterminal", "local_shell_call", "unified_exec", "shell_command",
+        "exec_command", "run_shell_command"]),
+    row("read", ToolName::Read, "Read", &["read_many_files", "view", "cat", "readfile", "readmanyfiles", "notebookread", "notebook_read",
+        "view_image", "read_file"]),
+    row("write", ToolName::Write, "Write", &["create_file", "createfile", "writefile", "new", "create", "write_file"]),
+    row("edit", ToolName::Edit, "Edit", &["str_replace", "str_replace_editor", "str_replace_based_edit_tool", "patch", "apply_patch",
+        "edit_file", "editfile", "editfiles", "replace"]),
+    row("multiedit", ToolName::Edit, "Edit", &["multi_edit"]),
+    row("glob", ToolName::Search, "Glob", &["find", "file_search", "filesearch", "findfiles"]),
+    row("grep", ToolName::Search, "Grep", &["search", "grep_search", "codebase", "usages", "textsearch", "searchtext", "ripgrep", "rg",
+        "search_file_content"]),
+    row("list", ToolName::Read, "LS", &["listdir", "list_dir", "listdirectory", "readfolder", "ls", "list_directory"]),
+    row("webfetch", ToolName::WebFetch, "WebFetch", &["fetch", "web", "web_fetch"]),
+    row("websearch", ToolName::WebSearch, "WebSearch", &["web_search_request", "googlesearch", "web_search", "google_web_search"]),
+    row("task", ToolName::Task, "Task", &["agent", "subagent", "custom-agent", "runsubagent"]),
+    row("skill", ToolName::Skill, "Skill", &["skills", "activate_skill"]),
+    row("todowrite", ToolName::Plan, "TodoWrite", &["todo", "todos", "todoread", "update_plan", "manage_todo_list", "update_todo",
+        "write_todos", "plan"]),
+    row("notebookedit", ToolName::Edit, "NotebookEdit", &["notebook_edit"]),
+    row("question", ToolName::Plan, "AskUserQuestion", &["ask", "askuserquestion", "request_user_input", "ask_user"]),
 ];
 
-const fn row(name: &'static str, others: &'static [&'static str], names: [&'static str; 6]) -> Row {
-    let [claude, codex, opencode, copilot, gemini, acp] = names;
-    Row { name, others, claude, codex, opencode, copilot, gemini, acp }
-}
-
-impl Row {
-    /// The name on a driver; empty where it has no such tool.
-    fn on(&self, driver: &str) -> &'static str {
-        match driver {
-            "claude" | "sim" => self.claude,
-            "codex" => self.codex,
-            "opencode" => self.opencode,
-            "copilot" => self.copilot,
-            "gemini" => self.gemini,
-            "acp" => self.acp,
-            _ => "",
-        }
-    }
-
-    /// Whether a driver gives this tool that name, but for its case.
-    fn is_on_a_driver(&self, name: &str) -> bool {
-        DRIVERS.iter().any(|driver| self.on(driver).eq_ignore_ascii_case(name))
-    }
+const fn row(
+    name: &'static str,
+    kind: ToolName,
+    spelling: &'static str,
+    others: &'static [&'static str],
+) -> Row {
+    Row { name, kind, spelling, others }
 }
 
 /// Tools that some agent CLI has and that mean nothing to the others: to name one in a limit is no mistake,
@@ -93,6 +77,13 @@ const ELSEWHERE: &[&str] = &[
     "save_memory", "get_internal_docs", "exit_plan_mode", "enter_plan_mode", "update_topic", "complete_task",
     "codebase_investigator", "cli_help", "generalist", "tracker_create_task", "tracker_update_task", "tracker_get_task",
     "tracker_list_tasks", "tracker_add_dependency", "tracker_visualize",
+];
+
+/// Tools of the conversation itself, beside those of the rows above: no rule is about them.
+#[rustfmt::skip]
+const INNER: &[&str] = &[
+    "structuredoutput", "toolsearch", "taskcreate", "taskget", "tasklist", "taskupdate", "taskoutput", "taskstop", "bashoutput",
+    "killshell",
 ];
 
 /// Tools that run commands, or type into a shell, under a name of their own.
@@ -144,11 +135,13 @@ pub fn named(name: &str, provider: Provider) -> Named {
     let lower = name.trim().to_lowercase();
     let wide: &[&'static str] = match lower.as_str() {
         "*" | "all" => return Named::Everything,
+        "search" => &["grep", "glob"],
+        "mcp" => return Named::Matching("mcp__*".to_owned()),
+        "other" => return Named::Elsewhere,
         "editfiles" => &["edit", "write", "notebookedit"],
         "web" => &["webfetch", "websearch"],
         "codebase" => &["grep", "glob"],
         "edit" if provider == Provider::Copilot => &["edit", "write", "notebookedit"],
-        "search" if provider == Provider::Copilot => &["grep", "glob"],
         "read" if provider == Provider::Copilot => &["read", "list"],
         _ => &[],
     };
@@ -189,34 +182,45 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_.:-*?@".contains(c))
 }
 
-/// Every word for a tool, to find the one that was meant: Claude Code's, then the others'.
+/// Every word for a tool, to find the one that was meant: as rules show it, then others.
 pub fn words() -> impl Iterator<Item = &'static str> {
-    let of_row = |row: &'static Row| {
-        let drivers = DRIVERS.iter().map(|driver| row.on(driver)).filter(|name| !name.is_empty());
-        drivers.chain([row.name]).chain(row.others.iter().copied())
-    };
-    ROWS.iter().flat_map(of_row).chain(ELSEWHERE.iter().copied())
+    let of_row = |row: &'static Row| [row.spelling, row.name].into_iter().chain(row.others.iter().copied());
+    let ours = ToolName::ALL.into_iter().map(ToolName::word);
+    ROWS.iter().flat_map(of_row).chain(ours).chain(ELSEWHERE.iter().copied())
 }
-
-/// Those whose names of tools are names of tools; those of the protocol are kinds of them.
-const DRIVERS: [&str; 5] = ["claude", "codex", "opencode", "copilot", "gemini"];
 
 /// Our word for a tool, whoever's word it is.
 pub fn canonical(name: &str) -> Option<&'static str> {
+    row_of(name).map(|row| row.name)
+}
+
+fn row_of(name: &str) -> Option<&'static Row> {
     let name = name.to_lowercase();
-    if name.is_empty() {
-        return None;
-    }
-    // One CLI's word for two tools, or for another's tool, is settled by the first column that has it.
-    let called = |is: fn(&Row, &str) -> bool| ROWS.iter().find(|row| is(row, &name));
-    let known =
-        called(|row, name| row.name == name).or_else(|| called(|row, name| row.others.contains(&name)));
-    known.or_else(|| called(Row::is_on_a_driver)).map(|row| row.name)
+    let by_name = ROWS.iter().find(|row| row.name == name);
+    by_name.or_else(|| ROWS.iter().find(|row| row.others.contains(&name.as_str())))
+}
+
+/// What a tool does that a rule or a limit names.
+pub fn kind(name: &str) -> Option<ToolName> {
+    ToolName::parse(name).or_else(|| row_of(name).map(|row| row.kind))
+}
+
+/// How rules show one of our tools.
+pub fn spelling(name: &'static str) -> &'static str {
+    ROWS.iter().find(|row| row.name == name).map_or(name, |row| row.spelling)
 }
 
 /// Whether a tool runs commands.
 pub fn is_shell(name: &str) -> bool {
     canonical(name) == Some("bash") || SHELLS.contains(&name.to_lowercase().as_str())
+}
+
+/// Whether a tool always passes, so that a rule about it never holds.
+pub fn is_always_allowed(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    kind(&lower) == Some(ToolName::Plan)
+        || INNER.contains(&lower.as_str())
+        || lower.starts_with("mcp__windlass__")
 }
 
 /// Whether a tool that edits files also writes new ones.
@@ -229,12 +233,6 @@ pub fn is_every_edit(name: &str) -> bool {
 pub fn is_understood(name: &str) -> bool {
     let lower = name.to_lowercase();
     canonical(&lower).is_some() || is_shell(&lower) || HARMLESS.contains(&lower.as_str())
-}
-
-/// The name of one of our tools on a driver; `None` where the driver has no such tool.
-pub fn on(name: &str, driver: &str) -> Option<&'static str> {
-    let row = ROWS.iter().find(|row| row.name == name)?;
-    Some(row.on(driver)).filter(|name| !name.is_empty())
 }
 
 /// The pattern of `Name(pattern)`; an error where the brackets are not one pair around all of it.
@@ -358,32 +356,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_has_the_name_of_its_driver() {
-        let rows = [
-            ("claude", ["Bash", "Read", "Write", "Edit", "Grep", "WebSearch"]),
-            ("sim", ["Bash", "Read", "Write", "Edit", "Grep", "WebSearch"]),
-            ("opencode", ["bash", "read", "write", "edit", "grep", "websearch"]),
-            ("copilot", ["bash", "view", "create", "edit", "grep", "web_search"]),
-            (
-                "gemini",
-                [
-                    "run_shell_command",
-                    "read_file",
-                    "write_file",
-                    "replace",
-                    "search_file_content",
-                    "google_web_search",
-                ],
-            ),
-            ("acp", ["execute", "read", "edit", "edit", "search", "fetch"]),
-        ];
-        for (driver, names) in rows {
-            let mapped =
-                ["bash", "read", "write", "edit", "grep", "websearch"].map(|name| on(name, driver).unwrap());
-            assert_eq!(mapped, names, "{driver}");
+    fn every_canonical_word_may_be_written_and_means_what_it_says() {
+        for tool in ToolName::ALL {
+            assert_ne!(named(tool.word(), Provider::Claude), Named::Unknown, "{}", tool.word());
+            assert_eq!(kind(tool.word()), Some(tool));
         }
-        assert_eq!(on("read", "codex"), None);
-        assert_eq!(on("read", "nobody"), None);
+        assert_eq!(kind("Bash"), Some(ToolName::Shell));
+        assert_eq!(kind("Glob"), Some(ToolName::Search));
+        assert_eq!(kind("teleport"), None);
     }
 
     #[test]

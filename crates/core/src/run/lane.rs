@@ -9,7 +9,8 @@ use super::book::{Book, Cause};
 use super::work::{Phase, Work};
 use super::{Outcome, Spent, Waiting};
 use crate::effect::Effect;
-use crate::id::{NodeId, RunId, Verb};
+use crate::engine::node::{IfState, ListenState, ParallelState, RoundsState, SleepState, SubRunState};
+use crate::id::{NodeId, Verb};
 use crate::tasks::{Attempts, TaskId};
 use crate::time::Moment;
 
@@ -122,25 +123,11 @@ pub enum Doing {
     /// A person is asked.
     Ask,
     /// It waits for a time.
-    Sleep {
-        /// Until when.
-        until: Moment,
-    },
+    Sleep(SleepState),
     /// It waits for something to be told.
-    Listen {
-        /// What it is called.
-        name: String,
-    },
+    Listen(ListenState),
     /// Another run does it.
-    Run {
-        /// Which.
-        run: RunId,
-        /// What that one spent so far.
-        spent: Spent,
-        /// Whether its first turn is counted though it has not told of one yet.
-        #[serde(default)]
-        is_ahead: bool,
-    },
+    Run(SubRunState),
     /// It waits to be tried again.
     Pausing {
         /// Until when.
@@ -153,29 +140,16 @@ pub enum Doing {
         /// Why it is next.
         cause: Cause,
     },
+    /// It was over before it did anything. No run is left so.
+    Ended,
     /// One of two ways.
-    If {
-        /// The first.
-        then: bool,
-        /// Where it stands.
-        lane: Lane,
-    },
+    If(IfState),
     /// The same again.
-    Loop {
-        /// The round, from 1.
-        round: u32,
-        /// What went wrong in the round before.
-        feedback: String,
-        /// Where it stands.
-        lane: Lane,
-    },
+    Loop(RoundsState),
     /// The tasks of a file.
     Tasks(Box<TaskRounds>),
     /// Several at once.
-    Parallel {
-        /// The branches, in the order of the workflow.
-        slots: Vec<Slot>,
-    },
+    Parallel(ParallelState),
 }
 
 /// A branch of a parallel block.
@@ -301,13 +275,13 @@ impl Lane {
         let Some(active) = &mut self.now else { return };
         match &mut active.doing {
             Doing::Session(work) => act(work),
-            Doing::If { lane, .. } | Doing::Loop { lane, .. } => lane.works_mut(act),
+            Doing::If(IfState { lane, .. }) | Doing::Loop(RoundsState { lane, .. }) => lane.works_mut(act),
             Doing::Tasks(tasks) => {
                 for round in &mut tasks.open {
                     round.lane.works_mut(act);
                 }
             }
-            Doing::Parallel { slots } => {
+            Doing::Parallel(ParallelState { slots }) => {
                 for slot in slots {
                     if let Slot::Open(lane) = slot {
                         lane.works_mut(act);
@@ -341,11 +315,11 @@ impl Lane {
                 Phase::InTurn => is_open(Verb::Session),
                 _ => true,
             },
-            Doing::Sleep { until } => {
+            Doing::Sleep(SleepState { until }) => {
                 into.push(Waiting::Time { until: *until });
                 false
             }
-            Doing::Listen { name } => {
+            Doing::Listen(ListenState { name }) => {
                 into.push(Waiting::Event { name: name.clone() });
                 false
             }
@@ -353,14 +327,14 @@ impl Lane {
                 into.push(Waiting::Retry { until: *until, what: what.clone() });
                 false
             }
-            Doing::Ask => false,
+            Doing::Ask | Doing::Ended => false,
             Doing::Held { .. } => is_open(Verb::Hold),
             Doing::Shell => is_open(Verb::Shell),
-            Doing::Run { .. } => is_open(Verb::Run),
+            Doing::Run(_) => is_open(Verb::Run),
             Doing::Check => true,
-            Doing::If { lane, .. } => lane.waits(book, into),
-            Doing::Loop { lane, .. } => lane.waits(book, into) || is_open(Verb::Hold),
-            Doing::Parallel { slots } => {
+            Doing::If(IfState { lane, .. }) => lane.waits(book, into),
+            Doing::Loop(RoundsState { lane, .. }) => lane.waits(book, into) || is_open(Verb::Hold),
+            Doing::Parallel(ParallelState { slots }) => {
                 let mut is_busy = false;
                 for slot in slots {
                     if let Slot::Open(lane) = slot {
@@ -389,18 +363,44 @@ impl Doing {
     /// The sequences in it.
     pub fn lanes(&self) -> Vec<&Lane> {
         match self {
-            Doing::If { lane, .. } | Doing::Loop { lane, .. } => vec![lane],
-            Doing::Parallel { slots } => slots.iter().filter_map(Slot::lane).collect(),
+            Doing::If(IfState { lane, .. }) | Doing::Loop(RoundsState { lane, .. }) => vec![lane],
+            Doing::Parallel(ParallelState { slots }) => slots.iter().filter_map(Slot::lane).collect(),
             Doing::Tasks(tasks) => tasks.open.iter().map(|round| &round.lane).collect(),
             Doing::Session(_)
             | Doing::Shell
             | Doing::Check
             | Doing::Ask
-            | Doing::Sleep { .. }
-            | Doing::Listen { .. }
-            | Doing::Run { .. }
+            | Doing::Sleep(_)
+            | Doing::Listen(_)
+            | Doing::Run(_)
             | Doing::Pausing { .. }
-            | Doing::Held { .. } => Vec::new(),
+            | Doing::Held { .. }
+            | Doing::Ended => Vec::new(),
+        }
+    }
+
+    /// Whether its node has begun to do what its kind does.
+    pub(crate) fn has_begun(&self) -> bool {
+        !matches!(self, Doing::Pausing { .. } | Doing::Held { .. } | Doing::Ended)
+    }
+
+    /// What the run keeps, in words.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Doing::Session(_) => "a session",
+            Doing::Shell => "a command line",
+            Doing::Check => "checks",
+            Doing::Ask => "a question",
+            Doing::Sleep(_) => "a wait for a time",
+            Doing::Listen(_) => "a wait for an event",
+            Doing::Run(_) => "a run of another workflow",
+            Doing::Pausing { .. } => "a pause before the next try",
+            Doing::Held { .. } => "a pause of the run",
+            Doing::Ended => "an end",
+            Doing::If(_) => "one of two ways",
+            Doing::Loop(_) => "rounds",
+            Doing::Tasks(_) => "rounds of tasks",
+            Doing::Parallel(_) => "branches",
         }
     }
 }

@@ -13,177 +13,117 @@ mod sentence;
 pub mod work;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::effect::Planned;
-use crate::hook::{Answer, question_texts};
+pub use crate::engine::node::{IfState, ListenState, ParallelState, RoundsState, SleepState, SubRunState};
+use crate::hook::{Answer, Question, ToolCall};
 use crate::id::{HookId, NodeId, RunId};
 use crate::spec::{Orders, Spec};
 use crate::time::Moment;
 use crate::usage::Usage;
+use crate::words;
 pub use book::{Book, Cause, Reply, Seen};
 pub use lane::{Active, Doing, Lane, Round, RoundPhase, Slot, TaskRounds, Word};
 pub use news::News;
 pub use work::{Phase, Turn, Work};
 
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// The work is done, by the evidence.
-    Completed,
-    /// A person is needed.
-    Blocked,
-    /// Its turns are spent.
-    Exhausted,
-    /// It cannot go on.
-    Failed,
-    /// Somebody ended it.
-    Cancelled,
-}
-
-impl Status {
-    /// Each of them.
-    pub const ALL: [Status; 5] =
-        [Status::Completed, Status::Blocked, Status::Exhausted, Status::Failed, Status::Cancelled];
-
-    /// The word used in output.
-    pub fn word(self) -> &'static str {
-        match self {
-            Status::Completed => "completed",
-            Status::Blocked => "blocked",
-            Status::Exhausted => "exhausted",
-            Status::Failed => "failed",
-            Status::Cancelled => "cancelled",
-        }
+words! {
+    /// How a run ended.
+    pub enum Status {
+        /// The work is done, by the evidence.
+        Completed = "completed",
+        /// A person is needed.
+        Blocked = "blocked",
+        /// Its turns are spent.
+        Exhausted = "exhausted",
+        /// It cannot go on.
+        Failed = "failed",
+        /// Somebody ended it.
+        Cancelled = "cancelled",
     }
 }
 
-/// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// The completion marker stood in the tracker.
-    Marker,
-    /// The promise stood in the final message.
-    Promise,
-    /// The signal stood in the final message.
-    Signal,
-    /// The one turn was done.
-    TurnDone,
-    /// The agent wrote the blocked marker.
-    BlockedMarker,
-    /// Nothing changed for several turns.
-    Stuck,
-    /// The agent asked and nobody may answer.
-    Question,
-    /// A tool needed a permission and nobody may give it.
-    Permission,
-    /// The turns are spent.
-    MaxIterations,
-    /// The tracker was gone or unreadable.
-    MissingTracker,
-    /// Tools were used and no hook arrived.
-    HookTransport,
-    /// The checks of a single turn failed.
-    ChecksFailed,
-    /// The agent reported an error that will not pass.
-    AgentFailed,
-    /// An error that should pass did not.
-    TransientErrors,
-    /// The agent's process was cut off again and again.
-    Interrupted,
-    /// Time is up.
-    Timeout,
-    /// Tracker or state file could not be made.
-    PrepareFailed,
-    /// The plugin ended its loop before it was done.
-    PluginStopped,
-    /// A person cancelled it.
-    User,
-    /// The run that started it ended it.
-    OuterRun,
-    /// Everything was done.
-    AllDone,
-    /// Tasks are open, and `select` matched none of them.
-    NoneSelected,
-    /// A condition of the loop held.
-    Until,
-    /// A command line failed.
-    ShellFailed,
-    /// A command line was begun before a crash, and nobody knows whether it did its work.
-    ShellUnknown,
-    /// A template or a condition has no value.
-    Template,
-    /// The answer does not fit its schema.
-    Schema,
-    /// What may be spent is spent.
-    Budget,
-    /// Something else was enough.
-    NotNeeded,
-    /// None of the branches succeeded.
-    NoBranch,
-    /// Tasks failed and may not be tried again.
-    TasksFailed,
-    /// What is left of the tasks can never be ready.
-    Deadlock,
-    /// Somebody left tasks out or took them away, and only a person may.
-    TasksUnproven,
-    /// The file of the tasks cannot be used.
-    TasksUnreadable,
-    /// Runs start runs too deep.
-    TooDeep,
-    /// A run that was started from here did not end well.
-    ChildFailed,
-    /// A worktree could not be made or brought back.
-    Git,
-    /// The node cannot be run yet.
-    NotYet,
-}
-
-impl Reason {
-    /// The word used in output.
-    pub fn word(self) -> &'static str {
-        match self {
-            Reason::Marker => "marker",
-            Reason::Promise => "promise",
-            Reason::Signal => "signal",
-            Reason::TurnDone => "turn_done",
-            Reason::BlockedMarker => "blocked_marker",
-            Reason::Stuck => "stuck",
-            Reason::Question => "question",
-            Reason::Permission => "permission",
-            Reason::MaxIterations => "max_iterations",
-            Reason::MissingTracker => "missing_tracker",
-            Reason::HookTransport => "hook_transport",
-            Reason::ChecksFailed => "checks_failed",
-            Reason::AgentFailed => "agent_failed",
-            Reason::TransientErrors => "transient_errors",
-            Reason::Interrupted => "interrupted",
-            Reason::Timeout => "timeout",
-            Reason::PrepareFailed => "prepare_failed",
-            Reason::PluginStopped => "plugin_stopped",
-            Reason::User => "user",
-            Reason::OuterRun => "outer_run",
-            Reason::AllDone => "all_done",
-            Reason::NoneSelected => "none_selected",
-            Reason::Until => "until",
-            Reason::ShellFailed => "shell_failed",
-            Reason::ShellUnknown => "shell_unknown",
-            Reason::Template => "template",
-            Reason::Schema => "schema",
-            Reason::Budget => "budget",
-            Reason::NotNeeded => "not_needed",
-            Reason::NoBranch => "no_branch",
-            Reason::TasksFailed => "tasks_failed",
-            Reason::Deadlock => "deadlock",
-            Reason::TasksUnproven => "tasks_unproven",
-            Reason::TasksUnreadable => "tasks_unreadable",
-            Reason::TooDeep => "too_deep",
-            Reason::ChildFailed => "child_failed",
-            Reason::Git => "git",
-            Reason::NotYet => "not_yet",
-        }
+words! {
+    /// Why a run ended.
+    pub enum Reason {
+        /// The completion marker stood in the tracker.
+        Marker = "marker",
+        /// The promise stood in the final message.
+        Promise = "promise",
+        /// The signal stood in the final message.
+        Signal = "signal",
+        /// The one turn was done.
+        TurnDone = "turn_done",
+        /// The agent wrote the blocked marker.
+        BlockedMarker = "blocked_marker",
+        /// Nothing changed for several turns.
+        Stuck = "stuck",
+        /// The agent asked and nobody may answer.
+        Question = "question",
+        /// A tool needed a permission and nobody may give it.
+        Permission = "permission",
+        /// The turns are spent.
+        MaxIterations = "max_iterations",
+        /// The tracker was gone or unreadable.
+        MissingTracker = "missing_tracker",
+        /// Tools were used and no hook arrived.
+        HookTransport = "hook_transport",
+        /// The checks of a single turn failed.
+        ChecksFailed = "checks_failed",
+        /// The agent reported an error that will not pass.
+        AgentFailed = "agent_failed",
+        /// An error that should pass did not.
+        TransientErrors = "transient_errors",
+        /// The agent's process was cut off again and again.
+        Interrupted = "interrupted",
+        /// Time is up.
+        Timeout = "timeout",
+        /// Tracker or state file could not be made.
+        PrepareFailed = "prepare_failed",
+        /// The plugin ended its loop before it was done.
+        PluginStopped = "plugin_stopped",
+        /// A person cancelled it.
+        User = "user",
+        /// The run that started it ended it.
+        OuterRun = "outer_run",
+        /// Everything was done.
+        AllDone = "all_done",
+        /// Tasks are open, and `select` matched none of them.
+        NoneSelected = "none_selected",
+        /// A condition of the loop held.
+        Until = "until",
+        /// A command line failed.
+        ShellFailed = "shell_failed",
+        /// A command line was begun before a crash, and nobody knows whether it did its work.
+        ShellUnknown = "shell_unknown",
+        /// A template or a condition has no value.
+        Template = "template",
+        /// The answer does not fit its schema.
+        Schema = "schema",
+        /// What may be spent is spent.
+        Budget = "budget",
+        /// Something else was enough.
+        NotNeeded = "not_needed",
+        /// None of the branches succeeded.
+        NoBranch = "no_branch",
+        /// Tasks failed and may not be tried again.
+        TasksFailed = "tasks_failed",
+        /// What is left of the tasks can never be ready.
+        Deadlock = "deadlock",
+        /// Somebody left tasks out or took them away, and only a person may.
+        TasksUnproven = "tasks_unproven",
+        /// The file of the tasks cannot be used.
+        TasksUnreadable = "tasks_unreadable",
+        /// Runs start runs too deep.
+        TooDeep = "too_deep",
+        /// A run that was started from here did not end well.
+        ChildFailed = "child_failed",
+        /// A worktree could not be made or brought back.
+        Git = "git",
+        /// The node cannot be run yet.
+        NotYet = "not_yet",
+        /// Windlass itself broke.
+        InternalError = "internal_error",
     }
 }
 
@@ -192,7 +132,7 @@ impl Reason {
     /// people and services may do something else the next time. What a document says stays as it is.
     fn can_change(self) -> bool {
         match self {
-            Reason::Template | Reason::TooDeep | Reason::NotYet => false,
+            Reason::Template | Reason::TooDeep | Reason::NotYet | Reason::InternalError => false,
             Reason::Marker
             | Reason::Promise
             | Reason::Signal
@@ -308,26 +248,51 @@ pub struct Ask {
     pub node: NodeId,
     /// The hook call that waits; an `ask` node has a name of its own here.
     pub hook: HookId,
-    /// The tool that is asked about; `None` for a question of the agent.
-    pub tool: Option<String>,
-    /// The tool's or question's input.
-    pub input: Value,
+    /// The use of a tool that needs a permission; nothing where the agent or the workflow asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolCall>,
+    /// What a person is asked, all at once.
+    pub questions: Vec<Question>,
     /// What was answered so far, by question text: it goes on when nothing is left open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<(String, String)>,
 }
 
 impl Ask {
+    /// A question of an agent or of the workflow.
+    pub fn question(node: NodeId, hook: HookId, questions: Vec<Question>) -> Ask {
+        Ask { node, hook, tool: None, questions, answers: Vec::new() }
+    }
+
+    /// A use of a tool that a person must permit.
+    pub fn permission(node: NodeId, hook: HookId, call: ToolCall) -> Ask {
+        let questions = vec![Question::permission(&call)];
+        Ask { node, hook, tool: Some(call), questions, answers: Vec::new() }
+    }
+
     /// What kind of hook call asks: about a tool, or a question.
     pub fn asked(&self) -> &'static str {
         if self.tool.is_some() { "tool" } else { "question" }
     }
 
+    /// The tool that needs a permission, as its agent names it.
+    pub fn tool_name(&self) -> Option<&str> {
+        self.tool.as_ref().map(|call| call.name.as_str())
+    }
+
+    /// The questions without an answer.
+    pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
+        let is_open = |question: &&Question| !self.answers.iter().any(|(text, _)| *text == question.text);
+        self.questions.iter().filter(is_open)
+    }
+
     /// Whether it asks what the other one does: the same questions, or the same use of a tool.
     pub fn is_the_same_as(&self, other: &Ask) -> bool {
+        let texts =
+            |ask: &Ask| ask.questions.iter().map(|question| question.text.clone()).collect::<Vec<_>>();
         let is_about_the_same = match (&self.tool, &other.tool) {
-            (None, None) => question_texts(&self.input) == question_texts(&other.input),
-            (Some(tool), Some(of_other)) => tool == of_other && self.input == other.input,
+            (None, None) => texts(self) == texts(other),
+            (Some(tool), Some(of_other)) => tool == of_other,
             _ => false,
         };
         self.node == other.node && is_about_the_same
@@ -466,7 +431,9 @@ impl State {
     pub fn known_spent(&self) -> Spent {
         let mut actives = Vec::new();
         self.root.actives(&mut actives);
-        let ahead = actives.iter().filter(|active| matches!(active.doing, Doing::Run { is_ahead: true, .. }));
+        let ahead = actives
+            .iter()
+            .filter(|active| matches!(active.doing, Doing::Run(SubRunState { is_ahead: true, .. })));
         let ahead = u32::try_from(ahead.count()).unwrap_or(u32::MAX);
         Spent { turns: self.spent.turns.saturating_sub(ahead), usage: self.spent.usage }
     }

@@ -44,6 +44,7 @@ impl Reason {
             Reason::ChildFailed => "a run that was started from it did not end well",
             Reason::Git => "a worktree could not be made or brought back",
             Reason::NotYet => "a node of it cannot be run yet",
+            Reason::InternalError => "Windlass itself broke",
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -84,21 +85,22 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// How far a task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Nobody has begun.
-    #[default]
-    Pending,
-    /// Somebody is at it.
-    InProgress,
-    /// Proven done.
-    Passing,
-    /// Tried, and not done.
-    Failing,
-    /// Not to be done; who waits for it need not.
-    Skipped,
+words! {
+    /// How far a task is.
+    #[derive(PartialOrd, Ord, Hash, Default)]
+    pub enum Status {
+        /// Nobody has begun.
+        #[default]
+        Pending = "pending",
+        /// Somebody is at it.
+        InProgress = "in_progress",
+        /// Proven done.
+        Passing = "passing",
+        /// Tried, and not done.
+        Failing = "failing",
+        /// Not to be done; who waits for it need not.
+        Skipped = "skipped",
+    }
 }
 
 /// What people and agents write instead.
@@ -111,21 +113,6 @@ const ALIASES: &[(Status, &[&str])] = &[
 ];
 
 impl Status {
-    /// All of them.
-    pub const ALL: [Status; 5] =
-        [Status::Pending, Status::InProgress, Status::Passing, Status::Failing, Status::Skipped];
-
-    /// The word in the file.
-    pub fn word(self) -> &'static str {
-        match self {
-            Status::Pending => "pending",
-            Status::InProgress => "in_progress",
-            Status::Passing => "passing",
-            Status::Failing => "failing",
-            Status::Skipped => "skipped",
-        }
-    }
-
     /// Reads the word, or one that means the same.
     pub fn parse(written: &str) -> Option<Status> {
         let word = written.trim().to_lowercase().replace(['-', ' '], "_");

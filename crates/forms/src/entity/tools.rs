@@ -314,7 +314,7 @@ impl Reader<'_, '_> {
         let effect = match &node.value {
             Value::Boolean(true) => Some(ToolEffect::Allow),
             Value::Boolean(false) => Some(ToolEffect::Deny),
-            Value::Text(word) => ToolEffect::parse(word.trim()),
+            Value::Text(word) => ToolEffect::from_word(word.trim()),
             Value::Null | Value::Number(_) | Value::List(_) | Value::Object(_) => None,
         };
         if effect.is_none() {

@@ -1,7 +1,6 @@
 //! The keys there are: how each takes a value and how it is shown.
 
 use windlass_core::entity::Provider;
-use windlass_core::hook::permission::is_inner;
 use windlass_core::registry::tools::{self, Named};
 use windlass_core::spec::Check;
 
@@ -202,7 +201,7 @@ fn rule_fault(list: &str, rule: &str) -> Result<(), Wrong> {
         return Err(Wrong::new(format!("has a rule that cannot be understood: {shown}"), Some(hint)));
     }
     let name = rule.split('(').next().unwrap_or(rule);
-    if list != "allow" && is_inner(name) {
+    if list != "allow" && tools::is_always_allowed(name) {
         return Err(Wrong::new(format!("has a rule that never holds: {shown} is always allowed"), None));
     }
     if let Some((what, hint)) = tools::fault(name, tools::pattern(rule).ok().flatten()) {

@@ -79,7 +79,7 @@ fn the_built_in_file_sets_everything_that_has_a_default() {
     let settings = resolved.settings;
     assert_eq!((settings.driver.as_str(), settings.isolation), ("claude", Isolation::Minimal));
     assert_eq!(settings.max_iterations, windlass_core::looping::DEFAULT_MAX_ITERATIONS);
-    assert_eq!(settings.stuck_after, windlass_core::looping::DEFAULT_STUCK_AFTER);
+    assert_eq!(settings.stuck_after, 5);
     let limits = Limits::default();
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap();
     assert_eq!(ms(settings.check_timeout), limits.check_ms);

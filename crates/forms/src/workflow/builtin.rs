@@ -15,7 +15,7 @@ pub fn builtin() -> Vec<(&'static str, &'static str)> {
 mod tests {
     use windlass_core::graph::check::{Known, check};
     use windlass_core::graph::template::{Scope, render};
-    use windlass_core::graph::workflow::{Act, Session, Source, Step, Turns};
+    use windlass_core::graph::workflow::{Act, Session, Source, Step, TaskLoopNode, Turns};
     use windlass_core::registry::Registry;
 
     use super::*;
@@ -54,7 +54,9 @@ mod tests {
     fn a_task_is_told_whole_and_with_what_was_wrong() {
         let documents = documents();
         let (_, document) = documents.iter().find(|(name, _)| *name == "tasks").unwrap();
-        let Act::TaskLoop { path, body, .. } = &document.workflow.body[0].act else { panic!("{document:?}") };
+        let Act::TaskLoop(TaskLoopNode { path, body, .. }) = &document.workflow.body[0].act else {
+            panic!("{document:?}")
+        };
         let Act::Session(Session { source: Source::Command { args, .. }, .. }) = &body[0].act else {
             panic!("{body:?}")
         };

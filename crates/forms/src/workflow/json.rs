@@ -59,11 +59,7 @@ pub struct LoopPart {
     pub stuck_after: Option<u32>,
 }
 
-const MATCHES: Words<MarkerMatch> = Words(&[
-    ("line", MarkerMatch::Line),
-    ("last_line", MarkerMatch::LastLine),
-    ("anywhere", MarkerMatch::Anywhere),
-]);
+const MATCHES: Words<MarkerMatch> = Words(&MarkerMatch::WORDS);
 
 const FIELDS: &[&str] = &[
     "name",

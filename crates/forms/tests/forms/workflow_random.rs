@@ -3,8 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use windlass_core::graph::workflow::{
-    Act, Branch, Budget, Expression, Input, InputKind, Join, OnFailure, Retry, Session, Settings, Source,
-    Step, Template, Turns, Until, Workflow,
+    Act, AskNode, Branch, Budget, CheckNode, CriteriaLoopNode, Expression, IfNode, Input, InputKind, Join,
+    LandNode, ListenNode, LoopNode, OnFailure, ParallelNode, PullRequestNode, Retry, ReviewNode, Session,
+    Settings, ShellNode, SleepNode, Source, Step, TaskLoopNode, Template, Turns, Until, Workflow,
+    WorkflowNode,
 };
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::NodeId;
@@ -220,18 +222,18 @@ fn leaf() -> impl Strategy<Value = Act> {
     let names = || prop::collection::vec(line(), 0..3);
     prop_oneof![
         4 => session(),
-        1 => (template(), any::<bool>()).prop_map(|(command, idempotent)| Act::Shell { command, idempotent }),
-        1 => names().prop_map(|names| Act::Check { names }),
-        1 => (line(), prop::collection::btree_map("[a-w]{1,5}", template(), 0..3)).prop_map(|(name, inputs)| Act::Workflow { name, inputs }),
+        1 => (template(), any::<bool>()).prop_map(|(command, idempotent)| Act::Shell(ShellNode { command, idempotent })),
+        1 => names().prop_map(|names| Act::Check(CheckNode { names })),
+        1 => (line(), prop::collection::btree_map("[a-w]{1,5}", template(), 0..3)).prop_map(|(name, inputs)| Act::Workflow(WorkflowNode { name, inputs })),
         1 => (template(), names(), any::<bool>()).prop_map(|(question, choices, has_default)| {
             let default = choices.first().cloned().filter(|_| has_default);
-            Act::Ask { question, choices, default }
+            Act::Ask(AskNode { question, choices, default })
         }),
-        1 => ms().prop_map(|ms| Act::Wait(Until::Elapsed { ms })),
-        1 => (line(), prop::option::of(ms())).prop_map(|(name, timeout_ms)| Act::Wait(Until::Event { name, timeout_ms })),
-        1 => (prop::option::of(line()), 0..9_u32, prop::option::of(0.0..=1.0)).prop_map(|(agent, max_cycles, threshold)| Act::Review { agent, max_cycles, threshold }),
-        1 => prop::option::of(template()).prop_map(|target| Act::Land { target }),
-        1 => (template(), prop::option::of(template())).prop_map(|(title, body)| Act::PullRequest { title, body }),
+        1 => ms().prop_map(|ms| Act::Wait(Until::Elapsed(SleepNode { ms }))),
+        1 => (line(), prop::option::of(ms())).prop_map(|(name, timeout_ms)| Act::Wait(Until::Event(ListenNode { name, timeout_ms }))),
+        1 => (prop::option::of(line()), 0..9_u32, prop::option::of(0.0..=1.0)).prop_map(|(agent, max_cycles, threshold)| Act::Review(ReviewNode { agent, max_cycles, threshold })),
+        1 => prop::option::of(template()).prop_map(|target| Act::Land(LandNode { target })),
+        1 => (template(), prop::option::of(template())).prop_map(|(title, body)| Act::PullRequest(PullRequestNode { title, body })),
         1 => Just(Act::ClearContext),
     ]
 }
@@ -281,19 +283,19 @@ fn body() -> impl Strategy<Value = Vec<Step>> {
         let join = prop::sample::select(vec![Join::All, Join::Any, Join::FirstSuccess]);
         let branches = prop::collection::btree_map("[a-z][a-z0-9_-]{0,5}", some(), 1..3);
         let block = prop_oneof![
-            (condition(), some(), maybe()).prop_map(|(condition, then, otherwise)| Act::If { condition, then, otherwise }),
-            (prop::collection::vec(condition(), 0..3), 0..99_u32, some()).prop_map(|(until, max, body)| Act::Loop { until, max, body }),
+            (condition(), some(), maybe()).prop_map(|(condition, then, otherwise)| Act::If(IfNode { condition, then, otherwise })),
+            (prop::collection::vec(condition(), 0..3), 0..99_u32, some()).prop_map(|(until, max, body)| Act::Loop(LoopNode { until, max, body })),
             (prop::option::of(template()), prop::option::of(condition()), prop::option::of(condition()), (0..99_u32, 1..9_u32, 1..9_u32), maybe(), some())
-                .prop_map(|(path, until, select, (max, jobs, attempts), before_each, body)| Act::TaskLoop { path, until, select, max, jobs, attempts, before_each, body }),
-            (line(), 0..99_u32, some()).prop_map(|(signal, max, body)| Act::CriteriaLoop { signal, max, body }),
+                .prop_map(|(path, until, select, (max, jobs, attempts), before_each, body)| Act::TaskLoop(TaskLoopNode { path, until, select, max, jobs, attempts, before_each, body })),
+            (line(), 0..99_u32, some()).prop_map(|(signal, max, body)| Act::CriteriaLoop(CriteriaLoopNode { signal, max, body })),
             (0..5_u32, join, branches).prop_map(|(limit, join, branches)| {
                 let branches = branches.into_iter().filter(|(name, _)| !name.starts_with("x-"));
                 let mut branches: Vec<Branch> = branches.map(|(name, body)| Branch { name, body }).collect();
                 if branches.is_empty() {
                     branches.push(Branch { name: "only".into(), body: Vec::new() });
                 }
-                Act::Parallel { limit, join, branches }
-            }).prop_filter("empty", |act| matches!(act, Act::Parallel { branches, .. } if branches.iter().all(|b| !b.body.is_empty()))),
+                Act::Parallel(ParallelNode { limit, join, branches })
+            }).prop_filter("empty", |act| matches!(act, Act::Parallel(ParallelNode { branches, .. }) if branches.iter().all(|b| !b.body.is_empty()))),
         ];
         prop::collection::vec(step(block), 1..3)
     })
@@ -339,14 +341,16 @@ fn number(body: &mut [Step], count: &mut u32) {
         *count += 1;
         step.id = NodeId::new(format!("n{count}"));
         match &mut step.act {
-            Act::If { then, otherwise, .. } => {
+            Act::If(IfNode { then, otherwise, .. }) => {
                 [then, otherwise].into_iter().for_each(|body| number(body, count))
             }
-            Act::Loop { body, .. } | Act::CriteriaLoop { body, .. } => number(body, count),
-            Act::TaskLoop { before_each, body, .. } => {
+            Act::Loop(LoopNode { body, .. }) | Act::CriteriaLoop(CriteriaLoopNode { body, .. }) => {
+                number(body, count)
+            }
+            Act::TaskLoop(TaskLoopNode { before_each, body, .. }) => {
                 [before_each, body].into_iter().for_each(|body| number(body, count))
             }
-            Act::Parallel { branches, .. } => {
+            Act::Parallel(ParallelNode { branches, .. }) => {
                 branches.iter_mut().for_each(|branch| number(&mut branch.body, count))
             }
             _ => {}

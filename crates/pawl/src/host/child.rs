@@ -8,15 +8,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process_group,
-    set_parent_process_death_signal, setrlimit, setsid, wait,
-};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, setsid, wait};
 use windlass_core::hook::wire::env;
 use windlass_core::launch::{EndedBy, Launch, limit_tag};
 
 use super::folder::Streams;
-use super::signals::{Signals, Wake, unblock_all};
+use crate::os::{self, Signals, Wake};
 
 /// How often the output of a child that may not print for ever is looked at.
 const OUTPUT_EVERY: Duration = Duration::from_millis(50);
@@ -56,23 +53,9 @@ fn run_before_exec(command: &mut Command, host: Pid, tag: u64) {
 
 fn be_born(host: Pid, tag: u64) -> io::Result<()> {
     setsid()?;
-    mark(tag);
-    set_parent_process_death_signal(Some(Signal::TERM))?;
-    // A host that died before the line above would never be noticed.
-    if getppid() != Some(host) {
-        return Err(io::Error::from_raw_os_error(libc::ESRCH));
-    }
-    unblock_all()
-}
-
-/// Marks the child and everything that it will ever start as no person. The kernel has not used the limit of file
-/// locks since 2.6, hands it down to every process below, and lets nobody but root raise it again: neither another
-/// environment nor the death of everybody above takes it away. The other limit says which child it was.
-fn mark(tag: u64) {
-    let at_most = |value| Rlimit { current: Some(value), maximum: Some(value) };
-    let _ = setrlimit(Resource::Locks, at_most(0));
-    // Refused where it is lower already, below another session: that one's sweep finds it.
-    let _ = setrlimit(Resource::Rttime, at_most(tag));
+    os::mark(tag);
+    os::end_with_parent(host)?;
+    os::unblock_all()
 }
 
 /// Waits for the child's end and brings it about when asked to, when its time is over or when it

@@ -6,16 +6,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, getpid, set_child_subreaper, setsid};
+use rustix::process::{Pid, setsid};
 use windlass_core::launch::{Exit, LAUNCH_VERSION, Launch};
 
-use super::cgroup::Cgroup;
 use super::child::{self, Ending};
 use super::crash::{CrashPoints, Point};
 use super::folder::Folder;
 use super::guard::{self, Side};
-use super::signals::Signals;
 use super::sweep;
+use crate::os::{self, Cgroup, Signals};
 
 /// A former host died after its child was born: starting again could do things twice.
 const FORMER_HOST_DIED: u8 = 3;
@@ -27,24 +26,13 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         complain("usage: windlass host DIR");
         return ExitCode::from(USAGE);
     };
-    close_inherited();
+    os::close_inherited();
     match live(&Folder::new(PathBuf::from(&folder))) {
         Ok(exit) => exit,
         Err(error) => {
             complain(&format!("{}: {error}", folder.display()));
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Lets go of what the engine was started with beyond the standard streams: whoever reads from a
-/// pipe that Windlass inherited would otherwise wait for the host and its child as well.
-#[expect(unsafe_code, reason = "closing descriptors that nobody in this process knows of")]
-fn close_inherited() {
-    // SAFETY: called first thing in the program, so no descriptor above the standard streams
-    // belongs to anybody here. An old kernel refuses, which loses nothing but the tidiness.
-    unsafe {
-        libc::close_range(3, libc::c_uint::MAX, 0);
     }
 }
 
@@ -66,7 +54,7 @@ fn live(folder: &Folder) -> io::Result<ExitCode> {
     {
         return keep_host(host, folder, launch, group.as_ref(), &signals);
     }
-    set_child_subreaper(Some(getpid()))?;
+    os::adopt_orphans()?;
     lock.sign()?;
     let crash = CrashPoints::from_env();
     crash.pass(Point::Locked);
@@ -87,7 +75,7 @@ fn stand_alone() -> io::Result<Signals> {
     let signals = Signals::take_over()?;
     // Refused only to who leads a group already, which serves as well.
     let _ = setsid();
-    set_child_subreaper(Some(getpid()))?;
+    os::adopt_orphans()?;
     Ok(signals)
 }
 

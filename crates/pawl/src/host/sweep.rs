@@ -5,24 +5,20 @@
 //! with the child's environment. A process may wipe its environment, but not its descent.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal, wait};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, wait};
 use windlass_core::hook::wire::env;
 
-use super::cgroup::Cgroup;
-use super::signals::Signals;
+use crate::os::{Cgroup, Process, Signals, processes};
 
 /// What SIGKILL has not ended by then hangs in the kernel, and waiting would not help.
 const LIMIT: Duration = Duration::from_secs(10);
 /// What a child leaves behind has had its time; this is for its things alone.
 const LONGEST_GRACE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
-/// Beyond what the kernel lets a program start with.
-const LARGEST_ENVIRON: u64 = 8 << 20;
 
 /// Ends and reaps until no child and no bearer of the cookie is left: each is asked first, so that
 /// git takes its locks away, and killed after the grace. Rounds, because a process may fork while it
@@ -74,50 +70,6 @@ fn reap_all() -> io::Result<bool> {
     }
 }
 
-/// A process as it was seen. Its start time tells it from another that got its id later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Process {
-    pid: Pid,
-    parent: i32,
-    start: u64,
-}
-
-impl Process {
-    fn read(pid: Pid) -> Option<Process> {
-        let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-        let (parent, start) = parse_stat(&text)?;
-        Some(Process { pid, parent, start })
-    }
-
-    /// Signals it and nobody else: the descriptor is opened first, then it is looked at again.
-    fn signal(&self, signal: Signal) {
-        let Ok(descriptor) = pidfd_open(self.pid, PidfdFlags::empty()) else { return };
-        if Process::read(self.pid).is_some_and(|now| now.start == self.start) {
-            let _ = pidfd_send_signal(descriptor, signal);
-        }
-    }
-
-    fn carries(&self, entry: &[u8]) -> bool {
-        let mut environ = Vec::new();
-        let Ok(file) = File::open(format!("/proc/{}/environ", self.pid.as_raw_nonzero())) else {
-            return false;
-        };
-        // Another user's cannot be read, nor that of one that just ended.
-        let _ = file.take(LARGEST_ENVIRON).read_to_end(&mut environ);
-        environ.split(|byte| *byte == 0).any(|variable| variable == entry)
-    }
-}
-
-/// Parent and start time, from `PID (NAME) STATE PARENT …`. The name may hold anything, brackets too.
-fn parse_stat(text: &[u8]) -> Option<(i32, u64)> {
-    let end_of_name = text.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(text.get(end_of_name + 1..)?).ok()?;
-    let mut fields = rest.split_ascii_whitespace();
-    let parent = fields.nth(1)?.parse().ok()?;
-    let start = fields.nth(17)?.parse().ok()?;
-    Some((parent, start))
-}
-
 /// Everybody in the group, below this process or with this variable in the environment, itself excepted.
 fn find(entry: &[u8], group: Option<&Cgroup>) -> io::Result<Vec<Process>> {
     let me = getpid();
@@ -128,11 +80,6 @@ fn find(entry: &[u8], group: Option<&Cgroup>) -> io::Result<Vec<Process>> {
         grouped.contains(&process.pid) || below.contains(&process.pid) || process.carries(entry)
     };
     Ok(everybody.into_iter().filter(is_left).collect())
-}
-
-fn processes() -> io::Result<impl Iterator<Item = Process>> {
-    let names = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    Ok(names.filter_map(Pid::from_raw).filter_map(Process::read))
 }
 
 fn descendants(root: Pid, everybody: &[Process]) -> HashSet<Pid> {
@@ -157,25 +104,6 @@ mod tests {
 
     fn process(pid: i32, parent: i32) -> Process {
         Process { pid: Pid::from_raw(pid).unwrap(), parent, start: 0 }
-    }
-
-    #[test]
-    fn a_name_with_brackets_hides_nothing() {
-        let text = b"42 (evil) S 1) R 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0\n";
-        assert_eq!(parse_stat(text), Some((7, 12345)));
-    }
-
-    #[test]
-    fn half_a_line_is_no_process() {
-        assert_eq!(parse_stat(b"42 (sh) S 1 2 3"), None);
-        assert_eq!(parse_stat(b""), None);
-    }
-
-    #[test]
-    fn this_process_reads_itself() {
-        let me = Process::read(getpid()).unwrap();
-        assert_eq!(Some(me.parent), rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()));
-        assert!(me.start > 0);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Unknown flags are tolerated: what a driver passes on must not end a rehearsal.
 
+use super::plain::Wire;
+
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags {
@@ -22,6 +24,8 @@ pub(super) struct Flags {
     pub(super) hook_events: bool,
     /// No hooks at all.
     pub(super) bare: bool,
+    /// The format that is spoken.
+    pub(super) wire: Wire,
     /// The prompt, when it is an argument.
     pub(super) prompt: Option<String>,
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::plain::{self, Wire};
 use super::process::{self, Environment, Job, Outcome, Stderr};
 use super::signals::Asked;
 
@@ -50,6 +51,8 @@ struct Entry {
 /// The hooks of one session.
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
+    /// The format that is spoken.
+    pub(super) wire: Wire,
     groups: Vec<(String, Group)>,
 }
 
@@ -127,8 +130,17 @@ impl Hooks {
         room: &Room<'_>,
     ) -> Result<Vec<Said>, Asked> {
         let due = self.groups.iter().filter(|(name, group)| name == event && fits(&group.matcher, subject));
+        let entries = due.flat_map(|(_, group)| &group.hooks);
+        if self.wire == Wire::Plain {
+            let told = plain::payload(event, payload).to_string().into_bytes();
+            let read = |said: Said| Said {
+                answer: plain::answer(event, said.exit_code, &said.stdout, payload),
+                ..said
+            };
+            return entries.map(|entry| entry.call(event, &told, room).map(read)).collect();
+        }
         let payload = payload.to_string().into_bytes();
-        due.flat_map(|(_, group)| &group.hooks).map(|entry| entry.call(event, &payload, room)).collect()
+        entries.map(|entry| entry.call(event, &payload, room)).collect()
     }
 }
 

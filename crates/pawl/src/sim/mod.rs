@@ -14,6 +14,7 @@ mod faults;
 mod hooks;
 mod log;
 mod perform;
+mod plain;
 mod play;
 mod process;
 mod script;

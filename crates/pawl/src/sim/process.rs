@@ -12,10 +12,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::signals::{self, Asked};
+use crate::os::{hold, memory_file};
 
 /// More output than this is not looked at.
 const MAX_OUTPUT: u64 = 8 * 1024 * 1024;
@@ -57,11 +57,11 @@ pub(super) enum Outcome {
 
 /// Runs a program to its end, or to the limit.
 pub(super) fn run(job: &Job<'_>) -> io::Result<Outcome> {
-    let mut stdin = memory("stdin")?;
+    let mut stdin = memory_file("stdin")?;
     stdin.write_all(job.stdin)?;
     stdin.rewind()?;
-    let mut stdout = memory("stdout")?;
-    let mut stderr = memory("stderr")?;
+    let mut stdout = memory_file("stdout")?;
+    let mut stderr = memory_file("stderr")?;
     let errors = if job.stderr == Stderr::Merged { stdout.try_clone()? } else { stderr.try_clone()? };
     let mut command = command(job.argv, job.env, job.cwd)?;
     command.stdin(stdin).stdout(stdout.try_clone()?).stderr(errors);
@@ -91,7 +91,7 @@ enum Waited {
 
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Waited> {
     let start = Instant::now();
-    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let held = hold(Pid::from_child(child))?;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Waited::Ended(status));
@@ -105,7 +105,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Waited> {
             end(child);
             return Ok(Waited::TimedOut);
         }
-        signals::watch(pidfd.as_fd(), left);
+        signals::watch(held.as_fd(), left);
     }
 }
 
@@ -125,10 +125,6 @@ fn command(argv: &[OsString], env: &Environment, cwd: &Path) -> io::Result<Comma
         command.pre_exec(|| rustix::process::setsid().map(drop).map_err(io::Error::from));
     }
     Ok(command)
-}
-
-fn memory(name: &str) -> io::Result<File> {
-    Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
 }
 
 fn text(file: &mut File) -> io::Result<String> {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::args::{self, Flags};
 use super::hooks::Hooks;
 use super::log::RequestLog;
+use super::plain::{self, Wire};
 use super::play::Player;
 use super::process::Environment;
 use super::script::Script;
@@ -47,7 +48,10 @@ pub(super) struct Given<'a> {
 impl Stage<'_> {
     /// What was asked, what to play, and the prompt.
     pub(super) fn read(&mut self) -> Result<(Flags, Script, String), String> {
-        let flags = args::parse(&self.args);
+        let flags = match self.args.as_slice() {
+            [flag, file, ..] if flag == "--plain" => plain::flags(file)?,
+            args => args::parse(args),
+        };
         let path =
             variable(&self.env, SCRIPT).ok_or_else(|| format!("{SCRIPT} does not name a script to play"))?;
         let script = Script::read(&self.cwd.join(path)).map_err(|error| error.to_string())?;
@@ -89,6 +93,7 @@ impl<'a> Player<'a> {
         let mut hooks = Hooks::default();
         if let Some(settings) = &flags.settings {
             hooks = Hooks::from_settings(settings, &cwd)?;
+            hooks.wire = flags.wire;
         }
         for dir in &flags.plugin_dirs {
             hooks.add_plugin(&cwd.join(dir))?;
@@ -106,7 +111,10 @@ impl<'a> Player<'a> {
             cwd,
             ..Words::default()
         };
-        let block_cap = number(&env, BLOCK_CAP).unwrap_or(DEFAULT_BLOCK_CAP);
+        let block_cap = match flags.wire {
+            Wire::Claude => number(&env, BLOCK_CAP).unwrap_or(DEFAULT_BLOCK_CAP),
+            Wire::Plain => 0,
+        };
         let transcript = transcript_path(&env, &words);
         announce(&mut env, &words);
         let model = flags.model.clone().unwrap_or_else(|| "sim".to_owned());
@@ -114,7 +122,7 @@ impl<'a> Player<'a> {
             script,
             flags,
             env,
-            stream: Stream::new(out, session, model),
+            stream: Stream::new(out, session, model, flags.wire),
             words,
             hooks,
             log,

@@ -11,6 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::events::{self, put};
+use super::plain::{self, Wire};
 use super::script::Usage;
 
 /// What one model request costs, when the script says nothing.
@@ -61,6 +62,8 @@ pub(super) struct Stream<'a> {
     session: String,
     model: String,
     start: Instant,
+    /// The format that is spoken.
+    wire: Wire,
     message: Option<Message>,
     price: Price,
     /// Since the process began.
@@ -70,12 +73,13 @@ pub(super) struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    pub(super) fn new(out: &'a mut dyn Write, session: String, model: String) -> Self {
+    pub(super) fn new(out: &'a mut dyn Write, session: String, model: String, wire: Wire) -> Self {
         Stream {
             out,
             session,
             model,
             start: Instant::now(),
+            wire,
             message: None,
             price: Price::default(),
             total: Tally::default(),
@@ -106,6 +110,13 @@ impl<'a> Stream<'a> {
 
     /// Writes an event that carries everything it needs.
     pub(super) fn line(&mut self, event: &Value) -> io::Result<()> {
+        if self.wire == Wire::Plain {
+            return plain::lines(event).iter().try_for_each(|line| self.write_line(line));
+        }
+        self.write_line(event)
+    }
+
+    fn write_line(&mut self, event: &Value) -> io::Result<()> {
         let mut line = event.to_string().into_bytes();
         line.push(b'\n');
         self.raw(&line)
@@ -252,7 +263,7 @@ mod tests {
             }
         }
         let mut writes = Writes(Vec::new());
-        let mut stream = Stream::new(&mut writes, "s".into(), "m".into());
+        let mut stream = Stream::new(&mut writes, "s".into(), "m".into(), Wire::Claude);
         stream.block(json!({"type": "text", "text": "two\nlines"})).unwrap();
         assert_eq!(writes.0.len(), 1);
         assert_eq!(writes.0[0].iter().filter(|byte| **byte == b'\n').count(), 1);
@@ -261,7 +272,7 @@ mod tests {
     #[test]
     fn blocks_share_a_message_until_the_user_speaks() {
         let mut out = Vec::new();
-        let mut stream = Stream::new(&mut out, "s".into(), "m".into());
+        let mut stream = Stream::new(&mut out, "s".into(), "m".into(), Wire::Claude);
         stream.block(json!({"type": "text", "text": "a"})).unwrap();
         stream.block(json!({"type": "text", "text": "b"})).unwrap();
         stream.user(events::feedback("c")).unwrap();
@@ -277,7 +288,7 @@ mod tests {
     #[test]
     fn scripted_tokens_are_counted_once_a_turn() {
         let mut out = Vec::new();
-        let mut stream = Stream::new(&mut out, "s".into(), "m".into());
+        let mut stream = Stream::new(&mut out, "s".into(), "m".into(), Wire::Claude);
         let usage = Usage { input_tokens: 7, output_tokens: 3, ..Usage::default() };
         stream.begin_turn(Some(usage), Some(0.5));
         for _ in 0..3 {

@@ -7,16 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::agent::AgentEvent;
-use windlass_core::effect::SessionPlan;
+use windlass_core::event::SessionVerdict;
 use windlass_core::hook::{Answer, HookKind};
-use windlass_core::id::{EffectId, RunId};
-use windlass_core::launch::Launch;
-use windlass_core::spec::{Orders, Spec};
-use windlass_core::time::Moment;
 
 use super::Capabilities;
 use super::claude::Claude;
 use super::sim::Sim;
+use super::transcript::{Over, Transcript};
+use super::turn::{Outside, Paths, Prepared, Turn};
 
 /// Starts, reads and answers one agent CLI. A session has one dialect, found by the name of its driver.
 pub trait Dialect: fmt::Debug + Send + Sync {
@@ -52,7 +50,15 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     fn hook_folder(&self, payload: &[u8]) -> Option<PathBuf>;
 
     /// Puts an answer into the CLI's words. An answer that does not fit never lets a tool through.
-    fn write_answer(&self, event: &str, answer: &Answer) -> Printed;
+    /// `payload` is what the CLI wrote to the hook. For a tool and for a
+    /// stop it is empty.
+    fn write_answer(&self, event: &str, payload: &[u8], answer: &Answer) -> Printed;
+
+    /// Judges how a turn went, once its process is over. Most dialects leave it to the transcript, which
+    /// judges by the typed results that their reader found.
+    fn judge(&self, transcript: &Transcript, over: Over<'_>, stderr: &str) -> SessionVerdict {
+        transcript.judge(over, stderr)
+    }
 }
 
 /// Reads the lines of one turn.
@@ -100,56 +106,6 @@ impl Agents {
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Dialect>> {
         self.0.iter()
     }
-}
-
-/// One turn to be started.
-#[derive(Debug, Clone, Copy)]
-pub struct Turn<'a> {
-    /// The run's orders.
-    pub spec: &'a Spec,
-    /// The node's.
-    pub orders: &'a Orders,
-    /// Where it works.
-    pub workspace: &'a str,
-    /// Who the agent is to be.
-    pub system: Option<&'a str>,
-    /// This turn's.
-    pub plan: &'a SessionPlan,
-    /// The run.
-    pub run: &'a RunId,
-    /// The effect that starts it; iteration and attempt are in it.
-    pub effect: &'a EffectId,
-    /// Now, to turn the deadline into a span.
-    pub now: Moment,
-}
-
-/// Where things are.
-#[derive(Debug, Clone, Copy)]
-pub struct Paths<'a> {
-    /// The child's folder, absolute.
-    pub dir: &'a Path,
-    /// The run's socket.
-    pub socket: &'a Path,
-    /// The Windlass binary, for hooks and the MCP server.
-    pub windlass_exe: &'a Path,
-}
-
-/// What a turn takes from the user's machine.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Outside<'a> {
-    /// The environment that Windlass itself was started with.
-    pub env: &'a [(String, String)],
-    /// The text of the user's own settings of the CLI ([`Dialect::user_settings`]).
-    pub user_settings: Option<&'a str>,
-}
-
-/// A launch, and the files it needs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prepared {
-    /// For the host.
-    pub launch: Launch,
-    /// To be written before, each 0600.
-    pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 /// What the forwarder prints, and how it exits.

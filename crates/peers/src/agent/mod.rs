@@ -4,18 +4,23 @@
 //! which they find by the name of the driver, and what it can do. Which driver a run takes is the
 //! runtime's choice; what follows from what an agent says is the engine's.
 
+mod channel;
 mod claude;
 mod dialect;
 pub mod doctor;
 mod lines;
 mod sim;
 mod transcript;
+mod turn;
 
 use serde::Serialize;
+use windlass_core::hook::ToolName;
 
-pub use dialect::{Agents, Dialect, Outside, Paths, Prepared, Printed, ReadLine, Turn};
+pub use channel::{Channel, Heard};
+pub use dialect::{Agents, Dialect, Printed, ReadLine};
 pub use lines::{Lines, read_stream};
 pub use transcript::{Over, Transcript};
+pub use turn::{Outside, Paths, Prepared, Turn};
 pub use windlass_core::agent::{AgentEvent, RateLimit, Retry, TurnResult};
 
 /// What a driver can do.
@@ -51,6 +56,8 @@ pub struct Capabilities {
     pub plugins: bool,
     /// Gives an answer that fits a JSON Schema.
     pub schema: bool,
+    /// The tools that a session can have.
+    pub tools: &'static [ToolName],
     /// Takes a message that begins with a slash for a command of its own.
     pub slash_commands: bool,
     /// Reads a file that a message mentions (`@src/main.rs`).

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use windlass_core::event::{SessionEnd, SessionVerdict};
+use windlass_core::event::{SessionEnd, SessionFailure, SessionVerdict};
 use windlass_core::launch::{EndedBy, Exit};
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
@@ -162,11 +162,10 @@ impl Transcript {
         self.last_text.as_deref()
     }
 
-    /// How the turn went, once its process is over and `offset` bytes of its stream were read.
-    /// `stderr` is the end of its standard error, for the text of a failure alone.
-    pub fn end(&self, over: Over<'_>, stderr: &str, offset: u64) -> SessionEnd {
+    /// Sums the turn up, once its process is over and `offset` bytes of its stream were read.
+    pub fn end(&self, verdict: SessionVerdict, offset: u64) -> SessionEnd {
         SessionEnd {
-            verdict: self.verdict(over, stderr),
+            verdict,
             last_message: self.last_text.clone(),
             value: self.last_result.as_ref().and_then(|result| result.structured.clone()),
             usage: self.usage(),
@@ -177,15 +176,17 @@ impl Transcript {
         }
     }
 
-    fn verdict(&self, over: Over<'_>, stderr: &str) -> SessionVerdict {
+    /// Judges how the turn went, once its process is over. `stderr` is the end of its standard error, for
+    /// the text of a failure alone.
+    pub fn judge(&self, over: Over<'_>, stderr: &str) -> SessionVerdict {
         let exit = match over {
             // A whole result and nothing after it: the turn was over before its host died.
-            Over::Lost if self.is_whole() => return SessionVerdict::Done,
+            Over::Lost if self.is_whole() => return SessionVerdict::Completed,
             Over::Lost => return interrupted("its host died"),
             Over::Exited(exit) => exit,
         };
         if let Some(error) = &exit.spawn_error {
-            return failed(format!("could not be started: {error}"));
+            return failed(SessionFailure::NotStarted, format!("could not be started: {error}"));
         }
         match exit.ended_by {
             Some(EndedBy::Deadline) => return SessionVerdict::TimedOut,
@@ -194,7 +195,7 @@ impl Transcript {
         }
         match (&self.last_result, exit.signal) {
             (Some(result), None) => self.judge_result(result, exit, stderr),
-            (Some(_), Some(_)) if self.is_whole() => SessionVerdict::Done,
+            (Some(_), Some(_)) if self.is_whole() => SessionVerdict::Completed,
             (_, Some(signal)) => interrupted(&format!("ended by signal {signal}")),
             (None, None) => self.judge_without_result(exit, stderr),
         }
@@ -208,7 +209,7 @@ impl Transcript {
     fn judge_result(&self, result: &TurnResult, exit: &Exit, stderr: &str) -> SessionVerdict {
         // What comes after a whole turn, an exit code too, does not undo it.
         if self.is_whole() {
-            return SessionVerdict::Done;
+            return SessionVerdict::Completed;
         }
         if is_cut_off(exit) {
             return interrupted(&format!("ended with code {}", exit.code.unwrap_or_default()));
@@ -221,7 +222,8 @@ impl Transcript {
                 self.judge_api_error(trouble, &describe(failure, stderr))
             }
             FailureCause::CutOff => interrupted(&failure.word),
-            FailureCause::Other => failed(describe(failure, stderr)),
+            FailureCause::OwnLimit => failed(SessionFailure::OwnLimit, describe(failure, stderr)),
+            FailureCause::Other => failed(SessionFailure::Other, describe(failure, stderr)),
         }
     }
 
@@ -230,7 +232,8 @@ impl Transcript {
             ApiTrouble::RateLimit => SessionVerdict::RateLimited { resets_at: self.resets_at },
             _ if self.is_rejected => SessionVerdict::RateLimited { resets_at: self.resets_at },
             ApiTrouble::Transient => SessionVerdict::Transient { what: what.to_owned() },
-            ApiTrouble::Lasting => failed(what.to_owned()),
+            ApiTrouble::Login => failed(SessionFailure::Login, what.to_owned()),
+            ApiTrouble::Lasting => failed(SessionFailure::Refused, what.to_owned()),
         }
     }
 
@@ -244,17 +247,19 @@ impl Transcript {
         }
         if code == 0 && self.has_gap {
             let most = MAX_LINE >> 20;
-            return failed(format!(
+            let what = format!(
                 "printed a line of more than {most} MB, which Windlass does not read, and its result may be in it"
-            ));
+            );
+            return failed(SessionFailure::Unreadable, what);
         }
         if code == 0 {
-            return interrupted("ended without a result");
+            return SessionVerdict::NothingSaid { what: "ended without a result".to_owned() };
         }
-        failed(match last_lines(stderr) {
+        let what = match last_lines(stderr) {
             "" => format!("ended with code {code} and no result"),
             said => format!("ended with code {code}: {said}"),
-        })
+        };
+        failed(SessionFailure::Process, what)
     }
 }
 
@@ -283,6 +288,6 @@ fn interrupted(what: &str) -> SessionVerdict {
     SessionVerdict::Interrupted { what: what.to_owned() }
 }
 
-fn failed(what: String) -> SessionVerdict {
-    SessionVerdict::Failed { what }
+fn failed(cause: SessionFailure, what: String) -> SessionVerdict {
+    SessionVerdict::Failed { cause, what }
 }

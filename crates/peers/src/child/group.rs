@@ -12,6 +12,7 @@ use windlass_core::launch::{cgroup_name, files};
 
 use super::{ChildState, child_state, is_locked};
 use crate::files::read_bounded;
+use crate::os::{group_folders, is_group, kill_group, members};
 
 /// So long a process may take to put its things away.
 const GRACE: Duration = Duration::from_secs(2);
@@ -25,8 +26,8 @@ pub fn sweep_group(dir: &Path, cookie: &str) -> bool {
     let begun = Instant::now();
     let mut asked = BTreeSet::new();
     loop {
-        let folders = folders(&group);
-        let left: Vec<i32> = folders.iter().flat_map(|folder| processes(folder)).collect();
+        let folders = group_folders(&group);
+        let left: Vec<i32> = folders.iter().flat_map(|folder| members(folder)).collect();
         if left.is_empty() {
             // From the inside out.
             for folder in folders.iter().rev() {
@@ -43,7 +44,7 @@ pub fn sweep_group(dir: &Path, cookie: &str) -> bool {
         match begun.elapsed() < GRACE {
             true => left.iter().filter(|pid| asked.insert(**pid)).for_each(|pid| signal(*pid, Signal::TERM)),
             // All at one stroke, so that none can fork away; an old kernel cannot.
-            false if fs::write(group.join("cgroup.kill"), "1").is_ok() => {}
+            false if kill_group(&group) => {}
             false => left.iter().for_each(|pid| signal(*pid, Signal::KILL)),
         }
         std::thread::sleep(PAUSE);
@@ -71,24 +72,7 @@ fn group_of(dir: &Path, cookie: &str) -> Option<PathBuf> {
     let bytes = read_bounded(&dir.join(files::CGROUP), 4096).ok()?;
     let path = PathBuf::from(String::from_utf8(bytes).ok()?);
     let is_ours = path.is_absolute() && path.file_name()? == cgroup_name(cookie).as_str();
-    (is_ours && path.join("cgroup.procs").exists()).then_some(path)
-}
-
-/// The group and those made in it, from the outside in.
-fn folders(group: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut next = vec![group.to_owned()];
-    while let Some(folder) = next.pop() {
-        let inner = fs::read_dir(&folder).into_iter().flatten().flatten();
-        next.extend(inner.map(|entry| entry.path()).filter(|path| path.is_dir()));
-        found.push(folder);
-    }
-    found
-}
-
-fn processes(folder: &Path) -> Vec<i32> {
-    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-    text.lines().filter_map(|line| line.parse().ok()).collect()
+    (is_ours && is_group(&path)).then_some(path)
 }
 
 fn signal(pid: i32, signal: Signal) {

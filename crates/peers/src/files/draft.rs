@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{FlockOperation, flock};
 
 use super::open_plain;
+use crate::os;
 
 /// What git is to ignore where drafts must lie in a checkout.
 pub(super) const PATTERN: &str = ".windlass-*-*-*.tmp";
@@ -151,13 +152,8 @@ fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// When a process began, in the kernel's own count: the 22nd field of its line. The second is its
-/// name, which may hold anything.
 fn start_of(pid: u32) -> Option<u64> {
-    let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let name_end = line.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
-    rest.split_ascii_whitespace().nth(19)?.parse().ok()
+    os::status(i32::try_from(pid).ok()?).map(|status| status.start)
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 use super::stamp::Stamp;
 use super::walk::Found;
 use super::{FileError, io_error};
+use crate::os;
 
 /// Reads a found file, and says which state of it that was. With `inside`, a real path, it must
 /// still lie there.
@@ -42,6 +42,5 @@ pub fn read(found: &Found, inside: Option<&Path>, max: u64) -> Result<(Vec<u8>, 
 
 /// Where an open file really is, asked of the file itself: its path may lead elsewhere by now.
 fn lies_in(file: &File, root: &Path) -> bool {
-    let link = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    std::fs::read_link(link).is_ok_and(|real| real.starts_with(root))
+    os::path_of(file).is_ok_and(|real| real.starts_with(root))
 }

@@ -10,12 +10,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 use windlass_core::registry::places::Shape;
 
 use super::stamp::Stamp;
 use super::trouble::{Finding, Trouble};
+use crate::os::FolderReader;
 
 /// How many folders deep a place is looked into.
 const DEPTH: usize = 8;
@@ -178,7 +179,7 @@ impl<'a> Walk<'a> {
     fn entries(&mut self, open: &Open<'_>) -> Vec<Entry> {
         let mut entries = Vec::new();
         let mut space = [MaybeUninit::uninit(); 32 * 1024];
-        let mut dir = RawDir::new(open.fd, &mut space);
+        let mut dir = FolderReader::new(open.fd, &mut space);
         while let Some(next) = dir.next() {
             let next = match next {
                 Ok(next) => next,

@@ -1,26 +1,25 @@
 //! Tells when something changes in a set of folders.
 //!
-//! inotify where there is room for it; where there is none left, whoever waits is woken from
+//! The system tells it where there is room for that; where there is none left, whoever waits is woken from
 //! time to time and looks for itself. Changes that come together are told together. What
 //! changed is not told: looking again is cheap and cannot be wrong.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, OsStr, OsString};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
+
+use crate::os::{FolderNotices, NoticeKind, Wanted};
 
 /// Changes this close together are one.
 const TOGETHER: Duration = Duration::from_millis(50);
 /// But nobody waits longer than this for them to end.
 const AT_MOST: Duration = Duration::from_secs(1);
-/// How often to look where inotify cannot tell.
+/// How often to look where the system cannot tell.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What to watch: a folder (or a file), and which of its names matter.
@@ -52,7 +51,7 @@ pub fn approach(base: &Path, path: &Path) -> Vec<Point> {
 /// A watch over folders, on the tokio runtime it was started on.
 #[derive(Debug)]
 pub struct Watch {
-    inotify: Option<AsyncFd<OwnedFd>>,
+    notices: Option<AsyncFd<FolderNotices>>,
     names: HashMap<i32, Names>,
     is_whole: bool,
 }
@@ -73,54 +72,43 @@ impl Names {
         }
     }
 
-    fn matter(&self, name: Option<&CStr>) -> bool {
+    fn matter(&self, name: Option<&[u8]>) -> bool {
         match (self, name) {
             // About the folder itself.
             (_, None) | (Names::All, _) => true,
-            (Names::These(names), Some(name)) => {
-                names.iter().any(|known| known.as_bytes() == name.to_bytes())
-            }
+            (Names::These(names), Some(name)) => names.iter().any(|known| known.as_bytes() == name),
         }
     }
 }
 
-/// Makes inotify known to the runtime; nothing where that cannot wait for it.
+/// Makes the notices known to the runtime; nothing where that cannot wait for it.
 #[expect(unsafe_code, reason = "tokio has no safe way to wait for a descriptor of another kind")]
-fn waited_for(inotify: OwnedFd) -> Option<AsyncFd<OwnedFd>> {
+fn waited_for(notices: FolderNotices) -> Option<AsyncFd<FolderNotices>> {
     // SAFETY: the descriptor is owned by the `AsyncFd`, which closes it when it is dropped and
     // gives nobody else the chance to.
-    unsafe { AsyncFd::register(inotify) }.ok()
+    unsafe { AsyncFd::register(notices) }.ok()
 }
 
 impl Watch {
     /// Starts to watch, nothing yet.
     pub fn start() -> Watch {
-        let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC);
-        let inotify = inotify.ok().and_then(waited_for);
-        Watch { inotify, ..Watch::looking() }
+        let notices = FolderNotices::start().ok().and_then(waited_for);
+        Watch { notices, ..Watch::looking() }
     }
 
-    /// Uses no inotify, only regular looks.
+    /// Asks the system for no notices, only looks regularly.
     pub fn looking() -> Watch {
-        Watch { inotify: None, names: HashMap::new(), is_whole: false }
+        Watch { notices: None, names: HashMap::new(), is_whole: false }
     }
 
     /// Watches these and no others. Folders that are not there are passed over.
     pub fn follow(&mut self, points: &[Point]) {
-        let Some(inotify) = &self.inotify else { return };
-        let flags = WatchFlags::CREATE
-            | WatchFlags::DELETE
-            | WatchFlags::MOVE
-            | WatchFlags::MODIFY
-            | WatchFlags::CLOSE_WRITE
-            | WatchFlags::ATTRIB
-            | WatchFlags::DELETE_SELF
-            | WatchFlags::MOVE_SELF;
+        let Some(notices) = &self.notices else { return };
         let before = std::mem::take(&mut self.names);
         self.is_whole = true;
         for point in points {
             // Asked for anew each time: a folder that was replaced is another one.
-            match inotify::add_watch(inotify.get_ref(), &point.path, flags) {
+            match notices.get_ref().follow(&point.path, Wanted::Everything) {
                 Ok(watch) => {
                     self.names.entry(watch).or_insert(Names::These(Vec::new())).add(point.name.as_ref());
                 }
@@ -129,17 +117,16 @@ impl Watch {
             }
         }
         for gone in before.keys().filter(|watch| !self.names.contains_key(watch)) {
-            // The folder may be gone already, and its watch with it.
-            let _ = inotify::remove_watch(inotify.get_ref(), *gone);
+            notices.get_ref().forget(*gone);
         }
     }
 
     /// Waits until something changed, or may have.
     pub async fn changed(&mut self) {
         loop {
-            let Some(inotify) = &self.inotify else { return sleep(LOOK_EVERY).await };
+            let Some(notices) = &self.notices else { return sleep(LOOK_EVERY).await };
             tokio::select! {
-                ready = inotify.readable() => match ready {
+                ready = notices.readable() => match ready {
                     Ok(mut ready) => ready.clear_ready(),
                     // The runtime cannot tell any more: look regularly.
                     Err(_) => return sleep(LOOK_EVERY).await,
@@ -165,21 +152,20 @@ impl Watch {
         }
     }
 
-    /// Reads what inotify has to say. Whether any of it matters.
+    /// Reads the notices that there are. Whether any of them matters.
     fn drain(&mut self) -> bool {
-        let Some(inotify) = &self.inotify else { return true };
+        let Watch { notices, names, .. } = self;
+        let Some(notices) = notices else { return true };
         let mut matters = false;
-        let mut space = [MaybeUninit::uninit(); 16 * 1024];
-        let mut reader = inotify::Reader::new(inotify.get_ref().as_fd(), &mut space);
-        while let Ok(event) = reader.next() {
-            // More happened than there was room to tell.
-            matters |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-            if event.events().contains(ReadFlags::IGNORED) {
-                matters |= self.names.remove(&event.wd()).is_some();
-            } else if let Some(names) = self.names.get(&event.wd()) {
-                matters |= names.matter(event.file_name());
-            }
-        }
+        notices.get_ref().each(|notice| {
+            matters |= match notice.kind {
+                NoticeKind::Overflow => true,
+                NoticeKind::Forgotten => names.remove(&notice.folder).is_some(),
+                NoticeKind::Changed => {
+                    names.get(&notice.folder).is_some_and(|names| names.matter(notice.name))
+                }
+            };
+        });
         matters
     }
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::door::{GitError, git, line};
 use super::repository::linked;
 use super::worktree::{Worktree, WorktreeError};
+use crate::os;
 
 const WAIT: Duration = Duration::from_secs(20);
 const A_MOMENT: Duration = Duration::from_millis(300);
@@ -228,33 +229,29 @@ fn is_since(lock: &Path, since: SystemTime) -> bool {
 
 /// Whether a process has it open, as far as can be seen.
 fn is_open(lock: &Path) -> bool {
-    let files = |pid: u32| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let has = |pid: u32| files(pid).any(|file| fs::read_link(file.path()).is_ok_and(|at| at == lock));
-    processes().into_iter().any(has)
-}
-
-fn processes() -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    os::processes().into_iter().any(|pid| os::open_files(pid).any(|at| at == lock))
 }
 
 fn git_at_work(path: &Path) -> Option<u32> {
-    processes().into_iter().find(|pid| is_git(*pid) && works_in(*pid, path))
+    let found = os::processes().into_iter().find(|pid| is_git(*pid) && works_in(*pid, path));
+    found.and_then(|pid| u32::try_from(pid).ok())
 }
 
-fn is_git(pid: u32) -> bool {
-    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+fn is_git(pid: i32) -> bool {
+    let name = os::program_name(pid);
     name == b"git\n" || name.starts_with(b"git-")
 }
 
-fn works_in(pid: u32, path: &Path) -> bool {
-    if fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(path)) {
+fn works_in(pid: i32, path: &Path) -> bool {
+    if os::working_folder(pid).is_some_and(|cwd| cwd.starts_with(path)) {
         return true;
     }
     let bytes = path.as_os_str().as_bytes();
-    let words = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let names =
         |word: &[u8], before: &[u8]| word.strip_prefix(before).is_some_and(|at| at.starts_with(bytes));
-    words("cmdline").split(|byte| *byte == 0).any(|word| word == bytes || names(word, b"--git-dir="))
-        || words("environ").split(|byte| *byte == 0).any(|word| names(word, b"GIT_DIR="))
+    os::arguments(pid).split(|byte| *byte == 0).any(|word| word == bytes || names(word, b"--git-dir="))
+        || os::environment(pid)
+            .unwrap_or_default()
+            .split(|byte| *byte == 0)
+            .any(|word| names(word, b"GIT_DIR="))
 }

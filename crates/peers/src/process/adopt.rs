@@ -5,18 +5,17 @@
 //! [`born`], and noted before anybody can look.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 
 use super::reap;
 use crate::child::is_host_of;
-use crate::limits;
+use crate::os;
 
 /// So long an orphan may take to put its things away.
 const GRACE: Duration = Duration::from_secs(2);
@@ -47,9 +46,9 @@ static SINCE: Mutex<Option<Instant>> = Mutex::new(None);
 /// Makes this process the parent of what hosts and git leave behind. For a program that starts no children of its own
 /// in another way than through this module.
 pub fn adopt_orphans() {
-    if set_child_subreaper(Some(getpid())).is_ok() {
+    if os::adopt_orphans() {
         // The first process of a container inherits the orphans of people, too.
-        let is_alone = !getpid().is_init() && children().is_some_and(|children| children.is_empty());
+        let is_alone = !getpid().is_init() && os::children().is_some_and(|children| children.is_empty());
         let _ = ADOPTS.set(if is_alone { Alone::Yes } else { Alone::No });
     }
 }
@@ -88,7 +87,7 @@ pub fn end_adopted() -> usize {
         reap();
     }
     let is_orphan = |pid: &Pid| {
-        let is_marked = limits::is_marked(pid.as_raw_nonzero().get());
+        let is_marked = os::is_marked(pid.as_raw_nonzero().get());
         is_marked || (*alone == Alone::Yes && !is_host(*pid))
     };
     let lives = |pid: &Pid| matches!(waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None));
@@ -123,7 +122,7 @@ pub fn end_all_adopted() -> bool {
 fn strangers() -> Vec<Pid> {
     let ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
     let is_ours = |pid: &Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| ours.contains(&pid));
-    children().unwrap_or_default().into_iter().filter(|pid| !is_ours(pid)).collect()
+    os::children().unwrap_or_default().into_iter().filter(|pid| !is_ours(pid)).collect()
 }
 
 /// Whether a child is a host that goes on without its guard.
@@ -131,11 +130,4 @@ fn is_host(pid: Pid) -> bool {
     let dirs = WITHOUT_GUARD.lock().unwrap_or_else(PoisonError::into_inner);
     let pid = u32::try_from(pid.as_raw_nonzero().get()).unwrap_or_default();
     dirs.iter().any(|dir| is_host_of(pid, dir))
-}
-
-/// The children of this process that its first thread has: the kernel hands every orphan to that one.
-fn children() -> Option<Vec<Pid>> {
-    let me = std::process::id();
-    let text = fs::read_to_string(format!("/proc/{me}/task/{me}/children")).ok()?;
-    Some(text.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect())
 }

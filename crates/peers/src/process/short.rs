@@ -13,13 +13,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use windlass_core::hook::wire::env;
 
 use super::adopt::{born, reaped};
 use super::{SpawnError, command};
-use crate::limits;
+use crate::os::{self, HeldProcess};
 
 /// What a short program sees of the environment.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +91,7 @@ pub fn run_short(short: &Short<'_>) -> Result<Output, SpawnError> {
     apply_env(&mut command, short.env);
     // It may run what an agent wrote (a hook of git's, a filter): no person is below it.
     command.env(env::HOST, env::OWN_PROGRAM);
-    limits::mark(&mut command);
+    os::mark(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = born(|| command.spawn()).map_err(failed)?;
     let running = Running::note(&child);
@@ -223,7 +223,7 @@ fn watch_short(child: &mut Child, short: &Short<'_>) -> io::Result<Seen> {
     let mut seen = Seen::default();
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
     let pid = pid_of(child).ok_or(io::ErrorKind::NotFound)?;
-    let ended = pidfd_open(pid, PidfdFlags::empty())?;
+    let ended = HeldProcess::open(pid.as_raw_nonzero().get())?;
     let mut until = Instant::now() + short.deadline;
     loop {
         let left = until.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! Many children at once: one task, woken by inotify, reading what is dirty every 20 ms.
+//! Many children at once: one task, woken by notices of the system, reading what is dirty every 20 ms.
 //!
 //! Reading all dirty files together rather than each at its every line is what keeps the cost
 //! low; a wake-up costs more than the read. When more than 64 files have something each time, a
@@ -11,13 +11,11 @@ mod tests;
 
 use std::collections::HashMap;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
@@ -27,6 +25,7 @@ use windlass_core::launch::files;
 
 use super::{Chunk, Tail};
 use crate::child::{ChildState, child_state};
+use crate::os::{FolderNotices, Wanted};
 use crate::process::{HostStart, end_adopted, reap};
 
 const READ_EVERY: Duration = Duration::from_millis(20);
@@ -76,9 +75,9 @@ impl Drop for Watcher {
 impl Watcher {
     /// Starts watching, on the current tokio runtime.
     pub fn start() -> io::Result<Watcher> {
-        let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        let notices = FolderNotices::start()?;
         let shared = Arc::new(Shared::default());
-        let task = Task { shared: Arc::clone(&shared), inotify, entries: HashMap::new(), buffer: Vec::new() };
+        let task = Task { shared: Arc::clone(&shared), notices, entries: HashMap::new(), buffer: Vec::new() };
         Ok(Watcher { shared, task: tokio::spawn(task.run()) })
     }
 
@@ -104,13 +103,13 @@ impl Watcher {
     }
 }
 
-/// Waits until inotify has something to say. Only for the time of waiting is it made known to
+/// Waits until there are notices. Only for the time of waiting is it made known to
 /// the runtime, which would otherwise wake at every single event.
 #[expect(unsafe_code, reason = "tokio has no safe way to wait for a descriptor of another kind")]
-async fn heard(inotify: BorrowedFd<'_>) {
+async fn heard(notices: BorrowedFd<'_>) {
     // SAFETY: the descriptor is borrowed for longer than the `AsyncFd` lives, so it stays open
     // and the same until that is dropped.
-    let waiting = unsafe { AsyncFd::register_with_interest(inotify, Interest::READABLE) };
+    let waiting = unsafe { AsyncFd::register_with_interest(notices, Interest::READABLE) };
     match waiting {
         // An error is as good as an event: the descriptor is then read, and found empty.
         Ok(waiting) => drop(waiting.readable().await),
@@ -137,7 +136,7 @@ struct Entry {
 
 struct Task {
     shared: Arc<Shared>,
-    inotify: OwnedFd,
+    notices: FolderNotices,
     entries: HashMap<i32, Entry>,
     buffer: Vec<u8>,
 }
@@ -153,7 +152,7 @@ impl Task {
             }
             // Everything that is written in the meantime is read together.
             tokio::time::sleep(read_every(speaking)).await;
-            let was_quiet = !self.drain_inotify() & !self.admit();
+            let was_quiet = !self.drain_notices() & !self.admit();
             quiet_rounds = if was_quiet { quiet_rounds.saturating_add(1) } else { 0 };
             if Instant::now() >= next_look {
                 self.look_at_all();
@@ -167,7 +166,7 @@ impl Task {
     /// Nothing is going on: sleeps until something does, or a look is due.
     async fn sleep_until(&self, next_look: Instant) {
         tokio::select! {
-            () = heard(self.inotify.as_fd()) => {}
+            () = heard(self.notices.as_fd()) => {}
             () = self.shared.bell.notified() => {}
             () = tokio::time::sleep_until(next_look.into()), if !self.entries.is_empty() => {}
         }
@@ -190,26 +189,25 @@ impl Task {
         end_adopted();
         for entry in self.entries.values_mut() {
             entry.look = true;
-            // Costs one read; heals a lost inotify event.
+            // Costs one read; heals a lost notice.
             entry.is_dirty = true;
         }
     }
 
-    /// Marks what inotify names. `false` when it names nothing.
-    fn drain_inotify(&mut self) -> bool {
+    /// Marks what the notices name. `false` when there are none.
+    fn drain_notices(&mut self) -> bool {
+        let Task { entries, notices, .. } = self;
         let mut heard = false;
-        let mut space = [MaybeUninit::uninit(); 16 * 1024];
-        let mut reader = inotify::Reader::new(self.inotify.as_fd(), &mut space);
-        while let Ok(event) = reader.next() {
+        notices.each(|notice| {
             heard = true;
-            let Some(entry) = self.entries.get_mut(&event.wd()) else { continue };
-            let name = event.file_name().map(std::ffi::CStr::to_bytes).unwrap_or_default();
+            let Some(entry) = entries.get_mut(&notice.folder) else { return };
+            let name = notice.name.unwrap_or_default();
             // The host's lock file is closed when the host dies.
             if name == files::EXIT.as_bytes() || name == files::LOCK.as_bytes() {
                 entry.look = true;
             }
             entry.is_dirty = true;
-        }
+        });
         heard
     }
 
@@ -219,10 +217,8 @@ impl Task {
             std::mem::take(&mut *self.shared.arrived.lock().unwrap_or_else(PoisonError::into_inner));
         let any = !arrived.is_empty();
         for entry in arrived {
-            let flags =
-                WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE;
-            let watch = inotify::add_watch(&self.inotify, &entry.dir, flags);
-            // Where inotify gives no watch (limits, no folder), the regular looks must do.
+            let watch = self.notices.follow(&entry.dir, Wanted::Growth);
+            // Where the system gives no notices (limits, no folder), the regular looks must do.
             let key = watch.unwrap_or_else(|_| self.free_key());
             self.entries.insert(key, entry);
         }
@@ -236,15 +232,14 @@ impl Task {
 
     /// Gives out what there is, and says how many files had something new.
     fn serve(&mut self) -> u32 {
-        let Task { entries, buffer, inotify, .. } = self;
+        let Task { entries, buffer, notices, .. } = self;
         let mut speaking = 0;
         entries.retain(|key, entry| {
             let before = entry.tail.read_to;
             let stays = entry.serve(buffer);
             speaking += u32::from(entry.tail.read_to > before);
             if !stays && *key > 0 {
-                // The folder may be gone already, and its watch with it.
-                let _ = inotify::remove_watch(&*inotify, *key);
+                notices.forget(*key);
             }
             stays
         });

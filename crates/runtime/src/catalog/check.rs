@@ -20,7 +20,7 @@ pub fn check_workflow(
 ) -> Result<(Vec<String>, Vec<Diagnostic>), Problem> {
     let resolved = config::read(home, cwd, Vec::new())?;
     let mut all = collect(home, cwd, plugins, &resolved)?;
-    let world = World::look(home, cwd, plugins, &resolved, &all)?;
+    let world = World::look(home, cwd, plugins, &resolved, &all);
     let Some(wanted) = wanted else {
         check_documents(&mut all, &world);
         return Ok((names(&all), all.problems));
@@ -57,7 +57,7 @@ fn names(catalog: &Catalog) -> Vec<String> {
     catalog.names().into_iter().map(str::to_owned).collect()
 }
 
-fn check_file(path: &Path, world: &World) -> (Vec<String>, Vec<Diagnostic>) {
+fn check_file(path: &Path, world: &World<'_>) -> (Vec<String>, Vec<Diagnostic>) {
     let mut alone = Catalog::default();
     add(&mut alone, path, "file", Of::Person);
     check_documents(&mut alone, world);
@@ -74,13 +74,13 @@ fn keep_only(all: &mut Catalog, wanted: &str) {
 }
 
 /// Puts what the checks find besides in place of what reading alone said.
-fn check_documents(catalog: &mut Catalog, world: &World) {
+fn check_documents(catalog: &mut Catalog, world: &World<'_>) {
     for path in std::mem::take(&mut catalog.documents) {
         check_document(catalog, &path, world);
     }
 }
 
-fn check_document(catalog: &mut Catalog, path: &Path, world: &World) {
+fn check_document(catalog: &mut Catalog, path: &Path, world: &World<'_>) {
     let text = match try_text(path) {
         Ok(Some(text)) => text,
         Ok(None) => return,
@@ -94,8 +94,7 @@ fn check_document(catalog: &mut Catalog, path: &Path, world: &World) {
     });
 }
 
-/// Says all that is wrong with documents that have mistakes, not only what reading them said. What
-/// keeps it from looking around is said by whoever needs what is there.
+/// Says all that is wrong with documents that have mistakes, not only what reading them said.
 pub(crate) fn look_into_broken(
     catalog: &mut Catalog,
     home: &Home,
@@ -110,7 +109,7 @@ pub(crate) fn look_into_broken(
     if paths.is_empty() {
         return;
     }
-    let Ok(world) = World::look(home, cwd, plugins, resolved, catalog) else { return };
+    let world = World::look(home, cwd, plugins, resolved, catalog);
     for path in paths {
         check_document(catalog, &path, &world);
     }

@@ -1,11 +1,14 @@
 //! What the checks of a workflow document know of this machine: entities, other workflows,
 //! drivers and checks.
+//!
+//! The folders of entities are looked into for the first document that names one, and never where none does.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use windlass_core::graph::check::{Ability, Known};
-use windlass_core::graph::workflow::{Input, InputKind, Workflow};
+use windlass_core::graph::workflow::{Input, InputKind, Step, Workflow};
 use windlass_core::registry::Registry;
 use windlass_core::spec::Check;
 use windlass_forms::diagnostic::Diagnostic;
@@ -16,70 +19,66 @@ use windlass_peers::agent::{Agents, Capabilities};
 use super::{Catalog, WorkflowEntry};
 use crate::entities;
 use crate::home::Home;
-use crate::problem::Problem;
-
-/// The nodes a run can carry out so far.
-const RUNS: [&str; 15] = [
-    "prompt",
-    "skill",
-    "command",
-    "agent",
-    "shell",
-    "check",
-    "if",
-    "loop",
-    "task_loop",
-    "criteria_loop",
-    "parallel",
-    "workflow",
-    "ask",
-    "wait",
-    "clear_context",
-];
 
 /// What there is.
-pub(crate) struct World {
-    pub(crate) registry: Registry,
-    broken: BTreeMap<String, String>,
+pub(crate) struct World<'a> {
+    places: Places<'a>,
+    entities: OnceCell<Entities>,
     workflows: BTreeMap<String, Option<Workflow>>,
     checks: BTreeSet<String>,
     driver: String,
     agents: Agents,
 }
 
-impl World {
+/// Where entities are looked for.
+struct Places<'a> {
+    home: &'a Home,
+    cwd: &'a Path,
+    plugins: &'a [PathBuf],
+    resolved: &'a Resolved,
+}
+
+/// The entities there are, and why others cannot be used.
+#[derive(Default)]
+struct Entities {
+    registry: Registry,
+    broken: BTreeMap<String, String>,
+}
+
+impl<'a> World<'a> {
     /// Looks around.
     pub(crate) fn look(
-        home: &Home,
-        cwd: &Path,
-        plugins: &[PathBuf],
-        resolved: &Resolved,
+        home: &'a Home,
+        cwd: &'a Path,
+        plugins: &'a [PathBuf],
+        resolved: &'a Resolved,
         catalog: &Catalog,
-    ) -> Result<World, Problem> {
+    ) -> World<'a> {
         // Of two workflows of one name the first is run.
         let first = catalog.workflows.iter().rev();
         let workflows = first.map(|entry| (entry.name.clone(), Some(callable(entry)))).collect();
-        let loaded = entities::load(home, cwd, plugins)?;
-        Ok(World {
-            broken: loaded.broken_names(),
-            registry: loaded.registry,
+        World {
+            places: Places { home, cwd, plugins, resolved },
+            entities: OnceCell::new(),
             workflows,
             checks: resolved.settings.checks.iter().map(|check| check.name.clone()).collect(),
             driver: resolved.settings.driver.clone(),
             agents: home.agents.clone(),
-        })
+        }
     }
 
     /// Checks of the command line can be named by nodes, too.
-    pub(crate) fn with_checks(mut self, checks: &[Check]) -> World {
+    pub(crate) fn with_checks(mut self, checks: &[Check]) -> World<'a> {
         self.checks.extend(checks.iter().map(|check| check.name.clone()));
         self
     }
 
     /// Everything that is wrong with a document, besides what reading it said.
     pub(crate) fn check(&self, document: &Document, said: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let none = Entities::default();
+        let entities = if names_an_entity(&document.workflow) { self.entities() } else { &none };
         let known = Known {
-            broken: self.broken.clone(),
+            broken: entities.broken.clone(),
             workflows: self.workflows.clone(),
             checks: self.checks.clone(),
             drivers: self
@@ -88,11 +87,37 @@ impl World {
                 .map(|dialect| (dialect.name().to_owned(), abilities(dialect.capabilities())))
                 .collect(),
             driver: Some(self.driver.clone()),
-            runs: RUNS.into_iter().collect(),
-            ..Known::new(&self.registry)
+            is_run: true,
+            ..Known::new(&entities.registry)
         };
         document.check(said, &known)
     }
+
+    /// The entities that the documents checked so far could name.
+    pub(crate) fn into_registry(self) -> Registry {
+        self.entities.into_inner().unwrap_or_default().registry
+    }
+
+    fn entities(&self) -> &Entities {
+        self.entities.get_or_init(|| {
+            let Places { home, cwd, plugins, resolved } = self.places;
+            let loaded = entities::load_with(home, cwd, plugins, resolved);
+            Entities { broken: loaded.broken_names(), registry: loaded.registry }
+        })
+    }
+}
+
+/// Whether a node asks for a skill, a command or an agent. A prompt that mentions one is for the agent to read.
+fn names_an_entity(workflow: &Workflow) -> bool {
+    let mut left: Vec<&Step> = workflow.body.iter().collect();
+    while let Some(step) = left.pop() {
+        let names_one = step.act.names_entity();
+        if names_one {
+            return true;
+        }
+        left.extend(step.act.blocks().iter().flat_map(|block| block.body));
+    }
+    false
 }
 
 /// The graph as others call it: what it is to work on can be given beside its inputs.

@@ -44,6 +44,23 @@ pub(super) fn lost_shell() -> Story {
     story
 }
 
+/// A story in which an effect of one branch breaks while the agent of the other is at work.
+pub(super) fn broken() -> Story {
+    let workflow = Builder::new("broken")
+        .start(prompt("Look").id("look"))
+        .parallel(|lanes| {
+            lanes
+                .branch("slow", |lane| lane.then(prompt("Think").id("slow")).then(shell("late").id("late")))
+                .branch("bad", |lane| lane.then(shell("make").id("make")).then(shell("next").id("next")))
+        })
+        .id("both")
+        .then(prompt("Never").id("never"))
+        .end();
+    let lines = [("slow.1.1.session", Line::paced(Pace::Never)), ("make", Line::breaks())];
+    let lines = lines.map(|(node, line)| (node.to_owned(), line));
+    Story::new("a broken effect", spec_of(&workflow.unwrap()), Script::Lines(BTreeMap::from(lines)))
+}
+
 fn task(id: &str, after: &[&str]) -> Task {
     let id_of = |id: &str| id.parse().unwrap();
     let dependencies = after.iter().map(|id| id_of(id)).collect();

@@ -214,7 +214,8 @@ impl<'a> Executor<'a> {
     fn adopt(&mut self, run: &RunId, from: Option<(RunId, EffectId)>) -> Result<(), Dropped> {
         let lease = self.store.acquire(run).unwrap();
         let loaded = self.store.load(run).unwrap();
-        let state = recover::fold(run, &loaded).unwrap();
+        let (state, divergence) = recover::follow(run, &loaded).unwrap();
+        assert_eq!(divergence, None, "{run} does not follow its log: {}", self.at.said());
         let committed = self.committed.remove(run).expect("a run that is known");
         assert!(state == committed, "the fold of {run} is not what was committed: {}", self.at.said());
         self.keep(lease, state, loaded.last_seq(), from);
@@ -414,7 +415,8 @@ fn effect_of(event: &Event) -> Option<&EffectId> {
         | Event::WorktreeMade { effect, .. }
         | Event::Landed { effect, .. }
         | Event::WaitOver { effect }
-        | Event::CleanedUp { effect } => Some(effect),
+        | Event::CleanedUp { effect }
+        | Event::EffectBroken { effect, .. } => Some(effect),
         _ => None,
     }
 }

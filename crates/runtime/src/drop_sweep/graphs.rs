@@ -12,7 +12,9 @@ use windlass_core::graph::builder::{
     Builder, ask, check_all, clear_context, criteria_loop, prompt, shell, skill, task_loop, turns, wait,
     workflow,
 };
-use windlass_core::graph::workflow::{Act, Branch, Expression, Join, OnFailure, Retry, Step, Turns};
+use windlass_core::graph::workflow::{
+    Act, Branch, Expression, IfNode, Join, LoopNode, OnFailure, ParallelNode, Retry, Step, Turns,
+};
 use windlass_core::id::{EffectId, NodeId, Verb};
 use windlass_core::looping::Mode;
 use windlass_core::tasks::Task;
@@ -59,11 +61,11 @@ pub(super) fn line(seed: u64, id: &EffectId) -> Line {
     let what = || "story".to_owned();
     let roll = dice(seed, number(&id.to_string()), 12);
     let verdict = match roll {
-        0 => SessionVerdict::Failed { what: what() },
+        0 => SessionVerdict::Failed { cause: Default::default(), what: what() },
         1 if id.attempt < 3 => SessionVerdict::Transient { what: what() },
         2 if id.attempt < 3 => SessionVerdict::Interrupted { what: what() },
         3 if id.attempt < 3 => SessionVerdict::RateLimited { resets_at: None },
-        _ => SessionVerdict::Done,
+        _ => SessionVerdict::Completed,
     };
     let says = match (begins("clear"), roll % 3) {
         (true, 0..2) => Some(format!("{SIGNAL}\n<status>passing</status>")),
@@ -136,11 +138,11 @@ impl Maker {
             0 => {
                 let condition = ["true", "false"][self.roll(2) as usize];
                 let (then, otherwise) = (self.body(depth, Luck::Dice), self.body(depth, Luck::Dice));
-                bare(Act::If { condition: Expression(condition.into()), then, otherwise })
+                bare(Act::If(IfNode { condition: Expression(condition.into()), then, otherwise }))
             }
             1 => {
                 let body = self.body(depth, Luck::Dice);
-                bare(Act::Loop { until: vec![Expression("iteration > 1".into())], max: 3, body })
+                bare(Act::Loop(LoopNode { until: vec![Expression("iteration > 1".into())], max: 3, body }))
             }
             2 => {
                 let mut step = Step::from(criteria_loop(SIGNAL).max(3));
@@ -155,7 +157,7 @@ impl Maker {
                 let mut branch =
                     |name: &str| Branch { name: name.into(), body: self.body(depth, Luck::Dice) };
                 let branches = vec![branch("x"), branch("y"), branch("z")];
-                bare(Act::Parallel { limit: self.roll(4) as u32, join: Join::All, branches })
+                bare(Act::Parallel(ParallelNode { limit: self.roll(4) as u32, join: Join::All, branches }))
             }
         }
     }
@@ -176,7 +178,7 @@ impl Maker {
                 Join::FirstSuccess
             }
         };
-        bare(Act::Parallel { limit: 0, join, branches })
+        bare(Act::Parallel(ParallelNode { limit: 0, join, branches }))
     }
 
     fn tasks(&mut self, depth: u32) -> Step {

@@ -24,6 +24,6 @@ mod executor;
 mod graphs;
 mod proof;
 mod sessions;
-mod story;
+pub(crate) mod story;
 mod sweep;
 mod world;

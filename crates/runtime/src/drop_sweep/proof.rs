@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::effect::Effect;
 use windlass_core::engine;
-use windlass_core::event::{Event, Record};
+use windlass_core::event::{Event, LandingEnd, Record};
 use windlass_core::graph::template::Output;
 use windlass_core::graph::workflow::{Act, OnFailure, Step};
 use windlass_core::id::{EffectId, NodeId, RunId};
@@ -120,7 +120,7 @@ fn settled(state: &State) {
     assert!(book.open.is_empty() && book.held.is_empty() && book.asks.is_empty(), "run {run}: {book:?}");
     let mut sum = Spent::default();
     for place in places(&spec.body) {
-        let is_paid = matches!(place.step.act, Act::Session(_) | Act::Workflow { .. });
+        let is_paid = matches!(place.step.act, Act::Session(_) | Act::Workflow(_));
         if let Some(seen) = book.nodes.get(&place.step.id).filter(|_| is_paid) {
             sum.add(&seen.spent);
         }
@@ -186,14 +186,13 @@ fn gather<'s>(body: &'s [Step], first: Option<&'s Step>, marks: usize, into: &mu
     let mut before = first;
     for step in body {
         into.push(Place { step, before, marks });
-        let has_rounds =
-            matches!(step.act, Act::Loop { .. } | Act::CriteriaLoop { .. } | Act::TaskLoop { .. });
+        let has_rounds = matches!(step.act, Act::Loop(_) | Act::CriteriaLoop(_) | Act::TaskLoop(_));
         let inside = marks + usize::from(step.retry.times > 0) + usize::from(has_rounds);
         let mut first = None;
         for block in step.act.blocks() {
             gather(block.body, first, inside, into);
             // What comes before each task is over before the task begins.
-            first = matches!(step.act, Act::TaskLoop { .. }).then(|| block.body.last()).flatten();
+            first = matches!(step.act, Act::TaskLoop(_)).then(|| block.body.last()).flatten();
         }
         before = Some(step);
     }
@@ -261,13 +260,11 @@ fn gates(spec: &Spec, log: &[Record]) {
 /// A gate is passed by who may open it.
 fn passed(act: &Act, node: &NodeId, by: &Event) {
     let is_passed = match (act, by) {
-        (Act::Ask { .. }, by) => matches!(by, Event::PersonAnswered { .. }),
-        (Act::Check { .. }, Event::ChecksFinished { effect, results }) => {
-            effect.node == *node && green(results)
-        }
-        (Act::Check { .. }, _) => false,
-        (Act::Workflow { .. }, Event::RunEnded { end, .. }) => end.outcome.status == Status::Completed,
-        (Act::Workflow { .. }, _) => false,
+        (Act::Ask(_), by) => matches!(by, Event::PersonAnswered { .. }),
+        (Act::Check(_), Event::ChecksFinished { effect, results }) => effect.node == *node && green(results),
+        (Act::Check(_), _) => false,
+        (Act::Workflow(_), Event::RunEnded { end, .. }) => end.outcome.status == Status::Completed,
+        (Act::Workflow(_), _) => false,
         _ => true,
     };
     assert!(is_passed, "`{node}` was passed by {by:?}");
@@ -276,7 +273,7 @@ fn passed(act: &Act, node: &NodeId, by: &Event) {
 fn is_green(event: &Event) -> bool {
     match event {
         Event::ChecksFinished { results, .. } => green(results),
-        Event::Landed { landed, .. } => *landed,
+        Event::Landed { end, .. } => matches!(end, LandingEnd::Landed { .. }),
         _ => false,
     }
 }

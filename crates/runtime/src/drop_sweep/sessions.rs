@@ -48,7 +48,7 @@ pub(super) fn line(seed: u64, id: &EffectId) -> Line {
         0 if id.attempt < 3 => SessionVerdict::RateLimited { resets_at: None },
         1 if id.attempt < 3 => SessionVerdict::Transient { what: what() },
         2 if id.attempt < 3 => SessionVerdict::Interrupted { what: what() },
-        _ => SessionVerdict::Done,
+        _ => SessionVerdict::Completed,
     };
     let ok = id.verb != Verb::Checks || dice(seed, 50 + u64::from(id.iteration), 3) > 0;
     Line { ok, verdict, done_on: 1 + dice(seed, 2, 5) as u32, ..Line::default() }

@@ -74,19 +74,25 @@ pub(super) struct Line {
     pub(super) verdict: SessionVerdict,
     /// The turn on which a loop of turns is done.
     pub(super) done_on: u32,
+    /// Whoever performs it panics.
+    pub(super) breaks: bool,
 }
 
 impl Default for Line {
     fn default() -> Line {
-        let (pace, verdict) = (Pace::Quick, SessionVerdict::Done);
-        Line { pace, ok: true, says: None, value: None, verdict, done_on: 1 }
+        let (pace, verdict) = (Pace::Quick, SessionVerdict::Completed);
+        Line { pace, ok: true, says: None, value: None, verdict, done_on: 1, breaks: false }
     }
 }
 
 impl Line {
     pub(super) fn bad() -> Line {
-        let verdict = SessionVerdict::Failed { what: "it failed".into() };
+        let verdict = SessionVerdict::Failed { cause: Default::default(), what: "it failed".into() };
         Line { ok: false, verdict, ..Line::default() }
+    }
+
+    pub(super) fn breaks() -> Line {
+        Line { breaks: true, ..Line::default() }
     }
 
     pub(super) fn says(text: &str) -> Line {
@@ -132,7 +138,7 @@ pub(super) fn number(text: &str) -> u64 {
 }
 
 /// The orders of a workflow, as the runtime would make them.
-pub(super) fn spec_of(workflow: &Workflow) -> Spec {
+pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
     let mut sessions = BTreeMap::new();
     orders_in(&workflow.body, &mut sessions);
     let check = |(name, command): (&String, &String)| Check { name: name.clone(), command: command.clone() };

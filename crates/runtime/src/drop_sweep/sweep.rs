@@ -189,6 +189,7 @@ fn half_of_everything(sweep: &mut Sweep, is_point: fn(u64) -> bool) {
 
 fn small_graphs(sweep: &mut Sweep) {
     lost_shell(sweep);
+    broken(sweep);
     for seed in 0.. {
         let story = graphs::story(seed);
         let mut known = Known::default();
@@ -223,6 +224,21 @@ fn lost_shell(sweep: &mut Sweep) {
         },
     );
     assert!(unknown > 0, "no command was lost");
+}
+
+/// An effect that breaks ends the run for that reason, wherever its owner dies, and nothing begins after it.
+fn broken(sweep: &mut Sweep) {
+    let story = everything::broken();
+    let mut known = Known::default();
+    let proven = |left: &Left| {
+        let outcome = &left.runs[&RunId::new(RUN)].outcome;
+        assert_eq!((outcome.status, outcome.reason), (Status::Failed, Reason::InternalError));
+        let begun: Vec<&String> = left.begun.keys().collect();
+        let is_after = |name: &&String| ["late", "next", "never"].iter().any(|node| name.contains(node));
+        assert!(!left.begun.keys().any(|name| is_after(&name)), "{begun:?}");
+    };
+    proven(&sweep.play(&story, &mut known));
+    sweep.die_at(&story, &mut known, |_| true, |_, left| proven(&left));
 }
 
 /// The large story is what it says: every kind of node runs, and each ends as it is meant to.

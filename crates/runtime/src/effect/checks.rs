@@ -16,6 +16,7 @@ use windlass_peers::{files, git};
 use super::child::{self, End, Errors, Hosts};
 use super::{Ground, Unstarted};
 use crate::error::RunError;
+use crate::supervise::blocking;
 
 /// How much of a check's output goes into the next prompt.
 const OUTPUT_TAIL: u64 = 6_000;
@@ -30,11 +31,10 @@ pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, names: Vec<St
     let commit = if is_all { commit_to_be_checked(&ground, &effect, &workspace).await } else { None };
     let (name, folder) = (effect.to_string(), PathBuf::from(&workspace));
     // What cannot be noted is not known to be the checks' own, and is kept as somebody's work.
-    let begun = tokio::task::spawn_blocking(move || git::checks_begin(&folder, &name));
-    drop(begun.await);
+    drop(blocking(move || git::checks_begin(&folder, &name)).await);
     let ended = run_all(&ground, &effect, &checks, &workspace).await;
     let folder = PathBuf::from(&workspace);
-    drop(tokio::task::spawn_blocking(move || git::checks_end(&folder)).await);
+    drop(blocking(move || git::checks_end(&folder)).await);
     match ended {
         Ok(results) => {
             if let Some(commit) = commit.filter(|_| red(&results).is_none()) {
@@ -53,7 +53,7 @@ async fn commit_to_be_checked(ground: &Ground, effect: &EffectId, workspace: &st
         return None;
     }
     let folder = PathBuf::from(workspace);
-    tokio::task::spawn_blocking(move || commit_alone(&folder)).await.ok().flatten()
+    blocking(move || commit_alone(&folder)).await
 }
 
 /// The commit a folder is at, if it holds nothing else.

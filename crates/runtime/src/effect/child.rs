@@ -17,6 +17,7 @@ use windlass_peers::tail::{TailEvent, Watcher};
 
 use super::gate::Gate;
 use super::{Ground, Unstarted};
+use crate::supervise::blocking;
 
 /// What a command line may print before it is taken for one that never ends.
 const OUTPUT_MAX_MB: u64 = 64;
@@ -136,13 +137,13 @@ pub(super) async fn put_away_lost(dir: &Path, cookie: String, workspace: &str) -
         forget_half_exit(&dir);
         clear_locks(&dir, &workspace)
     };
-    tokio::task::spawn_blocking(put_away).await.unwrap_or_default()
+    blocking(put_away).await
 }
 
 /// Takes away the locks of git's that a child left which was killed. Gives those that are still there.
 pub(super) async fn put_away_locks(dir: &Path, workspace: &str) -> Vec<PathBuf> {
     let (dir, workspace) = (dir.to_owned(), PathBuf::from(workspace));
-    tokio::task::spawn_blocking(move || clear_locks(&dir, &workspace)).await.unwrap_or_default()
+    blocking(move || clear_locks(&dir, &workspace)).await
 }
 
 /// Only what was made since the child was started can be its own.

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use windlass_core::event::Event;
 use windlass_core::id::{EffectId, NodeId, RunId};
-use windlass_core::run::{Doing, Outcome, Reason, State};
+use windlass_core::run::{Doing, Outcome, Reason, State, SubRunState};
 use windlass_peers::child::{ChildState, Terminate, child_state, terminate_host};
 use windlass_peers::process::end_short_of;
 
 use super::child::put_away_lost;
 use super::{Ground, Site, loop_file, prepare};
+use crate::supervise::blocking;
 
 /// How often a host that was asked to end is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -30,7 +31,7 @@ pub(super) fn child(state: &State, node: &NodeId) -> Option<Child> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     let active = actives.into_iter().find(|active| active.instance == *node)?;
-    let Doing::Run { run, .. } = &active.doing else { return None };
+    let Doing::Run(SubRunState { run, .. }) = &active.doing else { return None };
     let words = |cut: &Outcome| match (&cut.detail, cut.reason) {
         (Some(detail), _) => detail.clone(),
         (None, Reason::User) => format!("run {} was cancelled", state.run),
@@ -52,8 +53,7 @@ async fn end_child(ground: &Ground, child: &Child, effect: &EffectId) -> bool {
             let (handle, run, effect, why) =
                 (ground.handle.clone(), child.run.clone(), effect.clone(), child.why.clone());
             // Whoever owns it may take a while to answer.
-            let asked = tokio::task::spawn_blocking(move || handle.end_with_outer(&run, &effect, &why)).await;
-            asked.is_ok_and(|asked| asked.is_ok())
+            blocking(move || handle.end_with_outer(&run, &effect, &why)).await.is_ok()
         }
         // It was never begun, or is over.
         _ => false,
@@ -87,11 +87,25 @@ pub(super) async fn perform(
         Some(reader) => drop(tokio::time::timeout(READER_MAX, reader).await),
         None => {}
     }
+    if let Some(child) = child.filter(|_| has_child) {
+        wait_for_run(&ground, &child.run).await;
+    }
     if let Some(site) = &site {
         prepare::mark_tracker(site, iteration, false);
         loop_file::disarm(&ground, site);
     }
     ground.report(Event::CleanedUp { effect }).await;
+}
+
+/// Waits for a run that was asked to end. Who saw it to its end is gone where it broke.
+async fn wait_for_run(ground: &Ground, run: &RunId) {
+    let is_under_way = || {
+        let lives = ground.handle.owner(run).is_some();
+        lives && ground.handle.view(run).is_ok_and(|view| !view.state.is_done())
+    };
+    while is_under_way() {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// Waits for the host; a host that died is swept after. One that had only just been started could

@@ -45,6 +45,7 @@ use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::home::Home;
 use crate::named_lock::NamedLock;
+use crate::supervise::{self, blocking};
 use crate::tasks::vouched::Book;
 use crate::tasks::{Hold, Place, TasksError};
 
@@ -178,85 +179,106 @@ impl Ground {
                 return Outcome::Done;
             }
             Effect::Prepare { args } => {
-                let Some(site) = site else { return Outcome::Done };
-                self.block(move |ground| prepare::prepare(ground, &site, id, args.as_deref()));
+                let Some(site) = site else { return self.without_site(id) };
+                self.block(id.clone(), move |ground| prepare::prepare(ground, &site, id, args.as_deref()));
             }
             Effect::StartSession(plan) => {
-                let Some(site) = site else { return Outcome::Done };
+                let Some(site) = site else { return self.without_site(id) };
                 let node = id.node.clone();
-                let reader = self.spawn(async move { session::perform(ground, site, id, plan).await });
+                let reader =
+                    self.spawn(id.clone(), async move { session::perform(ground, site, id, plan).await });
                 self.reads(node, reader);
             }
             Effect::Inspect { last_message } => {
-                let Some(site) = site else { return Outcome::Done };
-                self.block(move |_| inspect::inspect(&site, id, last_message.as_deref()));
+                let Some(site) = site else { return self.without_site(id) };
+                self.block(id.clone(), move |_| inspect::inspect(&site, id, last_message.as_deref()));
             }
             Effect::RunChecks { names, workspace } => {
-                drop(self.spawn(async move { checks::perform(ground, id, names, workspace).await }));
+                drop(
+                    self.spawn(
+                        id.clone(),
+                        async move { checks::perform(ground, id, names, workspace).await },
+                    ),
+                );
             }
-            Effect::RunShell { command, workspace, idempotent, deadline } => drop(self.spawn(async move {
-                shell::perform(ground, id, command, workspace, idempotent, deadline).await;
-            })),
+            Effect::RunShell { command, workspace, idempotent, deadline } => {
+                drop(self.spawn(id.clone(), async move {
+                    shell::perform(ground, id, command, workspace, idempotent, deadline).await;
+                }))
+            }
             Effect::StartRun { run, spec } => {
                 let node = id.node.clone();
                 let is_ending = is_cut(state, &node);
-                let reader = self.spawn(run::perform(ground, id, run, (!is_ending).then_some(*spec)));
+                let spec = (!is_ending).then_some(*spec);
+                let reader = self.spawn(id.clone(), run::perform(ground, id, run, spec));
                 self.reads(node, reader);
             }
             Effect::ClaimTask { path, select, busy, attempts } => {
                 let scope = engine::scope(state);
                 let query = tasks::Query { path, select, busy, attempts };
-                self.block(move |ground| tasks::claim(ground, scope, id, query));
+                self.block(id.clone(), move |ground| tasks::claim(ground, scope, id, query));
             }
-            Effect::SettleTask { path, task, ok, said, why, branch } => self.block(move |ground| {
-                let why = why.map(|why| worktree::leave(ground, &id, branch.as_deref(), why));
-                let file = tasks::Word::in_round(&ground.dir, &id.node);
-                tasks::settle(ground, id, tasks::End { path, task, ok, said, why, file })
-            }),
-            Effect::ReleaseTask { path, task, branch, why } => self.block(move |ground| {
+            Effect::SettleTask { path, task, ok, said, why, branch } => {
+                self.block(id.clone(), move |ground| {
+                    let why = why.map(|why| worktree::leave(ground, &id, branch.as_deref(), why));
+                    let file = tasks::Word::in_round(&ground.dir, &id.node);
+                    tasks::settle(ground, id, tasks::End { path, task, ok, said, why, file })
+                })
+            }
+            Effect::ReleaseTask { path, task, branch, why } => self.block(id.clone(), move |ground| {
                 let why = why.unwrap_or_else(|| RELEASED.to_owned());
                 let why = worktree::leave(ground, &id, branch.as_deref(), why);
                 tasks::release(ground, id, path.as_deref(), &task, why)
             }),
             Effect::MakeWorktree { task, attempt, target } => {
-                self.attempt(move |ground| worktree::make(ground, id, &task, attempt, target));
+                self.attempt(id.clone(), move |ground| worktree::make(ground, id, &task, attempt, target));
             }
             Effect::Land { workspace, branch, target, path, task, said } => {
                 let file = tasks::Word::in_round(&ground.dir, &id.node);
                 let end = tasks::End { path, task, ok: true, said, why: None, file };
                 let home = worktree::Home { workspace, branch, target };
-                drop(self.spawn(async move { worktree::land(ground, id, home, end).await }));
+                drop(self.spawn(id.clone(), async move { worktree::land(ground, id, home, end).await }));
             }
-            Effect::WaitUntil { until: moment } => drop(self.spawn(async move {
+            Effect::WaitUntil { until: moment } => drop(self.spawn(id.clone(), async move {
                 tokio::time::sleep(until(moment)).await;
                 ground.report(Event::WaitOver { effect: id }).await;
             })),
             Effect::CleanUp { iteration } => {
                 let child = cleanup::child(state, &id.node);
-                drop(self.spawn(async move { cleanup::perform(ground, site, child, id, iteration).await }));
+                drop(self.spawn(id.clone(), async move {
+                    cleanup::perform(ground, site, child, id, iteration).await
+                }));
             }
         }
         Outcome::UnderWay
     }
 
-    /// Runs something that blocks in a task of its own, and reports the fact it gives.
-    fn block(self: &Arc<Self>, work: impl FnOnce(&Ground) -> Event + Send + 'static) {
+    /// An effect of a session that is not under way: nobody could perform it, and nobody may wait for it.
+    fn without_site(self: &Arc<Self>, effect: EffectId) -> Outcome {
         let ground = Arc::clone(self);
-        drop(self.spawn(async move { ground.blocking(work).await }));
+        let what = format!("no session of `{}` is under way", effect.node);
+        drop(self.spawn(effect.clone(), async move {
+            ground.report(Event::EffectBroken { effect, what }).await;
+        }));
+        Outcome::UnderWay
+    }
+
+    /// Runs something that blocks in a task of its own, and reports the fact it gives.
+    fn block(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&Ground) -> Event + Send + 'static) {
+        self.attempt(effect, move |ground| Ok(work(ground)));
     }
 
     /// The same for what may have to be left to whoever resumes the run.
-    fn attempt(self: &Arc<Self>, work: impl FnOnce(&Ground) -> Fact + Send + 'static) {
+    fn attempt(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&Ground) -> Fact + Send + 'static) {
         let ground = Arc::clone(self);
         let attempt = async move {
             let beside = Arc::clone(&ground);
-            match tokio::task::spawn_blocking(move || work(&beside)).await {
-                Ok(Ok(event)) => ground.report(event).await,
-                Ok(Err(error)) => ground.give_up(error).await,
-                Err(_) => {}
+            match blocking(move || work(&beside)).await {
+                Ok(event) => ground.report(event).await,
+                Err(error) => ground.give_up(error).await,
             }
         };
-        drop(self.spawn(attempt));
+        drop(self.spawn(effect, attempt));
     }
 
     /// Remembers who reads what a node has started.
@@ -264,16 +286,9 @@ impl Ground {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).insert(node, reader);
     }
 
-    /// Runs something that blocks beside the event loop, and reports the fact it gives.
-    async fn blocking(self: Arc<Self>, work: impl FnOnce(&Ground) -> Event + Send + 'static) {
-        let ground = Arc::clone(&self);
-        if let Ok(event) = tokio::task::spawn_blocking(move || work(&ground)).await {
-            self.report(event).await;
-        }
-    }
-
     /// Tells the owner what came of an effect.
     async fn report(&self, event: Event) {
+        self.crash.point_in_effect();
         self.crash.point(|| self.kill_everything());
         // An owner that is gone reads the outcome from the world when it comes back.
         let _ = self.outbox.send(Ok(event)).await;
@@ -285,8 +300,13 @@ impl Ground {
         let _ = self.outbox.send(Err(error)).await;
     }
 
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-        let handle = tokio::spawn(task);
+    /// Starts the task that performs an effect.
+    fn spawn(&self, effect: EffectId, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        let crash = self.crash.clone();
+        let handle = supervise::start(effect, self.outbox.clone(), async move {
+            crash.point_in_effect();
+            task.await;
+        });
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.retain(|task| !task.is_finished());
         tasks.push(handle.abort_handle());

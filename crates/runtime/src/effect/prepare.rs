@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::error::chain;
 use crate::plan::{Stage, entity_texts};
-use windlass_core::event::{Event, Texts};
+use windlass_core::event::{Event, PrepareEnd, Texts};
 use windlass_core::id::EffectId;
 use windlass_core::looping::Rules;
 use windlass_core::time::Moment;
@@ -29,11 +29,11 @@ pub(super) fn prepare(ground: &Ground, site: &Site, effect: EffectId, args: Opti
     let head = git::head(Path::new(&site.workspace)).ok();
     let base = head.map(|head| head.unwrap_or_else(|| git::EMPTY_TREE.to_owned()));
     let fingerprint = inspect::fingerprint(site);
-    let (texts, error) = match made {
-        Ok(texts) => (texts, None),
-        Err(error) => (None, Some(error)),
+    let end = match made {
+        Ok(texts) => PrepareEnd::Ready { texts, fingerprint },
+        Err(why) => PrepareEnd::Failed { why },
     };
-    Event::Prepared { effect, texts, fingerprint, base, error, odd }
+    Event::Prepared { effect, end, base, odd }
 }
 
 /// What the entity of a node says to these arguments.
@@ -51,7 +51,7 @@ fn texts(ground: &Ground, site: &Site, args: Option<&str>) -> Result<Option<Text
     };
     let mut odd = Vec::new();
     let made = entity_texts(entity, args, &stage, &mut odd);
-    let (prompt, system) = made.map_err(|problem| problem.text)?;
+    let (prompt, system) = made.map_err(|problem| problem.text())?;
     Ok(Some(Texts { prompt, system, odd }))
 }
 

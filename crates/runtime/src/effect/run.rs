@@ -31,7 +31,7 @@ pub(super) fn perform(
         let end = loop {
             match adopted {
                 Ok(Adopted::Never) => return,
-                Ok(Adopted::Running(running)) => match follow(&ground, &effect, &run, running).await {
+                Ok(Adopted::Running(running)) => match follow(&ground, &effect, &run, *running).await {
                     Ok(end) => break end,
                     // It is not over: whoever resumes this run resumes that one.
                     Err(error) => return ground.give_up(error).await,
@@ -39,6 +39,8 @@ pub(super) fn perform(
                 Ok(Adopted::Over(state)) => break end_of(&state),
                 // Until it is over or its owner is gone: then it is ours.
                 Ok(Adopted::Elsewhere) => tokio::time::sleep(LOOK_EVERY).await,
+                // Nothing is known of how it ends: it is for the windlass that started both.
+                Err(error @ RunError::Diverged { .. }) => return ground.give_up(error).await,
                 Err(error) => break failed(chain(&error)),
             }
             adopted = adopt(&ground, &effect, &run, None);

@@ -6,23 +6,19 @@ use std::sync::Arc;
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::effect::SessionPlan;
-use windlass_core::event::{Event, SessionEnd, SessionVerdict};
+use windlass_core::event::{Event, SessionEnd, SessionFailure, SessionVerdict};
 use windlass_core::id::EffectId;
 use windlass_core::launch::files as names;
 use windlass_core::usage::Usage;
-use windlass_peers::agent::{Dialect, Lines, Outside, Over, Paths, Transcript, Turn};
+use windlass_peers::agent::{Channel, Dialect, Heard, Outside, Over, Paths, Turn};
 use windlass_peers::child::{ChildState, Terminate, child_state, gave_up, terminate_host, unanswered};
 use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
-use windlass_peers::tail::{Chunk, Tail, TailEvent};
 
 use super::child::{put_away_locks, put_away_lost};
 use super::{Ground, Site, Unstarted, loop_file};
 use crate::clock::now;
 use crate::feed::Item;
-
-/// How much of standard error is kept for messages.
-const STDERR_TAIL: u64 = 4_000;
 
 /// Starts the turn or adopts it, and reports how it ended.
 pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, plan: SessionPlan) {
@@ -51,15 +47,14 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, p
             }
         }
     }
-    let seen = std::fs::metadata(dir.join(names::STDOUT)).map(|meta| meta.len()).unwrap_or(0);
-    let seen = if host.is_some() { 0 } else { seen };
     if host.is_none() && !gave_up(&dir).is_empty() {
         // Its turn is repeated in any case: what it would still do, it would do twice.
         terminate_host(&dir, Terminate::WithGrace);
     }
+    let channel = Channel::of_lines(&**dialect, &ground.watcher, &dir, host);
     let session = plan.session.clone();
     ground.report(Event::SessionStarted { effect: effect.clone(), session }).await;
-    let end = follow(&ground, &**dialect, &effect, &dir, &site.workspace, host, seen).await;
+    let end = follow(&ground, &**dialect, &effect, &site.workspace, channel).await;
     let end = SessionEnd { unanswered: unanswered(&dir), ..end };
     forget_secrets(&dir, &**dialect);
     ground.report(Event::SessionEnded { effect, end }).await;
@@ -103,37 +98,22 @@ fn launch(
     ground.gate.start(&effect.node, dir, start)
 }
 
-/// Reads the stream to its end. What was there before we came is read for its facts and not
-/// shown again.
+/// Follows the turn to its end.
 async fn follow(
     ground: &Ground,
     dialect: &dyn Dialect,
     effect: &EffectId,
-    dir: &Path,
     workspace: &str,
-    host: Option<HostStart>,
-    seen: u64,
+    mut channel: Channel,
 ) -> SessionEnd {
-    let mut reading = Reading { lines: Lines::of(dialect), transcript: Transcript::default(), offset: 0 };
-    let mut events = ground.watcher.watch(dir, 0, host);
-    let mut over = None;
-    while let (None, Some(event)) = (&over, events.recv().await) {
-        match event {
-            TailEvent::Lines(chunk) => {
-                let is_new = chunk.offset > seen;
-                let said = reading.take(&chunk);
-                // It may be long, and waits for whoever looks.
-                drop(chunk);
-                if is_new {
-                    show(ground, effect, said).await;
-                }
-            }
-            TailEvent::Ended(state) => over = Some(state),
+    let over = loop {
+        match channel.next().await {
+            Heard::Said(said) => show(ground, effect, said).await,
+            Heard::Over(state) => break state,
         }
-    }
-    let over = over.unwrap_or_else(|| child_state(dir));
-    let end = finish(ground, effect, dir, workspace, &mut reading, &over).await;
-    show(ground, effect, reading.end()).await;
+    };
+    let end = finish(ground, dialect, effect, workspace, &mut channel, &over).await;
+    show(ground, effect, channel.end()).await;
     end
 }
 
@@ -143,61 +123,27 @@ async fn show(ground: &Ground, effect: &EffectId, said: Vec<AgentEvent>) {
     }
 }
 
-/// What was read of a stream so far.
-struct Reading {
-    lines: Lines,
-    transcript: Transcript,
-    offset: u64,
-}
-
-impl Reading {
-    fn take(&mut self, chunk: &Chunk) -> Vec<AgentEvent> {
-        let mut events = Vec::new();
-        self.lines.read(&chunk.bytes, chunk.skipped, &mut events);
-        for event in &events {
-            self.transcript.add(event);
-        }
-        self.transcript.skip(chunk.skipped);
-        self.offset = chunk.offset;
-        events
-    }
-
-    /// What is to be said of the stream as a whole.
-    fn end(&mut self) -> Vec<AgentEvent> {
-        let mut events = Vec::new();
-        self.lines.end(&mut events);
-        events
-    }
-}
-
-/// Judges the whole stream. Where the host died, whoever is left is ended first, and then the
+/// Judges the whole turn. Where the host died, whoever is left is ended first, and then the
 /// rest of what they wrote is read.
 async fn finish(
     ground: &Ground,
+    dialect: &dyn Dialect,
     effect: &EffectId,
-    dir: &Path,
     workspace: &str,
-    reading: &mut Reading,
+    channel: &mut Channel,
     state: &ChildState,
 ) -> SessionEnd {
-    let stderr = || files::read_tail(&dir.join(names::STDERR), STDERR_TAIL);
+    let dir = ground.child_dir(effect);
     if let ChildState::Ended(exit) = state {
         if exit.code.is_none() {
-            tell_of_locks(ground, effect, put_away_locks(dir, workspace).await);
+            tell_of_locks(ground, effect, put_away_locks(&dir, workspace).await);
         }
-        return reading.transcript.end(Over::Exited(exit), &stderr(), reading.offset);
+        return channel.sum_up(dialect, Over::Exited(exit));
     }
-    let left = put_away_lost(dir, ground.cookie(&effect.to_string()), workspace).await;
+    let left = put_away_lost(&dir, ground.cookie(&effect.to_string()), workspace).await;
     tell_of_locks(ground, effect, left);
-    let mut tail = Tail::new(&dir.join(names::STDOUT), reading.offset);
-    let mut buffer = Vec::new();
-    while let Ok(chunk) = tail.next_lines(&mut buffer) {
-        chunk.iter().for_each(|chunk| drop(reading.take(chunk)));
-        if tail.is_at_end() {
-            break;
-        }
-    }
-    reading.transcript.end(Over::Lost, &stderr(), reading.offset)
+    channel.read_rest();
+    channel.sum_up(dialect, Over::Lost)
 }
 
 /// Warns of locks that may be somebody's: the next commit there fails.
@@ -208,7 +154,7 @@ fn tell_of_locks(ground: &Ground, effect: &EffectId, left: Vec<PathBuf>) {
             lock.display()
         );
         let event = AgentEvent::Notice { about: "git".to_owned(), text };
-        ground.feed.send(Item::Agent { effect: effect.clone(), event });
+        ground.feed.send(Item::Aside { effect: effect.clone(), event });
     }
 }
 
@@ -220,7 +166,7 @@ fn forget_secrets(dir: &Path, dialect: &dyn Dialect) {
 }
 
 fn failed(what: String) -> SessionEnd {
-    ended(SessionVerdict::Failed { what })
+    ended(SessionVerdict::Failed { cause: SessionFailure::NotStarted, what })
 }
 
 /// A turn of which nothing was read.

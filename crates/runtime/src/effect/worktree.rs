@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use windlass_core::event::Event;
+use windlass_core::event::{Event, WorktreeEnd};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::looping::verdict::red;
 use windlass_core::tasks::TaskId;
@@ -22,6 +22,7 @@ use windlass_peers::git::{self, GitError};
 
 use super::{Fact, Ground, checks, tasks};
 use crate::error::{RunError, chain, passing};
+use crate::supervise::blocking;
 use crate::tasks::Place;
 use landing::{Course, Stop, Told, bring_back, keep_out};
 
@@ -53,11 +54,10 @@ pub(super) fn make(
     });
     match made {
         Ok((folder, branch, target)) => {
-            Ok(Event::WorktreeMade { effect, workspace: Some(folder), branch, target: Some(target) })
+            let end = WorktreeEnd::Made { workspace: folder, branch, target: Some(target) };
+            Ok(Event::WorktreeMade { effect, end })
         }
-        Err(Unmade::Why(why)) => {
-            Ok(Event::WorktreeMade { effect, workspace: None, branch: why, target: None })
-        }
+        Err(Unmade::Why(why)) => Ok(Event::WorktreeMade { effect, end: WorktreeEnd::Failed { why } }),
         Err(Unmade::ForNow(error)) => Err(error),
     }
 }
@@ -206,7 +206,7 @@ pub(super) async fn land(ground: Arc<Ground>, effect: EffectId, home: Home, end:
     let landing = {
         let (ground, effect) = (Arc::clone(&ground), effect.clone());
         let handle = tokio::runtime::Handle::current();
-        tokio::task::spawn_blocking(move || {
+        blocking(move || {
             let Home { workspace, branch, target } = home;
             let repo = Path::new(&ground.spec.workspace);
             let tasks = tasks::place(repo, end.path.as_deref()).ok();
@@ -252,8 +252,9 @@ pub(super) async fn land(ground: Arc<Ground>, effect: EffectId, home: Home, end:
         })
     };
     match landing.await {
-        Ok(Ok(told)) => ground.report(told.event(effect)).await,
-        Ok(Err(Stop::ForNow(error))) => ground.give_up(error).await,
-        Ok(Err(Stop::GivenUp)) | Err(_) => {}
+        Ok(told) => ground.report(told.event(effect)).await,
+        Err(Stop::ForNow(error)) => ground.give_up(error).await,
+        // Nobody waits for it any more: this task was ended.
+        Err(Stop::GivenUp) => {}
     }
 }

@@ -15,14 +15,15 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use windlass_core::entity::{Entity, Source};
 use windlass_peers::files::stamp::Stamp;
 use windlass_peers::files::{self, Mode};
 
-use super::codec::{Bytes, checksum, put_entity, put_text, put_u16, put_u32, put_u64};
+use super::codec::{checksum, put_entities, take_entities};
 use super::load::Item;
 
-const MAGIC: &[u8] = b"windlass entities 2\n";
+const MAGIC: &[u8] = b"windlass entities 3\n";
 /// The largest entry that is read or written.
 const ENTRY: usize = 16 << 20;
 /// How many sets of roots are remembered.
@@ -52,11 +53,13 @@ pub(super) struct Known {
 }
 
 /// The beginning of an entry.
+#[derive(Serialize, Deserialize)]
 struct Head<'a> {
     root: u16,
     place: u16,
     path: &'a str,
-    stamp: Stamp,
+    /// Size, time of the content, time of the change, inode.
+    stamp: (u64, i64, i64, u64),
 }
 
 impl Cache {
@@ -86,14 +89,14 @@ impl Cache {
     /// Adds what a file says to the entities, if it is still the one that was read. Files have
     /// to be asked for in the order in which they are found.
     pub(super) fn take(&mut self, item: &Item<'_>, entities: &mut Vec<Entity>) -> bool {
-        while let Some((head, mut bytes)) = self.peek() {
+        while let Some((head, bytes)) = self.peek() {
             match head.compare(item) {
                 Ordering::Less => self.entry.clear(),
                 Ordering::Greater => return false,
                 Ordering::Equal => {
                     let before = entities.len();
-                    let is_known =
-                        head.stamp == item.found.stamp && add(&mut bytes, item, entities).is_some();
+                    let is_known = head.stamp == numbers(item.found.stamp)
+                        && take_entities(bytes, &source(item), entities).is_some();
                     if !is_known {
                         entities.truncate(before);
                     }
@@ -107,23 +110,23 @@ impl Cache {
     }
 
     /// The entry that comes next. Nothing at the end, or from the first broken one on.
-    fn peek(&mut self) -> Option<(Head<'_>, Bytes<'_>)> {
+    fn peek(&mut self) -> Option<(Head<'_>, &[u8])> {
         if self.entry.is_empty() && self.read().is_none() {
             self.file = None;
             self.entry.clear();
         }
-        head(&self.entry)
+        postcard::take_from_bytes(&self.entry).ok()
     }
 
     fn read(&mut self) -> Option<()> {
         let file = self.file.as_mut()?;
-        let mut start = [0; 12];
-        file.read_exact(&mut start).ok()?;
-        let mut bytes = Bytes(&start);
-        let length = usize::try_from(bytes.u32()?).ok().filter(|length| *length <= ENTRY)?;
+        let (mut length, mut sum) = ([0; 4], [0; 8]);
+        file.read_exact(&mut length).ok()?;
+        file.read_exact(&mut sum).ok()?;
+        let length = usize::try_from(u32::from_le_bytes(length)).ok().filter(|length| *length <= ENTRY)?;
         self.entry.resize(length, 0);
         file.read_exact(&mut self.entry).ok()?;
-        (bytes.u64()? == checksum(&self.entry)).then_some(())
+        (u64::from_le_bytes(sum) == checksum(&self.entry)).then_some(())
     }
 
     /// Writes what is known now, if that is not what is there. That it cannot be written only
@@ -147,24 +150,20 @@ impl Cache {
 }
 
 fn header(label: &str, count: u32) -> Vec<u8> {
-    let mut out = MAGIC.to_vec();
-    put_text(&mut out, label);
-    put_u32(&mut out, count);
-    out
+    let length = u32::try_from(label.len()).unwrap_or(u32::MAX).to_le_bytes();
+    [MAGIC, &length, label.as_bytes(), &count.to_le_bytes()].concat()
 }
 
 /// The build that wrote it: another one may read the same files otherwise.
 fn build() -> String {
-    let own = fs::metadata("/proc/self/exe");
+    let own = crate::os::own_program_metadata();
     let own = own.map(|own| (own.len(), own.mtime(), own.mtime_nsec())).unwrap_or_default();
     format!("{} {own:?}", env!("CARGO_PKG_VERSION"))
 }
 
-fn head(entry: &[u8]) -> Option<(Head<'_>, Bytes<'_>)> {
-    let mut bytes = Bytes(entry);
-    let (root, place, path) = (bytes.u16()?, bytes.u16()?, bytes.text()?);
-    let stamp = Stamp { size: bytes.u64()?, mtime: bytes.i64()?, ctime: bytes.i64()?, inode: bytes.u64()? };
-    Some((Head { root, place, path, stamp }, bytes))
+fn numbers(stamp: Stamp) -> (u64, i64, i64, u64) {
+    let Stamp { size, mtime, ctime, inode } = stamp;
+    (size, mtime, ctime, inode)
 }
 
 impl Head<'_> {
@@ -176,13 +175,6 @@ impl Head<'_> {
         }
         self.path.split('/').cmp(item.found.path.split('/'))
     }
-}
-
-fn add(bytes: &mut Bytes<'_>, item: &Item<'_>, entities: &mut Vec<Entity>) -> Option<()> {
-    for _ in 0..bytes.count()? {
-        entities.push(bytes.entity(source(item))?);
-    }
-    Some(())
 }
 
 fn write(
@@ -197,9 +189,10 @@ fn write(
     out.write_all(&header(label, u32::try_from(entries.len()).unwrap_or_default()))?;
     let mut entry = Vec::new();
     for (item, entities) in entries {
-        put_entry(&mut entry, item, entities);
+        entry.clear();
+        entry = put_entry(entry, item, entities).unwrap_or_default();
         // One that is too large is read again each time.
-        if entry.len() <= ENTRY {
+        if !entry.is_empty() && entry.len() <= ENTRY {
             out.write_all(&u32::try_from(entry.len()).unwrap_or_default().to_le_bytes())?;
             out.write_all(&checksum(&entry).to_le_bytes())?;
             out.write_all(&entry)?;
@@ -208,17 +201,10 @@ fn write(
     Ok(())
 }
 
-fn put_entry(out: &mut Vec<u8>, item: &Item<'_>, entities: &[Entity]) {
-    let stamp = item.found.stamp;
-    out.clear();
-    put_u16(out, item.spot.root_number);
-    put_u16(out, item.spot.place_number);
-    put_text(out, &item.found.path);
-    for number in [stamp.size, stamp.mtime.cast_unsigned(), stamp.ctime.cast_unsigned(), stamp.inode] {
-        put_u64(out, number);
-    }
-    put_u32(out, u32::try_from(entities.len()).unwrap_or_default());
-    entities.iter().for_each(|entity| put_entity(out, entity));
+fn put_entry(out: Vec<u8>, item: &Item<'_>, entities: &[Entity]) -> Option<Vec<u8>> {
+    let (root, place) = (item.spot.root_number, item.spot.place_number);
+    let head = Head { root, place, path: &item.found.path, stamp: numbers(item.found.stamp) };
+    put_entities(postcard::to_extend(&head, out).ok()?, entities)
 }
 
 /// Where the entities of a file come from; only the line is their own.

@@ -14,6 +14,7 @@ use windlass_core::registry::Registry;
 use windlass_core::registry::roles::{Miscast, cast};
 use windlass_forms::diagnostic::{Diagnostic, Severity};
 use windlass_forms::entity::{Ground, builtin};
+use windlass_forms::settings::Resolved;
 use windlass_peers::files::read_bounded;
 use windlass_peers::files::walk::{Found, Walked, walk, walk_to_watch};
 use windlass_peers::files::watch::{Point, approach};
@@ -136,10 +137,14 @@ fn place_of(text: &str, line: u32, agent: &str) -> Option<usize> {
 
 /// Loads everything there is for work in a folder. A file that cannot be used is a diagnostic.
 pub fn load(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<Loaded, Problem> {
-    let resolved = config::read(home, cwd, Vec::new())?;
-    let roots = roots::find(home, cwd, plugins, &resolved);
+    Ok(load_with(home, cwd, plugins, &config::read(home, cwd, Vec::new())?))
+}
+
+/// The same where the settings are known.
+pub(crate) fn load_with(home: &Home, cwd: &Path, plugins: &[PathBuf], resolved: &Resolved) -> Loaded {
+    let roots = roots::find(home, cwd, plugins, resolved);
     let walk = |spot: &Spot<'_>| walk(&spot.path, spot.place.shape, spot.root.inside.as_deref());
-    Ok(look(home, &roots, walk))
+    look(home, &roots, walk)
 }
 
 /// The same, and what to watch to hear of changes.

@@ -13,6 +13,7 @@ mod roots;
 mod watch;
 
 pub use eject::eject;
+pub(crate) use load::load_with;
 pub use load::{Loaded, load, why};
 pub(crate) use watch::subscribe;
 pub use windlass_core::entity::{Entity, Kind, Level, Provider};

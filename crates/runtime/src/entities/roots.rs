@@ -227,7 +227,7 @@ fn plugin(roots: &mut Roots, dir: PathBuf, level: Level) -> Option<Root> {
             return None;
         }
         Err(problem) => {
-            roots.diagnostics.push(wrong(&problem.text));
+            roots.diagnostics.push(wrong(&problem.text()));
             return None;
         }
     };

@@ -12,10 +12,11 @@ use windlass_core::run::{Standing, Waiting};
 use windlass_peers::hook_socket::{self, NoReply};
 use windlass_store::{Put, Request};
 
-use super::{Handle, children};
+use super::Handle;
 use crate::error::RunError;
 use crate::inbox::{Asked, FRESH, Message};
 use crate::seal::Key;
+use crate::view::children;
 
 /// How long an owner may be without its socket: one that somebody deleted is mended within two seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,12 +24,20 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 impl Handle {
     /// Asks a run to end: its owner, or whoever resumes it.
-    pub fn cancel(&self, run: &RunId) -> Result<(), RunError> {
-        let view = self.view(run)?;
-        if view.state.is_done() {
-            return Err(RunError::Over(run.clone()));
-        }
-        self.ask(run, &InboxId::new(crate::random::token()), &Message::Cancel).map(|_| ())
+    pub async fn cancel(&self, run: &RunId) -> Result<(), RunError> {
+        self.ask_open(run, Message::Cancel).await
+    }
+
+    /// Asks a run that is not over.
+    async fn ask_open(&self, run: &RunId, message: Message) -> Result<(), RunError> {
+        let run = run.clone();
+        let ask = move |handle: &Handle| {
+            if handle.view(&run)?.state.is_done() {
+                return Err(RunError::Over(run));
+            }
+            handle.ask(&run, &InboxId::new(crate::random::token()), &message).map(drop)
+        };
+        self.waiting(ask).await
     }
 
     /// Asks a run to end because the one that started it does. Asked twice for the same, it is asked once.
@@ -38,13 +47,15 @@ impl Handle {
     }
 
     /// Lets a run begin nothing new; what is under way is finished. So do the runs it started.
-    pub fn pause(&self, run: &RunId) -> Result<(), RunError> {
-        self.ask_all(run, &Message::Pause)
+    pub async fn pause(&self, run: &RunId) -> Result<(), RunError> {
+        let run = run.clone();
+        self.waiting(move |handle| handle.ask_all(&run, &Message::Pause)).await
     }
 
     /// Lets a paused run go on, and the runs it started.
-    pub fn go_on(&self, run: &RunId) -> Result<(), RunError> {
-        self.ask_all(run, &Message::GoOn)
+    pub async fn go_on(&self, run: &RunId) -> Result<(), RunError> {
+        let run = run.clone();
+        self.waiting(move |handle| handle.ask_all(&run, &Message::GoOn)).await
     }
 
     fn ask_all(&self, run: &RunId, message: &Message) -> Result<(), RunError> {
@@ -61,12 +72,8 @@ impl Handle {
     }
 
     /// Tells a run that something happened that it may wait for.
-    pub fn tell(&self, run: &RunId, name: &str, text: &str) -> Result<(), RunError> {
-        if self.view(run)?.state.is_done() {
-            return Err(RunError::Over(run.clone()));
-        }
-        let message = Message::Tell { name: name.to_owned(), text: text.to_owned() };
-        self.ask(run, &InboxId::new(crate::random::token()), &message).map(|_| ())
+    pub async fn tell(&self, run: &RunId, name: &str, text: &str) -> Result<(), RunError> {
+        self.ask_open(run, Message::Tell { name: name.to_owned(), text: text.to_owned() }).await
     }
 
     /// The run that waits for a person: this one, or one that it started.
@@ -80,7 +87,17 @@ impl Handle {
     }
 
     /// Answers what waits for a person, in this run or in one that it started.
-    pub fn answer(&self, run: &RunId, hook: Option<HookId>, reply: PersonReply) -> Result<(), RunError> {
+    pub async fn answer(
+        &self,
+        run: &RunId,
+        hook: Option<HookId>,
+        reply: PersonReply,
+    ) -> Result<(), RunError> {
+        let run = run.clone();
+        self.waiting(move |handle| handle.answer_blocking(&run, hook, reply)).await
+    }
+
+    fn answer_blocking(&self, run: &RunId, hook: Option<HookId>, reply: PersonReply) -> Result<(), RunError> {
         let run = &self.who_asks(run)?;
         // One answer a question: whoever comes second is told so.
         let name = hook.as_ref().map_or("", HookId::as_str);
@@ -96,7 +113,7 @@ impl Handle {
     }
 
     /// Asks the owner of a run, who looks at who asks. Without an owner the request waits, sealed, for the next.
-    fn ask(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
+    pub(super) fn ask(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
         let unheard = || RunError::Unheard { run: run.clone(), owner: self.owner(run) };
         if self.owner(run).is_some_and(|owner| owner.is_stopped) {
             return Err(unheard());

@@ -13,9 +13,10 @@ use windlass_core::spec::Spec;
 use windlass_peers::child::{ChildState, child_state};
 use windlass_peers::{files, git};
 
-use super::{Handle, children};
+use super::Handle;
 use crate::error::RunError;
 use crate::named_lock::{NamedLock, Share, Tried};
+use crate::view::children;
 
 /// The folder of the locks in the state folder.
 const LOCKS: &str = "loops";
@@ -62,8 +63,8 @@ impl Handle {
         if self.lives(&last) {
             return Err(held(spec, Some(last)));
         }
-        self.cancel(&last)?;
-        let mut running = match self.put_away(&last) {
+        self.cancel(&last).await?;
+        let mut running = match self.put_away(self.family(&self.view(&last)?)).await {
             Ok(running) => running,
             Err(RunError::Over(_)) => return Ok(Some(last)),
             Err(RunError::Lease { .. }) => return Err(held(spec, Some(last))),

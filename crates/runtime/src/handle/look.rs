@@ -5,12 +5,13 @@ use std::path::Path;
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, RunId};
 use windlass_peers::git;
-use windlass_store::{Found, RunRow};
+use windlass_store::{Cadence, Found};
 
-use super::{Handle, Listed, View};
+use super::Handle;
 use crate::error::RunError;
-use crate::recover;
-use crate::transcript::Transcript;
+use crate::recover::{self, Recovered};
+use crate::transcript::{Transcript, TranscriptPlace};
+use crate::view::{RunStatus, View};
 
 /// How many records are read at once.
 const BATCH: usize = 256;
@@ -31,23 +32,19 @@ impl Handle {
         }
     }
 
-    /// All runs, newest first.
-    pub fn runs(&self) -> Result<Vec<Listed>, RunError> {
-        let list = |row: RunRow| Listed { status: self.status(&row.id, &row.projection.status), row };
-        Ok(self.store.runs()?.into_iter().map(list).collect())
-    }
-
     /// One run as it stands.
     pub fn view(&self, run: &RunId) -> Result<View, RunError> {
-        let (_, state) = recover::load(&self.store, run).map_err(|error| self.with_binary(error))?;
-        let status = self.status(run, state.standing().word());
-        Ok(View { run: run.clone(), status, state, dir: self.store.run_dir(run) })
+        let seen = recover::look(&self.store, run).map_err(|error| self.with_binary(error))?;
+        let Recovered { loaded, state, divergence } = seen;
+        let status = self.owned(run, RunStatus::of(&state.standing()));
+        let (run, seq, dir) = (run.clone(), loaded.last_seq(), self.store.run_dir(run));
+        let cadence = Cadence::of(&loaded);
+        Ok(View { run, status, state, seq, cadence, divergence, dir })
     }
 
     /// A run that is not over and that nobody owns has crashed, and can be resumed.
-    fn status(&self, run: &RunId, word: &str) -> String {
-        let alive = matches!(word, "running" | "waiting");
-        if alive && !self.store.is_owned(run) { "crashed".to_owned() } else { word.to_owned() }
+    pub(crate) fn owned(&self, run: &RunId, status: RunStatus) -> RunStatus {
+        status.unless_lost(|| self.store.is_owned(run))
     }
 
     /// The log of a run from a place on.
@@ -71,17 +68,22 @@ impl Handle {
         records.map_err(|error| self.with_binary(error))
     }
 
-    /// What the agent says and does in one turn, from its beginning.
-    pub fn transcript(&self, run: &RunId, effect: &EffectId) -> Transcript {
+    /// One record of a run; `None` where its log ends before.
+    pub(crate) fn record_at(&self, run: &RunId, seq: u64) -> Result<Option<Record>, RunError> {
+        let found = self.store.read_from(run, seq, 1)?;
+        found.first().map(|entry| recover::read(run, entry)).transpose()
+    }
+
+    /// What the agent says and does in one turn, after what was given out before.
+    pub(crate) fn transcript(&self, run: &RunId, effect: &EffectId, place: TranscriptPlace) -> Transcript {
         let dir = self.store.run_dir(run).join(effect.to_string());
         let dialect = self.home.agents.named_or_first(self.driver_of(run, effect).as_deref());
-        Transcript::open(&dir.join(windlass_core::launch::files::STDOUT), dialect)
+        Transcript::open(&dir.join(windlass_core::launch::files::STDOUT), dialect, place)
     }
 
     /// The driver of a turn, as the first record says.
     fn driver_of(&self, run: &RunId, effect: &EffectId) -> Option<String> {
-        let first = self.store.read_from(run, 1, 1).ok()?;
-        match recover::read(run, first.first()?).ok()?.event {
+        match self.record_at(run, 1).ok()??.event {
             Event::RunStarted { spec } => spec.driver_of(&effect.node).map(str::to_owned),
             _ => None,
         }

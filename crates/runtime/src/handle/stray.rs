@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::{InboxId, RunId};
+use windlass_core::run::{Reason, Status};
 use windlass_store::{Found, Projection};
 
 use super::Handle;
@@ -15,6 +16,7 @@ use crate::clock::now;
 use crate::error::RunError;
 use crate::inbox::Message;
 use crate::recover;
+use crate::view::RunStatus;
 use crate::without_log::{children_of, one_of, owner_process};
 
 /// A folder of a run that the log does not know.
@@ -66,7 +68,7 @@ impl Handle {
         for run in self.unknown()? {
             let dir = self.store.run_dir(&run);
             let living = children_of(&dir);
-            let owner = self.store.owner(&run);
+            let owner = self.store.folders().owner(&run);
             // A run that begins at this moment has a folder first.
             if owner.is_none() || !living.is_empty() {
                 strays.push(Stray { run, dir, owner, living });
@@ -85,7 +87,7 @@ impl Handle {
 
     /// The names of folders of runs that the log does not know.
     fn unknown(&self) -> Result<Vec<RunId>, RunError> {
-        let entries = std::fs::read_dir(self.store.runs_dir()).into_iter().flatten().flatten();
+        let entries = std::fs::read_dir(self.store.folders().all()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut unknown = self.store.unknown(names.map(RunId::new).collect())?;
         unknown.retain(|run| is_used(&self.store.run_dir(run)));
@@ -121,32 +123,61 @@ impl Handle {
         }
     }
 
-    /// Says of a run that another version recorded which binary that was.
-    pub(super) fn with_binary(&self, error: RunError) -> RunError {
-        let RunError::OtherVersion { run, found, .. } = error else { return error };
-        let binary = self.other_version(&run).ok().flatten().and_then(|other| other.binary);
-        RunError::OtherVersion { run, found, binary }
+    /// Whether the log of a run says other effects than this build plans, so that it cannot go on with it.
+    pub fn has_diverged(&self, run: &RunId) -> Result<bool, RunError> {
+        Ok(self.view(run)?.divergence.is_some())
     }
 
-    /// Ends a run that another version recorded. Its owner is asked, where it has one; else its
+    /// The binary that recorded a run, where it is still there.
+    fn recorder(&self, run: &RunId) -> Option<PathBuf> {
+        let first = self.store.read_from(run, 1, 1).ok()?;
+        self.binary_of(run, &first.first()?.body)
+    }
+
+    /// Says of a run that another version recorded which binary that was.
+    pub(crate) fn with_binary(&self, error: RunError) -> RunError {
+        match error {
+            RunError::OtherVersion { run, found, .. } => {
+                let binary = self.recorder(&run);
+                RunError::OtherVersion { run, found, binary }
+            }
+            RunError::Diverged { run, divergence, .. } => {
+                let binary = self.recorder(&run);
+                RunError::Diverged { run, divergence, binary }
+            }
+            other => other,
+        }
+    }
+
+    /// Ends a run that another version recorded, or decided by other rules. Its owner is asked, where it has one; else its
     /// children are ended, and lists show it as cancelled. Its log is left as it is, and the request
     /// waits in its inbox for a Windlass that can read it. `None` where an owner is to end it.
-    pub fn cancel_other_version(&self, run: &RunId) -> Result<Option<Ended>, RunError> {
+    pub async fn cancel_other_version(&self, run: &RunId) -> Result<Option<Ended>, RunError> {
+        let run = run.clone();
+        self.waiting(move |handle| handle.end_other_version(&run)).await
+    }
+
+    fn end_other_version(&self, run: &RunId) -> Result<Option<Ended>, RunError> {
         let Found::One(row) = self.store.find(run.as_str())? else {
             return Err(RunError::NoSuchRun(run.to_string()));
         };
-        if !matches!(row.projection.status.as_str(), "running" | "waiting") {
+        if RunStatus::of_word(&row.projection.status).is_over() {
             return Err(RunError::Over(run.clone()));
         }
-        // As an older owner, or the binary that resumes the run, reads it: neither knows of seals.
-        let body = serde_json::to_vec(&Message::Cancel).map_err(RunError::Encode)?;
-        self.store.put(run, &InboxId::new("cancel/other-version"), &body)?;
+        if self.other_version(run)?.is_some() {
+            // As an older owner, or the binary that resumes the run, reads it: neither knows of seals.
+            let body = serde_json::to_vec(&Message::Cancel).map_err(RunError::Encode)?;
+            self.store.put(run, &InboxId::new("cancel/other-version"), &body)?;
+        } else {
+            self.ask(run, &InboxId::new(crate::random::token()), &Message::Cancel)?;
+        }
         if self.store.is_owned(run) {
             return Ok(None);
         }
         let lease = self.store.acquire(run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
         let ended = self.end_children(run);
-        let (status, reason) = ("cancelled".to_owned(), Some("user".to_owned()));
+        let status = RunStatus::Ended(Status::Cancelled).word().to_owned();
+        let reason = Some(Reason::User.word().to_owned());
         let projection = Projection { status, reason, updated_ms: now().0, ..row.projection };
         self.store.list_as(run, &lease, projection)?;
         Ok(Some(ended))

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use windlass_core::graph::check::Finding;
-use windlass_core::graph::workflow::{Act, Workflow};
+use windlass_core::graph::workflow::Workflow;
 use windlass_core::registry::Registry;
 use windlass_core::spec::Check;
 use windlass_forms::diagnostic::Diagnostic;
@@ -15,7 +15,7 @@ use super::{Request, Want, entity, nodes};
 use crate::catalog::{Body, Catalog, WorkflowEntry, World};
 use crate::entities;
 use crate::home::Home;
-use crate::problem::{Class, Problem};
+use crate::problem::{Class, Problem, ProblemPart};
 
 /// What is to be run.
 pub(super) struct Chosen<'a> {
@@ -26,7 +26,7 @@ pub(super) struct Chosen<'a> {
     /// The entities that nodes name.
     pub(super) registry: Registry,
     /// What is odd but possible.
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<ProblemPart>,
     /// What was looked at on the way.
     pub(super) notes: Vec<String>,
 }
@@ -80,7 +80,7 @@ impl<'a> Shelves<'a> {
             no_inputs(request, &part.workflow.name)?;
             return Ok(part.alone());
         };
-        let loaded = entities::load(self.home, self.cwd, &request.plugins)?;
+        let loaded = entities::load_with(self.home, self.cwd, &request.plugins, self.resolved);
         let found = loaded.registry.lookup(*kind, name);
         let entity = found.map_err(|miss| {
             let Some(problem) = loaded.broken(name) else {
@@ -100,7 +100,7 @@ impl<'a> Shelves<'a> {
 
     /// A document and all that is run from it, checked. An error in one of them is refused.
     fn with_others(&self, request: &Request, main: Part<'a>) -> Result<Chosen<'a>, Problem> {
-        let world = World::look(self.home, self.cwd, &request.plugins, self.resolved, self.catalog)?;
+        let world = World::look(self.home, self.cwd, &request.plugins, self.resolved, self.catalog);
         let world = world.with_checks(self.checks);
         let mut warnings = Vec::new();
         let mut others: Vec<Part<'a>> = Vec::new();
@@ -116,11 +116,16 @@ impl<'a> Shelves<'a> {
             left.extend(nodes::called(&part.workflow));
             others.push(part);
         }
-        Ok(Chosen { main, others, registry: world.registry, warnings, notes: Vec::new() })
+        Ok(Chosen { main, others, registry: world.into_registry(), warnings, notes: Vec::new() })
     }
 
     /// Everything that is wrong with a workflow: an error is refused, the rest is said.
-    fn check(&self, world: &World, part: &Part<'_>, warnings: &mut Vec<String>) -> Result<(), Problem> {
+    fn check(
+        &self,
+        world: &World<'_>,
+        part: &Part<'_>,
+        warnings: &mut Vec<ProblemPart>,
+    ) -> Result<(), Problem> {
         let Some(document) = part.document else { return Ok(()) };
         for name in nodes::called(&part.workflow) {
             self.is_whole(&name)?;
@@ -134,7 +139,7 @@ impl<'a> Shelves<'a> {
         }
         // Nobody can mend what comes with Windlass.
         if !part.is_builtin {
-            warnings.extend(found.iter().map(|warning| super::strip(&warning.to_string())));
+            warnings.extend(found.into_iter().map(ProblemPart::from));
         }
         Ok(())
     }
@@ -153,8 +158,7 @@ impl<'a> Shelves<'a> {
         let missing = nodes::called(workflow).into_iter().find(|name| !is_there(name));
         let missing = missing.map(|name| self.catalog.missing(&name, self.broken));
         let Some(missing) = missing else { return problem };
-        let text = format!("{}\nerror: {}", missing.text, problem.text);
-        Problem { text, ..problem }
+        problem.after(missing.parts)
     }
 
     fn find(&self, name: &str) -> Result<&'a WorkflowEntry, Problem> {
@@ -165,10 +169,11 @@ impl<'a> Shelves<'a> {
 /// Nodes that can be written and not yet be run.
 fn not_yet(document: &Document) -> Option<Problem> {
     let refused = nodes::each(&document.workflow).into_iter().filter_map(|node| {
-        let word = match &node.step.act {
-            act @ (Act::Review { .. } | Act::Land { .. } | Act::PullRequest { .. }) => act.word(),
-            _ => return None,
-        };
+        let act = &node.step.act;
+        if act.can_run() {
+            return None;
+        }
+        let word = act.word();
         let text = format!("node `{}` cannot be run yet: it is a `{word}` node", node.step.id);
         let hint = "leave it out; `windlass workflow check` and `graph` know it already";
         Some(document.diagnose(&Finding::error(Some(&node.step.id), word, text).hint(hint)))

@@ -8,15 +8,15 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::json;
 use windlass_core::entity::{Entity, Kind, Level, Model, Provider, Source, Tier};
 use windlass_core::graph::ids::default_id;
 use windlass_core::graph::workflow::{
     Act, Budget, OnFailure, Retry, Session, Settings, Source as SessionSource, Step, Template, Workflow,
 };
+use windlass_core::hook::ToolCall;
 use windlass_core::hook::permission::{Bound, Isolation, Rules, Ruling, decide};
 use windlass_core::id::NodeId;
-use windlass_core::registry::limits::{Limits, limits, limits_of_role};
+use windlass_core::registry::limits::{DriverTools, Limits, limits, limits_of_role};
 use windlass_core::registry::{Piece, expand};
 use windlass_core::spec::OnPermission;
 use windlass_peers::agent::Capabilities;
@@ -104,16 +104,22 @@ fn is_plain_name(model: &str) -> bool {
 
 /// Holds a session to the limits of its entity. They narrow what the run may do and never widen it: a
 /// command or skill may only spare a question about the tools it lists.
-pub(super) fn narrow(entity: &Entity, driver: &str, rules: &mut Rules, warnings: &mut Vec<String>) {
+pub(super) fn narrow(
+    entity: &Entity,
+    (driver, can): (&str, Capabilities),
+    rules: &mut Rules,
+    warnings: &mut Vec<String>,
+) {
+    let tools = DriverTools { has: can.tools, keeps_patterns: can.permissions };
     let roles = entity.roles.iter().map(|role| {
         let path = role.path.as_deref().unwrap_or("it comes with its CLI");
-        (format!("agent `{}` ({path})", role.name), limits_of_role(role, driver))
+        (format!("agent `{}` ({path})", role.name), limits_of_role(role, tools))
     });
     let own = match entity.source.level {
         Level::Builtin => format!("{} `{}`", entity.kind, entity.name),
         Level::Project | Level::User => format!("{} `{}` ({})", entity.kind, entity.name, entity.source.path),
     };
-    for (whose, limits) in roles.chain([(own, limits(entity, driver))]) {
+    for (whose, limits) in roles.chain([(own, limits(entity, tools))]) {
         bound(entity, driver, (whose, limits), rules, warnings);
     }
 }
@@ -254,7 +260,7 @@ impl Writing<'_> {
     fn refusal(&self, command: &str) -> Option<String> {
         let stage = self.stage;
         let workspace = stage.workspace.to_string_lossy();
-        match decide(stage.isolation, stage.rules, &*workspace, "Bash", &json!({ "command": command })) {
+        match decide(stage.isolation, stage.rules, &*workspace, &ToolCall::shell(command)) {
             Ruling::Allow => None,
             Ruling::Deny { reason } => Some(reason),
             Ruling::Ask if stage.on_permission == OnPermission::Allow => None,

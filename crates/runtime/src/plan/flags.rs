@@ -1,6 +1,6 @@
 //! Flags that are about the nodes of a workflow: where they belong, and where they do not.
 
-use windlass_core::graph::workflow::Act;
+use windlass_core::graph::workflow::{Act, TaskLoopNode};
 use windlass_core::looping::reach;
 use windlass_core::spec::{Check, Spec};
 
@@ -48,7 +48,7 @@ fn rounds<'a>(flags: &Flags, main: &mut Part<'a>, others: &mut [Part<'a>]) -> us
     let mut loops = 0_usize;
     for part in std::iter::once(&mut *main).chain(others) {
         nodes::change(&mut part.workflow.body, &mut |_, act| {
-            if let Act::TaskLoop { max, .. } = act {
+            if let Act::TaskLoop(TaskLoopNode { max, .. }) = act {
                 *max = most;
                 loops += 1;
             }
@@ -66,7 +66,7 @@ fn jobs<'a>(flags: &Flags, main: &mut Part<'a>, others: &mut [Part<'a>]) -> Resu
     let mut loops = 0_usize;
     for part in std::iter::once(&mut *main).chain(others) {
         nodes::change(&mut part.workflow.body, &mut |_, act| {
-            if let Act::TaskLoop { jobs, .. } = act {
+            if let Act::TaskLoop(TaskLoopNode { jobs, .. }) = act {
                 *jobs = wanted;
                 loops += 1;
             }

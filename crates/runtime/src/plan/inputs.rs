@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use windlass_core::graph::check::uses_input;
-use windlass_core::graph::workflow::{Act, Input, InputKind, Workflow};
+use windlass_core::graph::workflow::{Act, Input, InputKind, Workflow, WorkflowNode};
 
 use super::{Request, Want, nodes};
 use crate::problem::{Class, Problem};
@@ -144,7 +144,9 @@ fn reached<'w>(parts: &[&'w Workflow]) -> Vec<&'w Workflow> {
         let heirs: Vec<&str> = nodes::each(workflow)
             .into_iter()
             .filter_map(|node| match &node.step.act {
-                Act::Workflow { name, inputs } if !inputs.contains_key("input") => Some(name.as_str()),
+                Act::Workflow(WorkflowNode { name, inputs }) if !inputs.contains_key("input") => {
+                    Some(name.as_str())
+                }
                 _ => None,
             })
             .collect();

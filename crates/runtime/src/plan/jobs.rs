@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use windlass_core::graph::workflow::{Act, Step};
+use windlass_core::graph::workflow::{Act, Step, TaskLoopNode};
 use windlass_core::spec::Spec;
 use windlass_peers::git::{self, GitError};
 
@@ -29,7 +29,7 @@ pub(super) fn need_a_repository(
     let workspace = Path::new(&spec.workspace);
     // A node that comes before may still make the branch or the first commit.
     let found = match spec.body.first() {
-        Some(Step { act: Act::TaskLoop { jobs: 2.., .. }, when: None, .. }) => {
+        Some(Step { act: Act::TaskLoop(TaskLoopNode { jobs: 2.., .. }), when: None, .. }) => {
             on_a_branch(workspace).map(drop)
         }
         _ => in_a_repository(workspace),
@@ -101,7 +101,7 @@ pub(super) fn note_missing_checks(spec: &Spec, warnings: &mut Vec<String>) {
 }
 
 fn is_done_by_agents(step: &Step) -> bool {
-    let is_loop = matches!(step.act, Act::TaskLoop { .. });
+    let is_loop = matches!(step.act, Act::TaskLoop(_));
     let blocks = step.act.blocks();
     let mut inside = blocks.iter().flat_map(|block| block.body.iter());
     inside.any(|step| if is_loop { has_session(step) } else { is_done_by_agents(step) })
@@ -113,6 +113,6 @@ fn has_session(step: &Step) -> bool {
 }
 
 fn needs_worktrees(step: &Step) -> bool {
-    matches!(step.act, Act::TaskLoop { jobs: 2.., .. })
+    matches!(step.act, Act::TaskLoop(TaskLoopNode { jobs: 2.., .. }))
         || step.act.blocks().iter().any(|block| block.body.iter().any(needs_worktrees))
 }

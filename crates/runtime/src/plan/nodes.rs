@@ -1,6 +1,6 @@
 //! The nodes of a workflow, blocks included, each with what is said of its sessions around it.
 
-use windlass_core::graph::workflow::{Act, Session, Settings, Step, Turns, Workflow};
+use windlass_core::graph::workflow::{Act, Session, Settings, Step, Turns, Workflow, WorkflowNode};
 use windlass_core::id::NodeId;
 use windlass_core::spec::Spec;
 
@@ -54,7 +54,7 @@ fn gather<'w>(body: &'w [Step], around: &Settings, nodes: &mut Vec<Node<'w>>) {
 /// The workflows that are run from its nodes.
 pub(super) fn called(workflow: &Workflow) -> Vec<String> {
     let name = |node: Node<'_>| match &node.step.act {
-        Act::Workflow { name, .. } => Some(name.clone()),
+        Act::Workflow(WorkflowNode { name, .. }) => Some(name.clone()),
         _ => None,
     };
     each(workflow).into_iter().filter_map(name).collect()

@@ -76,7 +76,12 @@ impl Given<'_> {
         let driver = self.driver(node, entity)?;
         let mut permissions = self.settings().permissions.clone();
         if let Some(entity) = entity {
-            entity::narrow(entity, &driver.name, &mut permissions, warnings);
+            entity::narrow(
+                entity,
+                (&driver.name, self.home.agents.capabilities(&driver.name)),
+                &mut permissions,
+                warnings,
+            );
         }
         Ok(Orders {
             driver,

@@ -2,7 +2,7 @@
 //! The check of a document knows the modes that stand in it; here those of flags and settings are known, too.
 
 use windlass_core::graph::check::beside_a_plugins_loop;
-use windlass_core::graph::workflow::{Act, Step};
+use windlass_core::graph::workflow::{Act, ParallelNode, Step, WorkflowNode};
 use windlass_core::looping::Mode;
 use windlass_core::spec::Spec;
 
@@ -17,7 +17,7 @@ pub(super) fn refuse(spec: &Spec) -> Result<(), Problem> {
                 let rules = part.sessions.get(&step.id).and_then(|orders| orders.rules.as_ref());
                 rules.is_some_and(|rules| rules.mode == Mode::Plugin)
             }
-            Act::Workflow { name, .. } => spec.others.get(name).is_some_and(Spec::has_plugin_mode),
+            Act::Workflow(WorkflowNode { name, .. }) => spec.others.get(name).is_some_and(Spec::has_plugin_mode),
             _ => false,
         };
         let Some((looping, beside)) = find(&part.body, &is_looped) else { return Ok(()) };
@@ -33,7 +33,7 @@ pub(super) fn refuse(spec: &Spec) -> Result<(), Problem> {
 fn find(body: &[Step], is_looped: &dyn Fn(&Step) -> bool) -> Option<(String, String)> {
     body.iter().find_map(|step| {
         let here = match &step.act {
-            Act::Parallel { limit, branches, .. } if *limit != 1 => {
+            Act::Parallel(ParallelNode { limit, branches, .. }) if *limit != 1 => {
                 beside_a_plugins_loop(branches, is_looped)
             }
             _ => None,

@@ -41,6 +41,7 @@ impl Place {
             temp: root.join("state"),
             env: vec![("PATH".to_owned(), path), ("WINDLASS_SIM_SCRIPT".to_owned(), "/script".to_owned())],
             agents: Default::default(),
+            binary: None,
             machine: "m".to_owned(),
             crash: Crash::default(),
         };

@@ -196,9 +196,12 @@ impl TasksError {
 impl TasksError {
     /// All that a person needs, in one text: what is wrong, where, and what to do.
     pub(crate) fn told(self) -> String {
-        let Problem { text, hint, .. } = self.into();
-        let text = text.trim_end();
-        hint.map_or_else(|| text.to_owned(), |hint| format!("{text}\n  hint: {hint}"))
+        let problem = Problem::from(self);
+        let text = problem.text();
+        match problem.hint {
+            Some(hint) => format!("{text}\n  hint: {hint}"),
+            None => text,
+        }
     }
 }
 
@@ -224,16 +227,17 @@ impl From<TasksError> for Problem {
             _ => Class::Configuration,
         };
         let hint = error.hint();
-        let text = match &error {
+        let problem = match &error {
             TasksError::Broken { problems, .. } => {
                 return Problem::of(problems).unwrap_or_else(|| Problem::new(class, error.to_string()));
             }
             TasksError::BrokenMeanwhile { problems, .. } => match Problem::of(problems) {
-                Some(problem) => format!("{error}\n\nerror: {}\n", problem.text),
-                None => error.to_string(),
+                // A blank line before what is wrong in the file.
+                Some(problem) => problem.after(vec![format!("{error}\n").into()]),
+                None => Problem::new(class, error.to_string()),
             },
-            _ => chain(&error),
+            _ => Problem::new(class, chain(&error)),
         };
-        Problem { class, text, hint }
+        Problem { hint, ..problem }
     }
 }

@@ -49,7 +49,7 @@ fn to(status: Status, task: &str) -> Change {
 /// What a person reads.
 fn told(error: TasksError) -> String {
     let problem = Problem::from(error);
-    format!("{}|{}", problem.text, problem.hint.unwrap_or_default())
+    format!("{}|{}", problem.text(), problem.hint.unwrap_or_default())
 }
 
 #[test]

@@ -20,10 +20,7 @@ pub(super) fn clear(folder: &Path) {
         let name = entry.file_name();
         let Some(old) = name.to_str().and_then(Old::of) else { continue };
         let is_plain = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_plain
-            && !Path::new(&format!("/proc/{}", old.pid)).exists()
-            && old.is_ours(folder, &entry.path())
-        {
+        if is_plain && !crate::os::exists(old.pid) && old.is_ours(folder, &entry.path()) {
             // Another process may have been quicker.
             let _ = fs::remove_file(entry.path());
         }

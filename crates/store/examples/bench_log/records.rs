@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, RECORD_VERSION, Record, SessionEnd, SessionVerdict};
-use windlass_core::hook::{Answer, HookCall, HookKind};
+use windlass_core::hook::{Answer, HookCall, HookKind, ToolCall, ToolName};
 use windlass_core::id::{EffectId, HookId, NodeId, Verb};
 use windlass_core::looping::verdict::CheckResult;
 use windlass_core::run::News;
@@ -18,7 +18,7 @@ const PROSE: &str =
 const CODE: &str = concat!(
     include_str!("../../src/open.rs"),
     include_str!("../../src/projection.rs"),
-    include_str!("../../src/filesystem.rs")
+    include_str!("../../src/os.rs")
 );
 
 /// What the bodies are made of.
@@ -107,11 +107,11 @@ impl Source {
             _ => ("Task", json!({ "description": "Look into it", "prompt": self.text(PROSE, room) })),
         };
         let id = HookId::new(format!("0000{:012x}{:016x}", self.roll() >> 16, self.roll()));
-        let answer = Answer::Allow { input: None };
+        let answer = Answer::Allow;
         let told = Effect::AnswerHook { hook: id.clone(), answer: answer.clone() };
         let (asked, tool) = ("tool".to_owned(), Some(name.to_owned()));
         let news = News::HookDecided { hook: id.clone(), asked, tool, answer };
-        let kind = HookKind::Tool { name: name.to_owned(), input };
+        let kind = HookKind::Tool(ToolCall { tool: ToolName::Other, name: name.to_owned(), input });
         let event =
             Event::HookAsked { call: HookCall { id, from: None, kind, unanswered: Vec::new(), real: None } };
         (event, vec![self.planned(Verb::Answer, told)], vec![news])
@@ -125,7 +125,7 @@ impl Source {
             ..Usage::default()
         };
         let look = Effect::Inspect { last_message: last_message.clone() };
-        let (verdict, offset) = (SessionVerdict::Done, self.roll() % 900_000);
+        let (verdict, offset) = (SessionVerdict::Completed, self.roll() % 900_000);
         let end = SessionEnd {
             verdict,
             last_message,

@@ -1,14 +1,13 @@
 //! `windlass answer`: a person's answer to a question of an agent.
 
 use windlass_core::event::PersonReply;
-use windlass_core::hook::question_texts;
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 use windlass_runtime::handle::Handle;
 
-use super::asks::{narrowed, open_asks};
+use super::asks::narrowed;
 use super::feed::{choice, choices, envelope, gist, naming, none_of, words};
-use super::here::{Here, print};
+use super::here::{Here, print, wait_for};
 use super::plain::plain_line;
 use super::report::{Report, note};
 use crate::exit::Exit;
@@ -47,7 +46,8 @@ pub(crate) struct Args {
 /// Leaves the answer for the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let question = args.question.unwrap_or_default();
-    let is_asked = |ask: &Ask| question.is_empty() || question_texts(&ask.input).contains(&question);
+    let is_asked =
+        |ask: &Ask| question.is_empty() || ask.questions.iter().any(|asked| asked.text == question);
     let open = open(&args.run, args.to)?.narrowed(|ask| ask.tool.is_none());
     if open.asks.iter().all(|(_, ask)| ask.tool.is_none() && !is_asked(ask)) {
         return Err(not_asked(&open.asks));
@@ -61,13 +61,13 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         return Err(Report::usage("an empty text is no answer"));
     }
     let reply = PersonReply::Answers { answers: vec![(question, chosen(&run, &ask, args.text)?)] };
-    handle.answer(&run, Some(ask.hook.clone()), reply)?;
+    wait_for(handle.answer(&run, Some(ask.hook.clone()), reply))?;
     tell(&handle, &run, &ask, args.json)
 }
 
 fn not_asked(asks: &[(RunId, Ask)]) -> Report {
-    let known = asks.iter().flat_map(|(_, ask)| question_texts(&ask.input));
-    let names: Vec<String> = known.map(|text| format!("\"{}\"", plain_line(&text))).collect();
+    let known = asks.iter().filter(|(_, ask)| ask.tool.is_none()).flat_map(|(_, ask)| &ask.questions);
+    let names: Vec<String> = known.map(|asked| format!("\"{}\"", plain_line(&asked.text))).collect();
     Report::usage("the run did not ask that").hint(format!("it asks: {}", names.join(", ")))
 }
 
@@ -104,7 +104,7 @@ pub(super) fn open(prefix: &str, to: Option<String>) -> Result<Open, Report> {
     let handle = Here::look()?.open_to_ask()?;
     let view = handle.view(&handle.find(prefix)?)?;
     let hook = to.map(HookId::new);
-    let mut asks = open_asks(&handle, &view.state);
+    let mut asks = handle.family(&view).asks();
     asks.retain(|(_, ask)| hook.as_ref().is_none_or(|hook| ask.hook == *hook));
     if asks.is_empty() {
         let text = match &hook {
@@ -144,7 +144,7 @@ fn several(run: &RunId, asks: &[(RunId, Ask)]) -> Report {
 
 /// Says that the answer is on its way, or who must fetch it.
 pub(super) fn tell(handle: &Handle, run: &RunId, ask: &Ask, json: bool) -> Result<Exit, Report> {
-    let is_owned = handle.view(run)?.status != "crashed";
+    let is_owned = !handle.view(run)?.status.is_crashed();
     if json {
         let data = serde_json::json!({"delivered": is_owned, "node": ask.node, "hook": ask.hook});
         return print(&[envelope("run.answered", words::now(), Some(run), data)]);

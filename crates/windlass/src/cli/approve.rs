@@ -6,6 +6,7 @@ use windlass_core::run::Ask;
 
 use super::answer::{Waits, open, tell};
 use super::feed::{choice, choices, is_of_workflow};
+use super::here::wait_for;
 use super::plain::plain_line;
 use super::report::Report;
 use crate::exit::Exit;
@@ -48,7 +49,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         Some(reason) => PersonReply::Reject { reason },
         None => PersonReply::Approve,
     };
-    handle.answer(&run, Some(ask.hook.clone()), reply)?;
+    wait_for(handle.answer(&run, Some(ask.hook.clone()), reply))?;
     tell(&handle, &run, &ask, args.json)
 }
 

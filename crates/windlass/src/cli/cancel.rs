@@ -12,11 +12,12 @@ use windlass_core::id::RunId;
 use windlass_runtime::children::Ended;
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
+use windlass_runtime::view::{Family, RunStatus};
 use windlass_runtime::without_log;
 
 use super::drive::{OnHangup, Viewer, drive};
 use super::feed::{Face, envelope, words};
-use super::here::{Here, block_on, print};
+use super::here::{Here, block_on, print, wait_for};
 use super::output::Out;
 use super::report::{Report, note};
 use super::stray;
@@ -53,9 +54,12 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     if handle.other_version(&run)?.is_some() {
         return end_other_version(&handle, &run, args.json);
     }
-    handle.cancel(&run)?;
+    if handle.owner(&run).is_none() && handle.has_diverged(&run)? {
+        return end_other_version(&handle, &run, args.json);
+    }
+    wait_for(handle.cancel(&run))?;
     let status = wait(&handle, &run)?;
-    tell(&handle, &run, &status, args.json)
+    tell(&handle, &run, status, args.json)
 }
 
 /// What is to be ended.
@@ -81,18 +85,18 @@ fn find(here: &Here, prefix: &str) -> Result<Target, RunError> {
 }
 
 /// Says how the run ended, or for whom it still has to.
-fn tell(handle: &Handle, run: &RunId, status: &str, json: bool) -> Result<Exit, Report> {
-    let is_over = !matches!(status, "running" | "waiting" | "crashed");
+fn tell(handle: &Handle, run: &RunId, status: RunStatus, json: bool) -> Result<Exit, Report> {
+    let is_over = status.is_over();
     let owner = handle.owner(run).filter(|_| !is_over);
     if json {
-        let mut data = json!({"status": status});
+        let mut data = json!({"status": status.word()});
         if let (Some(owner), serde_json::Value::Object(map)) = (owner, &mut data) {
             map.insert("waits_for".to_owned(), json!({"process": owner.pid, "stopped": owner.is_stopped}));
         }
         return print(&[envelope("run.cancelled", words::now(), Some(run), data)]);
     }
     note(&match (is_over, owner) {
-        (true, _) => format!("run {run}: {status}"),
+        (true, _) => format!("run {run}: {}", status.word()),
         (false, Some(owner)) => {
             format!("run {run} has not ended yet: process {} still runs it", owner.pid)
         }
@@ -124,13 +128,13 @@ fn end_folder(here: &Here, run: &RunId, dir: &Path, json: bool) -> Result<Exit, 
 fn end_other_version(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
     let begun = Instant::now();
     let ended = loop {
-        match handle.cancel_other_version(run) {
+        match block_on(async { Ok(handle.cancel_other_version(run).await) })? {
             Ok(Some(ended)) => break ended,
             // Its owner was quicker.
             Err(RunError::Over(_)) if begun.elapsed() > POLL => break Ended::default(),
             Err(error) => return Err(error.into()),
             Ok(None) if begun.elapsed() < PATIENCE => std::thread::sleep(POLL),
-            Ok(None) => return tell(handle, run, "running", json),
+            Ok(None) => return tell(handle, run, RunStatus::Running, json),
         }
     };
     if json {
@@ -149,20 +153,20 @@ fn counted(ended: &Ended) -> serde_json::Value {
 }
 
 /// Owns the run until it has ended itself.
-fn put_away(handle: &Handle, run: &RunId) -> Result<(), Report> {
+fn put_away(handle: &Handle, family: Family) -> Result<(), Report> {
     block_on(async {
-        let running = match handle.put_away(run) {
+        let running = match handle.put_away(family).await {
             Ok(running) => running,
             // It ended, or somebody else took it over, since it was looked at.
             Err(RunError::Over(_) | RunError::Lease { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         let viewer = Viewer { face: &mut Face::Quiet, out: &mut Out::stdout(), inline: None };
-        drive(running, viewer, OnHangup::Leave).await.map(|_| ())
+        drive(running, None, viewer, OnHangup::Leave).await.map(|_| ())
     })
 }
 
-fn wait(handle: &Handle, run: &RunId) -> Result<String, Report> {
+fn wait(handle: &Handle, run: &RunId) -> Result<RunStatus, Report> {
     let begun = Instant::now();
     loop {
         let view = handle.view(run)?;
@@ -170,8 +174,8 @@ fn wait(handle: &Handle, run: &RunId) -> Result<String, Report> {
             return Ok(view.status);
         }
         // Nobody owns it, or its owner dies at this very moment: then it is ours to put away.
-        if view.status == "crashed" {
-            put_away(handle, run)?;
+        if view.status.is_crashed() {
+            put_away(handle, handle.family(&view))?;
         }
         std::thread::sleep(POLL);
     }

@@ -173,7 +173,7 @@ fn act(verb: Verb) -> Result<Exit, Report> {
         Verb::Doctor(args) => doctor::perform(&args),
         Verb::Demo(args) => demo::perform(&args),
         Verb::Completions(args) => completions::perform(&args),
-        Verb::Mcp(args) => mcp::perform(&args),
+        Verb::Mcp(args) => mcp::perform(args),
     }
 }
 

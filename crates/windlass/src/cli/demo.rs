@@ -104,7 +104,7 @@ impl Stage {
         let handle = here.open(plan.durability)?;
         let watch = Watch { json: args.json, stays: args.keep, ..Watch::default() };
         block_on(async {
-            let running = handle.start(plan.spec)?;
+            let running = handle.start(plan.spec).await?;
             watch.follow(&here, &handle, running).await
         })
     }

@@ -3,25 +3,27 @@
 //! Ctrl-C and SIGTERM cancel the run, a second one at once. A closed terminal (SIGHUP) must not
 //! lose work: the owner leaves, host and agent go on, and the run can be resumed.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use windlass_core::event::Record;
-use windlass_core::id::RunId;
 use windlass_core::run::State;
 use windlass_pawl::host::clear_dead_groups;
+use windlass_runtime::error::RunError;
 use windlass_runtime::feed::Item;
 use windlass_runtime::handle::Running;
+use windlass_runtime::view::{RunChange, RunUpdate, Subscription};
 
 use super::feed::{Face, words};
 use super::inline::Inline;
-use super::output::Out;
+use super::output::{Out, Room};
 use super::report::Report;
-use super::weave::Weave;
 use crate::exit::Exit;
 
 /// How often the progress line is drawn again.
 const REDRAW: Duration = Duration::from_millis(500);
+/// How long a reader may leave no room, and how many bytes of a transcript may wait for it then.
+const STALL: Duration = Duration::from_millis(250);
+const BEHIND: u64 = 2 << 20;
 
 /// How following ended.
 pub(crate) enum Ended {
@@ -50,30 +52,31 @@ pub(crate) struct Viewer<'a> {
     pub(crate) inline: Option<Inline>,
 }
 
-/// Shows a run until it is over.
+/// Shows a run until it is over: what the feed says of it, if anybody looks.
 pub(crate) async fn drive(
     mut running: Running,
+    mut feed: Option<Subscription>,
     mut viewer: Viewer<'_>,
     on_hangup: OnHangup,
 ) -> Result<Ended, Report> {
     let mut signals = Signals::listen()?;
     let mut redraw = tokio::time::interval(REDRAW);
-    let mut held = Weave::default();
     let mut asked = 0u32;
-    let room = viewer.out.room();
+    let mut reader = Reader { room: viewer.out.room(), stalled: None };
+    let (mut is_owned, mut is_told, mut is_lost) = (true, feed.is_none(), false);
     viewer.ask();
-    loop {
-        // Whoever reads slowly is given no more than that: the feed bounds what waits.
-        let next = async {
-            room.wait().await;
-            running.next().await
-        };
+    while is_owned || !is_told && !is_lost {
         tokio::select! {
-            item = next => match item {
-                Some(item) => viewer.show(&mut held, item),
-                None => break,
+            update = reader.next(&mut feed, is_owned), if !is_told && !is_lost => match update {
+                Some(Ok(update)) => viewer.show(update),
+                // The owner finds the same, and says what is wrong, or it passes.
+                Some(Err(_)) => is_lost = true,
+                None => is_told = true,
             },
-            () = held.due() => viewer.tell_all(&held.release_due()),
+            item = running.next(), if is_owned => match item {
+                Some(item) => viewer.aside(item),
+                None => (is_owned, is_lost) = (false, false),
+            },
             keys = viewer.keys() => viewer.take(&keys).await,
             wish = signals.next() => match wish {
                 Wish::Leave if on_hangup == OnHangup::Leave => return Ok(Ended::Left),
@@ -83,10 +86,12 @@ pub(crate) async fn drive(
                     viewer.face.remark(viewer.out, remark(asked));
                 }
             },
-            _ = redraw.tick(), if room.is_there() => viewer.tick(),
+            _ = redraw.tick(), if reader.room.is_there() => {
+                is_lost = false;
+                viewer.tick();
+            }
         }
     }
-    viewer.tell_all(&held.release_all());
     viewer.face.settle(viewer.out);
     let over = running.finish().await;
     // Of runs that were killed and that nobody took up.
@@ -94,44 +99,67 @@ pub(crate) async fn drive(
     Ok(Ended::Over(Box::new(over?)))
 }
 
+/// Whoever reads what is shown, as quickly as they like: the log keeps what they have not read.
+struct Reader {
+    room: Room,
+    /// Since when nothing could be written.
+    stalled: Option<Instant>,
+}
+
+impl Reader {
+    /// Waits for room, then for the next update. Somebody who stalled is not told everything that agents said
+    /// meanwhile. Without an owner it is over when nothing more is there.
+    async fn next(
+        &mut self,
+        feed: &mut Option<Subscription>,
+        is_owned: bool,
+    ) -> Option<Result<RunUpdate, RunError>> {
+        let feed = feed.as_mut()?;
+        if !self.room.is_there() {
+            self.stalled.get_or_insert_with(Instant::now);
+        }
+        self.room.wait().await;
+        let stalled = self.stalled.take().map_or(Duration::ZERO, |since| since.elapsed());
+        if stalled > STALL
+            && let Some(update) = feed.catch_up(BEHIND)
+        {
+            return Some(Ok(update));
+        }
+        if is_owned { feed.next().await } else { feed.next_now().await }
+    }
+}
+
 impl Viewer<'_> {
-    fn show(&mut self, held: &mut Weave, item: Item) {
-        let (mut from, mut item) = (Vec::new(), item);
-        let records = loop {
-            match item {
-                Item::Child { run, item: inner } => {
-                    from.push(run);
-                    item = *inner;
+    fn show(&mut self, update: RunUpdate) {
+        let RunUpdate { run, path, change } = update;
+        match change {
+            RunChange::Record { seq, record } => {
+                if let Some(inline) = &mut self.inline {
+                    inline.see(self.face, self.out, &run, seq, &record);
                 }
-                Item::Record { record, .. } => break held.of(&from).take(*record),
-                Item::Agent { effect, event } => {
-                    self.face.agent(self.out, &from, &effect, &event, words::now());
-                    break held.of(&from).release_for(&effect, &event);
-                }
-                Item::LeftOut { count } => {
-                    self.face.left_out(self.out, &from, count, words::now());
-                    break Vec::new();
-                }
+                self.face.record(self.out, &path, &record);
             }
-        };
-        self.tell(&from, &records);
+            RunChange::Agent { effect, event, .. } => {
+                self.face.agent(self.out, &path, &effect, &event, words::now());
+            }
+            RunChange::LeftOut { count, .. } => {
+                self.face.left_out(self.out, &path, count, words::now());
+            }
+            RunChange::Appeared | RunChange::Ended { .. } => {}
+        }
         self.ask();
         self.tick();
     }
 
-    fn tell_all(&mut self, all: &[(Vec<RunId>, Vec<Record>)]) {
-        for (from, records) in all {
-            self.tell(from, records);
+    /// Shows what is in no log.
+    fn aside(&mut self, item: Item) {
+        let (mut path, mut item) = (Vec::new(), item);
+        while let Item::Child { run, item: inner } = item {
+            path.push(run);
+            item = *inner;
         }
-    }
-
-    fn tell(&mut self, from: &[RunId], records: &[Record]) {
-        for record in records {
-            if let Some(inline) = &mut self.inline {
-                inline.see(self.face, self.out, from.last(), record);
-            }
-            self.face.record(self.out, from, record);
-            self.ask();
+        if let Item::Aside { effect, event } = item {
+            self.face.agent(self.out, &path, &effect, &event, words::now());
         }
     }
 

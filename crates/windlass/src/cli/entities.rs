@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use windlass_core::entity::{Entity, Kind, Level, Provider, ToolEffect, ToolRule};
-use windlass_core::registry::limits::{Limits, limits, limits_of_role};
+use windlass_core::registry::limits::{DriverTools, Limits, limits, limits_of_role};
 use windlass_core::registry::{Registry, expand, truncate};
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::entities::{self, Loaded};
@@ -55,11 +55,11 @@ enum What {
 #[derive(Debug, clap::Args)]
 struct List {
     /// Only commands, skills or agents
-    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(["command", "skill", "agent"], Kind::parse))]
+    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(Kind::WORDS))]
     kind: Option<Kind>,
 
     /// Only those of one provider
-    #[arg(long, value_name = "NAME", value_parser = words_of(PROVIDERS, Provider::parse))]
+    #[arg(long, value_name = "NAME", value_parser = words_of(Provider::WORDS))]
     provider: Option<Provider>,
 
     /// Those that another one hides, too
@@ -70,9 +70,6 @@ struct List {
     of: Of,
 }
 
-const PROVIDERS: [&str; 8] =
-    ["windlass", "claude", "opencode", "copilot", "codex", "gemini", "shared", "atomic"];
-
 /// Which one is shown.
 #[derive(Debug, clap::Args)]
 struct Show {
@@ -81,7 +78,7 @@ struct Show {
     name: String,
 
     /// A command, a skill or an agent, where there are several of that name
-    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(["command", "skill", "agent"], Kind::parse))]
+    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(Kind::WORDS))]
     kind: Option<Kind>,
 
     /// Show the text with these arguments in it
@@ -100,7 +97,7 @@ struct Eject {
     name: String,
 
     /// A command, a skill or an agent, where there are several of that name
-    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(["command", "skill", "agent"], Kind::parse))]
+    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(Kind::WORDS))]
     kind: Option<Kind>,
 
     /// For all projects: into the user's own folder
@@ -235,9 +232,9 @@ fn named_tools(entity: &Entity) -> Option<Vec<&String>> {
     (entity.tools.is_some() || !once.is_empty()).then_some(once)
 }
 
-/// What holds for a session with it, in Claude Code's names of tools.
+/// What holds for a session with it.
 fn shown_limits(entity: &Entity) -> Value {
-    let limits = limits(entity, "claude");
+    let limits = limits(entity, DriverTools::ALL);
     let mut shown = json!({ "only": limits.only });
     if let Value::Object(fields) = &mut shown {
         fields.extend(effects(&limits).map(|(word, rules)| (word.to_owned(), json!(rules))));
@@ -377,7 +374,7 @@ fn about(entity: &Entity) -> Vec<String> {
     add("about", &entity.description);
     add("aliases", &entity.aliases.join(", "));
     add("arguments", entity.argument_hint.as_deref().unwrap_or_default());
-    let limits = limits(entity, "claude");
+    let limits = limits(entity, DriverTools::ALL);
     if let Some(only) = &limits.only {
         let only = if only.is_empty() { "none".to_owned() } else { only.join(", ") };
         add("tools", &only);
@@ -386,7 +383,7 @@ fn about(entity: &Entity) -> Vec<String> {
         add(word, &rules.join(", "));
     }
     for role in &entity.roles {
-        let limits = limits_of_role(role, "claude");
+        let limits = limits_of_role(role, DriverTools::ALL);
         let only = limits.only.iter().map(|only| format!("tools {}", only.join(", ")));
         let effects = effects(&limits).filter(|(_, rules)| !rules.is_empty());
         let effects = effects.map(|(word, rules)| format!("{word} {}", rules.join(", ")));

@@ -10,8 +10,8 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::time_travel::{Asks, Fork, TravelError};
 
 use super::feed::{Face, envelope, words};
-use super::here::{Here, block_on, print};
-use super::orders::{on_permission, on_question, wait_for_owner, words_of};
+use super::here::{Here, block_on, print, wait_for};
+use super::orders::{wait_for_owner, words_of};
 use super::plain::plain_line;
 use super::report::{Report, note};
 use super::watch::Watch;
@@ -42,12 +42,12 @@ pub(crate) struct Args {
 
     /// What a tool is told that the rules say to ask about; without it as in the other run, but a person
     /// who watches is asked
-    #[arg(long, value_name = "ANSWER", value_parser = words_of(["deny", "allow", "fail", "ask"], on_permission))]
+    #[arg(long, value_name = "ANSWER", value_parser = words_of(OnPermission::WORDS))]
     on_permission: Option<OnPermission>,
 
     /// What happens when something asks a question; without it as in the other run, but a person who
     /// watches is asked
-    #[arg(long, value_name = "ANSWER", value_parser = words_of(["fail", "empty", "wait"], on_question))]
+    #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS))]
     on_question: Option<OnQuestion>,
 
     /// Run in the background and print the new run's id
@@ -92,12 +92,12 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let Point { node, iteration } = &args.at;
     let asks = args.asks(&here);
     if args.detach {
-        let fork = handle.fork_detached(&from, node, *iteration, asks)?;
+        let fork = wait_for(handle.fork_detached(&from, node, *iteration, asks))?;
         wait_for_owner(&handle, &fork.run)?;
         return args.left(&handle, &from, &fork);
     }
     block_on(async {
-        let (fork, running) = handle.fork(&from, node, *iteration, asks)?;
+        let (fork, running) = handle.fork(&from, node, *iteration, asks).await?;
         let mut face = args.watch.face(&here, &fork.run);
         if let Face::Json(lines) = &mut face {
             print(&[args.object(&from, &fork)])?;
@@ -147,8 +147,7 @@ fn tell(handle: &Handle, from: &RunId, fork: &Fork) {
         ),
     });
     note("the folder is as it is now: nothing that was done there is undone");
-    let goes_on = |status: &str| matches!(status, "running" | "waiting");
-    if handle.view(from).is_ok_and(|view| goes_on(&view.status)) {
+    if handle.view(from).is_ok_and(|view| view.status.is_owned()) {
         note(&format!("run {from} goes on in the same folder"));
     }
 }

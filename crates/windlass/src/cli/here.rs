@@ -90,6 +90,11 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Resu
     waiting_runtime()?.block_on(work)
 }
 
+/// Waits for one call that may take its time.
+pub(crate) fn wait_for<T, E: Into<Report>>(call: impl Future<Output = Result<T, E>>) -> Result<T, Report> {
+    block_on(async { call.await.map_err(Into::into) })
+}
+
 /// What waits, in one thread.
 pub(crate) fn waiting_runtime() -> Result<tokio::runtime::Runtime, Report> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -44,6 +44,7 @@ fn from(env: Vec<(String, String)>) -> Result<Home, Report> {
         config: config.join("windlass"),
         temp: absolute("TMPDIR").unwrap_or_else(|| Path::new("/tmp").to_owned()),
         agents: Agents::default(),
+        binary: None,
         machine: machine(),
         crash: Crash::from_text(crash),
         user,
@@ -52,7 +53,7 @@ fn from(env: Vec<(String, String)>) -> Result<Home, Report> {
 }
 
 fn machine() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = name.trim();
     if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
 }

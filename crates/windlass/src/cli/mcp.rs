@@ -3,15 +3,25 @@
 use super::here::block_on;
 use super::report::Report;
 use crate::exit::Exit;
+use crate::mcp::Prompt;
 
 /// Serve MCP on standard input and output
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The hook event with which permission prompts go to the run
+    #[arg(long, value_name = "EVENT")]
+    prompt: Option<String>,
+
+    /// The answer to a permission prompt when the run does not answer
+    #[arg(long, value_name = "TEXT", requires = "prompt", allow_hyphen_values = true)]
+    refusal: Option<String>,
+}
 
 /// Serves until the agent closes its end.
-pub(crate) fn perform(_: &Args) -> Result<Exit, Report> {
+pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
+    let prompt = args.prompt.map(|event| Prompt { event, refusal: args.refusal.unwrap_or_default() });
     block_on(async {
-        let served = crate::mcp::serve().await;
+        let served = crate::mcp::serve(prompt).await;
         served.map_err(|error| Report::new(Exit::Unexpected, "the MCP server ended").caused_by(&*error))
     })?;
     Ok(Exit::Completed)

@@ -41,12 +41,10 @@ mod screen;
 mod send;
 mod show;
 mod slip;
-mod standing;
 mod stray;
 mod tasks;
 mod typing;
 mod watch;
-mod weave;
 mod workflow;
 
 pub(crate) use command::main;

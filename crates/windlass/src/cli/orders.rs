@@ -19,7 +19,7 @@ use windlass_runtime::plan::{Flags, Plan, Request, Want, give_up, plan};
 use super::command::Who;
 use super::drive::Signals;
 use super::feed::{envelope, words};
-use super::here::{Here, block_on, print, waiting_runtime};
+use super::here::{Here, block_on, print, wait_for, waiting_runtime};
 use super::report::{Report, note, warn};
 use super::stray;
 use super::watch::Watch;
@@ -56,7 +56,7 @@ pub(crate) struct Orders {
     model: Option<String>,
 
     /// What the agent may use and load from outside
-    #[arg(long, value_name = "PRESET", value_parser = words_of(["strict", "minimal", "permissive"], Isolation::parse))]
+    #[arg(long, value_name = "PRESET", value_parser = words_of(Isolation::WORDS))]
     isolation: Option<Isolation>,
 
     /// Turns of the agent in total, or rounds of a task loop; 0 is unlimited
@@ -64,7 +64,7 @@ pub(crate) struct Orders {
     max_iterations: Option<u32>,
 
     /// How one iteration follows another
-    #[arg(long, value_parser = words_of(["fresh", "in_session", "resume", "plugin"], Mode::parse))]
+    #[arg(long, value_parser = words_of(Mode::WORDS))]
     mode: Option<Mode>,
 
     /// A command that must succeed, as CMD or NAME=CMD (may be repeated)
@@ -76,11 +76,11 @@ pub(crate) struct Orders {
     timeout: Option<u64>,
 
     /// What a tool is told that the rules say to ask about
-    #[arg(long, value_name = "ANSWER", value_parser = words_of(["deny", "allow", "fail", "ask"], on_permission))]
+    #[arg(long, value_name = "ANSWER", value_parser = words_of(OnPermission::WORDS))]
     on_permission: Option<OnPermission>,
 
     /// What happens when the agent asks a question
-    #[arg(long, value_name = "ANSWER", value_parser = words_of(["fail", "empty", "wait"], on_question))]
+    #[arg(long, value_name = "ANSWER", value_parser = words_of(OnQuestion::WORDS))]
     on_question: Option<OnQuestion>,
 
     /// Run in the background and print the run's id
@@ -107,29 +107,12 @@ pub(crate) struct Orders {
 
 /// One of a few words, each with a meaning.
 pub(super) fn words_of<T: Clone + Send + Sync + 'static, const N: usize>(
-    words: [&'static str; N],
-    read: fn(&str) -> Option<T>,
+    words: [(&'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(words).try_map(move |word| read(&word).ok_or("not one of the words"))
-}
-
-pub(super) fn on_permission(word: &str) -> Option<OnPermission> {
-    Some(match word {
-        "deny" => OnPermission::Deny,
-        "allow" => OnPermission::Allow,
-        "fail" => OnPermission::Fail,
-        "ask" => OnPermission::Ask,
-        _ => return None,
-    })
-}
-
-pub(super) fn on_question(word: &str) -> Option<OnQuestion> {
-    Some(match word {
-        "fail" => OnQuestion::Fail,
-        "empty" => OnQuestion::Empty,
-        "wait" => OnQuestion::Wait,
-        _ => return None,
-    })
+    let known = words.clone().map(|(word, _)| word);
+    let meaning =
+        move |word: String| words.iter().find(|(known, _)| *known == word).map(|(_, it)| it.clone());
+    PossibleValuesParser::new(known).try_map(move |word| meaning(word).ok_or("not one of the words"))
 }
 
 /// How many at once: one or more.
@@ -226,7 +209,7 @@ impl Orders {
     fn begin(&self, here: &Here, request: Request) -> Result<Exit, Report> {
         let mut plan = prepare(here, request)?;
         plan.notes.iter().for_each(|line| note(line));
-        for warning in &plan.warnings {
+        for warning in &plan.warning_texts() {
             warn(warning);
         }
         if self.dry_run {
@@ -240,8 +223,9 @@ impl Orders {
         stray::warn_of(&handle, &plan.spec.workspace);
         block_on(async {
             make_way(&handle, &mut plan).await?;
-            let running = handle.start(plan.spec)?;
-            self.watch.follow_warned(here, &handle, running, &plan.warnings).await
+            let warnings = plan.warning_texts();
+            let running = handle.start(plan.spec).await?;
+            self.watch.follow_warned(here, &handle, running, &warnings).await
         })
     }
 
@@ -250,10 +234,11 @@ impl Orders {
         let handle = here.open(plan.durability)?;
         block_on(make_way(&handle, &mut plan))?;
         stray::warn_of(&handle, &plan.spec.workspace);
-        let run = handle.start_detached(plan.spec)?;
+        let warnings = plan.warning_texts();
+        let run = wait_for(handle.start_detached(plan.spec))?;
         wait_for_owner(&handle, &run)?;
         if self.watch.json {
-            let data = json!({"warnings": plan.warnings});
+            let data = json!({"warnings": warnings});
             return print(&[envelope("run.detached", words::now(), Some(&run), data)]);
         }
         note(&format!("running in the background; `windlass logs -f {run}` follows it"));
@@ -273,7 +258,7 @@ async fn make_way(handle: &Handle, plan: &mut Plan) -> Result<(), Report> {
     if let Some(run) = handle.make_way(&plan.spec).await? {
         let text = format!("run {run} was left unfinished in this folder: the new prompt ends it");
         warn(&text);
-        plan.warnings.push(text);
+        plan.warnings.push(text.into());
     }
     Ok(())
 }
@@ -315,7 +300,7 @@ pub(super) fn wait_for_owner(handle: &Handle, run: &RunId) -> Result<(), Report>
     let begun = Instant::now();
     loop {
         let view = handle.view(run)?;
-        if view.status != "crashed" {
+        if !view.status.is_crashed() {
             return Ok(());
         }
         if begun.elapsed() > OWNER_PATIENCE {

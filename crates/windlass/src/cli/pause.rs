@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use windlass_core::id::RunId;
 use windlass_core::run::State;
-use windlass_runtime::handle::{Handle, View};
+use windlass_runtime::handle::Handle;
+use windlass_runtime::view::View;
 
 use super::feed::{envelope, words};
-use super::here::{Here, print};
+use super::here::{Here, print, wait_for};
 use super::plain::plain_line;
 use super::report::{Report, note};
 use crate::exit::Exit;
@@ -43,12 +44,12 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let handle = here.open_to_ask()?;
     let run = handle.find(&args.run)?;
     let view = handle.view(&run)?;
-    if view.status == "crashed" {
+    if view.status.is_crashed() {
         return Err(Report::usage(format!("nobody runs run {run}, so nothing new begins"))
             .hint(format!("`windlass resume {run}` goes on with it")));
     }
     if !view.state.book.paused {
-        handle.pause(&run)?;
+        wait_for(handle.pause(&run))?;
     }
     let view = wait(&handle, &run, Wish::Paused)?;
     tell(&view, args.json)
@@ -67,7 +68,7 @@ pub(super) fn wait(handle: &Handle, run: &RunId, wish: Wish) -> Result<View, Rep
     loop {
         let view = handle.view(run)?;
         let is_so = view.state.book.paused == (wish == Wish::Paused);
-        let is_over = view.state.is_done() || view.status == "crashed";
+        let is_over = view.state.is_done() || view.status.is_crashed();
         if is_so || is_over || begun.elapsed() > PATIENCE {
             return Ok(view);
         }
@@ -79,12 +80,12 @@ fn tell(view: &View, json: bool) -> Result<Exit, Report> {
     let (run, state) = (&view.run, &view.state);
     let busy = busy(state);
     if json {
-        let data = json!({"paused": state.book.paused, "status": view.status, "under_way": busy});
+        let data = json!({"paused": state.book.paused, "status": view.status.word(), "under_way": busy});
         return print(&[envelope("run.paused", words::now(), Some(run), data)]);
     }
     let go_on = format!("`windlass resume {run}` lets it go on");
     if state.is_done() {
-        note(&format!("run {run} is over meanwhile: {}", view.status));
+        note(&format!("run {run} is over meanwhile: {}", view.status.word()));
     } else if !state.book.paused {
         note(&format!("run {run} was asked to pause and has not yet"));
     } else if busy.is_empty() {

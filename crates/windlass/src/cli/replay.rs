@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use windlass_core::effect::Effect;
-use windlass_core::engine::{self, Difference, Replayed};
+use windlass_core::engine::{self, Difference, Divergence, Replayed};
 use windlass_core::event::{Event, Record};
-use windlass_core::id::RunId;
+use windlass_core::id::{EffectId, RunId};
 use windlass_runtime::handle::Handle;
 
 use super::feed::{envelope, words};
@@ -108,9 +108,13 @@ fn again(logs: &[Log], run: &RunId, json: bool) -> Result<Exit, Report> {
     for log in logs {
         let Replayed { records, differences, .. } = engine::replay(log.run.clone(), &log.records);
         is_same &= differences.is_empty();
+        let divergence = engine::follow(&log.run, None, (1..).zip(&log.records)).divergence;
         match json {
-            true => out.line(&object(log, records, &differences)),
+            true => out.line(&object(log, records, &differences, divergence.as_ref())),
             false => told(log, records, &differences).iter().for_each(|line| out.line(line)),
+        }
+        if let Some(divergence) = divergence.filter(|_| !json) {
+            out.line(&format!("  it cannot be resumed by this windlass: {divergence}"));
         }
     }
     if is_same {
@@ -132,10 +136,16 @@ fn told(log: &Log, records: usize, differences: &[Difference]) -> Vec<String> {
     lines
 }
 
-fn object(log: &Log, records: usize, differences: &[Difference]) -> String {
+fn object(log: &Log, records: usize, differences: &[Difference], divergence: Option<&Divergence>) -> String {
     let difference = |found: &Difference| json!({"record": found.seq, "what": found.what});
     let differences: Vec<Value> = differences.iter().map(difference).collect();
-    let data = json!({"workflow": log.workflow, "records": records, "differences": differences});
+    let names = |ids: &[EffectId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let diverges = divergence.map(|found| {
+        json!({"record": found.seq, "recorded": names(&found.recorded), "planned": names(&found.planned)})
+    });
+    let data = json!({
+        "workflow": log.workflow, "records": records, "differences": differences, "diverges": diverges,
+    });
     envelope("run.replayed", words::now(), Some(&log.run), data)
 }
 

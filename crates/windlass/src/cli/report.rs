@@ -135,7 +135,7 @@ fn say(text: &str) {
 
 impl From<Problem> for Report {
     fn from(problem: Problem) -> Report {
-        let report = Report::new(problem.class.into(), problem.text);
+        let report = Report::new(problem.class.into(), problem.text());
         Report { hint: problem.hint, ..report }
     }
 }
@@ -155,6 +155,7 @@ fn exit_of(error: &RunError) -> Exit {
         | RunError::Store(_)
         | RunError::Inbox(_)
         | RunError::OtherVersion { .. }
+        | RunError::Diverged { .. }
         | RunError::Socket { .. }
         | RunError::Place { .. }
         | RunError::NoRoom { .. }
@@ -230,6 +231,14 @@ fn hint_of(error: &RunError) -> Option<String> {
             format!(
                 "nothing of it is lost, and `windlass ps` still lists it: look at it or \
                  finish it with the windlass that recorded it{}",
+                how.unwrap_or_default()
+            )
+        }
+        RunError::Diverged { run, binary, .. } => {
+            let how = binary.as_ref().map(|path| format!(": `{} resume {run}`", path.display()));
+            format!(
+                "nothing of it is lost: resume it with the windlass that started it{}; `windlass replay {run}` \
+                 shows what differs, and `windlass cancel {run}` ends it",
                 how.unwrap_or_default()
             )
         }

@@ -1,13 +1,12 @@
 //! `windlass resume`: goes on with a run whose owner is gone, or lets a paused one go on.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 use windlass_core::id::RunId;
-use windlass_runtime::handle::{Handle, Listed};
+use windlass_runtime::handle::Handle;
+use windlass_runtime::view::{NewestRun, RunSummary};
 
 use super::feed::{Face, envelope, words};
-use super::here::{Here, block_on, print};
+use super::here::{Here, block_on, print, wait_for};
 use super::pause::{Wish, wait};
 use super::plain::plain_short;
 use super::report::{Report, note};
@@ -46,21 +45,22 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         None => newest(&here, &handle)?,
     };
     let view = handle.view(&run)?;
-    if view.status == "crashed" {
-        handle.find_folders(&run)?;
-    }
+    let family = handle.family(&view);
     if view.state.book.paused && !view.state.is_done() {
-        handle.go_on(&run)?;
-        if view.status != "crashed" {
+        if view.status.is_crashed() {
+            handle.find_folders(&family)?;
+        }
+        wait_for(handle.go_on(&run))?;
+        if !view.status.is_crashed() {
             return let_go_on(&handle, &run, args.watch.json);
         }
     }
     block_on(async {
         if args.quiet {
-            let running = handle.take_up(&run)?;
+            let running = handle.take_up(family).await?;
             return args.watch.follow_as(&mut Face::Quiet, &here, &handle, running).await;
         }
-        let running = handle.resume(&run)?;
+        let running = handle.resume(family).await?;
         args.watch.follow(&here, &handle, running).await
     })
 }
@@ -69,7 +69,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
 fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
     let view = wait(handle, run, Wish::GoesOn)?;
     if json {
-        let data = json!({"paused": view.state.book.paused, "status": view.status});
+        let data = json!({"paused": view.state.book.paused, "status": view.status.word()});
         return print(&[envelope("run.goes_on", words::now(), Some(run), data)]);
     }
     match view.state.book.paused {
@@ -79,46 +79,16 @@ fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
     Ok(Exit::Completed)
 }
 
-/// How long a killed owner may take to be gone.
-const DYING: Duration = Duration::from_millis(300);
-
 /// The newest run of this folder, or of one above it, that has crashed.
 fn newest(here: &Here, handle: &Handle) -> Result<RunId, Report> {
     let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
-    // A run that another one started goes on with that one.
-    let is_here =
-        |run: &&Listed| run.row.projection.parent.is_none() && cwd.starts_with(&run.row.projection.workspace);
-    let until = Instant::now() + DYING;
-    loop {
-        let runs = handle.runs()?;
-        let crashed = runs.iter().filter(|run| run.status == "crashed");
-        // One that this build cannot read is no choice where nobody made it.
-        let (other, crashed): (Vec<Listed>, Vec<Listed>) = crashed
-            .cloned()
-            .partition(|run| handle.other_version(&run.row.id).is_ok_and(|other| other.is_some()));
-        if let Some(found) = crashed.iter().find(is_here) {
-            return Ok(found.row.id.clone());
-        }
-        let alive =
-            runs.iter().filter(is_here).find(|run| matches!(run.status.as_str(), "running" | "waiting"));
-        match alive {
-            // An owner that was just killed holds its lock for a moment longer.
-            Some(run) if is_paused(handle, run) => return Ok(run.row.id.clone()),
-            Some(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
-            Some(run) => {
-                return Err(Report::usage(format!("run {} of this folder goes on elsewhere", run.row.id))
-                    .hint(format!("`windlass logs -f {}` follows it", run.row.id)));
-            }
-            None => match other.iter().find(is_here) {
-                Some(run) => return Err(unreadable(handle, &run.row.id)),
-                None => return Err(nothing(&crashed)),
-            },
-        }
+    match wait_for(handle.newest_run(&cwd))? {
+        NewestRun::Resumable(run) => Ok(run),
+        NewestRun::Owned(run) => Err(Report::usage(format!("run {run} of this folder goes on elsewhere"))
+            .hint(format!("`windlass logs -f {run}` follows it"))),
+        NewestRun::OtherVersion(run) => Err(unreadable(handle, &run)),
+        NewestRun::Elsewhere(runs) => Err(nothing(&runs)),
     }
-}
-
-fn is_paused(handle: &Handle, run: &Listed) -> bool {
-    handle.view(&run.row.id).is_ok_and(|view| view.state.book.paused)
 }
 
 /// The only run of this folder is one that another version recorded.
@@ -132,12 +102,12 @@ fn unreadable(handle: &Handle, run: &RunId) -> Report {
     }
 }
 
-fn nothing(elsewhere: &[Listed]) -> Report {
+fn nothing(elsewhere: &[RunSummary]) -> Report {
     let report = Report::usage("no run of this folder can be resumed");
     if elsewhere.is_empty() {
         return report.hint("`windlass ps` lists all runs");
     }
-    let name = |run: &Listed| format!("{} in {}", run.row.id, plain_short(&run.row.projection.workspace, 60));
+    let name = |run: &RunSummary| format!("{} in {}", run.run, plain_short(&run.workspace, 60));
     let names: Vec<String> = elsewhere.iter().take(5).map(name).collect();
     report.hint(format!("elsewhere there are: {}", names.join("; ")))
 }

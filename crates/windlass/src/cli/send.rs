@@ -1,14 +1,13 @@
 //! `windlass send`: tells a run that something happened that it waits for.
 
 use serde_json::json;
-use windlass_core::graph::workflow::{Act, Step, Until};
+use windlass_core::graph::workflow::{Act, ListenNode, Step, Until};
 use windlass_core::id::RunId;
-use windlass_core::run::State;
 use windlass_core::spec::Spec;
+use windlass_runtime::view::Family;
 
-use super::asks::below;
 use super::feed::{envelope, words};
-use super::here::{Here, print};
+use super::here::{Here, print, wait_for};
 use super::plain::plain_line;
 use super::report::{Report, note};
 use crate::exit::Exit;
@@ -47,10 +46,9 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
     let handle = here.open_to_ask()?;
     let view = handle.view(&handle.find(&args.run)?)?;
-    let below = below(&handle, &view.state);
-    let run = listener(&view.state, &below, &args.event)?;
-    handle.tell(&run, &args.event, &args.text)?;
-    let is_owned = handle.view(&run)?.status != "crashed";
+    let run = listener(&handle.family(&view), &args.event)?;
+    wait_for(handle.tell(&run, &args.event, &args.text))?;
+    let is_owned = !handle.view(&run)?.status.is_crashed();
     if args.json {
         let data = json!({"event": args.event, "delivered": is_owned});
         return print(&[envelope("run.told", words::now(), Some(&run), data)]);
@@ -65,9 +63,10 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 }
 
 /// The run that has a node for the event: the one that was named, or one that it started.
-fn listener(state: &State, below: &[State], event: &str) -> Result<RunId, Report> {
+fn listener(family: &Family, event: &str) -> Result<RunId, Report> {
+    let states = || std::iter::once(family.root()).chain(family.below());
     let mut known: Vec<String> = Vec::new();
-    for state in std::iter::once(state).chain(below) {
+    for state in states() {
         let events = events(&state.spec.body);
         if events.iter().any(|name| name == event) {
             return Ok(state.run.clone());
@@ -76,9 +75,8 @@ fn listener(state: &State, below: &[State], event: &str) -> Result<RunId, Report
     }
     known.sort();
     known.dedup();
-    let report = Report::usage(format!("no node of run {} waits for the event `{event}`", state.run));
-    let states = std::iter::once(state).chain(below);
-    if let Some(name) = states.flat_map(|state| &state.spec.others).find_map(|other| later(other, event)) {
+    let report = Report::usage(format!("no node of run {} waits for the event `{event}`", family.root().run));
+    if let Some(name) = states().flat_map(|state| &state.spec.others).find_map(|other| later(other, event)) {
         return Err(report.hint(format!(
             "a run of `{}` does, and keeps what comes early once it has begun: send it then",
             plain_line(name)
@@ -102,7 +100,7 @@ fn later<'a>((name, spec): (&'a String, &Spec), event: &str) -> Option<&'a Strin
 fn events(body: &[Step]) -> Vec<String> {
     let mut names = Vec::new();
     for step in body {
-        if let Act::Wait(Until::Event { name, .. }) = &step.act {
+        if let Act::Wait(Until::Event(ListenNode { name, .. })) = &step.act {
             names.push(name.clone());
         }
         names.extend(step.act.blocks().iter().flat_map(|block| events(block.body)));

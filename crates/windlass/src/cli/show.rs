@@ -8,13 +8,11 @@ mod nodes;
 use windlass_core::effect::Effect;
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
-use windlass_runtime::handle::View;
+use windlass_runtime::view::View;
 
-use super::asks::below;
 use super::draw::Format;
 use super::here::{Here, print};
 use super::report::Report;
-use super::standing;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -55,7 +53,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let here = Here::look()?;
     let handle = here.open_to_ask()?;
     let mut view = handle.view(&handle.find(&args.run)?)?;
-    view.status = standing::status(&view, &below(&handle, &view.state));
+    view.status = handle.family(&view).status(view.status);
     if args.graph {
         return print(&graph::lines(&view, args.format, args.json));
     }

@@ -5,14 +5,12 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use windlass_core::effect::{Effect, Planned};
-use windlass_core::event::{Event, RECORD_VERSION, Record};
 use windlass_core::id::RunId;
-use windlass_core::run::{News, State};
+use windlass_core::run::State;
 use windlass_core::time::Moment;
 use windlass_runtime::handle::{Handle, Running};
+use windlass_runtime::view::{AgentWords, Family, FeedScope, FeedStart, Subscription};
 
-use super::asks::below;
 use super::drive::{Ended, OnHangup, Viewer, drive};
 use super::feed::{Changes, Ending, Face, Style, Turns, envelope, summary, words};
 use super::here::Here;
@@ -100,19 +98,21 @@ impl Watch {
     ) -> Result<Exit, Report> {
         let run = running.run.clone();
         let mut out = Out::stdout();
-        let begun = handle.view(&run)?.state;
-        let inline = self.inline(face, here, handle, &begun);
-        face.record(&mut out, &[], &first_record(&begun, running.first.clone()));
+        let family = running.family.clone();
+        let begun = family.root();
+        let feed = self.feed(face, handle, &family)?;
+        let inline = self.inline(face, here, handle, family.clone());
+        face.record(&mut out, &[], &running.first);
         if let Face::Json(_) = face {
             // A person has read them before.
             face.write(&mut out, &warning_lines(warnings, begun.started, &run));
         }
-        face.see(&begun);
-        for state in below(handle, &begun) {
-            face.see_below(&state);
+        face.see(begun);
+        for state in family.below() {
+            face.see_below(state);
         }
         let on_hangup = if self.stays { OnHangup::Leave } else { OnHangup::Cancel };
-        let state = match drive(running, Viewer { face, out: &mut out, inline }, on_hangup).await? {
+        let state = match drive(running, feed, Viewer { face, out: &mut out, inline }, on_hangup).await? {
             Ended::Over(state) => state,
             Ended::Left => {
                 // A command in a text is begun anew by whoever resumes the run.
@@ -135,15 +135,25 @@ impl Watch {
         kept.and(ended)
     }
 
+    /// What happens in the run from here on, where anybody looks.
+    fn feed(&self, face: &Face, handle: &Handle, family: &Family) -> Result<Option<Subscription>, Report> {
+        if matches!(face, Face::Quiet) {
+            return Ok(None);
+        }
+        let (run, cursor) = (family.root().run.clone(), family.cursor(handle));
+        let (scope, start) = (FeedScope::Family(run), FeedStart::After(cursor));
+        Ok(Some(handle.subscribe(scope, start, AgentWords::Included)?))
+    }
+
     /// A person who can type the answers to what the run asks.
-    fn inline(&self, face: &mut Face, here: &Here, handle: &Handle, begun: &State) -> Option<Inline> {
+    fn inline(&self, face: &mut Face, here: &Here, handle: &Handle, family: Family) -> Option<Inline> {
         if !matches!(face, Face::Human(_)) || !here.has_person() {
             return None;
         }
         if here.screen.redraws {
             face.answer_here();
         }
-        Some(Inline::new(handle, begun, here.screen))
+        Some(Inline::new(handle, family, here.screen))
     }
 
     fn keep_last_message(&self, state: &State) -> Result<(), Report> {
@@ -151,15 +161,6 @@ impl Watch {
         let text = state.book.last_message.as_deref().unwrap_or_default();
         std::fs::write(file, text).map_err(|error| unwritable(file, &error))
     }
-}
-
-/// What the run was asked to do, as its first record says it: whoever comes later sees it too.
-fn first_record(state: &State, news: Vec<News>) -> Record {
-    let event = Event::RunStarted { spec: Box::new(state.spec.clone()) };
-    // Of one that is taken over it was told before which runs it started.
-    let begins = |planned: &&Planned| !news.is_empty() && matches!(planned.effect, Effect::StartRun { .. });
-    let effects = state.book.open.iter().filter(begins).cloned().collect();
-    Record { v: RECORD_VERSION, at: state.started, event, effects, news }
 }
 
 /// What was odd about a start, as lines of JSON.

@@ -1,10 +1,10 @@
 //! `windlass mcp`: the stdio MCP server given to the agents of a run.
 //!
-//! So far it has the permission prompt alone. Headless Claude Code has no AskUserQuestion
-//! unless a prompt tool exists; every question and most permissions are decided earlier, in the
-//! PreToolUse hook. What still reaches this tool the CLI asks by rules of its own, and the run decides.
+//! So far it has the permission prompt alone, for agent CLIs that ask an MCP tool about a tool call by rules of
+//! their own. The run's rules or a person decide, as they do for hooks.
 
-mod approve;
+mod prompt;
 mod server;
 
+pub(crate) use prompt::Prompt;
 pub(crate) use server::serve;

@@ -10,14 +10,16 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ErrorData, ServiceExt};
 
-use super::approve;
+use super::prompt::{self, Prompt};
 
 #[derive(Clone)]
-struct Server;
+struct Server {
+    prompt: Option<Prompt>,
+}
 
 /// Serves standard input and output until the other end closes.
-pub(crate) async fn serve() -> Result<(), Box<dyn Error + Send + Sync>> {
-    let service = match Server.serve(rmcp::transport::stdio()).await {
+pub(crate) async fn serve(prompt: Option<Prompt>) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let service = match (Server { prompt }).serve(rmcp::transport::stdio()).await {
         Ok(service) => service,
         // An agent that ends before it says hello is no failure of ours.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -38,8 +40,8 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tool = Tool::new(approve::NAME, approve::ABOUT, approve::schema());
-        Ok(ListToolsResult::with_all_items(vec![tool]))
+        let tool = |_: &Prompt| Tool::new(prompt::NAME, prompt::ABOUT, prompt::schema());
+        Ok(ListToolsResult::with_all_items(self.prompt.iter().map(tool).collect()))
     }
 
     async fn call_tool(
@@ -47,10 +49,10 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if request.name != approve::NAME {
+        let Some(prompt) = self.prompt.as_ref().filter(|_| request.name == prompt::NAME) else {
             return Err(ErrorData::invalid_params(format!("no tool `{}`", request.name), None));
-        }
-        let text = approve::answer(request.arguments).await;
+        };
+        let text = prompt.answer(request.arguments).await;
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
     }
 }

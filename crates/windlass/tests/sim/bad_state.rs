@@ -71,7 +71,7 @@ fn a_log_of_another_version_is_named_as_such_and_left_as_it_is() {
     // Every record begins with its version, packed or not.
     let stamp = |version: u8| [br#"{"v":"#.as_slice(), &[version], b","].concat();
     let places: Vec<usize> =
-        written.windows(7).enumerate().filter(|(_, bytes)| *bytes == stamp(b'3')).map(|(at, _)| at).collect();
+        written.windows(7).enumerate().filter(|(_, bytes)| *bytes == stamp(b'4')).map(|(at, _)| at).collect();
     assert!(places.len() > 5, "{}", places.len());
     for version in ["1", "7"] {
         let mut bytes = written.clone();
@@ -80,7 +80,7 @@ fn a_log_of_another_version_is_named_as_such_and_left_as_it_is() {
         }
         fs::write(&db, &bytes).unwrap();
         let said =
-            format!("the log of run {run} is of version {version}, and this windlass reads version 3 alone");
+            format!("the log of run {run} is of version {version}, and this windlass reads versions 3 to 4");
         let words = [said.as_str(), "`windlass ps` still lists it", "with the windlass that recorded it"];
         for arguments in [
             &["show", run][..],

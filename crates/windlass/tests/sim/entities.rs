@@ -102,7 +102,7 @@ fn a_command_in_the_text_keeps_to_the_rules_of_the_run() {
     for (text, why) in [
         (
             "A !`true && touch pwned` B",
-            "may not run `true && touch pwned` in its text: Bash is denied by the rule",
+            "may not run `true && touch pwned` in its text: shell is denied by the rule",
         ),
         ("A !`date` B", "may not run `date` in its text: a person must permit it first"),
     ] {

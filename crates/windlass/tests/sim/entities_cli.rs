@@ -13,6 +13,42 @@ fn place() -> Place {
     Place::with_settings("")
 }
 
+/// The folders of providers that `windlass` asks the system about, by the beginning of each path.
+fn folders_touched(place: &Place, arguments: &[&str]) -> Vec<String> {
+    let trace = place.sealed.root().join("trace");
+    let windlass = place.windlass(arguments);
+    let mut traced = place.sealed.command("strace");
+    traced.args(["-f", "-qq", "-e", "trace=%file", "-o"]).arg(&trace);
+    traced.arg(windlass.get_program()).args(windlass.get_args());
+    traced.envs(windlass.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = place.spawn(traced).end();
+    assert_eq!(ran.code, 0, "{ran}");
+    let said = std::fs::read_to_string(trace).unwrap();
+    let hidden =
+        ["/.claude", "/.opencode", "/.copilot", "/.codex", "/.gemini", "/.agents", "/.atomic", "/.github"];
+    let touched = |folder: &&str| said.contains(*folder);
+    hidden.into_iter().filter(touched).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_loop_looks_into_no_folder_of_entities_and_a_node_that_names_one_does() {
+    if !crate::kill_sweep::can_trace() {
+        let test = "a_loop_looks_into_no_folder_of_entities_and_a_node_that_names_one_does";
+        return windlass_testkit::programs::note_skip(test, "strace cannot trace here");
+    }
+    let place = place();
+    place.sealed.write("repo/.claude/agents/looker.md", "---\ndescription: d\n---\nYou look.");
+    place.sealed.write("repo/.claude/agents/broken.md", "---\ndescription: [\n---\nx");
+    let workflow = |nodes: &str| format!("name: w\nnodes:\n  - {nodes}\n");
+    assert_eq!(folders_touched(&place, &["loop", "use @looker and /say", "--dry-run"]), [""; 0]);
+    place.sealed.write("repo/.windlass/workflows/w.yaml", workflow("prompt: '{{ input }}'"));
+    assert_eq!(folders_touched(&place, &["run", "x", "--workflow", "w", "--dry-run"]), [""; 0]);
+    let named = workflow("loop: { max: 1 }\n    do:\n      - { agent: looker, prompt: x }");
+    place.sealed.write("repo/.windlass/workflows/w.yaml", named);
+    let touched = folders_touched(&place, &["run", "x", "--workflow", "w", "--dry-run"]);
+    assert!(touched.contains(&"/.claude".to_owned()), "{touched:?}");
+}
+
 fn data(ran: &Ran) -> Vec<Value> {
     ran.lines.iter().map(|line| line["data"].clone()).collect()
 }

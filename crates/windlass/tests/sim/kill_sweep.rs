@@ -249,7 +249,7 @@ fn is_full() -> bool {
 }
 
 /// Whether processes can be traced here: a container may forbid it.
-fn can_trace() -> bool {
+pub(crate) fn can_trace() -> bool {
     let mut strace = Sealed::in_memory().command("strace");
     let tried = strace.current_dir("/").args(["-qq", "-o", "/dev/null", "-e", "trace=none", "true"]).output();
     tried.is_ok_and(|output| output.status.success())

@@ -207,7 +207,7 @@ fn stamps(place: &Place) -> Vec<usize> {
     // The last one to close the database moves everything into it.
     place.ps();
     let bytes = fs::read(state(place).join("windlass.db")).unwrap();
-    bytes.windows(7).enumerate().filter(|(_, bytes)| *bytes == br#"{"v":3,"#).map(|(at, _)| at).collect()
+    bytes.windows(7).enumerate().filter(|(_, bytes)| *bytes == br#"{"v":4,"#).map(|(at, _)| at).collect()
 }
 
 #[test]

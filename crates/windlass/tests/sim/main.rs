@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bad_state;
+mod broken;
 mod command_rules;
 mod crash_sweep;
 mod docs_workflows;
@@ -12,6 +13,7 @@ mod entities;
 mod entities_cli;
 mod faults;
 mod floods;
+mod formats;
 mod git_faults;
 mod graph;
 mod graph_sweep;
@@ -32,6 +34,7 @@ mod owner;
 mod people;
 mod place;
 mod plugin_mode;
+mod subscribers;
 mod tasks;
 mod tasks_cli;
 mod time_travel;

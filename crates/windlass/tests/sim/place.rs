@@ -90,6 +90,10 @@ impl Place {
         let mut command = self.sealed.command(env!("CARGO_BIN_EXE_windlass"));
         command.env("WINDLASS_SIM_SCRIPT", self.sealed.root().join("script.json"));
         command.env("WINDLASS_SIM_LOG", self.sealed.root().join("requests.jsonl"));
+        // `formats` runs cases once more in the other format.
+        if let Some(format) = std::env::var_os("WINDLASS_SIM_FORMAT") {
+            command.env("WINDLASS_SIM_FORMAT", format);
+        }
         command.args(arguments).stdin(Stdio::null());
         command
     }
@@ -379,4 +383,16 @@ fn read(path: &Path) -> String {
 fn json_lines(text: &str) -> Vec<Value> {
     let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     whole.filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The name that the simulated agent gives to one of Claude Code's tools, in the format that it speaks.
+pub(crate) fn called(tool: &str) -> &str {
+    if std::env::var_os("WINDLASS_SIM_FORMAT").is_none() {
+        return tool;
+    }
+    match tool {
+        "Bash" => "shell",
+        "WebFetch" => "web_fetch",
+        other => other,
+    }
 }

@@ -2,9 +2,9 @@
 
 use super::{Around, Did, actives, far};
 use crate::graph::walk::Block;
-use crate::graph::workflow::{Act, Step};
+use crate::graph::workflow::{Act, CriteriaLoopNode, IfNode, LoopNode, ParallelNode, Step};
 use crate::id::NodeId;
-use crate::run::{Cause, Doing, Seen, State, Status};
+use crate::run::{Cause, Doing, IfState, RoundsState, Seen, State, Status};
 
 /// Whether the node was come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,21 +24,21 @@ pub(super) fn around_by(
     of_node: &mut impl Iterator<Item = u32>,
 ) -> Option<Around> {
     let block = match &step.act {
-        Act::If { condition, .. } => {
+        Act::If(IfNode { condition, .. }) => {
             let then = inside.field == "then";
             // In a later round it may have gone the other way.
             let held = if reached == Reached::Yes { Some(then) } else { taken(state, step) };
             Did::If { condition: condition.0.trim().to_owned(), held, then }
         }
-        Act::Loop { max, .. } | Act::CriteriaLoop { max, .. } => {
+        Act::Loop(LoopNode { max, .. }) | Act::CriteriaLoop(CriteriaLoopNode { max, .. }) => {
             Did::Loop { rounds: counted(state, step, "iteration"), round: of_node.next(), max: *max }
         }
-        Act::TaskLoop { .. } => Did::Tasks {
+        Act::TaskLoop(_) => Did::Tasks {
             rounds: counted(state, step, "iteration"),
             round: of_node.next(),
             passed: counted(state, step, "passed"),
         },
-        Act::Parallel { join, .. } => {
+        Act::Parallel(ParallelNode { join, .. }) => {
             Did::Parallel { branch: inside.name.unwrap_or_default().to_owned(), join: *join }
         }
         _ => return None,
@@ -49,11 +49,11 @@ pub(super) fn around_by(
 
 /// Which way an `if` took, the last time; nothing where nobody can tell.
 pub(super) fn taken(state: &State, step: &Step) -> Option<bool> {
-    let Act::If { then, otherwise, .. } = &step.act else { return None };
+    let Act::If(IfNode { then, otherwise, .. }) = &step.act else { return None };
     let doing =
         actives(state).into_iter().filter(|active| active.step == step.id).map(|active| &active.doing);
     let mut now = doing.filter_map(|doing| match doing {
-        Doing::If { then, .. } => Some(*then),
+        Doing::If(IfState { then, .. }) => Some(*then),
         _ => None,
     });
     if let Some(then) = now.next_back() {
@@ -90,7 +90,7 @@ fn counted(state: &State, step: &Step, what: &str) -> u32 {
     let doing =
         actives(state).into_iter().filter(|active| active.step == step.id).map(|active| &active.doing);
     let mut now = doing.filter_map(|doing| match doing {
-        Doing::Loop { round, .. } => Some(*round),
+        Doing::Loop(RoundsState { round, .. }) => Some(*round),
         Doing::Tasks(tasks) if what == "passed" => Some(tasks.passed),
         Doing::Tasks(tasks) => Some(tasks.rounds),
         _ => None,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::engine::{apply, start};
 use crate::event::{Event, Record, ShellEnd};
-use crate::graph::workflow::{Act, Branch, Expression, OnFailure, Step, Template};
+use crate::graph::workflow::{
+    Act, Branch, Expression, IfNode, LoopNode, OnFailure, ParallelNode, ShellNode, Step, Template,
+};
 use crate::id::{EffectId, RunId, Verb};
 use crate::run::Reason;
 use crate::spec::{Limits, OnPermission, OnQuestion, Policy, Spec};
@@ -24,11 +26,11 @@ fn step(id: &str, act: Act) -> Step {
 }
 
 fn shell(id: &str) -> Step {
-    step(id, Act::Shell { command: Template("true".into()), idempotent: false })
+    step(id, Act::Shell(ShellNode { command: Template("true".into()), idempotent: false }))
 }
 
 fn either(id: &str, condition: &str, then: Vec<Step>, otherwise: Vec<Step>) -> Step {
-    step(id, Act::If { condition: Expression(condition.into()), then, otherwise })
+    step(id, Act::If(IfNode { condition: Expression(condition.into()), then, otherwise }))
 }
 
 /// A run in which each command line that begins is ended by name.
@@ -139,7 +141,7 @@ fn a_way_without_nodes_is_told_by_the_other_one() {
 #[test]
 fn a_way_of_an_earlier_round_is_not_taken_for_that_of_the_last() {
     let gate = either("gate", "iteration == 1", vec![shell("first")], vec![shell("later")]);
-    let round = step("again", Act::Loop { until: Vec::new(), max: 2, body: vec![gate] });
+    let round = step("again", Act::Loop(LoopNode { until: Vec::new(), max: 2, body: vec![gate] }));
     let mut story = Story::of(vec![round]);
     story.end("first@1", true).end("later@2", true);
     assert!(story.state.is_done());
@@ -168,7 +170,8 @@ fn what_is_left_out_says_so_and_so_does_what_is_in_it() {
 fn a_branch_may_have_to_wait_for_room() {
     let branch = |name: &str| Branch { name: name.into(), body: vec![shell(name)] };
     let branches = vec![branch("one"), branch("two")];
-    let mut story = Story::of(vec![step("both", Act::Parallel { limit: 1, join: Join::All, branches })]);
+    let mut story =
+        Story::of(vec![step("both", Act::Parallel(ParallelNode { limit: 1, join: Join::All, branches }))]);
     let room = Because::NoRoom { node: NodeId::new("both"), branch: "two".into() };
     assert_eq!(story.because("two"), (None, room));
     story.end("one", true);
@@ -207,7 +210,7 @@ fn rounds() -> Story {
     let mut only = shell("only2");
     only.when = Some(Expression("iteration == 2".into()));
     let body = vec![shell("work"), only];
-    let mut story = Story::of(vec![step("again", Act::Loop { until: Vec::new(), max: 3, body })]);
+    let mut story = Story::of(vec![step("again", Act::Loop(LoopNode { until: Vec::new(), max: 3, body }))]);
     story.end("work@1", true).end("work@2", true).end("only2@2", true).end("work@3", true);
     assert!(story.state.is_done());
     story

@@ -2,7 +2,7 @@
 
 use super::around::taken;
 use super::{Because, Far, Spot, Unreached, far, is_under_way};
-use crate::graph::workflow::{Act, OnFailure, Step};
+use crate::graph::workflow::{Act, IfNode, OnFailure, Step};
 use crate::run::{Cause, Course, Seen, State, Status};
 
 /// Why the first on the way to a node that was not reached was not.
@@ -36,20 +36,18 @@ fn because(state: &State, around: Option<&Step>, spot: &Spot<'_>) -> Because {
     }
     let Some(around) = around else { return ended(state, None) };
     match (&around.act, spot.inside) {
-        (Act::If { condition, .. }, Some(inside)) => match taken(state, around) {
+        (Act::If(IfNode { condition, .. }), Some(inside)) => match taken(state, around) {
             Some(held) if held != (inside.field == "then") => {
                 let condition = condition.0.trim().to_owned();
                 Because::OtherWay { node: around.id.clone(), condition, held }
             }
             _ => ended(state, Some(around)),
         },
-        (Act::Parallel { .. }, Some(inside)) if is_under_way(state, around) => {
+        (Act::Parallel(_), Some(inside)) if is_under_way(state, around) => {
             let branch = inside.name.unwrap_or_default().to_owned();
             Because::NoRoom { node: around.id.clone(), branch }
         }
-        (Act::TaskLoop { .. }, _) if is_under_way(state, around) => {
-            Because::NoRound { node: around.id.clone() }
-        }
+        (Act::TaskLoop(_), _) if is_under_way(state, around) => Because::NoRound { node: around.id.clone() },
         _ => ended(state, Some(around)),
     }
 }

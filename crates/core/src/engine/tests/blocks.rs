@@ -6,7 +6,7 @@ use super::*;
 use crate::graph::builder::{
     Rounds, Steps, ask, check_all, clear_context, criteria_loop, prompt, shell, task_loop,
 };
-use crate::graph::workflow::{Expression, Join};
+use crate::graph::workflow::{Expression, Join, LoopNode};
 use crate::run::Cause;
 
 const NONE: Duration = Duration::ZERO;
@@ -31,11 +31,11 @@ fn nodes_run_one_after_the_other_and_later_ones_see_what_earlier_ones_gave() {
     assert_eq!(story.wanted(), ["a.1.1.prepare"]);
     story.prepared("a");
     assert_eq!(story.plan().prompt, "first: do it");
-    story.session_ends(SessionVerdict::Done).seen(false).cleaned("a");
+    story.session_ends(SessionVerdict::Completed).seen(false).cleaned("a");
     assert_eq!(story.command("b"), "echo words");
     story.shell("b", true, "printed").prepared("c");
     assert_eq!(story.plan().prompt, "then: printed completed");
-    story.session_ends(SessionVerdict::Done).seen(false).cleaned("c");
+    story.session_ends(SessionVerdict::Completed).seen(false).cleaned("c");
     assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
     let news = ["+a", "-a completed", "+b", "-b completed", "+c", "-c completed"];
     assert_eq!(news_of_nodes(&story), news);
@@ -197,7 +197,7 @@ fn a_round_is_told_what_was_wrong_in_the_one_before_it() {
     story.says("fix@1", "done").checks("tests@1", false).prepared("fix@2");
     let told = story.plan().prompt;
     assert!(told.starts_with("Fix it. `tests`: ") && told.contains("boom"), "{told}");
-    story.session_ends(SessionVerdict::Done).seen(false).cleaned("fix@2").checks("tests@2", true);
+    story.session_ends(SessionVerdict::Completed).seen(false).cleaned("fix@2").checks("tests@2", true);
     assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
 }
 
@@ -240,7 +240,7 @@ fn loops_without_time_in_one_another_are_ended_too() {
             drawn(Builder::new("w").start(clear_context()).loop_(Rounds::until("false"), |round| {
                 round.loop_(Rounds::until("false"), |inner| inner.then(clear_context())).id("inner")
             }));
-        if let (true, Act::Loop { body, .. }) = (lived_with, &mut spec.body[1].act) {
+        if let (true, Act::Loop(LoopNode { body, .. })) = (lived_with, &mut spec.body[1].act) {
             body[0].on_failure = crate::graph::workflow::OnFailure::Continue;
         }
         spec
@@ -256,7 +256,7 @@ fn a_criteria_loop_goes_round_until_the_last_words_hold_the_signal() {
     let mut story = Story::drawn(workflow);
     story.prepared("work@1");
     assert!(story.plan().prompt.contains("ALL GREEN"), "the agent knows the signal");
-    story.session_ends(SessionVerdict::Done).seen(false).cleaned("work@1");
+    story.session_ends(SessionVerdict::Completed).seen(false).cleaned("work@1");
     story.says("work@2", "nearly: ALL GREEN soon").says("work@3", "so:\nALL GREEN");
     assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
     assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
@@ -291,7 +291,7 @@ fn a_signal_of_a_session_that_did_not_end_well_is_not_heard() {
     for node in ["work@1", "work@2"] {
         story.prepared(node);
         let effect = story.open_of(node, Verb::Session);
-        let verdict = SessionVerdict::Failed { what: "exit code 3".into() };
+        let verdict = SessionVerdict::Failed { cause: Default::default(), what: "exit code 3".into() };
         let end = SessionEnd { last_message: Some("S".into()), ..session_end(verdict) };
         story.tell(Event::SessionEnded { effect, end }).cleaned(node);
     }
@@ -321,7 +321,7 @@ fn a_session_that_answers_by_a_schema_is_asked_for_no_signal_and_takes_none_away
     story.says("work@1", "S").prepared("review@1");
     assert!(!story.plan().prompt.contains("repeated until"), "{}", story.plan().prompt);
     let effect = story.open_of("review@1", Verb::Session);
-    let end = SessionEnd { last_message: Some("{}".into()), ..session_end(SessionVerdict::Done) };
+    let end = SessionEnd { last_message: Some("{}".into()), ..session_end(SessionVerdict::Completed) };
     story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned("review@1");
     assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
     assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
@@ -570,7 +570,7 @@ fn a_condition_of_a_loop_that_has_no_value_fails_it() {
     let mut spec = drawn(
         Builder::new("w").start(clear_context()).loop_(Rounds::times(2), |round| round.then(clear_context())),
     );
-    if let Act::Loop { until, .. } = &mut spec.body[1].act {
+    if let Act::Loop(LoopNode { until, .. }) = &mut spec.body[1].act {
         *until = vec![Expression("outputs.nobody.text == 'x'".into())];
     }
     assert_eq!(Story::of(spec).ended(), (Status::Failed, Reason::Template));

@@ -41,7 +41,7 @@ fn a_run_starts_no_turn_once_its_tokens_or_its_money_are_spent() {
         story.prepared("a");
         let effect = story.open(Verb::Session);
         let usage = Usage { cost_usd: Some(most), ..Usage::default() };
-        let end = SessionEnd { usage, ..session_end(SessionVerdict::Done) };
+        let end = SessionEnd { usage, ..session_end(SessionVerdict::Completed) };
         story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned("a").prepared("b").cleaned("b");
         assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget));
         assert_eq!(story.detail(), words);
@@ -53,7 +53,7 @@ fn a_turn_that_is_tried_again_is_no_other_turn() {
     let mut story = Story::drawn(Builder::new("w").start(prompt("x").id("a")).budget(of_turns(1)));
     story.prepared("a").session_ends(SessionVerdict::Interrupted { what: "killed".into() });
     assert!(story.plan().resume);
-    story.session_ends(SessionVerdict::Done).seen(false).cleaned("a");
+    story.session_ends(SessionVerdict::Completed).seen(false).cleaned("a");
     assert_eq!(story.ended(), (Status::Completed, Reason::TurnDone));
     assert_eq!(story.state.spent.turns, 1);
 }
@@ -69,8 +69,8 @@ fn a_turn_is_not_tried_again_once_the_tokens_are_spent() {
 fn a_loop_of_turns_ends_where_its_node_may_spend_no_more() {
     let node = prompt("x").turns(turns(9)).id("a").budget(of_turns(2));
     let mut story = Story::drawn(Builder::new("w").start(node));
-    story.prepared("a").session_ends(SessionVerdict::Done).seen(false);
-    story.session_ends(SessionVerdict::Done).seen(false);
+    story.prepared("a").session_ends(SessionVerdict::Completed).seen(false);
+    story.session_ends(SessionVerdict::Completed).seen(false);
     assert_eq!(story.cleaned("a").ended(), (Status::Exhausted, Reason::Budget));
     assert_eq!(story.state.turns(), 2);
 }
@@ -84,7 +84,7 @@ fn a_loop_held_by_its_stop_hook_may_stop_where_it_may_spend_no_more() {
     assert!(matches!(story.answer(), Answer::Block { .. }));
     story.stops("2").seen(false);
     assert_eq!(story.answer(), Answer::Pass);
-    story.session_ends(SessionVerdict::Done).cleaned("a");
+    story.session_ends(SessionVerdict::Completed).cleaned("a");
     assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget));
     assert_eq!(story.state.spent.turns, 2);
 }
@@ -94,7 +94,7 @@ fn the_turns_a_plugin_held_are_counted() {
     let plugin = Turns { mode: Some(Mode::Plugin), ..turns(9) };
     let mut story = Story::drawn(Builder::new("w").start(prompt("x").turns(plugin).id("a")));
     story.prepared("a").stops("1").stops("2").stops("3");
-    story.session_ends(SessionVerdict::Done).seen(true).cleaned("a");
+    story.session_ends(SessionVerdict::Completed).seen(true).cleaned("a");
     assert_eq!(story.ended(), (Status::Completed, Reason::Marker));
     assert_eq!((story.state.turns(), story.state.spent.turns), (3, 3));
 }
@@ -124,7 +124,7 @@ fn the_nodes_of_a_block_share_its_budget() {
 fn a_node_that_has_spent_its_own_budget_can_be_lived_with() {
     let node = prompt("x").turns(turns(9)).id("a").budget(of_turns(1)).continue_on_failure();
     let mut story = Story::drawn(Builder::new("w").start(node).then(shell("y").id("b")));
-    story.prepared("a").session_ends(SessionVerdict::Done).seen(false).cleaned("a");
+    story.prepared("a").session_ends(SessionVerdict::Completed).seen(false).cleaned("a");
     assert_eq!(story.shell("b", true, "").ended(), (Status::Completed, Reason::AllDone));
 }
 
@@ -157,7 +157,7 @@ fn parallel_branches_share_what_is_left() {
 fn a_hostile_count_of_tokens_spends_the_budget_and_breaks_nothing() {
     let mut story = Story::drawn(two().budget(of_tokens(u64::MAX)));
     let usage = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX, ..Usage::default() };
-    let end = SessionEnd { usage, ..session_end(SessionVerdict::Done) };
+    let end = SessionEnd { usage, ..session_end(SessionVerdict::Completed) };
     story.prepared("a");
     let effect = story.open(Verb::Session);
     story.tell(Event::SessionEnded { effect, end: end.clone() }).seen(false).cleaned("a").prepared("b");

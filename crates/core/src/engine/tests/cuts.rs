@@ -119,7 +119,7 @@ fn an_agent_that_only_has_to_stop_does_not_keep_the_rest_of_a_run_from_ending_in
     assert_eq!(story.ended(), (Status::Failed, Reason::Timeout));
     let mut alone = Story::drawn(Builder::new("w").start(prompt("x").turns(in_session).id("a")));
     alone.prepared("a").stops("h").seen(true).tell(Event::RunTimedOut);
-    alone.session_ends(SessionVerdict::Done).cleaned("a");
+    alone.session_ends(SessionVerdict::Completed).cleaned("a");
     assert_eq!(alone.ended(), (Status::Completed, Reason::Marker), "it is done");
 }
 
@@ -228,9 +228,9 @@ fn hooks_of_an_agent_that_is_being_put_away_are_answered() {
     spec.policy.on_question = OnQuestion::Wait;
     let mut story = Story::of(spec);
     story.prepared("a");
-    story.asks("q", HookKind::Question { input: json!({"questions": [{"question": "which?"}]}) }).cancel();
+    story.asks("q", HookKind::Question { questions: vec![Question::open("which?")] }).cancel();
     assert!(matches!(story.answer(), Answer::Deny { .. }));
-    story.asks("t", HookKind::Tool { name: "Read".into(), input: json!({}) });
+    story.asks("t", HookKind::Tool(ToolCall::named("Read", json!({}))));
     assert!(matches!(story.answer(), Answer::Deny { .. }));
     assert_eq!(story.stops("s").answer(), Answer::Pass);
 }

@@ -88,15 +88,13 @@ fn an_entity_is_told_its_arguments_and_then_says_its_text() {
     };
     story.tell(Event::Prepared {
         effect,
-        texts: Some(texts),
-        fingerprint: String::new(),
+        end: crate::event::PrepareEnd::Ready { texts: Some(texts), fingerprint: String::new() },
         base: Some("abc".into()),
-        error: None,
         odd: Vec::new(),
     });
     assert_eq!(story.plan().prompt, "You commit.");
     assert_eq!(story.state.works()[0].node.system.as_deref(), Some("a committer"));
-    story.session_ends(SessionVerdict::Done).seen(false).cleaned("s");
+    story.session_ends(SessionVerdict::Completed).seen(false).cleaned("s");
     assert_eq!(story.step.effects[0].effect, Effect::Prepare { args: Some("read words".into()) });
     assert_eq!(story.state.book.base.as_deref(), Some("abc"));
 }
@@ -107,10 +105,8 @@ fn what_cannot_be_prepared_fails() {
     let effect = story.open(Verb::Prepare);
     story.tell(Event::Prepared {
         effect,
-        texts: None,
-        fingerprint: String::new(),
+        end: crate::event::PrepareEnd::Failed { why: "no space".into() },
         base: None,
-        error: Some("no space".into()),
         odd: Vec::new(),
     });
     assert_eq!(story.cleaned("a").ended(), (Status::Failed, Reason::PrepareFailed));
@@ -123,7 +119,7 @@ fn between_other_nodes_a_single_turn_is_not_checked_but_a_loop_of_turns_is() {
         drawn(Builder::new("w").start(prompt("x").id("one")).then(prompt("y").turns(turns).id("many")));
     spec.checks = vec![test_check()];
     let mut story = Story::of(spec);
-    story.says("one", "hi").prepared("many").session_ends(SessionVerdict::Done).seen(true);
+    story.says("one", "hi").prepared("many").session_ends(SessionVerdict::Completed).seen(true);
     assert_eq!(story.wanted(), ["many.1.1.checks"]);
     assert_eq!(story.checks("many", true).cleaned("many").ended(), (Status::Completed, Reason::AllDone));
 }
@@ -510,10 +506,9 @@ fn a_question_waits_for_a_person_and_gives_the_answer() {
     spec.policy.on_question = OnQuestion::Wait;
     let mut story = Story::of(spec);
     let Standing::Waiting(Waiting::Person(asked)) = story.state.standing() else { panic!("it waits") };
-    assert_eq!(
-        asked.input,
-        json!({"questions": [{"question": "Ship do it?", "options": [{"label": "Yes"}, {"label": "No"}]}]})
-    );
+    let choices = ["Yes".to_owned(), "No".to_owned()];
+    assert_eq!(asked.questions, [Question::of_workflow("Ship do it?", &choices)]);
+    assert!(!asked.questions[0].free_text, "only its choices are answers");
     story.answers(None, "perhaps");
     assert_eq!(story.state.standing().word(), "waiting", "that is none of the choices");
     story.answers(Some("ask/gate"), " yes");
@@ -584,7 +579,7 @@ fn a_session_that_only_gave_a_value_said_that_value() {
     let turn = |story: &mut Story, words: Option<&str>, value: Option<serde_json::Value>| {
         let effect = story.open(Verb::Session);
         let last_message = words.map(str::to_owned);
-        let end = SessionEnd { value, last_message, ..session_end(SessionVerdict::Done) };
+        let end = SessionEnd { value, last_message, ..session_end(SessionVerdict::Completed) };
         story.tell(Event::SessionEnded { effect, end }).seen(false);
     };
     let begin = || {
@@ -654,7 +649,7 @@ fn answering() -> Story {
 impl Story {
     fn answers_with(&mut self, value: Option<serde_json::Value>) -> &mut Story {
         let effect = self.open(Verb::Session);
-        let end = SessionEnd { value, ..session_end(SessionVerdict::Done) };
+        let end = SessionEnd { value, ..session_end(SessionVerdict::Completed) };
         self.tell(Event::SessionEnded { effect, end }).seen(false)
     }
 }
@@ -695,11 +690,7 @@ fn a_loop_held_by_its_stop_hook_is_judged_by_the_words_it_stops_with() {
     let turns = crate::graph::workflow::Turns { mode: Some(Mode::InSession), ..Default::default() };
     let mut story = Story::drawn(Builder::new("w").start(prompt("x").turns(turns).id("x")));
     story.prepared("x");
-    let stop = HookKind::Stop {
-        last_message: Some("the answer".into()),
-        background: false,
-        stop_hook_active: false,
-    };
+    let stop = HookKind::Stop { last_message: Some("the answer".into()), background: false };
     story.asks("h", stop);
     assert_eq!(story.state.works()[0].last_message.as_deref(), Some("the answer"));
 }

@@ -1,9 +1,12 @@
 //! The engine as stories: facts in, effects and standing out.
 
 mod blocks;
+mod broken;
 mod budgets;
 mod cuts;
+mod kinds;
 mod leaves;
+mod misfits;
 mod model;
 mod pauses;
 mod people;
@@ -20,7 +23,7 @@ use crate::event::{PersonReply, RunEnd, SessionEnd, SessionVerdict, ShellEnd};
 use crate::graph::builder::Builder;
 use crate::graph::workflow::{Act, Budget, Step as Drawn};
 use crate::hook::permission::{Isolation, Rules as PermissionRules};
-use crate::hook::{HookCall, HookKind};
+use crate::hook::{Answer, HookCall, HookKind, Question, ToolCall};
 use crate::id::{InboxId, NodeId};
 use crate::looping::verdict::{CheckResult, Sight, TrackerSight};
 use crate::looping::{MarkerMatch, Mode, Rules};
@@ -45,6 +48,12 @@ pub(super) fn rules(mode: Mode, max_iterations: u32) -> Rules {
         tracker_path: Some("/w/loop-tracker.md".into()),
         stuck_after: 0,
     }
+}
+
+/// Answers to questions, by their text.
+pub(super) fn reply(answers: &[(&str, &str)]) -> Answer {
+    let pair = |(question, answer): &(&str, &str)| ((*question).to_owned(), (*answer).to_owned());
+    Answer::Reply { answers: answers.iter().map(pair).collect() }
 }
 
 pub(super) fn orders(rules: Option<Rules>) -> Orders {
@@ -187,10 +196,8 @@ impl Story {
         let effect = self.open_of(node, Verb::Prepare);
         self.tell(Event::Prepared {
             effect,
-            texts: None,
-            fingerprint: "0".into(),
+            end: crate::event::PrepareEnd::Ready { texts: None, fingerprint: "0".into() },
             base: None,
-            error: None,
             odd: Vec::new(),
         })
     }
@@ -215,7 +222,7 @@ impl Story {
     pub(super) fn speaks(&mut self, node: &str, text: &str) -> &mut Story {
         self.prepared(node);
         let effect = self.open_of(node, Verb::Session);
-        let end = SessionEnd { last_message: Some(text.into()), ..session_end(SessionVerdict::Done) };
+        let end = SessionEnd { last_message: Some(text.into()), ..session_end(SessionVerdict::Completed) };
         self.tell(Event::SessionEnded { effect, end });
         let effect = self.open_of(node, Verb::Inspect);
         let sight = Sight {
@@ -236,7 +243,7 @@ impl Story {
     pub(super) fn breaks(&mut self, node: &str) -> &mut Story {
         self.prepared(node);
         let effect = self.open_of(node, Verb::Session);
-        let end = session_end(SessionVerdict::Failed { what: "broken".into() });
+        let end = session_end(SessionVerdict::Failed { cause: Default::default(), what: "broken".into() });
         self.tell(Event::SessionEnded { effect, end }).cleaned(node)
     }
 
@@ -269,7 +276,7 @@ impl Story {
     }
 
     pub(super) fn stops(&mut self, id: &str) -> &mut Story {
-        self.asks(id, HookKind::Stop { last_message: None, background: false, stop_hook_active: true })
+        self.asks(id, HookKind::Stop { last_message: None, background: false })
     }
 
     pub(super) fn cancel(&mut self) -> &mut Story {

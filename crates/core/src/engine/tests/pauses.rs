@@ -43,7 +43,7 @@ fn what_is_under_way_goes_on_and_nothing_new_begins() {
     story.pause().prepared("b");
     assert!(story.wanted().is_empty(), "no turn begins");
     assert_eq!(story.go_on().does(), ["b.1.1.session"]);
-    story.session_ends(SessionVerdict::Done).seen(false).cleaned("b");
+    story.session_ends(SessionVerdict::Completed).seen(false).cleaned("b");
     assert_eq!(story.shell("c", true, "").ended(), (Status::Completed, Reason::AllDone));
 }
 

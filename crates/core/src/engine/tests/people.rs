@@ -6,11 +6,11 @@ use super::*;
 use crate::graph::builder::{ask, clear_context, prompt, shell};
 
 fn read() -> HookKind {
-    HookKind::Tool { name: "Read".into(), input: json!({}) }
+    HookKind::Tool(ToolCall::named("Read", json!({})))
 }
 
 fn question(text: &str) -> HookKind {
-    HookKind::Question { input: json!({"questions": [{"question": text}]}) }
+    HookKind::Question { questions: vec![Question::open(text)] }
 }
 
 /// Two agents at once, both in a turn, and a question of the workflow.
@@ -32,14 +32,14 @@ fn two_agents() -> Story {
 }
 
 fn push(to: &str) -> HookKind {
-    HookKind::Tool { name: "Write".into(), input: json!({"file_path": to}) }
+    HookKind::Tool(ToolCall::named("Write", json!({"file_path": to})))
 }
 
 /// The turn of `x` was cut off after these calls of its hooks found no owner.
 fn cut_off(story: &mut Story, hooks: &[&str]) -> EffectId {
     let effect = story.open_of("x", Verb::Session);
     let unanswered = hooks.iter().copied().map(HookId::new).collect();
-    let end = SessionEnd { unanswered, ..session_end(SessionVerdict::Done) };
+    let end = SessionEnd { unanswered, ..session_end(SessionVerdict::Completed) };
     story.tell(Event::OwnerChanged).tell(Event::SessionEnded { effect, end });
     assert!(story.plan().resume, "the turn is tried again");
     story.open_of("x", Verb::Session)
@@ -55,9 +55,8 @@ fn what_a_person_answered_is_not_lost_when_the_hook_had_given_up() {
     story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: Some(HookId::new("p")), reply: yes });
     let from = cut_off(&mut story, &["q", "p"]);
     story.turn_asks("q2", &from, question("which?"));
-    let Answer::Allow { input: Some(input) } = story.answer() else { panic!("{:?}", story.answer()) };
-    assert_eq!(input["answers"], json!({"which?": "blue"}));
-    assert_eq!(story.turn_asks("p2", &from, push("a")).answer(), Answer::Allow { input: None });
+    assert_eq!(story.answer(), reply(&[("which?", "blue")]));
+    assert_eq!(story.turn_asks("p2", &from, push("a")).answer(), Answer::Allow);
     story.turn_asks("q3", &from, question("which?")).turn_asks("p3", &from, push("a"));
     let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
     assert_eq!(open, ["ask/gate", "q3", "p3"], "an answer counts once");
@@ -149,7 +148,7 @@ fn a_hook_belongs_to_the_turn_it_comes_from() {
     let mut story = two_agents();
     let from = story.open_of("y", Verb::Session);
     story.turn_asks("h", &from, read());
-    assert_eq!(story.answer(), Answer::Allow { input: None });
+    assert_eq!(story.answer(), Answer::Allow);
     assert_eq!((story.hooks_of("x"), story.hooks_of("y")), (0, 1));
     assert_eq!(story.step.effects[0].id.node.as_str(), "y");
 }
@@ -158,7 +157,7 @@ fn a_hook_belongs_to_the_turn_it_comes_from() {
 fn a_hook_that_does_not_say_whose_it_is_belongs_to_a_turn_that_is_under_way() {
     let mut story = two_agents();
     story.asks("h", read());
-    assert_eq!(story.answer(), Answer::Allow { input: None });
+    assert_eq!(story.answer(), Answer::Allow);
     assert_eq!(story.hooks_of("x") + story.hooks_of("y"), 1);
 }
 
@@ -172,10 +171,10 @@ fn a_tool_of_a_turn_that_is_over_may_not_run() {
     story.turn_asks("late", &old, read());
     assert!(matches!(story.answer(), Answer::Deny { .. }));
     assert_eq!(story.hooks_of("x"), 0);
-    let stop = HookKind::Stop { last_message: None, background: false, stop_hook_active: false };
+    let stop = HookKind::Stop { last_message: None, background: false };
     assert_eq!(story.turn_asks("stop", &old, stop).answer(), Answer::Pass);
     let now = story.open_of("x", Verb::Session);
-    assert_eq!(story.turn_asks("now", &now, read()).answer(), Answer::Allow { input: None });
+    assert_eq!(story.turn_asks("now", &now, read()).answer(), Answer::Allow);
     let nobody = EffectId { node: NodeId::new("nobody"), ..now };
     story.turn_asks("whose", &nobody, read());
     assert!(matches!(story.answer(), Answer::Deny { .. }));
@@ -185,7 +184,7 @@ fn a_tool_of_a_turn_that_is_over_may_not_run() {
 fn a_tool_of_a_turn_that_is_being_judged_may_not_run_once_its_process_is_gone() {
     let mut story = two_agents();
     let old = story.open_of("x", Verb::Session);
-    story.tell(Event::SessionEnded { effect: old.clone(), end: session_end(SessionVerdict::Done) });
+    story.tell(Event::SessionEnded { effect: old.clone(), end: session_end(SessionVerdict::Completed) });
     assert!(matches!(story.turn_asks("late", &old, read()).answer(), Answer::Deny { .. }));
 }
 
@@ -197,10 +196,7 @@ fn an_answer_without_a_name_is_for_the_oldest_question() {
     let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
     assert_eq!(open, ["ask/gate", "qx", "qy"]);
     assert_eq!(story.answers(None, "yes").does(), ["ship.1.1.shell"]);
-    let Answer::Allow { input: Some(input) } = story.answers(None, "blue").answer() else {
-        panic!("allowed")
-    };
-    assert_eq!(input["answers"], json!({"x?": "blue"}));
+    assert_eq!(story.answers(None, "blue").answer(), reply(&[("x?", "blue")]));
 }
 
 #[test]
@@ -208,10 +204,7 @@ fn an_answer_with_a_name_is_for_that_question_alone() {
     let mut story = two_agents();
     let (x, y) = (story.open_of("x", Verb::Session), story.open_of("y", Verb::Session));
     story.turn_asks("qx", &x, question("x?")).turn_asks("qy", &y, question("y?"));
-    let Answer::Allow { input: Some(input) } = story.answers(Some("qy"), "red").answer() else {
-        panic!("allowed")
-    };
-    assert_eq!(input["answers"], json!({"y?": "red"}));
+    assert_eq!(story.answers(Some("qy"), "red").answer(), reply(&[("y?", "red")]));
     let before = story.state.clone();
     story.answers(Some("qy"), "again").answers(Some("nobody"), "x");
     assert_eq!(story.state, before);
@@ -229,7 +222,7 @@ fn a_person_approves_or_rejects_a_tool_and_a_gate() {
         hook: Some(HookId::new(hook)),
         reply,
     };
-    let write = HookKind::Tool { name: "Write".into(), input: json!({}) };
+    let write = HookKind::Tool(ToolCall::named("Write", json!({})));
     story.turn_asks("t", &x, write);
     assert_eq!(story.state.book.asks.len(), 2, "the rules leave it open");
     story.tell(reply("t", PersonReply::Reject { reason: "not that".into() }));
@@ -243,7 +236,7 @@ fn a_question_of_an_agent_whose_turn_is_over_waits_no_longer() {
     let mut story = two_agents();
     let x = story.open_of("x", Verb::Session);
     story.turn_asks("qx", &x, question("x?"));
-    story.tell(Event::SessionEnded { effect: x, end: session_end(SessionVerdict::Done) });
+    story.tell(Event::SessionEnded { effect: x, end: session_end(SessionVerdict::Completed) });
     let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
     assert_eq!(open, ["ask/gate"]);
 }
@@ -266,12 +259,12 @@ fn an_agent_cannot_answer_a_gate_by_the_name_of_its_hook() {
 }
 
 fn writes() -> HookKind {
-    HookKind::Tool { name: "Write".into(), input: json!({"file_path": ".claude/x"}) }
+    HookKind::Tool(ToolCall::named("Write", json!({"file_path": ".claude/x"})))
 }
 
 /// The agent CLI asks about a write by rules of its own.
 fn may_write(path: &str) -> HookKind {
-    HookKind::Permission { name: "Write".into(), input: json!({"file_path": path}) }
+    HookKind::Permission(ToolCall::named("Write", json!({"file_path": path})))
 }
 
 /// One agent in a turn, with these rules.
@@ -291,7 +284,7 @@ fn one_agent(permissions: crate::hook::permission::Rules, policy: OnPermission) 
 fn what_the_cli_asks_by_itself_follows_the_rules_and_then_the_policy() {
     use crate::hook::permission::Rules;
     let of = |list: &[&str]| list.iter().map(|rule| (*rule).to_owned()).collect::<Vec<_>>();
-    let allow = Answer::Allow { input: None };
+    let allow = Answer::Allow;
     let told = |rules: Rules, policy| {
         let (mut story, turn) = one_agent(rules, policy);
         story.turn_asks("p", &turn, may_write(".claude/x")).answer()
@@ -317,8 +310,8 @@ fn a_person_is_asked_once_about_one_call() {
     let rules = Rules { ask: vec!["Write".into()], ..Rules::default() };
     let (mut story, turn) = one_agent(rules, OnPermission::Ask);
     story.turn_asks("t", &turn, writes());
-    assert_eq!(story.answers(Some("t"), "yes").answer(), Answer::Allow { input: None });
-    assert_eq!(story.turn_asks("p", &turn, may_write(".claude/x")).answer(), Answer::Allow { input: None });
+    assert_eq!(story.answers(Some("t"), "yes").answer(), Answer::Allow);
+    assert_eq!(story.turn_asks("p", &turn, may_write(".claude/x")).answer(), Answer::Allow);
     // It was allowed once, and nothing else was.
     for path in [".claude/x", ".claude/y"] {
         story.turn_asks(path, &turn, may_write(path));
@@ -331,7 +324,7 @@ fn a_person_is_asked_once_about_one_call() {
     story.answers(Some("left"), "yes");
     story.tell(Event::SessionEnded {
         effect: turn,
-        end: session_end(SessionVerdict::Failed { what: "x".into() }),
+        end: session_end(SessionVerdict::Failed { cause: Default::default(), what: "x".into() }),
     });
     story.cleaned("x");
     assert!(story.state.book.permitted.is_empty());

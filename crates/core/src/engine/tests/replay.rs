@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::graph::builder::{Rounds, ask, clear_context, prompt, shell, wait};
-use crate::graph::workflow::{Template, Turns};
+use crate::graph::workflow::{ShellNode, Template, Turns};
 
 fn run() -> RunId {
     RunId::new("r")
@@ -55,6 +55,25 @@ fn what_was_decided_otherwise_is_named_with_its_record() {
 }
 
 #[test]
+fn a_log_is_followed_as_long_as_its_effects_are_those_that_are_planned() {
+    let mut story = three();
+    let follow = |story: &Story| super::super::follow(&run(), None, (1..).zip(&story.records));
+    assert_eq!(follow(&story), Followed { state: Some(story.state.clone()), divergence: None });
+    story.records[2].news.push(News::Paused);
+    if let Some(planned) = story.records[5].effects.first_mut() {
+        planned.effect = Effect::KillChildren;
+    }
+    assert_eq!(follow(&story).divergence, None, "it is told or done in another way, but the same is done");
+    story.records[1].effects.clear();
+    story.records[6].effects.clear();
+    let Followed { state, divergence } = follow(&story);
+    assert_eq!(state, Some(story.state), "who looks at it sees it all the same");
+    let told = divergence.map(|divergence| divergence.to_string());
+    let first = "record 2 planned nothing, and this windlass would plan `a.1.1.session`";
+    assert_eq!(told.as_deref(), Some(first));
+}
+
+#[test]
 fn a_log_without_a_beginning_has_no_state() {
     let story = three();
     let replayed = super::super::replay(run(), &story.records[1..3]);
@@ -67,7 +86,7 @@ fn a_log_without_a_beginning_has_no_state() {
 fn money_is_read_from_a_log_as_it_was_written() {
     let effect = EffectId { node: node("a"), iteration: 1, attempt: 1, verb: Verb::Session };
     let usage = Usage { cost_usd: Some(0.103_436_770_103_436_77), ..Usage::default() };
-    let end = SessionEnd { usage, ..session_end(SessionVerdict::Done) };
+    let end = SessionEnd { usage, ..session_end(SessionVerdict::Completed) };
     let event = Event::SessionEnded { effect, end };
     let text = serde_json::to_string(&event).expect("it can be written");
     assert_eq!(
@@ -100,8 +119,10 @@ fn other_orders_are_followed_to_where_they_first_make_a_difference() {
 fn other_orders_can_end_a_run_earlier() {
     let story = three();
     let broken = what_if(run(), &story.records, |spec| {
-        spec.body[1].act =
-            Act::Shell { command: Template("{{ outputs.nobody.text }}".into()), idempotent: false };
+        spec.body[1].act = Act::Shell(ShellNode {
+            command: Template("{{ outputs.nobody.text }}".into()),
+            idempotent: false,
+        });
     });
     assert_eq!(broken.differs.as_ref().map(|difference| difference.seq), Some(5));
     let outcome = broken.outcome().expect("it ends there");
@@ -141,10 +162,8 @@ fn a_fork_can_go_another_way_from_there() {
     let effect = step.effects[0].id.clone();
     let prepared = Event::Prepared {
         effect,
-        texts: None,
-        fingerprint: String::new(),
+        end: crate::event::PrepareEnd::Ready { texts: None, fingerprint: String::new() },
         base: None,
-        error: None,
         odd: Vec::new(),
     };
     let step = apply(&mut fork, NOW, &prepared);
@@ -250,7 +269,7 @@ fn a_loop_alone_is_forked_at_a_turn() {
     let mut story = one_loop(Mode::Fresh);
     for _ in 0..2 {
         story.session_ends(SessionVerdict::Interrupted { what: "killed".into() });
-        story.session_ends(SessionVerdict::Done).seen(false);
+        story.session_ends(SessionVerdict::Completed).seen(false);
     }
     let begins = |turn| fork_point(&story.records, &node("loop"), turn);
     assert_eq!((begins(None), begins(Some(1))), (Ok(0), Ok(0)));

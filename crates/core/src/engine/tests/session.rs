@@ -24,7 +24,7 @@ fn looping(mode: Mode, max: u32) -> Story {
 
 impl Story {
     fn turn(&mut self, complete: bool) -> &mut Story {
-        self.session_ends(SessionVerdict::Done).seen(complete)
+        self.session_ends(SessionVerdict::Completed).seen(complete)
     }
 
     fn ends(&mut self) -> (Status, Reason) {
@@ -73,7 +73,7 @@ fn in_session_blocks_each_stop_until_it_is_done_and_then_waits_for_the_agent_to_
         assert!(matches!(story.answer(), Answer::Block { .. }), "turn {turn}");
     }
     assert_eq!(story.stops("last").seen(true).answer(), Answer::Pass);
-    assert_eq!(story.session_ends(SessionVerdict::Done).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.session_ends(SessionVerdict::Completed).ends(), (Status::Completed, Reason::Marker));
     assert_eq!(story.state.turns(), 13);
 }
 
@@ -90,7 +90,7 @@ fn an_agent_that_does_not_end_after_its_stop_was_allowed_is_put_away() {
 #[test]
 fn a_stop_while_background_agents_run_is_neither_counted_nor_blocked() {
     let mut story = looping(Mode::InSession, 5);
-    story.asks("h", HookKind::Stop { last_message: None, background: true, stop_hook_active: false });
+    story.asks("h", HookKind::Stop { last_message: None, background: true });
     assert_eq!(story.answer(), Answer::Pass);
     assert_eq!((story.state.turns(), story.phase()), (0, &Phase::InTurn));
 }
@@ -119,7 +119,7 @@ fn an_in_session_agent_that_ends_while_its_turn_is_judged_is_resumed() {
 #[test]
 fn an_in_session_agent_whose_stop_never_arrived_is_a_broken_transport() {
     let mut story = looping(Mode::InSession, 5);
-    assert_eq!(story.session_ends(SessionVerdict::Done).ends(), (Status::Failed, Reason::HookTransport));
+    assert_eq!(story.session_ends(SessionVerdict::Completed).ends(), (Status::Failed, Reason::HookTransport));
 }
 
 /// The turn's process is over, and these calls of its hooks found no owner.
@@ -132,7 +132,10 @@ fn unheard(story: &mut Story, verdict: SessionVerdict, hooks: &[&str]) {
 #[test]
 fn a_turn_in_which_a_hook_found_no_owner_was_cut_off_in_every_mode_however_it_ended() {
     for mode in [Mode::Fresh, Mode::Resume, Mode::InSession, Mode::Plugin] {
-        for verdict in [SessionVerdict::Done, SessionVerdict::Failed { what: "gave up".into() }] {
+        for verdict in [
+            SessionVerdict::Completed,
+            SessionVerdict::Failed { cause: Default::default(), what: "gave up".into() },
+        ] {
             let mut story = looping(mode, 1);
             let first = story.plan();
             story.tell(Event::OwnerChanged);
@@ -149,9 +152,9 @@ fn a_turn_in_which_a_hook_found_no_owner_was_cut_off_in_every_mode_however_it_en
 fn a_single_turn_in_which_a_hook_found_no_owner_is_not_done() {
     let mut story = Story::of(spec_of(vec![prompt("do it").id("only").into()]));
     story.prepared("only").tell(Event::OwnerChanged);
-    unheard(&mut story, SessionVerdict::Done, &["h"]);
+    unheard(&mut story, SessionVerdict::Completed, &["h"]);
     assert!(story.plan().resume);
-    story.session_ends(SessionVerdict::Done).seen(false);
+    story.session_ends(SessionVerdict::Completed).seen(false);
     assert_eq!(story.cleaned("only").ended(), (Status::Completed, Reason::TurnDone));
 }
 
@@ -159,7 +162,7 @@ fn a_single_turn_in_which_a_hook_found_no_owner_is_not_done() {
 fn a_stop_that_found_no_owner_and_left_no_note_was_cut_off_as_well() {
     let mut story = looping(Mode::InSession, 5);
     let first = story.plan();
-    let again = story.tell(Event::OwnerChanged).session_ends(SessionVerdict::Done).plan();
+    let again = story.tell(Event::OwnerChanged).session_ends(SessionVerdict::Completed).plan();
     assert!(again.resume && again.session == first.session);
     assert_eq!(story.state.turns(), 0);
 }
@@ -169,7 +172,7 @@ fn owners_may_die_in_a_turn_as_often_as_somebody_resumes_it() {
     let mut story = looping(Mode::Fresh, 1);
     for time in 0..20 {
         story.tell(Event::OwnerChanged);
-        unheard(&mut story, SessionVerdict::Done, &[&format!("h{time}")]);
+        unheard(&mut story, SessionVerdict::Completed, &[&format!("h{time}")]);
         assert!(story.plan().resume, "time {time}");
     }
     assert_eq!(story.turn(true).ends(), (Status::Completed, Reason::Marker));
@@ -179,7 +182,7 @@ fn owners_may_die_in_a_turn_as_often_as_somebody_resumes_it() {
 fn notes_that_somebody_makes_while_the_owner_lives_do_not_repeat_a_turn_for_ever() {
     let mut story = looping(Mode::Fresh, 1);
     for time in 0..4 {
-        unheard(&mut story, SessionVerdict::Done, &[&format!("h{time}")]);
+        unheard(&mut story, SessionVerdict::Completed, &[&format!("h{time}")]);
     }
     assert_eq!(story.ends(), (Status::Failed, Reason::Interrupted));
     let mut story = looping(Mode::InSession, 1);
@@ -187,16 +190,26 @@ fn notes_that_somebody_makes_while_the_owner_lives_do_not_repeat_a_turn_for_ever
     for time in 0..4 {
         stops_after(&mut story, &format!("stop{time}"), &[&format!("h{time}")]);
     }
-    assert_eq!(story.session_ends(SessionVerdict::Done).ends(), (Status::Failed, Reason::Interrupted));
+    assert_eq!(story.session_ends(SessionVerdict::Completed).ends(), (Status::Failed, Reason::Interrupted));
 }
 
 /// The agent wants to stop, after these calls of its hooks found no owner.
 fn stops_after(story: &mut Story, id: &str, hooks: &[&str]) {
-    let kind = HookKind::Stop { last_message: None, background: false, stop_hook_active: false };
+    let kind = HookKind::Stop { last_message: None, background: false };
     let unanswered = hooks.iter().copied().map(HookId::new).collect();
     story.tell(Event::HookAsked {
         call: HookCall { id: HookId::new(id), from: None, kind, unanswered, real: None },
     });
+}
+
+#[test]
+fn a_turn_that_was_cut_off_does_not_go_on_once_the_tokens_are_spent() {
+    let mut story = looping(Mode::InSession, 5);
+    story.tell(Event::OwnerChanged);
+    story.tell(Event::Allowed { budget: Budget { tokens: Some(0), ..Budget::default() } });
+    stops_after(&mut story, "stop", &["h"]);
+    assert_eq!(story.answer(), Answer::Pass);
+    assert_eq!(story.session_ends(SessionVerdict::Completed).ends(), (Status::Exhausted, Reason::Budget));
 }
 
 #[test]
@@ -205,8 +218,8 @@ fn an_agent_that_was_refused_by_nobody_uses_no_other_tool_until_it_is_told() {
         let mut story = looping(mode, 1);
         story.tell(Event::OwnerChanged);
         for kind in [
-            HookKind::Tool { name: "Read".into(), input: json!({}) },
-            HookKind::Question { input: json!({"questions": [{"question": "which?"}]}) },
+            HookKind::Tool(ToolCall::named("Read", json!({}))),
+            HookKind::Question { questions: vec![Question::open("which?")] },
         ] {
             let (id, unanswered) = (HookId::new(format!("{kind:?}")), vec![HookId::new("h")]);
             story.tell(Event::HookAsked { call: HookCall { id, from: None, kind, unanswered, real: None } });
@@ -216,9 +229,9 @@ fn an_agent_that_was_refused_by_nobody_uses_no_other_tool_until_it_is_told() {
     let mut story = looping(Mode::InSession, 1);
     stops_after(&mut story, "s", &["h"]);
     let (id, unanswered) = (HookId::new("t"), vec![HookId::new("h")]);
-    let kind = HookKind::Tool { name: "Read".into(), input: json!({}) };
+    let kind = HookKind::Tool(ToolCall::named("Read", json!({})));
     story.tell(Event::HookAsked { call: HookCall { id, from: None, kind, unanswered, real: None } });
-    assert_eq!(story.answer(), Answer::Allow { input: None }, "it was told");
+    assert_eq!(story.answer(), Answer::Allow, "it was told");
 }
 
 #[test]
@@ -231,7 +244,7 @@ fn an_agent_that_was_refused_by_nobody_may_not_stop_its_turn_and_is_told_once() 
     assert_eq!((story.state.turns(), story.state.spent.turns), (0, 1), "it is the same turn");
     stops_after(&mut story, "s2", &["h"]);
     assert_eq!(story.seen(true).answer(), Answer::Pass);
-    unheard(&mut story, SessionVerdict::Done, &["h"]);
+    unheard(&mut story, SessionVerdict::Completed, &["h"]);
     assert_eq!(story.ends(), (Status::Completed, Reason::Marker));
     assert_eq!(story.state.turns(), 1);
 }
@@ -241,7 +254,7 @@ fn tool_calls_without_any_hook_are_a_broken_transport() {
     let mut story = looping(Mode::Fresh, 5);
     let effect = story.open(Verb::Session);
     let end = SessionEnd {
-        verdict: SessionVerdict::Done,
+        verdict: SessionVerdict::Completed,
         last_message: None,
         usage: Usage::default(),
         tool_calls: 2,
@@ -349,34 +362,33 @@ fn failing_checks_are_fed_back() {
 #[test]
 fn a_tool_outside_the_preset_is_denied_and_one_inside_allowed() {
     let mut story = looping(Mode::Fresh, 5);
-    story.asks("a", HookKind::Tool { name: "WebFetch".into(), input: json!({}) });
+    story.asks("a", HookKind::Tool(ToolCall::named("WebFetch", json!({}))));
     assert!(matches!(story.answer(), Answer::Deny { .. }));
-    story.asks("b", HookKind::Tool { name: "Read".into(), input: json!({}) });
-    assert_eq!(story.answer(), Answer::Allow { input: None });
+    story.asks("b", HookKind::Tool(ToolCall::named("Read", json!({}))));
+    assert_eq!(story.answer(), Answer::Allow);
 }
 
 #[test]
 fn a_question_under_fail_blocks_the_run_at_once() {
     let mut story = looping(Mode::Fresh, 5);
-    story.asks("q", HookKind::Question { input: json!({"questions": [{"question": "which?"}]}) });
+    story.asks("q", HookKind::Question { questions: vec![Question::open("which?")] });
     assert!(matches!(story.answer(), Answer::Deny { .. }));
     assert_eq!(story.ends(), (Status::Blocked, Reason::Question));
 }
 
 #[test]
-fn a_question_waits_for_a_person_and_the_answer_goes_back_inside_its_input() {
+fn a_question_waits_for_a_person_and_the_answer_goes_back_by_its_text() {
     let mut orders = of_loop(rules(Mode::Fresh, 5));
     orders.policy.on_question = OnQuestion::Wait;
     let mut story = begin(orders);
-    story.asks("q", HookKind::Question { input: json!({"questions": [{"question": "which?"}]}) });
+    story.asks("q", HookKind::Question { questions: vec![Question::open("which?")] });
     assert_eq!(story.state.standing().word(), "waiting");
     story.tell(Event::PersonAnswered {
         inbox: InboxId::new("i"),
         hook: None,
         reply: PersonReply::Answers { answers: vec![(String::new(), "the blue one".into())] },
     });
-    let Answer::Allow { input: Some(input) } = story.answer() else { panic!("allowed with answers") };
-    assert_eq!(input["answers"], json!({"which?": "the blue one"}));
+    assert_eq!(story.answer(), reply(&[("which?", "the blue one")]));
     assert_eq!(story.state.standing(), Standing::Running);
 }
 
@@ -385,8 +397,8 @@ fn questions_asked_together_wait_until_each_is_answered() {
     let mut orders = of_loop(rules(Mode::Fresh, 5));
     orders.policy.on_question = OnQuestion::Wait;
     let mut story = begin(orders);
-    let input = json!({"questions": [{"question": "which db?"}, {"question": "colour?"}]});
-    story.asks("q", HookKind::Question { input });
+    let questions = ["which db?", "colour?"].map(Question::open).to_vec();
+    story.asks("q", HookKind::Question { questions });
     let answer = |question: &str, text: &str| Event::PersonAnswered {
         inbox: InboxId::new(question),
         hook: None,
@@ -396,8 +408,7 @@ fn questions_asked_together_wait_until_each_is_answered() {
     assert!(story.step.effects.is_empty());
     assert_eq!(story.state.standing().word(), "waiting");
     story.tell(answer("colour?", "blue"));
-    let Answer::Allow { input: Some(input) } = story.answer() else { panic!("allowed with answers") };
-    assert_eq!(input["answers"], json!({"which db?": "pg", "colour?": "blue"}));
+    assert_eq!(story.answer(), reply(&[("which db?", "pg"), ("colour?", "blue")]));
 }
 
 #[test]
@@ -419,7 +430,7 @@ fn a_finished_run_never_changes() {
     story.ends();
     let before = story.state.clone();
     story.cancel().tell(Event::RunTimedOut).tell(Event::CleanedUp { effect });
-    story.asks("late", HookKind::Tool { name: "Read".into(), input: json!({}) });
+    story.asks("late", HookKind::Tool(ToolCall::named("Read", json!({}))));
     assert!(matches!(story.answer(), Answer::Deny { .. }));
     assert_eq!(story.state, before);
 }
@@ -428,10 +439,10 @@ fn a_finished_run_never_changes() {
 fn a_late_outcome_of_a_settled_effect_changes_nothing() {
     let mut story = looping(Mode::Fresh, 5);
     let effect = story.open(Verb::Session);
-    story.session_ends(SessionVerdict::Done);
+    story.session_ends(SessionVerdict::Completed);
     let before = story.state.clone();
     let end = SessionEnd {
-        verdict: SessionVerdict::Failed { what: "late".into() },
+        verdict: SessionVerdict::Failed { cause: Default::default(), what: "late".into() },
         last_message: None,
         usage: Usage::default(),
         tool_calls: 0,
@@ -460,7 +471,7 @@ fn plugin_mode_counts_the_stops_the_plugin_held() {
     for turn in 0..4 {
         assert_eq!(story.stops(&format!("h{turn}")).answer(), Answer::Pass);
     }
-    story.session_ends(SessionVerdict::Done);
+    story.session_ends(SessionVerdict::Completed);
     let effect = story.open(Verb::Inspect);
     let sight =
         Sight { tracker: TrackerSight::None, promised: true, signalled: false, fingerprint: "x".into() };
@@ -486,7 +497,7 @@ impl Story {
             let id = format!("h{}.{stop}", self.state.turns());
             self.stops(&id);
         }
-        self.session_ends(SessionVerdict::Done);
+        self.session_ends(SessionVerdict::Completed);
         let effect = self.open(Verb::Inspect);
         let fingerprint = format!("{}", self.state.turns());
         let sight = Sight { tracker: TrackerSight::None, promised, signalled: false, fingerprint };
@@ -527,7 +538,7 @@ fn plugin_mode_counts_the_turns_of_a_run_that_is_cut_off() {
         match how {
             "cancelled" => story.cancel(),
             "out of time" => story.tell(Event::RunTimedOut),
-            _ => story.session_ends(SessionVerdict::Failed { what: "x".into() }),
+            _ => story.session_ends(SessionVerdict::Failed { cause: Default::default(), what: "x".into() }),
         };
         story.ends();
         assert_eq!(story.state.turns(), 2, "{how}");
@@ -538,7 +549,7 @@ fn plugin_mode_counts_the_turns_of_a_run_that_is_cut_off() {
 fn a_single_prompt_is_one_turn() {
     let mut story = begin(spec_of(vec![prompt("hello").id("loop").into()]));
     assert_eq!(story.plan().prompt, "hello");
-    story.session_ends(SessionVerdict::Done);
+    story.session_ends(SessionVerdict::Completed);
     let effect = story.open(Verb::Inspect);
     let sight =
         Sight { tracker: TrackerSight::None, promised: false, signalled: false, fingerprint: "x".into() };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
+use crate::event::{LandingEnd, WorktreeEnd};
 use crate::graph::builder::{Steps, check_all, prompt, shell, task_loop};
 use crate::tasks::{Attempts, Deadlock};
 
@@ -46,18 +47,19 @@ impl Story {
 
     fn worktree(&mut self, round: &str) -> &mut Story {
         let effect = self.open_of(round, Verb::Worktree);
-        let workspace = Some(format!("/trees/{round}"));
-        self.tell(Event::WorktreeMade {
-            effect,
-            workspace,
-            branch: format!("task/{round}"),
-            target: Some("main".into()),
-        })
+        let (workspace, branch) = (format!("/trees/{round}"), format!("task/{round}"));
+        let end = WorktreeEnd::Made { workspace, branch, target: Some("main".into()) };
+        self.tell(Event::WorktreeMade { effect, end })
     }
 
     fn landed(&mut self, round: &str, landed: bool) -> &mut Story {
         let effect = self.open_of(round, Verb::Land);
-        self.tell(Event::Landed { effect, landed, hindered: false, what: "a conflict in lib.rs".into() })
+        let what = || "a conflict in lib.rs".to_owned();
+        let end = match landed {
+            true => LandingEnd::Landed { what: what() },
+            false => LandingEnd::Refused { why: what() },
+        };
+        self.tell(Event::Landed { effect, end })
     }
 
     fn effect_of(&self, node: &str, verb: Verb) -> Effect {
@@ -80,7 +82,7 @@ fn each_task_is_claimed_done_and_settled_until_none_is_left() {
     story.gets("a").prepared("do@1");
     let told = story.plan().prompt;
     assert!(told.starts_with("Do task a. \n\n---\n") && told.contains("<status>passing</status>"), "{told}");
-    story.session_ends(SessionVerdict::Done).seen(false).cleaned("do@1");
+    story.session_ends(SessionVerdict::Completed).seen(false).cleaned("do@1");
     let settle = Effect::SettleTask {
         path: Some("tasks.json".into()),
         task: task("a"),
@@ -104,7 +106,7 @@ impl Story {
         self.prepared(node);
         let effect = self.open_of(node, Verb::Session);
         let last_message = words.map(str::to_owned);
-        let end = SessionEnd { last_message, value, ..session_end(SessionVerdict::Done) };
+        let end = SessionEnd { last_message, value, ..session_end(SessionVerdict::Completed) };
         self.tell(Event::SessionEnded { effect, end }).seen(false).cleaned(node)
     }
 
@@ -148,7 +150,7 @@ fn an_agent_that_answers_by_a_schema_is_asked_for_no_claim_and_takes_none_away()
         let end = SessionEnd {
             last_message: words.map(str::to_owned),
             value: value.clone(),
-            ..session_end(SessionVerdict::Done)
+            ..session_end(SessionVerdict::Completed)
         };
         story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned("review@1");
         assert_eq!(story.claim_of("t@1").as_deref(), Some(claimed));
@@ -180,7 +182,7 @@ const CLAIM: &str = "done\n<status>passing</status>";
 
 #[test]
 fn a_session_that_did_not_end_well_claims_nothing_and_lands_nothing() {
-    let broken = || SessionVerdict::Failed { what: "exit code 3".into() };
+    let broken = || SessionVerdict::Failed { cause: Default::default(), what: "exit code 3".into() };
     for jobs in [1, 2] {
         for verdict in [broken(), SessionVerdict::TimedOut] {
             let body = |task: Steps| task.then(prompt("do").id("do").continue_on_failure());
@@ -200,7 +202,7 @@ fn a_session_that_did_not_end_well_claims_nothing_and_lands_nothing() {
     };
     let mut story = Story::drawn(Builder::new("w").start(task_loop().each(body).id("t")));
     story.gets("a").prepared("do@1");
-    let kind = HookKind::Stop { last_message: Some(CLAIM.into()), background: true, stop_hook_active: false };
+    let kind = HookKind::Stop { last_message: Some(CLAIM.into()), background: true };
     story.asks("h", kind).wait_over("do@1", Verb::Timeout).cleaned("do@1").shell("after@1", true, "");
     assert_eq!(story.settles("t@1"), (false, Some(String::new())));
     // Nor does one that cannot begin.
@@ -212,7 +214,7 @@ fn a_session_that_did_not_end_well_claims_nothing_and_lands_nothing() {
 
 #[test]
 fn a_later_session_that_ends_well_still_claims() {
-    let broken = || SessionVerdict::Failed { what: "exit code 3".into() };
+    let broken = || SessionVerdict::Failed { cause: Default::default(), what: "exit code 3".into() };
     let form = json!({"type": "object"});
     let body = |task: Steps| {
         let task = task.then(prompt("do").id("do").continue_on_failure());
@@ -235,7 +237,7 @@ fn a_later_session_that_ends_well_still_claims() {
 
 #[test]
 fn a_session_by_a_schema_that_broke_is_no_green_node() {
-    let broken = || SessionVerdict::Failed { what: "exit code 3".into() };
+    let broken = || SessionVerdict::Failed { cause: Default::default(), what: "exit code 3".into() };
     let body = |task: Steps| {
         let look = prompt("look").schema(json!({"type": "object"})).id("look");
         task.then(look.retry(1, Duration::ZERO).continue_on_failure())
@@ -267,7 +269,7 @@ fn a_task_that_failed_is_tried_again_and_told_what_was_wrong() {
     assert_eq!(attempts.made, BTreeMap::from([(task("a"), 1)]));
     story.gets("a").prepared("do@2");
     assert!(story.plan().prompt.starts_with("Do task a. it is red"), "{}", story.plan().prompt);
-    story.session_ends(SessionVerdict::Done).seen(false).cleaned("do@2");
+    story.session_ends(SessionVerdict::Completed).seen(false).cleaned("do@2");
     story.settled("t@2", TaskStatus::Failing).claimed(Claim::Failed { ids: vec![task("a")] });
     assert_eq!(story.ended(), (Status::Failed, Reason::TasksFailed));
     assert_eq!(story.detail(), "failed after 2 tries: a");
@@ -449,12 +451,7 @@ fn a_worktree_that_cannot_be_made_ends_the_loop_and_its_task_is_put_back() {
     let mut story = Story::drawn(several(2));
     story.gets("a");
     let effect = story.open(Verb::Worktree);
-    story.tell(Event::WorktreeMade {
-        effect,
-        workspace: None,
-        branch: "the disk is full".into(),
-        target: None,
-    });
+    story.tell(Event::WorktreeMade { effect, end: WorktreeEnd::Failed { why: "the disk is full".into() } });
     let why = Some("the disk is full".to_owned());
     let released = Effect::ReleaseTask { path: None, task: task("a"), branch: None, why };
     assert_eq!(story.effect_of("t@1", Verb::Settle), released);
@@ -468,7 +465,7 @@ fn a_landing_that_only_a_person_can_clear_the_way_for_is_no_failure_and_no_other
     story.gets("a").gets("b").worktree("t@1").worktree("t@2").shell("do@1", true, "");
     let effect = story.open_of("t@1", Verb::Land);
     let what = "the checkout is in the middle of a merge".to_owned();
-    story.tell(Event::Landed { effect, landed: false, hindered: true, what: what.clone() });
+    story.tell(Event::Landed { effect, end: LandingEnd::Hindered { why: what.clone() } });
     let released = Effect::ReleaseTask { path: None, task: task("a"), branch: None, why: Some(what) };
     assert_eq!(story.effect_of("t@1", Verb::Settle), released);
     story.settled("t@1", TaskStatus::Pending);

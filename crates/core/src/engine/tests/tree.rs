@@ -77,16 +77,14 @@ impl Tree {
         let event = match planned.effect {
             Effect::Prepare { .. } => Event::Prepared {
                 effect,
-                texts: None,
-                fingerprint: "0".into(),
+                end: crate::event::PrepareEnd::Ready { texts: None, fingerprint: "0".into() },
                 base: None,
-                error: None,
                 odd: Vec::new(),
             },
             Effect::StartSession(_) => {
                 self.tokens += TURN_TOKENS;
                 self.under_way -= TURN_TOKENS;
-                Event::SessionEnded { effect, end: session_end(SessionVerdict::Done) }
+                Event::SessionEnded { effect, end: session_end(SessionVerdict::Completed) }
             }
             Effect::Inspect { .. } => {
                 let tracker = TrackerSight::None;

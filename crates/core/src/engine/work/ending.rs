@@ -39,7 +39,7 @@ fn release_hooks(work: &mut Work, cx: &mut Cx<'_>) {
     cx.book.asks = others;
     for ask in Vec::from_iter::<Vec<crate::run::Ask>>(ours) {
         let reason = "this run is over".to_owned();
-        hooks::answer(work, cx, &ask.hook, ask.asked(), ask.tool.as_deref(), Answer::Deny { reason });
+        hooks::answer(work, cx, &ask.hook, ask.asked(), ask.tool_name(), Answer::Deny { reason });
     }
 }
 

@@ -1,13 +1,11 @@
 //! Hook calls: each is answered once, and a resend gets the same answer.
 
-use serde_json::Value;
-
 use super::{ending, session, turn};
 use crate::effect::Effect;
 use crate::engine::{ANSWERS_KEPT, Cx};
 use crate::event::PersonReply;
 use crate::hook::permission::{Ruling, decide, is_granted};
-use crate::hook::{Answer, Around, HookCall, HookKind, answer_question, question_texts};
+use crate::hook::{Answer, Around, HookCall, HookKind, Question, ToolCall};
 use crate::id::{EffectId, HookId, NodeId, Verb};
 use crate::looping::Mode;
 use crate::run::{Ask, News, Outcome, Phase, Reason, Reply, Status, Waiting, Work};
@@ -23,21 +21,21 @@ pub(super) fn asked(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
         HookKind::Stop { background: false, last_message, .. } if open => stop(work, cx, call, last_message),
         HookKind::Stop { .. } => answer(work, cx, &call.id, "stop", None, Answer::Pass),
         HookKind::Other { name } => answer(work, cx, &call.id, name, None, Answer::Pass),
-        HookKind::Tool { .. } | HookKind::Permission { .. } | HookKind::Question { .. } if !open => {
+        HookKind::Tool(_) | HookKind::Permission(_) | HookKind::Question { .. } if !open => {
             too_late(cx, call);
         }
         // Its next steps build on one that nobody allowed: it gets no tool until it knows.
-        HookKind::Tool { name, .. } | HookKind::Permission { name, .. } if was_cut_off(work, call) => {
+        HookKind::Tool(used) | HookKind::Permission(used) if was_cut_off(work, call) => {
             count_tool_hook(work);
-            answer(work, cx, &call.id, "tool", Some(name), cut_off());
+            answer(work, cx, &call.id, "tool", Some(&used.name), cut_off());
         }
         HookKind::Question { .. } if was_cut_off(work, call) => {
             count_tool_hook(work);
             answer(work, cx, &call.id, "question", None, cut_off());
         }
-        HookKind::Tool { name, input } => tool(work, cx, call, (name, input)),
-        HookKind::Permission { name, input } => permission(work, cx, call, (name, input)),
-        HookKind::Question { input } => question(work, cx, &call.id, input),
+        HookKind::Tool(used) => tool(work, cx, call, used),
+        HookKind::Permission(used) => permission(work, cx, call, used),
+        HookKind::Question { questions } => question(work, cx, &call.id, questions),
     }
 }
 
@@ -79,7 +77,11 @@ fn stop(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, last_message: &Option
 /// The agent wants to stop a turn that was cut off: it goes on with the same turn.
 fn not_yet(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
     missed(work, cx, &call.unanswered);
-    match session::cut_off_in_session(work, &call.unanswered) {
+    let again = match cx.cannot_afford_again() {
+        Some(outcome) => Err(outcome),
+        None => session::cut_off_in_session(work, &call.unanswered),
+    };
+    match again {
         Ok(reason) => answer(work, cx, &call.id, "stop", None, Answer::Block { reason }),
         Err(outcome) => {
             answer(work, cx, &call.id, "stop", None, Answer::Pass);
@@ -96,45 +98,39 @@ pub(super) fn missed(work: &Work, cx: &mut Cx<'_>, unanswered: &[HookId]) {
     }
 }
 
-fn tool(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, (name, input): (&str, &Value)) {
+fn tool(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, used: &ToolCall) {
     count_tool_hook(work);
     let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
     let around = Around { workspace: &work.workspace, real: call.real.as_ref() };
-    let ruling = decide(orders.isolation, &orders.permissions, around, name, input);
-    follow(work, cx, &call.id, ("tool", name, input), ruling);
+    let ruling = decide(orders.isolation, &orders.permissions, around, used);
+    follow(work, cx, &call.id, ("tool", used), ruling);
 }
 
 /// The agent CLI asks about a call that the rules let pass. What a rule allows by name is allowed, and
 /// what a person has just allowed; what is allowed only because no rule speaks of it is a person's.
-fn permission(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, (name, input): (&str, &Value)) {
+fn permission(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, used: &ToolCall) {
     let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
     let around = Around { workspace: &work.workspace, real: call.real.as_ref() };
-    let is_it =
-        |ask: &Ask| ask.node == work.node.id && ask.tool.as_deref() == Some(name) && ask.input == *input;
+    let is_it = |ask: &Ask| ask.node == work.node.id && ask.tool.as_ref() == Some(used);
     let permitted = cx.book.permitted.iter().position(is_it);
-    let ruling = match decide(orders.isolation, &orders.permissions, around, name, input) {
+    let ruling = match decide(orders.isolation, &orders.permissions, around, used) {
         Ruling::Deny { reason } => Ruling::Deny { reason },
         _ if permitted.is_some() => Ruling::Allow,
-        Ruling::Allow if is_granted(&orders.permissions, around, name, input) => Ruling::Allow,
+        Ruling::Allow if is_granted(&orders.permissions, around, used) => Ruling::Allow,
         Ruling::Allow | Ruling::Ask => Ruling::Ask,
     };
     // One answer of a person is for one call.
     permitted.and_then(|at| cx.book.permitted.remove(at));
-    follow(work, cx, &call.id, ("permission", name, input), ruling);
+    follow(work, cx, &call.id, ("permission", used), ruling);
 }
 
 /// Answers as the rules say, and where they leave it open as the policy does.
-fn follow(
-    work: &mut Work,
-    cx: &mut Cx<'_>,
-    hook: &HookId,
-    (asked, name, input): (&str, &str, &Value),
-    ruling: Ruling,
-) {
+fn follow(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, (asked, used): (&str, &ToolCall), ruling: Ruling) {
+    let name = &used.name;
     let refuse = |reason: &str| Answer::Deny { reason: reason.to_owned() };
     match (ruling, cx.spec.policy.on_permission) {
         (Ruling::Allow, _) | (Ruling::Ask, OnPermission::Allow) => {
-            answer(work, cx, hook, asked, Some(name), Answer::Allow { input: None });
+            answer(work, cx, hook, asked, Some(name), Answer::Allow);
         }
         (Ruling::Deny { reason }, _) => answer(work, cx, hook, asked, Some(name), Answer::Deny { reason }),
         (Ruling::Ask, OnPermission::Deny) => {
@@ -148,26 +144,31 @@ fn follow(
                 .because(format!("the agent wants to use {name}, which needs a person's permission"));
             ending::end(work, cx, outcome);
         }
-        (Ruling::Ask, OnPermission::Ask) => wait_for_person(work, cx, hook, Some(name), input),
+        (Ruling::Ask, OnPermission::Ask) => {
+            let ask = Ask::permission(work.node.id.clone(), hook.clone(), used.clone());
+            wait_for_person(work, cx, ask);
+        }
     }
 }
 
-fn question(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, input: &Value) {
+fn question(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, questions: &[Question]) {
     count_tool_hook(work);
     match cx.spec.policy.on_question {
-        OnQuestion::Wait => wait_for_person(work, cx, hook, None, input),
+        OnQuestion::Wait => {
+            let ask = Ask::question(work.node.id.clone(), hook.clone(), questions.to_vec());
+            wait_for_person(work, cx, ask);
+        }
         OnQuestion::Empty => {
-            let answers: Vec<_> =
-                question_texts(input).into_iter().map(|text| (text, NOBODY.to_owned())).collect();
-            let input = Some(answer_question(input, &answers));
-            answer(work, cx, hook, "question", None, Answer::Allow { input });
+            let answers = questions.iter().map(|question| (question.text.clone(), NOBODY.to_owned()));
+            let reply = Answer::Reply { answers: answers.collect() };
+            answer(work, cx, hook, "question", None, reply);
         }
         OnQuestion::Fail => {
             let reason = "nobody is here to answer; the run stops here".to_owned();
             answer(work, cx, hook, "question", None, Answer::Deny { reason });
-            let asked = question_texts(input).join(" / ");
-            let outcome =
-                Outcome::new(Status::Blocked, Reason::Question).because(format!("the agent asks: {asked}"));
+            let asked: Vec<&str> = questions.iter().map(|question| question.text.as_str()).collect();
+            let outcome = Outcome::new(Status::Blocked, Reason::Question)
+                .because(format!("the agent asks: {}", asked.join(" / ")));
             ending::end(work, cx, outcome);
         }
     }
@@ -179,18 +180,11 @@ fn count_tool_hook(work: &mut Work) {
     }
 }
 
-fn wait_for_person(work: &Work, cx: &mut Cx<'_>, hook: &HookId, tool: Option<&str>, input: &Value) {
-    let ask = Ask {
-        node: work.node.id.clone(),
-        hook: hook.clone(),
-        tool: tool.map(str::to_owned),
-        input: input.clone(),
-        answers: Vec::new(),
-    };
+fn wait_for_person(work: &Work, cx: &mut Cx<'_>, ask: Ask) {
     let is_known = |reply: &Reply| reply.missed && reply.ask.is_the_same_as(&ask);
     if let Some(place) = cx.book.replies.iter().position(is_known) {
         let known = cx.book.replies.remove(place).answer;
-        return answer(work, cx, hook, ask.asked(), tool, known);
+        return answer(work, cx, &ask.hook, ask.asked(), ask.tool_name(), known);
     }
     cx.step.news.push(News::Waiting(Waiting::Person(ask.clone())));
     cx.book.asks.push(ask);
@@ -200,9 +194,8 @@ fn wait_for_person(work: &Work, cx: &mut Cx<'_>, hook: &HookId, tool: Option<&st
 pub(in crate::engine) fn person_answered(cx: &mut Cx<'_>, at: usize, reply: &PersonReply) {
     let Some(ask) = cx.book.asks.get_mut(at) else { return };
     if let (PersonReply::Answers { answers }, None) = (reply, &ask.tool) {
-        ask.answers.extend(spread(&ask.input, answers));
-        let is_answered = |text: &String| ask.answers.iter().any(|(question, _)| question == text);
-        if !question_texts(&ask.input).iter().all(is_answered) {
+        ask.answers.extend(spread(&ask.questions, answers));
+        if ask.open_questions().next().is_some() {
             return;
         }
     }
@@ -215,14 +208,11 @@ pub(in crate::engine) fn person_answered(cx: &mut Cx<'_>, at: usize, reply: &Per
     }
     let told = match (reply, &ask.tool) {
         (PersonReply::Reject { reason }, _) => Answer::Deny { reason: reason.clone() },
-        (PersonReply::Approve, _) => Answer::Allow { input: None },
-        (PersonReply::Answers { .. }, Some(_)) => Answer::Allow { input: None },
-        (PersonReply::Answers { .. }, None) => {
-            Answer::Allow { input: Some(answer_question(&ask.input, &ask.answers)) }
-        }
+        (PersonReply::Approve, _) | (PersonReply::Answers { .. }, Some(_)) => Answer::Allow,
+        (PersonReply::Answers { .. }, None) => Answer::Reply { answers: ask.answers.clone() },
     };
     let id = EffectId { node: ask.node.clone(), iteration: 1, attempt: 1, verb: Verb::Answer };
-    reply_to(cx, id, &ask.hook, ask.asked(), ask.tool.as_deref(), told.clone());
+    reply_to(cx, id, &ask.hook, ask.asked(), ask.tool_name(), told.clone());
     let missed = cx.book.unheard.contains(&ask.hook);
     cx.book.unheard.retain(|hook| *hook != ask.hook);
     cx.book.replies.push(Reply { ask, answer: told, missed });
@@ -230,13 +220,13 @@ pub(in crate::engine) fn person_answered(cx: &mut Cx<'_>, at: usize, reply: &Per
 }
 
 /// An answer without a question's text stands for every question not answered by name.
-fn spread(input: &Value, answers: &[(String, String)]) -> Vec<(String, String)> {
+fn spread(questions: &[Question], answers: &[(String, String)]) -> Vec<(String, String)> {
     let general = answers.iter().find(|(question, _)| question.is_empty()).map(|(_, answer)| answer);
-    let pick = |text: String| {
-        let named = answers.iter().find(|(question, _)| *question == text).map(|(_, answer)| answer);
-        named.or(general).map(|answer| (text, answer.clone()))
+    let pick = |Question { text, .. }: &Question| {
+        let named = answers.iter().find(|(question, _)| question == text).map(|(_, answer)| answer);
+        named.or(general).map(|answer| (text.clone(), answer.clone()))
     };
-    question_texts(input).into_iter().filter_map(pick).collect()
+    questions.iter().filter_map(pick).collect()
 }
 
 /// Answers a call of the turn under way.
@@ -283,8 +273,8 @@ pub(in crate::engine) fn too_late(cx: &mut Cx<'_>, call: &HookCall) {
     let (asked, tool, told) = match &call.kind {
         HookKind::Stop { .. } => ("stop", None, Answer::Pass),
         HookKind::Other { name } => (name.as_str(), None, Answer::Pass),
-        HookKind::Tool { name, .. } => ("tool", Some(name.as_str()), Answer::Deny { reason }),
-        HookKind::Permission { name, .. } => ("permission", Some(name.as_str()), Answer::Deny { reason }),
+        HookKind::Tool(used) => ("tool", Some(used.name.as_str()), Answer::Deny { reason }),
+        HookKind::Permission(used) => ("permission", Some(used.name.as_str()), Answer::Deny { reason }),
         HookKind::Question { .. } => ("question", None, Answer::Deny { reason }),
     };
     reply_to(cx, id, &call.id, asked, tool, told);

@@ -8,11 +8,12 @@ mod session;
 mod turn;
 
 use super::Cx;
+use super::node::pair::{Delivered, Site};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::Node;
 use crate::id::{EffectId, Verb};
-use crate::run::{News, Outcome, Phase, Work};
+use crate::run::{News, Phase, Work};
 
 /// Begins the work: everything it needs is made first.
 pub(super) fn begin(cx: &mut Cx<'_>, work: &mut Work, args: Option<String>) {
@@ -46,16 +47,16 @@ pub(super) fn new(node: Node, step: &crate::id::NodeId, workspace: &str) -> Work
     }
 }
 
-/// Applies a fact to the work it is about; how it ended, once it has. Effects were settled before.
-pub(super) fn apply(cx: &mut Cx<'_>, work: &mut Work, event: &Event) -> Option<Outcome> {
+/// Applies a fact to the work it is about. Effects were settled before.
+pub(super) fn apply(cx: &mut Cx<'_>, site: &Site<'_>, work: &mut Work, event: &Event) -> Delivered {
     match event {
-        Event::Prepared { fingerprint, base, texts, error, odd: odd_of, .. } => {
+        Event::Prepared { end, base, odd: odd_of, .. } => {
             let odd = |what: &String| News::Odd { node: work.node.id.clone(), what: what.clone() };
             cx.step.news.extend(odd_of.iter().map(odd));
             if cx.book.base.is_none() {
                 cx.book.base.clone_from(base);
             }
-            turn::prepared(work, cx, fingerprint, texts.as_ref(), error.as_deref());
+            turn::prepared(work, cx, end);
         }
         Event::SessionStarted { effect, session } => session::started(work, cx, effect, session),
         Event::SessionEnded { effect, end } => session::ended(work, cx, effect, end),
@@ -63,10 +64,10 @@ pub(super) fn apply(cx: &mut Cx<'_>, work: &mut Work, event: &Event) -> Option<O
         Event::Inspected { sight, .. } => turn::inspected(work, cx, sight),
         Event::ChecksFinished { results, .. } => turn::checked(work, cx, results),
         Event::WaitOver { .. } => turn::wait_over(work, cx),
-        Event::CleanedUp { .. } => return ending::cleaned_up(work, cx),
-        _ => {}
+        Event::CleanedUp { .. } => return ending::cleaned_up(work, cx).into(),
+        _ => return site.unexpected(cx, event),
     }
-    None
+    Delivered::UnderWay
 }
 
 /// Plans an effect of the turn under way.

@@ -66,7 +66,7 @@ fn after_turn(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
     // What began can be gone on with; a process that never spoke left no conversation.
     let resume = turn.resumed || end.spoke || turn.stops > 0;
     let was_heard = !turn.has_missed(&end.unanswered) && !has_stopped_unheard(work, turn);
-    let is_done = end.verdict == SessionVerdict::Done && was_heard;
+    let is_done = end.verdict == SessionVerdict::Completed && was_heard;
     if turn::mode(work) == Some(Mode::Plugin) && !is_done {
         // Each stop the plugin held was the end of a turn; only the one cut off is open.
         held_turns(work, cx, turn.stops);
@@ -74,20 +74,22 @@ fn after_turn(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
     match &end.verdict {
         // What the agent made of tools that nobody allowed and nobody refused is not how its turn ended.
         // Where the owner was there all the time, its hooks do not reach it, and never will.
-        SessionVerdict::Done | SessionVerdict::Failed { .. }
+        SessionVerdict::Completed | SessionVerdict::Failed { .. }
             if !was_heard && broken_transport(work, turn, end).is_none() =>
         {
             interrupted(work, cx, NO_OWNER, resume);
         }
-        SessionVerdict::Done => done(work, cx, turn, end),
+        SessionVerdict::Completed => done(work, cx, turn, end),
         SessionVerdict::RateLimited { resets_at } => rate_limited(work, cx, *resets_at, resume),
         SessionVerdict::Transient { what } => transient(work, cx, what, resume),
-        SessionVerdict::Interrupted { what } => interrupted(work, cx, what, resume),
+        SessionVerdict::Interrupted { what } | SessionVerdict::NothingSaid { what } => {
+            interrupted(work, cx, what, resume)
+        }
         SessionVerdict::TimedOut => {
             let outcome = Outcome::new(Status::Failed, Reason::Timeout).because("the agent's time was spent");
             ending::end(work, cx, outcome);
         }
-        SessionVerdict::Failed { what } => {
+        SessionVerdict::Failed { what, cause: _ } => {
             let outcome = Outcome::new(Status::Failed, Reason::AgentFailed).because(what.clone());
             ending::end(work, cx, outcome);
         }

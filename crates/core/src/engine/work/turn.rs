@@ -3,7 +3,7 @@
 use super::{ending, plan};
 use crate::effect::{Effect, SessionPlan};
 use crate::engine::Cx;
-use crate::event::Texts;
+use crate::event::PrepareEnd;
 use crate::graph::{NodeKind, schema};
 use crate::hook::Answer;
 use crate::id::{HookId, SessionId, Verb, derive_session};
@@ -15,20 +15,18 @@ use crate::run::{News, Outcome, Phase, Reason, Status, Turn, Work};
 const CLOSING_MS: u64 = 60_000;
 
 /// Everything is in place: the first turn begins.
-pub(super) fn prepared(
-    work: &mut Work,
-    cx: &mut Cx<'_>,
-    fingerprint: &str,
-    texts: Option<&Texts>,
-    error: Option<&str>,
-) {
+pub(super) fn prepared(work: &mut Work, cx: &mut Cx<'_>, end: &PrepareEnd) {
     if work.phase != Phase::Preparing {
         return;
     }
-    if let Some(why) = error {
-        return ending::end(work, cx, Outcome::new(Status::Failed, Reason::PrepareFailed).because(why));
-    }
-    work.fingerprint = fingerprint.to_owned();
+    let (texts, fingerprint) = match end {
+        PrepareEnd::Ready { texts, fingerprint } => (texts, fingerprint),
+        PrepareEnd::Failed { why } => {
+            let failed = Outcome::new(Status::Failed, Reason::PrepareFailed);
+            return ending::end(work, cx, failed.because(why.clone()));
+        }
+    };
+    work.fingerprint.clone_from(fingerprint);
     if let Some(texts) = texts {
         let odd = |what: &String| News::Odd { node: work.node.id.clone(), what: what.clone() };
         cx.step.news.extend(texts.odd.iter().map(odd));

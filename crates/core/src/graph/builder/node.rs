@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use super::steps::bare;
 use crate::graph::workflow::{
-    Act, Budget, Expression, OnFailure, Retry, Session, Source, Step, Template, Turns, Until,
+    Act, AskNode, Budget, CheckNode, CriteriaLoopNode, Expression, LandNode, ListenNode, OnFailure,
+    PullRequestNode, Retry, ReviewNode, Session, ShellNode, SleepNode, Source, Step, TaskLoopNode, Template,
+    Turns, Until, WorkflowNode,
 };
 use crate::hook::permission::Isolation;
 use crate::id::NodeId;
@@ -88,22 +90,22 @@ pub fn prompt(text: impl Into<String>) -> Node<Prompt> {
 
 /// A command line.
 pub fn shell(line: impl Into<String>) -> Node<Shell> {
-    node(Act::Shell { command: Template(line.into()), idempotent: false })
+    node(Act::Shell(ShellNode { command: Template(line.into()), idempotent: false }))
 }
 
 /// Checks that must be green, by name.
 pub fn check<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Node<Plain> {
-    node(Act::Check { names: names.into_iter().map(Into::into).collect() })
+    node(Act::Check(CheckNode { names: names.into_iter().map(Into::into).collect() }))
 }
 
 /// All checks.
 pub fn check_all() -> Node<Plain> {
-    node(Act::Check { names: Vec::new() })
+    node(Act::Check(CheckNode { names: Vec::new() }))
 }
 
 /// Once for each task of the file in the usual place, three tries each, a hundred rounds at most.
 pub fn task_loop() -> Node<TaskLoop> {
-    node(Act::TaskLoop {
+    node(Act::TaskLoop(TaskLoopNode {
         path: None,
         until: None,
         select: None,
@@ -112,47 +114,50 @@ pub fn task_loop() -> Node<TaskLoop> {
         attempts: 3,
         before_each: Vec::new(),
         body: Vec::new(),
-    })
+    }))
 }
 
 /// The same again until the last words of a session hold a signal.
 pub fn criteria_loop(signal: impl Into<String>) -> Node<CriteriaLoop> {
-    node(Act::CriteriaLoop { signal: signal.into(), max: 0, body: Vec::new() })
+    node(Act::CriteriaLoop(CriteriaLoopNode { signal: signal.into(), max: 0, body: Vec::new() }))
 }
 
 /// A run of another workflow.
 pub fn workflow(name: impl Into<String>) -> Node<Workflow> {
-    node(Act::Workflow { name: name.into(), inputs: Default::default() })
+    node(Act::Workflow(WorkflowNode { name: name.into(), inputs: Default::default() }))
 }
 
 /// A question to a person.
 pub fn ask(question: impl Into<String>) -> Node<Ask> {
-    node(Act::Ask { question: Template(question.into()), choices: Vec::new(), default: None })
+    node(Act::Ask(AskNode { question: Template(question.into()), choices: Vec::new(), default: None }))
 }
 
 /// A wait for time to pass.
 pub fn wait(time: Duration) -> Node<Plain> {
-    node(Act::Wait(Until::Elapsed { ms: in_ms(time) }))
+    node(Act::Wait(Until::Elapsed(SleepNode { ms: in_ms(time) })))
 }
 
 /// A wait for something that is told to the run.
 pub fn wait_for(event: impl Into<String>, timeout: Option<Duration>) -> Node<Plain> {
-    node(Act::Wait(Until::Event { name: event.into(), timeout_ms: timeout.map(in_ms) }))
+    node(Act::Wait(Until::Event(ListenNode { name: event.into(), timeout_ms: timeout.map(in_ms) })))
 }
 
 /// A review of what was done so far.
 pub fn review(agent: Option<&str>, max_cycles: u32) -> Node<Plain> {
-    node(Act::Review { agent: agent.map(str::to_owned), max_cycles, threshold: None })
+    node(Act::Review(ReviewNode { agent: agent.map(str::to_owned), max_cycles, threshold: None }))
 }
 
 /// The commits of the worktree onto the target branch; the one the run began on where none is said.
 pub fn land(target: Option<&str>) -> Node<Plain> {
-    node(Act::Land { target: target.map(|target| Template(target.to_owned())) })
+    node(Act::Land(LandNode { target: target.map(|target| Template(target.to_owned())) }))
 }
 
 /// A pull request for the branch of the run.
 pub fn pull_request(title: impl Into<String>, body: Option<&str>) -> Node<Plain> {
-    node(Act::PullRequest { title: Template(title.into()), body: body.map(|body| Template(body.to_owned())) })
+    node(Act::PullRequest(PullRequestNode {
+        title: Template(title.into()),
+        body: body.map(|body| Template(body.to_owned())),
+    }))
 }
 
 /// The next session begins anew.

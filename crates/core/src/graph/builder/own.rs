@@ -5,7 +5,10 @@ use serde_json::Value;
 use super::node::Node;
 use super::node::kind::{Agent, Ask, Called, CriteriaLoop, Shell, Talks, TaskLoop, Workflow};
 use super::steps::Steps;
-use crate::graph::workflow::{Act, Expression, Session, Source, Template, Turns};
+use crate::graph::workflow::{
+    Act, AskNode, CriteriaLoopNode, Expression, Session, ShellNode, Source, TaskLoopNode, Template, Turns,
+    WorkflowNode,
+};
 
 impl<K: Talks> Node<K> {
     fn with_session(self, change: impl FnOnce(&mut Session)) -> Self {
@@ -58,7 +61,7 @@ impl Node<Shell> {
     #[must_use]
     pub fn idempotent(self) -> Self {
         self.with_act(|act| {
-            if let Act::Shell { idempotent, .. } = act {
+            if let Act::Shell(ShellNode { idempotent, .. }) = act {
                 *idempotent = true;
             }
         })
@@ -70,7 +73,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn path(self, file: impl Into<String>) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop { path, .. } = act {
+            if let Act::TaskLoop(TaskLoopNode { path, .. }) = act {
                 *path = Some(Template(file.into()));
             }
         })
@@ -80,7 +83,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn until(self, condition: impl Into<String>) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop { until, .. } = act {
+            if let Act::TaskLoop(TaskLoopNode { until, .. }) = act {
                 *until = Some(Expression(condition.into()));
             }
         })
@@ -90,7 +93,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn select(self, condition: impl Into<String>) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop { select, .. } = act {
+            if let Act::TaskLoop(TaskLoopNode { select, .. }) = act {
                 *select = Some(Expression(condition.into()));
             }
         })
@@ -100,7 +103,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn max(self, rounds: u32) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop { max, .. } = act {
+            if let Act::TaskLoop(TaskLoopNode { max, .. }) = act {
                 *max = rounds;
             }
         })
@@ -110,7 +113,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn jobs(self, tasks: u32) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop { jobs, .. } = act {
+            if let Act::TaskLoop(TaskLoopNode { jobs, .. }) = act {
                 *jobs = tasks;
             }
         })
@@ -120,7 +123,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn attempts(self, tries: u32) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop { attempts, .. } = act {
+            if let Act::TaskLoop(TaskLoopNode { attempts, .. }) = act {
                 *attempts = tries;
             }
         })
@@ -130,7 +133,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn before_each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop { before_each, .. } = act {
+            if let Act::TaskLoop(TaskLoopNode { before_each, .. }) = act {
                 *before_each = steps(Steps::default()).body;
             }
         })
@@ -140,7 +143,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop { body, .. } = act {
+            if let Act::TaskLoop(TaskLoopNode { body, .. }) = act {
                 *body = steps(Steps::default()).body;
             }
         })
@@ -152,7 +155,7 @@ impl Node<CriteriaLoop> {
     #[must_use]
     pub fn max(self, rounds: u32) -> Self {
         self.with_act(|act| {
-            if let Act::CriteriaLoop { max, .. } = act {
+            if let Act::CriteriaLoop(CriteriaLoopNode { max, .. }) = act {
                 *max = rounds;
             }
         })
@@ -162,7 +165,7 @@ impl Node<CriteriaLoop> {
     #[must_use]
     pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
         self.with_act(|act| {
-            if let Act::CriteriaLoop { body, .. } = act {
+            if let Act::CriteriaLoop(CriteriaLoopNode { body, .. }) = act {
                 *body = steps(Steps::default()).body;
             }
         })
@@ -174,7 +177,7 @@ impl Node<Workflow> {
     #[must_use]
     pub fn with_input(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.with_act(|act| {
-            if let Act::Workflow { inputs, .. } = act {
+            if let Act::Workflow(WorkflowNode { inputs, .. }) = act {
                 inputs.insert(name.into(), Template(value.into()));
             }
         })
@@ -186,7 +189,7 @@ impl Node<Ask> {
     #[must_use]
     pub fn choices<C: Into<String>>(self, answers: impl IntoIterator<Item = C>) -> Self {
         self.with_act(|act| {
-            if let Act::Ask { choices, .. } = act {
+            if let Act::Ask(AskNode { choices, .. }) = act {
                 *choices = answers.into_iter().map(Into::into).collect();
             }
         })
@@ -196,7 +199,7 @@ impl Node<Ask> {
     #[must_use]
     pub fn default(self, answer: impl Into<String>) -> Self {
         self.with_act(|act| {
-            if let Act::Ask { default, .. } = act {
+            if let Act::Ask(AskNode { default, .. }) = act {
                 *default = Some(answer.into());
             }
         })

@@ -1,6 +1,8 @@
 //! A sequence of nodes that is being written, and the blocks in it.
 
-use crate::graph::workflow::{Act, Branch, Budget, Expression, Join, OnFailure, Retry, Settings, Step};
+use crate::graph::workflow::{
+    Act, Branch, Budget, Expression, IfNode, Join, LoopNode, OnFailure, ParallelNode, Retry, Settings, Step,
+};
 use crate::id::NodeId;
 
 /// Nodes, one after the other.
@@ -55,21 +57,21 @@ impl Steps {
     ) -> Steps {
         let condition = Expression(condition.into());
         let (then, otherwise) = (then(Steps::default()).body, otherwise(Steps::default()).body);
-        self.then(bare(Act::If { condition, then, otherwise }))
+        self.then(bare(Act::If(IfNode { condition, then, otherwise })))
     }
 
     /// The same again.
     #[must_use]
     pub fn loop_(self, rounds: Rounds, body: impl FnOnce(Steps) -> Steps) -> Steps {
         let body = body(Steps::default()).body;
-        self.then(bare(Act::Loop { until: rounds.until, max: rounds.max, body }))
+        self.then(bare(Act::Loop(LoopNode { until: rounds.until, max: rounds.max, body })))
     }
 
     /// Several things at once.
     #[must_use]
     pub fn parallel(self, lanes: impl FnOnce(Lanes) -> Lanes) -> Steps {
         let Lanes { limit, join, branches } = lanes(Lanes::default());
-        self.then(bare(Act::Parallel { limit, join, branches }))
+        self.then(bare(Act::Parallel(ParallelNode { limit, join, branches })))
     }
 
     /// Names the node that was added last.

@@ -6,7 +6,9 @@ use serde_json::json;
 
 use super::*;
 use crate::graph::workflow::{
-    Act, Branch, Expression, Join, OnFailure, Retry, Session, Source, Template, Turns, Until,
+    Act, AskNode, Branch, CheckNode, CriteriaLoopNode, Expression, IfNode, Join, LoopNode, OnFailure,
+    ParallelNode, Retry, Session, ShellNode, SleepNode, Source, TaskLoopNode, Template, Turns, Until,
+    WorkflowNode,
 };
 use crate::id::NodeId;
 use crate::looping::MarkerMatch;
@@ -98,33 +100,35 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
     );
     let decision = step(
         "if",
-        Act::If {
+        Act::If(IfNode {
             condition: Expression("outputs.build.value.ok".into()),
-            then: vec![step("shell", Act::Shell { command: text("make"), idempotent: true })],
+            then: vec![step("shell", Act::Shell(ShellNode { command: text("make"), idempotent: true }))],
             otherwise: vec![step(
                 "ask",
-                Act::Ask { question: text("Go on?"), choices: Vec::new(), default: None },
+                Act::Ask(AskNode { question: text("Go on?"), choices: Vec::new(), default: None }),
             )],
-        },
+        }),
     );
-    let tests =
-        Step { on_failure: OnFailure::Continue, ..step("tests", Act::Check { names: vec!["test".into()] }) };
+    let tests = Step {
+        on_failure: OnFailure::Continue,
+        ..step("tests", Act::Check(CheckNode { names: vec!["test".into()] }))
+    };
     let rounds = step(
         "loop",
-        Act::Loop {
+        Act::Loop(LoopNode {
             until: vec![Expression("outputs.tests.failed".into()), Expression("iteration > 3".into())],
             max: 5,
             body: vec![tests],
-        },
+        }),
     );
     let branch = |name: &str, body| Branch { name: name.to_owned(), body };
     let lanes = step(
         "parallel",
-        Act::Parallel {
+        Act::Parallel(ParallelNode {
             limit: 2,
             join: Join::Any,
             branches: vec![branch("a", vec![prompted("prompt", "x")]), branch("b", Vec::new())],
-        },
+        }),
     );
     let input = |name: &str, kind, required, default| Input {
         name: name.to_owned(),
@@ -153,13 +157,13 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
             decision,
             rounds,
             lanes,
-            step("wait", Act::Wait(Until::Elapsed { ms: 1500 })),
+            step("wait", Act::Wait(Until::Elapsed(SleepNode { ms: 1500 }))),
             step(
                 "workflow-review",
-                Act::Workflow {
+                Act::Workflow(WorkflowNode {
                     name: "review".into(),
                     inputs: [("branch".to_owned(), text("{{ run.branch }}"))].into(),
-                },
+                }),
             ),
         ],
     };
@@ -193,8 +197,16 @@ fn tasks_are_made_and_done_one_by_one() {
             "command-create-gh-pr"
         ]
     );
-    let Act::TaskLoop { path, until: None, select: None, max: 100, jobs: 1, attempts: 3, before_each, body } =
-        &built.body[3].act
+    let Act::TaskLoop(TaskLoopNode {
+        path,
+        until: None,
+        select: None,
+        max: 100,
+        jobs: 1,
+        attempts: 3,
+        before_each,
+        body,
+    }) = &built.body[3].act
     else {
         panic!("{:?}", built.body[3])
     };
@@ -222,7 +234,7 @@ fn loops_over_tasks_and_criteria_have_their_settings() {
         .unwrap();
     let tasks = step(
         "task_loop",
-        Act::TaskLoop {
+        Act::TaskLoop(TaskLoopNode {
             path: None,
             until: Some(Expression("iteration >= 3".into())),
             select: Some(Expression("task.priority < 3".into())),
@@ -231,15 +243,15 @@ fn loops_over_tasks_and_criteria_have_their_settings() {
             attempts: 2,
             before_each: Vec::new(),
             body: vec![prompted("prompt", "{{ task.name }}")],
-        },
+        }),
     );
     let yolo = step(
         "criteria_loop",
-        Act::CriteriaLoop {
+        Act::CriteriaLoop(CriteriaLoopNode {
             signal: "COMPLETE".into(),
             max: 20,
             body: vec![prompted("prompt-2", "{{ input }}")],
-        },
+        }),
     );
     assert_eq!(built.body, [tasks, yolo]);
 }

@@ -10,7 +10,9 @@ use super::near::shown;
 use super::outline::{Node, Outline};
 use super::reach::never_ends;
 use crate::graph::template::is_plain;
-use crate::graph::workflow::{Act, Budget, Session, Turns};
+use crate::graph::workflow::{
+    Act, AskNode, Budget, CriteriaLoopNode, LoopNode, ReviewNode, Session, TaskLoopNode, Turns,
+};
 use crate::looping::{DEFAULT_TRACKER, Mode, reach};
 
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
@@ -70,13 +72,13 @@ fn seconds(ms: u64) -> String {
 
 fn act(node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
     let is_budgeted = node.around.is_budgeted;
-    if let Act::CriteriaLoop { signal, .. } = &node.step.act
+    if let Act::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &node.step.act
         && let Some(why) = reach::signal(signal)
     {
         found.node(node, Finding::error(None, "criteria_loop.signal", why).hint(reach::HINT));
     }
     match &node.step.act {
-        Act::Loop { max: 0, .. } => {
+        Act::Loop(LoopNode { max: 0, .. }) => {
             let finding = match (never_ends(node), is_budgeted) {
                 (true, false) => Finding::error(None, "loop.max", "nothing ends this loop"),
                 (true, true) => Finding::warning(None, "loop.max", "only the budget ends this loop"),
@@ -85,11 +87,11 @@ fn act(node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
             };
             found.node(node, finding.hint("max: 10"));
         }
-        Act::CriteriaLoop { max: 0, .. } if !is_budgeted => {
+        Act::CriteriaLoop(CriteriaLoopNode { max: 0, .. }) if !is_budgeted => {
             let text = "only the signal ends this loop, and an agent may never give it";
             found.node(node, Finding::error(None, "criteria_loop.max", text).hint("max: 20"));
         }
-        Act::TaskLoop { max, jobs, attempts, .. } => {
+        Act::TaskLoop(TaskLoopNode { max, jobs, attempts, .. }) => {
             if *max == 0 && !is_budgeted {
                 let text = "only the tasks end this loop";
                 found.node(node, Finding::warning(None, "task_loop.max", text).hint("max: 100"));
@@ -103,8 +105,8 @@ fn act(node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
             }
         }
         Act::Session(session) => turns(node, session, found),
-        Act::Ask { choices, default, .. } => ask(node, choices, default.as_deref(), known, found),
-        Act::Review { max_cycles, threshold, .. } => {
+        Act::Ask(AskNode { choices, default, .. }) => ask(node, choices, default.as_deref(), known, found),
+        Act::Review(ReviewNode { max_cycles, threshold, .. }) => {
             if *max_cycles == 0 {
                 found.warning(node, "review.max_cycles", "a person is asked at the first rejection");
             }

@@ -9,13 +9,13 @@ use super::known::Known;
 use super::near::{did_you_mean, shown};
 use super::outline::{Node, Outline};
 use crate::graph::template::is_plain;
-use crate::graph::workflow::{Act, InputKind, Step, Template, Workflow};
+use crate::graph::workflow::{Act, InputKind, Step, Template, Workflow, WorkflowNode};
 use crate::spec::MAX_DEPTH;
 
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
     let mut ways = Ways { known, of: HashMap::new() };
     for node in &outline.nodes {
-        let Act::Workflow { name, inputs } = &node.step.act else { continue };
+        let Act::Workflow(WorkflowNode { name, inputs }) = &node.step.act else { continue };
         if *name == outline.workflow.name {
             found.error(node, "workflow", format!("{} runs itself", shown(name)));
             continue;
@@ -156,7 +156,7 @@ fn gather(body: &[Step], depth: usize, names: &mut BTreeSet<String>) {
         return;
     }
     for step in body {
-        if let Act::Workflow { name, .. } = &step.act {
+        if let Act::Workflow(WorkflowNode { name, .. }) = &step.act {
             names.insert(name.clone());
         }
         for block in step.act.blocks() {

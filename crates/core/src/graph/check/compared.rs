@@ -12,10 +12,11 @@ use super::finding::{Finding, Found};
 use super::near::{did_you_mean, shown};
 use super::values::{called, referred};
 use super::{Known, outline::Outline};
+use crate::engine::node::shape::{FieldKind, GivenValue};
 use crate::graph::schema::admits_in;
 use crate::graph::template::names::{Comparison, Filter, ITEM, Kind, Pair, Relation, Side, What};
 use crate::graph::template::order;
-use crate::graph::workflow::{Act, Input, InputKind, OnFailure, Step, Workflow};
+use crate::graph::workflow::{Act, AskNode, Input, InputKind, OnFailure, Step, Workflow};
 use crate::run::Status;
 use crate::tasks::Status as TaskStatus;
 
@@ -293,7 +294,7 @@ fn of_input(input: &Input) -> Value {
 fn of_text(outline: &Outline<'_>, step: &Step) -> Option<Value> {
     let is_sure = is_seen_only_completed(outline);
     match &step.act {
-        Act::Ask { choices, default, .. } if !choices.is_empty() => {
+        Act::Ask(AskNode { choices, default, .. }) if !choices.is_empty() => {
             // One that failed, because nobody may be asked or nobody answered, has no text.
             let empty = (!is_sure).then_some("");
             let all = choices.iter().map(String::as_str).chain(default.as_deref()).chain(empty);
@@ -312,44 +313,37 @@ fn of_text(outline: &Outline<'_>, step: &Step) -> Option<Value> {
 /// Whether what a node gave is seen only where it completed: nothing goes on after one that failed.
 fn is_seen_only_completed(outline: &Outline<'_>) -> bool {
     outline.nodes.iter().all(|node| {
-        let goes_on = matches!(node.step.act, Act::Parallel { .. } | Act::TaskLoop { .. });
+        let goes_on = matches!(node.step.act, Act::Parallel(_) | Act::TaskLoop(_));
         node.step.on_failure == OnFailure::Fail && node.step.retry.times == 0 && !goes_on
     })
 }
 
 /// What the value of a node may be.
 fn of_value<'w>(workflow: &'w Workflow, known: &'w Known<'_>, act: &'w Act) -> Option<Cow<'w, Value>> {
-    let number = || json!({"type": "integer"});
     let truth = || json!({"type": "boolean"});
     let object = |properties: Value| Some(Cow::Owned(json!({"type": "object", "properties": properties})));
-    match act {
-        Act::Session(session) => session.schema.as_ref().map(Cow::Borrowed),
-        Act::Loop { .. } | Act::CriteriaLoop { .. } => object(json!({"iteration": number()})),
-        Act::TaskLoop { .. } => object(json!({
-            "iteration": number(), "passed": number(),
-            "all_tasks_complete": truth(), "max_iterations_reached": truth(),
-        })),
-        Act::Check { names } => {
-            let all = names.iter().chain(&known.checks).chain(workflow.checks.keys());
-            object(all.map(|name| (name.clone(), truth())).collect::<serde_json::Map<_, _>>().into())
+    let all = |fields: serde_json::Map<String, Value>| object(Value::Object(fields));
+    match act.shape().value() {
+        GivenValue::Answer(schema) => schema.map(Cow::Borrowed),
+        GivenValue::Fields(fields) => {
+            let field =
+                |(name, kind): &(&str, FieldKind)| ((*name).to_owned(), json!({"type": kind.schema_type()}));
+            all(fields.iter().map(field).collect())
         }
-        Act::Parallel { branches, .. } => {
+        GivenValue::Checks(names) => {
+            let names = names.iter().chain(&known.checks).chain(workflow.checks.keys());
+            all(names.map(|name| (name.clone(), truth())).collect())
+        }
+        GivenValue::Branches(branches) => {
             let ends = branches.iter().map(|branch| (branch.name.clone(), statuses()));
             let ends = Value::Object(ends.collect());
             object(json!({"branches": {"type": "object", "properties": ends}}))
         }
-        Act::Workflow { name, .. } => {
+        GivenValue::Called(name) => {
             let (workflow, last) = called(known, name)?;
             of_value(workflow, known, &last.act)
         }
-        Act::Shell { .. }
-        | Act::If { .. }
-        | Act::Ask { .. }
-        | Act::Wait(_)
-        | Act::Review { .. }
-        | Act::Land { .. }
-        | Act::PullRequest { .. }
-        | Act::ClearContext => None,
+        GivenValue::Unknown | GivenValue::OnlyText => None,
     }
 }
 

@@ -6,7 +6,7 @@ use super::near::{did_you_mean, shown};
 use super::outline::{Node, Outline};
 use crate::entity::Kind;
 use crate::graph::template::is_plain;
-use crate::graph::workflow::{Act, Session, Source};
+use crate::graph::workflow::{Act, CheckNode, ReviewNode, Session, Source};
 use crate::looping::Mode;
 
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
@@ -20,7 +20,7 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
     }
     for node in &outline.nodes {
         let word = node.step.act.word();
-        if !known.runs.is_empty() && !known.runs.contains(word) {
+        if known.is_run && !node.step.act.can_run() {
             found.warning(node, word, format!("`{word}` does not run yet"));
         }
         if let Some(driver) = &node.step.settings.driver {
@@ -52,10 +52,10 @@ fn act(outline: &Outline<'_>, node: &Node<'_>, known: &Known<'_>, found: &mut Fo
             entity(node, kind, field, name, known, found);
             abilities(node, session, outline, known, found);
         }
-        Act::Review { agent: Some(name), .. } => {
+        Act::Review(ReviewNode { agent: Some(name), .. }) => {
             entity(node, Kind::Agent, "review.agent", name, known, found)
         }
-        Act::Check { names } => checks(outline, node, names, known, found),
+        Act::Check(CheckNode { names }) => checks(outline, node, names, known, found),
         _ => {}
     }
 }

@@ -9,7 +9,8 @@ use std::ops::Range;
 
 use super::finding::{Finding, Found};
 use super::outline::{Node, Outline};
-use crate::graph::workflow::{Act, Join, OnFailure};
+use crate::engine::node::shape::{Role, Structure};
+use crate::graph::workflow::{Join, OnFailure, ParallelNode};
 
 /// What is known of the work so far, on every way that leads here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +73,7 @@ impl Change {
 }
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
-    let lands = |node: &Node<'_>| matches!(node.step.act, Act::Land { .. } | Act::PullRequest { .. });
+    let lands = |node: &Node<'_>| matches!(role(node), Role::Landing | Role::Proposal);
     if !outline.nodes.iter().any(lands) {
         return;
     }
@@ -87,47 +88,52 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
     walk.sequence(0..outline.nodes.len(), Gated::No);
 }
 
-fn is_gate(act: &Act) -> bool {
-    matches!(act, Act::Check { .. } | Act::Review { .. } | Act::Ask { .. })
+fn role(node: &Node<'_>) -> Role {
+    node.step.act.shape().role()
+}
+
+fn is_gate(node: &Node<'_>) -> bool {
+    matches!(role(node), Role::Gate | Role::Answer)
 }
 
 /// Whether the run may go on whatever the gate says.
-fn is_weak(act: &Act, node: &Node<'_>) -> bool {
+fn is_weak(node: &Node<'_>) -> bool {
     let holds = !node.is_optional() && node.step.on_failure == OnFailure::Fail;
-    matches!(act, Act::Ask { .. }) || (is_gate(act) && !holds)
+    match role(node) {
+        Role::Answer => true,
+        Role::Gate => !holds,
+        Role::Work | Role::Landing | Role::Proposal | Role::Aside => false,
+    }
 }
 
 /// Whether a condition of a node asks how a gate went.
 fn asks_a_gate(outline: &Outline<'_>, node: &Node<'_>, field: &str) -> bool {
-    node.asks_about(field, |id| outline.find(id).is_some_and(|source| is_gate(&source.step.act)))
+    node.asks_about(field, |id| outline.find(id).is_some_and(is_gate))
 }
 
 /// What a node does to the work, itself and all in it.
 fn whole(outline: &Outline<'_>, node: &Node<'_>, changes: &[Change]) -> Change {
-    let own = match &node.step.act {
-        Act::Session(_) | Act::Shell { .. } | Act::Workflow { .. } => Change::WORK,
-        Act::Check { .. } | Act::Review { .. } => match node.step.on_failure {
-            OnFailure::Fail => Change::GATE,
-            OnFailure::Continue => Change::NONE,
+    let blocks = || outline.blocks(node).into_iter().map(|range| in_sequence(outline, range, changes));
+    let own = match node.step.act.shape().structure() {
+        Structure::Leaf => match (role(node), node.step.on_failure) {
+            (Role::Work, _) => Change::WORK,
+            (Role::Gate, OnFailure::Fail) => Change::GATE,
+            (Role::Gate, OnFailure::Continue) => Change::NONE,
+            (Role::Answer | Role::Landing | Role::Proposal | Role::Aside, _) => Change::NONE,
         },
-        Act::If { .. } => {
-            let blocks = outline.blocks(node).into_iter().map(|range| in_sequence(outline, range, changes));
-            let ways = blocks.zip([true, false]).filter(|(_, way)| node.condition != Some(!way));
+        Structure::Either(_) => {
+            let ways = blocks().zip([true, false]).filter(|(_, way)| node.condition != Some(!way));
             let asked = if asks_a_gate(outline, node, "if") { Change::GATE } else { Change::NONE };
             ways.map(|(way, _)| asked.then(way)).reduce(Change::or).unwrap_or(Change::NONE)
         }
-        Act::Loop { .. } | Act::CriteriaLoop { .. } => in_a_round(outline, node, changes).again(),
-        Act::TaskLoop { .. } => in_a_round(outline, node, changes).again().or(Change::NONE),
-        Act::Parallel { join, .. } => {
-            let blocks = outline.blocks(node).into_iter().map(|range| in_sequence(outline, range, changes));
+        Structure::Rounds { .. } => in_a_round(outline, node, changes).again(),
+        Structure::Tasks(_) => in_a_round(outline, node, changes).again().or(Change::NONE),
+        Structure::Beside(ParallelNode { join, .. }) => {
             let both = match join {
                 Join::All => Change::beside,
                 Join::Any | Join::FirstSuccess => Change::or,
             };
-            blocks.reduce(both).unwrap_or(Change::NONE)
-        }
-        Act::Ask { .. } | Act::Wait(_) | Act::Land { .. } | Act::PullRequest { .. } | Act::ClearContext => {
-            Change::NONE
+            blocks().reduce(both).unwrap_or(Change::NONE)
         }
     };
     match node.when {
@@ -174,25 +180,23 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
     fn step(&mut self, node: &'o Node<'w>, before: Gated) {
         let asked = asks_a_gate(self.outline, node, "when") || asks_a_gate(self.outline, node, "if");
         let gated = if asked { Gated::Yes } else { before };
-        match &node.step.act {
-            act if is_weak(act, node) => {
-                self.weak.push(node.at);
-            }
-            Act::Land { .. } | Act::PullRequest { .. } => self.landing(node, gated),
-            act => {
-                let round = match act {
-                    Act::Loop { .. } | Act::CriteriaLoop { .. } | Act::TaskLoop { .. } => {
-                        in_a_round(self.outline, node, &self.changes).again().or(Change::NONE).of(gated)
-                    }
-                    _ => gated,
-                };
-                self.inside(node, round);
-            }
+        if is_weak(node) {
+            self.weak.push(node.at);
+        } else if matches!(role(node), Role::Landing | Role::Proposal) {
+            self.landing(node, gated);
+        } else {
+            let round = match node.step.act.shape().structure() {
+                Structure::Rounds { .. } | Structure::Tasks(_) => {
+                    in_a_round(self.outline, node, &self.changes).again().or(Change::NONE).of(gated)
+                }
+                Structure::Leaf | Structure::Either(_) | Structure::Beside(_) => gated,
+            };
+            self.inside(node, round);
         }
     }
 
     fn inside(&mut self, node: &'o Node<'w>, gated: Gated) {
-        let follows = matches!(node.step.act, Act::TaskLoop { .. });
+        let follows = matches!(node.step.act.shape().structure(), Structure::Tasks(_));
         let mut at_start = gated;
         for range in self.outline.blocks(node) {
             let after = self.sequence(range, at_start);
@@ -210,9 +214,8 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
             }
             Gated::No => {
                 let text = format!("`{word}` can be reached without passing a check, a review or a person");
-                let finding = match node.step.act {
-                    // People look at a pull request.
-                    Act::PullRequest { .. } => Finding::warning(None, word, text),
+                let finding = match role(node) {
+                    Role::Proposal => Finding::warning(None, word, text),
                     _ => Finding::error(None, word, text),
                 };
                 self.found.node(node, finding.hint("put `check: all` before it"));
@@ -224,8 +227,8 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
     fn bypassed(&mut self, word: &str) {
         for at in std::mem::take(&mut self.weak) {
             let Some(gate) = self.outline.nodes.get(at) else { continue };
-            let (field, why) = match (&gate.step.act, gate.step.on_failure) {
-                (Act::Ask { .. }, _) => ("ask", "its answer decides nothing"),
+            let (field, why) = match (role(gate), gate.step.on_failure) {
+                (Role::Answer, _) => ("ask", "its answer decides nothing"),
                 (_, OnFailure::Continue) => ("on_failure", "the run goes on although it failed"),
                 (_, OnFailure::Fail) => ("when", "it may be left out"),
             };

@@ -71,17 +71,6 @@ fn about(
 }
 
 impl InputKind {
-    /// The word used in documents.
-    pub fn word(self) -> &'static str {
-        match self {
-            InputKind::Text => "text",
-            InputKind::Number => "number",
-            InputKind::Integer => "integer",
-            InputKind::Boolean => "boolean",
-            InputKind::List => "list",
-        }
-    }
-
     /// What a value must be, in a sentence.
     pub fn wanted(self) -> &'static str {
         match self {

@@ -35,9 +35,8 @@ pub struct Known<'k> {
     pub drivers: BTreeMap<String, BTreeSet<Ability>>,
     /// The driver where nobody names one.
     pub driver: Option<String>,
-    /// The nodes that runs can carry out, by [`Act::word`](crate::graph::workflow::Act::word);
-    /// empty is all.
-    pub runs: BTreeSet<&'static str>,
+    /// Runs of it are begun here: nodes that runs cannot carry out yet are told.
+    pub is_run: bool,
     /// Nobody is there to answer.
     pub is_headless: bool,
 }
@@ -52,7 +51,7 @@ impl<'k> Known<'k> {
             checks: BTreeSet::new(),
             drivers: BTreeMap::new(),
             driver: None,
-            runs: BTreeSet::new(),
+            is_run: false,
             is_headless: false,
         }
     }

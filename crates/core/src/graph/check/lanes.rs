@@ -6,14 +6,14 @@ use super::finding::{Finding, Found};
 use super::known::Known;
 use super::outline::{Node, Outline};
 use crate::entity::Kind;
-use crate::graph::workflow::{Act, Branch, Session, Source, Step};
+use crate::graph::workflow::{Act, Branch, ParallelNode, Session, Source, Step};
 use crate::id::NodeId;
 use crate::looping::Mode;
 use crate::registry::limits::may_change_files;
 
 pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
     for node in &outline.nodes {
-        if let Act::Parallel { limit, branches, .. } = &node.step.act {
+        if let Act::Parallel(ParallelNode { limit, branches, .. }) = &node.step.act {
             let writing = writing(outline, node, branches, known);
             form(node, *limit, branches, &writing, found);
             if *limit != 1 {
@@ -42,7 +42,7 @@ pub fn beside_a_plugins_loop<'w>(
     branches: &'w [Branch],
     is_looped: &dyn Fn(&Step) -> bool,
 ) -> Option<(&'w NodeId, &'w NodeId)> {
-    let has_session = |step: &Step| matches!(step.act, Act::Session(_) | Act::Workflow { .. });
+    let has_session = |step: &Step| matches!(step.act, Act::Session(_) | Act::Workflow(_));
     branches.iter().enumerate().find_map(|(at, branch)| {
         let looping = find(&branch.body, is_looped)?;
         let mut others = branches.iter().enumerate().filter(|(other, _)| *other != at);

@@ -6,13 +6,14 @@ use std::collections::HashMap;
 use super::known::Known;
 use super::outline::{Node, Outline};
 use super::structure::too_deep;
-use crate::graph::workflow::{Act, Join, Until};
+use crate::engine::node::shape::{RoundsEnd, Structure};
+use crate::graph::workflow::{Join, ParallelNode};
 
 /// What is needed at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Least {
-    pub(super) turns: u64,
-    pub(super) ms: u64,
+pub(crate) struct Least {
+    pub(crate) turns: u64,
+    pub(crate) ms: u64,
 }
 
 impl Least {
@@ -89,22 +90,27 @@ pub(super) fn sequence(outline: &Outline<'_>, range: std::ops::Range<usize>, all
 
 fn of(outline: &Outline<'_>, node: &Node<'_>, all: &[Least], calls: &mut Calls<'_>) -> Least {
     let blocks = || outline.blocks(node).into_iter().map(|range| sequence(outline, range, all));
-    match &node.step.act {
-        Act::Session(_) | Act::Review { .. } => Least { turns: 1, ms: 0 },
-        Act::Wait(Until::Elapsed { ms }) => Least { turns: 0, ms: *ms },
-        Act::If { .. } => {
+    let shape = node.step.act.shape();
+    match shape.structure() {
+        Structure::Leaf => match shape.calls() {
+            Some(called) => calls.least(&called.name),
+            None => shape.least(),
+        },
+        Structure::Either(_) => {
             let taken = |which: bool| node.condition != Some(!which);
             let ways = [true, false].into_iter().zip(blocks()).filter(|(which, _)| taken(*which));
             ways.map(|(_, least)| least).reduce(Least::or).unwrap_or_default()
         }
-        Act::Loop { until, max, .. } => {
+        Structure::Rounds { ends, max, .. } => {
             let round = blocks().reduce(Least::and).unwrap_or_default();
             // Without a condition there are as many rounds as there may be; one that never holds is
             // warned of, and its writer may count on the budget.
-            round.times(if until.is_empty() { (*max).max(1) } else { 1 })
+            let is_bare = matches!(ends, RoundsEnd::Conditions(until) if until.is_empty());
+            round.times(if is_bare { max.max(1) } else { 1 })
         }
-        Act::CriteriaLoop { .. } => blocks().reduce(Least::and).unwrap_or_default(),
-        Act::Parallel { join, .. } => {
+        // There may be nothing to do.
+        Structure::Tasks(_) => Least::default(),
+        Structure::Beside(ParallelNode { join, .. }) => {
             let ms = |least: Option<Least>| least.map_or(0, |least| least.ms);
             match join {
                 Join::All => Least {
@@ -114,15 +120,5 @@ fn of(outline: &Outline<'_>, node: &Node<'_>, all: &[Least], calls: &mut Calls<'
                 Join::Any | Join::FirstSuccess => blocks().reduce(Least::or).unwrap_or_default(),
             }
         }
-        Act::Workflow { name, .. } => calls.least(name),
-        // There may be nothing to do.
-        Act::TaskLoop { .. } => Least::default(),
-        Act::Shell { .. }
-        | Act::Check { .. }
-        | Act::Ask { .. }
-        | Act::Wait(Until::Event { .. })
-        | Act::Land { .. }
-        | Act::PullRequest { .. }
-        | Act::ClearContext => Least::default(),
     }
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::finding::{Finding, Found};
 use super::near::shown;
 use super::outline::{Moment, Node, Outline, Text};
-use crate::graph::workflow::{Act, Join};
+use crate::graph::workflow::{Act, Join, ParallelNode};
 
 /// Whether the output of a node is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,18 +70,18 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
     fn blocks(&mut self, node: &'o Node<'w>) {
         let ranges = self.outline.blocks(node);
         match &node.step.act {
-            Act::If { .. } => self.either(node, &ranges),
-            Act::Loop { .. } | Act::CriteriaLoop { .. } => {
+            Act::If(_) => self.either(node, &ranges),
+            Act::Loop(_) | Act::CriteriaLoop(_) => {
                 self.round(node, &ranges);
                 self.texts(node, Moment::RoundOver);
             }
-            Act::TaskLoop { .. } => {
+            Act::TaskLoop(_) => {
                 self.set_later(node.at + 1..node.end, There::EarlierRound);
                 self.texts(node, Moment::Round);
                 self.round(node, &ranges);
                 self.demote(node.at + 1..node.end);
             }
-            Act::Parallel { join, .. } => {
+            Act::Parallel(ParallelNode { join, .. }) => {
                 self.beside(node, &ranges);
                 if *join != Join::All {
                     self.demote(node.at + 1..node.end);

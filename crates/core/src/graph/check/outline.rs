@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
+use crate::engine::node::shape::Structure;
 use crate::graph::ids::folded;
 use crate::graph::template::{Names, TemplateError, constant, names_in, names_used};
-use crate::graph::workflow::{Act, Budget, Expression, Source, Step, Template, Workflow};
+use crate::graph::workflow::{Act, Budget, Expression, Step, Template, Workflow};
 
 /// A workflow laid out.
 pub(super) struct Outline<'w> {
@@ -41,16 +42,16 @@ pub(super) struct Around<'w> {
 }
 
 /// A template or a condition.
-pub(super) struct Text {
-    pub(super) field: &'static str,
-    pub(super) key: Option<String>,
-    pub(super) moment: Moment,
-    pub(super) names: Result<Names, TemplateError>,
+pub(crate) struct Text {
+    pub(crate) field: &'static str,
+    pub(crate) key: Option<String>,
+    pub(crate) moment: Moment,
+    pub(crate) names: Result<Names, TemplateError>,
 }
 
 /// When a text is looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(crate) enum Moment {
     /// Before the node begins.
     Begin,
     /// Before each round of a task loop.
@@ -117,8 +118,9 @@ impl<'w> Outline<'w> {
 }
 
 fn inside<'w>(act: &Act, around: Around<'w>) -> Around<'w> {
-    let is_task_loop = matches!(act, Act::TaskLoop { .. });
-    let is_loop = is_task_loop || matches!(act, Act::Loop { .. } | Act::CriteriaLoop { .. });
+    let structure = act.shape().structure();
+    let is_task_loop = matches!(structure, Structure::Tasks(_));
+    let is_loop = is_task_loop || matches!(structure, Structure::Rounds { .. });
     Around {
         is_in_loop: around.is_in_loop || is_loop,
         is_in_task_loop: around.is_in_task_loop || is_task_loop,
@@ -138,10 +140,10 @@ impl<'w> Node<'w> {
         if let Some(when) = &step.when {
             texts.push(Text::condition("when", when, Moment::Begin));
         }
-        texts.extend(texts_of(&step.act));
-        let condition = match &step.act {
-            Act::If { condition, .. } => constant(condition),
-            _ => None,
+        texts.extend(step.act.shape().texts());
+        let condition = match step.act.shape().structure() {
+            Structure::Either(node) => constant(&node.condition),
+            Structure::Leaf | Structure::Rounds { .. } | Structure::Tasks(_) | Structure::Beside(_) => None,
         };
         let when = step.when.as_ref().map_or(Some(true), constant);
         Node { step, at, end: at + 1, texts, when, condition, around }
@@ -160,61 +162,16 @@ impl<'w> Node<'w> {
 }
 
 impl Text {
-    fn template(field: &'static str, template: &Template) -> Text {
+    pub(crate) fn template(field: &'static str, template: &Template) -> Text {
         Text { field, key: None, moment: Moment::Begin, names: names_used(template) }
     }
 
-    fn condition(field: &'static str, expression: &Expression, moment: Moment) -> Text {
+    pub(crate) fn condition(field: &'static str, expression: &Expression, moment: Moment) -> Text {
         Text { field, key: None, moment, names: names_in(expression) }
     }
 
     /// What it uses; nothing where it is not well formed.
     pub(super) fn uses(&self) -> impl Iterator<Item = &crate::graph::template::Use> {
         self.names.iter().flat_map(|names| &names.uses)
-    }
-}
-
-fn texts_of(act: &Act) -> Vec<Text> {
-    let template = Text::template;
-    match act {
-        Act::Session(session) => match &session.source {
-            Source::Prompt { prompt } | Source::Agent { prompt, .. } => vec![template("prompt", prompt)],
-            Source::Skill { args, .. } | Source::Command { args, .. } => {
-                args.iter().map(|args| template("args", args)).collect()
-            }
-        },
-        Act::Shell { command, .. } => vec![template("shell", command)],
-        Act::If { condition, .. } => vec![Text::condition("if", condition, Moment::Begin)],
-        Act::Loop { until, .. } => until
-            .iter()
-            .enumerate()
-            .map(|(index, until)| Text {
-                key: Some(index.to_string()),
-                ..Text::condition("loop.until", until, Moment::RoundOver)
-            })
-            .collect(),
-        Act::TaskLoop { path, until, select, .. } => {
-            let path = path.iter().map(|path| template("task_loop.path", path));
-            let round = |field, condition| Text::condition(field, condition, Moment::Round);
-            path.chain(until.iter().map(|until| round("task_loop.until", until)))
-                .chain(select.iter().map(|select| round("task_loop.select", select)))
-                .collect()
-        }
-        Act::Workflow { inputs, .. } => inputs
-            .iter()
-            .map(|(name, value)| Text { key: Some(name.clone()), ..template("with", value) })
-            .collect(),
-        Act::Ask { question, .. } => vec![template("ask", question)],
-        Act::Land { target } => target.iter().map(|target| template("land.target", target)).collect(),
-        Act::PullRequest { title, body } => {
-            let body = body.iter().map(|body| template("pull_request.body", body));
-            std::iter::once(template("pull_request.title", title)).chain(body).collect()
-        }
-        Act::Check { .. }
-        | Act::CriteriaLoop { .. }
-        | Act::Parallel { .. }
-        | Act::Wait(_)
-        | Act::Review { .. }
-        | Act::ClearContext => Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 use super::finding::{Finding, Found};
 use super::outline::{Node, Outline};
 use crate::graph::template::constant;
-use crate::graph::workflow::{Act, Expression};
+use crate::graph::workflow::{Act, Expression, IfNode, LoopNode, TaskLoopNode};
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
     for node in &outline.nodes {
@@ -23,7 +23,7 @@ fn when(node: &Node<'_>, found: &mut Found) {
 
 fn act(outline: &Outline<'_>, node: &Node<'_>, found: &mut Found) {
     match &node.step.act {
-        Act::If { then, otherwise, .. } => {
+        Act::If(IfNode { then, otherwise, .. }) => {
             let (never, field, holds) = match node.condition {
                 Some(true) => (otherwise, "else", "always"),
                 Some(false) => (then, "then", "never"),
@@ -42,7 +42,7 @@ fn act(outline: &Outline<'_>, node: &Node<'_>, found: &mut Found) {
                 );
             }
         }
-        Act::Loop { until, .. } => {
+        Act::Loop(LoopNode { until, .. }) => {
             for (index, until) in until.iter().enumerate() {
                 let Some(holds) = constant(until) else { continue };
                 let text =
@@ -50,7 +50,7 @@ fn act(outline: &Outline<'_>, node: &Node<'_>, found: &mut Found) {
                 found.node(node, Finding::warning(None, "loop.until", text).item(index));
             }
         }
-        Act::TaskLoop { until, select, .. } => {
+        Act::TaskLoop(TaskLoopNode { until, select, .. }) => {
             decided(node, "task_loop.until", until.as_ref(), found);
             decided(node, "task_loop.select", select.as_ref(), found);
         }
@@ -89,7 +89,7 @@ fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &
 /// A loop without a bound and without a condition that can hold.
 pub(super) fn never_ends(node: &Node<'_>) -> bool {
     match &node.step.act {
-        Act::Loop { until, max: 0, .. } => {
+        Act::Loop(LoopNode { until, max: 0, .. }) => {
             !node.is_optional() && until.iter().all(|until| constant(until) == Some(false))
         }
         _ => false,

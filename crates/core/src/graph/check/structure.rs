@@ -7,7 +7,9 @@ use super::near::shown;
 use super::outline::{Node, Outline};
 use crate::graph::ids::{folded, is_id};
 use crate::graph::walk::MAX_DEPTH;
-use crate::graph::workflow::{Act, Step, Workflow};
+use crate::graph::workflow::{
+    Act, CriteriaLoopNode, IfNode, LoopNode, ParallelNode, Step, TaskLoopNode, Workflow,
+};
 
 /// Blocks that nest deeper than anyone reads. Nothing else is looked at then.
 pub fn too_deep(workflow: &Workflow) -> Vec<Finding> {
@@ -73,7 +75,7 @@ fn ids(outline: &Outline<'_>, found: &mut Found) {
 
 fn blocks(node: &Node<'_>, found: &mut Found) {
     match &node.step.act {
-        Act::If { then, otherwise, .. } => match (then.is_empty(), otherwise.is_empty()) {
+        Act::If(IfNode { then, otherwise, .. }) => match (then.is_empty(), otherwise.is_empty()) {
             (true, true) => found.warning(node, "then", "both ways of the `if` are empty"),
             (true, false) => {
                 let finding = Finding::warning(None, "then", "`then` is empty");
@@ -81,16 +83,18 @@ fn blocks(node: &Node<'_>, found: &mut Found) {
             }
             (false, _) => {}
         },
-        Act::Loop { body, .. } | Act::CriteriaLoop { body, .. } if body.is_empty() => {
+        Act::Loop(LoopNode { body, .. }) | Act::CriteriaLoop(CriteriaLoopNode { body, .. })
+            if body.is_empty() =>
+        {
             found.error(node, "do", "the loop has nothing to do");
         }
-        Act::TaskLoop { body, .. } if body.is_empty() => {
+        Act::TaskLoop(TaskLoopNode { body, .. }) if body.is_empty() => {
             found.error(node, "do", "the loop does nothing about its tasks");
         }
-        Act::CriteriaLoop { signal, .. } if signal.trim().is_empty() => {
+        Act::CriteriaLoop(CriteriaLoopNode { signal, .. }) if signal.trim().is_empty() => {
             found.error(node, "criteria_loop.signal", "the signal is empty: every text holds it");
         }
-        Act::Parallel { branches, .. } => {
+        Act::Parallel(ParallelNode { branches, .. }) => {
             if branches.is_empty() {
                 found.error(node, "branches", "there are no branches");
             }

@@ -9,6 +9,7 @@ use super::finding::Finding;
 use super::known::Known;
 use super::near::{did_you_mean, shown};
 use super::outline::{Node, Outline};
+use crate::engine::node::shape::{FieldKind, GivenValue};
 use crate::graph::schema::resolve;
 use crate::graph::template::Use;
 use crate::graph::workflow::{Act, Branch, Step, Workflow};
@@ -16,15 +17,6 @@ use crate::spec::MAX_DEPTH;
 
 /// What an output has.
 const PARTS: [&str; 4] = ["text", "value", "failed", "status"];
-/// What there is in the value of a loop, and what it is.
-const ROUNDS: [(&str, &str); 1] = [("iteration", "a number")];
-/// The same for a task loop.
-const TASKS: [(&str, &str); 4] = [
-    ("iteration", "a number"),
-    ("passed", "a number"),
-    ("all_tasks_complete", "true or false"),
-    ("max_iterations_reached", "true or false"),
-];
 /// References that lead to references are followed so far.
 const MOST_REFERENCES: usize = 10;
 
@@ -64,37 +56,32 @@ pub(super) fn value(
 }
 
 fn of_act(workflow: &Workflow, known: &Known<'_>, id: &str, act: &Act, used: &Use) -> Option<Finding> {
-    match act {
-        Act::Session(session) => match &session.schema {
-            None => {
-                let text = format!("{} gives no value: it has no `schema`", shown(id));
-                nothing(used, text).map(|finding| finding.hint("say in `schema` what it must answer"))
-            }
-            Some(schema) => in_schema(id, schema, used),
-        },
-        Act::Workflow { name, .. } => {
+    match act.shape().value() {
+        GivenValue::Unknown => None,
+        GivenValue::OnlyText => nothing(used, format!("{} gives no value, only text", shown(id))),
+        GivenValue::Answer(None) => {
+            let text = format!("{} gives no value: it has no `schema`", shown(id));
+            nothing(used, text).map(|finding| finding.hint("say in `schema` what it must answer"))
+        }
+        GivenValue::Answer(Some(schema)) => in_schema(id, schema, used),
+        GivenValue::Called(name) => {
             let (workflow, last) = called(known, name)?;
             let finding = of_act(workflow, known, id, &last.act, used)?;
             let place = format!("it is what `{}`, the last node of workflow {}, gives", last.id, shown(name));
             let hint = finding.hint.clone().unwrap_or(place);
             Some(finding.hint(hint))
         }
-        Act::Shell { .. } | Act::If { .. } | Act::Ask { .. } | Act::Wait(_) => {
-            nothing(used, format!("{} gives no value, only text", shown(id)))
-        }
-        Act::Check { names } => {
+        GivenValue::Checks(names) => {
             let own = workflow.checks.keys();
             let all = || known.checks.iter().chain(own.clone()).map(String::as_str);
             let names: Vec<&str> =
                 if names.is_empty() { all().collect() } else { names.iter().map(String::as_str).collect() };
-            let names: Vec<_> = names.into_iter().map(|name| (name, "true or false")).collect();
+            let names: Vec<_> = names.into_iter().map(|name| (name, FieldKind::Truth)).collect();
             // Without any, nobody knows what checks there will be.
             if names.is_empty() { None } else { among(id, &names, used) }
         }
-        Act::Loop { .. } | Act::CriteriaLoop { .. } => among(id, &ROUNDS, used),
-        Act::TaskLoop { .. } => among(id, &TASKS, used),
-        Act::Parallel { branches, .. } => in_branches(id, branches, used),
-        Act::Review { .. } | Act::Land { .. } | Act::PullRequest { .. } | Act::ClearContext => None,
+        GivenValue::Fields(fields) => among(id, fields, used),
+        GivenValue::Branches(branches) => in_branches(id, branches, used),
     }
 }
 
@@ -105,9 +92,9 @@ pub(super) fn called<'k>(known: &'k Known<'_>, name: &str) -> Option<(&'k Workfl
     for _ in 0..MAX_DEPTH {
         let workflow = known.workflows.get(name)?.as_ref()?;
         let last = workflow.body.last().filter(|step| step.when.is_none())?;
-        match &last.act {
-            Act::Workflow { name: inner, .. } => name = inner,
-            _ => return Some((workflow, last)),
+        match last.act.shape().calls() {
+            Some(inner) => name = &inner.name,
+            None => return Some((workflow, last)),
         }
     }
     None
@@ -124,10 +111,10 @@ fn nothing(used: &Use, text: String) -> Option<Finding> {
 }
 
 /// Whether what is used is one of a few names.
-fn among(id: &str, names: &[(&str, &str)], used: &Use) -> Option<Finding> {
+fn among(id: &str, names: &[(&str, FieldKind)], used: &Use) -> Option<Finding> {
     let member = used.path.get(3)?;
     if let Some((_, what)) = names.iter().find(|(name, _)| name == member) {
-        return inside_plain(used, 4, what);
+        return inside_plain(used, 4, what.words());
     }
     let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
     missing(&format!("the value of {}", shown(id)), &names, used, 3)

@@ -2,8 +2,9 @@
 
 use super::label::{clean, lines};
 use super::{Look, States};
+use crate::engine::node::shape::Structure;
 use crate::graph::walk::MAX_DEPTH;
-use crate::graph::workflow::{Act, Step, Workflow};
+use crate::graph::workflow::{IfNode, ParallelNode, Step, TaskLoopNode, Workflow};
 
 /// Shapes, arrows, and frames around shapes.
 #[derive(Debug, Default)]
@@ -85,21 +86,19 @@ impl Flow {
     fn step(&mut self, step: &Step, entry: &[Exit], states: &States, depth: usize) -> Vec<Exit> {
         let look = Look::of(states.get(&step.id));
         let lines = lines(step, states);
-        match &step.act {
-            Act::If { then, otherwise, .. } => {
+        match step.act.shape().structure() {
+            Structure::Either(IfNode { then, otherwise, .. }) => {
                 let decision = self.shape(Form::Diamond, lines, look);
                 self.lead(entry, decision);
                 let mut exits = self.sequence(then, vec![(decision, "yes")], states, depth + 1);
                 exits.extend(self.sequence(otherwise, vec![(decision, "no")], states, depth + 1));
                 exits
             }
-            Act::Loop { body, .. } | Act::CriteriaLoop { body, .. } => {
-                self.round(step, (lines, look), &[body], entry, states, depth)
-            }
-            Act::TaskLoop { before_each, body, .. } => {
+            Structure::Rounds { body, .. } => self.round(step, (lines, look), &[body], entry, states, depth),
+            Structure::Tasks(TaskLoopNode { before_each, body, .. }) => {
                 self.round(step, (lines, look), &[before_each, body], entry, states, depth)
             }
-            Act::Parallel { branches, .. } => {
+            Structure::Beside(ParallelNode { branches, .. }) => {
                 let fork = self.shape(Form::Bar, lines, look);
                 self.lead(entry, fork);
                 let mut ends = Vec::new();
@@ -116,16 +115,7 @@ impl Flow {
                 self.lead(&ends, join);
                 vec![(join, "")]
             }
-            Act::Session(_)
-            | Act::Shell { .. }
-            | Act::Check { .. }
-            | Act::Workflow { .. }
-            | Act::Ask { .. }
-            | Act::Wait(_)
-            | Act::Review { .. }
-            | Act::Land { .. }
-            | Act::PullRequest { .. }
-            | Act::ClearContext => {
+            Structure::Leaf => {
                 let shape = self.shape(Form::Box, lines, look);
                 self.lead(entry, shape);
                 vec![(shape, "")]
@@ -137,7 +127,7 @@ impl Flow {
         &mut self,
         step: &Step,
         (lines, look): (Vec<String>, Look),
-        bodies: &[&Vec<Step>],
+        bodies: &[&[Step]],
         entry: &[Exit],
         states: &States,
         depth: usize,

@@ -3,7 +3,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{NodeState, States};
-use crate::graph::workflow::{Act, Join, OnFailure, Source, Step, Until, Workflow};
+use crate::graph::workflow::{OnFailure, Step, Workflow};
 
 /// The widest line, in columns.
 const WIDEST: usize = 44;
@@ -11,7 +11,7 @@ const WIDEST: usize = 44;
 /// The lines of a node, its name first.
 pub(super) fn lines(step: &Step, states: &States) -> Vec<String> {
     let mut lines = vec![clean(step.id.as_str())];
-    lines.extend(what(&step.act));
+    lines.push(clean(&step.act.shape().label()));
     if let Some(when) = &step.when {
         lines.push(clean(&format!("when {}", when.0)));
     }
@@ -38,66 +38,6 @@ fn fared(state: &NodeState) -> String {
 /// The name of a workflow.
 pub(super) fn title(workflow: &Workflow) -> String {
     clean(&workflow.name)
-}
-
-fn what(act: &Act) -> Option<String> {
-    let word = act.word();
-    let text = match act {
-        Act::Session(session) => {
-            let told = match &session.source {
-                Source::Prompt { prompt } => format!("prompt: {}", prompt.0),
-                Source::Skill { name, .. } => format!("skill {name}"),
-                Source::Command { name, .. } => format!("command {name}"),
-                Source::Agent { name, .. } => format!("agent {name}"),
-            };
-            match session.turns.as_ref().map(|turns| turns.max) {
-                None => told,
-                Some(None) => format!("turns · {told}"),
-                Some(Some(0)) => format!("turns without end · {told}"),
-                Some(Some(max)) => format!("up to {max} turns · {told}"),
-            }
-        }
-        Act::Shell { command, .. } => format!("$ {}", command.0),
-        Act::Check { names } if names.is_empty() => "check all".to_owned(),
-        Act::Check { names } => format!("check {}", names.join(", ")),
-        Act::If { condition, .. } => format!("if {}", condition.0),
-        Act::Loop { until, max, .. } => {
-            let until: Vec<&str> = until.iter().map(|until| until.0.as_str()).collect();
-            let until =
-                if until.is_empty() { String::new() } else { format!(" until {}", until.join(" or ")) };
-            format!("loop{}{until}", times(*max))
-        }
-        Act::TaskLoop { path, max, jobs, .. } => {
-            let path = path.as_ref().map(|path| format!(" of {}", path.0)).unwrap_or_default();
-            let jobs = if *jobs > 1 { format!(", {jobs} at once") } else { String::new() };
-            format!("each task{path}{}{jobs}", times(*max))
-        }
-        Act::CriteriaLoop { signal, max, .. } => format!("loop{} until {signal}", times(*max)),
-        Act::Parallel { limit, join, .. } => {
-            let join = match join {
-                Join::All => "all",
-                Join::Any => "any",
-                Join::FirstSuccess => "first success",
-            };
-            let limit = if *limit == 0 { String::new() } else { format!(", {limit} at once") };
-            format!("parallel, {join}{limit}")
-        }
-        Act::Workflow { name, .. } => format!("workflow {name}"),
-        Act::Ask { question, .. } => format!("ask: {}", question.0),
-        Act::Wait(Until::Elapsed { ms }) => format!("wait {} s", ms / 1000),
-        Act::Wait(Until::Event { name, .. }) => format!("wait for {name}"),
-        Act::Review { agent: Some(agent), .. } => format!("review by {agent}"),
-        Act::Land { target: Some(target) } => format!("land on {}", target.0),
-        Act::PullRequest { title, .. } => format!("pull request: {}", title.0),
-        Act::Review { agent: None, .. } | Act::Land { target: None } | Act::ClearContext => {
-            word.replace('_', " ")
-        }
-    };
-    Some(clean(&text))
-}
-
-fn times(max: u32) -> String {
-    if max == 0 { String::new() } else { format!(" ≤ {max}×") }
 }
 
 /// A stranger's text on one line: short, and only what can be seen.

@@ -29,11 +29,11 @@ fn hostile() -> Workflow {
     let mut workflow = Builder::new(name).start(prompt(name).id("x")).end().unwrap();
     let branch =
         |name: &str| crate::graph::workflow::Branch { name: name.into(), body: workflow.body.clone() };
-    let act = crate::graph::workflow::Act::Parallel {
+    let act = crate::graph::workflow::Act::Parallel(crate::graph::workflow::ParallelNode {
         limit: 0,
         join: Default::default(),
         branches: vec![branch(name), branch("</svg>")],
-    };
+    });
     let mut step = workflow.body[0].clone();
     step.id = NodeId::new("\"><img src=x onerror=alert(1)>");
     step.act = act;

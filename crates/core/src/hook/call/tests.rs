@@ -6,12 +6,12 @@ use serde_json::json;
 use super::*;
 
 fn touches(rule: &str, tool: &str, input: Value) -> bool {
-    Call::new(tool, &input, "/w".into()).touched_by(rule).is_some()
+    Call::new(&ToolCall::named(tool, input), "/w".into()).touched_by(rule).is_some()
 }
 
 fn grants(rules: &[&str], tool: &str, input: Value) -> bool {
     let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
-    Call::new(tool, &input, "/w".into()).is_granted_by(&rules)
+    Call::new(&ToolCall::named(tool, input), "/w".into()).is_granted_by(&rules)
 }
 
 fn line(line: &str) -> Value {
@@ -211,8 +211,35 @@ fn a_path_is_what_it_leads_to() {
 }
 
 #[test]
+fn a_tool_with_a_name_that_nobody_knows_goes_by_what_it_does() {
+    let call = |tool, name: &str, input| ToolCall { tool, name: name.to_owned(), input };
+    let terminal = call(ToolName::Shell, "terminal9", line("git push"));
+    let finder = call(ToolName::Search, "finder9", json!({}));
+    let odd = call(ToolName::Other, "odd9", json!({}));
+    for (rule, tool, touched, granted) in [
+        ("Bash(git *)", &terminal, true, true),
+        ("shell", &terminal, true, true),
+        ("run_shell_command(git push)", &terminal, true, true),
+        ("Bash(ls *)", &terminal, false, false),
+        ("Read", &terminal, false, false),
+        ("search", &finder, true, true),
+        // One of two tools that search refuses both, and permits neither.
+        ("Grep", &finder, true, false),
+        ("Glob", &finder, true, false),
+        ("other", &odd, true, true),
+        ("Bash", &odd, false, false),
+    ] {
+        let call = Call::new(tool, "/w".into());
+        assert_eq!(call.touched_by(rule).is_some(), touched, "{rule} touches {}", tool.name);
+        assert_eq!(call.is_granted_by(&[rule.to_owned()]), granted, "{rule} grants {}", tool.name);
+    }
+    assert!(touches("search", "Glob", json!({})) && grants(&["search"], "Grep", json!({})));
+    assert!(!touches("Grep", "Glob", json!({})));
+}
+
+#[test]
 fn a_link_permits_only_what_it_leads_to_and_forbids_both() {
-    let input = file("/w/docs/link/a.md");
+    let write = ToolCall::named("Write", file("/w/docs/link/a.md"));
     for (rule, leads_to, touched, granted) in [
         ("Write(docs/**)", &["/w/src/a.md"][..], true, false),
         ("Write(src/**)", &["/w/src/a.md"], true, true),
@@ -227,13 +254,13 @@ fn a_link_permits_only_what_it_leads_to_and_forbids_both() {
     ] {
         let files: Vec<String> = leads_to.iter().map(|file| (*file).to_owned()).collect();
         let real = super::super::Real { workspace: "/w".to_owned(), files };
-        let call = Call::new("Write", &input, Around { workspace: "/w", real: Some(&real) });
+        let call = Call::new(&write, Around { workspace: "/w", real: Some(&real) });
         assert_eq!(call.touched_by(rule).is_some(), touched, "{rule} touches {leads_to:?}");
         assert_eq!(call.is_granted_by(&[rule.to_owned()]), granted, "{rule} grants {leads_to:?}");
     }
     let real =
         super::super::Real { workspace: "/data/w".to_owned(), files: vec!["/data/w/docs/a.md".to_owned()] };
-    let call = Call::new("Write", &input, Around { workspace: "/w", real: Some(&real) });
+    let call = Call::new(&write, Around { workspace: "/w", real: Some(&real) });
     assert!(call.is_granted_by(&["Write(docs/**)".to_owned()]), "the workspace itself is behind a link");
     assert!(!call.is_outside());
 }

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use crate::hook::ToolCall;
 use crate::hook::permission::{Isolation, Rules, Ruling, decide};
 
 fn ruling(rules: &Rules, line: &str) -> Ruling {
-    decide(Isolation::Minimal, rules, "/w", "Bash", &json!({ "command": line }))
+    decide(Isolation::Minimal, rules, "/w", &ToolCall::named("Bash", json!({ "command": line })))
 }
 
 fn denying(rules: &[&str]) -> Rules {

@@ -39,7 +39,9 @@ use ToolEffect::{Allow, Ask, Deny};
 
 #[test]
 fn a_list_is_all_there_is_and_each_tool_is_there_once() {
-    let of = |provider, tools: &[&str]| limits(&entity(provider, Some(tools), &[]), "claude").only.unwrap();
+    let of = |provider, tools: &[&str]| {
+        limits(&entity(provider, Some(tools), &[]), DriverTools::ALL).only.unwrap()
+    };
     assert_eq!(of(Provider::Claude, &[]), [""; 0], "an empty list is no tools");
     assert_eq!(
         of(Provider::Claude, &["Bash(git add:*)", "Bash(git commit:*)", "Read", "Read"]),
@@ -52,21 +54,22 @@ fn a_list_is_all_there_is_and_each_tool_is_there_once() {
         ["Read", "Bash(git status:*)"]
     );
     assert_eq!(of(Provider::Claude, &["mcp__GitHub__getIssue"]), ["mcp__GitHub__getIssue"]);
-    assert_eq!(limits(&entity(Provider::Claude, Some(&["Read", "*"]), &[]), "claude").only, None);
+    assert_eq!(limits(&entity(Provider::Claude, Some(&["Read", "*"]), &[]), DriverTools::ALL).only, None);
 }
 
 #[test]
 fn a_tool_that_the_driver_lacks_is_named() {
-    let limits =
-        limits(&entity(Provider::Claude, Some(&["Read", "Task", "KillShell", "Bash(git:*)"]), &[]), "gemini");
-    assert_eq!(limits.only.unwrap(), ["read_file", "KillShell", "run_shell_command"]);
+    let entity = entity(Provider::Claude, Some(&["Read", "Task", "KillShell", "Bash(git:*)"]), &[]);
+    let driver = DriverTools { has: &[ToolName::Read, ToolName::Shell], keeps_patterns: false };
+    let limits = limits(&entity, driver);
+    assert_eq!(limits.only.unwrap(), ["Read", "KillShell", "Bash"]);
     assert_eq!(limits.missing, ["Task"]);
     assert_eq!(limits.wider, ["Bash(git:*)"]);
 }
 
 #[test]
 fn what_is_switched_off_is_denied_and_nothing_else_changes() {
-    let of = |rules: &[_]| limits(&entity(Provider::Opencode, None, rules), "claude");
+    let of = |rules: &[_]| limits(&entity(Provider::Opencode, None, rules), DriverTools::ALL);
     let read_only = of(&[("write", None, Deny), ("edit", None, Deny), ("bash", None, Deny)]);
     assert_eq!(read_only.deny, ["Write", "Edit", "Bash"]);
     assert_eq!((read_only.only, read_only.ordered), (None, vec![]));
@@ -79,7 +82,7 @@ fn what_is_switched_off_is_denied_and_nothing_else_changes() {
 fn exceptions_keep_their_order() {
     let rules =
         [("bash", None, Ask), ("bash", Some("git *"), Allow), ("edit", None, Deny), ("webfetch", None, Ask)];
-    let limits = limits(&entity(Provider::Opencode, None, &rules), "sim");
+    let limits = limits(&entity(Provider::Opencode, None, &rules), DriverTools::ALL);
     let rule = |rule: &str, effect| LimitRule { rule: rule.to_owned(), effect };
     assert_eq!(limits.ordered[..2], [rule("Bash", Ask), rule("Bash(git *)", Allow)]);
     assert_eq!(limits.ask, ["WebFetch"]);

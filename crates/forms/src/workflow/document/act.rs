@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use windlass_core::graph::ids::is_id;
 use windlass_core::graph::workflow::{
-    Act, Branch, Expression, Join, Session, Source, Template, Turns, Until,
+    Act, AskNode, Branch, CheckNode, CriteriaLoopNode, Expression, IfNode, Join, LandNode, ListenNode,
+    LoopNode, ParallelNode, PullRequestNode, ReviewNode, Session, ShellNode, SleepNode, Source, TaskLoopNode,
+    Template, Turns, Until, WorkflowNode,
 };
 use windlass_core::looping::MarkerMatch;
 
@@ -25,14 +27,9 @@ pub(super) const ATTEMPTS: u32 = 3;
 /// Rejections after which a person is asked, where nothing is said.
 const CYCLES_MAX: u32 = 3;
 
-pub(super) const JOINS: Words<Join> =
-    Words(&[("all", Join::All), ("any", Join::Any), ("first_success", Join::FirstSuccess)]);
+pub(super) const JOINS: Words<Join> = Words(&Join::WORDS);
 
-pub(super) const MATCHES: Words<MarkerMatch> = Words(&[
-    ("line", MarkerMatch::Line),
-    ("last_line", MarkerMatch::LastLine),
-    ("anywhere", MarkerMatch::Anywhere),
-]);
+pub(super) const MATCHES: Words<MarkerMatch> = Words(&MarkerMatch::WORDS);
 
 /// Reads what a node does.
 pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
@@ -42,7 +39,7 @@ pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Optio
         "shell" => {
             let command = form.template(path, node);
             let idempotent = form.take(map, "idempotent", Form::flag).unwrap_or_default();
-            Some(Act::Shell { command: command?, idempotent })
+            Some(Act::Shell(ShellNode { command: command?, idempotent }))
         }
         "check" => check(form, path, node),
         "if" => {
@@ -53,11 +50,11 @@ pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Optio
             if otherwise.is_none() && map.get("else").is_some() {
                 form.nodes_are_missing();
             }
-            Some(Act::If {
+            Some(Act::If(IfNode {
                 condition: condition.unwrap_or_else(either_way),
                 then: or_missing(form, then),
                 otherwise: otherwise.unwrap_or_default(),
-            })
+            }))
         }
         "loop" => looping(form, map, path, node),
         "task_loop" => task_loop(form, map, path, node),
@@ -66,20 +63,20 @@ pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Optio
         "workflow" => {
             let name = form.one_line(path, node);
             let inputs = form.take(map, "with", with).unwrap_or_default();
-            Some(Act::Workflow { name: name?, inputs })
+            Some(Act::Workflow(WorkflowNode { name: name?, inputs }))
         }
         "ask" => ask(form, map, path, node),
         "wait" => wait(form, path, node).map(Act::Wait),
         "review" => review(form, path, node),
         "land" => {
             let map = options(form, path, node, LAND)?;
-            Some(Act::Land { target: form.take(&map, "target", Form::template) })
+            Some(Act::Land(LandNode { target: form.take(&map, "target", Form::template) }))
         }
         "pull_request" => {
             let map = form.map(path, node, PULL_REQUEST)?;
             let title = form.need(&map, "title", Form::template);
             let body = form.take(&map, "body", Form::template);
-            Some(Act::PullRequest { title: title?, body })
+            Some(Act::PullRequest(PullRequestNode { title: title?, body }))
         }
         _ => clear_context(form, path, node),
     }
@@ -200,7 +197,7 @@ fn turns(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Turns> {
 fn check(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
     if let Value::Text(name) = &node.value {
         let names = if name == "all" { Vec::new() } else { vec![form.one_line(path, node)?] };
-        return Some(Act::Check { names });
+        return Some(Act::Check(CheckNode { names }));
     }
     let items = form.list(path, "`all` or a list of names", node)?;
     let mut names = Vec::new();
@@ -209,7 +206,7 @@ fn check(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
         names.extend(form.one_line(&format!("{path}[{index}]"), item));
     }
     // No name would mean all of them.
-    (!names.is_empty()).then_some(Act::Check { names })
+    (!names.is_empty()).then_some(Act::Check(CheckNode { names }))
 }
 
 fn looping(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
@@ -220,7 +217,7 @@ fn looping(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Optio
     // What could not be read may be its bound.
     let max = max.unwrap_or(if form.mistakes() > before { 1 } else { 0 });
     let body = form.need(map, "do", steps);
-    Some(Act::Loop { until, max, body: or_missing(form, body) })
+    Some(Act::Loop(LoopNode { until, max, body: or_missing(form, body) }))
 }
 
 /// One condition, or several of which one is enough.
@@ -246,7 +243,7 @@ fn task_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Opt
     }
     let body = form.need(map, "do", steps);
     let said = said.unwrap_or_else(|| Map::empty(node.at, path));
-    Some(Act::TaskLoop {
+    Some(Act::TaskLoop(TaskLoopNode {
         path: form.take(&said, "path", Form::template),
         until: form.take(&said, "until", Form::expression),
         select: form.take(&said, "select", Form::expression),
@@ -255,7 +252,7 @@ fn task_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Opt
         attempts: form.take(&said, "attempts", Form::some).unwrap_or(ATTEMPTS),
         before_each: before_each.unwrap_or_default(),
         body: or_missing(form, body),
-    })
+    }))
 }
 
 fn criteria_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
@@ -268,7 +265,11 @@ fn criteria_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) ->
     };
     let body = form.need(map, "do", steps);
     form.is_part |= signal.is_none();
-    Some(Act::CriteriaLoop { signal: signal.unwrap_or_default(), max, body: or_missing(form, body) })
+    Some(Act::CriteriaLoop(CriteriaLoopNode {
+        signal: signal.unwrap_or_default(),
+        max,
+        body: or_missing(form, body),
+    }))
 }
 
 fn parallel(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
@@ -277,11 +278,11 @@ fn parallel(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Opti
     let branches = form.need(map, "branches", branches);
     let said = said.unwrap_or_else(|| Map::empty(node.at, path));
     let join = form.take(&said, "join", |form, path, node| form.word(path, node, &JOINS));
-    Some(Act::Parallel {
+    Some(Act::Parallel(ParallelNode {
         limit: form.take(&said, "limit", Form::count).unwrap_or_default(),
         join: join.unwrap_or_default(),
         branches: or_missing(form, branches),
-    })
+    }))
 }
 
 fn branches(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Branch>> {
@@ -328,7 +329,7 @@ fn ask(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Ac
         let listed: Vec<String> = choices.iter().map(|choice| quoted(choice)).collect();
         form.error(member.node.at, &format!("`default` must be one of {}", listed.join(", ")), None);
     }
-    Some(Act::Ask { question: question?, choices, default })
+    Some(Act::Ask(AskNode { question: question?, choices, default }))
 }
 
 fn choices(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<String>> {
@@ -341,21 +342,21 @@ fn choices(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<String>> 
 
 fn wait(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Until> {
     if !matches!(node.value, Value::Object(_)) {
-        return Some(Until::Elapsed { ms: form.time(path, node)? });
+        return Some(Until::Elapsed(SleepNode { ms: form.time(path, node)? }));
     }
     let map = form.map(path, node, WAIT)?;
     let name = form.need(&map, "event", Form::one_line);
     let timeout_ms = form.take(&map, "timeout", Form::time);
-    Some(Until::Event { name: name?, timeout_ms })
+    Some(Until::Event(ListenNode { name: name?, timeout_ms }))
 }
 
 fn review(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
     let map = options(form, path, node, REVIEW)?;
-    Some(Act::Review {
+    Some(Act::Review(ReviewNode {
         agent: form.take(&map, "agent", Form::one_line),
         max_cycles: form.take(&map, "max_cycles", Form::count).unwrap_or(CYCLES_MAX),
         threshold: form.take(&map, "threshold", |form, path, node| form.amount(path, node, 1.0)),
-    })
+    }))
 }
 
 fn clear_context(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {

@@ -1,7 +1,9 @@
 //! Writes a workflow as a document. What is as it would be anyway is left out.
 
 use windlass_core::graph::workflow::{
-    Act, Budget, Input, Join, OnFailure, Retry, Session, Settings, Source, Step, Turns, Until, Workflow,
+    Act, AskNode, Budget, CheckNode, CriteriaLoopNode, IfNode, Input, Join, LandNode, ListenNode, LoopNode,
+    OnFailure, ParallelNode, PullRequestNode, Retry, ReviewNode, Session, Settings, ShellNode, SleepNode,
+    Source, Step, TaskLoopNode, Turns, Until, Workflow, WorkflowNode,
 };
 use windlass_core::looping::MarkerMatch;
 use windlass_core::time::written;
@@ -109,19 +111,19 @@ fn node(step: &Step) -> Out {
 fn act_of(said: Keys, act: &Act) -> Keys {
     match act {
         Act::Session(session) => session_of(said, session),
-        Act::Shell { command, idempotent } => {
+        Act::Shell(ShellNode { command, idempotent }) => {
             said.text("shell", Some(&command.0)).plain("idempotent", idempotent.then_some(true))
         }
-        Act::Check { names } if names.is_empty() => said.add("check", Out::text("all")),
-        Act::Check { names } => said.add("check", Out::texts(names)),
-        Act::If { condition, then, otherwise } => {
+        Act::Check(CheckNode { names }) if names.is_empty() => said.add("check", Out::text("all")),
+        Act::Check(CheckNode { names }) => said.add("check", Out::texts(names)),
+        Act::If(IfNode { condition, then, otherwise }) => {
             said.text("if", Some(&condition.0)).nodes("then", then).nodes("else", otherwise)
         }
-        Act::Loop { until, max, body } => {
+        Act::Loop(LoopNode { until, max, body }) => {
             let until = Out::texts(until.iter().map(|until| &until.0)).filled();
             said.add("loop", keys().add("until", until).plain("max", Some(max)).map()).nodes("do", body)
         }
-        Act::TaskLoop { path, until, select, max, jobs, attempts, before_each, body } => {
+        Act::TaskLoop(TaskLoopNode { path, until, select, max, jobs, attempts, before_each, body }) => {
             let how = keys()
                 .text("path", path.as_ref().map(|path| &path.0))
                 .text("until", until.as_ref().map(|until| &until.0))
@@ -131,36 +133,36 @@ fn act_of(said: Keys, act: &Act) -> Keys {
                 .plain("attempts", (*attempts != ATTEMPTS).then_some(attempts));
             said.add("task_loop", how.map()).nodes("before_each", before_each).nodes("do", body)
         }
-        Act::CriteriaLoop { signal, max, body } => {
+        Act::CriteriaLoop(CriteriaLoopNode { signal, max, body }) => {
             let how = keys().text("signal", Some(signal)).plain("max", Some(max));
             said.add("criteria_loop", how.map()).nodes("do", body)
         }
-        Act::Parallel { limit, join, branches } => {
+        Act::Parallel(ParallelNode { limit, join, branches }) => {
             let join = (*join != Join::default()).then(|| Out::text(JOINS.word(*join)));
             let how = keys().plain("limit", (*limit > 0).then_some(limit)).add("join", join);
             let bodies = branches.iter().fold(keys(), |all, branch| all.nodes(&branch.name, &branch.body));
             said.add("parallel", how.map()).add("branches", bodies.map())
         }
-        Act::Workflow { name, inputs } => {
+        Act::Workflow(WorkflowNode { name, inputs }) => {
             let told = inputs.iter().map(|(name, value)| (name.clone(), Out::text(&value.0))).collect();
             said.text("workflow", Some(name)).add("with", Keys(told).some())
         }
-        Act::Ask { question, choices, default } => said
+        Act::Ask(AskNode { question, choices, default }) => said
             .text("ask", Some(&question.0))
             .add("choices", Out::texts(choices).filled())
             .text("default", default.as_ref()),
-        Act::Wait(Until::Elapsed { ms }) => said.time("wait", Some(*ms)),
-        Act::Wait(Until::Event { name, timeout_ms }) => {
+        Act::Wait(Until::Elapsed(SleepNode { ms })) => said.time("wait", Some(*ms)),
+        Act::Wait(Until::Event(ListenNode { name, timeout_ms })) => {
             said.add("wait", keys().text("event", Some(name)).time("timeout", *timeout_ms).map())
         }
-        Act::Review { agent, max_cycles, threshold } => {
+        Act::Review(ReviewNode { agent, max_cycles, threshold }) => {
             let how = keys().text("agent", agent.as_ref()).plain("max_cycles", Some(max_cycles));
             said.add("review", how.plain("threshold", *threshold).map())
         }
-        Act::Land { target } => {
+        Act::Land(LandNode { target }) => {
             said.add("land", keys().text("target", target.as_ref().map(|target| &target.0)).map())
         }
-        Act::PullRequest { title, body } => {
+        Act::PullRequest(PullRequestNode { title, body }) => {
             let how = keys().text("title", Some(&title.0)).text("body", body.as_ref().map(|body| &body.0));
             said.add("pull_request", how.map())
         }

@@ -26,8 +26,7 @@ const DELAY_MS: u64 = 1_000;
 const MOST_TOKENS: u64 = 1_000_000_000_000;
 const MOST_COST: f64 = 1_000_000.0;
 
-pub(super) const ON_FAILURE: Words<OnFailure> =
-    Words(&[("fail", OnFailure::Fail), ("continue", OnFailure::Continue)]);
+pub(super) const ON_FAILURE: Words<OnFailure> = Words(&OnFailure::WORDS);
 
 /// What a node says that it does.
 pub(super) struct Said<'n> {

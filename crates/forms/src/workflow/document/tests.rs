@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use windlass_core::graph::template::At;
 use windlass_core::graph::workflow::{
-    Act, Expression, Input, InputKind, Retry, Session, Settings, Source, Step, Template, Turns, Workflow,
+    Act, Expression, Input, InputKind, Retry, Session, Settings, Source, Step, TaskLoopNode, Template, Turns,
+    Workflow,
 };
 use windlass_core::looping::Mode;
 use windlass_core::registry::Registry;
@@ -140,7 +141,7 @@ nodes:
     let tasks: Vec<_> = body
         .iter()
         .filter_map(|step| match &step.act {
-            Act::TaskLoop { max, jobs, attempts, .. } => Some((*max, *jobs, *attempts)),
+            Act::TaskLoop(TaskLoopNode { max, jobs, attempts, .. }) => Some((*max, *jobs, *attempts)),
             _ => None,
         })
         .collect();

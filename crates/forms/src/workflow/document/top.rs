@@ -14,13 +14,7 @@ use crate::words::{Words, is_label, quoted};
 use crate::workflow::parse_plugin_ref;
 use crate::yaml::to_json;
 
-pub(super) const INPUT_KINDS: Words<InputKind> = Words(&[
-    ("text", InputKind::Text),
-    ("number", InputKind::Number),
-    ("integer", InputKind::Integer),
-    ("boolean", InputKind::Boolean),
-    ("list", InputKind::List),
-]);
+pub(super) const INPUT_KINDS: Words<InputKind> = Words(&InputKind::WORDS);
 
 /// What JSON Schema and other tools call them.
 const KINDS_ELSEWHERE: &[(&str, &str)] = &[

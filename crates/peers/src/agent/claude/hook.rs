@@ -6,37 +6,23 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use windlass_core::hook::{Answer, HookKind};
+use windlass_core::hook::{Answer, HookKind, Question, QuestionOption};
 
 use super::super::dialect::Printed;
-use super::super::lines::shorten;
+use super::tools;
 
-/// How much of a text in a tool's input is kept, where it is only shown.
-const SHOWN: usize = 2 * 1024;
-/// How many entries of a list are kept.
-const SHOWN_ENTRIES: usize = 100;
-/// Rules speak of these, so they are kept whole: padding must not get past a rule.
-const RULED: &[&str] = &[
-    "command",
-    "file_path",
-    "notebook_path",
-    "path",
-    "absolute_path",
-    "url",
-    "query",
-    "skill",
-    "subagent_type",
-    "pattern",
-];
+/// What the permission prompt calls its questions to the run.
+pub(super) const PROMPT: &str = "PermissionRequest";
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Payload {
     tool_name: String,
+    // The permission prompt says `input`.
+    #[serde(alias = "input")]
     tool_input: Value,
     last_assistant_message: Option<String>,
     background_tasks: Vec<Value>,
-    stop_hook_active: bool,
 }
 
 /// Reads what the CLI wrote to a hook. `event` is the forwarder's argument. A payload that
@@ -45,10 +31,7 @@ pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
     let payload: Option<Payload> = serde_json::from_slice(payload).ok();
     match event {
         "PreToolUse" => read_tool(payload.unwrap_or_default()),
-        "PermissionRequest" => {
-            let Payload { tool_name: name, tool_input, .. } = payload.unwrap_or_default();
-            HookKind::Permission { name, input: shown_input(tool_input) }
-        }
+        PROMPT => read_prompt(payload.unwrap_or_default()),
         "Stop" => read_stop(payload.unwrap_or_default()),
         other => HookKind::Other { name: other.to_owned() },
     }
@@ -64,68 +47,75 @@ pub(super) fn read_cwd(payload: &[u8]) -> Option<PathBuf> {
 }
 
 fn read_tool(payload: Payload) -> HookKind {
-    if payload.tool_name == "AskUserQuestion" {
-        return HookKind::Question { input: payload.tool_input };
+    if payload.tool_name == tools::QUESTION {
+        return HookKind::Question { questions: read_questions(&payload.tool_input) };
     }
-    HookKind::Tool { name: payload.tool_name, input: shown_input(payload.tool_input) }
+    HookKind::Tool(tools::call(payload.tool_name, payload.tool_input))
 }
 
-fn shown_input(input: Value) -> Value {
-    match input {
-        Value::Object(map) => Value::Object(map.into_iter().map(shown_field).collect()),
-        other => shown(other),
+/// What the CLI asks about a tool by rules of its own. Its hook has answered a question already.
+fn read_prompt(payload: Payload) -> HookKind {
+    if payload.tool_name == tools::QUESTION {
+        return HookKind::Other { name: payload.tool_name };
+    }
+    HookKind::Permission(tools::call(payload.tool_name, payload.tool_input))
+}
+
+/// Reads what a person is asked. An input in another form is one question, as it is written.
+fn read_questions(input: &Value) -> Vec<Question> {
+    let list = input.get("questions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    match list.iter().filter_map(read_question).collect::<Vec<_>>() {
+        none if none.is_empty() => vec![Question::open(input.to_string())],
+        questions => questions,
     }
 }
 
-fn shown_field((key, value): (String, Value)) -> (String, Value) {
-    if RULED.contains(&key.as_str()) && value.is_string() {
-        return (key, value);
-    }
-    (key, shown(value))
-}
-
-fn shown(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(shorten(&text, SHOWN)),
-        Value::Array(list) => Value::Array(list.into_iter().take(SHOWN_ENTRIES).map(shown).collect()),
-        Value::Object(map) => {
-            let kept: Map<_, _> = map.into_iter().take(SHOWN_ENTRIES).map(|(k, v)| (k, shown(v))).collect();
-            Value::Object(kept)
-        }
-        other => other,
-    }
+fn read_question(question: &Value) -> Option<Question> {
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
+    let option = |option| {
+        let description = text(option, "description").filter(|description| !description.is_empty());
+        Some(QuestionOption { label: text(option, "label")?, description })
+    };
+    Some(Question {
+        text: text(question, "question")?,
+        options: options.filter_map(option).collect(),
+        several: question.get("multiSelect").and_then(Value::as_bool).unwrap_or(false),
+        // The CLI's own dialogue takes any words, too.
+        free_text: true,
+    })
 }
 
 fn read_stop(payload: Payload) -> HookKind {
     HookKind::Stop {
         last_message: payload.last_assistant_message,
         background: !payload.background_tasks.is_empty(),
-        stop_hook_active: payload.stop_hook_active,
     }
 }
 
 /// Puts an answer into the CLI's words. A tool is never let through by an answer that does not
 /// fit; a Stop always is.
-pub(super) fn write_answer(event: &str, answer: &Answer) -> Printed {
+pub(super) fn write_answer(event: &str, payload: &[u8], answer: &Answer) -> Printed {
     let said = match event {
-        "PreToolUse" => tool_answer(answer),
-        "PermissionRequest" => Some(prompt_answer(answer)),
+        "PreToolUse" => tool_answer(payload, answer),
+        PROMPT => Some(prompt_answer(payload, answer)),
         "Stop" | "SubagentStop" => stop_answer(answer),
         _ => None,
     };
     Printed { stdout: said.map(|value| value.to_string()).unwrap_or_default(), ..Printed::default() }
 }
 
-fn tool_answer(answer: &Answer) -> Option<Value> {
+fn tool_answer(payload: &[u8], answer: &Answer) -> Option<Value> {
     let mut decision = json!({ "hookEventName": "PreToolUse" });
     let map = decision.as_object_mut()?;
     match answer {
         Answer::Pass => return None,
-        Answer::Allow { input } => {
+        Answer::Allow => {
             map.insert("permissionDecision".into(), "allow".into());
-            if let Some(input) = input {
-                map.insert("updatedInput".into(), input.clone());
-            }
+        }
+        Answer::Reply { answers } => {
+            map.insert("permissionDecision".into(), "allow".into());
+            map.insert("updatedInput".into(), answered(input_of(payload), answers));
         }
         Answer::Deny { reason } | Answer::Block { reason } => {
             map.insert("permissionDecision".into(), "deny".into());
@@ -135,97 +125,129 @@ fn tool_answer(answer: &Answer) -> Option<Value> {
     Some(json!({ "hookSpecificOutput": decision }))
 }
 
-/// For the permission prompt tool, which adds the input it was given.
-fn prompt_answer(answer: &Answer) -> Value {
+/// The input that the CLI gave, whole.
+fn input_of(payload: &[u8]) -> Value {
+    serde_json::from_slice::<Payload>(payload).unwrap_or_default().tool_input
+}
+
+/// Puts answers into the input of a question, by its text: there the CLI looks for them.
+fn answered(input: Value, answers: &[(String, String)]) -> Value {
+    let mut map = match input {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    let pairs = answers.iter().map(|(question, answer)| (question.clone(), Value::String(answer.clone())));
+    map.insert("answers".to_owned(), Value::Object(pairs.collect()));
+    Value::Object(map)
+}
+
+/// For the permission prompt. The CLI wants the input back with a yes.
+fn prompt_answer(payload: &[u8], answer: &Answer) -> Value {
+    let deny = |message: &str| json!({ "behavior": "deny", "message": message });
     match answer {
-        Answer::Allow { .. } => json!({ "behavior": "allow" }),
-        Answer::Deny { reason } | Answer::Block { reason } => {
-            json!({ "behavior": "deny", "message": reason })
-        }
-        Answer::Pass => json!({ "behavior": "deny", "message": "the run has not decided this" }),
+        Answer::Allow => json!({ "behavior": "allow", "updatedInput": input_of(payload) }),
+        Answer::Deny { reason } | Answer::Block { reason } => deny(reason),
+        Answer::Pass | Answer::Reply { .. } => deny(UNDECIDED),
     }
+}
+
+/// Said where the CLI asks what no rule and no person is asked about: a question that its hook has not answered.
+const UNDECIDED: &str =
+    "Nobody is here to answer. Decide by yourself, or say in the tracker what blocks you.";
+
+/// What the permission prompt says when the run does not answer.
+pub(super) fn refusal() -> String {
+    json!({ "behavior": "deny", "message": "This needs a permission, and the run does not answer." })
+        .to_string()
 }
 
 fn stop_answer(answer: &Answer) -> Option<Value> {
     match answer {
         Answer::Block { reason } => Some(json!({ "decision": "block", "reason": reason })),
-        Answer::Pass | Answer::Allow { .. } | Answer::Deny { .. } => None,
+        Answer::Pass | Answer::Allow | Answer::Reply { .. } | Answer::Deny { .. } => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::hook::{ToolCall, ToolName};
+
     use super::*;
 
     #[test]
-    fn a_tool_call_is_shortened_where_it_is_only_shown() {
-        let command = format!("echo {} && rm -rf /", "x".repeat(5000));
-        let payload = json!({ "tool_name": "Bash", "tool_input": { "command": command, "description": "d".repeat(5000) } });
-        let HookKind::Tool { name, input } = read_hook("PreToolUse", payload.to_string().as_bytes()) else {
-            panic!()
+    fn a_question_is_read_into_our_own_form_and_answered_inside_its_input() {
+        let long = "q".repeat(4000);
+        let input = json!({ "questions": [{ "question": long, "header": "Q", "multiSelect": true, "options": [
+            { "label": "80", "description": "the usual" }, { "label": "8080", "description": "" }, 7] }] });
+        let payload = json!({ "tool_name": "AskUserQuestion", "tool_input": input }).to_string();
+        let HookKind::Question { questions } = read_hook("PreToolUse", payload.as_bytes()) else { panic!() };
+        let option = |label: &str, description: Option<&str>| QuestionOption {
+            label: label.to_owned(),
+            description: description.map(str::to_owned),
         };
-        assert_eq!(name, "Bash");
-        assert_eq!(input["command"], command);
-        assert!(input["description"].as_str().unwrap().len() < 2100);
+        let options = vec![option("80", Some("the usual")), option("8080", None)];
+        assert_eq!(questions, [Question { text: long.clone(), options, several: true, free_text: true }]);
+        let reply = Answer::Reply { answers: vec![(long.clone(), "80".to_owned())] };
+        let said = write_answer("PreToolUse", payload.as_bytes(), &reply).stdout;
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let updated = &said["hookSpecificOutput"]["updatedInput"];
+        assert_eq!(updated["questions"], input["questions"]);
+        assert_eq!(updated["answers"], json!({ long: "80" }));
     }
 
     #[test]
-    fn a_question_keeps_its_whole_input() {
-        let input = json!({ "questions": [{ "question": "q".repeat(4000) }] });
-        let payload = json!({ "tool_name": "AskUserQuestion", "tool_input": input });
-        assert_eq!(read_hook("PreToolUse", payload.to_string().as_bytes()), HookKind::Question { input });
+    fn a_question_in_another_form_can_still_be_answered() {
+        let payload = json!({ "tool_name": "AskUserQuestion", "tool_input": { "what": 1 } }).to_string();
+        let questions = vec![Question::open(r#"{"what":1}"#)];
+        assert_eq!(read_hook("PreToolUse", payload.as_bytes()), HookKind::Question { questions });
     }
 
     #[test]
     fn a_stop_with_background_tasks_says_so() {
-        let stop = |background, active| HookKind::Stop {
-            last_message: Some("bye".into()),
-            background,
-            stop_hook_active: active,
-        };
+        let stop = |background| HookKind::Stop { last_message: Some("bye".into()), background };
         let read = |text: &str| read_hook("Stop", text.as_bytes());
-        assert_eq!(read(r#"{"last_assistant_message":"bye","background_tasks":[]}"#), stop(false, false));
-        assert_eq!(
-            read(
-                r#"{"last_assistant_message":"bye","background_tasks":[{"id":"x"}],"stop_hook_active":true}"#
-            ),
-            stop(true, true)
-        );
+        assert_eq!(read(r#"{"last_assistant_message":"bye","background_tasks":[]}"#), stop(false));
+        let busy =
+            r#"{"last_assistant_message":"bye","background_tasks":[{"id":"x"}],"stop_hook_active":true}"#;
+        assert_eq!(read(busy), stop(true));
         assert_eq!(read_hook("SubagentStop", b"{}"), HookKind::Other { name: "SubagentStop".into() });
     }
 
     #[test]
     fn an_unreadable_payload_is_a_tool_nobody_knows() {
-        assert_eq!(read_hook("PreToolUse", b"{"), HookKind::Tool { name: String::new(), input: Value::Null });
+        let call = ToolCall { tool: ToolName::Other, name: String::new(), input: Value::Null };
+        assert_eq!(read_hook("PreToolUse", b"{"), HookKind::Tool(call));
     }
 
     #[test]
     fn answers_are_in_the_clis_words() {
-        let allow = write_answer("PreToolUse", &Answer::Allow { input: Some(json!({"a": 1})) });
+        let allow = write_answer("PreToolUse", b"", &Answer::Allow);
         assert_eq!(
             serde_json::from_str::<Value>(&allow.stdout).unwrap(),
-            json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"a": 1}}})
+            json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}})
         );
-        let deny = write_answer("PreToolUse", &Answer::Deny { reason: "no".into() });
+        let deny = write_answer("PreToolUse", b"", &Answer::Deny { reason: "no".into() });
         assert_eq!(
             serde_json::from_str::<Value>(&deny.stdout).unwrap(),
             json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "no"}})
         );
-        let block = write_answer("Stop", &Answer::Block { reason: "go on".into() });
+        let block = write_answer("Stop", b"", &Answer::Block { reason: "go on".into() });
         assert_eq!(
             serde_json::from_str::<Value>(&block.stdout).unwrap(),
             json!({"decision": "block", "reason": "go on"})
         );
         let prompted = |answer| {
-            serde_json::from_str::<Value>(&write_answer("PermissionRequest", &answer).stdout).unwrap()
+            let payload = br#"{"tool_name": "Write", "input": {"a": 1}}"#;
+            serde_json::from_str::<Value>(&write_answer("PermissionRequest", payload, &answer).stdout)
+                .unwrap()
         };
-        assert_eq!(prompted(Answer::Allow { input: None }), json!({"behavior": "allow"}));
+        assert_eq!(prompted(Answer::Allow), json!({"behavior": "allow", "updatedInput": {"a": 1}}));
         assert_eq!(
             prompted(Answer::Deny { reason: "no".into() }),
             json!({"behavior": "deny", "message": "no"})
         );
         assert_eq!(prompted(Answer::Pass)["behavior"], "deny");
-        assert_eq!(write_answer("Stop", &Answer::Pass), Printed::default());
-        assert_eq!(write_answer("Stop", &Answer::Deny { reason: "x".into() }), Printed::default());
+        assert_eq!(write_answer("Stop", b"", &Answer::Pass), Printed::default());
+        assert_eq!(write_answer("Stop", b"", &Answer::Deny { reason: "x".into() }), Printed::default());
     }
 }

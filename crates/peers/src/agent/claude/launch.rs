@@ -7,13 +7,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use windlass_core::hook::permission::Isolation;
-use windlass_core::hook::wire::env::{FOLDER, RUN, SESSION, SOCKET};
-use windlass_core::id::{EffectId, RunId};
-use windlass_core::launch::{LAUNCH_VERSION, Launch};
 
-use super::super::dialect::{Outside, Paths, Prepared, Turn};
-use super::schema;
-use crate::process::env::passed_on;
+use super::super::turn::{Outside, Paths, Prepared, Turn};
+use super::{hook, schema};
 
 /// The files that may hold keys of the user's environment and settings.
 pub(super) const SETTINGS: &str = "settings.json";
@@ -22,11 +18,6 @@ pub(super) const MCP: &str = "mcp.json";
 const MCP_SERVER: &str = "windlass";
 /// The tool that is asked for permissions. Without one the CLI offers no questions headless.
 const PROMPT_TOOL: &str = "mcp__windlass__approve";
-/// The turn, for the agent's tools.
-const NODE: &str = "WINDLASS_NODE";
-const ITERATION: &str = "WINDLASS_ITERATION";
-const ATTEMPT: &str = "WINDLASS_ATTEMPT";
-
 /// A person may take a week to answer a question.
 const TOOL_HOOK_SECONDS: u64 = 7 * 24 * 3600;
 /// What a Stop may take beyond the checks it waits for.
@@ -36,22 +27,13 @@ const STOP_MARGIN_SECONDS: u64 = 300;
 pub(super) fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
     let [settings, mcp, prompt, system] =
         [SETTINGS, MCP, "prompt", "system"].map(|name| paths.dir.join(name));
-    let cookie = cookie(turn.run, turn.effect);
-    let ours = own_env(turn, paths, &cookie);
-    let launch = Launch {
-        v: LAUNCH_VERSION,
-        argv: arguments(turn, [&settings, &mcp, &system]),
-        env: environment(outside.env, &ours, turn.plan.holds_stop),
-        cwd: turn.workspace.to_owned(),
-        // Standard input is byte-exact with the CLI, whatever the prompt begins with.
-        stdin: Some(text(&prompt)),
-        deadline_ms: turn.plan.deadline.map(|deadline| deadline.since(turn.now).max(1)),
-        grace_ms: turn.spec.limits.grace_ms,
-        merge_stderr: false,
-        // What an agent says is the record of its work: it is never cut.
-        output_max: None,
-        cookie,
-    };
+    let ours = turn.own_env(paths);
+    // Standard input is byte-exact with the CLI, whatever the prompt begins with.
+    let mut launch = turn.launch(paths, outside, arguments(turn, [&settings, &mcp, &system]), Some(&prompt));
+    if turn.plan.holds_stop {
+        // 0 is no cap: the loop's own limit is the one that counts.
+        launch.env.push(("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP".into(), "0".into()));
+    }
     let role = turn.system.iter().map(|role| (system.clone(), role.as_bytes().to_vec()));
     let files = [
         (settings, settings_json(turn, paths, &ours, outside.user_settings).to_string().into_bytes()),
@@ -59,11 +41,6 @@ pub(super) fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>)
         (prompt, turn.plan.prompt.clone().into_bytes()),
     ];
     Prepared { launch, files: files.into_iter().chain(role).collect() }
-}
-
-/// By which a child's descendants are found.
-fn cookie(run: &RunId, effect: &EffectId) -> String {
-    format!("{run}.{effect}")
 }
 
 fn text(path: &Path) -> String {
@@ -101,33 +78,6 @@ fn sources(isolation: Isolation) -> &'static [&'static str] {
     }
 }
 
-fn own_env(turn: &Turn<'_>, paths: &Paths<'_>, cookie: &str) -> Vec<(String, String)> {
-    let pairs = [
-        (RUN, turn.run.to_string()),
-        (SESSION, cookie.to_owned()),
-        (SOCKET, text(paths.socket)),
-        (FOLDER, text(paths.dir)),
-        (NODE, turn.effect.node.to_string()),
-        (ITERATION, turn.effect.iteration.to_string()),
-        (ATTEMPT, turn.effect.attempt.to_string()),
-    ];
-    pairs.map(|(name, value)| (name.to_owned(), value)).into()
-}
-
-fn environment(
-    inherited: &[(String, String)],
-    ours: &[(String, String)],
-    holds_stop: bool,
-) -> Vec<(String, String)> {
-    let mut env = passed_on(inherited);
-    env.extend(ours.iter().cloned());
-    if holds_stop {
-        // 0 is no cap: the loop's own limit is the one that counts.
-        env.push(("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP".into(), "0".into()));
-    }
-    env
-}
-
 fn settings_json(
     turn: &Turn<'_>,
     paths: &Paths<'_>,
@@ -146,8 +96,8 @@ fn settings_json(
         env.extend(ours.iter().map(|(name, value)| (name.clone(), value.clone().into())));
     }
     let checks = spec.checks.len() as u64 * spec.limits.check_ms.div_ceil(1000);
-    let tool = hook(paths, "PreToolUse", "--closed", TOOL_HOOK_SECONDS);
-    let stop = hook(paths, "Stop", "--open", checks + STOP_MARGIN_SECONDS);
+    let tool = command_hook(paths, "PreToolUse", "--closed", TOOL_HOOK_SECONDS);
+    let stop = command_hook(paths, "Stop", "--open", checks + STOP_MARGIN_SECONDS);
     settings.insert(
         "hooks".into(),
         json!({
@@ -162,7 +112,7 @@ fn settings_json(
 
 /// With `args` the CLI starts the program itself: no shell reads the path. `unanswered` is what it means
 /// when nobody answers.
-fn hook(paths: &Paths<'_>, event: &str, unanswered: &str, seconds: u64) -> Value {
+fn command_hook(paths: &Paths<'_>, event: &str, unanswered: &str, seconds: u64) -> Value {
     json!({ "type": "command", "command": text(paths.windlass_exe), "args": ["hook", event, unanswered], "timeout": seconds })
 }
 
@@ -201,6 +151,7 @@ fn login(user_settings: Option<&str>) -> Map<String, Value> {
 
 fn mcp_json(paths: &Paths<'_>, ours: &[(String, String)]) -> Value {
     let env: Map<String, Value> = ours.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
-    let server = json!({ "command": text(paths.windlass_exe), "args": ["mcp"], "env": env });
+    let args = ["mcp", "--prompt", hook::PROMPT, "--refusal", &hook::refusal()];
+    let server = json!({ "command": text(paths.windlass_exe), "args": args, "env": env });
     json!({ "mcpServers": { MCP_SERVER: server } })
 }

@@ -4,6 +4,7 @@ mod hook;
 mod launch;
 mod parse;
 mod schema;
+mod tools;
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,8 @@ use windlass_core::agent::AgentEvent;
 use windlass_core::hook::{Answer, HookKind};
 
 use super::Capabilities;
-use super::dialect::{Dialect, Outside, Paths, Prepared, Printed, ReadLine, Turn};
+use super::dialect::{Dialect, Printed, ReadLine};
+use super::turn::{Outside, Paths, Prepared, Turn};
 
 /// Claude Code.
 #[derive(Debug)]
@@ -47,6 +49,7 @@ impl Dialect for Claude {
             adoptable: true,
             plugins: true,
             schema: true,
+            tools: tools::HAS,
             slash_commands: true,
             reads_mentions: true,
         }
@@ -78,8 +81,8 @@ impl Dialect for Claude {
         hook::read_cwd(payload)
     }
 
-    fn write_answer(&self, event: &str, answer: &Answer) -> Printed {
-        hook::write_answer(event, answer)
+    fn write_answer(&self, event: &str, payload: &[u8], answer: &Answer) -> Printed {
+        hook::write_answer(event, payload, answer)
     }
 }
 

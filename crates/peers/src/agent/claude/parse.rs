@@ -60,6 +60,7 @@ fn trouble(status: Option<u16>, word: &str) -> ApiTrouble {
         (Some(408 | 409 | 425 | 500..), _) | (None, "server_error" | "overloaded" | "unknown") => {
             ApiTrouble::Transient
         }
+        (Some(401 | 403), _) | (_, "authentication_failed") => ApiTrouble::Login,
         _ => ApiTrouble::Lasting,
     }
 }

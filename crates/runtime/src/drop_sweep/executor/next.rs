@@ -4,7 +4,7 @@ use windlass_core::event::{Event, PersonReply, SessionVerdict};
 use windlass_core::hook::{HookCall, HookKind};
 use windlass_core::id::{HookId, InboxId, NodeId, RunId};
 use windlass_core::looping::Mode;
-use windlass_core::run::{Doing, Phase, Work};
+use windlass_core::run::{Doing, ListenState, Phase, Work};
 use windlass_store::Put;
 
 use super::super::story::{Pace, dice};
@@ -72,7 +72,7 @@ impl Executor<'_> {
         let turn = work.turn.as_ref()?;
         let line = self.story.line(&turn.effect);
         let is_here = self.world.has_begun(&name(run, &turn.effect)) && line.pace == Pace::Quick;
-        if !is_here || line.verdict != SessionVerdict::Done {
+        if !is_here || line.verdict != SessionVerdict::Completed {
             return None;
         }
         let (count, is_done) = match (work.node.rules()?.mode, &work.phase) {
@@ -83,11 +83,11 @@ impl Executor<'_> {
         };
         let effect = turn.effect.clone();
         if is_done {
-            return Some(ended(effect.clone(), self.story.line(&effect), SessionVerdict::Done));
+            return Some(ended(effect.clone(), self.story.line(&effect), SessionVerdict::Completed));
         }
         let id = HookId::new(format!("{effect}/{count}"));
         self.world.begin(format!("{run}/hook {id}"), "");
-        let kind = HookKind::Stop { last_message: None, background: false, stop_hook_active: true };
+        let kind = HookKind::Stop { last_message: None, background: false };
         Some(Event::HookAsked {
             call: HookCall { id, from: Some(effect), kind, unanswered: Vec::new(), real: None },
         })
@@ -143,7 +143,9 @@ impl Executor<'_> {
                 return self.ask(&run, &id, &Message::Reply { hook: Some(ask.hook), reply });
             }
             let listens = actives(state).into_iter().find_map(|active| match &active.doing {
-                Doing::Listen { name } if name != NEVER_TOLD => Some((active.instance.clone(), name.clone())),
+                Doing::Listen(ListenState { name }) if name != NEVER_TOLD => {
+                    Some((active.instance.clone(), name.clone()))
+                }
                 _ => None,
             });
             if let Some((node, name)) = listens {

@@ -1,11 +1,11 @@
 //! Does each effect in the world, unless it is seen to be done, and queues its outcome.
 
 use windlass_core::effect::{Effect, Planned};
-use windlass_core::event::{Event, SessionVerdict, ShellEnd, Texts};
+use windlass_core::event::{Event, LandingEnd, PrepareEnd, SessionVerdict, ShellEnd, Texts, WorktreeEnd};
 use windlass_core::id::{EffectId, NodeId, RunId, Verb};
 use windlass_core::looping::Mode;
 use windlass_core::looping::verdict::{CheckResult, Sight, TrackerSight};
-use windlass_core::run::Doing;
+use windlass_core::run::{Doing, SubRunState};
 use windlass_core::spec::Spec;
 
 use super::super::story::Pace;
@@ -25,7 +25,10 @@ impl Executor<'_> {
         }
         let pace = if id.verb == Verb::CleanUp { Pace::Quick } else { self.story.line(&id).pace };
         let is_time = matches!(effect, Effect::WaitUntil { .. });
-        let outcomes = self.outcomes(run, &id, effect);
+        let outcomes = match self.story.line(&id).breaks && id.verb != Verb::CleanUp {
+            true => vec![Event::EffectBroken { effect: id, what: "a fault".into() }],
+            false => self.outcomes(run, &id, effect),
+        };
         self.point()?;
         let owned = self.owned(run);
         match pace {
@@ -47,15 +50,8 @@ impl Executor<'_> {
                     system: Some("you".into()),
                     odd: Vec::new(),
                 };
-                let (texts, fingerprint) = (args.map(said), "0".to_owned());
-                one(Event::Prepared {
-                    effect: effect_id,
-                    texts,
-                    fingerprint,
-                    base: Some("c0".into()),
-                    error: None,
-                    odd: Vec::new(),
-                })
+                let end = PrepareEnd::Ready { texts: args.map(said), fingerprint: "0".to_owned() };
+                one(Event::Prepared { effect: effect_id, end, base: Some("c0".into()), odd: Vec::new() })
             }
             Effect::StartSession(plan) => {
                 let told = format!("{} resume={}: {}", plan.session, plan.resume, plan.prompt);
@@ -96,17 +92,17 @@ impl Executor<'_> {
             Effect::MakeWorktree { task, attempt, target: _ } => {
                 let branch = format!("task-{task}-{attempt}");
                 self.world.begin(effect_name, &branch);
-                one(Event::WorktreeMade {
-                    effect: effect_id,
-                    workspace: Some(format!("/trees/{branch}")),
-                    branch,
-                    target: Some("main".into()),
-                })
+                let workspace = format!("/trees/{branch}");
+                let end = WorktreeEnd::Made { workspace, branch, target: Some("main".into()) };
+                one(Event::WorktreeMade { effect: effect_id, end })
             }
             Effect::Land { workspace, branch, .. } => {
                 self.world.begin(effect_name, format!("{branch} of {workspace}"));
-                let what = if line.ok { "landed" } else { "it conflicts with what others did" };
-                one(Event::Landed { effect: effect_id, landed: line.ok, hindered: false, what: what.into() })
+                let end = match line.ok {
+                    true => LandingEnd::Landed { what: "landed".into() },
+                    false => LandingEnd::Refused { why: "it conflicts with what others did".into() },
+                };
+                one(Event::Landed { effect: effect_id, end })
             }
             // Nothing takes so long here, and an agent that may stop does before its time is over.
             Effect::WaitUntil { .. } if id.verb == Verb::Timeout || self.is_closing(run, &id.node) => vec![],
@@ -129,7 +125,7 @@ impl Executor<'_> {
         let line = self.story.line(id);
         let mode = self.state(run).work(&id.node)?.node.rules().map(|rules| rules.mode);
         let is_held = matches!(mode, Some(Mode::InSession | Mode::Plugin));
-        if line.pace == Pace::Never || (is_held && line.verdict == SessionVerdict::Done) {
+        if line.pace == Pace::Never || (is_held && line.verdict == SessionVerdict::Completed) {
             return None;
         }
         let verdict = line.verdict.clone();
@@ -191,7 +187,7 @@ impl Executor<'_> {
     /// Ends what is left of a node. A turn's own end comes first, and so does that of a run.
     fn put_away(&mut self, run: &RunId, id: &EffectId) -> Vec<Event> {
         let child = actives(self.state(run)).into_iter().find_map(|active| match &active.doing {
-            Doing::Run { run, .. } if active.instance == id.node => Some(run.clone()),
+            Doing::Run(SubRunState { run, .. }) if active.instance == id.node => Some(run.clone()),
             _ => None,
         });
         let living = child.filter(|child| self.runs.get(child).is_some_and(|owned| !owned.state.is_done()));

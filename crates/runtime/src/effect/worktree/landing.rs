@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use windlass_core::event::Event;
+use windlass_core::event::{Event, LandingEnd};
 use windlass_core::id::EffectId;
 use windlass_core::tasks::TaskId;
 use windlass_peers::files::FileError;
@@ -89,9 +89,12 @@ impl Told {
 
     /// The fact for the log.
     pub(super) fn event(self, effect: EffectId) -> Event {
-        let (landed, hindered) = (matches!(self, Told::Landed(_)), matches!(self, Told::Hindered(_)));
-        let (Told::Landed(what) | Told::Refused(what) | Told::Hindered(what)) = self;
-        Event::Landed { effect, landed, hindered, what }
+        let end = match self {
+            Told::Landed(what) => LandingEnd::Landed { what },
+            Told::Refused(why) => LandingEnd::Refused { why },
+            Told::Hindered(why) => LandingEnd::Hindered { why },
+        };
+        Event::Landed { effect, end }
     }
 }
 

@@ -179,3 +179,17 @@ fn writers_at_once_leave_a_whole_cache() {
     assert_eq!((after.files, after.read), (21, 0));
     assert_eq!(ground.cache().len(), 1, "no half-written file is left");
 }
+
+#[test]
+fn a_cache_of_an_older_format_is_no_error_and_is_replaced() {
+    let ground = filled();
+    ground.load_warm();
+    let [file] = ground.cache().try_into().unwrap();
+    let now = fs::read(&file).unwrap();
+    let old = [b"windlass entities 2\n", now.get(20..).unwrap()].concat();
+    fs::write(&file, old).unwrap();
+    let loaded = ground.load();
+    assert_eq!((loaded.files, loaded.read, loaded.diagnostics), (20, 20, vec![]));
+    assert!(fs::read(&file).unwrap().starts_with(b"windlass entities 3\n"));
+    assert_eq!(ground.load().read, 0);
+}

@@ -35,6 +35,7 @@ impl Ground {
             temp: root.join("state"),
             env: Vec::new(),
             agents: Default::default(),
+            binary: None,
             machine: "m".into(),
             crash: Crash::default(),
         };

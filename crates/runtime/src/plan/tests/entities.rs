@@ -31,7 +31,7 @@ fn an_entity_is_a_workflow_of_one_session() {
     assert_eq!(orders.entity.as_ref().unwrap().prompt, "You look.");
     assert_eq!(orders.driver.model.as_deref(), Some("opus"));
     assert_eq!(orders.permissions.flat().only, Some(vec!["Read".to_owned()]));
-    assert_eq!(plan.warnings, Vec::<String>::new());
+    assert_eq!(plan.warning_texts(), Vec::<String>::new());
     assert_eq!(plan.notes[1], "[entities] 3 from claude (1 command, 1 skill, 1 agent)");
     assert_eq!(plan.worst, "at most 1 turn");
 }
@@ -67,7 +67,7 @@ fn a_model_of_an_entity_counts_for_more_than_the_settings() {
 fn a_plan_runs_no_command_of_a_text_but_says_which_may_not() {
     let place = place();
     let pwned = place.folder.path().join("repo/pwned");
-    assert_eq!(place.plan(&entity(&place, Kind::Command, "say")).warnings, Vec::<String>::new());
+    assert_eq!(place.plan(&entity(&place, Kind::Command, "say")).warning_texts(), Vec::<String>::new());
     assert!(!pwned.exists());
     place.settings("[permissions]\ndeny = [\"Bash(touch *)\"]\n");
     let mut request = entity(&place, Kind::Command, "say");
@@ -75,8 +75,12 @@ fn a_plan_runs_no_command_of_a_text_but_says_which_may_not() {
         request.flags.on_permission = Some(policy);
         let problem = place.refusal(&request);
         assert_eq!(problem.class, Class::Refused);
-        let start = "command `say` may not run `touch pwned` in its text: Bash is denied by the rule `Bash(touch *)` of this run\n  at ";
-        assert!(problem.text.starts_with(start) && problem.text.ends_with("say.md:1:16"), "{}", problem.text);
+        let start = "command `say` may not run `touch pwned` in its text: shell is denied by the rule `Bash(touch *)` of this run\n  at ";
+        assert!(
+            problem.text().starts_with(start) && problem.text().ends_with("say.md:1:16"),
+            "{}",
+            problem.text()
+        );
     }
     place.settings("[permissions]\nask = [\"Bash(touch *)\"]\n");
     for (policy, is_refused) in
@@ -117,7 +121,7 @@ fn a_command_of_a_text_keeps_to_the_limits_of_its_own_file() {
         if is_refused {
             let problem = place.refusal(&request);
             assert_eq!(problem.class, Class::Refused);
-            assert!(problem.text.ends_with(&format!("{name}.md:4:5")), "{}", problem.text);
+            assert!(problem.text().ends_with(&format!("{name}.md:4:5")), "{}", problem.text());
             assert!(problem.hint.unwrap().contains("in the limits of that file"));
         }
     }
@@ -173,8 +177,8 @@ fn a_text_of_gemini_runs_its_commands_and_reads_its_files_under_the_same_rules()
         write(text);
         let problem = place.refusal(&request);
         assert_eq!(problem.class, Class::Configuration, "{text}");
-        assert!(problem.text.starts_with(&format!("command `g` {expected}")), "{}", problem.text);
-        assert!(problem.text.ends_with("g.toml:1:19"), "{}", problem.text);
+        assert!(problem.text().starts_with(&format!("command `g` {expected}")), "{}", problem.text());
+        assert!(problem.text().ends_with("g.toml:1:19"), "{}", problem.text());
     }
     place.settings("[permissions]\ndeny = [\"Bash(git *)\"]\n");
     write("Look at !{git status}");
@@ -187,9 +191,9 @@ fn an_agent_that_is_asked_nothing_is_found_before_the_run() {
     let mut request = entity(&place, Kind::Agent, "looker");
     request.input = "  ".to_owned();
     let problem = place.refusal(&request);
-    assert_eq!((problem.class, problem.text.as_str()), (Class::Usage, "agent `looker` is asked nothing"));
+    assert_eq!((problem.class, problem.text().as_str()), (Class::Usage, "agent `looker` is asked nothing"));
     place.document("w", "inputs:\n  q: { type: text, default: '' }\nnodes:\n  - { agent: looker, prompt: '{{ inputs.q }}' }\n");
-    assert_eq!(place.refusal(&place.run("w")).text, "agent `looker` is asked nothing");
+    assert_eq!(place.refusal(&place.run("w")).text(), "agent `looker` is asked nothing");
 }
 
 #[test]

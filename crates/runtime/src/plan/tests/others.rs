@@ -62,8 +62,8 @@ fn workflows_that_run_each_other_are_refused_and_do_not_keep_the_plan() {
     place.document("self", "nodes:\n  - workflow: self\n");
     let problem = place.refusal(&place.run("a"));
     assert_eq!(problem.class, Class::Configuration);
-    assert!(problem.text.contains("workflows run each other without end: b → c → b"), "{}", problem.text);
-    assert!(place.refusal(&place.run("self")).text.contains("runs itself"));
+    assert!(problem.text().contains("workflows run each other without end: b → c → b"), "{}", problem.text());
+    assert!(place.refusal(&place.run("self")).text().contains("runs itself"));
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn an_input_that_a_workflow_needs_must_be_given_by_who_runs_it() {
     for name in ["top", "above"] {
         let problem = place.refusal(&place.run(name));
         assert_eq!(problem.class, Class::Configuration);
-        assert!(problem.text.contains("workflow `middle` needs input `n`"), "{}", problem.text);
-        assert!(problem.text.contains("top.yaml:3:"), "{}", problem.text);
+        assert!(problem.text().contains("workflow `middle` needs input `n`"), "{}", problem.text());
+        assert!(problem.text().contains("top.yaml:3:"), "{}", problem.text());
     }
     place.document("top", "nodes:\n  - { id: m, workflow: middle, with: { n: '1', m: x } }\n");
     let problem = place.refusal(&place.run("top"));
-    assert!(problem.text.contains("workflow `middle` has no input `m`"), "{}", problem.text);
+    assert!(problem.text().contains("workflow `middle` has no input `m`"), "{}", problem.text());
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn any_workflow_can_be_told_what_to_work_on() {
     assert!(orders(&spec.others["loop"], "loop").rules.is_some());
     place.document("w", "nodes:\n  - { workflow: old, with: { other: x } }\n");
     let problem = place.refusal(&place.run("w"));
-    assert!(problem.text.contains("workflow `old` has no input `other`"), "{}", problem.text);
+    assert!(problem.text().contains("workflow `old` has no input `other`"), "{}", problem.text());
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn of_two_with_one_name_the_first_is_run_and_checked() {
         "loop",
         "inputs:\n  n: { type: text, required: true }\nnodes:\n  - { id: mine, prompt: '{{ inputs.n }}' }\n",
     );
-    assert!(place.refusal(&place.run("w")).text.contains("workflow `loop` needs input `n`"));
+    assert!(place.refusal(&place.run("w")).text().contains("workflow `loop` needs input `n`"));
     place.document("w", "nodes:\n  - { workflow: loop, with: { n: x } }\n");
     let spec = place.plan(&place.run("w")).spec;
     assert_eq!(orders(&spec.others["loop"], "mine").rules, None);
@@ -121,9 +121,9 @@ fn a_mistake_in_a_workflow_that_is_run_from_there_is_told_as_its_own() {
     place.document("w", "nodes:\n  - workflow: sub\n");
     place.document("sub", "nodes:\n  - promt: x\n");
     let problem = place.refusal(&place.run("w"));
-    assert!(problem.text.contains("promt") && problem.text.contains("sub.yaml:3:"), "{}", problem.text);
+    assert!(problem.text().contains("promt") && problem.text().contains("sub.yaml:3:"), "{}", problem.text());
     place.document("sub", "nodes:\n  - skill: nosuch\n");
     let problem = place.refusal(&place.run("w"));
-    assert!(problem.text.contains("there is no skill `nosuch`"), "{}", problem.text);
-    assert!(problem.text.contains("sub.yaml:3:"), "{}", problem.text);
+    assert!(problem.text().contains("there is no skill `nosuch`"), "{}", problem.text());
+    assert!(problem.text().contains("sub.yaml:3:"), "{}", problem.text());
 }

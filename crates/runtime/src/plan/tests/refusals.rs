@@ -19,8 +19,8 @@ fn nodes_that_do_not_run_yet_are_refused_with_their_place() {
             let problem = place.refusal(&place.run(name));
             assert_eq!(problem.class, Class::Configuration, "{word}");
             let expected = format!("node `it` cannot be run yet: it is a `{word}` node");
-            assert!(problem.text.contains(&expected), "{}", problem.text);
-            assert!(problem.text.contains("w.yaml:8:"), "{}", problem.text);
+            assert!(problem.text().contains(&expected), "{}", problem.text());
+            assert!(problem.text().contains("w.yaml:8:"), "{}", problem.text());
         }
     }
 }
@@ -50,7 +50,7 @@ nodes:
     place.document("w", text);
     let plan = place.plan(&place.run("w"));
     let is_refused = |warning: &&String| warning.contains("run yet");
-    assert_eq!(plan.warnings.iter().filter(is_refused).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert_eq!(plan.warning_texts().iter().filter(is_refused).collect::<Vec<_>>(), Vec::<&String>::new());
     assert_eq!((plan.spec.body.len(), plan.spec.sessions.len()), (15, 6));
     assert_eq!(plan.spec.others.keys().collect::<Vec<_>>(), ["loop"]);
 }
@@ -61,7 +61,7 @@ fn sim_needs_a_script() {
     place.document("w", "nodes:\n  - { id: a, prompt: x }\n  - { id: b, prompt: x, driver: sim }\n");
     assert_eq!(orders(&place.plan(&place.run("w")).spec, "b").driver.name, "sim");
     place.home.env.retain(|(name, _)| name != "WINDLASS_SIM_SCRIPT");
-    assert!(place.refusal(&place.run("w")).text.contains("driver `sim` plays a script"));
+    assert!(place.refusal(&place.run("w")).text().contains("driver `sim` plays a script"));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_text_that_cannot_be_made_is_found_before_the_run() {
     let place = Place::new();
     place.document("w", "nodes:\n  - { id: a, prompt: '{{ input | int }}' }\n");
     let problem = place.refusal(&place.run("w"));
-    assert!(problem.text.starts_with("workflow `w`, node `a`: "), "{}", problem.text);
+    assert!(problem.text().starts_with("workflow `w`, node `a`: "), "{}", problem.text());
     // What is only known in the run is not looked for.
     place.document("w", "nodes:\n  - { id: a, prompt: '{{ run.id }} {{ input | int }}' }\n");
     place.plan(&place.run("w"));
@@ -85,6 +85,6 @@ fn only_documents_have_inputs() {
         request.inputs = vec![("a".to_owned(), "b".to_owned())];
         let problem = place.refusal(&request);
         assert_eq!(problem.class, Class::Usage);
-        assert!(problem.text.contains("has no input `a`"), "{}", problem.text);
+        assert!(problem.text().contains("has no input `a`"), "{}", problem.text());
     }
 }

@@ -111,14 +111,14 @@ fn isolation_goes_up_with_one_warning_and_no_further_than_the_settings_let_it() 
     place.document("w", nodes);
     let plan = place.plan(&place.run("w"));
     let expected = "workflow `w` needs `permissive` isolation; it is used instead of `minimal`";
-    assert_eq!(plan.warnings, [expected]);
+    assert_eq!(plan.warning_texts(), [expected]);
     // Somebody asked for more than it needs.
     assert_eq!(orders(&plan.spec, "c").isolation, Isolation::Minimal);
     place.settings("isolation = \"minimal\"\nmax_isolation = \"minimal\"\n");
     let problem = place.refusal(&place.run("w"));
     assert_eq!(problem.class, Class::Refused);
     let expected = "node `a` of workflow `w` wants `permissive` isolation, and `max_isolation` is `minimal`";
-    assert_eq!(problem.text, expected);
+    assert_eq!(problem.text(), expected);
 }
 
 fn default_rules() -> Rules {
@@ -145,7 +145,7 @@ fn the_built_in_loop_has_the_usual_rules() {
     let (step, orders) = plan.spec.only_session().unwrap();
     assert_eq!((step.id.as_str(), &orders.rules), ("loop", &Some(default_rules())));
     assert_eq!((plan.spec.workflow.as_str(), plan.worst.as_str()), ("loop", "at most 15 turns"));
-    assert_eq!(plan.warnings, Vec::<String>::new());
+    assert_eq!(plan.warning_texts(), Vec::<String>::new());
     // It is what runs when nothing is named.
     assert_eq!(place.plan(&place.request(Want::Workflow(None))).workflow, plan.workflow);
 }
@@ -207,7 +207,7 @@ fn a_plugin_that_loops_needs_no_tracker_and_must_be_there() {
     place.document("w", &looping(", promise: P"));
     place.document("m", &looping(", promise: P, marker: M"));
     place.document("n", &looping(""));
-    assert!(place.refusal(&place.run("w")).text.contains("such as ralph-loop or ralph-wiggum"));
+    assert!(place.refusal(&place.run("w")).text().contains("such as ralph-loop or ralph-wiggum"));
     place.write("plugin/.claude-plugin/plugin.json", r#"{ "name": "again" }"#);
     let hook = r#"{"hooks": {"Stop": [{"hooks": [{"command": "cat .claude/ralph-loop.local.md"}]}]}}"#;
     place.write("plugin/hooks/hooks.json", hook);
@@ -221,21 +221,21 @@ fn a_plugin_that_loops_needs_no_tracker_and_must_be_there() {
         let rules = orders(&plan.spec, "a").rules.clone().unwrap();
         assert_eq!((rules.tracker_path, rules.marker, rules.promise.as_deref()), (None, None, Some("P")));
         assert!(plan.spec.plugins[0].loops);
-        assert_eq!(plan.warnings.iter().any(|warning| warning.contains("marker")), name == "m");
+        assert_eq!(plan.warning_texts().iter().any(|warning| warning.contains("marker")), name == "m");
     }
-    assert!(place.refusal(&with_plugin("n")).text.contains("only a promise completes the turns"));
+    assert!(place.refusal(&with_plugin("n")).text().contains("only a promise completes the turns"));
     // A flag or a setting may say the mode, too.
     place.document("f", "nodes:\n  - { id: a, prompt: x, turns: { max: 3, marker: M } }\n");
     let mut request = with_plugin("f");
     request.flags.mode = Some(Mode::Plugin);
-    assert!(place.refusal(&request).text.contains("only a promise completes a loop"));
+    assert!(place.refusal(&request).text().contains("only a promise completes a loop"));
 }
 
 #[test]
 fn a_plugin_that_is_needed_is_known_by_its_name_wherever_it_can_be_had() {
     let place = Place::new();
     place.document("w", "plugins: [e2e@owner/repo, ralph-loop@market]\nnodes:\n  - { id: a, prompt: x }\n");
-    assert!(place.refusal(&place.run("w")).text.ends_with("not loaded: e2e@owner/repo"));
+    assert!(place.refusal(&place.run("w")).text().ends_with("not loaded: e2e@owner/repo"));
     place.write("plugin/.claude-plugin/plugin.json", r#"{ "name": "e2e" }"#);
     let mut request = place.run("w");
     request.plugins = vec![place.folder.path().join("plugin")];
@@ -257,7 +257,7 @@ fn inputs_and_budget_go_into_the_orders() {
     assert_eq!(spec.input, "the input");
     assert!(!spec.seed.is_empty());
     let problem = place.refusal(&place.run("w"));
-    assert_eq!((problem.class, problem.text.as_str()), (Class::Usage, "workflow `w` needs the input `n`"));
+    assert_eq!((problem.class, problem.text().as_str()), (Class::Usage, "workflow `w` needs the input `n`"));
 }
 
 #[test]
@@ -266,4 +266,17 @@ fn turns_that_say_nothing_are_open() {
     let plan = place.plan(&place.request(Want::Loop));
     let Act::Session(session) = &plan.workflow.body[0].act else { panic!("{:?}", plan.workflow) };
     assert_eq!(session.turns, Some(Turns::default()));
+}
+
+#[test]
+fn the_built_in_settings_name_the_drivers_there_are() {
+    let text = windlass_forms::settings::DEFAULT_SETTINGS;
+    let line = text.lines().find_map(|line| line.strip_prefix("# Which agent CLI runs a session: ")).unwrap();
+    let words = line.trim_end_matches('.').split([',', ' ']);
+    let mut named: Vec<&str> = words.filter(|word| !word.is_empty() && *word != "or").collect();
+    let agents = windlass_peers::agent::Agents::default();
+    let mut there: Vec<&str> = agents.iter().map(|driver| driver.name()).collect();
+    named.sort_unstable();
+    there.sort_unstable();
+    assert_eq!(named, there);
 }

@@ -22,7 +22,7 @@ pub(super) fn lines(screen: Screen, style: Style, workspace: &str, event: &Agent
         AgentEvent::Text { text, side, .. } => speech(screen, style, text, *side),
         AgentEvent::Thinking { text, side } if style.thinking => thought(screen, style, text, *side),
         // The question itself is told where it waits for an answer.
-        AgentEvent::ToolUse { name, side, .. } if name == "AskUserQuestion" => {
+        AgentEvent::ToolUse { name, side, asks: true, .. } => {
             vec![tool(screen, name, "", *side)]
         }
         AgentEvent::ToolUse { name, summary, side, .. } => {
@@ -119,6 +119,8 @@ fn is_of_hook(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::hook::ToolName;
+
     use super::*;
 
     fn show(event: &AgentEvent) -> Vec<String> {
@@ -129,7 +131,9 @@ mod tests {
     fn a_tool_call_is_one_line() {
         let event = AgentEvent::ToolUse {
             id: "t".to_owned(),
+            tool: ToolName::Shell,
             name: "Bash".to_owned(),
+            asks: false,
             summary: format!("cargo test\n&& echo {}", "x".repeat(200)),
             side: false,
         };
@@ -187,7 +191,14 @@ mod tests {
         let evil = "\u{1b}]0;title\u{7}\u{1b}[2J\r".to_owned();
         let events = [
             AgentEvent::Text { text: evil.clone(), message_id: evil.clone(), side: true },
-            AgentEvent::ToolUse { id: evil.clone(), name: evil.clone(), summary: evil.clone(), side: false },
+            AgentEvent::ToolUse {
+                id: evil.clone(),
+                tool: ToolName::Other,
+                name: evil.clone(),
+                asks: false,
+                summary: evil.clone(),
+                side: false,
+            },
             AgentEvent::Warning { what: evil.clone() },
             AgentEvent::Notice { about: evil.clone(), text: evil },
         ];

@@ -1,7 +1,6 @@
 //! What only a person can answer, and how they do it.
 
-use serde_json::Value;
-use windlass_core::hook::question_texts;
+use windlass_core::hook::{Question, QuestionOption};
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 
@@ -46,7 +45,7 @@ pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Whose, beside: Beside) -> 
     let to = to(&ask.hook, beside);
     match &ask.tool {
         Some(tool) => vec![
-            wants(&asker(ask, whose), tool, &ask.input.to_string()),
+            wants(&asker(ask, whose), &tool.name, &tool.input.to_string()),
             format!("allow it:  windlass approve {run}{to}"),
             format!("refuse it: windlass approve {run}{to} --deny \"why\""),
         ],
@@ -58,10 +57,10 @@ pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Whose, beside: Beside) -> 
 pub(crate) fn gist(ask: &Ask) -> String {
     let who = asker(ask, Whose::OneOfSeveral);
     let Some(tool) = &ask.tool else {
-        let texts = question_texts(&ask.input).join(" ");
-        return plain_short(&format!("{who} asks: {texts}"), GIST);
+        let texts: Vec<&str> = ask.questions.iter().map(|question| question.text.as_str()).collect();
+        return plain_short(&format!("{who} asks: {}", texts.join(" ")), GIST);
     };
-    plain_short(&wants(&who, tool, &ask.input.to_string()), GIST)
+    plain_short(&wants(&who, &tool.name, &tool.input.to_string()), GIST)
 }
 
 /// The command that answers this and nothing else.
@@ -96,15 +95,12 @@ pub(crate) fn is_of_workflow(ask: &Ask) -> bool {
     ask.tool.is_none() && ask.hook.as_str().strip_prefix("ask/") == Some(ask.node.as_str())
 }
 
-/// The only answers that an `ask` node takes; none where any text is one.
+/// The only answers that a question takes; none where any text is one.
 pub(crate) fn choices(ask: &Ask) -> Vec<String> {
-    if !is_of_workflow(ask) {
-        return Vec::new();
-    }
-    let question = ask.input.get("questions").and_then(|list| list.get(0));
-    let options = question.and_then(|question| question.get("options")).and_then(Value::as_array);
-    let label = |option: &Value| option.get("label").and_then(Value::as_str).map(str::to_owned);
-    options.into_iter().flatten().filter_map(label).collect()
+    let closed = ask.questions.first().filter(|question| ask.tool.is_none() && !question.free_text);
+    closed
+        .map(|question| question.options.iter().map(|option| option.label.clone()).collect())
+        .unwrap_or_default()
 }
 
 /// The choice that a text means: case and blanks around it do not matter.
@@ -118,12 +114,8 @@ pub(super) fn wants(who: &str, tool: &str, input: &str) -> String {
 }
 
 fn question(run: &RunId, ask: &Ask, who: &str, to: &str) -> Vec<String> {
-    let list = ask.input.get("questions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let mut lines: Vec<String> = list.iter().flat_map(|question| one(question, who)).collect();
-    if lines.is_empty() {
-        lines.push(format!("{who} asks: {}", plain_short(&ask.input.to_string(), INPUT)));
-    }
-    lines.push(match list {
+    let mut lines: Vec<String> = ask.questions.iter().flat_map(|question| one(question, who)).collect();
+    lines.push(match ask.questions.as_slice() {
         [_, _, ..] => format!("answer each: windlass answer {run} \"TEXT\" --question \"QUESTION\"{to}"),
         _ => format!("answer it: windlass answer {run} \"TEXT\"{to}"),
     });
@@ -131,15 +123,15 @@ fn question(run: &RunId, ask: &Ask, who: &str, to: &str) -> Vec<String> {
 }
 
 /// A question, and below it what may be chosen.
-fn one(question: &Value, who: &str) -> Vec<String> {
+fn one(question: &Question, who: &str) -> Vec<String> {
     let mut lines = asked(&format!("{who} asks"), question);
     lines.extend(options(question).iter().map(|option| format!("  - {option}")));
     lines
 }
 
 /// A question in its own lines, the first beside who asks.
-pub(super) fn asked(who: &str, question: &Value) -> Vec<String> {
-    let text = plain(question.get("question").and_then(Value::as_str).unwrap_or_default());
+pub(super) fn asked(who: &str, question: &Question) -> Vec<String> {
+    let text = plain(&question.text);
     let all: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     let is_more = all.len() > LINES;
     let mut texts = all.into_iter().take(LINES).map(|line| shorten(line, LINE));
@@ -150,41 +142,41 @@ pub(super) fn asked(who: &str, question: &Value) -> Vec<String> {
 }
 
 /// What may be chosen, each on a line.
-pub(super) fn options(question: &Value) -> Vec<String> {
-    let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
-    let line = |option| {
-        let (label, description) = (text_of(option, "label"), text_of(option, "description"));
-        if description.is_empty() || description == label { label } else { format!("{label}: {description}") }
+pub(super) fn options(question: &Question) -> Vec<String> {
+    let line = |QuestionOption { label, description }: &QuestionOption| match description {
+        Some(description) if description != label => {
+            format!("{}: {}", plain_line(label), plain_line(description))
+        }
+        Some(_) | None => plain_line(label),
     };
-    options.map(line).collect()
-}
-
-/// A text of foreign JSON, on one line.
-fn text_of(value: &Value, key: &str) -> String {
-    plain_line(value.get(key).and_then(Value::as_str).unwrap_or_default())
+    question.options.iter().map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use windlass_core::hook::{ToolCall, ToolName};
     use windlass_core::id::NodeId;
 
     use super::*;
 
-    fn ask(tool: Option<&str>, input: Value) -> Vec<String> {
-        describe(&RunId::new("k3f9"), &asked("h1", tool, input), Whose::Only, Beside::Nothing)
+    fn lines(ask: &Ask) -> Vec<String> {
+        describe(&RunId::new("k3f9"), ask, Whose::Only, Beside::Nothing)
     }
 
-    fn asked(hook: &str, tool: Option<&str>, input: Value) -> Ask {
-        let (node, hook) = (NodeId::new("ship@2"), HookId::new(hook));
-        Ask { node, hook, tool: tool.map(str::to_owned), input, answers: Vec::new() }
+    fn asked(hook: &str, question: Question) -> Ask {
+        Ask::question(NodeId::new("ship@2"), HookId::new(hook), vec![question])
+    }
+
+    fn wanted(name: &str, input: serde_json::Value) -> Ask {
+        let call = ToolCall { tool: ToolName::Other, name: name.to_owned(), input };
+        Ask::permission(NodeId::new("ship@2"), HookId::new("h1"), call)
     }
 
     #[test]
     fn a_node_of_the_workflow_asks_in_its_own_name_and_takes_only_its_choices() {
-        let input =
-            json!({"questions": [{"question": "Ship it?", "options": [{"label": "Yes"}, {"label": "no"}]}]});
-        let ask = asked("ask/ship@2", None, input.clone());
+        let question = Question::of_workflow("Ship it?", &["Yes".to_owned(), "no".to_owned()]);
+        let ask = asked("ask/ship@2", question.clone());
         let lines = describe(&RunId::new("k3f9"), &ask, Whose::OneOfSeveral, Beside::Nothing);
         assert_eq!(
             lines,
@@ -194,55 +186,58 @@ mod tests {
         assert_eq!(choices, ["Yes", "no"]);
         assert_eq!(choice(&choices, " yes ").map(String::as_str), Some("Yes"));
         assert_eq!(choice(&choices, "maybe"), None);
-        let of_agent = asked("h1", None, input);
+        let of_agent = asked("h1", Question { free_text: true, ..question });
         assert!(super::choices(&of_agent).is_empty(), "an agent takes any words");
         assert_eq!(asker(&of_agent, Whose::OneOfSeveral), "the agent of `ship`");
     }
 
     #[test]
     fn a_question_shows_its_choices_and_how_to_answer() {
-        let input = json!({"questions": [{"question": "Which \u{1b}[1mport?", "options": [
-            {"label": "80", "description": "the usual"}, {"label": "8080", "description": ""}]}]});
+        let option = |label: &str, description: Option<&str>| QuestionOption {
+            label: label.to_owned(),
+            description: description.map(str::to_owned),
+        };
+        let options = vec![option("80", Some("the usual")), option("8080", None)];
+        let question = Question { options, ..Question::open("Which \u{1b}[1mport?") };
         let expected = [
             "the agent asks: Which ^[[1mport?",
             "  - 80: the usual",
             "  - 8080",
             "answer it: windlass answer k3f9 \"TEXT\"",
         ];
-        assert_eq!(ask(None, input), expected);
+        assert_eq!(lines(&asked("h1", question)), expected);
     }
 
     #[test]
     fn a_question_of_several_lines_keeps_them() {
-        let input =
-            json!({"questions": [{"question": "Work on these?\n\n- the cart\n- the \u{1b}[2Jtill\n"}]});
-        let lines = ask(None, input);
+        let question = Question::open("Work on these?\n\n- the cart\n- the \u{1b}[2Jtill\n");
+        let lines = lines(&asked("h1", question));
         assert_eq!(lines[..3], ["the agent asks: Work on these?", "    - the cart", "    - the ^[[2Jtill"]);
     }
 
     #[test]
     fn where_several_things_wait_each_command_says_which_it_answers() {
-        let (run, input) = (RunId::new("k3f9"), json!({"questions": [{"question": "Ship it?"}]}));
+        let run = RunId::new("k3f9");
         let last = |ask: &Ask| describe(&run, ask, Whose::OneOfSeveral, Beside::Others).pop().unwrap();
-        let node = asked("ask/ship@2", None, input);
+        let node = asked("ask/ship@2", Question::open("Ship it?"));
         assert_eq!(last(&node), "answer it: windlass answer k3f9 \"TEXT\" --to ask/ship@2");
         assert_eq!(gist(&node), "`ship` asks: Ship it?");
-        let tool = asked("h1", Some("Bash"), json!({}));
+        let tool = wanted("Bash", json!({}));
         assert_eq!(last(&tool), "refuse it: windlass approve k3f9 --to h1 --deny \"why\"");
         assert_eq!(naming(&run, &tool), "windlass approve k3f9 --to h1");
     }
 
     #[test]
     fn a_huge_question_is_shortened() {
-        let lines = ask(None, json!({"questions": [{"question": "x".repeat(1_000_000)}]}));
-        assert!(lines[0].len() < 500 && lines[0].ends_with("..."), "{}", lines[0].len());
-        let lines = ask(None, json!({"questions": [{"question": "line\n".repeat(1000)}]}));
-        assert_eq!((lines.len(), lines[20].as_str()), (22, "    ..."));
+        let long = lines(&asked("h1", Question::open("x".repeat(1_000_000))));
+        assert!(long[0].len() < 500 && long[0].ends_with("..."), "{}", long[0].len());
+        let many = lines(&asked("h1", Question::open("line\n".repeat(1000))));
+        assert_eq!((many.len(), many[20].as_str()), (22, "    ..."));
     }
 
     #[test]
     fn a_tool_is_allowed_or_refused() {
-        let lines = ask(Some("WebFetch"), json!({"url": "http://x"}));
+        let lines = lines(&wanted("WebFetch", json!({"url": "http://x"})));
         assert_eq!(lines[0], "the agent wants to use WebFetch: {\"url\":\"http://x\"}");
         assert_eq!(lines[2], "refuse it: windlass approve k3f9 --deny \"why\"");
     }

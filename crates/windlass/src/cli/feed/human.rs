@@ -10,7 +10,7 @@ mod waits;
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::agent::AgentEvent;
-use windlass_core::event::{Event, Record, SessionEnd};
+use windlass_core::event::{Event, LandingEnd, Record, SessionEnd};
 use windlass_core::hook::Answer;
 use windlass_core::id::{EffectId, HookId, NodeId, RunId};
 use windlass_core::looping::verdict::CheckResult;
@@ -181,8 +181,8 @@ impl Human {
                 margin.put(steps::shell(self.within(&margin), end, most))
             }
             // Why not is said of the task.
-            Event::Landed { landed: false, .. } => Vec::new(),
-            Event::Landed { effect, what, .. } => {
+            Event::Landed { end: LandingEnd::Refused { .. } | LandingEnd::Hindered { .. }, .. } => Vec::new(),
+            Event::Landed { effect, end: LandingEnd::Landed { what } } => {
                 let sign = self.screen.check(true);
                 let round = plain_line(effect.node.as_str());
                 self.at_depth(&effect.node, 1, vec![format!("{sign} {round}: {}", plain_short(what, 200))])
@@ -217,7 +217,8 @@ impl Human {
             | Event::PauseAsked { .. }
             | Event::GoOnAsked { .. }
             | Event::PersonAnswered { .. }
-            | Event::CleanedUp { .. } => Vec::new(),
+            | Event::CleanedUp { .. }
+            | Event::EffectBroken { .. } => Vec::new(),
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use windlass_core::agent::AgentEvent;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record};
-use windlass_core::hook::{Answer, question_texts};
+use windlass_core::hook::Answer;
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::run::{News, Waiting};
 use windlass_core::spec::Spec;
@@ -224,7 +224,7 @@ fn told(news: &News) -> (&'static str, Value) {
 fn decided(answer: &Answer) -> (&'static str, Option<&str>) {
     match answer {
         Answer::Pass => ("pass", None),
-        Answer::Allow { .. } => ("allow", None),
+        Answer::Allow | Answer::Reply { .. } => ("allow", None),
         Answer::Deny { reason } => ("deny", Some(reason)),
         Answer::Block { reason } => ("block", Some(reason)),
     }
@@ -235,11 +235,12 @@ fn waits(waiting: &Waiting) -> Value {
         Waiting::RateLimit { until } => json!({"on": "rate_limit", "until": rfc3339(*until)}),
         Waiting::Retry { until, what } => json!({"on": "retry", "until": rfc3339(*until), "what": what}),
         Waiting::Person(ask) => match &ask.tool {
-            Some(tool) => json!({"on": "permission", "hook": ask.hook, "tool": tool, "input": ask.input}),
+            Some(call) => json!({"on": "permission", "hook": ask.hook, "tool": call.name, "does": call.tool,
+                "input": call.input}),
             None => {
-                let questions = question_texts(&ask.input);
-                json!({"on": "question", "hook": ask.hook, "question": questions.first(), "questions": questions,
-                    "input": ask.input})
+                let texts: Vec<&str> = ask.questions.iter().map(|question| question.text.as_str()).collect();
+                json!({"on": "question", "hook": ask.hook, "question": texts.first(), "questions": texts,
+                    "asked": ask.questions})
             }
         },
         Waiting::Time { until } => json!({"on": "time", "until": rfc3339(*until)}),
@@ -250,6 +251,7 @@ fn waits(waiting: &Waiting) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::hook::Question;
     use windlass_core::id::{HookId, NodeId, Verb};
     use windlass_core::run::{Ask, Outcome, Reason, Status};
     use windlass_core::usage::Usage;
@@ -299,16 +301,12 @@ mod tests {
 
     #[test]
     fn a_wait_for_a_person_carries_the_question() {
-        let input = json!({"questions": [{"question": "Which port?"}]});
-        let line = one(News::Waiting(Waiting::Person(Ask {
-            node: NodeId::new("loop"),
-            hook: HookId::new("h"),
-            tool: None,
-            input,
-            answers: Vec::new(),
-        })));
+        let question = Question::open("Which port?");
+        let ask = Ask::question(NodeId::new("loop"), HookId::new("h"), vec![question]);
+        let line = one(News::Waiting(Waiting::Person(ask)));
         assert_eq!(line["data"]["on"], "question");
         assert_eq!(line["data"]["question"], "Which port?");
+        assert_eq!(line["data"]["asked"], json!([{"text": "Which port?", "free_text": true}]));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::graph::workflow::{Act, Step};
+use windlass_core::graph::workflow::{Act, Step, TaskLoopNode};
 use windlass_core::id::NodeId;
 use windlass_core::run::{Doing, State};
 use windlass_core::spec::Spec;
@@ -49,7 +49,7 @@ impl Nodes {
         for step in steps {
             let rules = spec.sessions.get(&step.id).and_then(|orders| orders.rules.as_ref());
             let blocks = step.act.blocks();
-            let has_jobs = matches!(step.act, Act::TaskLoop { jobs, .. } if jobs > 1);
+            let has_jobs = matches!(step.act, Act::TaskLoop(TaskLoopNode { jobs, .. }) if jobs > 1);
             let known = Known {
                 depth,
                 is_session: matches!(step.act, Act::Session(_)),

@@ -1,7 +1,7 @@
 //! One thing that a person is asked at the terminal, and what a typed line means for it.
 
-use serde_json::Value;
 use windlass_core::event::PersonReply;
+use windlass_core::hook::Question;
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 
@@ -26,7 +26,7 @@ enum Kind {
         input: String,
     },
     Question {
-        question: Value,
+        question: Question,
         /// Its place among those asked together, from 1, and how many those are.
         place: (usize, usize),
         /// The only answers; any words where there are none.
@@ -51,22 +51,12 @@ impl Point {
         let (run, hook, who) = (run.clone(), ask.hook.clone(), ask::asker(ask, whose));
         let choices = ask::choices(ask);
         if let Some(tool) = &ask.tool {
-            let kind = Kind::Tool { name: tool.clone(), input: ask.input.to_string() };
+            let kind = Kind::Tool { name: tool.name.clone(), input: tool.input.to_string() };
             return Some(Point { run, hook, who, kind });
         }
-        let asked = ask.input.get("questions").and_then(Value::as_array);
-        let asked = asked.map(Vec::as_slice).unwrap_or_default();
-        if asked.is_empty() {
-            let question = serde_json::json!({ "question": ask.input.to_string() });
-            return Some(Point { run, hook, who, kind: Kind::Question { question, place: (1, 1), choices } });
-        }
-        let is_open = |question: &Value| {
-            let text = question.get("question").and_then(Value::as_str);
-            text.is_some_and(|text| ask.answers.iter().all(|(answered, _)| answered != text))
-        };
-        let at = asked.iter().position(is_open)?;
-        let question = asked.get(at)?.clone();
-        let kind = Kind::Question { question, place: (at + 1, asked.len()), choices };
+        let question = ask.open_questions().next()?.clone();
+        let at = ask.questions.iter().position(|asked| *asked == question)?;
+        let kind = Kind::Question { question, place: (at + 1, ask.questions.len()), choices };
         Some(Point { run, hook, who, kind })
     }
 
@@ -92,7 +82,7 @@ impl Point {
         }
     }
 
-    fn question(&self, question: &Value, (place, of): (usize, usize)) -> Vec<String> {
+    fn question(&self, question: &Question, (place, of): (usize, usize)) -> Vec<String> {
         let who = &self.who;
         let mut lines = match of {
             1 => ask::asked(&format!("{who} asks"), question),
@@ -133,7 +123,7 @@ impl Point {
                 };
                 // A question that stands alone is answered as `windlass answer` does it, so that
                 // the second of two answers is noticed.
-                let name = if place.1 == 1 { String::new() } else { raw(question, "question") };
+                let name = if place.1 == 1 { String::new() } else { question.text.clone() };
                 Typed::Reply(PersonReply::Answers { answers: vec![(name, answer)] })
             }
         }
@@ -141,8 +131,8 @@ impl Point {
 }
 
 /// What may be typed as an answer.
-fn how_to_type(question: &Value, choices: &[String]) -> &'static str {
-    match (ask::options(question).is_empty(), takes_several(question)) {
+fn how_to_type(question: &Question, choices: &[String]) -> &'static str {
+    match (question.options.is_empty(), question.several) {
         (true, _) => "type your answer",
         (false, _) if !choices.is_empty() => "type a number or one of the words",
         (false, false) => "type a number or your own words",
@@ -168,54 +158,42 @@ fn read_word(line: &str) -> Typed {
 
 /// A label by its number, several where several may be chosen, or the words themselves. Words
 /// that are a label are that label, also where they look like a number.
-fn chosen(question: &Value, line: &str) -> String {
-    let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
-    let labels: Vec<String> = options.map(|option| raw(option, "label")).collect();
-    if labels.iter().any(|label| label == line) {
+fn chosen(question: &Question, line: &str) -> String {
+    let labels: Vec<&str> = question.options.iter().map(|option| option.label.as_str()).collect();
+    if labels.contains(&line) {
         return line.to_owned();
     }
     let by_number = |text: &str| {
         let number: usize = text.trim().parse().ok()?;
-        labels.get(number.checked_sub(1)?).cloned()
+        labels.get(number.checked_sub(1)?).copied()
     };
-    let picked: Option<Vec<String>> = match takes_several(question) {
+    let picked: Option<Vec<&str>> = match question.several {
         true => line.split(',').map(by_number).collect(),
         false => by_number(line).map(|label| vec![label]),
     };
     picked.map_or_else(|| line.to_owned(), |labels| labels.join(", "))
 }
 
-fn takes_several(question: &Value) -> bool {
-    question.get("multiSelect").and_then(Value::as_bool).unwrap_or(false)
-}
-
-/// As it was written.
-fn raw(value: &Value, key: &str) -> String {
-    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use windlass_core::hook::{QuestionOption, ToolCall, ToolName};
     use windlass_core::id::NodeId;
 
     use super::*;
 
-    fn point(tool: Option<&str>, input: Value) -> Point {
-        asked("h", tool, input)
+    fn point(ask: &Ask) -> Point {
+        Point::first_of(&RunId::new("k3f9"), ask, Whose::Only).unwrap()
     }
 
-    fn asked(hook: &str, tool: Option<&str>, input: Value) -> Point {
-        let (node, hook) = (NodeId::new("ship"), HookId::new(hook));
-        let ask = Ask { node, hook, tool: tool.map(str::to_owned), input, answers: Vec::new() };
-        Point::first_of(&RunId::new("k3f9"), &ask, Whose::Only).unwrap()
+    fn asked(hook: &str, question: Question) -> Point {
+        point(&Ask::question(NodeId::new("ship"), HookId::new(hook), vec![question]))
     }
 
     #[test]
     fn where_only_choices_count_anything_else_is_asked_again() {
-        let options = json!([{ "label": "Yes" }, { "label": "no" }]);
-        let point =
-            asked("ask/ship", None, json!({ "questions": [{ "question": "Ship it?", "options": options }] }));
+        let question = Question::of_workflow("Ship it?", &["Yes".to_owned(), "no".to_owned()]);
+        let point = asked("ask/ship", question);
         assert_eq!(
             point.lines(Beside::Nothing),
             [
@@ -232,10 +210,12 @@ mod tests {
     }
 
     fn port(several: bool) -> Point {
-        let options = json!([{ "label": "80", "description": "the usual" }, { "label": "8\u{7}080" }, { "label": "1" }]);
-        let question =
-            json!({ "question": "Which\u{1b}[2J port?", "options": options, "multiSelect": several });
-        point(None, json!({ "questions": [question] }))
+        let option = |label: &str, description: Option<&str>| QuestionOption {
+            label: label.to_owned(),
+            description: description.map(str::to_owned),
+        };
+        let options = vec![option("80", Some("the usual")), option("8\u{7}080", None), option("1", None)];
+        asked("h", Question { options, several, ..Question::open("Which\u{1b}[2J port?") })
     }
 
     fn answer(point: &Point, line: &str) -> String {
@@ -277,17 +257,13 @@ mod tests {
 
     #[test]
     fn a_tool_is_allowed_or_refused_by_a_word() {
-        let point = point(Some("WebFetch"), json!({}));
+        let call = ToolCall { tool: ToolName::WebFetch, name: "WebFetch".to_owned(), input: json!({}) };
+        let point = point(&Ask::permission(NodeId::new("ship"), HookId::new("h"), call));
         assert_eq!(point.read("Yes\n"), Typed::Reply(PersonReply::Approve));
         let refused = |reason: &str| Typed::Reply(PersonReply::Reject { reason: reason.to_owned() });
         assert_eq!(point.read("n\n"), refused("a person refused it"));
         assert_eq!(point.read("n not here\n"), refused("not here"));
         assert!(matches!(point.read("yes please\n"), Typed::Unclear(_)));
         assert!(matches!(point.read("1\n"), Typed::Unclear(_)));
-    }
-
-    #[test]
-    fn questions_without_a_list_can_be_answered_too() {
-        assert_eq!(answer(&point(None, json!({ "what": 1 })), "go on\n"), "go on");
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn object(plan: &Plan) -> Value {
     let mut data = serde_json::to_value(&plan.spec).unwrap_or_default();
     let Value::Object(map) = &mut data else { return data };
     map.insert("worst".to_owned(), plan.worst.as_str().into());
-    map.insert("warnings".to_owned(), json!(plan.warnings));
+    map.insert("warnings".to_owned(), json!(plan.warning_texts()));
     if let Some((_, orders)) = plan.spec.only_session() {
         map.insert("driver".to_owned(), json!(orders.driver));
         map.insert("isolation".to_owned(), orders.isolation.word().into());

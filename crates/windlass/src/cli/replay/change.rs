@@ -1,6 +1,6 @@
 //! What `--what-if` changes in the orders of a run.
 
-use windlass_core::graph::workflow::{Act, Step};
+use windlass_core::graph::workflow::{Act, CriteriaLoopNode, LoopNode, Step, TaskLoopNode};
 use windlass_core::spec::Spec;
 
 use super::super::orders::milliseconds;
@@ -80,8 +80,9 @@ impl What {
 
 fn bound(body: &mut [Step], most: u32) {
     for step in body {
-        if let Act::Loop { max, .. } | Act::CriteriaLoop { max, .. } | Act::TaskLoop { max, .. } =
-            &mut step.act
+        if let Act::Loop(LoopNode { max, .. })
+        | Act::CriteriaLoop(CriteriaLoopNode { max, .. })
+        | Act::TaskLoop(TaskLoopNode { max, .. }) = &mut step.act
         {
             *max = most;
         }

@@ -6,7 +6,7 @@ use windlass_core::engine::explain::{
 };
 use windlass_core::event::Record;
 use windlass_core::graph::walk::{find, ids_in};
-use windlass_core::graph::workflow::{Act, Join};
+use windlass_core::graph::workflow::{Act, IfNode, Join};
 use windlass_core::id::NodeId;
 use windlass_core::run::{Cause, Seen, State};
 
@@ -171,7 +171,7 @@ fn ran(began: &[NodeId]) -> String {
 /// Whether an `if` has nodes for where its condition does not hold.
 fn has_else(state: &State, node: &NodeId) -> bool {
     let step = find(&state.spec.body, node);
-    step.is_some_and(|step| matches!(&step.act, Act::If { otherwise, .. } if !otherwise.is_empty()))
+    step.is_some_and(|step| matches!(&step.act, Act::If(IfNode { otherwise, .. }) if !otherwise.is_empty()))
 }
 
 fn because(state: &State, because: &Because) -> String {

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 use windlass_core::launch::files;
 use windlass_core::looping::Rules;
-use windlass_core::run::{Doing, Standing, State, Waiting};
-use windlass_runtime::handle::{Handle, View};
+use windlass_core::run::{Doing, ListenState, Standing, State, Waiting};
+use windlass_runtime::handle::Handle;
+use windlass_runtime::view::View;
 use windlass_runtime::workspace::Look;
 
-use super::super::asks::{open_asks, whose};
+use super::super::asks::whose;
 use super::super::feed::{Beside, describe_ask, envelope, rfc3339, words};
 use super::super::plain::{plain, plain_line, plain_short, shorten};
 use super::super::screen::{Screen, Tone};
@@ -24,8 +25,8 @@ pub(super) fn object(story: &Story) -> String {
     let usage = &state.spent.usage;
     let is_many = story.is_many();
     let mut data = json!({
-        "status": view.status,
-        "resumable": view.status == "crashed",
+        "status": view.status.word(),
+        "resumable": view.status.is_crashed(),
         "outcome": state.outcome(),
         "workflow": spec.workflow,
         "driver": orders.map(|orders| &orders.driver),
@@ -136,7 +137,7 @@ fn status(view: &View) -> String {
         return words::outcome(outcome);
     }
     let missing = view.absence(Look::Close).map(|why| words::missing_folder(&state.spec.workspace, why));
-    if view.status == "crashed" {
+    if view.status.is_crashed() {
         let why = missing.unwrap_or_else(|| "its process is gone".to_owned());
         return format!("crashed (resumable): {why}");
     }
@@ -151,7 +152,7 @@ fn status(view: &View) -> String {
         Standing::Waiting(Waiting::Event { name }) => format!("waiting for the event {}", plain_line(&name)),
         Standing::Waiting(Waiting::Paused) => return "paused".to_owned(),
         Standing::Waiting(Waiting::Person(_)) | Standing::Running | Standing::Finished(_) => {
-            view.status.clone()
+            view.status.word().to_owned()
         }
     };
     if state.book.paused { format!("{text}; paused: nothing new begins") } else { text }
@@ -217,7 +218,7 @@ fn what_now(screen: Screen, handle: &Handle, view: &View) -> Vec<String> {
         return Vec::new();
     }
     let mut lines: Vec<String> = Vec::new();
-    let asks = open_asks(handle, state);
+    let asks = handle.family(view).asks();
     for (run, ask) in &asks {
         let asked = describe_ask(run, ask, whose(&state.spec), Beside::of(asks.len()));
         lines.extend(asked.iter().map(|line| screen.paint(Tone::Careful, &format!("  {line}"))));
@@ -225,13 +226,13 @@ fn what_now(screen: Screen, handle: &Handle, view: &View) -> Vec<String> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     for active in actives {
-        if let Doing::Listen { name } = &active.doing {
+        if let Doing::Listen(ListenState { name }) = &active.doing {
             lines.push(format!("  tell it: windlass send {run} --event {}", plain_line(name)));
         }
     }
-    if view.status == "crashed" && view.absence(Look::Close).is_some() {
+    if view.status.is_crashed() && view.absence(Look::Close).is_some() {
         lines.push(format!("  put the folder back, then continue it: windlass resume {run}"));
-    } else if view.status == "crashed" {
+    } else if view.status.is_crashed() {
         lines.push(format!("  go on with it: windlass resume {run}"));
     } else if state.book.paused {
         lines.push(format!("  let it go on: windlass resume {run}"));

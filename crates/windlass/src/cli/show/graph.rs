@@ -7,7 +7,7 @@ use windlass_core::engine::explain::Far;
 use windlass_core::graph::draw::{NodeState, States};
 use windlass_core::graph::workflow::{Settings, Workflow};
 use windlass_core::run::{State, Status};
-use windlass_runtime::handle::View;
+use windlass_runtime::view::View;
 
 use super::super::draw::{Format, picture};
 use super::super::feed::{envelope, words};

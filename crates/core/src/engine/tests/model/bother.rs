@@ -6,7 +6,7 @@ use super::super::session_end;
 use super::world::{Event, World, settles};
 use crate::effect::Planned;
 use crate::event::{PersonReply, SessionVerdict, ShellEnd};
-use crate::hook::{HookCall, HookKind};
+use crate::hook::{HookCall, HookKind, Question, ToolCall};
 use crate::id::{EffectId, HookId, InboxId, NodeId, Verb};
 use crate::run::Ask;
 use crate::tasks::Claim;
@@ -17,12 +17,12 @@ impl World {
         let kind = match kind {
             0 => {
                 let background = self.seldom(8) == 7;
-                HookKind::Stop { last_message: Some("SIGNAL".into()), background, stop_hook_active: false }
+                HookKind::Stop { last_message: Some("SIGNAL".into()), background }
             }
-            1 => HookKind::Tool { name: "Read".into(), input: json!({}) },
-            2 if self.seldom(4) == 3 => HookKind::Permission { name: "Write".into(), input: json!({}) },
-            2 => HookKind::Tool { name: "Write".into(), input: json!({}) },
-            3 => HookKind::Question { input: json!({"questions": [{"question": "which?"}]}) },
+            1 => HookKind::Tool(ToolCall::named("Read", json!({}))),
+            2 if self.seldom(4) == 3 => HookKind::Permission(ToolCall::named("Write", json!({}))),
+            2 => HookKind::Tool(ToolCall::named("Write", json!({}))),
+            3 => HookKind::Question { questions: vec![Question::open("which?")] },
             _ => HookKind::Other { name: "SessionStart".into() },
         };
         let id = HookId::new(format!("h{}", self.calls.len()));
@@ -109,7 +109,7 @@ impl World {
         if !stale.is_empty() {
             let effect = stale[self.roll(stale.len())].clone();
             let late = match effect.verb {
-                Verb::Session => Event::SessionEnded { effect, end: session_end(SessionVerdict::Done) },
+                Verb::Session => Event::SessionEnded { effect, end: session_end(SessionVerdict::Completed) },
                 Verb::Shell => Event::ShellEnded { effect, end: ShellEnd::Unknown },
                 Verb::CleanUp => Event::CleanedUp { effect },
                 Verb::Claim => Event::TaskClaimed { effect, claim: Claim::AllDone, odd: Vec::new() },

@@ -12,7 +12,10 @@ use crate::graph::builder::{
     workflow,
 };
 use crate::graph::ids::name_nodes;
-use crate::graph::workflow::{Act, Branch, Budget, Expression, Join, OnFailure, Retry, Step, Turns};
+use crate::graph::workflow::{
+    Act, Branch, Budget, CriteriaLoopNode, Expression, IfNode, Join, LoopNode, OnFailure, ParallelNode,
+    Retry, Step, Turns,
+};
 use crate::looping::Mode;
 use crate::spec::{OnPermission, OnQuestion, Policy};
 
@@ -157,15 +160,15 @@ fn leaf() -> impl Strategy<Value = Step> {
 fn blocks(block: BoxedStrategy<Vec<Step>>) -> impl Strategy<Value = Act> {
     (block.clone(), block.clone(), block, condition(), 0..4_u32, 0..8_usize).prop_map(
         |(one, two, three, condition, much, which)| match which {
-            0 => Act::If { condition: Expression(condition), then: one, otherwise: two },
+            0 => Act::If(IfNode { condition: Expression(condition), then: one, otherwise: two }),
             1 | 2 => {
                 let mut until = vec![Expression(condition)];
                 if much == 0 {
                     until.push(Expression("iteration > 2".into()));
                 }
-                Act::Loop { until, max: much, body: one }
+                Act::Loop(LoopNode { until, max: much, body: one })
             }
-            3 => Act::CriteriaLoop { signal: "SIGNAL".into(), max: much.max(1), body: one },
+            3 => Act::CriteriaLoop(CriteriaLoopNode { signal: "SIGNAL".into(), max: much.max(1), body: one }),
             4 | 5 => {
                 let tasks = task_loop().max(much).jobs(much).attempts(much.max(1)).until(condition);
                 let mut act = Step::from(tasks).act;
@@ -178,7 +181,7 @@ fn blocks(block: BoxedStrategy<Vec<Step>>) -> impl Strategy<Value = Act> {
                 let branch = |name: &str, body| Branch { name: name.to_owned(), body };
                 let join = [Join::All, Join::Any, Join::FirstSuccess, Join::All][much as usize % 4];
                 let branches = vec![branch("x", one), branch("y", two), branch("z", three)];
-                Act::Parallel { limit: much, join, branches }
+                Act::Parallel(ParallelNode { limit: much, join, branches })
             }
         },
     )

@@ -9,12 +9,14 @@ use crate::engine::Step;
 use crate::engine::purse::tokens;
 use crate::event::Event;
 use crate::graph::builder::{Builder, clear_context};
-use crate::graph::workflow::{Act, Budget, OnFailure, Step as Drawn, Workflow};
+use crate::graph::workflow::{
+    Act, Budget, CriteriaLoopNode, LoopNode, OnFailure, ParallelNode, Step as Drawn, TaskLoopNode, Workflow,
+};
 use crate::graph::worst::{Bound, Others, worst};
 use crate::hook::{Answer, HookKind};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::looping::Mode;
-use crate::run::{Active, Course, Doing, News, Reason, Slot, Spent, State, Status, Waiting};
+use crate::run::{Active, Course, Doing, News, ParallelState, Reason, Slot, Spent, State, Status, Waiting};
 use crate::spec::Spec;
 
 /// What is known of a node.
@@ -133,6 +135,29 @@ impl Laws {
         }
     }
 
+    /// Whatever the workflow says of failures: nothing new begins after it, and the run ends for that reason.
+    fn a_broken_effect_ends_the_run(
+        &self,
+        before: Option<&Before>,
+        event: &Event,
+        state: &State,
+        step: &Step,
+    ) {
+        let (Some(before), Event::EffectBroken { effect, .. }) = (before, event) else { return };
+        if before.is_ending || before.is_done || !before.open.contains(effect) {
+            return;
+        }
+        let outcome = match &state.course {
+            Course::Ending { outcome } | Course::Done { outcome } => Some(outcome),
+            Course::Running => None,
+        };
+        let reason = outcome.map(|outcome| (outcome.status, outcome.reason));
+        let expected = Some((Status::Failed, Reason::InternalError));
+        assert_eq!(reason, expected, "{effect} broke; {}", self.told());
+        let begins = step.effects.iter().find(|planned| planned.effect.begins_work());
+        assert_eq!(begins, None, "it begins though {effect} broke; {}", self.told());
+    }
+
     /// Neither a task nor a loop is done by the word of a session that did not end well.
     fn only_who_ended_well_claims(&mut self, step: &Step) {
         for news in &step.news {
@@ -142,7 +167,7 @@ impl Laws {
                 Some(Act::Session(_)) if outcome.status == Status::Completed => {
                     self.well.insert(node.clone());
                 }
-                Some(Act::CriteriaLoop { .. }) if outcome.reason == Reason::Signal => {
+                Some(Act::CriteriaLoop(_)) if outcome.reason == Reason::Signal => {
                     let rounds = self.rounds.iter().filter(|(other, _)| other == node);
                     let last = rounds.map(|(_, round)| *round).max().expect("a round");
                     self.somebody_ended_well_in(&NodeId::new(format!("{node}@{last}")));
@@ -163,7 +188,9 @@ impl Laws {
     fn somebody_ended_well_in(&self, round: &NodeId) {
         let (id, mark) = self.in_round(round);
         let around = &self.nodes[&id].step;
-        let own = round.as_str().trim_start_matches(id.as_str()).trim_start_matches(mark.as_str());
+        // Once each: the round may have the same marks as what is around it.
+        let rest = round.as_str().strip_prefix(id.as_str()).unwrap_or_default();
+        let own = rest.strip_prefix(mark.as_str()).unwrap_or(rest);
         // What is in the first try of a block that may be tried again has its mark, and the block has none.
         let is_first = around.retry.times > 0 && !own.starts_with('~');
         let mark = format!("{mark}{}{own}", if is_first { "~1" } else { "" });
@@ -198,6 +225,7 @@ impl Laws {
         self.a_turn_that_was_cut_off_is_not_judged(event, step);
         self.what_a_template_cannot_say_is_not_tried_again(event, step);
         self.only_who_ended_well_claims(step);
+        self.a_broken_effect_ends_the_run(before, event, state, step);
         self.blocks_keep_their_bounds(state);
         let is_kept =
             |planned: &Planned| self.handed.contains(&planned.id) || state.book.held.contains(&planned.id);
@@ -391,7 +419,11 @@ impl Laws {
         let is_new = self.rounds.insert((node.clone(), round));
         assert!(is_new, "round {round} of {node} begins twice; {}", self.told());
         let most = match self.nodes.get(&node.in_workflow()).map(|known| &known.step.act) {
-            Some(Act::Loop { max, .. } | Act::CriteriaLoop { max, .. } | Act::TaskLoop { max, .. }) => *max,
+            Some(
+                Act::Loop(LoopNode { max, .. })
+                | Act::CriteriaLoop(CriteriaLoopNode { max, .. })
+                | Act::TaskLoop(TaskLoopNode { max, .. }),
+            ) => *max,
             other => panic!("{node} has rounds and is {other:?}"),
         };
         assert!(most == 0 || round <= most, "round {round} of {node} begins, of {most}; {}", self.told());
@@ -442,17 +474,19 @@ impl Laws {
         let Some(Known { step, .. }) = self.nodes.get(&active.step) else {
             panic!("{} is no node", active.step)
         };
-        let holds_runs = |step: &Drawn| matches!(step.act, Act::Workflow { .. });
+        let holds_runs = |step: &Drawn| matches!(step.act, Act::Workflow(_));
         if let (Some(most), false) = (step.budget.turns, self.has_plugin || any_in(step, &holds_runs)) {
             let turns = active.spent.turns;
             assert!(turns <= most, "{} spent {turns} of {most} turns; {}", active.instance, self.told());
         }
         match (&step.act, &active.doing) {
-            (Act::Parallel { limit, .. }, Doing::Parallel { slots }) if *limit > 0 => {
+            (Act::Parallel(ParallelNode { limit, .. }), Doing::Parallel(ParallelState { slots }))
+                if *limit > 0 =>
+            {
                 let open = slots.iter().filter(|slot| matches!(slot, Slot::Open(_))).count();
                 assert!(open <= *limit as usize, "{open} branches at once, of {limit}; {}", self.told());
             }
-            (Act::TaskLoop { jobs, .. }, Doing::Tasks(tasks)) => {
+            (Act::TaskLoop(TaskLoopNode { jobs, .. }), Doing::Tasks(tasks)) => {
                 let ids: BTreeSet<_> = tasks.open.iter().map(|round| &round.id).collect();
                 assert_eq!(ids.len(), tasks.open.len(), "a task is done twice at once; {}", self.told());
                 let most = (*jobs).max(1) as usize;
@@ -489,13 +523,12 @@ fn know(body: &[Drawn], marks: usize, into: &mut BTreeMap<NodeId, Known>) {
     let mut gates = Vec::new();
     for step in body {
         into.insert(step.id.clone(), Known { step: step.clone(), gates: gates.clone(), marks });
-        let has_rounds =
-            matches!(step.act, Act::Loop { .. } | Act::CriteriaLoop { .. } | Act::TaskLoop { .. });
+        let has_rounds = matches!(step.act, Act::Loop(_) | Act::CriteriaLoop(_) | Act::TaskLoop(_));
         let inside = marks + usize::from(has_rounds) + usize::from(step.retry.times > 0);
         for block in step.act.blocks() {
             know(block.body, inside, into);
         }
-        let is_gate = matches!(step.act, Act::Ask { .. } | Act::Check { .. });
+        let is_gate = matches!(step.act, Act::Ask(_) | Act::Check(_));
         if is_gate && step.on_failure == OnFailure::Fail {
             gates.push(step.id.clone());
         }

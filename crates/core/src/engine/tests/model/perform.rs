@@ -7,7 +7,7 @@ use super::world::{Event, World};
 use crate::effect::{Effect, Planned};
 use crate::engine::Ledger;
 use crate::engine::purse::Purse;
-use crate::event::{RunEnd, SessionEnd, SessionVerdict, ShellEnd};
+use crate::event::{LandingEnd, PrepareEnd, RunEnd, SessionEnd, SessionVerdict, ShellEnd, WorktreeEnd};
 use crate::id::{EffectId, RunId};
 use crate::looping::Mode;
 use crate::looping::verdict::{Sight, TrackerSight};
@@ -20,11 +20,17 @@ impl World {
     /// Does what is wanted, well or badly.
     pub(super) fn perform(&mut self, planned: &Planned) {
         let effect = planned.id.clone();
+        if self.roll(64) == 63 {
+            self.tell(Event::EffectBroken { effect, what: "a fault".into() });
+            return;
+        }
         let event = match &planned.effect {
             Effect::Prepare { .. } => {
-                let error = (self.seldom(16) == 15).then(|| "no space".to_owned());
-                let (fingerprint, base) = ("0".to_owned(), Some("abc".to_owned()));
-                Event::Prepared { effect, texts: None, fingerprint, base, error, odd: Vec::new() }
+                let end = match self.seldom(16) == 15 {
+                    true => PrepareEnd::Failed { why: "no space".to_owned() },
+                    false => PrepareEnd::Ready { texts: None, fingerprint: "0".to_owned() },
+                };
+                Event::Prepared { effect, end, base: Some("abc".to_owned()), odd: Vec::new() }
             }
             Effect::StartSession(_) => return self.session(effect),
             Effect::Inspect { .. } => {
@@ -56,13 +62,21 @@ impl World {
             Effect::SettleTask { task, ok, .. } => self.settle(effect, task, *ok),
             Effect::ReleaseTask { task, .. } => self.release(effect, task),
             Effect::MakeWorktree { .. } => {
-                let workspace = (self.seldom(3) < 2).then(|| format!("/trees/{}", effect.node));
-                Event::WorktreeMade { effect, workspace, branch: "branch, or why not".into(), target: None }
+                let workspace = format!("/trees/{}", effect.node);
+                let end = match self.seldom(3) < 2 {
+                    true => WorktreeEnd::Made { workspace, branch: "branch".into(), target: None },
+                    false => WorktreeEnd::Failed { why: "why not".into() },
+                };
+                Event::WorktreeMade { effect, end }
             }
             Effect::Land { .. } => {
-                let landed = self.seldom(3) < 2;
-                let hindered = !landed && self.seldom(3) == 2;
-                Event::Landed { effect, landed, hindered, what: "so".into() }
+                let what = || "so".to_owned();
+                let end = match self.seldom(3) < 2 {
+                    true => LandingEnd::Landed { what: what() },
+                    false if self.seldom(3) == 2 => LandingEnd::Hindered { why: what() },
+                    false => LandingEnd::Refused { why: what() },
+                };
+                Event::Landed { effect, end }
             }
             Effect::WaitUntil { until } => {
                 self.at = self.at.max(*until);
@@ -73,6 +87,7 @@ impl World {
                 panic!("{effect} has no outcome")
             }
         };
+        assert_eq!(Some(event.word()), planned.effect.traits().settled_by, "what settles {}", planned.id);
         self.tell(event);
     }
 
@@ -121,12 +136,12 @@ impl World {
 
     fn session_end(&mut self) -> SessionEnd {
         let verdict = match self.seldom(10) {
-            0..=3 => SessionVerdict::Done,
+            0..=3 => SessionVerdict::Completed,
             4 => SessionVerdict::RateLimited { resets_at: None },
             5 => SessionVerdict::Transient { what: "529".into() },
             6 | 7 => SessionVerdict::Interrupted { what: "killed".into() },
             8 => SessionVerdict::TimedOut,
-            _ => SessionVerdict::Failed { what: "broken".into() },
+            _ => SessionVerdict::Failed { cause: Default::default(), what: "broken".into() },
         };
         let words = ["SIGNAL", "words", "<status>passing</status>"][self.roll(3)];
         let tokens = self.roll(60);

@@ -10,7 +10,7 @@ pub(super) use crate::event::Event;
 use crate::event::Record;
 use crate::hook::HookCall;
 use crate::id::{EffectId, InboxId, NodeId, RunId, Verb};
-use crate::run::{Doing, Phase, State};
+use crate::run::{Doing, ListenState, Phase, State};
 use crate::tasks::{Status as TaskStatus, TaskId};
 use crate::time::Moment;
 
@@ -153,7 +153,7 @@ impl World {
         let mut actives = Vec::new();
         self.state.root.actives(&mut actives);
         let listened = actives.iter().find_map(|active| match &active.doing {
-            Doing::Listen { name } => Some(name.clone()),
+            Doing::Listen(ListenState { name }) => Some(name.clone()),
             _ => None,
         });
         if self.state.book.paused {
@@ -244,7 +244,8 @@ pub(super) fn settles(event: &Event) -> Option<&EffectId> {
         | Event::WorktreeMade { effect, .. }
         | Event::Landed { effect, .. }
         | Event::WaitOver { effect }
-        | Event::CleanedUp { effect } => Some(effect),
+        | Event::CleanedUp { effect }
+        | Event::EffectBroken { effect, .. } => Some(effect),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::graph::builder::{
-    Rounds, agent, ask, check, check_all, command, review, shell, skill, task_loop, turns, workflow,
+    Rounds, agent, check, check_all, command, review, shell, skill, task_loop, turns, workflow,
 };
 use crate::graph::workflow::{Input, InputKind, Settings};
 use crate::looping::Mode;
@@ -276,9 +276,9 @@ fn checks_are_those_of_the_settings_and_of_the_workflow() {
 fn nodes_that_do_not_run_yet_are_said() {
     let registry = registry();
     let mut known = known(&registry);
-    known.runs = ["prompt", "check"].into();
-    let builder = work().then(ask("?").id("q"));
-    assert_eq!(said_by(builder, &known), ["warning: `ask` does not run yet → q.ask"]);
+    known.is_run = true;
+    let builder = work().then(review(None, 3).id("r"));
+    assert_eq!(said_by(builder, &known), ["warning: `review` does not run yet → r.review"]);
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use super::super::label::{clean, columns, lines};
 use super::super::{Look, States};
+use crate::engine::node::shape::Structure;
 use crate::graph::walk::MAX_DEPTH;
-use crate::graph::workflow::{Act, Step};
+use crate::graph::workflow::{Act, IfNode, ParallelNode, Step, TaskLoopNode};
 
 /// Around the picture.
 pub(super) const MARGIN: usize = 24;
@@ -114,26 +115,21 @@ fn lanes(act: &Act, states: &States, depth: usize) -> Vec<Lane> {
         name: name.map(clean),
         column: column(body, states, depth),
     };
-    match act {
-        Act::If { then, otherwise, .. } => vec![lane(Some("yes"), then), lane(Some("no"), otherwise)],
-        Act::Loop { body, .. } | Act::CriteriaLoop { body, .. } => vec![lane(None, body)],
-        Act::TaskLoop { before_each, body, .. } => {
+    match act.shape().structure() {
+        Structure::Either(IfNode { then, otherwise, .. }) => {
+            vec![lane(Some("yes"), then), lane(Some("no"), otherwise)]
+        }
+        Structure::Rounds { body, .. } => {
+            vec![lane(None, body)]
+        }
+        Structure::Tasks(TaskLoopNode { before_each, body, .. }) => {
             let steps = before_each.iter().chain(body);
             let column = stacked(steps.map(|step| part(step, states, depth)).collect());
             vec![Lane { name: None, column }]
         }
-        Act::Parallel { branches, .. } => {
+        Structure::Beside(ParallelNode { branches, .. }) => {
             branches.iter().map(|branch| lane(Some(&branch.name), &branch.body)).collect()
         }
-        Act::Session(_)
-        | Act::Shell { .. }
-        | Act::Check { .. }
-        | Act::Workflow { .. }
-        | Act::Ask { .. }
-        | Act::Wait(_)
-        | Act::Review { .. }
-        | Act::Land { .. }
-        | Act::PullRequest { .. }
-        | Act::ClearContext => Vec::new(),
+        Structure::Leaf => Vec::new(),
     }
 }

@@ -6,9 +6,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use windlass_core::agent::AgentEvent;
+use windlass_core::hook::ToolName;
 
 use super::content::{Blocks, Tokens};
 use super::trouble;
+use crate::agent::claude::tools;
 use crate::agent::lines::shorten;
 
 /// How much of a tool's input is kept for people.
@@ -92,6 +94,8 @@ impl Block<'_> {
             "thinking" => AgentEvent::Thinking { text: self.thinking.unwrap_or_default(), side },
             "tool_use" => AgentEvent::ToolUse {
                 id: self.id.unwrap_or_default(),
+                tool: self.name.as_deref().map_or(ToolName::Other, tools::name),
+                asks: self.name.as_deref() == Some(tools::QUESTION),
                 name: self.name.unwrap_or_default(),
                 summary: self.input.map(summarise).unwrap_or_default(),
                 side,

@@ -84,6 +84,7 @@ fn failure(line: &Line<'_>) -> TurnFailure {
     let cause = match reason {
         "api_error" => FailureCause::Api(trouble(line.api_error_status, "")),
         "aborted_tools" | "aborted_streaming" => FailureCause::CutOff,
+        _ if line.subtype.starts_with("error_max_") => FailureCause::OwnLimit,
         _ => FailureCause::Other,
     };
     let word = match line.subtype.as_str() {

@@ -4,6 +4,8 @@ use windlass_core::agent::RateLimit;
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
+use windlass_core::hook::ToolName;
+
 use super::*;
 use crate::agent::claude::Claude;
 use crate::agent::lines::{Lines, TEXT_MAX, read_stream, shorten};
@@ -60,7 +62,14 @@ fn said() -> Vec<AgentEvent> {
     vec![
         AgentEvent::Thinking { text: "hm".into(), side: true },
         AgentEvent::Text { text: "é \"so\"\n".into(), message_id: "m1".into(), side: true },
-        AgentEvent::ToolUse { id: "t1".into(), name: "Bash".into(), summary: "ls".into(), side: true },
+        AgentEvent::ToolUse {
+            id: "t1".into(),
+            tool: ToolName::Shell,
+            name: "Bash".into(),
+            asks: false,
+            summary: "ls".into(),
+            side: true,
+        },
         AgentEvent::Spent { message_id: "m1".into(), usage },
     ]
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use windlass_core::event::RECORD_VERSION;
 use windlass_core::graph::workflow::{
-    Act, Branch, Expression, Join, OnFailure, Session, Source, Step, Template, Until,
+    Act, Branch, Expression, Join, ListenNode, LoopNode, OnFailure, ParallelNode, Session, ShellNode, Source,
+    Step, TaskLoopNode, Template, Until, WorkflowNode,
 };
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::{InboxId, NodeId, SessionId, Verb};
@@ -96,7 +97,7 @@ fn only_refusals_are_told() {
         tool: Some("WebFetch".to_owned()),
         answer,
     };
-    assert!(told(&mut human, decided(Answer::Allow { input: None })).is_empty());
+    assert!(told(&mut human, decided(Answer::Allow)).is_empty());
     let denied = told(&mut human, decided(Answer::Deny { reason: "not in\n\u{1b}[1mstrict".to_owned() }));
     assert_eq!(denied, ["  denied WebFetch: not in ^[[1mstrict"]);
 }
@@ -212,7 +213,8 @@ fn one_session_has_its_bounds_in_the_header_and_several_nodes_their_number() {
 
 #[test]
 fn nodes_have_headings_by_their_depth_and_an_end() {
-    let again = Act::Loop { until: vec![Expression("true".to_owned())], max: 3, body: vec![prompt("fix")] };
+    let again =
+        Act::Loop(LoopNode { until: vec![Expression("true".to_owned())], max: 3, body: vec![prompt("fix")] });
     let mut human = of(vec![step("again", again), prompt("b")]);
     assert_eq!(told(&mut human, begins("again", "loop")), ["", "> again (loop)"]);
     let round = News::Round { node: NodeId::new("again"), round: 2, task: None };
@@ -229,8 +231,10 @@ fn nodes_have_headings_by_their_depth_and_an_end() {
 fn words_of_several_agents_at_once_say_whose_they_are() {
     let branch = |id: &str| Branch { name: id.to_owned(), body: vec![prompt(id)] };
     let branches = vec![branch("history"), branch("style")];
-    let mut human =
-        of(vec![step("both", Act::Parallel { limit: 0, join: Join::All, branches }), prompt("c")]);
+    let mut human = of(vec![
+        step("both", Act::Parallel(ParallelNode { limit: 0, join: Join::All, branches })),
+        prompt("c"),
+    ]);
     told(&mut human, begins("both", "parallel"));
     told(&mut human, begins("history", "prompt"));
     assert_eq!(human.agent(&[], &turn("history"), &text("alone")), ["    alone"]);
@@ -245,7 +249,7 @@ fn words_of_several_agents_at_once_say_whose_they_are() {
 
 #[test]
 fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
-    let each = Act::TaskLoop {
+    let each = Act::TaskLoop(TaskLoopNode {
         path: None,
         until: None,
         select: None,
@@ -254,7 +258,7 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
         attempts: 1,
         before_each: Vec::new(),
         body: vec![prompt("do")],
-    };
+    });
     let mut human = of(vec![step("tasks", each)]);
     let task = json!({"id": "3", "name": "Write the\u{1b}[2J parser"});
     let claim = Claim::Task { id: "3".parse().unwrap(), task };
@@ -270,7 +274,7 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
 
 #[test]
 fn a_run_within_a_run_is_told_below_the_node_that_started_it() {
-    let call = Act::Workflow { name: "release".to_owned(), inputs: BTreeMap::new() };
+    let call = Act::Workflow(WorkflowNode { name: "release".to_owned(), inputs: BTreeMap::new() });
     let mut human = of(vec![step("call", call), prompt("b")]);
     let child = RunId::new("c1");
     let effect = Effect::StartRun { run: child.clone(), spec: Box::new(spec("release", vec![prompt("go")])) };
@@ -303,7 +307,7 @@ fn a_wait_says_what_ends_it() {
 fn what_a_pause_holds_back_is_not_said_to_go_on() {
     let mut human = of(vec![
         prompt("a"),
-        step("b", Act::Shell { command: Template("make".to_owned()), idempotent: false }),
+        step("b", Act::Shell(ShellNode { command: Template("make".to_owned()), idempotent: false })),
     ]);
     told(&mut human, begins("a", "prompt"));
     told(&mut human, News::Paused);
@@ -318,7 +322,7 @@ fn what_a_pause_holds_back_is_not_said_to_go_on() {
 
 #[test]
 fn another_try_says_which_of_how_many_when_and_why_below_its_node() {
-    let again = Act::Loop { until: Vec::new(), max: 3, body: vec![prompt("fix")] };
+    let again = Act::Loop(LoopNode { until: Vec::new(), max: 3, body: vec![prompt("fix")] });
     let mut human = of(vec![step("again", again), prompt("b")]);
     told(&mut human, begins("again", "loop"));
     told(&mut human, begins("fix@1", "prompt"));
@@ -341,7 +345,7 @@ fn another_try_says_which_of_how_many_when_and_why_below_its_node() {
 #[test]
 fn where_several_nodes_are_under_way_it_is_said_which_goes_on() {
     let wait = |id: &str| {
-        let until = Until::Event { name: "z".to_owned(), timeout_ms: None };
+        let until = Until::Event(ListenNode { name: "z".to_owned(), timeout_ms: None });
         step(id, Act::Wait(until))
     };
     let mut human = of(vec![wait("w"), wait("v")]);

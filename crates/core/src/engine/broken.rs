@@ -1,0 +1,94 @@
+//! An effect that broke: whoever performed it panicked.
+//!
+//! That is a fault of Windlass itself, so no node goes on over it, whatever its `retry` or `on_failure` says: the
+//! run ends, and Windlass ends everything under way. The node that waits for the effect gets a failure, so nothing
+//! waits for ever.
+
+use super::{Step, deliver, end, root_node, settle};
+use crate::effect::{Effect, Planned};
+use crate::event::{
+    Event, LandingEnd, PrepareEnd, RunEnd, SessionEnd, SessionFailure, SessionVerdict, ShellEnd, WorktreeEnd,
+};
+use crate::id::{EffectId, Verb};
+use crate::looping::verdict::{CheckResult, Sight, TrackerSight};
+use crate::run::{Course, Outcome, Reason, Spent, State, Status};
+use crate::tasks::{Claim, Status as TaskStatus};
+use crate::time::Moment;
+use crate::usage::Usage;
+
+/// Ends the run because of an effect that broke, where it is still open.
+pub(super) fn apply(state: &mut State, step: &mut Step, at: Moment, id: &EffectId, what: &str) {
+    let Some(planned) = state.book.open.iter().find(|planned| planned.id == *id).cloned() else { return };
+    if matches!(state.course, Course::Running) {
+        end(state, step, at, outcome(id, what));
+    }
+    if matches!(planned.effect, Effect::CleanUp { .. }) {
+        // What it should have ended may still be there.
+        let id = EffectId { node: root_node(), iteration: 1, attempt: 1, verb: Verb::Kill };
+        step.effects.push(Planned { id, effect: Effect::KillChildren });
+    }
+    let Some(failure) = failure(&planned, what) else { return };
+    if settle(&mut state.book, id) {
+        deliver(state, step, at, &id.node, &failure);
+    }
+}
+
+fn outcome(id: &EffectId, what: &str) -> Outcome {
+    let why = format!("Windlass broke while it performed `{id}`: {what}");
+    Outcome::new(Status::Failed, Reason::InternalError).because(why)
+}
+
+/// Returns the outcome that an effect has when it cannot be performed; nothing where it has none.
+fn failure(planned: &Planned, what: &str) -> Option<Event> {
+    let effect = planned.id.clone();
+    let what = what.to_owned();
+    Some(match &planned.effect {
+        Effect::Prepare { .. } => {
+            Event::Prepared { effect, end: PrepareEnd::Failed { why: what }, base: None, odd: Vec::new() }
+        }
+        Effect::StartSession(_) => Event::SessionEnded { effect, end: session_end(what) },
+        Effect::Inspect { .. } => {
+            let tracker = TrackerSight::Unreadable { why: what };
+            let sight = Sight { tracker, promised: false, signalled: false, fingerprint: String::new() };
+            Event::Inspected { effect, sight }
+        }
+        Effect::RunChecks { .. } => {
+            let name = effect.to_string();
+            let results = vec![CheckResult { name, passed: false, how: what, output: String::new() }];
+            Event::ChecksFinished { effect, results }
+        }
+        Effect::RunShell { .. } => Event::ShellEnded {
+            effect,
+            end: ShellEnd::Exited { passed: false, how: what, output: String::new() },
+        },
+        Effect::StartRun { .. } => {
+            let outcome = Outcome::new(Status::Failed, Reason::ChildFailed).because(what);
+            let end = RunEnd { outcome, spent: Spent::default(), text: String::new(), value: None };
+            Event::RunEnded { effect, end: Box::new(end) }
+        }
+        Effect::ClaimTask { .. } => {
+            Event::TaskClaimed { effect, claim: Claim::Unreadable { why: what }, odd: Vec::new() }
+        }
+        Effect::SettleTask { .. } | Effect::ReleaseTask { .. } => {
+            Event::TaskSettled { effect, status: TaskStatus::InProgress, why: None, error: Some(what) }
+        }
+        Effect::MakeWorktree { .. } => Event::WorktreeMade { effect, end: WorktreeEnd::Failed { why: what } },
+        Effect::Land { .. } => Event::Landed { effect, end: LandingEnd::Hindered { why: what } },
+        Effect::WaitUntil { .. } => Event::WaitOver { effect },
+        Effect::CleanUp { .. } => Event::CleanedUp { effect },
+        Effect::KillChildren | Effect::AnswerHook { .. } | Effect::MarkTracker { .. } => return None,
+    })
+}
+
+fn session_end(what: String) -> SessionEnd {
+    SessionEnd {
+        verdict: SessionVerdict::Failed { cause: SessionFailure::default(), what },
+        last_message: None,
+        value: None,
+        usage: Usage::default(),
+        tool_calls: 0,
+        spoke: false,
+        offset: 0,
+        unanswered: Vec::new(),
+    }
+}

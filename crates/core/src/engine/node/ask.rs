@@ -1,0 +1,136 @@
+//! `ask`: a question to a person.
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::workflow::Template;
+
+use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::shape::{GivenValue, NodeShape, Role};
+use crate::graph::check::outline::Text;
+
+use crate::engine::begin::own_time;
+use crate::engine::{Cx, answered};
+use crate::event::{Event, PersonReply};
+use crate::hook::Question;
+use crate::id::HookId;
+use crate::run::{Ask, Doing, News, Outcome, Reason, Status, Waiting};
+use crate::spec::OnQuestion;
+use crate::time::written;
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskNode {
+    /// What is asked.
+    pub question: Template,
+    /// The only answers; any text where there are none.
+    pub choices: Vec<String>,
+    /// The answer where nobody is asked.
+    pub default: Option<String>,
+}
+
+impl NodeShape for AskNode {
+    fn word(&self) -> &'static str {
+        "ask"
+    }
+
+    fn label(&self) -> String {
+        format!("ask: {}", self.question.0)
+    }
+
+    fn texts(&self) -> Vec<Text> {
+        vec![Text::template("ask", &self.question)]
+    }
+
+    fn role(&self) -> Role {
+        Role::Answer
+    }
+
+    fn value(&self) -> GivenValue<'_> {
+        GivenValue::OnlyText
+    }
+}
+
+impl NodeRun for AskNode {
+    type State<'s> = ();
+
+    fn state(doing: &mut Doing) -> Option<()> {
+        matches!(doing, Doing::Ask).then_some(())
+    }
+
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+        let question = match site.around.render(cx, &self.question) {
+            Ok(question) => question,
+            Err(outcome) => return Opening::NotBegun(outcome),
+        };
+        if cx.spec.policy.on_question != OnQuestion::Wait {
+            return Opening::NotBegun(self.unasked(cx, site, &question));
+        }
+        let hook = HookId::new(format!("ask/{}", site.instance));
+        let questions = vec![Question::of_workflow(&question, &self.choices)];
+        let ask = Ask::question(site.instance.clone(), hook, questions);
+        cx.step.news.push(News::Waiting(Waiting::Person(ask.clone())));
+        cx.book.asks.push(ask);
+        Opening::UnderWay(Doing::Ask)
+    }
+
+    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, (): (), event: &Event) -> Delivered {
+        match event {
+            Event::PersonAnswered { reply, .. } => self.answer(cx, site, reply).into(),
+            _ => site.unexpected(cx, event),
+        }
+    }
+
+    /// Nobody answered in the time given to a question that has a default: that is the answer.
+    fn out_of_time(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, (): ()) -> Option<Delivered> {
+        let default = self.default.as_deref()?;
+        cx.book.asks.retain(|ask| ask.node != *site.instance);
+        cx.wait_is_over();
+        let waited = own_time(site.step).map_or_else(String::new, |ms| format!(" within {}", written(ms)));
+        let outcome = answered(cx, &site.step.id, default);
+        Some(Delivered::Over(
+            outcome.because(format!("nobody answered{waited}: the default `{default}` was used")),
+        ))
+    }
+}
+
+impl AskNode {
+    /// Nobody may be asked: what holds then.
+    fn unasked(&self, cx: &mut Cx<'_>, site: &Site<'_>, question: &str) -> Outcome {
+        let id = &site.step.id;
+        let asks = format!("`{id}` asks: {question}; nobody may be asked");
+        match (self.default.as_deref(), cx.spec.policy.on_question) {
+            (Some(answer), _) => {
+                answered(cx, id, answer).because(format!("{asks}: the default `{answer}` was taken"))
+            }
+            (None, OnQuestion::Empty) => answered(cx, id, "").because(format!("{asks}: the answer is empty")),
+            (None, OnQuestion::Fail | OnQuestion::Wait) => {
+                let way = "run it with `--on-question wait`, fork the run there with that flag, or give the node a `default`";
+                Outcome::new(Status::Blocked, Reason::Question).because(format!("{asks}; {way}"))
+            }
+        }
+    }
+
+    /// A person answered. What is none of the choices is no answer.
+    fn answer(&self, cx: &mut Cx<'_>, site: &Site<'_>, reply: &PersonReply) -> Option<Outcome> {
+        let place = cx.book.asks.iter().position(|ask| ask.node == *site.instance)?;
+        let ask = cx.book.asks.get(place)?;
+        let is_asked = |text: &String| ask.questions.iter().any(|question| question.text == *text);
+        let text = match reply {
+            PersonReply::Approve => "yes",
+            PersonReply::Reject { .. } => "no",
+            PersonReply::Answers { answers } => {
+                let named = |(asked, _): &&(String, String)| asked.is_empty() || is_asked(asked);
+                answers.iter().find(named).map(|(_, answer)| answer.as_str())?
+            }
+        };
+        let is_choice = |choice: &&String| choice.trim().eq_ignore_ascii_case(text.trim());
+        let answer = match self.choices.iter().find(is_choice) {
+            Some(choice) => choice.clone(),
+            None if self.choices.is_empty() => text.to_owned(),
+            None => return None,
+        };
+        cx.book.asks.remove(place);
+        cx.wait_is_over();
+        Some(answered(cx, &site.step.id, &answer))
+    }
+}

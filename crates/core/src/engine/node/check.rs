@@ -1,0 +1,101 @@
+//! `check`: checks that must be green.
+
+use serde::{Deserialize, Serialize};
+
+use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::shape::{GivenValue, NodeShape, Role};
+use serde_json::{Value, json};
+
+use crate::effect::Effect;
+use crate::engine::output::give_value;
+use crate::engine::{Cx, done};
+use crate::event::Event;
+use crate::id::Verb;
+use crate::looping::verdict::{CheckResult, red};
+use crate::run::{Doing, Outcome, Reason, Status};
+
+/// Checks that must be green.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckNode {
+    /// Which; all of them where none is named.
+    pub names: Vec<String>,
+}
+
+impl NodeShape for CheckNode {
+    fn word(&self) -> &'static str {
+        "check"
+    }
+
+    fn output_tells_failure(&self) -> bool {
+        true
+    }
+
+    fn label(&self) -> String {
+        if self.names.is_empty() {
+            "check all".to_owned()
+        } else {
+            format!("check {}", self.names.join(", "))
+        }
+    }
+
+    fn role(&self) -> Role {
+        Role::Gate
+    }
+
+    fn value(&self) -> GivenValue<'_> {
+        GivenValue::Checks(&self.names)
+    }
+}
+
+impl NodeRun for CheckNode {
+    type State<'s> = ();
+
+    fn state(doing: &mut Doing) -> Option<()> {
+        matches!(doing, Doing::Check).then_some(())
+    }
+
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+        let is_unknown = |name: &&String| !cx.spec.checks.iter().any(|check| check.name == **name);
+        if let Some(name) = self.names.iter().find(is_unknown) {
+            let why = format!("`{}` wants the check `{name}`, which nobody defines", site.step.id);
+            return Opening::NotBegun(Outcome::new(Status::Failed, Reason::ChecksFailed).because(why));
+        }
+        if cx.spec.checks.is_empty() {
+            return Opening::NotBegun(done(Reason::AllDone).because("there are no checks"));
+        }
+        let (names, workspace) = (self.names.clone(), site.around.workspace.clone());
+        cx.plan_once(site.instance, Verb::Checks, Effect::RunChecks { names, workspace });
+        Opening::UnderWay(Doing::Check)
+    }
+
+    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, (): (), event: &Event) -> Delivered {
+        match (event, site.cut) {
+            (Event::ChecksFinished { results, .. }, None) => Delivered::Over(finished(cx, site, results)),
+            (Event::CleanedUp { .. }, Some(cut)) => Delivered::Over(cut.clone()),
+            _ => site.unexpected(cx, event),
+        }
+    }
+
+    fn cancel(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, (): (), _outcome: &Outcome) -> Option<Outcome> {
+        site.abandon(cx)
+    }
+}
+
+fn finished(cx: &mut Cx<'_>, site: &Site<'_>, results: &[CheckResult]) -> Outcome {
+    let id = &site.step.id;
+    if results.is_empty() {
+        let why = format!("the checks of `{id}` were not run");
+        return Outcome::new(Status::Failed, Reason::ChecksFailed).because(why);
+    }
+    let text = red(results).unwrap_or_default();
+    let by_name: serde_json::Map<String, Value> =
+        results.iter().map(|check| (check.name.clone(), json!(check.passed))).collect();
+    give_value(cx, id, &text, Some(Value::Object(by_name)));
+    let red: Vec<&str> =
+        results.iter().filter(|check| !check.passed).map(|check| check.name.as_str()).collect();
+    if red.is_empty() {
+        return done(Reason::AllDone);
+    }
+    Outcome::new(Status::Failed, Reason::ChecksFailed)
+        .because(format!("`{id}` found red: {}", red.join(", ")))
+}

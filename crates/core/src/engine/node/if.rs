@@ -1,0 +1,126 @@
+//! `if`: one of two ways.
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::workflow::{Expression, Step};
+use crate::run::Lane;
+
+use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::shape::{GivenValue, NodeShape, Structure};
+use crate::engine::begin::forget_outputs;
+use crate::engine::{Cx, cut, lane};
+use crate::event::Event;
+use crate::graph::check::outline::{Moment, Text};
+use crate::id::NodeId;
+use crate::run::{Doing, Outcome, Word};
+use serde_json::Value;
+
+/// One of two ways.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IfNode {
+    /// Which.
+    pub condition: Expression,
+    /// Where it holds.
+    pub then: Vec<Step>,
+    /// Where it does not.
+    pub otherwise: Vec<Step>,
+}
+
+/// Where an `if` stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IfState {
+    /// The first way was taken.
+    pub then: bool,
+    /// Where it stands.
+    pub lane: Lane,
+}
+
+impl IfNode {
+    /// The nodes of the way that was taken.
+    fn taken(&self, then: bool) -> &[Step] {
+        if then { &self.then } else { &self.otherwise }
+    }
+}
+
+impl NodeShape for IfNode {
+    fn word(&self) -> &'static str {
+        "if"
+    }
+
+    fn label(&self) -> String {
+        format!("if {}", self.condition.0)
+    }
+
+    fn structure(&self) -> Structure<'_> {
+        Structure::Either(self)
+    }
+
+    fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+        vec![&mut self.then, &mut self.otherwise]
+    }
+
+    fn texts(&self) -> Vec<Text> {
+        vec![Text::condition("if", &self.condition, Moment::Begin)]
+    }
+
+    fn value(&self) -> GivenValue<'_> {
+        GivenValue::OnlyText
+    }
+}
+
+impl NodeRun for IfNode {
+    type State<'s> = &'s mut IfState;
+
+    fn state(doing: &mut Doing) -> Option<&mut IfState> {
+        if let Doing::If(state) = doing { Some(state) } else { None }
+    }
+
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+        let inside = site.inside();
+        let then = match inside.holds(cx, &self.condition) {
+            Ok(then) => then,
+            Err(outcome) => return Opening::NotBegun(outcome),
+        };
+        forget_outputs(cx, self.taken(!then));
+        let mut inner = Lane::default();
+        let over = lane::proceed(cx, self.taken(then), &mut inner, &inside);
+        Opening::of(Doing::If(IfState { then, lane: inner }), over)
+    }
+
+    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, _state: &mut IfState, event: &Event) -> Delivered {
+        site.unexpected(cx, event)
+    }
+
+    fn deliver(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        state: &mut IfState,
+        to: &NodeId,
+        event: &Event,
+    ) -> Delivered {
+        lane::deliver(cx, self.taken(state.then), &mut state.lane, &site.inside(), to, event)
+    }
+
+    fn cancel(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        state: &mut IfState,
+        outcome: &Outcome,
+    ) -> Option<Outcome> {
+        cut::lane(cx, self.taken(state.then), &mut state.lane, &site.inside(), outcome)
+    }
+
+    fn said(&self, site: &Site<'_>, state: Option<&mut IfState>) -> Option<String> {
+        state.and_then(|state| state.lane.said.clone()).or_else(|| site.said.clone())
+    }
+
+    fn last_word(&self, site: &Site<'_>, state: Option<&mut IfState>, _outcome: &Outcome) -> Option<Word> {
+        state.and_then(|state| state.lane.word.clone()).or_else(|| site.word.clone())
+    }
+
+    fn gives(&self, _cx: &Cx<'_>, _site: &Site<'_>, state: Option<&mut IfState>) -> (String, Option<Value>) {
+        (state.and_then(|state| state.lane.said.clone()).unwrap_or_default(), None)
+    }
+}

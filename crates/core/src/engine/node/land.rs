@@ -1,0 +1,57 @@
+//! `land`: the commits of the worktree onto the target branch. Runs cannot carry it out yet.
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::workflow::Template;
+
+use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::shape::{NodeShape, Role};
+use crate::engine::{Cx, not_yet};
+use crate::event::Event;
+use crate::graph::check::outline::Text;
+use crate::run::Doing;
+
+/// The commits of the worktree onto the target branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandNode {
+    /// The branch; the one the run began on where nothing is said.
+    pub target: Option<Template>,
+}
+
+impl NodeShape for LandNode {
+    fn word(&self) -> &'static str {
+        "land"
+    }
+
+    fn can_run(&self) -> bool {
+        false
+    }
+
+    fn label(&self) -> String {
+        self.target.as_ref().map_or_else(|| "land".to_owned(), |target| format!("land on {}", target.0))
+    }
+
+    fn texts(&self) -> Vec<Text> {
+        self.target.iter().map(|target| Text::template("land.target", target)).collect()
+    }
+
+    fn role(&self) -> Role {
+        Role::Landing
+    }
+}
+
+impl NodeRun for LandNode {
+    type State<'s> = ();
+
+    fn state(_doing: &mut Doing) -> Option<()> {
+        None
+    }
+
+    fn begin(&self, _cx: &mut Cx<'_>, _site: &mut Site<'_>) -> Opening {
+        Opening::NotBegun(not_yet(self.word()))
+    }
+
+    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, _state: (), event: &Event) -> Delivered {
+        site.unexpected(cx, event)
+    }
+}

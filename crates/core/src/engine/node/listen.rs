@@ -1,0 +1,79 @@
+//! `wait` for something that is told to the run.
+
+use serde::{Deserialize, Serialize};
+
+use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::shape::{GivenValue, NodeShape};
+use crate::effect::Effect;
+use crate::engine::{Cx, answered};
+use crate::event::Event;
+use crate::id::{EffectId, Verb};
+use crate::run::{Doing, News, Waiting};
+
+/// A wait for something that is told to the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenNode {
+    /// What it is called.
+    pub name: String,
+    /// The wait fails after this many milliseconds.
+    pub timeout_ms: Option<u64>,
+}
+
+/// A wait under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenState {
+    /// What it is called.
+    pub name: String,
+}
+
+impl NodeShape for ListenNode {
+    fn word(&self) -> &'static str {
+        "wait"
+    }
+
+    fn label(&self) -> String {
+        format!("wait for {}", self.name)
+    }
+
+    fn value(&self) -> GivenValue<'_> {
+        GivenValue::OnlyText
+    }
+}
+
+impl NodeRun for ListenNode {
+    type State<'s> = &'s mut ListenState;
+
+    fn state(doing: &mut Doing) -> Option<&mut ListenState> {
+        if let Doing::Listen(state) = doing { Some(state) } else { None }
+    }
+
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+        if let Some(text) = cx.book.take_told(&self.name) {
+            return Opening::NotBegun(answered(cx, &site.step.id, &text));
+        }
+        cx.step.news.push(News::Waiting(Waiting::Event { name: self.name.clone() }));
+        if let Some(ms) = self.timeout_ms {
+            let until = cx.at.plus_ms(ms);
+            // The first is the one of the node itself.
+            let id = EffectId { node: site.instance.clone(), iteration: 2, attempt: 1, verb: Verb::Timeout };
+            cx.plan(id, Effect::WaitUntil { until });
+        }
+        Opening::UnderWay(Doing::Listen(ListenState { name: self.name.clone() }))
+    }
+
+    fn apply(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        _state: &mut ListenState,
+        event: &Event,
+    ) -> Delivered {
+        match event {
+            Event::Told { text, .. } => {
+                cx.wait_is_over();
+                Delivered::Over(answered(cx, &site.step.id, text))
+            }
+            _ => site.unexpected(cx, event),
+        }
+    }
+}

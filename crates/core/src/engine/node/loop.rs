@@ -1,0 +1,63 @@
+//! `loop`: the same again, until a condition holds.
+
+use serde::{Deserialize, Serialize};
+
+use super::rounds::{ROUNDS, RoundsEnd, RoundsNode};
+use super::shape::{GivenValue, NodeShape, Structure, times};
+use crate::graph::check::outline::{Moment, Text};
+use crate::graph::workflow::{Expression, Step};
+
+/// The same again, until something holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoopNode {
+    /// Looked at after each round; the loop is over when one holds.
+    pub until: Vec<Expression>,
+    /// Rounds at most; 0 is without bound.
+    pub max: u32,
+    /// What is done in each round.
+    pub body: Vec<Step>,
+}
+
+impl RoundsNode for LoopNode {
+    fn ends(&self) -> RoundsEnd<'_> {
+        RoundsEnd::Conditions(&self.until)
+    }
+
+    fn max(&self) -> u32 {
+        self.max
+    }
+
+    fn body(&self) -> &[Step] {
+        &self.body
+    }
+}
+
+impl NodeShape for LoopNode {
+    fn word(&self) -> &'static str {
+        "loop"
+    }
+
+    fn label(&self) -> String {
+        let until: Vec<&str> = self.until.iter().map(|until| until.0.as_str()).collect();
+        let until = if until.is_empty() { String::new() } else { format!(" until {}", until.join(" or ")) };
+        format!("loop{}{until}", times(self.max))
+    }
+
+    fn structure(&self) -> Structure<'_> {
+        Structure::Rounds { ends: self.ends(), max: self.max, body: &self.body }
+    }
+
+    fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+        vec![&mut self.body]
+    }
+
+    fn texts(&self) -> Vec<Text> {
+        let until = self.until.iter().enumerate();
+        let text = |until| Text::condition("loop.until", until, Moment::RoundOver);
+        until.map(|(index, until)| Text { key: Some(index.to_string()), ..text(until) }).collect()
+    }
+
+    fn value(&self) -> GivenValue<'_> {
+        GivenValue::Fields(&ROUNDS)
+    }
+}

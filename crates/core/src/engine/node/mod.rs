@@ -1,0 +1,43 @@
+//! Every kind of node, in a file of its own: what a document says of it, what the run keeps of it, how it is
+//! checked and drawn, and how it is run.
+//!
+//! - [`shape`]: what the walks through a workflow ask of a kind. - [`pair`]: how a kind is run.
+//! - [`register`]: the list of all kinds.
+
+mod ask;
+mod check;
+mod clear_context;
+mod criteria_loop;
+mod r#if;
+mod land;
+mod listen;
+mod r#loop;
+pub(in crate::engine) mod pair;
+mod parallel;
+mod pull_request;
+mod register;
+mod review;
+mod rounds;
+mod session;
+pub(crate) mod shape;
+mod shell;
+mod sleep;
+mod task_loop;
+mod workflow;
+
+pub use ask::AskNode;
+pub use check::CheckNode;
+pub use criteria_loop::CriteriaLoopNode;
+pub use r#if::{IfNode, IfState};
+pub use land::LandNode;
+pub use listen::{ListenNode, ListenState};
+pub use r#loop::LoopNode;
+pub use parallel::{Branch, Join, ParallelNode, ParallelState};
+pub use pull_request::PullRequestNode;
+pub use review::ReviewNode;
+pub use rounds::RoundsState;
+pub use session::{Session, Source, Turns};
+pub use shell::ShellNode;
+pub use sleep::{SleepNode, SleepState};
+pub use task_loop::TaskLoopNode;
+pub use workflow::{SubRunState, WorkflowNode};

@@ -1,0 +1,332 @@
+//! A node under way as one pair: what the workflow says of it, and what the run keeps of it.
+//!
+//! Each kind names its own half of the state in [`NodeRun::state`], and [`AnyNode`] puts the two together. A pair
+//! that does not fit ends the run with [`Reason::InternalError`](crate::run::Reason::InternalError).
+
+use serde_json::Value;
+
+use super::shape::NodeShape;
+use crate::effect::Effect;
+use crate::engine::Cx;
+use crate::engine::frame::Frame;
+use crate::engine::output;
+use crate::event::Event;
+use crate::graph::workflow::Step;
+use crate::id::{NodeId, Verb};
+use crate::run::{Active, Doing, Outcome, Word};
+use crate::time::Moment;
+
+/// Where a node under way stands, beside what its kind keeps.
+pub(in crate::engine) struct Site<'a> {
+    pub(in crate::engine) step: &'a Step,
+    /// What stands around it.
+    pub(in crate::engine) around: &'a Frame<'a>,
+    /// Its name in this round and try.
+    pub(in crate::engine) instance: &'a NodeId,
+    pub(in crate::engine) tries: u32,
+    pub(in crate::engine) deadline: Option<Moment>,
+    /// It is being ended, and how it will have ended.
+    pub(in crate::engine) cut: Option<&'a Outcome>,
+    /// See [`Active::said`].
+    pub(in crate::engine) said: &'a mut Option<String>,
+    /// See [`Active::word`].
+    pub(in crate::engine) word: &'a mut Option<Word>,
+}
+
+impl<'a> Site<'a> {
+    /// Splits a node under way into where it stands and what its kind keeps.
+    pub(in crate::engine) fn of(
+        step: &'a Step,
+        around: &'a Frame<'a>,
+        active: &'a mut Active,
+    ) -> (Site<'a>, &'a mut Doing) {
+        let Active { instance, tries, deadline, cut, said, word, doing, .. } = active;
+        let (tries, deadline, cut) = (*tries, *deadline, cut.as_ref());
+        (Site { step, around, instance, tries, deadline, cut, said, word }, doing)
+    }
+
+    /// What stands around the nodes of a block.
+    pub(in crate::engine) fn inside(&self) -> Frame<'a> {
+        self.around.inside(self.step, self.tries, self.deadline)
+    }
+
+    /// Plans to end everything of the node that runs outside. The node is over when that is done.
+    pub(super) fn clean_up(&self, cx: &mut Cx<'_>) -> Option<Outcome> {
+        cx.plan_once(self.instance, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
+        None
+    }
+
+    /// Does the same, and no longer waits for what the node had begun.
+    pub(super) fn abandon(&self, cx: &mut Cx<'_>) -> Option<Outcome> {
+        cx.forget(self.instance);
+        self.clean_up(cx)
+    }
+
+    /// A fact that no node of this kind can be told.
+    pub(in crate::engine) fn unexpected(&self, cx: &mut Cx<'_>, event: &Event) -> Delivered {
+        let kind = self.step.act.word();
+        self.broken(cx, format!("`{}` is a `{kind}` node and was told {}", self.instance, event.word()))
+    }
+
+    fn misfit(&self, cx: &mut Cx<'_>, doing: &Doing) -> Delivered {
+        let kind = self.step.act.word();
+        let kept = doing.word();
+        self.broken(
+            cx,
+            format!("`{}` is a `{kind}` node, and the run keeps {kept} as its state", self.instance),
+        )
+    }
+
+    fn broken(&self, cx: &mut Cx<'_>, why: String) -> Delivered {
+        // One that is being ended has nothing else to wait for.
+        if let Some(cut) = self.cut {
+            return Delivered::Over(cut.clone());
+        }
+        cx.break_off(why);
+        Delivered::UnderWay
+    }
+}
+
+/// How a node begins.
+pub(in crate::engine) enum Opening {
+    /// It takes time.
+    UnderWay(Doing),
+    /// It ended at once, and this is left of it.
+    Ended(Doing, Outcome),
+    /// It ended before it did anything.
+    NotBegun(Outcome),
+}
+
+impl Opening {
+    /// What a block does, and how it ended, when it has.
+    pub(super) fn of(doing: Doing, over: Option<Outcome>) -> Opening {
+        match over {
+            None => Opening::UnderWay(doing),
+            Some(outcome) => Opening::Ended(doing, outcome),
+        }
+    }
+}
+
+/// What came of a fact that a node or a sequence was told.
+#[derive(Debug, PartialEq)]
+pub(in crate::engine) enum Delivered {
+    /// It is about none of these nodes.
+    NotMine,
+    /// It is not over yet.
+    UnderWay,
+    /// It ended so.
+    Over(Outcome),
+}
+
+impl Delivered {
+    /// Goes on with how it ended.
+    pub(in crate::engine) fn and_then(self, next: impl FnOnce(Outcome) -> Option<Outcome>) -> Delivered {
+        match self {
+            Delivered::Over(outcome) => next(outcome).into(),
+            other @ (Delivered::NotMine | Delivered::UnderWay) => other,
+        }
+    }
+}
+
+impl From<Option<Outcome>> for Delivered {
+    fn from(over: Option<Outcome>) -> Delivered {
+        over.map_or(Delivered::UnderWay, Delivered::Over)
+    }
+}
+
+/// How a kind of node is run. `state` is what the run keeps of it; where that is optional, there is none
+/// before the node begins.
+pub(in crate::engine) trait NodeRun: NodeShape {
+    /// What the run keeps of a node of this kind that is under way.
+    type State<'s>;
+
+    /// Returns this kind's state, or nothing where another kind's is kept.
+    fn state(doing: &mut Doing) -> Option<Self::State<'_>>;
+
+    /// Begins a node.
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening;
+
+    /// Applies a fact about the node itself.
+    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, state: Self::State<'_>, event: &Event)
+    -> Delivered;
+
+    /// Passes a fact on to the node inside that it is about.
+    fn deliver(
+        &self,
+        _cx: &mut Cx<'_>,
+        _site: &mut Site<'_>,
+        _state: Self::State<'_>,
+        _to: &NodeId,
+        _event: &Event,
+    ) -> Delivered {
+        Delivered::NotMine
+    }
+
+    /// Ends a node early. How it ended, when that takes no time.
+    fn cancel(
+        &self,
+        _cx: &mut Cx<'_>,
+        _site: &mut Site<'_>,
+        _state: Self::State<'_>,
+        outcome: &Outcome,
+    ) -> Option<Outcome> {
+        Some(outcome.clone())
+    }
+
+    /// Decides what comes of a node whose time is up, where it is not just ended.
+    fn out_of_time(
+        &self,
+        _cx: &mut Cx<'_>,
+        _site: &mut Site<'_>,
+        _state: Self::State<'_>,
+    ) -> Option<Delivered> {
+        None
+    }
+
+    /// Returns the last words of an agent in it.
+    fn said(&self, site: &Site<'_>, _state: Option<Self::State<'_>>) -> Option<String> {
+        site.said.clone()
+    }
+
+    /// Returns the word of the last session in it; see [`Lane::word`](crate::run::Lane::word).
+    fn last_word(
+        &self,
+        site: &Site<'_>,
+        _state: Option<Self::State<'_>>,
+        _outcome: &Outcome,
+    ) -> Option<Word> {
+        site.word.clone()
+    }
+
+    /// Returns what it gives, as a text and as a value.
+    fn gives(
+        &self,
+        cx: &Cx<'_>,
+        site: &Site<'_>,
+        _state: Option<Self::State<'_>>,
+    ) -> (String, Option<Value>) {
+        output::put_down(cx, &site.step.id)
+    }
+
+    /// Returns an outcome inside it that no other try can change.
+    fn fixed(&self, _state: Self::State<'_>) -> Option<Outcome> {
+        None
+    }
+}
+
+/// A kind of node without the type of its state. Every [`NodeRun`] is one.
+pub(in crate::engine) trait AnyNode: NodeShape {
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening;
+    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, doing: &mut Doing, event: &Event) -> Delivered;
+    fn deliver(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        doing: &mut Doing,
+        to: &NodeId,
+        event: &Event,
+    ) -> Delivered;
+    fn cancel(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        doing: &mut Doing,
+        outcome: &Outcome,
+    ) -> Option<Outcome>;
+    fn out_of_time(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, doing: &mut Doing) -> Option<Delivered>;
+    fn said(&self, site: &Site<'_>, doing: &mut Doing) -> Option<String>;
+    fn last_word(&self, site: &Site<'_>, doing: &mut Doing, outcome: &Outcome) -> Option<Word>;
+    fn gives(&self, cx: &Cx<'_>, site: &Site<'_>, doing: &mut Doing) -> (String, Option<Value>);
+    fn fixed(&self, doing: &mut Doing) -> Option<Outcome>;
+}
+
+/// What the run keeps of a node, seen as a kind sees it.
+enum Kept<'d, K: NodeRun> {
+    /// The state of this kind.
+    Own(K::State<'d>),
+    /// It is not under way: a pause holds it back, or it was over at once.
+    NotBegun,
+    /// The state of another kind.
+    Misfit(&'d Doing),
+}
+
+fn kept<K: NodeRun>(doing: &mut Doing) -> Kept<'_, K> {
+    if !doing.has_begun() {
+        return Kept::NotBegun;
+    }
+    if K::state(doing).is_none() {
+        return Kept::Misfit(doing);
+    }
+    K::state(doing).map_or(Kept::NotBegun, Kept::Own)
+}
+
+impl<K: NodeRun> AnyNode for K {
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+        NodeRun::begin(self, cx, site)
+    }
+
+    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, doing: &mut Doing, event: &Event) -> Delivered {
+        match kept::<K>(doing) {
+            Kept::Own(state) => NodeRun::apply(self, cx, site, state, event),
+            Kept::NotBegun => site.unexpected(cx, event),
+            Kept::Misfit(doing) => site.misfit(cx, doing),
+        }
+    }
+
+    fn deliver(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        doing: &mut Doing,
+        to: &NodeId,
+        event: &Event,
+    ) -> Delivered {
+        match kept::<K>(doing) {
+            Kept::Own(state) => NodeRun::deliver(self, cx, site, state, to, event),
+            Kept::NotBegun => Delivered::NotMine,
+            Kept::Misfit(doing) => {
+                site.misfit(cx, doing);
+                Delivered::NotMine
+            }
+        }
+    }
+
+    fn cancel(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        doing: &mut Doing,
+        outcome: &Outcome,
+    ) -> Option<Outcome> {
+        match kept::<K>(doing) {
+            Kept::Own(state) => NodeRun::cancel(self, cx, site, state, outcome),
+            Kept::NotBegun => Some(outcome.clone()),
+            // Nobody knows what runs for it.
+            Kept::Misfit(_) => site.abandon(cx),
+        }
+    }
+
+    fn out_of_time(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, doing: &mut Doing) -> Option<Delivered> {
+        match kept::<K>(doing) {
+            Kept::Own(state) => NodeRun::out_of_time(self, cx, site, state),
+            Kept::NotBegun => None,
+            Kept::Misfit(doing) => Some(site.misfit(cx, doing)),
+        }
+    }
+
+    fn said(&self, site: &Site<'_>, doing: &mut Doing) -> Option<String> {
+        NodeRun::said(self, site, K::state(doing))
+    }
+
+    fn last_word(&self, site: &Site<'_>, doing: &mut Doing, outcome: &Outcome) -> Option<Word> {
+        NodeRun::last_word(self, site, K::state(doing), outcome)
+    }
+
+    fn gives(&self, cx: &Cx<'_>, site: &Site<'_>, doing: &mut Doing) -> (String, Option<Value>) {
+        NodeRun::gives(self, cx, site, K::state(doing))
+    }
+
+    fn fixed(&self, doing: &mut Doing) -> Option<Outcome> {
+        K::state(doing).and_then(|state| NodeRun::fixed(self, state))
+    }
+}

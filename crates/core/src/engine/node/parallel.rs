@@ -1,0 +1,305 @@
+//! `parallel`: several sequences at once.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::shape::{GivenValue, NodeShape, Structure};
+use crate::engine::frame::Frame;
+use crate::engine::{Cx, cut, done, lane};
+use crate::event::Event;
+use crate::graph::workflow::Step;
+use crate::id::NodeId;
+use crate::run::{Doing, Lane, Outcome, Reason, Slot, Status, Word};
+use crate::words;
+
+/// Several things at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ParallelNode {
+    /// How many at most; 0 is all.
+    pub limit: u32,
+    /// When it is over.
+    pub join: Join,
+    /// What is done, by name.
+    pub branches: Vec<Branch>,
+}
+
+/// A branch of a parallel block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Branch {
+    /// Its name.
+    pub name: String,
+    /// What is done.
+    pub body: Vec<Step>,
+}
+
+words! {
+    /// When a parallel block is over.
+    #[derive(Default)]
+    pub enum Join {
+        /// When all branches are; it fails when one does.
+        #[default]
+        All = "all",
+        /// When one branch is over, however it ended.
+        Any = "any",
+        /// When one branch succeeded; it fails when none does.
+        FirstSuccess = "first_success",
+    }
+}
+
+/// Where the branches of a parallel block stand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ParallelState {
+    /// The branches, in the order of the workflow.
+    pub slots: Vec<Slot>,
+}
+
+impl NodeShape for ParallelNode {
+    fn word(&self) -> &'static str {
+        "parallel"
+    }
+
+    fn label(&self) -> String {
+        let join = match self.join {
+            Join::All => "all",
+            Join::Any => "any",
+            Join::FirstSuccess => "first success",
+        };
+        let limit = if self.limit == 0 { String::new() } else { format!(", {} at once", self.limit) };
+        format!("parallel, {join}{limit}")
+    }
+
+    fn structure(&self) -> Structure<'_> {
+        Structure::Beside(self)
+    }
+
+    fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+        self.branches.iter_mut().map(|branch| &mut branch.body).collect()
+    }
+
+    fn value(&self) -> GivenValue<'_> {
+        GivenValue::Branches(&self.branches)
+    }
+}
+
+impl NodeRun for ParallelNode {
+    type State<'s> = &'s mut ParallelState;
+
+    fn state(doing: &mut Doing) -> Option<&mut ParallelState> {
+        if let Doing::Parallel(state) = doing { Some(state) } else { None }
+    }
+
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+        let mut state = ParallelState { slots: vec![Slot::Waiting; self.branches.len()] };
+        let over = self.fill(cx, site, &site.inside(), &mut state.slots);
+        Opening::of(Doing::Parallel(state), over)
+    }
+
+    fn apply(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        _state: &mut ParallelState,
+        event: &Event,
+    ) -> Delivered {
+        site.unexpected(cx, event)
+    }
+
+    fn deliver(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        state: &mut ParallelState,
+        to: &NodeId,
+        event: &Event,
+    ) -> Delivered {
+        let inside = site.inside();
+        for (slot, branch) in state.slots.iter_mut().zip(&self.branches) {
+            let Slot::Open(open) = slot else { continue };
+            match lane::deliver(cx, &branch.body, open, &inside, to, event) {
+                Delivered::NotMine => {}
+                Delivered::UnderWay => return Delivered::UnderWay,
+                Delivered::Over(outcome) => {
+                    branch_over(site, slot, outcome);
+                    return self.fill(cx, site, &inside, &mut state.slots).into();
+                }
+            }
+        }
+        Delivered::NotMine
+    }
+
+    fn cancel(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        state: &mut ParallelState,
+        outcome: &Outcome,
+    ) -> Option<Outcome> {
+        let inside = site.inside();
+        for (slot, branch) in state.slots.iter_mut().zip(&self.branches) {
+            let over = match slot {
+                Slot::Waiting => Some(outcome.clone()),
+                Slot::Over(_) => None,
+                Slot::Open(open) => cut::lane(cx, &branch.body, open, &inside, outcome),
+            };
+            if let Some(over) = over {
+                *slot = Slot::Over(over);
+            }
+        }
+        are_over(&state.slots).then(|| outcome.clone())
+    }
+
+    fn said(&self, site: &Site<'_>, state: Option<&mut ParallelState>) -> Option<String> {
+        let mut open = state.iter().flat_map(|state| state.lanes().rev());
+        open.find_map(|lane| lane.said.clone()).or_else(|| site.said.clone())
+    }
+
+    fn last_word(
+        &self,
+        site: &Site<'_>,
+        state: Option<&mut ParallelState>,
+        _outcome: &Outcome,
+    ) -> Option<Word> {
+        let mut open = state.iter().flat_map(|state| state.lanes().rev());
+        open.find_map(|lane| lane.word.clone()).or_else(|| site.word.clone())
+    }
+
+    fn gives(
+        &self,
+        _cx: &Cx<'_>,
+        _site: &Site<'_>,
+        state: Option<&mut ParallelState>,
+    ) -> (String, Option<Value>) {
+        match state {
+            Some(state) => (String::new(), Some(json!({"branches": self.ended(&state.slots)}))),
+            None => Default::default(),
+        }
+    }
+
+    fn fixed(&self, state: &mut ParallelState) -> Option<Outcome> {
+        let is_fixed = |slot: &Slot| matches!(slot, Slot::Over(outcome) if outcome.fixed().is_some());
+        match self.join {
+            // One branch that succeeds is enough.
+            Join::FirstSuccess | Join::Any if !state.slots.iter().all(is_fixed) => None,
+            Join::All | Join::FirstSuccess | Join::Any => {
+                state.slots.iter().find(|slot| is_fixed(slot)).and_then(Slot::outcome)
+            }
+        }
+    }
+}
+
+impl ParallelState {
+    /// Where the branches stand that are under way.
+    pub(crate) fn lanes(&self) -> impl DoubleEndedIterator<Item = &Lane> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Open(lane) => Some(lane),
+            Slot::Waiting | Slot::Over(_) => None,
+        })
+    }
+}
+
+/// Keeps what a branch leaves that is over.
+fn branch_over(site: &mut Site<'_>, slot: &mut Slot, outcome: Outcome) {
+    if let Slot::Open(Lane { said, word, .. }) = slot {
+        *site.said = said.take().or(site.said.take());
+        // A branch that another one made needless was stopped, and takes no word away.
+        if outcome.reason != Reason::NotNeeded {
+            *site.word = word.take().or(site.word.take());
+        }
+    }
+    *slot = Slot::Over(outcome);
+}
+
+fn are_over(slots: &[Slot]) -> bool {
+    slots.iter().all(|slot| matches!(slot, Slot::Over(_)))
+}
+
+impl ParallelNode {
+    /// Begins branches where there is room, or ends those that are no longer needed. How the block ended,
+    /// when it has.
+    fn fill(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &Site<'_>,
+        inside: &Frame<'_>,
+        slots: &mut [Slot],
+    ) -> Option<Outcome> {
+        loop {
+            if let Some(cut) = site.cut {
+                return are_over(slots).then(|| cut.clone());
+            }
+            if let Some(outcome) = self.is_enough(slots) {
+                self.end_others(cx, site, inside, slots);
+                return are_over(slots).then_some(outcome);
+            }
+            let open = slots.iter().filter(|slot| matches!(slot, Slot::Open(_))).count();
+            let room = self.limit == 0 || open < usize::try_from(self.limit).unwrap_or(usize::MAX);
+            let mut waiting =
+                slots.iter_mut().zip(&self.branches).filter(|(slot, _)| matches!(slot, Slot::Waiting));
+            let Some((slot, branch)) = waiting.next().filter(|_| room) else {
+                return (open == 0).then(|| self.joined(slots));
+            };
+            let mut inner = Lane::default();
+            let over = lane::proceed(cx, &branch.body, &mut inner, inside);
+            *slot = over.map_or(Slot::Open(inner), Slot::Over);
+        }
+    }
+
+    fn end_others(&self, cx: &mut Cx<'_>, site: &Site<'_>, inside: &Frame<'_>, slots: &mut [Slot]) {
+        let cut_by = Outcome::new(Status::Cancelled, Reason::NotNeeded)
+            .because(format!("another branch of `{}` was enough", site.step.id));
+        for (slot, branch) in slots.iter_mut().zip(&self.branches) {
+            let over = match slot {
+                Slot::Waiting => Some(cut_by.clone()),
+                Slot::Over(_) => None,
+                Slot::Open(open) if open.cut.is_some() => None,
+                Slot::Open(open) => cut::lane(cx, &branch.body, open, inside, &cut_by),
+            };
+            if let Some(over) = over {
+                *slot = Slot::Over(over);
+            }
+        }
+    }
+
+    /// How the block ends before all of its branches have, where one is enough.
+    fn is_enough(&self, slots: &[Slot]) -> Option<Outcome> {
+        let mut over = slots.iter().filter_map(|slot| match slot {
+            Slot::Over(outcome) if outcome.reason != Reason::NotNeeded => Some(outcome),
+            Slot::Over(_) | Slot::Waiting | Slot::Open(_) => None,
+        });
+        match self.join {
+            Join::All => None,
+            Join::Any => over.next().cloned(),
+            Join::FirstSuccess => over.find(|outcome| outcome.status == Status::Completed).cloned(),
+        }
+    }
+
+    /// How the block ends when all of its branches have.
+    fn joined(&self, slots: &[Slot]) -> Outcome {
+        let over = slots.iter().filter_map(|slot| match slot {
+            Slot::Over(outcome) => Some(outcome),
+            Slot::Waiting | Slot::Open(_) => None,
+        });
+        let bad: Vec<&Outcome> = over.filter(|outcome| outcome.status != Status::Completed).collect();
+        match (self.join, bad.first()) {
+            (_, None) => done(Reason::AllDone),
+            (Join::FirstSuccess, Some(first)) => {
+                let detail = first.detail.clone().unwrap_or_else(|| first.reason.sentence().to_owned());
+                Outcome::new(Status::Failed, Reason::NoBranch)
+                    .because(format!("no branch succeeded: {detail}"))
+            }
+            (Join::All | Join::Any, Some(first)) => (*first).clone(),
+        }
+    }
+
+    /// How each branch ended that did, by its name.
+    fn ended(&self, slots: &[Slot]) -> BTreeMap<String, &'static str> {
+        let ended = slots.iter().zip(&self.branches).filter_map(|(slot, branch)| match slot {
+            Slot::Over(outcome) => Some((branch.name.clone(), outcome.status.word())),
+            Slot::Waiting | Slot::Open(_) => None,
+        });
+        ended.collect()
+    }
+}

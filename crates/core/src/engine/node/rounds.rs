@@ -1,0 +1,214 @@
+//! The rounds of `loop` and `criteria_loop`. What ends them is the kind's to say.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::shape::{FieldKind, NodeShape};
+use crate::engine::frame::Frame;
+use crate::engine::{Cx, cut, done, lane};
+use crate::event::Event;
+use crate::graph::workflow::{Expression, Step};
+use crate::id::NodeId;
+use crate::looping::verdict::is_signalled;
+use crate::run::{Doing, Lane, News, Outcome, Reason, Status, Word};
+
+/// Rounds one fact may begin: a loop whose rounds take no time would never let the run go on.
+const ROUNDS_AT_ONCE: u32 = 1_000;
+
+/// What there is in the value of a loop.
+pub(super) const ROUNDS: [(&str, FieldKind); 1] = [("iteration", FieldKind::Number)];
+
+/// Where a loop stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundsState {
+    /// The round, from 1.
+    pub round: u32,
+    /// What went wrong in the round before.
+    pub feedback: String,
+    /// Where it stands.
+    pub lane: Lane,
+}
+
+/// What ends the rounds of a loop before its last one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RoundsEnd<'w> {
+    /// One of these holds.
+    Conditions(&'w [Expression]),
+    /// The last words of a session hold this.
+    Signal(&'w str),
+}
+
+/// A node that does the same again.
+pub(super) trait RoundsNode: NodeShape {
+    fn ends(&self) -> RoundsEnd<'_>;
+    /// Rounds at most; 0 is without bound.
+    fn max(&self) -> u32;
+    fn body(&self) -> &[Step];
+}
+
+impl<L: RoundsNode> NodeRun for L {
+    type State<'s> = &'s mut RoundsState;
+
+    fn state(doing: &mut Doing) -> Option<&mut RoundsState> {
+        if let Doing::Loop(state) = doing { Some(state) } else { None }
+    }
+
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+        let mut state = RoundsState { round: 0, feedback: String::new(), lane: Lane::default() };
+        let over = go_round(self, cx, site, &mut state);
+        Opening::of(Doing::Loop(state), over)
+    }
+
+    fn apply(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        state: &mut RoundsState,
+        event: &Event,
+    ) -> Delivered {
+        match event {
+            // The round that a pause of the run held back.
+            Event::WaitOver { .. } => go_round(self, cx, site, state).into(),
+            _ => site.unexpected(cx, event),
+        }
+    }
+
+    fn deliver(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        state: &mut RoundsState,
+        to: &NodeId,
+        event: &Event,
+    ) -> Delivered {
+        let framed = framed(self, &site.inside(), state);
+        let delivered = lane::deliver(cx, self.body(), &mut state.lane, &framed, to, event);
+        delivered.and_then(|outcome| match judge(self, cx, site, &framed, state, outcome) {
+            Some(over) => Some(over),
+            None => go_round(self, cx, site, state),
+        })
+    }
+
+    fn cancel(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        state: &mut RoundsState,
+        outcome: &Outcome,
+    ) -> Option<Outcome> {
+        let framed = framed(self, &site.inside(), state);
+        cut::lane(cx, self.body(), &mut state.lane, &framed, outcome)
+    }
+
+    fn said(&self, site: &Site<'_>, state: Option<&mut RoundsState>) -> Option<String> {
+        state.and_then(|state| state.lane.said.clone()).or_else(|| site.said.clone())
+    }
+
+    fn last_word(
+        &self,
+        site: &Site<'_>,
+        state: Option<&mut RoundsState>,
+        _outcome: &Outcome,
+    ) -> Option<Word> {
+        state.and_then(|state| state.lane.word.clone()).or_else(|| site.word.clone())
+    }
+
+    fn gives(
+        &self,
+        _cx: &Cx<'_>,
+        _site: &Site<'_>,
+        state: Option<&mut RoundsState>,
+    ) -> (String, Option<Value>) {
+        match state {
+            Some(RoundsState { round, lane, .. }) => {
+                (lane.said.clone().unwrap_or_default(), Some(json!({"iteration": round})))
+            }
+            None => Default::default(),
+        }
+    }
+}
+
+/// What stands around the nodes of a round.
+fn framed<'f, L: RoundsNode>(node: &'f L, inside: &Frame<'f>, state: &RoundsState) -> Frame<'f> {
+    let mut framed = inside.in_round(state.round, &state.feedback);
+    if let RoundsEnd::Signal(signal) = node.ends() {
+        framed.signal = Some(signal);
+    }
+    framed
+}
+
+/// Begins rounds until one takes time; while the run is paused, none.
+fn go_round<L: RoundsNode>(
+    node: &L,
+    cx: &mut Cx<'_>,
+    site: &Site<'_>,
+    state: &mut RoundsState,
+) -> Option<Outcome> {
+    let inside = site.inside();
+    loop {
+        if cx.book.paused {
+            cx.hold(site.instance);
+            return None;
+        }
+        if cx.rounds >= ROUNDS_AT_ONCE {
+            let id = &site.step.id;
+            let why = format!("the rounds of `{id}` do nothing that takes time, and none is the last");
+            return Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
+        }
+        cx.rounds += 1;
+        state.round += 1;
+        state.feedback = std::mem::take(&mut state.lane.wrong);
+        state.lane = Lane::default();
+        cx.tell(News::Round { node: site.instance.clone(), round: state.round, task: None });
+        let framed = framed(node, &inside, state);
+        let outcome = lane::proceed(cx, node.body(), &mut state.lane, &framed)?;
+        if let Some(over) = judge(node, cx, site, &framed, state, outcome) {
+            return Some(over);
+        }
+    }
+}
+
+/// How the loop ended, when this round was its last.
+fn judge<L: RoundsNode>(
+    node: &L,
+    cx: &Cx<'_>,
+    site: &Site<'_>,
+    framed: &Frame<'_>,
+    state: &RoundsState,
+    outcome: Outcome,
+) -> Option<Outcome> {
+    if outcome.status != Status::Completed {
+        return Some(outcome);
+    }
+    let is_bare = match node.ends() {
+        RoundsEnd::Conditions(until) => {
+            for condition in until {
+                match framed.holds(cx, condition) {
+                    Ok(true) => {
+                        return Some(done(Reason::Until).because(format!("`{}` holds", condition.0.trim())));
+                    }
+                    Ok(false) => {}
+                    Err(outcome) => return Some(outcome),
+                }
+            }
+            until.is_empty()
+        }
+        RoundsEnd::Signal(signal) => {
+            if state.lane.word.as_ref().is_some_and(|word| is_signalled(word.text(), signal)) {
+                return Some(done(Reason::Signal));
+            }
+            false
+        }
+    };
+    let most = node.max();
+    if most == 0 || state.round < most {
+        return None;
+    }
+    if is_bare {
+        return Some(done(Reason::MaxIterations));
+    }
+    let rounds = if most == 1 { "1 round".to_owned() } else { format!("{most} rounds") };
+    let why = format!("`{}` is not done after {rounds}", site.step.id);
+    Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why))
+}

@@ -1,0 +1,77 @@
+//! `wait` for a time.
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Moment;
+
+use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::shape::{GivenValue, NodeShape};
+use crate::effect::Effect;
+use crate::engine::{Cx, done};
+use crate::event::Event;
+use crate::graph::check::least::Least;
+use crate::id::Verb;
+use crate::run::{Doing, News, Reason, Waiting};
+
+/// A wait for a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SleepNode {
+    /// In milliseconds.
+    pub ms: u64,
+}
+
+/// A wait under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SleepState {
+    /// Until when.
+    pub until: Moment,
+}
+
+impl NodeShape for SleepNode {
+    fn word(&self) -> &'static str {
+        "wait"
+    }
+
+    fn label(&self) -> String {
+        format!("wait {} s", self.ms / 1000)
+    }
+
+    fn least(&self) -> Least {
+        Least { turns: 0, ms: self.ms }
+    }
+
+    fn value(&self) -> GivenValue<'_> {
+        GivenValue::OnlyText
+    }
+}
+
+impl NodeRun for SleepNode {
+    type State<'s> = &'s mut SleepState;
+
+    fn state(doing: &mut Doing) -> Option<&mut SleepState> {
+        if let Doing::Sleep(state) = doing { Some(state) } else { None }
+    }
+
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+        let until = cx.at.plus_ms(self.ms);
+        cx.step.news.push(News::Waiting(Waiting::Time { until }));
+        cx.plan_once(site.instance, Verb::Wait, Effect::WaitUntil { until });
+        Opening::UnderWay(Doing::Sleep(SleepState { until }))
+    }
+
+    fn apply(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        _state: &mut SleepState,
+        event: &Event,
+    ) -> Delivered {
+        match event {
+            Event::WaitOver { .. } => {
+                cx.wait_is_over();
+                Delivered::Over(done(Reason::AllDone))
+            }
+            _ => site.unexpected(cx, event),
+        }
+    }
+}

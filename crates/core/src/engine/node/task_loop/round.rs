@@ -1,0 +1,365 @@
+//! One task's round: its worktree, its nodes, its gate, and what the file is told of it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::TaskLoopNode;
+use crate::effect::Effect;
+use crate::engine::frame::Frame;
+use crate::engine::node::pair::{Delivered, Site};
+use crate::engine::{Cx, cut, lane};
+use crate::event::{Event, LandingEnd, WorktreeEnd};
+use crate::graph::workflow::{Act, CheckNode, Step};
+use crate::id::{NodeId, Verb};
+use crate::looping::verdict::red;
+use crate::run::{Lane, Outcome, Reason, Round, RoundPhase, Status, TaskRounds, Word};
+use crate::tasks::{Attempts, TaskId};
+
+/// What the rounds of a loop share.
+pub(super) struct Shared<'t> {
+    path: &'t Option<String>,
+    attempts: &'t mut Attempts,
+    /// What was wrong with each task at its last try.
+    wrong: &'t BTreeMap<TaskId, String>,
+    target: &'t mut Option<String>,
+    fixed: &'t mut BTreeMap<TaskId, Outcome>,
+    blocked: &'t mut Option<Outcome>,
+    over: &'t mut Option<Outcome>,
+}
+
+impl TaskRounds {
+    /// The state of a loop that has begun no round.
+    pub(super) fn of(path: Option<String>, attempts: Attempts) -> TaskRounds {
+        TaskRounds {
+            path,
+            rounds: 0,
+            claims: 0,
+            asking: false,
+            idle: false,
+            stale: false,
+            attempts,
+            wrong: Default::default(),
+            target: None,
+            open: Vec::new(),
+            passed: 0,
+            told: Default::default(),
+            fixed: Default::default(),
+            blocked: None,
+            over: None,
+        }
+    }
+
+    /// Splits it into what the rounds share and the rounds under way.
+    pub(super) fn split(&mut self) -> (Shared<'_>, &mut Vec<Round>) {
+        let TaskRounds { path, attempts, wrong, target, fixed, blocked, over, open, .. } = self;
+        (Shared { path, attempts, wrong, target, fixed, blocked, over }, open)
+    }
+
+    /// Counts a round for a task.
+    pub(super) fn next_round(&mut self, id: &TaskId, task: &Value) -> Round {
+        self.rounds += 1;
+        Round {
+            round: self.rounds,
+            id: id.clone(),
+            task: task.clone(),
+            workspace: None,
+            branch: None,
+            phase: RoundPhase::Leasing,
+            lane: Lane::default(),
+            wrong: None,
+        }
+    }
+}
+
+impl Round {
+    /// The name under which the effects of the round stand.
+    pub(super) fn name(&self, instance: &NodeId) -> NodeId {
+        NodeId::new(format!("{instance}@{}", self.round))
+    }
+}
+
+/// What rounds are decided with.
+pub(super) struct Rounds<'a> {
+    node: &'a TaskLoopNode,
+    instance: &'a NodeId,
+    inside: &'a Frame<'a>,
+    /// The loop is being ended.
+    is_cut: bool,
+}
+
+impl<'a> Rounds<'a> {
+    pub(super) fn of(node: &'a TaskLoopNode, site: &Site<'a>, inside: &'a Frame<'a>) -> Rounds<'a> {
+        Rounds { node, instance: site.instance, inside, is_cut: site.cut.is_some() }
+    }
+
+    /// Begins a round.
+    pub(super) fn begin(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round) {
+        if self.node.at_once() > 1 {
+            let attempt = all.attempts.made.get(&round.id).copied().unwrap_or(1);
+            let effect = Effect::MakeWorktree { task: round.id.clone(), attempt, target: all.target.clone() };
+            cx.plan_once(&round.name(self.instance), Verb::Worktree, effect);
+            return;
+        }
+        self.start(cx, all, round);
+    }
+
+    /// The nodes of a round begin, those before the task first.
+    fn start(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round) {
+        round.phase = RoundPhase::Before;
+        if let Some(outcome) = self.proceed(cx, all, round, &self.node.before_each) {
+            self.nodes_over(cx, all, round, outcome);
+        }
+    }
+
+    fn proceed(
+        &self,
+        cx: &mut Cx<'_>,
+        all: &Shared<'_>,
+        round: &mut Round,
+        body: &[Step],
+    ) -> Option<Outcome> {
+        let frame = Frame { task: Some(&round.task), ..self.frame(all, round) };
+        lane::proceed(cx, body, &mut round.lane, &frame)
+    }
+
+    /// What stands around the nodes of a round, but for the task.
+    fn frame(&self, all: &Shared<'_>, round: &Round) -> Frame<'a> {
+        let feedback = all.wrong.get(&round.id).map_or("", String::as_str);
+        round_frame(self.inside, round.round, feedback, round.workspace.as_deref())
+    }
+
+    /// Tells the node of a round it is about what happened.
+    pub(super) fn deliver(
+        &self,
+        cx: &mut Cx<'_>,
+        all: &mut Shared<'_>,
+        round: &mut Round,
+        to: &NodeId,
+        event: &Event,
+    ) -> Delivered {
+        let body = match round.phase {
+            RoundPhase::Before => &self.node.before_each,
+            RoundPhase::Working => &self.node.body,
+            RoundPhase::Leasing | RoundPhase::Checking | RoundPhase::Landing | RoundPhase::Settling => {
+                return Delivered::NotMine;
+            }
+        };
+        let frame = Frame { task: Some(&round.task), ..self.frame(all, round) };
+        lane::deliver(cx, body, &mut round.lane, &frame, to, event)
+    }
+
+    /// The nodes of a round, or those before them, are over.
+    pub(super) fn nodes_over(
+        &self,
+        cx: &mut Cx<'_>,
+        all: &mut Shared<'_>,
+        round: &mut Round,
+        outcome: Outcome,
+    ) {
+        let mut outcome = outcome;
+        if round.phase == RoundPhase::Before
+            && round.lane.cut.is_none()
+            && outcome.status == Status::Completed
+        {
+            round.phase = RoundPhase::Working;
+            round.lane = Lane::default();
+            match self.proceed(cx, all, round, &self.node.body) {
+                Some(next) => outcome = next,
+                None => return,
+            }
+        }
+        if round.lane.cut.is_some() {
+            return self.release(cx, all, round);
+        }
+        if outcome.status != Status::Completed {
+            return self.failed(cx, all, round, outcome);
+        }
+        if let Some(Word::Broken { broken, .. }) = &round.lane.word {
+            round.wrong = Some(match round.lane.wrong.as_str() {
+                "" => broken.clone(),
+                wrong => wrong.to_owned(),
+            });
+            return self.settle(cx, all, round);
+        }
+        self.gate(cx, all, round);
+    }
+
+    fn failed(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round, outcome: Outcome) {
+        let detail = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
+        let wrong = std::mem::take(&mut round.lane.wrong);
+        round.wrong = Some(if wrong.is_empty() { detail } else { wrong });
+        if outcome.status == Status::Blocked {
+            all.attempts.spend(&round.id);
+            all.blocked.get_or_insert(outcome);
+        } else if outcome.fixed().is_some() {
+            all.attempts.spend(&round.id);
+            all.fixed.insert(round.id.clone(), outcome);
+        } else if cx.has_run_dry(&outcome) {
+            all.over.get_or_insert(outcome);
+        }
+        self.settle(cx, all, round);
+    }
+
+    /// What was done must be green: here, or where it is brought back to.
+    fn gate(&self, cx: &mut Cx<'_>, all: &Shared<'_>, round: &mut Round) {
+        let name = round.name(self.instance);
+        if let (Some(workspace), Some(branch)) = (&round.workspace, &round.branch) {
+            round.phase = RoundPhase::Landing;
+            let effect = Effect::Land {
+                workspace: workspace.clone(),
+                branch: branch.clone(),
+                target: all.target.clone(),
+                path: all.path.clone(),
+                task: round.id.clone(),
+                said: round.lane.word.as_ref().map(|word| word.text().to_owned()),
+            };
+            cx.plan_once(&name, Verb::Land, effect);
+            return;
+        }
+        if cx.spec.checks.is_empty() || self.ends_with_all_checks() {
+            return self.settle(cx, all, round);
+        }
+        round.phase = RoundPhase::Checking;
+        let effect = Effect::RunChecks { names: Vec::new(), workspace: self.inside.workspace.clone() };
+        cx.plan_once(&name, Verb::Checks, effect);
+    }
+
+    /// Its last node runs all checks, so that they need not run again.
+    fn ends_with_all_checks(&self) -> bool {
+        let last = self.node.body.last().map(|step| &step.act);
+        matches!(last, Some(Act::Check(CheckNode { names })) if names.is_empty())
+    }
+
+    /// The file is told how the task went.
+    fn settle(&self, cx: &mut Cx<'_>, all: &Shared<'_>, round: &mut Round) {
+        // The next try begins elsewhere. A landing has looked after the worktree itself.
+        let branch = round.branch.clone().filter(|_| round.phase != RoundPhase::Landing);
+        round.phase = RoundPhase::Settling;
+        let effect = Effect::SettleTask {
+            path: all.path.clone(),
+            task: round.id.clone(),
+            ok: round.wrong.is_none(),
+            said: round.lane.word.as_ref().map(|word| word.text().to_owned()),
+            why: round.wrong.clone(),
+            branch,
+        };
+        cx.plan_once(&round.name(self.instance), Verb::Settle, effect);
+    }
+
+    /// Gives a task back: notes in the file that nobody works on it any more.
+    pub(super) fn release(&self, cx: &mut Cx<'_>, all: &Shared<'_>, round: &mut Round) {
+        round.phase = RoundPhase::Settling;
+        let effect = Effect::ReleaseTask {
+            path: all.path.clone(),
+            task: round.id.clone(),
+            // A landing has looked after the worktree itself.
+            branch: round.branch.clone().filter(|_| round.wrong.is_none()),
+            why: round.wrong.clone(),
+        };
+        cx.plan_once(&round.name(self.instance), Verb::Settle, effect);
+    }
+
+    /// A round's own effects have an outcome; false where a round has no such effect.
+    pub(super) fn about(
+        &self,
+        cx: &mut Cx<'_>,
+        all: &mut Shared<'_>,
+        round: &mut Round,
+        event: &Event,
+    ) -> bool {
+        match event {
+            Event::WorktreeMade { end, .. } => self.worktree(cx, all, round, end),
+            Event::ChecksFinished { results, .. } => {
+                round.wrong = red(results).map(|told| format!("checks are red:\n{told}"));
+                self.settle(cx, all, round);
+            }
+            Event::Landed { end, .. } => self.landed(cx, all, round, end),
+            Event::CleanedUp { .. } => self.release(cx, all, round),
+            _ => return false,
+        }
+        true
+    }
+
+    fn worktree(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round, end: &WorktreeEnd) {
+        let is_ending = all.over.is_some() && self.is_cut;
+        match end {
+            WorktreeEnd::Made { branch, .. } if is_ending => {
+                round.branch = Some(branch.clone());
+                self.release(cx, all, round);
+            }
+            WorktreeEnd::Failed { .. } if is_ending => self.release(cx, all, round),
+            WorktreeEnd::Made { workspace, branch, target } => {
+                *all.target = all.target.take().or_else(|| target.clone());
+                round.workspace = Some(workspace.clone());
+                round.branch = Some(branch.clone());
+                self.start(cx, all, round);
+            }
+            // It would be no other for the next task, nor for the next try.
+            WorktreeEnd::Failed { why } => self.stopped_by_git(cx, all, round, why),
+        }
+    }
+
+    fn landed(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round, end: &LandingEnd) {
+        match end {
+            LandingEnd::Landed { .. } => self.settle(cx, all, round),
+            LandingEnd::Refused { why } => {
+                round.wrong = Some(why.clone());
+                self.settle(cx, all, round);
+            }
+            // The next task would be paid for as well, and come no further.
+            LandingEnd::Hindered { why } => self.stopped_by_git(cx, all, round, why),
+        }
+    }
+
+    fn stopped_by_git(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round, why: &str) {
+        round.wrong = Some(why.to_owned());
+        all.over.get_or_insert(Outcome::new(Status::Blocked, Reason::Git).because(why));
+        self.release(cx, all, round);
+    }
+
+    /// Ends a round. Whether nobody is at its task any more.
+    pub(super) fn cancel(
+        &self,
+        cx: &mut Cx<'_>,
+        all: &Shared<'_>,
+        round: &mut Round,
+        outcome: &Outcome,
+    ) -> bool {
+        let name = round.name(self.instance);
+        let frame = Frame { task: Some(&round.task), ..self.frame(all, round) };
+        match round.phase {
+            RoundPhase::Before => {
+                cut::lane(cx, &self.node.before_each, &mut round.lane, &frame, outcome).is_some()
+            }
+            RoundPhase::Working => cut::lane(cx, &self.node.body, &mut round.lane, &frame, outcome).is_some(),
+            RoundPhase::Checking => {
+                cx.forget(&name);
+                cx.plan_once(&name, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
+                false
+            }
+            RoundPhase::Leasing | RoundPhase::Landing => {
+                let is_held = cx.is_held(&name);
+                if is_held {
+                    cx.forget(&name);
+                }
+                is_held
+            }
+            RoundPhase::Settling => false,
+        }
+    }
+}
+
+/// What stands around the nodes of a round, but for the task.
+pub(super) fn round_frame<'f>(
+    inside: &Frame<'f>,
+    round: u32,
+    feedback: &str,
+    workspace: Option<&str>,
+) -> Frame<'f> {
+    let mut frame = inside.in_round(round, feedback);
+    if let Some(workspace) = workspace {
+        frame.workspace = workspace.to_owned();
+    }
+    frame
+}

@@ -1,0 +1,280 @@
+//! `workflow`: another workflow as a run of its own. What it is told, and what it may spend.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::shape::{GivenValue, NodeShape, Role};
+use crate::effect::Effect;
+use crate::engine::frame::Frame;
+use crate::engine::output::give_value;
+use crate::engine::purse::left_to;
+use crate::engine::{Cx, done};
+use crate::event::{Event, RunEnd};
+use crate::graph::check::outline::Text;
+use crate::graph::ids::named;
+use crate::graph::workflow::{Budget, Expression, InputKind, Template};
+use crate::id::{NodeId, RunId, Verb, derive_run};
+use crate::run::{Doing, Outcome, Reason, Spent, Status};
+use crate::spec::{MAX_DEPTH, Parent, Spec};
+
+/// As much of a text is shown where it does not fit.
+const SHOWN: usize = 80;
+
+/// A run of another workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowNode {
+    /// Which.
+    pub name: String,
+    /// What it is told.
+    pub inputs: BTreeMap<String, Template>,
+}
+
+/// The run that does the work of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SubRunState {
+    /// Which.
+    pub run: RunId,
+    /// What that one spent so far.
+    pub spent: Spent,
+    /// Whether its first turn is counted though it has not told of one yet.
+    #[serde(default)]
+    pub is_ahead: bool,
+}
+
+impl NodeShape for WorkflowNode {
+    fn word(&self) -> &'static str {
+        "workflow"
+    }
+
+    fn default_id(&self) -> String {
+        named("workflow", &self.name)
+    }
+
+    fn label(&self) -> String {
+        format!("workflow {}", self.name)
+    }
+
+    fn texts(&self) -> Vec<Text> {
+        let text = |value| Text::template("with", value);
+        self.inputs.iter().map(|(name, value)| Text { key: Some(name.clone()), ..text(value) }).collect()
+    }
+
+    fn role(&self) -> Role {
+        Role::Work
+    }
+
+    fn calls(&self) -> Option<&WorkflowNode> {
+        Some(self)
+    }
+
+    fn value(&self) -> GivenValue<'_> {
+        GivenValue::Called(&self.name)
+    }
+}
+
+impl NodeRun for WorkflowNode {
+    type State<'s> = &'s mut SubRunState;
+
+    fn state(doing: &mut Doing) -> Option<&mut SubRunState> {
+        if let Doing::Run(state) = doing { Some(state) } else { None }
+    }
+
+    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+        match self.start(cx, site) {
+            Ok(state) => Opening::UnderWay(Doing::Run(state)),
+            Err(outcome) => Opening::NotBegun(outcome),
+        }
+    }
+
+    fn apply(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        state: &mut SubRunState,
+        event: &Event,
+    ) -> Delivered {
+        match event {
+            Event::RunSpent { spent, .. } => {
+                state.spends(cx, spent);
+                Delivered::UnderWay
+            }
+            Event::RunEnded { end, .. } => {
+                state.spends(cx, &end.spent);
+                state.took_no_turn(cx);
+                match site.cut {
+                    // One that is being ended is over when everything is put away.
+                    Some(_) => Delivered::UnderWay,
+                    None => Delivered::Over(ended(cx, site, state, end)),
+                }
+            }
+            Event::CleanedUp { .. } => {
+                state.took_no_turn(cx);
+                site.cut.cloned().into()
+            }
+            _ => site.unexpected(cx, event),
+        }
+    }
+
+    /// What it spends until it is over still counts.
+    fn cancel(
+        &self,
+        cx: &mut Cx<'_>,
+        site: &mut Site<'_>,
+        _state: &mut SubRunState,
+        _outcome: &Outcome,
+    ) -> Option<Outcome> {
+        site.clean_up(cx)
+    }
+}
+
+impl WorkflowNode {
+    /// Starts the run.
+    fn start(&self, cx: &mut Cx<'_>, site: &Site<'_>) -> Result<SubRunState, Outcome> {
+        let name = &self.name;
+        let depth = cx.spec.parent.as_ref().map_or(0, |parent| parent.depth) + 1;
+        if depth > MAX_DEPTH {
+            return Err(failed(Reason::TooDeep, format!("runs start runs more than {MAX_DEPTH} deep")));
+        }
+        let Some(other) = cx.spec.others.get(name) else {
+            return Err(failed(Reason::NotYet, format!("there are no orders for the workflow `{name}`")));
+        };
+        let mut spec = Spec { input: cx.spec.input.clone(), ..other.clone() };
+        tell(cx, &site.step.id, site.around, &self.inputs, &mut spec)?;
+        spec.seed = format!("{}/{}", cx.book.seed, site.instance);
+        spec.workspace.clone_from(&site.around.workspace);
+        spec.others.clone_from(&cx.spec.others);
+        spec.parent = Some(Parent { run: cx.run.clone(), node: site.instance.clone(), depth });
+        let own_time = site.deadline.map(|deadline| deadline.since(cx.at));
+        let left = Budget { time_ms: own_time, ..left_to(&cx.purses, &Spent::default()) };
+        spec.budget = spec.budget.least(&left);
+        let run = derive_run(&cx.book.seed, site.instance);
+        let is_ahead = count_first_turn(cx, &spec)?;
+        let effect = Effect::StartRun { run: run.clone(), spec: Box::new(spec) };
+        cx.plan_once(site.instance, Verb::Run, effect);
+        Ok(SubRunState { run, spent: Spent::default(), is_ahead })
+    }
+}
+
+/// Counts the first turn of a run that takes turns before it begins it: those that are started
+/// at the same moment would each find it unspent.
+fn count_first_turn(cx: &mut Cx<'_>, spec: &Spec) -> Result<bool, Outcome> {
+    if spec.sessions.is_empty() {
+        return Ok(false);
+    }
+    cx.cannot_afford().map_or(Ok(()), Err)?;
+    cx.count_turns(1);
+    Ok(true)
+}
+
+impl SubRunState {
+    /// The run tells what it spent in all.
+    fn spends(&mut self, cx: &mut Cx<'_>, now: &Spent) {
+        let mut fresh = now.since(&self.spent);
+        // What was told before another, and comes after it, says nothing new.
+        self.spent.add(&fresh);
+        if self.is_ahead && fresh.turns > 0 {
+            self.is_ahead = false;
+            fresh.turns -= 1;
+        }
+        cx.spend_all(&fresh);
+    }
+
+    /// The run is over, or never begins: the turn that was counted for it is given back.
+    fn took_no_turn(&mut self, cx: &mut Cx<'_>) {
+        if std::mem::take(&mut self.is_ahead) {
+            cx.give_back_turn();
+        }
+    }
+}
+
+fn ended(cx: &mut Cx<'_>, site: &Site<'_>, state: &SubRunState, end: &RunEnd) -> Outcome {
+    give_value(cx, &site.step.id, &end.text, end.value.clone());
+    if end.outcome.status == Status::Completed {
+        return done(Reason::AllDone);
+    }
+    let detail = end.outcome.detail.clone().unwrap_or_else(|| end.outcome.reason.sentence().to_owned());
+    let why = format!("run {} is {}: {detail}", state.run, end.outcome.status.word());
+    // That what may be spent is spent can be so for this run, too.
+    let reason = if end.outcome.reason == Reason::Budget { Reason::Budget } else { Reason::ChildFailed };
+    Outcome::new(end.outcome.status, reason).because(why).from(&end.outcome)
+}
+
+fn failed(reason: Reason, why: String) -> Outcome {
+    Outcome::new(Status::Failed, reason).because(why)
+}
+
+/// Fills in what the node says of the inputs.
+fn tell(
+    cx: &Cx<'_>,
+    node: &NodeId,
+    frame: &Frame<'_>,
+    inputs: &BTreeMap<String, Template>,
+    spec: &mut Spec,
+) -> Result<(), Outcome> {
+    for (input, template) in inputs {
+        if input == "input" {
+            spec.input = frame.render(cx, template)?;
+            continue;
+        }
+        let value = match spec.kinds.get(input) {
+            Some(kind) => value(cx, frame, template, *kind)?.map_err(|given| {
+                failed(Reason::Template, misfit(node, &spec.workflow, input, *kind, &given))
+            })?,
+            None => like_planned(spec.inputs.get(input), frame.render(cx, template)?),
+        };
+        spec.inputs.insert(input.clone(), value);
+    }
+    Ok(())
+}
+
+/// What a template gives as this kind; what it gives instead, where that does not fit.
+fn value(
+    cx: &Cx<'_>,
+    frame: &Frame<'_>,
+    template: &Template,
+    kind: InputKind,
+) -> Result<Result<Value, String>, Outcome> {
+    let text = match sole_expression(&template.0).filter(|_| kind != InputKind::Text) {
+        // In a text, a list is no longer JSON, nor is what is true.
+        Some(expression) => match frame.evaluate(cx, &Expression(expression.to_owned()))? {
+            Value::String(text) => text,
+            value => value.to_string(),
+        },
+        None => frame.render(cx, template)?,
+    };
+    Ok(kind.read(&text).ok_or(text))
+}
+
+/// What is between the braces of a template that is nothing else.
+fn sole_expression(source: &str) -> Option<&str> {
+    let inner = source.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    let inner = inner.trim_start_matches('-').trim_end_matches('-');
+    let is_one = !["{{", "}}", "{%", "{#"].iter().any(|brace| inner.contains(brace));
+    is_one.then_some(inner)
+}
+
+/// Of an input whose kind is not known: what was planned as another kind of value is read as one.
+fn like_planned(planned: Option<&Value>, text: String) -> Value {
+    match planned {
+        Some(Value::Null | Value::String(_)) | None => json!(text),
+        Some(_) => serde_json::from_str(text.trim()).unwrap_or_else(|_| json!(text)),
+    }
+}
+
+/// Why what a node tells another workflow cannot be.
+fn misfit(node: &NodeId, workflow: &str, input: &str, kind: InputKind, given: &str) -> String {
+    let mut shown: String = given.chars().take(SHOWN).collect();
+    if shown.len() < given.len() {
+        shown.push('…');
+    }
+    let wanted = match kind {
+        InputKind::List => "list, which is JSON: [\"one\", \"two\"]",
+        kind => kind.word(),
+    };
+    format!(
+        "`{node}` gives `{shown}` to the input `{input}` of workflow `{workflow}`, and that must be of kind {wanted}"
+    )
+}

@@ -1,0 +1,244 @@
+//! Version 3 to version 4.
+//!
+//! A record holds an event, the effects that were planned for it, and what people were told (`news`). Each kind
+//! of these whose form differs has a function here, named after its `type`.
+
+mod asked;
+
+use serde_json::{Map, Value, json};
+
+/// What a step gives: nothing, or what is wrong with the record.
+type Done = Result<(), String>;
+
+/// Returns a record of version 3 as one of version 4, but for its number.
+pub(super) fn step(mut record: Value) -> Result<Value, String> {
+    event(record.get_mut("event").ok_or("it has no event")?)?;
+    each(&mut record, "effects", effect)?;
+    each(&mut record, "news", news)?;
+    Ok(record)
+}
+
+fn event(event: &mut Value) -> Done {
+    match kind(event)? {
+        "run_started" => run_started(event),
+        "prepared" => prepared(event),
+        "hook_asked" => hook_asked(event),
+        "session_ended" => session_ended(event),
+        "task_settled" => task_settled(event),
+        "worktree_made" => worktree_made(event),
+        "landed" => landed(event),
+        "person_answered" => person_answered(event),
+        _ => Ok(()),
+    }
+}
+
+/// One planned effect: its id, and what to do.
+fn effect(planned: &mut Value) -> Done {
+    let effect = planned.get_mut("effect").ok_or("an effect says nothing to do")?;
+    match kind(effect)? {
+        "answer_hook" => answer_hook(effect),
+        "start_run" => start_run(effect),
+        _ => Ok(()),
+    }
+}
+
+fn news(news: &mut Value) -> Done {
+    match kind(news)? {
+        "hook_decided" => hook_decided(news),
+        "waiting" => waiting(news),
+        _ => Ok(()),
+    }
+}
+
+// Events
+
+fn run_started(event: &mut Value) -> Done {
+    event.get_mut("spec").map_or(Ok(()), spec)
+}
+
+/// An error stood beside what was made.
+fn prepared(event: &mut Value) -> Done {
+    let fields = fields_in(event)?;
+    let (texts, fingerprint) = (fields.remove("texts"), fields.remove("fingerprint"));
+    let end = match fields.remove("error") {
+        Some(Value::String(why)) => json!({"failed": {"why": why}}),
+        _ => {
+            let fingerprint = fingerprint.ok_or("what was prepared has no fingerprint")?;
+            let mut ready = json!({"fingerprint": fingerprint});
+            if let Some(texts) = texts {
+                fields_in(&mut ready)?.insert("texts".to_owned(), texts);
+            }
+            json!({"ready": ready})
+        }
+    };
+    fields.insert("end".to_owned(), end);
+    Ok(())
+}
+
+fn hook_asked(event: &mut Value) -> Done {
+    event.pointer_mut("/call/kind").map_or(Ok(()), asked::hook_kind)
+}
+
+/// A turn that ended well was `done`. Why one failed was text alone.
+fn session_ended(event: &mut Value) -> Done {
+    let verdict = event.pointer_mut("/end/verdict").ok_or("a turn has no verdict")?;
+    if verdict.as_str() == Some("done") {
+        *verdict = "completed".into();
+    }
+    if let Some(failed) = verdict.get_mut("failed").and_then(Value::as_object_mut) {
+        failed.insert("cause".to_owned(), "other".into());
+    }
+    Ok(())
+}
+
+fn task_settled(_event: &mut Value) -> Done {
+    Ok(())
+}
+
+/// Without a folder, the branch said why there was none.
+fn worktree_made(event: &mut Value) -> Done {
+    let fields = fields_in(event)?;
+    let branch = fields.remove("branch").ok_or("a worktree has no branch")?;
+    let target = fields.remove("target").unwrap_or_default();
+    let end = match fields.remove("workspace") {
+        Some(Value::String(workspace)) => {
+            json!({"made": {"workspace": workspace, "branch": branch, "target": target}})
+        }
+        _ => json!({"failed": {"why": branch}}),
+    };
+    fields.insert("end".to_owned(), end);
+    Ok(())
+}
+
+/// Two claims stood beside the words.
+fn landed(event: &mut Value) -> Done {
+    let fields = fields_in(event)?;
+    let what = fields.remove("what").ok_or("a landing has no words")?;
+    let is = |claim: Option<Value>| claim == Some(Value::Bool(true));
+    let end = match (is(fields.remove("landed")), is(fields.remove("hindered"))) {
+        (true, _) => json!({"landed": {"what": what}}),
+        (false, true) => json!({"hindered": {"why": what}}),
+        (false, false) => json!({"refused": {"why": what}}),
+    };
+    fields.insert("end".to_owned(), end);
+    Ok(())
+}
+
+fn person_answered(_event: &mut Value) -> Done {
+    Ok(())
+}
+
+// Effects
+
+fn answer_hook(effect: &mut Value) -> Done {
+    effect.get_mut("answer").into_iter().for_each(asked::answer);
+    Ok(())
+}
+
+fn start_run(effect: &mut Value) -> Done {
+    effect.get_mut("spec").map_or(Ok(()), spec)
+}
+
+// News
+
+fn hook_decided(news: &mut Value) -> Done {
+    news.get_mut("answer").into_iter().for_each(asked::answer);
+    Ok(())
+}
+
+fn waiting(news: &mut Value) -> Done {
+    if news.get("on").and_then(Value::as_str) == Some("person") {
+        asked::ask(news);
+    }
+    Ok(())
+}
+
+// Parts
+
+/// What a run is asked to do, and each run that it may start.
+fn spec(_spec: &mut Value) -> Done {
+    Ok(())
+}
+
+/// Applies a function to every value of a list, where there is one.
+fn each(record: &mut Value, list: &str, change: fn(&mut Value) -> Done) -> Done {
+    let values = record.get_mut(list).and_then(Value::as_array_mut);
+    values.into_iter().flatten().try_for_each(change)
+}
+
+fn fields_in(value: &mut Value) -> Result<&mut Map<String, Value>, String> {
+    value.as_object_mut().ok_or_else(|| "a part of it is no object".to_owned())
+}
+
+fn kind(value: &Value) -> Result<&str, String> {
+    value.get("type").and_then(Value::as_str).ok_or_else(|| "a part of it says no type".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Event, LandingEnd, PrepareEnd, Texts, WorktreeEnd};
+
+    /// The event of a record of version 3, as it is read today.
+    fn read(fields: &Value) -> Event {
+        let id = json!({"node": "n", "iteration": 1, "attempt": 1, "verb": "land"});
+        let mut event = fields.clone();
+        event["effect"] = id;
+        let record = step(json!({"v": 3, "at": 5, "event": event})).unwrap();
+        serde_json::from_value(record["event"].clone()).unwrap()
+    }
+
+    #[test]
+    fn a_landing_says_by_its_name_how_it_went() {
+        let landed = |fields: Value| match read(&fields) {
+            Event::Landed { end, .. } => end,
+            other => panic!("{other:?}"),
+        };
+        let so = || "so".to_owned();
+        assert_eq!(
+            landed(json!({"type": "landed", "landed": true, "what": "so"})),
+            LandingEnd::Landed { what: so() }
+        );
+        assert_eq!(
+            landed(json!({"type": "landed", "landed": false, "what": "so"})),
+            LandingEnd::Refused { why: so() }
+        );
+        assert_eq!(
+            landed(json!({"type": "landed", "landed": false, "hindered": true, "what": "so"})),
+            LandingEnd::Hindered { why: so() }
+        );
+    }
+
+    #[test]
+    fn a_worktree_without_a_folder_has_no_branch() {
+        let made = |fields: Value| match read(&fields) {
+            Event::WorktreeMade { end, .. } => end,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            made(json!({"type": "worktree_made", "workspace": "/w", "branch": "b", "target": "main"})),
+            WorktreeEnd::Made { workspace: "/w".into(), branch: "b".into(), target: Some("main".into()) }
+        );
+        assert_eq!(
+            made(json!({"type": "worktree_made", "workspace": null, "branch": "the disk is full"})),
+            WorktreeEnd::Failed { why: "the disk is full".into() }
+        );
+    }
+
+    #[test]
+    fn what_could_not_be_prepared_has_no_texts() {
+        let prepared = |fields: Value| match read(&fields) {
+            Event::Prepared { end, base, .. } => (end, base),
+            other => panic!("{other:?}"),
+        };
+        let texts = json!({"prompt": "p", "system": null});
+        let (end, base) = prepared(
+            json!({"type": "prepared", "texts": texts, "fingerprint": "f", "base": "c", "error": null}),
+        );
+        let texts = Texts { prompt: "p".into(), system: None, odd: Vec::new() };
+        assert_eq!(end, PrepareEnd::Ready { texts: Some(texts), fingerprint: "f".into() });
+        assert_eq!(base.as_deref(), Some("c"));
+        let (end, _) = prepared(json!({"type": "prepared", "fingerprint": "f", "error": "no space"}));
+        assert_eq!(end, PrepareEnd::Failed { why: "no space".into() });
+    }
+}

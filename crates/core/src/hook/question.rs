@@ -1,0 +1,50 @@
+//! A question to a person, whoever asks it: an agent, an `ask` node or a tool that needs a permission.
+
+use serde::{Deserialize, Serialize};
+
+use super::tool::ToolCall;
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Question {
+    /// The question itself. Answers name it by this text.
+    pub text: String,
+    /// The answers to choose from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<QuestionOption>,
+    /// Whether a person may choose several options.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub several: bool,
+    /// Whether a person may answer in their own words.
+    pub free_text: bool,
+}
+
+/// One answer to choose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionOption {
+    /// The answer itself.
+    pub label: String,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+impl Question {
+    /// A question that any words answer.
+    pub fn open(text: impl Into<String>) -> Question {
+        Question { text: text.into(), free_text: true, ..Question::default() }
+    }
+
+    /// A question of the workflow. Where it has choices, only they are answers.
+    pub fn of_workflow(text: impl Into<String>, choices: &[String]) -> Question {
+        let option = |label: &String| QuestionOption { label: label.clone(), description: None };
+        let options: Vec<_> = choices.iter().map(option).collect();
+        Question { text: text.into(), free_text: options.is_empty(), options, several: false }
+    }
+
+    /// Asks whether a tool may run.
+    pub fn permission(call: &ToolCall) -> Question {
+        let text = format!("May the agent use {}?", call.name);
+        Question::of_workflow(text, &["allow".to_owned(), "refuse".to_owned()])
+    }
+}

@@ -1,0 +1,21 @@
+//! The operating system: everything in this crate that only Linux offers.
+//!
+//! The rest of the crate asks here in words that any Unix has; `ARCHITECTURE.md` says what another system
+//! would answer with. `hook` starts thousands of times a day: what it asks is inlined.
+
+mod cgroup;
+mod child;
+mod guard;
+mod process;
+mod processes;
+mod signals;
+mod socket;
+
+pub(crate) use cgroup::Cgroup;
+pub use cgroup::{Grouping, clear_dead_groups, grouping};
+pub(crate) use child::{end_with_parent, mark};
+pub(crate) use guard::{fork_into, show_as_guard};
+pub(crate) use process::{adopt_orphans, close_inherited, memory_file};
+pub(crate) use processes::{Process, hold, processes};
+pub(crate) use signals::{Signals, Wake, unblock_all};
+pub(crate) use socket::{fill_random, socket};

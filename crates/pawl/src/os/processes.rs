@@ -1,0 +1,91 @@
+//! Who is there, and a signal to a process and nobody else. Answers come from `/proc`.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// Beyond what the kernel lets a program start with.
+const LARGEST_ENVIRON: u64 = 8 << 20;
+
+/// Holds a process: its id cannot be given to another as long as the descriptor is open, which is readable once the
+/// process has ended.
+pub(crate) fn hold(pid: Pid) -> io::Result<OwnedFd> {
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+/// Lists all processes that can be seen.
+pub(crate) fn processes() -> io::Result<impl Iterator<Item = Process>> {
+    let names = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Ok(names.filter_map(Pid::from_raw).filter_map(Process::read))
+}
+
+/// A process as it was seen. Its start time tells it from another that got its id later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: Pid,
+    pub(crate) parent: i32,
+    pub(crate) start: u64,
+}
+
+impl Process {
+    fn read(pid: Pid) -> Option<Process> {
+        let text = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+        let (parent, start) = parse_stat(&text)?;
+        Some(Process { pid, parent, start })
+    }
+
+    /// Signals it and nobody else: the descriptor is opened first, then it is looked at again.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let Ok(descriptor) = hold(self.pid) else { return };
+        if Process::read(self.pid).is_some_and(|now| now.start == self.start) {
+            let _ = pidfd_send_signal(descriptor, signal);
+        }
+    }
+
+    pub(crate) fn carries(&self, entry: &[u8]) -> bool {
+        let mut environ = Vec::new();
+        let Ok(file) = File::open(format!("/proc/{}/environ", self.pid.as_raw_nonzero())) else {
+            return false;
+        };
+        // Another user's cannot be read, nor that of one that just ended.
+        let _ = file.take(LARGEST_ENVIRON).read_to_end(&mut environ);
+        environ.split(|byte| *byte == 0).any(|variable| variable == entry)
+    }
+}
+
+/// Parent and start time, from `PID (NAME) STATE PARENT …`. The name may hold anything, brackets too.
+fn parse_stat(text: &[u8]) -> Option<(i32, u64)> {
+    let end_of_name = text.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(text.get(end_of_name + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let parent = fields.nth(1)?.parse().ok()?;
+    let start = fields.nth(17)?.parse().ok()?;
+    Some((parent, start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::getpid;
+
+    #[test]
+    fn a_name_with_brackets_hides_nothing() {
+        let text = b"42 (evil) S 1) R 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0\n";
+        assert_eq!(parse_stat(text), Some((7, 12345)));
+    }
+
+    #[test]
+    fn half_a_line_is_no_process() {
+        assert_eq!(parse_stat(b"42 (sh) S 1 2 3"), None);
+        assert_eq!(parse_stat(b""), None);
+    }
+
+    #[test]
+    fn this_process_reads_itself() {
+        let me = Process::read(getpid()).unwrap();
+        assert_eq!(Some(me.parent), rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()));
+        assert!(me.start > 0);
+    }
+}

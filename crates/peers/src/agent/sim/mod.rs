@@ -1,0 +1,106 @@
+//! The simulated agent, which is in the Windlass binary. It speaks Claude Code's format, and one of its own.
+//!
+//! `WINDLASS_SIM_FORMAT=plain` starts a session in its own format ([`plain`]). What a session prints and asks shows
+//! which one it speaks, so that transcripts of both are read.
+
+mod plain;
+
+use std::path::{Path, PathBuf};
+
+use windlass_core::agent::AgentEvent;
+use windlass_core::hook::{Answer, HookKind};
+
+use super::Capabilities;
+use super::claude::Claude;
+use super::dialect::{Dialect, Printed, ReadLine};
+use super::turn::{Outside, Paths, Prepared, Turn};
+
+/// Chooses the format of the sessions that are started.
+const FORMAT: &str = "WINDLASS_SIM_FORMAT";
+
+/// The simulated agent.
+#[derive(Debug)]
+pub(super) struct Sim;
+
+impl Dialect for Sim {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn program(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn install_hint(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            fork: false,
+            budget: false,
+            slash_commands: false,
+            reads_mentions: false,
+            ..Claude.capabilities()
+        }
+    }
+
+    fn user_settings(&self, home: &Path, env: &[(String, String)]) -> Option<PathBuf> {
+        Claude.user_settings(home, env)
+    }
+
+    fn prepare(&self, turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
+        if outside.env.iter().any(|(name, format)| name == FORMAT && format == "plain") {
+            return plain::prepare(turn, paths, outside);
+        }
+        let mut prepared = Claude.prepare(turn, paths, outside);
+        let argv = &mut prepared.launch.argv;
+        argv.insert(argv.len().min(1), "sim".to_owned());
+        prepared
+    }
+
+    fn secret_files(&self) -> &'static [&'static str] {
+        Claude.secret_files()
+    }
+
+    fn reader(&self) -> Box<dyn ReadLine> {
+        Box::new(Reader { claude: Claude.reader() })
+    }
+
+    fn read_hook(&self, event: &str, payload: &[u8]) -> HookKind {
+        match event {
+            plain::TOOL | plain::STOP => plain::read_hook(event, payload),
+            _ => Claude.read_hook(event, payload),
+        }
+    }
+
+    fn hook_folder(&self, payload: &[u8]) -> Option<PathBuf> {
+        // Both formats call it `cwd`.
+        Claude.hook_folder(payload)
+    }
+
+    fn write_answer(&self, event: &str, payload: &[u8], answer: &Answer) -> Printed {
+        match event {
+            plain::TOOL | plain::STOP => plain::write_answer(event, answer),
+            _ => Claude.write_answer(event, payload, answer),
+        }
+    }
+}
+
+/// Reads lines of both formats.
+#[derive(Debug)]
+struct Reader {
+    claude: Box<dyn ReadLine>,
+}
+
+impl ReadLine for Reader {
+    fn read_line(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), String> {
+        match plain::read_line(line)? {
+            Some(event) => {
+                out.push(event);
+                Ok(())
+            }
+            None => self.claude.read_line(line, out),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The simulated agent's own format: one JSON object a line, each with one word that says what it is.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use windlass_core::agent::{AgentEvent, ApiTrouble, FailureCause, RateLimit, TurnFailure, TurnResult};
+use windlass_core::hook::{Answer, HookKind, Question, QuestionOption, ToolCall, ToolName};
+use windlass_core::time::Moment;
+use windlass_core::usage::Usage;
+
+use super::super::dialect::Printed;
+use super::super::lines::shorten;
+use super::super::turn::{Outside, Paths, Prepared, Turn};
+
+/// Its hooks.
+pub(super) const TOOL: &str = "sim_tool";
+pub(super) const STOP: &str = "sim_stop";
+
+/// How much of a tool's input is shown.
+const SHOWN: usize = 200;
+
+/// Prepares one turn.
+pub(super) fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
+    let [start, prompt, role] = ["start.json", "prompt", "system"].map(|name| paths.dir.join(name));
+    let argv = ["sim", "--plain"].map(str::to_owned).into_iter().chain([start.display().to_string()]);
+    let argv = std::iter::once(turn.orders.driver.program.clone()).chain(argv).collect();
+    let hook = |event: &str, unanswered: &str| json!([paths.windlass_exe, "hook", event, unanswered]);
+    let settings = json!({
+        "session": turn.plan.session, "resume": turn.plan.resume, "model": turn.orders.driver.model,
+        "role": turn.system.map(|_| &role), "schema": turn.plan.schema,
+        "hooks": { "tool": hook(TOOL, "--closed"), "stop": hook(STOP, "--open") },
+    });
+    let files =
+        [(start, settings.to_string().into_bytes()), (prompt.clone(), turn.plan.prompt.clone().into_bytes())];
+    let role = turn.system.map(|text| (role, text.as_bytes().to_vec()));
+    let launch = turn.launch(paths, outside, argv, Some(&prompt));
+    Prepared { launch, files: files.into_iter().chain(role).collect() }
+}
+
+/// A line. Its one word is the field that is there.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Line {
+    begin: Option<String>,
+    model: Option<String>,
+    tools: Vec<String>,
+    say: Option<String>,
+    think: Option<String>,
+    #[serde(rename = "use")]
+    uses: Option<String>,
+    tool: String,
+    with: Value,
+    used: Option<String>,
+    ok: bool,
+    asked: bool,
+    text: Value,
+    spent: Option<Tokens>,
+    trouble: Option<String>,
+    limit: Option<Limit>,
+    end: Option<End>,
+    message: String,
+    side: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Tokens {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Limit {
+    until_ms: Option<i64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct End {
+    said: Option<String>,
+    value: Option<Value>,
+    turns: u32,
+    spent: Tokens,
+    cost_usd: Option<f64>,
+    failed: Option<Failed>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Failed {
+    cause: String,
+    word: String,
+    text: Option<String>,
+}
+
+/// Reads a line of this format; nothing where it is one of Claude Code's, which say their `type`.
+pub(super) fn read_line(line: &str) -> Result<Option<AgentEvent>, String> {
+    if !line.starts_with('{') || line.starts_with(r#"{"type""#) {
+        return Ok(None);
+    }
+    let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    if value.get("type").is_some() {
+        return Ok(None);
+    }
+    let line: Line = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    Ok(Some(line.event()))
+}
+
+impl Line {
+    fn event(self) -> AgentEvent {
+        let (message_id, side) = (self.message.clone(), self.side);
+        match self {
+            Line { begin: Some(session), model, tools, .. } => {
+                AgentEvent::SessionInit { session, model: model.unwrap_or_default(), tools }
+            }
+            Line { say: Some(text), .. } => AgentEvent::Text { text, message_id, side },
+            Line { think: Some(text), .. } => AgentEvent::Thinking { text, side },
+            Line { uses: Some(id), tool, with, .. } => AgentEvent::ToolUse {
+                id,
+                asks: tool == "ask",
+                summary: summary(&with),
+                tool: named(&tool),
+                name: tool,
+                side,
+            },
+            Line { used: Some(id), ok, asked, text, .. } => AgentEvent::ToolResult {
+                id,
+                is_error: !ok,
+                text: shorten(text.as_str().unwrap_or_default(), 10 * SHOWN),
+                was_decided: asked,
+                side,
+            },
+            Line { spent: Some(tokens), .. } => AgentEvent::Spent { message_id, usage: tokens.usage(None) },
+            Line { trouble: Some(word), text, .. } => AgentEvent::ApiError {
+                trouble: trouble(&word),
+                error: word,
+                text: text.as_str().unwrap_or_default().to_owned(),
+            },
+            Line { limit: Some(limit), .. } => AgentEvent::RateLimit(RateLimit {
+                rejected: true,
+                resets_at: limit.until_ms.map(Moment),
+                limit: None,
+            }),
+            Line { end: Some(end), .. } => AgentEvent::Result(Box::new(end.result())),
+            _ => AgentEvent::Unknown { what: "a line without a word".to_owned() },
+        }
+    }
+}
+
+impl Tokens {
+    fn usage(&self, cost_usd: Option<f64>) -> Usage {
+        Usage {
+            input_tokens: self.input,
+            output_tokens: self.output,
+            cache_read_tokens: self.cache_read,
+            cache_write_tokens: self.cache_write,
+            cost_usd,
+        }
+    }
+}
+
+impl End {
+    fn result(self) -> TurnResult {
+        let failure = |failed: Failed| TurnFailure {
+            cause: match failed.cause.as_str() {
+                "cut_off" => FailureCause::CutOff,
+                "other" => FailureCause::Other,
+                word => FailureCause::Api(trouble(word)),
+            },
+            word: failed.word,
+            said: failed.text,
+        };
+        TurnResult {
+            usage: self.spent.usage(self.cost_usd),
+            cost_is_cumulative: true,
+            failure: self.failed.map(failure),
+            text: self.said,
+            structured: self.value,
+            num_turns: self.turns,
+        }
+    }
+}
+
+fn trouble(word: &str) -> ApiTrouble {
+    match word {
+        "rate_limit" => ApiTrouble::RateLimit,
+        "transient" => ApiTrouble::Transient,
+        "login" => ApiTrouble::Login,
+        _ => ApiTrouble::Lasting,
+    }
+}
+
+/// Its tools have canonical names, but for those of MCP servers and those that it makes up.
+fn named(tool: &str) -> ToolName {
+    match tool {
+        "ask" => ToolName::Plan,
+        server if server.starts_with("mcp__") => ToolName::Mcp,
+        word => ToolName::parse(word).unwrap_or(ToolName::Other),
+    }
+}
+
+fn summary(input: &Value) -> String {
+    let telling = ["command", "path", "url", "query", "pattern"];
+    let text = telling.into_iter().find_map(|key| input.get(key).and_then(Value::as_str));
+    shorten(text.map_or_else(|| input.to_string(), str::to_owned).as_str(), SHOWN)
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Call {
+    tool: String,
+    with: Value,
+    ask: Option<Vec<Asked>>,
+    said: Option<String>,
+    busy: bool,
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    text: String,
+    #[serde(default)]
+    options: Vec<QuestionOption>,
+    #[serde(default)]
+    several: bool,
+}
+
+/// Reads a hook call. One that cannot be read is a tool that nobody knows, or a plain stop.
+pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
+    let call: Call = serde_json::from_slice(payload).unwrap_or_default();
+    let question = |Asked { text, options, several }| Question { text, options, several, free_text: true };
+    match call.ask {
+        _ if event == STOP => HookKind::Stop { last_message: call.said, background: call.busy },
+        Some(asked) => HookKind::Question { questions: asked.into_iter().map(question).collect() },
+        None => HookKind::Tool(ToolCall { tool: named(&call.tool), name: call.tool, input: call.with }),
+    }
+}
+
+/// Writes an answer. What does not fit never lets a tool through.
+pub(super) fn write_answer(event: &str, answer: &Answer) -> Printed {
+    let said = match answer {
+        Answer::Block { reason } if event == STOP => json!({ "go_on": reason }),
+        _ if event == STOP => json!({}),
+        Answer::Allow => json!({ "may": true }),
+        Answer::Reply { answers } => {
+            let pairs = answers.iter().map(|(question, answer)| (question.clone(), json!(answer)));
+            json!({ "answers": Value::Object(pairs.collect()) })
+        }
+        Answer::Deny { reason } | Answer::Block { reason } => json!({ "may": false, "why": reason }),
+        Answer::Pass => json!({ "may": false, "why": "the run has not decided this" }),
+    };
+    Printed { stdout: said.to_string(), ..Printed::default() }
+}

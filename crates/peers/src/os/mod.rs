@@ -1,0 +1,23 @@
+//! The operating system: everything in this crate that only Linux offers.
+//!
+//! The rest of the crate asks here in words that any Unix has; `ARCHITECTURE.md` says what another system
+//! would answer with. Nothing here decides whom to end or what to watch.
+
+mod file;
+mod group;
+mod held;
+mod limits;
+mod notices;
+mod orphans;
+mod processes;
+
+pub(crate) use file::{FolderReader, clone_contents, leave_read_time, path_of, rename_new};
+pub(crate) use group::{group_folders, is_group, kill_group, members};
+pub(crate) use held::HeldProcess;
+pub(crate) use limits::{is_marked, is_of, mark};
+pub(crate) use notices::{FolderNotices, NoticeKind, Wanted};
+pub(crate) use orphans::{adopt_orphans, children};
+pub(crate) use processes::{
+    arguments, environment, exists, groups_around, open_files, others_are_hidden, processes, program_name,
+    status, working_folder,
+};

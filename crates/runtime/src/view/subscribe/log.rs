@@ -1,0 +1,259 @@
+//! One run as far as a listener was told: its log, and the transcripts of its turns.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use windlass_core::agent::AgentEvent;
+use windlass_core::event::{Event, Record};
+use windlass_core::hook::{HookCall, HookKind};
+use windlass_core::id::{EffectId, RunId};
+use windlass_core::run::{News, Outcome};
+use windlass_core::time::Moment;
+use windlass_store::ReadError;
+
+use super::cursor::{RunPlace, TurnPlace};
+use super::order::{LineAhead, ToldLines, find_line};
+use super::{AgentWords, RunChange, RunUpdate};
+use crate::error::RunError;
+use crate::handle::Handle;
+use crate::transcript::{Transcript, TranscriptPlace};
+
+/// How much later than a hook is recorded its line may be read, in milliseconds.
+const PATIENCE_MS: i64 = 50;
+
+/// One run as far as it was told.
+pub(super) struct FollowedLog {
+    pub(super) run: RunId,
+    pub(super) path: Arc<[RunId]>,
+    /// The last record that was told.
+    seq: u64,
+    /// Records that were read and not told.
+    records: VecDeque<(u64, Record)>,
+    /// The last look found nothing more.
+    is_at_end: bool,
+    /// The next record is told after so many events of the turn that it is about.
+    ahead: Option<usize>,
+    /// How the run ended, where that was not told.
+    end: Option<Outcome>,
+    pub(super) is_over: bool,
+    words: AgentWords,
+    /// Turns in progress, in the order in which they began.
+    turns: Vec<FollowedTurn>,
+    told: ToldLines,
+}
+
+/// A turn whose end was not told.
+struct FollowedTurn {
+    effect: EffectId,
+    transcript: Transcript,
+}
+
+/// What a log has next.
+pub(super) enum NextInLog {
+    /// This is told.
+    Update(RunChange),
+    /// A record, which may have to wait for the line it is about until then.
+    Wait(Moment),
+    /// Nothing more is there.
+    Nothing,
+}
+
+impl FollowedLog {
+    /// A log of which nothing was told.
+    pub(super) fn new(run: RunId, path: Arc<[RunId]>, words: AgentWords) -> FollowedLog {
+        FollowedLog {
+            run,
+            path,
+            seq: 0,
+            records: VecDeque::new(),
+            is_at_end: false,
+            ahead: None,
+            end: None,
+            is_over: false,
+            words,
+            turns: Vec::new(),
+            told: ToldLines::default(),
+        }
+    }
+
+    /// A log that was told as far as a cursor says.
+    pub(super) fn after(
+        handle: &Handle,
+        place: RunPlace,
+        words: AgentWords,
+    ) -> Result<FollowedLog, RunError> {
+        let mut log = FollowedLog::new(place.run, place.path.into(), words);
+        (log.seq, log.is_over) = (place.seq, place.is_over);
+        for TurnPlace { effect, place } in place.turns {
+            log.open(handle, &effect, place);
+        }
+        if log.seq > 0 && !log.is_over {
+            // Its end may have been recorded and not told.
+            log.end = handle.record_at(&log.run, log.seq)?.and_then(|record| outcome(&record));
+        }
+        Ok(log)
+    }
+
+    /// Returns how far it was told.
+    pub(super) fn place(&self) -> RunPlace {
+        let turn =
+            |turn: &FollowedTurn| TurnPlace { effect: turn.effect.clone(), place: turn.transcript.place() };
+        RunPlace {
+            run: self.run.clone(),
+            path: self.path.to_vec(),
+            seq: self.seq,
+            is_over: self.is_over,
+            turns: self.turns.iter().map(turn).collect(),
+        }
+    }
+
+    pub(super) fn update(&self, change: RunChange) -> RunUpdate {
+        RunUpdate { run: self.run.clone(), path: Arc::clone(&self.path), change }
+    }
+
+    /// Looks for more at the next reading.
+    pub(super) fn look_again(&mut self) {
+        self.is_at_end = false;
+    }
+
+    /// Returns when the next record was made; none where there is none now.
+    pub(super) fn next_at(&mut self, handle: &Handle) -> Result<Option<Moment>, RunError> {
+        if !self.is_at_end && !self.is_over && self.records.is_empty() {
+            match handle.some_records(&self.run, self.seq + 1) {
+                Ok(records) => self.records = records.into(),
+                // A run that another one starts may not have been made yet.
+                Err(RunError::Read(ReadError::UnknownRun { .. })) => {}
+                Err(error) => return Err(error),
+            }
+            self.is_at_end = self.records.is_empty();
+        }
+        Ok(self.records.front().map(|(_, record)| record.at))
+    }
+
+    /// Returns the next record, or first what the agent did before that was decided.
+    pub(super) fn next_decided(&mut self, handle: &Handle, now: Moment) -> NextInLog {
+        if let Some(outcome) = self.end.take() {
+            self.is_over = true;
+            return NextInLog::Update(RunChange::Ended { outcome });
+        }
+        let Some((seq, record)) = self.records.pop_front() else { return NextInLog::Nothing };
+        match self.before(handle, &record, now) {
+            NextInLog::Nothing => {}
+            first => {
+                self.records.push_front((seq, record));
+                return first;
+            }
+        }
+        self.ahead = None;
+        self.seq = seq;
+        self.end = outcome(&record);
+        if let Event::SessionStarted { effect, .. } = &record.event {
+            self.open(handle, effect, TranscriptPlace::default());
+        }
+        NextInLog::Update(RunChange::Record { seq, record: Box::new(record) })
+    }
+
+    /// Whether its end is still to be told.
+    pub(super) fn has_end(&self) -> bool {
+        self.end.is_some()
+    }
+
+    fn before(&mut self, handle: &Handle, record: &Record, now: Moment) -> NextInLog {
+        match &record.event {
+            Event::HookAsked { call } => self.before_hook(call, record.at, now),
+            Event::SessionEnded { effect, .. } => {
+                // One that was adopted after a crash may end without a start.
+                self.open(handle, effect, TranscriptPlace::default());
+                let turn = self.turns.iter_mut().find(|turn| turn.effect == *effect);
+                if let Some(change) = turn.and_then(FollowedTurn::last_words) {
+                    return NextInLog::Update(change);
+                }
+                self.turns.retain(|turn| turn.effect != *effect);
+                self.told.forget(effect);
+                NextInLog::Nothing
+            }
+            _ => NextInLog::Nothing,
+        }
+    }
+
+    /// Up to and with what a hook asked about.
+    fn before_hook(&mut self, call: &HookCall, at: Moment, now: Moment) -> NextInLog {
+        // A forwarder that does not say whose it is belongs to the one turn there is.
+        let is_meant = |turn: &&mut FollowedTurn| call.from.as_ref().is_none_or(|from| turn.effect == *from);
+        let Some(turn) = self.turns.iter_mut().find(is_meant) else { return NextInLog::Nothing };
+        let ahead = match self.ahead {
+            Some(ahead) => ahead,
+            None if matches!(call.kind, HookKind::Other { .. }) || self.told.claim(call) => 0,
+            None => match find_line(&turn.transcript, &call.kind) {
+                LineAhead::Found(ahead) => ahead,
+                LineAhead::Missing(_) if now.0 < at.0.saturating_add(PATIENCE_MS) => {
+                    return NextInLog::Wait(Moment(at.0.saturating_add(PATIENCE_MS)));
+                }
+                LineAhead::Missing(ahead) => ahead,
+            },
+        };
+        self.ahead = Some(ahead.saturating_sub(1));
+        match ahead {
+            0 => NextInLog::Nothing,
+            _ => turn.words().map_or(NextInLog::Nothing, NextInLog::Update),
+        }
+    }
+
+    /// Returns what an agent said or did since, whatever was decided.
+    pub(super) fn next_said(&mut self) -> Option<RunChange> {
+        let change = self.turns.iter_mut().find_map(FollowedTurn::words)?;
+        if let RunChange::Agent { effect, event, .. } = &change {
+            self.told.add(effect, event);
+        }
+        Some(change)
+    }
+
+    /// Skips what was said by now in a turn of which more than so many bytes were not told.
+    pub(super) fn skip_said(&mut self, most: u64) -> Option<RunChange> {
+        self.ahead = None;
+        self.turns.iter_mut().filter(|turn| turn.transcript.behind() > most).find_map(FollowedTurn::skip)
+    }
+
+    fn open(&mut self, handle: &Handle, effect: &EffectId, place: TranscriptPlace) {
+        let is_open = self.turns.iter().any(|turn| turn.effect == *effect);
+        if !is_open && self.words == AgentWords::Included {
+            let transcript = handle.transcript(&self.run, effect, place);
+            self.turns.push(FollowedTurn { effect: effect.clone(), transcript });
+        }
+    }
+}
+
+impl FollowedTurn {
+    fn words(&mut self) -> Option<RunChange> {
+        let event = self.transcript.next_event()?;
+        Some(self.agent(event))
+    }
+
+    /// Returns the same of a turn that is over.
+    fn last_words(&mut self) -> Option<RunChange> {
+        let event = self.transcript.next_or_end()?;
+        Some(self.agent(event))
+    }
+
+    /// Counts the words by now instead of telling them.
+    fn skip(&mut self) -> Option<RunChange> {
+        let end = self.transcript.place().offset + self.transcript.behind();
+        let mut count = 0;
+        while self.transcript.place().offset < end && self.transcript.next_event().is_some() {
+            count += 1;
+        }
+        (count > 0).then(|| RunChange::LeftOut { effect: self.effect.clone(), count })
+    }
+
+    fn agent(&self, event: AgentEvent) -> RunChange {
+        RunChange::Agent { effect: self.effect.clone(), offset: self.transcript.place().offset, event }
+    }
+}
+
+/// How a record ended its run.
+fn outcome(record: &Record) -> Option<Outcome> {
+    record.news.iter().find_map(|news| match news {
+        News::Finished { outcome, .. } => Some(outcome.clone()),
+        _ => None,
+    })
+}

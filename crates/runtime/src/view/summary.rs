@@ -1,0 +1,262 @@
+//! Runs in a list: what it shows of each, and pages of it by a filter.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use windlass_core::id::RunId;
+use windlass_core::time::Moment;
+use windlass_store::{Projection, RunRow};
+
+use super::RunStatus;
+use crate::error::RunError;
+use crate::handle::Handle;
+
+/// How many runs are read at once.
+const BATCH: usize = 256;
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSummary {
+    /// The run.
+    pub run: RunId,
+    /// How it is doing.
+    pub status: RunStatus,
+    /// Why it ended, as a word.
+    pub reason: Option<String>,
+    /// The name of its workflow.
+    pub workflow: String,
+    /// Where its sessions work.
+    pub workspace: String,
+    /// Which agent CLI it runs on.
+    pub driver: String,
+    /// The turn it is in.
+    pub turn: u32,
+    /// What it cost so far, where the driver says so.
+    pub cost_usd: Option<f64>,
+    /// When it began.
+    pub started: Moment,
+    /// When the list last changed.
+    pub updated: Moment,
+    /// What it was asked, in short.
+    pub input: String,
+    /// The run that started it.
+    pub parent: Option<RunId>,
+}
+
+impl RunSummary {
+    fn of(row: RunRow, status: RunStatus) -> RunSummary {
+        let Projection { workflow, workspace, driver, reason, iteration, cost_usd, .. } = row.projection;
+        RunSummary {
+            run: row.id,
+            status,
+            reason,
+            workflow,
+            workspace,
+            driver,
+            turn: iteration,
+            cost_usd,
+            started: Moment(row.projection.started_ms),
+            updated: Moment(row.projection.updated_ms),
+            input: row.projection.input,
+            parent: row.projection.parent,
+        }
+    }
+}
+
+/// Which runs a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    /// How they are doing.
+    pub status: StatusFilter,
+    /// Where they work.
+    pub folder: FolderFilter,
+    /// Who started them.
+    pub origin: OriginFilter,
+    /// The name of their workflow.
+    pub workflow: Option<String>,
+}
+
+/// How the runs of a list are doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StatusFilter {
+    /// Any way.
+    #[default]
+    Any,
+    /// They are not over.
+    Open,
+    /// They are over.
+    Over,
+    /// Exactly so.
+    Only(RunStatus),
+}
+
+/// Where the runs of a list work.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum FolderFilter {
+    /// Anywhere.
+    #[default]
+    Anywhere,
+    /// In this folder or below it.
+    Below(PathBuf),
+    /// In this folder or in one above it.
+    Around(PathBuf),
+}
+
+/// Who started the runs of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OriginFilter {
+    /// Anybody.
+    #[default]
+    Anybody,
+    /// No other run did.
+    NoRun,
+}
+
+impl RunFilter {
+    pub(crate) fn fits(&self, run: &RunSummary) -> bool {
+        let status = match self.status {
+            StatusFilter::Any => true,
+            StatusFilter::Open => run.status.is_open(),
+            StatusFilter::Over => run.status.is_over(),
+            StatusFilter::Only(status) => run.status == status,
+        };
+        let workspace = Path::new(&run.workspace);
+        let folder = match &self.folder {
+            FolderFilter::Anywhere => true,
+            FolderFilter::Below(folder) => workspace.starts_with(folder),
+            FolderFilter::Around(folder) => folder.starts_with(workspace),
+        };
+        let origin = match self.origin {
+            OriginFilter::Anybody => true,
+            OriginFilter::NoRun => run.parent.is_none(),
+        };
+        status && folder && origin && self.workflow.as_ref().is_none_or(|name| *name == run.workflow)
+    }
+}
+
+/// Where the next page of a list begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PageCursor(u64);
+
+/// A part of a list, newest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunPage {
+    /// The runs.
+    pub runs: Vec<RunSummary>,
+    /// Where to go on; `None` where no older run is left.
+    pub next: Option<PageCursor>,
+}
+
+impl Handle {
+    /// Returns at most `limit` runs that fit the filter, newest first, from a cursor on. Runs that begin
+    /// meanwhile change no later page.
+    pub fn page(
+        &self,
+        filter: &RunFilter,
+        from: Option<PageCursor>,
+        limit: usize,
+    ) -> Result<RunPage, RunError> {
+        let mut before = from.map_or(u64::MAX, |cursor| cursor.0);
+        let mut runs = Vec::new();
+        loop {
+            let batch = self.store.runs_before(before, BATCH)?;
+            let is_last = batch.len() < BATCH;
+            for row in batch {
+                if runs.len() >= limit {
+                    return Ok(RunPage { runs, next: Some(PageCursor(before)) });
+                }
+                before = row.number;
+                let run = self.summary(row);
+                if filter.fits(&run) {
+                    runs.push(run);
+                }
+            }
+            if is_last {
+                return Ok(RunPage { runs, next: None });
+            }
+        }
+    }
+
+    /// Returns every run that fits the filter, newest first.
+    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, RunError> {
+        Ok(self.page(filter, None, usize::MAX)?.runs)
+    }
+
+    fn summary(&self, row: RunRow) -> RunSummary {
+        let status = self.owned(&row.id, RunStatus::of_word(&row.projection.status));
+        RunSummary::of(row, status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::run::Status;
+    use windlass_store::{Durability, Lease, NewRun};
+
+    use super::*;
+    use crate::crash::Crash;
+    use crate::home::Home;
+
+    fn handle(dir: &Path) -> Handle {
+        let at = |name: &str| dir.join(name);
+        let home = Home {
+            state: at("state"),
+            config: at("config"),
+            user: at("user"),
+            temp: at("temp"),
+            env: Vec::new(),
+            agents: crate::Agents::default(),
+            binary: None,
+            machine: "m".to_owned(),
+            crash: Crash::from_text(None),
+        };
+        Handle::open(home, Durability::Normal).unwrap()
+    }
+
+    fn add(handle: &Handle, id: &str, status: &str, workspace: &str, parent: Option<&str>) -> Lease {
+        let projection = Projection {
+            status: status.to_owned(),
+            workspace: workspace.to_owned(),
+            workflow: "loop".to_owned(),
+            parent: parent.map(RunId::new),
+            ..Projection::default()
+        };
+        let new = NewRun { id: RunId::new(id), projection, bodies: vec![b"first".to_vec()] };
+        handle.store.create_run(new).unwrap()
+    }
+
+    #[test]
+    fn runs_are_listed_by_filter_and_page() {
+        let dir = tempfile::tempdir().unwrap();
+        let handle = handle(dir.path());
+        drop(add(&handle, "a", "running", "/w", None));
+        let _owned = add(&handle, "b", "running", "/w/below", None);
+        drop(add(&handle, "c", "completed", "/w", None));
+        drop(add(&handle, "d", "failed", "/elsewhere", Some("a")));
+        let ids = |filter: RunFilter| {
+            let runs = handle.runs(&filter).unwrap();
+            runs.iter().map(|run| run.run.to_string()).collect::<String>()
+        };
+        let with = |status| RunFilter { status, ..RunFilter::default() };
+        assert_eq!(ids(RunFilter::default()), "dcba");
+        assert_eq!(ids(with(StatusFilter::Open)), "ba");
+        assert_eq!(ids(with(StatusFilter::Over)), "dc");
+        assert_eq!(ids(with(StatusFilter::Only(RunStatus::Crashed))), "a", "nobody owns it");
+        assert_eq!(ids(with(StatusFilter::Only(RunStatus::Ended(Status::Failed)))), "d");
+        let below = FolderFilter::Below("/w".into());
+        assert_eq!(ids(RunFilter { folder: below, ..RunFilter::default() }), "cba");
+        let around = FolderFilter::Around("/w".into());
+        assert_eq!(ids(RunFilter { folder: around, ..RunFilter::default() }), "ca");
+        assert_eq!(ids(RunFilter { origin: OriginFilter::NoRun, ..RunFilter::default() }), "cba");
+        assert_eq!(ids(RunFilter { workflow: Some("other".to_owned()), ..RunFilter::default() }), "");
+
+        let open = with(StatusFilter::Open);
+        let first = handle.page(&open, None, 1).unwrap();
+        drop(add(&handle, "e", "running", "/w", None));
+        let second = handle.page(&open, first.next, 1).unwrap();
+        let names = |page: &RunPage| page.runs.iter().map(|run| run.run.to_string()).collect::<String>();
+        assert_eq!((names(&first), names(&second)), ("b".to_owned(), "a".to_owned()));
+        assert_eq!(second.next, None, "no older run is left");
+    }
+}

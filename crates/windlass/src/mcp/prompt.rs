@@ -1,0 +1,55 @@
+//! The permission prompt: passes what it is asked to the run, and the run's answer back.
+//!
+//! It knows no agent's words. The dialect that installs it names the hook event to use, reads the arguments and
+//! writes the answer, and says beforehand what a refusal looks like, for when the run does not answer.
+
+use serde_json::{Map, Value, json};
+use windlass_pawl::hook;
+
+/// The tool's name; agents know it as `mcp__windlass__approve`.
+pub(super) const NAME: &str = "approve";
+pub(super) const ABOUT: &str = "Answers permission prompts that no rule decided.";
+
+/// How permission prompts reach the run.
+#[derive(Debug, Clone)]
+pub(crate) struct Prompt {
+    /// The hook event to use.
+    pub(crate) event: String,
+    /// The answer when the run gives none.
+    pub(crate) refusal: String,
+}
+
+/// The arguments that the tool takes: whatever the agent CLI sends.
+pub(super) fn schema() -> Map<String, Value> {
+    match json!({"type": "object", "additionalProperties": true}) {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+impl Prompt {
+    /// Returns the run's answer. It waits as long as a person thinks.
+    pub(super) async fn answer(&self, arguments: Option<Map<String, Value>>) -> String {
+        let payload = Value::Object(arguments.unwrap_or_default()).to_string();
+        let (say, said) = tokio::sync::oneshot::channel();
+        let event = self.event.clone();
+        // A thread of its own: the server must not wait for it when the agent has gone.
+        std::thread::spawn(move || say.send(hook::ask(&event, payload.as_bytes())));
+        match said.await.ok().flatten() {
+            Some(reply) if !reply.stdout.is_empty() => reply.stdout,
+            Some(_) | None => self.refusal.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_does_not_answer_refuses() {
+        let prompt = Prompt { event: "Tool".to_owned(), refusal: "no".to_owned() };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert_eq!(runtime.block_on(prompt.answer(None)), "no");
+    }
+}
