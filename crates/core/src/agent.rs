@@ -85,7 +85,7 @@ pub enum AgentEvent {
         text: String,
     },
     /// A request is tried again.
-    Retry(Retry),
+    Retry(ApiRetry),
     /// Where the account stands with its limits.
     RateLimit(RateLimit),
     /// Something for people.
@@ -111,7 +111,7 @@ pub enum AgentEvent {
 
 /// A request that is tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Retry {
+pub struct ApiRetry {
     /// Which try failed, from 1.
     pub attempt: u32,
     /// How many there will be.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::graph::workflow::Expression;
-use crate::hook::Answer;
+use crate::hook::HookAnswer;
 use crate::id::{EffectId, HookId, RunId, SessionId};
 use crate::spec::Spec;
 use crate::tasks::{Attempts, TaskId};
@@ -140,7 +140,7 @@ pub enum Effect {
         /// Which call.
         hook: HookId,
         /// What it is told.
-        answer: Answer,
+        answer: HookAnswer,
     },
     /// Wait. Settled by `WaitOver`.
     WaitUntil {
@@ -217,7 +217,7 @@ impl Effect {
             Effect::MakeWorktree { .. } => work("worktree_made"),
             Effect::Land { .. } => work("landed"),
             // Another turn in the same session.
-            Effect::AnswerHook { answer: Answer::Block { .. }, .. } => {
+            Effect::AnswerHook { answer: HookAnswer::Block { .. }, .. } => {
                 EffectTraits { needs_disk: true, turn: BeginsTurn::Always, ..ONCE }
             }
             // A tool's permission can be decided again alike.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entity {
     /// What it is.
-    pub kind: Kind,
+    pub kind: EntityKind,
     /// As it was written; looked up without regard to case.
     pub name: String,
     /// What it is for, in its author's words; perhaps empty.
@@ -27,7 +27,7 @@ pub struct Entity {
     /// The only tools it may use; `None` where it lists none. What that means to a session is
     /// [`limits`](crate::registry::limits)'s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<Tool>>,
+    pub tools: Option<Vec<EntityTool>>,
     /// What it says of single tools, in its order: the last rule that matches a call counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<ToolRule>,
@@ -36,7 +36,7 @@ pub struct Entity {
     pub agents: Vec<String>,
     /// What those are, once every file is read: their limits hold, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub roles: Vec<Role>,
+    pub roles: Vec<EntityRole>,
     /// Which model it wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
@@ -44,7 +44,7 @@ pub struct Entity {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument_hint: Option<String>,
     /// Where it comes from.
-    pub source: Source,
+    pub source: EntitySource,
     /// What else its file says, kept as it was read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, serde_json::Value>,
@@ -53,7 +53,7 @@ pub struct Entity {
 words! {
     /// What an entity is.
     #[derive(PartialOrd, Ord, Hash)]
-    pub enum Kind {
+    pub enum EntityKind {
         /// A prompt with arguments.
         Command = "command",
         /// An instruction that can be followed in any conversation.
@@ -63,10 +63,10 @@ words! {
     }
 }
 
-impl Kind {
+impl EntityKind {
     /// Reads the word, in the singular or the plural.
-    pub fn parse(word: &str) -> Option<Kind> {
-        Kind::from_word(word.strip_suffix('s').unwrap_or(word))
+    pub fn parse(word: &str) -> Option<EntityKind> {
+        EntityKind::from_word(word.strip_suffix('s').unwrap_or(word))
     }
 }
 
@@ -108,7 +108,7 @@ words! {
 
 /// Where an entity comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
+pub struct EntitySource {
     /// Whose format it is.
     pub provider: Provider,
     /// How near it is.
@@ -141,7 +141,7 @@ pub struct PluginSource {
 
 /// A tool that an entity names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tool {
+pub struct EntityTool {
     /// In lower case, without a pattern: `bash`.
     pub name: String,
     /// As it was written, where that says more than the name: `Bash(git:*)`.
@@ -151,7 +151,7 @@ pub struct Tool {
 
 /// An agent that a command or skill is done by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Role {
+pub struct EntityRole {
     /// Its name.
     pub name: String,
     /// Whose agent it is.
@@ -161,7 +161,7 @@ pub struct Role {
     pub path: Option<String>,
     /// The only tools it may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<Tool>>,
+    pub tools: Option<Vec<EntityTool>>,
     /// What it says of single tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<ToolRule>,
@@ -215,7 +215,7 @@ words! {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EntityKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
@@ -237,14 +237,14 @@ impl Model {
     }
 }
 
-impl Tool {
+impl EntityTool {
     /// A tool as it was written: `Bash(git:*)` is `bash`, and the pattern is kept.
-    pub fn named(written: &str) -> Tool {
+    pub fn named(written: &str) -> EntityTool {
         let written = written.trim();
         let name = written.split('(').next().unwrap_or(written).trim();
         let lower = name.to_lowercase();
         let pattern = (lower != written).then(|| written.to_owned());
-        Tool { name: lower, pattern }
+        EntityTool { name: lower, pattern }
     }
 }
 
@@ -274,21 +274,21 @@ mod tests {
 
     #[test]
     fn a_tool_is_its_name_in_lower_case_with_its_pattern_kept() {
-        let tool = |name: &str, pattern: Option<&str>| Tool {
+        let tool = |name: &str, pattern: Option<&str>| EntityTool {
             name: name.into(),
             pattern: pattern.map(str::to_owned),
         };
-        assert_eq!(Tool::named("bash"), tool("bash", None));
-        assert_eq!(Tool::named(" Edit "), tool("edit", Some("Edit")));
-        assert_eq!(Tool::named("Bash(git:*)"), tool("bash", Some("Bash(git:*)")));
-        assert_eq!(Tool::named("mcp__github__get"), tool("mcp__github__get", None));
+        assert_eq!(EntityTool::named("bash"), tool("bash", None));
+        assert_eq!(EntityTool::named(" Edit "), tool("edit", Some("Edit")));
+        assert_eq!(EntityTool::named("Bash(git:*)"), tool("bash", Some("Bash(git:*)")));
+        assert_eq!(EntityTool::named("mcp__github__get"), tool("mcp__github__get", None));
     }
 
     #[test]
     fn words_are_read_back() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::parse(kind.word()), Some(kind));
-            assert_eq!(Kind::parse(&format!("{kind}s")), Some(kind));
+        for kind in EntityKind::ALL {
+            assert_eq!(EntityKind::parse(kind.word()), Some(kind));
+            assert_eq!(EntityKind::parse(&format!("{kind}s")), Some(kind));
         }
         for provider in Provider::ALL {
             assert_eq!(Provider::from_word(provider.word()), Some(provider));

@@ -12,10 +12,10 @@ use crate::effect::Planned;
 use crate::graph::workflow::Budget;
 use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, InboxId, RunId, SessionId};
-use crate::looping::verdict::{CheckResult, Sight};
+use crate::looping::verdict::{CheckResult, Inspection};
 use crate::run::{News, Outcome, Spent};
 use crate::spec::{Policy, Spec};
-use crate::tasks::{Claim, Status as TaskStatus};
+use crate::tasks::{Claim, TaskStatus};
 use crate::time::Moment;
 use crate::usage::Usage;
 
@@ -118,7 +118,7 @@ pub enum Event {
         /// The effect it settles.
         effect: EffectId,
         /// What was seen.
-        sight: Sight,
+        sight: Inspection,
     },
     /// The checks have run.
     ChecksFinished {
@@ -282,7 +282,7 @@ impl Event {
 
 /// What an entity says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Texts {
+pub struct EntityTexts {
     /// What the agent is told.
     pub prompt: String,
     /// Who it is to be.
@@ -300,7 +300,7 @@ pub enum PrepareEnd {
     Ready {
         /// What the entity says, and who the agent is to be.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        texts: Option<Texts>,
+        texts: Option<EntityTexts>,
         /// A digest of tracker and repository before the first turn.
         fingerprint: String,
     },

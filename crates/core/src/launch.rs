@@ -41,7 +41,7 @@ pub struct Launch {
 
 /// `exit.json`: renamed into place once nothing is left below the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exit {
+pub struct ExitFile {
     /// [`LAUNCH_VERSION`].
     pub v: u32,
     /// The exit code, when it ended by itself.

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::entity::Entity;
-use crate::graph::workflow::{Act, Budget, InputKind, Step};
-use crate::hook::permission::{Isolation, Rules as PermissionRules};
+use crate::graph::workflow::{Budget, InputKind, Node, NodeKind};
+use crate::hook::permission::{Isolation, PermissionRules};
 use crate::id::{NodeId, RunId};
-use crate::looping::{Mode, Rules};
+use crate::looping::{LoopMode, LoopRules};
 use crate::words;
 
 /// How deep runs may start runs: what a check refuses, and what no run does.
@@ -34,9 +34,9 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub kinds: BTreeMap<String, InputKind>,
     /// What is done, one after the other.
-    pub body: Vec<Step>,
+    pub body: Vec<Node>,
     /// How each session of it is run, by node.
-    pub sessions: BTreeMap<NodeId, Orders>,
+    pub sessions: BTreeMap<NodeId, SessionSettings>,
     /// The absolute folder the sessions work in.
     pub workspace: String,
     /// The machine that folder is on.
@@ -51,7 +51,7 @@ pub struct Spec {
     pub policy: Policy,
     /// Bounds on time.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: TimeLimits,
     /// What all of it may spend.
     #[serde(default)]
     pub budget: Budget,
@@ -67,20 +67,20 @@ impl Spec {
     /// Whether a session of it, or of a workflow that it runs, leaves its loop to a plugin.
     pub fn has_plugin_mode(&self) -> bool {
         let mut rules = self.sessions.values().filter_map(|orders| orders.rules.as_ref());
-        rules.any(|rules| rules.mode == Mode::Plugin) || self.others.values().any(Spec::has_plugin_mode)
+        rules.any(|rules| rules.mode == LoopMode::Plugin) || self.others.values().any(Spec::has_plugin_mode)
     }
 
     /// The one session of a run that is nothing else.
-    pub fn only_session(&self) -> Option<(&Step, &Orders)> {
+    pub fn only_session(&self) -> Option<(&Node, &SessionSettings)> {
         let [step] = self.body.as_slice() else { return None };
-        matches!(step.act, Act::Session(_)).then_some(step).and_then(|step| {
+        matches!(step.act, NodeKind::Session(_)).then_some(step).and_then(|step| {
             let orders = self.sessions.get(&step.id)?;
             Some((step, orders))
         })
     }
 
     /// The orders of the only session, or of the first in the order of their names.
-    pub fn first_session(&self) -> Option<&Orders> {
+    pub fn first_session(&self) -> Option<&SessionSettings> {
         self.only_session().map(|(_, orders)| orders).or_else(|| self.sessions.values().next())
     }
 
@@ -98,9 +98,9 @@ impl Spec {
 
 /// How the sessions of one node are run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Orders {
+pub struct SessionSettings {
     /// Which agent CLI, and how.
-    pub driver: Driver,
+    pub driver: AgentCommand,
     /// The preset, after the workflow's wish was honoured.
     pub isolation: Isolation,
     /// The settings' own allow, deny and ask rules.
@@ -112,7 +112,7 @@ pub struct Orders {
     /// The loop of turns, where it has one. Its prompt is filled in when the node begins; a
     /// tracker path that is there and empty is given a place then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rules: Option<Rules>,
+    pub rules: Option<LoopRules>,
 }
 
 /// The run that started this one.
@@ -128,7 +128,7 @@ pub struct Parent {
 
 /// How one agent CLI is run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Driver {
+pub struct AgentCommand {
     /// `claude`, `sim`, ...
     pub name: String,
     /// The program, absolute, found before the run.
@@ -200,7 +200,7 @@ words! {
 /// Bounds on time, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limits {
+pub struct TimeLimits {
     /// The whole run, from its start.
     pub run_ms: Option<u64>,
     /// One check.
@@ -213,8 +213,14 @@ pub struct Limits {
     pub rate_limit_ms: u64,
 }
 
-impl Default for Limits {
+impl Default for TimeLimits {
     fn default() -> Self {
-        Limits { run_ms: None, check_ms: 600_000, grace_ms: 5_000, retry_ms: 2_000, rate_limit_ms: 300_000 }
+        TimeLimits {
+            run_ms: None,
+            check_ms: 600_000,
+            grace_ms: 5_000,
+            retry_ms: 2_000,
+            rate_limit_ms: 300_000,
+        }
     }
 }

@@ -29,14 +29,14 @@ pub struct Diagnostic {
     /// The file (or the variable, or the flag) it is in.
     pub file: Option<String>,
     /// The place in that file, when it has places.
-    pub place: Option<Place>,
+    pub place: Option<TextPosition>,
     /// What to do about it.
     pub hint: Option<String>,
 }
 
 /// A place in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct TextPosition {
     /// From 1.
     pub line: usize,
     /// From 1, in characters.
@@ -71,7 +71,7 @@ impl Diagnostic {
 
     /// Points at a byte of the text.
     pub fn at(mut self, text: &str, offset: usize) -> Diagnostic {
-        self.place = Some(Place::find(text, offset));
+        self.place = Some(TextPosition::find(text, offset));
         self
     }
 
@@ -129,15 +129,15 @@ impl Diagnostic {
     }
 }
 
-impl Place {
+impl TextPosition {
     /// The place of a byte. An offset past the end is the end.
-    fn find(text: &str, offset: usize) -> Place {
+    fn find(text: &str, offset: usize) -> TextPosition {
         let before = text.get(..offset).unwrap_or(text);
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = text.get(start..).unwrap_or_default().lines().next().unwrap_or_default();
         let caret = before.get(start..).unwrap_or_default().chars().count();
         let (snippet, shown) = window(line, caret);
-        Place {
+        TextPosition {
             line: before.matches('\n').count() + 1,
             column: caret + 1,
             snippet: tame(&snippet),
@@ -268,15 +268,15 @@ mod tests {
     #[test]
     fn shows_only_a_part_of_a_long_line() {
         let text = format!("{}!{}", "x".repeat(1000), "y".repeat(1000));
-        let place = Place::find(&text, 1000);
+        let place = TextPosition::find(&text, 1000);
         assert_eq!(place.column, 1001);
         assert_eq!(place.snippet.chars().nth(place.caret), Some('!'));
         assert!(place.snippet.chars().count() <= SNIPPET + 2);
     }
 
     fn at(text: &str, what: &str) -> Diagnostic {
-        let place = Place::find(text, text.find(what).unwrap());
-        Diagnostic { place: Some(Place { line: 1, ..place }), ..Diagnostic::new(Severity::Error, "x") }
+        let place = TextPosition::find(text, text.find(what).unwrap());
+        Diagnostic { place: Some(TextPosition { line: 1, ..place }), ..Diagnostic::new(Severity::Error, "x") }
     }
 
     #[test]
@@ -311,8 +311,8 @@ mod tests {
 
     #[test]
     fn a_place_past_the_end_or_inside_a_character_is_the_end() {
-        assert_eq!(Place::find("ab\n", 99).line, 2);
-        assert_eq!(Place::find("é", 1).column, 2);
-        assert_eq!(Place::find("", 0).column, 1);
+        assert_eq!(TextPosition::find("ab\n", 99).line, 2);
+        assert_eq!(TextPosition::find("é", 1).column, 2);
+        assert_eq!(TextPosition::find("", 0).column, 1);
     }
 }

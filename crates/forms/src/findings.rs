@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 const MOST: usize = 50;
 
 /// What was found in one text so far.
-pub(crate) struct Findings<'a> {
+pub(crate) struct Diagnostics<'a> {
     text: Option<&'a str>,
     file: Option<&'a str>,
     errors: usize,
@@ -17,15 +17,22 @@ pub(crate) struct Findings<'a> {
     whole: Vec<Diagnostic>,
 }
 
-impl<'a> Findings<'a> {
+impl<'a> Diagnostics<'a> {
     /// For a text in a file.
-    pub(crate) fn in_text(text: &'a str, file: Option<&'a str>) -> Findings<'a> {
-        Findings { text: Some(text), file, errors: 0, warnings: 0, kept: Vec::new(), whole: Vec::new() }
+    pub(crate) fn in_text(text: &'a str, file: Option<&'a str>) -> Diagnostics<'a> {
+        Diagnostics { text: Some(text), file, errors: 0, warnings: 0, kept: Vec::new(), whole: Vec::new() }
     }
 
     /// For a variable or a flag, which has no lines.
-    pub(crate) fn in_pair(name: &'a str) -> Findings<'a> {
-        Findings { text: None, file: Some(name), errors: 0, warnings: 0, kept: Vec::new(), whole: Vec::new() }
+    pub(crate) fn in_pair(name: &'a str) -> Diagnostics<'a> {
+        Diagnostics {
+            text: None,
+            file: Some(name),
+            errors: 0,
+            warnings: 0,
+            kept: Vec::new(),
+            whole: Vec::new(),
+        }
     }
 
     /// Whether anything makes the text useless.
@@ -82,7 +89,7 @@ mod tests {
 
     #[test]
     fn says_everything_in_the_order_of_the_text() {
-        let mut findings = Findings::in_text("abc", Some("x"));
+        let mut findings = Diagnostics::in_text("abc", Some("x"));
         findings.warn(2, "second", None);
         findings.error(0, "first", None);
         assert!(findings.has_errors());
@@ -92,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_warnings_is_cut_and_hides_no_error() {
-        let mut findings = Findings::in_text("abc", None);
+        let mut findings = Diagnostics::in_text("abc", None);
         for _ in 0..10_000 {
             findings.warn(0, "again", None);
         }

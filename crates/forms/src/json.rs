@@ -7,34 +7,34 @@
 
 /// A value and the byte it starts at.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct JsonNode {
     pub(crate) at: usize,
-    pub(crate) value: Value,
+    pub(crate) value: JsonValue,
 }
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum JsonValue {
     Null,
     Boolean(bool),
     /// As written: whoever wants a whole number must see whether it is one.
     Number(String),
     Text(String),
-    List(Vec<Node>),
-    Object(Vec<Member>),
+    List(Vec<JsonNode>),
+    Object(Vec<JsonMember>),
 }
 
 /// A field of an object; a repeated key is kept, for the reader to complain about.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Member {
+pub(crate) struct JsonMember {
     pub(crate) key: String,
     pub(crate) key_at: usize,
-    pub(crate) node: Node,
+    pub(crate) node: JsonNode,
 }
 
 /// Why a text is not JSON, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct JsonError {
     pub(crate) at: usize,
     pub(crate) message: String,
     pub(crate) hint: Option<&'static str>,
@@ -44,20 +44,20 @@ pub(crate) struct Broken {
 const DEEPEST: usize = 64;
 
 /// Reads a whole document. The byte order mark, if any, is to be removed before.
-pub(crate) fn read(text: &str) -> Result<Node, Broken> {
-    document(Reader { text, at: 0, depth: 0, allows_comments: false })
+pub(crate) fn read(text: &str) -> Result<JsonNode, JsonError> {
+    document(JsonReader { text, at: 0, depth: 0, allows_comments: false })
 }
 
 /// Reads a whole document that may have comments and a comma after the last value (JSONC), and
 /// begin with a byte order mark.
-pub(crate) fn read_commented(text: &str) -> Result<Node, Broken> {
+pub(crate) fn read_commented(text: &str) -> Result<JsonNode, JsonError> {
     let at = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
-    document(Reader { text, at, depth: 0, allows_comments: true })
+    document(JsonReader { text, at, depth: 0, allows_comments: true })
 }
 
 const BOM: char = '\u{feff}';
 
-fn document(mut reader: Reader<'_>) -> Result<Node, Broken> {
+fn document(mut reader: JsonReader<'_>) -> Result<JsonNode, JsonError> {
     reader.skip_space()?;
     if reader.peek().is_none() {
         return Err(broken(reader.at, "the file is empty", None));
@@ -71,29 +71,29 @@ fn document(mut reader: Reader<'_>) -> Result<Node, Broken> {
 }
 
 /// What a value is called in a message.
-pub(crate) fn kind(value: &Value) -> &'static str {
+pub(crate) fn kind(value: &JsonValue) -> &'static str {
     match value {
-        Value::Null => "null",
-        Value::Boolean(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::Text(_) => "a string",
-        Value::List(_) => "a list",
-        Value::Object(_) => "an object",
+        JsonValue::Null => "null",
+        JsonValue::Boolean(_) => "true or false",
+        JsonValue::Number(_) => "a number",
+        JsonValue::Text(_) => "a string",
+        JsonValue::List(_) => "a list",
+        JsonValue::Object(_) => "an object",
     }
 }
 
-fn broken(at: usize, message: impl Into<String>, hint: Option<&'static str>) -> Broken {
-    Broken { at, message: message.into(), hint }
+fn broken(at: usize, message: impl Into<String>, hint: Option<&'static str>) -> JsonError {
+    JsonError { at, message: message.into(), hint }
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
     allows_comments: bool,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -114,7 +114,7 @@ impl Reader<'_> {
         is_next
     }
 
-    fn skip_space(&mut self) -> Result<(), Broken> {
+    fn skip_space(&mut self) -> Result<(), JsonError> {
         loop {
             while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
                 self.at += 1;
@@ -132,7 +132,7 @@ impl Reader<'_> {
         }
     }
 
-    fn skip_comment(&mut self, rest: &str) -> Result<(), Broken> {
+    fn skip_comment(&mut self, rest: &str) -> Result<(), JsonError> {
         let length = match rest.strip_prefix("/*") {
             Some(inner) => inner.find("*/").map(|end| end + 4),
             None => Some(rest.find('\n').unwrap_or(rest.len())),
@@ -143,7 +143,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn unexpected(&self, wanted: &str) -> Broken {
+    fn unexpected(&self, wanted: &str) -> JsonError {
         let (found, hint) = match self.peek_char() {
             None => ("the end of the file".to_owned(), None),
             Some('\'') => ("`'`".to_owned(), Some("strings are written with double quotes")),
@@ -152,19 +152,22 @@ impl Reader<'_> {
         broken(self.at, format!("expected {wanted}, found {found}"), hint)
     }
 
-    fn value(&mut self) -> Result<Node, Broken> {
+    fn value(&mut self) -> Result<JsonNode, JsonError> {
         let at = self.at;
         let value = match self.peek() {
             Some(b'{') => self.nested(Self::object)?,
             Some(b'[') => self.nested(Self::list)?,
-            Some(b'"') => Value::Text(self.string()?),
-            Some(b'-' | b'0'..=b'9') => Value::Number(self.number()?),
+            Some(b'"') => JsonValue::Text(self.string()?),
+            Some(b'-' | b'0'..=b'9') => JsonValue::Number(self.number()?),
             _ => self.word()?,
         };
-        Ok(Node { at, value })
+        Ok(JsonNode { at, value })
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Broken>) -> Result<Value, Broken> {
+    fn nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<JsonValue, JsonError>,
+    ) -> Result<JsonValue, JsonError> {
         if self.depth == DEEPEST {
             return Err(broken(self.at, format!("nested more than {DEEPEST} levels deep"), None));
         }
@@ -175,26 +178,26 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn object(&mut self) -> Result<Value, Broken> {
+    fn object(&mut self) -> Result<JsonValue, JsonError> {
         let mut members = Vec::new();
         self.skip_space()?;
         if self.eat(b'}') {
-            return Ok(Value::Object(members));
+            return Ok(JsonValue::Object(members));
         }
         loop {
             members.push(self.member()?);
             self.skip_space()?;
             if self.eat(b'}') {
-                return Ok(Value::Object(members));
+                return Ok(JsonValue::Object(members));
             }
             self.comma("`,` or `}`", b'}')?;
             if self.eat(b'}') {
-                return Ok(Value::Object(members));
+                return Ok(JsonValue::Object(members));
             }
         }
     }
 
-    fn member(&mut self) -> Result<Member, Broken> {
+    fn member(&mut self) -> Result<JsonMember, JsonError> {
         let key_at = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.unexpected("a field name in double quotes"));
@@ -205,30 +208,30 @@ impl Reader<'_> {
             return Err(self.unexpected("`:` after the field name"));
         }
         self.skip_space()?;
-        Ok(Member { key, key_at, node: self.value()? })
+        Ok(JsonMember { key, key_at, node: self.value()? })
     }
 
-    fn list(&mut self) -> Result<Value, Broken> {
+    fn list(&mut self) -> Result<JsonValue, JsonError> {
         let mut items = Vec::new();
         self.skip_space()?;
         if self.eat(b']') {
-            return Ok(Value::List(items));
+            return Ok(JsonValue::List(items));
         }
         loop {
             items.push(self.value()?);
             self.skip_space()?;
             if self.eat(b']') {
-                return Ok(Value::List(items));
+                return Ok(JsonValue::List(items));
             }
             self.comma("`,` or `]`", b']')?;
             if self.eat(b']') {
-                return Ok(Value::List(items));
+                return Ok(JsonValue::List(items));
             }
         }
     }
 
     /// Reads the comma between two values, and what stands before the second.
-    fn comma(&mut self, wanted: &str, closing: u8) -> Result<(), Broken> {
+    fn comma(&mut self, wanted: &str, closing: u8) -> Result<(), JsonError> {
         let at = self.at;
         if !self.eat(b',') {
             return Err(self.unexpected(wanted));
@@ -240,14 +243,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn word(&mut self) -> Result<Value, Broken> {
+    fn word(&mut self) -> Result<JsonValue, JsonError> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let length = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
         let word = rest.get(..length).unwrap_or_default();
         let value = match word {
-            "true" => Value::Boolean(true),
-            "false" => Value::Boolean(false),
-            "null" => Value::Null,
+            "true" => JsonValue::Boolean(true),
+            "false" => JsonValue::Boolean(false),
+            "null" => JsonValue::Null,
             "" => return Err(self.unexpected("a value")),
             word => {
                 let message = format!("expected a value, found {}", crate::words::quoted(word));
@@ -259,7 +262,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<String, Broken> {
+    fn number(&mut self) -> Result<String, JsonError> {
         let start = self.at;
         self.eat(b'-');
         if !self.eat(b'0') {
@@ -278,7 +281,7 @@ impl Reader<'_> {
         Ok(self.text.get(start..self.at).unwrap_or_default().to_owned())
     }
 
-    fn digits(&mut self) -> Result<(), Broken> {
+    fn digits(&mut self) -> Result<(), JsonError> {
         if !matches!(self.peek(), Some(b'0'..=b'9')) {
             return Err(self.unexpected("a digit"));
         }
@@ -288,7 +291,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn string(&mut self) -> Result<String, Broken> {
+    fn string(&mut self) -> Result<String, JsonError> {
         let opened = self.at;
         self.at += 1;
         let mut text = String::new();
@@ -313,7 +316,7 @@ impl Reader<'_> {
     }
 
     /// Reads what follows a backslash, which stands at `at`.
-    fn escape(&mut self, at: usize) -> Result<char, Broken> {
+    fn escape(&mut self, at: usize) -> Result<char, JsonError> {
         match self.next_char() {
             Some('"') => Ok('"'),
             Some('\\') => Ok('\\'),
@@ -328,7 +331,7 @@ impl Reader<'_> {
         }
     }
 
-    fn unicode(&mut self, at: usize) -> Result<char, Broken> {
+    fn unicode(&mut self, at: usize) -> Result<char, JsonError> {
         let half = || broken(at, "half of a surrogate pair in a string", None);
         let first = self.hex(at)?;
         if !(0xd800..0xe000).contains(&first) {
@@ -344,7 +347,7 @@ impl Reader<'_> {
         char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)).ok_or_else(half)
     }
 
-    fn hex(&mut self, at: usize) -> Result<u32, Broken> {
+    fn hex(&mut self, at: usize) -> Result<u32, JsonError> {
         let digits = self.text.get(self.at..self.at + 4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
         let code = digits.and_then(|d| u32::from_str_radix(d, 16).ok());
         let code = code.ok_or_else(|| broken(at, "\\u must be followed by four hexadecimal digits", None))?;

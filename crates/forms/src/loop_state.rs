@@ -37,7 +37,7 @@ impl LoopState<'_> {
 
 /// What the plugin has made of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct PluginProgress {
     /// The turn that is under way.
     pub iteration: u32,
     /// Whether the loop is on.
@@ -60,12 +60,12 @@ pub fn render(state: &LoopState<'_>) -> String {
 }
 
 /// Reads back where the plugin is; `None` when the file says nothing that can be read.
-pub fn parse(text: &str) -> Option<Progress> {
+pub fn parse(text: &str) -> Option<PluginProgress> {
     let frontmatter = split(text).0?;
     let iteration = value(frontmatter, "iteration")?.parse().ok()?;
     // The hook itself goes by the file being there.
     let active = value(frontmatter, "active") != Some("false");
-    Some(Progress { iteration, active })
+    Some(PluginProgress { iteration, active })
 }
 
 /// Whether a run wrote this file: by the session it names, and by its start where it names none.
@@ -130,7 +130,7 @@ started_at: \"2026-02-22T10:30:00Z\"
 Use /add-e2e-tests login flow on xyz.com
 ";
         assert_eq!(render(&example()), expected);
-        assert_eq!(parse(expected), Some(Progress { iteration: 1, active: true }));
+        assert_eq!(parse(expected), Some(PluginProgress { iteration: 1, active: true }));
     }
 
     #[test]
@@ -150,7 +150,7 @@ Use /add-e2e-tests login flow on xyz.com
         let state = LoopState { prompt: "do\n---\niteration: 9\nsession_id: x\n---\n--- x", ..example() };
         let text = render(&state);
         assert!(text.ends_with("\n---\ndo\n--- \n iteration: 9\n session_id: x\n--- \n--- x\n"), "{text}");
-        assert_eq!(parse(&text), Some(Progress { iteration: 1, active: true }));
+        assert_eq!(parse(&text), Some(PluginProgress { iteration: 1, active: true }));
     }
 
     #[test]
@@ -172,7 +172,7 @@ Use /add-e2e-tests login flow on xyz.com
         }
         assert_eq!(
             parse("---\niteration: 3\nactive: false\n---\n"),
-            Some(Progress { iteration: 3, active: false })
+            Some(PluginProgress { iteration: 3, active: false })
         );
     }
 }

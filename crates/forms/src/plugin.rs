@@ -2,9 +2,9 @@
 //! servers, which must not collide. Finding and loading plugins is the runtime's.
 
 use crate::diagnostic::Diagnostic;
-use crate::json::{Member, Node, Value};
+use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::words::quoted;
-use crate::workflow::{Fields, is_plugin_name};
+use crate::workflow::{JsonFields, is_plugin_name};
 
 /// A plugin's `plugin.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,7 +24,7 @@ pub struct PluginFile {
 
 /// Reads a `plugin.json`. Fields it does not know are other people's business.
 pub fn parse_plugin_json(text: &str, file_name: &str) -> (Option<PluginFile>, Vec<Diagnostic>) {
-    let (mut fields, root) = Fields::open(text, file_name);
+    let (mut fields, root) = JsonFields::open(text, file_name);
     let plugin = root.and_then(|root| read(&mut fields, &root)).filter(|_| !fields.has_errors());
     (plugin, fields.finish())
 }
@@ -32,7 +32,7 @@ pub fn parse_plugin_json(text: &str, file_name: &str) -> (Option<PluginFile>, Ve
 /// The names of the MCP servers in a `.mcp.json`: the keys of `mcpServers`, or of the whole
 /// document where a plugin leaves that level out.
 pub fn mcp_server_names(text: &str, file_name: &str) -> (Vec<String>, Vec<Diagnostic>) {
-    let (mut fields, root) = Fields::open(text, file_name);
+    let (mut fields, root) = JsonFields::open(text, file_name);
     let members = root.as_ref().and_then(|root| fields.members("", root)).unwrap_or_default();
     let names = match members.iter().find(|member| member.key == "mcpServers") {
         Some(member) => servers(&mut fields, &member.key, &member.node),
@@ -75,7 +75,7 @@ pub fn stop_hooks(text: &str) -> StopHooks {
     found
 }
 
-fn read(fields: &mut Fields<'_>, root: &Node) -> Option<PluginFile> {
+fn read(fields: &mut JsonFields<'_>, root: &JsonNode) -> Option<PluginFile> {
     let mut plugin = PluginFile::default();
     let members = fields.members("", root)?;
     for member in &members {
@@ -87,15 +87,15 @@ fn read(fields: &mut Fields<'_>, root: &Node) -> Option<PluginFile> {
     Some(plugin)
 }
 
-fn take(fields: &mut Fields<'_>, plugin: &mut PluginFile, member: &Member) {
+fn take(fields: &mut JsonFields<'_>, plugin: &mut PluginFile, member: &JsonMember) {
     let (path, node) = (member.key.as_str(), &member.node);
     match path {
         "name" => plugin.name = name(fields, path, node).unwrap_or_default(),
         "version" => plugin.version = fields.text(path, node),
         "description" => plugin.description = fields.text(path, node),
         "mcpServers" => match &node.value {
-            Value::Text(file) => plugin.mcp_files.push(file.clone()),
-            Value::List(items) => {
+            JsonValue::Text(file) => plugin.mcp_files.push(file.clone()),
+            JsonValue::List(items) => {
                 for item in items {
                     plugin.mcp_files.extend(fields.text("mcpServers[]", item));
                 }
@@ -107,7 +107,7 @@ fn take(fields: &mut Fields<'_>, plugin: &mut PluginFile, member: &Member) {
 }
 
 /// The name becomes part of the names of tools, so it is one plain word.
-fn name(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<String> {
+fn name(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode) -> Option<String> {
     let name = fields.one_line(path, node)?;
     if is_plugin_name(&name) {
         return Some(name);
@@ -117,12 +117,12 @@ fn name(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<String> {
     None
 }
 
-fn servers(fields: &mut Fields<'_>, path: &str, node: &Node) -> Vec<String> {
+fn servers(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode) -> Vec<String> {
     fields.members(path, node).unwrap_or_default().into_iter().map(|member| member.key.clone()).collect()
 }
 
-fn is_object(member: &Member) -> bool {
-    matches!(member.node.value, Value::Object(_))
+fn is_object(member: &JsonMember) -> bool {
+    matches!(member.node.value, JsonValue::Object(_))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The words a person may write in one place, and the one they probably meant.
 
 /// Words with their meanings.
-pub(crate) struct Words<T: 'static>(pub(crate) &'static [(&'static str, T)]);
+pub(crate) struct WordTable<T: 'static>(pub(crate) &'static [(&'static str, T)]);
 
-impl<T: Copy + PartialEq> Words<T> {
+impl<T: Copy + PartialEq> WordTable<T> {
     /// What a word means.
     pub(crate) fn meaning(&self, word: &str) -> Option<T> {
         self.0.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning)
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_unknown_word_is_answered_with_the_known_ones() {
-        let words = Words(&[("deny", 1), ("allow", 2)]);
+        let words = WordTable(&[("deny", 1), ("allow", 2)]);
         let (message, hint) = words.unknown("alow");
         assert_eq!(message, "must be one of `deny`, `allow`, found `alow`");
         assert_eq!(hint.as_deref(), Some("did you mean `allow`?"));

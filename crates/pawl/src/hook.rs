@@ -21,7 +21,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{self, SocketAddrUnix, sockopt};
-use windlass_core::hook::wire::{Reply, WIRE_VERSION, env};
+use windlass_core::hook::wire::{HookReply, WIRE_VERSION, env};
 use windlass_core::launch::files::UNANSWERED;
 
 use crate::os;
@@ -44,7 +44,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(socket) = std::env::var_os(env::SOCKET).filter(|path| !path.is_empty()) else {
         return ExitCode::SUCCESS;
     };
-    let Some(call) = Call::from_args(args) else {
+    let Some(call) = ForwardedCall::from_args(args) else {
         say(rustix::stdio::stderr(), b"usage: windlass hook EVENT --closed|--open [--limit SECONDS]\n");
         return ExitCode::from(DENIED);
     };
@@ -56,9 +56,9 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 
 /// Asks the run whose process this is, as a hook would. Nothing when nobody answers, or when this
 /// process belongs to no run.
-pub fn ask(event: &str, payload: &[u8]) -> Option<Reply> {
+pub fn ask(event: &str, payload: &[u8]) -> Option<HookReply> {
     let socket = std::env::var_os(env::SOCKET).filter(|path| !path.is_empty())?;
-    let call = Call::from_args([OsString::from(event)].into_iter())?;
+    let call = ForwardedCall::from_args([OsString::from(event)].into_iter())?;
     let id = new_id();
     let mut line = call.head(&id);
     let head = line.len();
@@ -93,15 +93,15 @@ impl NoAnswer {
 }
 
 /// One call of a hook.
-struct Call {
+struct ForwardedCall {
     event: OsString,
     /// Without an answer the agent goes on as it would.
     is_open: bool,
     until: Option<Instant>,
 }
 
-impl Call {
-    fn from_args(mut args: impl Iterator<Item = OsString>) -> Option<Call> {
+impl ForwardedCall {
+    fn from_args(mut args: impl Iterator<Item = OsString>) -> Option<ForwardedCall> {
         let event = args.next().filter(|name| is_plain(name))?;
         let (mut is_open, mut until) = (false, None);
         while let Some(arg) = args.next() {
@@ -115,7 +115,7 @@ impl Call {
                 _ => return None,
             }
         }
-        Some(Call { event, is_open, until })
+        Some(ForwardedCall { event, is_open, until })
     }
 
     fn forward(&self, socket: &OsStr) -> Result<u8, NoAnswer> {
@@ -162,13 +162,13 @@ impl Call {
 
     /// Asks until there is an answer. The same line, and so the same id, goes out every time:
     /// the engine decides an id once.
-    fn ask(&self, address: &SocketAddrUnix, line: &[u8], id: &[u8]) -> Option<Reply> {
+    fn ask(&self, address: &SocketAddrUnix, line: &[u8], id: &[u8]) -> Option<HookReply> {
         if let Some(reply) = self.exchange(address, line, id) {
             return Some(reply);
         }
         // Left now and not when it gives up: whoever kills it meanwhile does not make the note go away.
         let note = leave_note(id);
-        let mut patience = Patience::from_env();
+        let mut patience = RetryPatience::from_env();
         while !self.is_over() && patience.nap() {
             if let Some(reply) = self.exchange(address, line, id) {
                 if let Some(note) = note {
@@ -181,7 +181,7 @@ impl Call {
     }
 
     /// One connection, one line each way. Whatever goes wrong is no answer.
-    fn exchange(&self, address: &SocketAddrUnix, line: &[u8], id: &[u8]) -> Option<Reply> {
+    fn exchange(&self, address: &SocketAddrUnix, line: &[u8], id: &[u8]) -> Option<HookReply> {
         let socket = os::socket().ok()?;
         self.bound(&socket)?;
         net::connect(&socket, address).ok()?;
@@ -189,7 +189,7 @@ impl Call {
             return None;
         }
         let answer = self.read_answer(&socket)?;
-        let reply: Reply = serde_json::from_slice(&answer).ok()?;
+        let reply: HookReply = serde_json::from_slice(&answer).ok()?;
         (reply.v == WIRE_VERSION && reply.id.as_bytes() == id).then_some(reply)
     }
 
@@ -227,15 +227,15 @@ impl Call {
 
 /// How long the forwarder still naps between attempts. Time spent on an open connection is not
 /// counted, as a person may be thinking; so an engine that takes calls and drops them is left too.
-struct Patience {
+struct RetryPatience {
     left: Duration,
     nap: Duration,
 }
 
-impl Patience {
-    fn from_env() -> Patience {
+impl RetryPatience {
+    fn from_env() -> RetryPatience {
         let set = std::env::var_os(PATIENCE_VARIABLE).and_then(|text| text.to_str()?.parse().ok());
-        Patience { left: set.map_or(PATIENCE, Duration::from_millis), nap: NAP }
+        RetryPatience { left: set.map_or(PATIENCE, Duration::from_millis), nap: NAP }
     }
 
     /// Sleeps, or says that the patience is at its end.
@@ -360,8 +360,9 @@ mod tests {
 
     #[test]
     fn arguments_are_an_event_and_perhaps_a_limit() {
-        let args =
-            |list: &[&str]| Call::from_args(list.iter().map(OsString::from).collect::<Vec<_>>().into_iter());
+        let args = |list: &[&str]| {
+            ForwardedCall::from_args(list.iter().map(OsString::from).collect::<Vec<_>>().into_iter())
+        };
         assert!(args(&["Stop"]).is_some_and(|call| call.until.is_none()));
         assert!(args(&["Stop", "--limit", "5"]).is_some_and(|call| call.until.is_some()));
         assert!(args(&[]).is_none());
@@ -372,7 +373,7 @@ mod tests {
 
     #[test]
     fn patience_is_spent_by_naps() {
-        let mut patience = Patience { left: Duration::from_millis(3), nap: Duration::from_millis(2) };
+        let mut patience = RetryPatience { left: Duration::from_millis(3), nap: Duration::from_millis(2) };
         assert!(patience.nap());
         assert!(patience.nap());
         assert!(!patience.nap());

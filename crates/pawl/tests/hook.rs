@@ -11,7 +11,7 @@ use std::process::{Child, Output, Stdio};
 use std::thread::{self, JoinHandle};
 
 use tempfile::TempDir;
-use windlass_core::hook::wire::{Ask, Reply, WIRE_VERSION};
+use windlass_core::hook::wire::{HookLine, HookReply, WIRE_VERSION};
 
 /// Plays the engine: one connection after the other is given to the next of these.
 type Turn = fn(&mut Connection);
@@ -23,17 +23,17 @@ struct Connection {
 
 impl Connection {
     fn id(&self) -> String {
-        serde_json::from_str::<Ask>(&self.line).expect("a request").id
+        serde_json::from_str::<HookLine>(&self.line).expect("a request").id
     }
 
-    fn answer(&mut self, reply: &Reply) {
+    fn answer(&mut self, reply: &HookReply) {
         writeln!(self.stream, "{}", serde_json::to_string(reply).unwrap()).unwrap();
     }
 }
 
 fn allow(connection: &mut Connection) {
     let id = connection.id();
-    connection.answer(&Reply {
+    connection.answer(&HookReply {
         v: WIRE_VERSION,
         id,
         exit: 0,
@@ -50,7 +50,7 @@ fn garbage(connection: &mut Connection) {
 
 fn somebody_elses(connection: &mut Connection) {
     let reply =
-        Reply { v: WIRE_VERSION, id: "0".into(), exit: 0, stdout: String::new(), stderr: String::new() };
+        HookReply { v: WIRE_VERSION, id: "0".into(), exit: 0, stdout: String::new(), stderr: String::new() };
     connection.answer(&reply);
 }
 
@@ -124,7 +124,7 @@ const LONG: u32 = 20_000;
 fn the_answer_is_printed_and_is_the_exit_code() {
     fn block(connection: &mut Connection) {
         let (stdout, stderr) = ("{\"a\":\"ä\\n\"}".into(), "go on:\n\"next\"\t\u{1f600}".into());
-        connection.answer(&Reply { v: WIRE_VERSION, id: connection.id(), exit: 2, stdout, stderr });
+        connection.answer(&HookReply { v: WIRE_VERSION, id: connection.id(), exit: 2, stdout, stderr });
     }
     let (_dir, path) = socket();
     let engine = engine(&path, &[block]);
@@ -139,7 +139,7 @@ fn the_payload_arrives_as_it_came_on_one_line() {
     let engine = engine(&path, &[allow]);
     hook(&path, LONG, &["PreToolUse"], "{\n  \"tool\": \"Bash\",\r\n  \"text\": \"a\\nb\"\n}\n");
     let lines = engine.join().unwrap();
-    let ask: Ask = serde_json::from_str(&lines[0]).unwrap();
+    let ask: HookLine = serde_json::from_str(&lines[0]).unwrap();
     assert_eq!((ask.v, ask.event.as_str()), (WIRE_VERSION, "PreToolUse"));
     assert_eq!(ask.payload.unwrap().get(), "{   \"tool\": \"Bash\",    \"text\": \"a\\nb\" }");
 }
@@ -155,7 +155,7 @@ fn whose_hook_it_is_is_told_where_that_is_plain() {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         assert_eq!(seen(&finish(hook, "{\"a\":1}")), allowed());
         let lines = engine.join().unwrap();
-        let ask: Ask = serde_json::from_str(&lines[0]).unwrap();
+        let ask: HookLine = serde_json::from_str(&lines[0]).unwrap();
         assert_eq!((ask.event.as_str(), ask.payload.unwrap().get()), ("Stop", "{\"a\":1}"));
         ask.session
     };
@@ -183,7 +183,7 @@ fn five_megabytes_arrive_whole() {
     let payload = format!("{{\"big\":\"{}\"}}", "x".repeat(5 << 20));
     assert_eq!(seen(&hook(&path, LONG, &["PostToolUse"], &payload)), allowed());
     let lines = engine.join().unwrap();
-    let ask: Ask = serde_json::from_str(&lines[0]).unwrap();
+    let ask: HookLine = serde_json::from_str(&lines[0]).unwrap();
     assert_eq!(ask.payload.unwrap().get(), payload);
 }
 

@@ -12,10 +12,10 @@ use std::os::unix::fs::PermissionsExt;
 
 use hosted::{Folder, program, shell};
 use rustix::process::Signal;
-use windlass_core::launch::{EndedBy, Exit, LAUNCH_VERSION, files};
+use windlass_core::launch::{EndedBy, ExitFile, LAUNCH_VERSION, files};
 
-fn exited(code: i32) -> Exit {
-    Exit {
+fn exited(code: i32) -> ExitFile {
+    ExitFile {
         v: LAUNCH_VERSION,
         code: Some(code),
         signal: None,
@@ -25,8 +25,8 @@ fn exited(code: i32) -> Exit {
     }
 }
 
-fn killed(signal: i32) -> Exit {
-    Exit { code: None, signal: Some(signal), ..exited(0) }
+fn killed(signal: i32) -> ExitFile {
+    ExitFile { code: None, signal: Some(signal), ..exited(0) }
 }
 
 fn spawn_error(folder: &Folder) -> String {
@@ -149,7 +149,7 @@ fn a_host_on_a_finished_folder_does_nothing() {
 fn a_child_past_its_deadline_is_asked_to_end_and_has_time_for_it() {
     let mut folder = shell("trap 'echo bye; exit 3' TERM; while :; do sleep 0.01; done");
     folder.launch.deadline_ms = Some(2_000);
-    assert_eq!(folder.run_host(), Exit { ended_by: Some(EndedBy::Deadline), ..exited(3) });
+    assert_eq!(folder.run_host(), ExitFile { ended_by: Some(EndedBy::Deadline), ..exited(3) });
     assert_eq!(folder.read(files::STDOUT), "bye\n");
 }
 
@@ -158,21 +158,21 @@ fn a_child_that_ignores_the_request_is_killed_after_the_grace() {
     let mut folder = shell("trap '' TERM; while :; do sleep 0.01; done");
     folder.launch.deadline_ms = Some(2_000);
     folder.launch.grace_ms = 100;
-    assert_eq!(folder.run_host(), Exit { ended_by: Some(EndedBy::Deadline), ..killed(9) });
+    assert_eq!(folder.run_host(), ExitFile { ended_by: Some(EndedBy::Deadline), ..killed(9) });
 }
 
 #[test]
 fn a_stopped_child_past_its_deadline_ends_without_the_grace() {
     let mut folder = shell("kill -STOP $$");
     folder.launch.deadline_ms = Some(100);
-    assert_eq!(folder.run_host(), Exit { ended_by: Some(EndedBy::Deadline), ..killed(15) });
+    assert_eq!(folder.run_host(), ExitFile { ended_by: Some(EndedBy::Deadline), ..killed(15) });
 }
 
 #[test]
 fn a_child_that_prints_more_than_it_may_is_killed_and_what_it_printed_is_cut() {
     let mut folder = shell("trap '' TERM; (exec setsid yes) & exec yes");
     folder.launch.output_max = Some(100_000);
-    assert_eq!(folder.run_host(), Exit { too_much_output: true, ..killed(9) });
+    assert_eq!(folder.run_host(), ExitFile { too_much_output: true, ..killed(9) });
     assert_eq!(folder.read(files::STDOUT).len(), 100_000);
 }
 
@@ -199,7 +199,7 @@ fn sigterm_to_the_host_ends_the_child() {
     folder.await_work("ready");
     host.signal(Signal::TERM);
     assert!(host.wait().success());
-    assert_eq!(folder.exit(), Exit { ended_by: Some(EndedBy::Request), ..exited(5) });
+    assert_eq!(folder.exit(), ExitFile { ended_by: Some(EndedBy::Request), ..exited(5) });
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_second_sigterm_kills_at_once() {
     folder.await_work("asked");
     host.signal(Signal::TERM);
     assert!(host.wait().success());
-    assert_eq!(folder.exit(), Exit { ended_by: Some(EndedBy::Request), ..killed(9) });
+    assert_eq!(folder.exit(), ExitFile { ended_by: Some(EndedBy::Request), ..killed(9) });
 }
 
 #[test]

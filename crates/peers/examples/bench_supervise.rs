@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::event::epoll;
 use rustix::fs::{FlockOperation, flock};
 use windlass_core::launch::files;
-use windlass_peers::agent::{AgentEvent, Agents, Lines, Transcript};
+use windlass_peers::agent::{AgentEvent, AgentLines, Agents, Transcript};
 use windlass_peers::child::ChildState;
 use windlass_peers::tail::{TailEvent, Watcher};
 
@@ -211,7 +211,7 @@ fn watcher(count: usize, seconds: u64) {
 /// Counts the events of one child, and that they come in order.
 async fn read_one(mut from: tokio::sync::mpsc::Receiver<TailEvent>) -> u64 {
     let mut transcript = Transcript::default();
-    let mut lines = Lines::of(&**Agents::default().named("claude").unwrap());
+    let mut lines = AgentLines::of(&**Agents::default().named("claude").unwrap());
     let mut events = Vec::new();
     let mut next = 0;
     loop {

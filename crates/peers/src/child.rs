@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 use windlass_core::hook::wire::env::SESSION;
 use windlass_core::id::HookId;
-use windlass_core::launch::{Exit, files};
+use windlass_core::launch::{ExitFile, files};
 
 use crate::files::read_bounded;
 use crate::orphan::is_zombie;
@@ -33,7 +33,7 @@ pub enum ChildState {
         host_pid: Option<u32>,
     },
     /// It ended, and nothing is left below the host.
-    Ended(Exit),
+    Ended(ExitFile),
     /// The host died: the child may have done something, may even still run, and nobody will
     /// say how it ended. To be swept.
     Lost,
@@ -70,7 +70,7 @@ fn before_the_start(dir: &Path) -> ChildState {
     }
 }
 
-fn read_exit(dir: &Path) -> Option<Exit> {
+fn read_exit(dir: &Path) -> Option<ExitFile> {
     let bytes = read_bounded(&dir.join(files::EXIT), 64 * 1024).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
@@ -175,7 +175,7 @@ fn hold(pid: u32) -> Option<HeldProcess> {
 
 /// What a sweep did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepResult {
     /// Processes that were asked to end, or killed.
     pub killed: usize,
     /// Processes still there when the patience was spent.
@@ -190,7 +190,7 @@ const SWEEP_GRACE: Duration = Duration::from_secs(2);
 /// Ends every process that carries a child's cookie, or the limit that goes with it, until none is left: asked first,
 /// then killed.
 /// For children whose host died; needs no host.
-pub fn sweep_cookie(cookie: &str, how: Terminate) -> Swept {
+pub fn sweep_cookie(cookie: &str, how: Terminate) -> SweepResult {
     let mark = Cookie::new(cookie);
     let grace = if how == Terminate::Now { Duration::ZERO } else { SWEEP_GRACE };
     let (begun, until) = (Instant::now(), Instant::now() + grace + SWEEP_PATIENCE);
@@ -198,7 +198,7 @@ pub fn sweep_cookie(cookie: &str, how: Terminate) -> Swept {
     loop {
         let found = carriers(&mark);
         if found.is_empty() || Instant::now() >= until {
-            return Swept { killed: ended.len(), left: found.len() };
+            return SweepResult { killed: ended.len(), left: found.len() };
         }
         let signal = if begun.elapsed() < grace { Signal::TERM } else { Signal::KILL };
         for pid in found {

@@ -24,7 +24,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-pub use draft::{Draft, clear_dead};
+pub use draft::{DraftFile, clear_dead};
 use rustix::fs::OFlags;
 
 use crate::os;
@@ -34,7 +34,7 @@ const SPARE_BUFFER: usize = 256 * 1024;
 
 /// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum FileMode {
     /// The owner alone: settings, tokens, prompts.
     Private,
     /// Everybody.
@@ -43,12 +43,12 @@ pub enum Mode {
     Program,
 }
 
-impl Mode {
+impl FileMode {
     fn bits(self) -> u32 {
         match self {
-            Mode::Private => 0o600,
-            Mode::Shared => 0o644,
-            Mode::Program => 0o755,
+            FileMode::Private => 0o600,
+            FileMode::Shared => 0o644,
+            FileMode::Program => 0o755,
         }
     }
 }
@@ -132,18 +132,18 @@ pub fn make_dirs_inside(root: &Path, dir: &Path) -> Result<(), FileError> {
 
 /// Replaces a file's whole content; a crash leaves the old or the new. A link at that place is
 /// replaced, never followed. For Windlass's own folders: the draft lies beside the file.
-pub fn write_atomic(path: &Path, bytes: &[u8], mode: Mode) -> Result<(), FileError> {
-    let draft = Draft::beside(path, mode.bits());
+pub fn write_atomic(path: &Path, bytes: &[u8], mode: FileMode) -> Result<(), FileError> {
+    let draft = DraftFile::beside(path, mode.bits());
     write_whole(draft, path, bytes)
 }
 
 /// The same with the draft in another folder of the same file system.
-pub fn write_atomic_by(drafts: &Path, path: &Path, bytes: &[u8], mode: Mode) -> Result<(), FileError> {
+pub fn write_atomic_by(drafts: &Path, path: &Path, bytes: &[u8], mode: FileMode) -> Result<(), FileError> {
     make_private_dir(drafts)?;
-    write_whole(Draft::within(drafts, path, mode.bits()), path, bytes)
+    write_whole(DraftFile::within(drafts, path, mode.bits()), path, bytes)
 }
 
-fn write_whole(draft: io::Result<Draft>, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+fn write_whole(draft: io::Result<DraftFile>, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let written = draft.and_then(|draft| {
         draft.file().write_all(bytes)?;
         draft.file().sync_all()?;
@@ -159,31 +159,31 @@ fn write_whole(draft: io::Result<Draft>, path: &Path, bytes: &[u8]) -> Result<()
 pub fn write_spare(
     drafts: &Path,
     path: &Path,
-    mode: Mode,
+    mode: FileMode,
     fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> Result<(), FileError> {
     make_private_dir(drafts)?;
-    filled(drafts, path, mode, fill).and_then(Draft::place).map_err(|e| io_error(path, e))
+    filled(drafts, path, mode, fill).and_then(DraftFile::place).map_err(|e| io_error(path, e))
 }
 
 /// The same for a file that stays as it is where it is there already: a program that others run.
 pub fn create_spare(
     drafts: &Path,
     path: &Path,
-    mode: Mode,
+    mode: FileMode,
     fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> Result<bool, FileError> {
     make_private_dir(drafts)?;
-    filled(drafts, path, mode, fill).and_then(Draft::place_new).map_err(|e| io_error(path, e))
+    filled(drafts, path, mode, fill).and_then(DraftFile::place_new).map_err(|e| io_error(path, e))
 }
 
 fn filled(
     drafts: &Path,
     path: &Path,
-    mode: Mode,
+    mode: FileMode,
     fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
-) -> io::Result<Draft> {
-    let draft = Draft::within(drafts, path, mode.bits())?;
+) -> io::Result<DraftFile> {
+    let draft = DraftFile::within(drafts, path, mode.bits())?;
     let mut file = BufWriter::with_capacity(SPARE_BUFFER, draft.file());
     fill(&mut file)?;
     file.flush()?;
@@ -193,8 +193,8 @@ fn filled(
 
 /// Writes a file that must not exist yet. `false` when it does, and nothing is changed. For
 /// Windlass's own folders: the draft lies beside the file.
-pub fn create_new(path: &Path, bytes: &[u8], mode: Mode) -> Result<bool, FileError> {
-    create_whole(Draft::beside(path, mode.bits()), path, bytes)
+pub fn create_new(path: &Path, bytes: &[u8], mode: FileMode) -> Result<bool, FileError> {
+    create_whole(DraftFile::beside(path, mode.bits()), path, bytes)
 }
 
 /// Gives what lies at a path another name in the same folder, and says which: the first of `names`
@@ -213,11 +213,11 @@ pub fn set_aside(path: &Path, names: impl Fn(u32) -> String) -> Result<Option<Pa
 }
 
 /// The same with the draft in another folder of the same file system, which is there.
-pub fn create_new_by(drafts: &Path, path: &Path, bytes: &[u8], mode: Mode) -> Result<bool, FileError> {
-    create_whole(Draft::within(drafts, path, mode.bits()), path, bytes)
+pub fn create_new_by(drafts: &Path, path: &Path, bytes: &[u8], mode: FileMode) -> Result<bool, FileError> {
+    create_whole(DraftFile::within(drafts, path, mode.bits()), path, bytes)
 }
 
-fn create_whole(draft: io::Result<Draft>, path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+fn create_whole(draft: io::Result<DraftFile>, path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     let written = draft.and_then(|draft| {
         draft.file().write_all(bytes)?;
         draft.file().sync_all()?;
@@ -304,8 +304,8 @@ mod tests {
     fn a_write_replaces_the_whole_file_and_leaves_nothing_beside_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
-        write_atomic(&path, b"one and more", Mode::Private).unwrap();
-        write_atomic(&path, b"two", Mode::Private).unwrap();
+        write_atomic(&path, b"one and more", FileMode::Private).unwrap();
+        write_atomic(&path, b"two", FileMode::Private).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(mode_of(&path), 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -317,7 +317,7 @@ mod tests {
         let (target, link) = (dir.path().join("target"), dir.path().join("link"));
         fs::write(&target, "mine").unwrap();
         symlink(&target, &link).unwrap();
-        write_atomic(&link, b"new", Mode::Shared).unwrap();
+        write_atomic(&link, b"new", FileMode::Shared).unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"mine");
         assert_eq!(fs::read(&link).unwrap(), b"new");
     }
@@ -326,8 +326,8 @@ mod tests {
     fn what_is_written_in_parts_is_there_whole_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
-        write_spare(dir.path(), &path, Mode::Private, |out| out.write_all(b"one")).unwrap();
-        let failed = write_spare(dir.path(), &path, Mode::Private, |out| {
+        write_spare(dir.path(), &path, FileMode::Private, |out| out.write_all(b"one")).unwrap();
+        let failed = write_spare(dir.path(), &path, FileMode::Private, |out| {
             out.write_all(b"two")?;
             Err(io::Error::other("no more"))
         });
@@ -340,8 +340,8 @@ mod tests {
     fn create_new_never_touches_what_is_there() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
-        assert!(create_new(&path, b"first", Mode::Shared).unwrap());
-        assert!(!create_new(&path, b"second", Mode::Shared).unwrap());
+        assert!(create_new(&path, b"first", FileMode::Shared).unwrap());
+        assert!(!create_new(&path, b"second", FileMode::Shared).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(mode_of(&path), 0o644);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 use windlass_core::hook::wire::env::HOST;
 use windlass_core::launch::{Launch, files};
 
-use crate::files::{FileError, Mode, create_new, make_private_dir};
+use crate::files::{FileError, FileMode, create_new, make_private_dir};
 pub(crate) use adopt::owns_all_below;
 pub use adopt::{adopt_orphans, end_adopted, end_all_adopted};
-pub use short::{Output, Short, ShortEnv, end_short, end_short_of, run_short, run_short_for};
+pub use short::{ProgramOutput, ShortEnv, ShortProgram, end_short, end_short_of, run_short, run_short_for};
 
 /// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +71,7 @@ pub fn start_host(
     crash_env: &[(String, String)],
 ) -> Result<HostStart, SpawnError> {
     make_private_dir(dir)?;
-    create_new(&dir.join(files::LAUNCH), &serde_json::to_vec(launch)?, Mode::Private)?;
+    create_new(&dir.join(files::LAUNCH), &serde_json::to_vec(launch)?, FileMode::Private)?;
     let failed = |source| SpawnError::Start { program: windlass_exe.to_owned(), source };
     let dir = std::path::absolute(dir).map_err(failed)?;
     let mut command = command(windlass_exe);

@@ -10,18 +10,25 @@ use std::time::Duration;
 
 use windlass_peers::descent::{Descent, descent};
 use windlass_peers::process::{
-    Output, Short, ShortEnv, adopt_orphans, end_adopted, end_all_adopted, run_short,
+    ProgramOutput, ShortEnv, ShortProgram, adopt_orphans, end_adopted, end_all_adopted, run_short,
 };
 use windlass_testkit::{procs, wait::until};
 
 const LIMIT: Duration = Duration::from_secs(40);
 
-fn sh(script: &str) -> Output {
+fn sh(script: &str) -> ProgramOutput {
     let args = [OsStr::new("-c"), OsStr::new(script)];
     let env = ShortEnv::Only(&[("PATH", "/usr/bin:/bin")]);
     let program = Path::new("/bin/sh");
-    run_short(&Short { program, args: &args, cwd: Path::new("/"), env, deadline: LIMIT, max_output: 1000 })
-        .unwrap()
+    run_short(&ShortProgram {
+        program,
+        args: &args,
+        cwd: Path::new("/"),
+        env,
+        deadline: LIMIT,
+        max_output: 1000,
+    })
+    .unwrap()
 }
 
 /// Leaves a process behind that nobody above it is alive for, and gives its id.

@@ -11,23 +11,28 @@ use windlass_core::event::{SessionEnd, SessionVerdict};
 use windlass_core::graph::schema::{KEYWORDS, answer, flaws, validate};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId, Verb};
-use windlass_core::launch::Exit;
-use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Orders, Plugin, Policy, Spec};
+use windlass_core::launch::ExitFile;
+use windlass_core::spec::{
+    AgentCommand, Check, OnPermission, OnQuestion, Plugin, Policy, SessionSettings, Spec, TimeLimits,
+};
 use windlass_core::time::Moment;
-use windlass_peers::agent::{Agents, Dialect, Outside, Over, Paths, Prepared, Transcript, Turn, read_stream};
+use windlass_peers::agent::{
+    Agents, Dialect, Prepared, ProcessEnd, Transcript, TurnPaths, TurnRequest, UserEnvironment, read_stream,
+};
 use windlass_testkit::{Model, Sealed, require_claude, say, tool};
 
 /// The orders of a run, and of its node.
 #[derive(Clone)]
 struct Given {
     run: Spec,
-    node: Orders,
+    node: SessionSettings,
     system: Option<String>,
 }
 
 fn spec() -> Given {
-    let driver = Driver { name: "claude".into(), program: "/bin/claude".into(), model: None, args: vec![] };
-    let node = Orders {
+    let driver =
+        AgentCommand { name: "claude".into(), program: "/bin/claude".into(), model: None, args: vec![] };
+    let node = SessionSettings {
         driver,
         isolation: Isolation::Minimal,
         permissions: Default::default(),
@@ -47,7 +52,7 @@ fn spec() -> Given {
         plugins: vec![],
         checks: vec![],
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
-        limits: Limits::default(),
+        limits: TimeLimits::default(),
         budget: Default::default(),
         others: Default::default(),
         parent: None,
@@ -72,10 +77,10 @@ fn plan() -> SessionPlan {
     }
 }
 
-fn prepared(given: &Given, plan: &SessionPlan, outside: &Outside<'_>) -> Prepared {
+fn prepared(given: &Given, plan: &SessionPlan, outside: &UserEnvironment<'_>) -> Prepared {
     let effect = EffectId { node: NodeId::new("loop"), iteration: 2, attempt: 3, verb: Verb::Session };
     let run = RunId::new("r1");
-    let turn = Turn {
+    let turn = TurnRequest {
         spec: &given.run,
         orders: &given.node,
         workspace: &given.run.workspace,
@@ -85,7 +90,7 @@ fn prepared(given: &Given, plan: &SessionPlan, outside: &Outside<'_>) -> Prepare
         effect: &effect,
         now: Moment(1_000),
     };
-    let paths = Paths {
+    let paths = TurnPaths {
         dir: Path::new("/d"),
         socket: Path::new("/s.sock"),
         windlass_exe: Path::new("/b in/windlass"),
@@ -113,7 +118,7 @@ fn env(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
-    let prepared = prepared(&spec(), &plan(), &Outside::default());
+    let prepared = prepared(&spec(), &plan(), &UserEnvironment::default());
     let argv = [
         "/bin/claude",
         "-p",
@@ -164,7 +169,7 @@ fn a_turn_of_claude_is_started_headless_with_our_hooks_and_server() {
 
 #[test]
 fn isolation_says_what_is_loaded_from_outside() {
-    let argv = |isolation| prepared(&isolated(isolation), &plan(), &Outside::default()).launch.argv;
+    let argv = |isolation| prepared(&isolated(isolation), &plan(), &UserEnvironment::default()).launch.argv;
     assert!(argv(Isolation::Strict).ends_with(&[
         "--setting-sources".into(),
         String::new(),
@@ -181,7 +186,7 @@ fn plugins_model_and_the_users_own_arguments_come_last() {
     spec.run.plugins = vec![Plugin { name: "demo".into(), dir: "/p".into(), loops: false }];
     spec.node.driver.model = Some("opus".into());
     spec.node.driver.args = vec!["--max-turns".into(), "3".into()];
-    let argv = prepared(&spec, &plan(), &Outside::default()).launch.argv;
+    let argv = prepared(&spec, &plan(), &UserEnvironment::default()).launch.argv;
     assert!(
         argv.ends_with(&["--plugin-dir", "/p", "--model", "opus", "--max-turns", "3"].map(str::to_owned))
     );
@@ -191,7 +196,7 @@ fn plugins_model_and_the_users_own_arguments_come_last() {
 fn a_schema_is_an_argument_where_the_cli_can_take_it() {
     let argv = |schema: Value| {
         let plan = SessionPlan { schema: Some(schema), ..plan() };
-        prepared(&spec(), &plan, &Outside::default()).launch.argv
+        prepared(&spec(), &plan, &UserEnvironment::default()).launch.argv
     };
     let schema = json!({"type": "object", "required": ["a"]});
     assert!(argv(schema.clone()).ends_with(&["--json-schema".to_owned(), schema.to_string()]));
@@ -204,15 +209,15 @@ fn a_schema_is_an_argument_where_the_cli_can_take_it() {
 fn the_rehearsal_agent_takes_the_same_after_its_own_word() {
     let mut spec = spec();
     spec.node.driver =
-        Driver { name: "sim".into(), program: "/b/windlass".into(), model: None, args: vec![] };
-    let argv = prepared(&spec, &plan(), &Outside::default()).launch.argv;
+        AgentCommand { name: "sim".into(), program: "/b/windlass".into(), model: None, args: vec![] };
+    let argv = prepared(&spec, &plan(), &UserEnvironment::default()).launch.argv;
     assert_eq!(argv[..3], ["/b/windlass".to_owned(), "sim".into(), "-p".into()]);
 }
 
 #[test]
 fn a_resumed_turn_keeps_its_conversation_and_a_held_one_has_no_cap() {
     let plan = SessionPlan { resume: true, holds_stop: true, deadline: Some(Moment(6_000)), ..plan() };
-    let prepared = prepared(&spec(), &plan, &Outside::default());
+    let prepared = prepared(&spec(), &plan, &UserEnvironment::default());
     assert!(prepared.launch.argv.windows(2).any(|w| w[0] == "--resume" && w[1].starts_with("1111")));
     assert!(!prepared.launch.argv.contains(&"--session-id".to_owned()));
     assert_eq!(value(&prepared, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"), Some("0"));
@@ -224,7 +229,7 @@ fn a_stop_may_wait_for_all_checks() {
     let check = Check { name: "t".into(), command: "true".into() };
     let mut spec = spec();
     spec.run.checks = vec![check.clone(), check];
-    let settings = file(&prepared(&spec, &plan(), &Outside::default()), "settings.json");
+    let settings = file(&prepared(&spec, &plan(), &UserEnvironment::default()), "settings.json");
     assert_eq!(settings["hooks"]["Stop"][0]["hooks"][0]["timeout"], 1_500);
 }
 
@@ -247,7 +252,7 @@ fn the_environment_is_cleared_of_nesting_forges_and_git() {
         ("WINDLASS_CRASH_AT", "all:1"),
         ("WINDLASS_SIM_SCRIPT", "/s"),
     ]);
-    let prepared = prepared(&spec(), &plan(), &Outside { env: &inherited, user_settings: None });
+    let prepared = prepared(&spec(), &plan(), &UserEnvironment { env: &inherited, user_settings: None });
     let expected = env(&[
         ("PATH", "/bin"),
         ("ANTHROPIC_API_KEY", "k"),
@@ -268,7 +273,7 @@ fn the_environment_is_cleared_of_nesting_forges_and_git() {
 #[test]
 fn the_users_login_is_carried_over_and_nothing_else_of_their_settings() {
     let user = r#"{"apiKeyHelper":"get-key","env":{"ANTHROPIC_BASE_URL":"u","EDITOR":"vi"},"hooks":{"Stop":[]},"permissions":{"allow":["*"]},"disableAllHooks":true}"#;
-    let outside = Outside { env: &[], user_settings: Some(user) };
+    let outside = UserEnvironment { env: &[], user_settings: Some(user) };
     for isolation in [Isolation::Strict, Isolation::Minimal] {
         let settings = file(&prepared(&isolated(isolation), &plan(), &outside), "settings.json");
         assert_eq!(settings["apiKeyHelper"], "get-key");
@@ -278,13 +283,13 @@ fn the_users_login_is_carried_over_and_nothing_else_of_their_settings() {
         assert_eq!(settings.get("permissions"), None);
         assert_eq!(settings["hooks"]["Stop"].as_array().unwrap().len(), 1);
     }
-    let broken = Outside { env: &[], user_settings: Some("{") };
+    let broken = UserEnvironment { env: &[], user_settings: Some("{") };
     assert_eq!(file(&prepared(&spec(), &plan(), &broken), "settings.json").get("apiKeyHelper"), None);
 }
 
 #[test]
 fn our_variables_are_in_the_settings_too_so_that_no_projects_env_beats_them() {
-    let prepared = prepared(&spec(), &plan(), &Outside::default());
+    let prepared = prepared(&spec(), &plan(), &UserEnvironment::default());
     let env = &file(&prepared, "settings.json")["env"];
     for name in ["WINDLASS_RUN", "WINDLASS_SESSION", "WINDLASS_SOCKET"] {
         assert_eq!(env[name].as_str(), value(&prepared, name), "{name}");
@@ -294,7 +299,7 @@ fn our_variables_are_in_the_settings_too_so_that_no_projects_env_beats_them() {
 /// How a turn of the real CLI goes that is given the schema as we give it.
 fn held_to(schema: &Value, claude: &Path, model: &Model) -> SessionEnd {
     let plan = SessionPlan { schema: Some(schema.clone()), ..plan() };
-    let argv = prepared(&spec(), &plan, &Outside::default()).launch.argv;
+    let argv = prepared(&spec(), &plan, &UserEnvironment::default()).launch.argv;
     let given =
         argv.windows(2).find(|words| words.first().is_some_and(|word| word == "--json-schema")).unwrap();
     let sealed = Sealed::new();
@@ -305,7 +310,7 @@ fn held_to(schema: &Value, claude: &Path, model: &Model) -> SessionEnd {
     read_stream(&*agent("claude"), &output.stdout, &mut events);
     let mut transcript = Transcript::default();
     events.iter().for_each(|event| transcript.add(event));
-    let exit = Exit {
+    let exit = ExitFile {
         v: 1,
         code: output.status.code(),
         signal: None,
@@ -313,7 +318,7 @@ fn held_to(schema: &Value, claude: &Path, model: &Model) -> SessionEnd {
         spawn_error: None,
         too_much_output: false,
     };
-    let verdict = transcript.judge(Over::Exited(&exit), &String::from_utf8_lossy(&output.stderr));
+    let verdict = transcript.judge(ProcessEnd::Exited(&exit), &String::from_utf8_lossy(&output.stderr));
     transcript.end(verdict, 0)
 }
 

@@ -5,16 +5,30 @@ use std::sync::Arc;
 
 use windlass_core::event::{SessionEnd, SessionFailure, SessionVerdict};
 use windlass_core::hook::{HookKind, ToolName};
-use windlass_core::launch::{EndedBy, Exit};
+use windlass_core::launch::{EndedBy, ExitFile};
 use windlass_core::time::Moment;
-use windlass_peers::agent::{AgentEvent, Agents, Dialect, Over, Transcript, read_stream};
+use windlass_peers::agent::{AgentEvent, Agents, Dialect, ProcessEnd, Transcript, read_stream};
 
-fn exit(code: i32) -> Exit {
-    Exit { v: 1, code: Some(code), signal: None, ended_by: None, spawn_error: None, too_much_output: false }
+fn exit(code: i32) -> ExitFile {
+    ExitFile {
+        v: 1,
+        code: Some(code),
+        signal: None,
+        ended_by: None,
+        spawn_error: None,
+        too_much_output: false,
+    }
 }
 
-fn killed(signal: i32) -> Exit {
-    Exit { v: 1, code: None, signal: Some(signal), ended_by: None, spawn_error: None, too_much_output: false }
+fn killed(signal: i32) -> ExitFile {
+    ExitFile {
+        v: 1,
+        code: None,
+        signal: Some(signal),
+        ended_by: None,
+        spawn_error: None,
+        too_much_output: false,
+    }
 }
 
 fn claude() -> Arc<dyn Dialect> {
@@ -33,9 +47,9 @@ fn fold(stream: &str) -> Transcript {
     transcript
 }
 
-fn end(stream: &str, exit: &Exit) -> SessionEnd {
+fn end(stream: &str, exit: &ExitFile) -> SessionEnd {
     let transcript = fold(stream);
-    transcript.end(claude().judge(&transcript, Over::Exited(exit), ""), stream.len() as u64)
+    transcript.end(claude().judge(&transcript, ProcessEnd::Exited(exit), ""), stream.len() as u64)
 }
 
 const SIMPLE: &str = include_str!("recordings/01-simple-text.jsonl");
@@ -142,19 +156,19 @@ fn a_process_that_was_killed_is_interrupted() {
         assert!(matches!(end.verdict, SessionVerdict::Interrupted { .. }), "{exit:?}: {:?}", end.verdict);
         assert_eq!(end.usage.input_tokens, 100, "counted from the message itself");
     }
-    let lost = fold(&half).judge(Over::Lost, "");
+    let lost = fold(&half).judge(ProcessEnd::Lost, "");
     assert!(matches!(lost, SessionVerdict::Interrupted { .. }));
 }
 
 #[test]
 fn a_turn_that_was_over_when_its_process_was_killed_is_done() {
     assert_eq!(end(SIMPLE, &killed(9)).verdict, SessionVerdict::Completed);
-    assert_eq!(fold(SIMPLE).judge(Over::Lost, ""), SessionVerdict::Completed);
+    assert_eq!(fold(SIMPLE).judge(ProcessEnd::Lost, ""), SessionVerdict::Completed);
 }
 
 #[test]
 fn the_deadline_is_told_from_a_request() {
-    let by = |ended_by| Exit { ended_by: Some(ended_by), ..killed(15) };
+    let by = |ended_by| ExitFile { ended_by: Some(ended_by), ..killed(15) };
     assert_eq!(end("", &by(EndedBy::Deadline)).verdict, SessionVerdict::TimedOut);
     assert!(matches!(end("", &by(EndedBy::Request)).verdict, SessionVerdict::Interrupted { .. }));
 }
@@ -196,7 +210,7 @@ fn words_about_limits_in_the_conversation_are_only_words() {
 #[test]
 fn a_failure_without_a_result_carries_what_the_cli_said() {
     let said = "Error: Session ID 1 is already in use.\n";
-    let verdict = fold("").judge(Over::Exited(&exit(1)), said);
+    let verdict = fold("").judge(ProcessEnd::Exited(&exit(1)), said);
     let what = "ended with code 1: Error: Session ID 1 is already in use.".to_owned();
     assert_eq!(verdict, SessionVerdict::Failed { cause: SessionFailure::Process, what });
 }
@@ -250,8 +264,10 @@ fn the_value_of_the_last_result_is_the_turns() {
 #[test]
 fn a_result_that_may_be_in_a_line_too_long_to_be_read_is_no_reason_to_repeat_the_turn() {
     let mut transcript = fold("");
-    assert!(matches!(transcript.judge(Over::Exited(&exit(0)), ""), SessionVerdict::NothingSaid { .. }));
+    assert!(matches!(transcript.judge(ProcessEnd::Exited(&exit(0)), ""), SessionVerdict::NothingSaid { .. }));
     transcript.skip(9_000_000);
-    let SessionVerdict::Failed { what, .. } = transcript.judge(Over::Exited(&exit(0)), "") else { panic!() };
+    let SessionVerdict::Failed { what, .. } = transcript.judge(ProcessEnd::Exited(&exit(0)), "") else {
+        panic!()
+    };
     assert!(what.contains("a line of more than 8 MB"), "{what}");
 }

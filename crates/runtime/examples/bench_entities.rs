@@ -17,8 +17,8 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
-use windlass_runtime::crash::Crash;
-use windlass_runtime::entities::{Kind, Loaded, load};
+use windlass_runtime::crash::CrashCounter;
+use windlass_runtime::entities::{EntityKind, LoadedEntities, load};
 use windlass_runtime::home::Home;
 
 const GRAY_MATTER: &str = "4.0.3";
@@ -146,10 +146,14 @@ fn read_all(folder: &Path) -> usize {
     files
 }
 
-fn lookup(loaded: &Loaded, count: usize) -> f64 {
-    let names: Vec<(Kind, String)> = (0..count)
+fn lookup(loaded: &LoadedEntities, count: usize) -> f64 {
+    let names: Vec<(EntityKind, String)> = (0..count)
         .map(|n| {
-            if n % 2 == 0 { (Kind::Skill, format!("Skill-{n}")) } else { (Kind::Agent, format!("agent-{n}")) }
+            if n % 2 == 0 {
+                (EntityKind::Skill, format!("Skill-{n}"))
+            } else {
+                (EntityKind::Agent, format!("agent-{n}"))
+            }
         })
         .collect();
     let rounds = 1_000_000 / count;
@@ -193,7 +197,7 @@ fn home(root: &Path) -> Home {
         agents: Default::default(),
         binary: None,
         machine: "bench".to_owned(),
-        crash: Crash::default(),
+        crash: CrashCounter::default(),
     }
 }
 

@@ -21,12 +21,12 @@ pub use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::diagnostic::Severity;
 use windlass_forms::plugin::{PluginFile, mcp_server_names, parse_plugin_json};
 use windlass_forms::settings::Resolved;
-use windlass_forms::workflow::document::{self, Document};
+use windlass_forms::workflow::document::{self, WorkflowDocument};
 use windlass_forms::workflow::{WorkflowFile, compile, parse_workflow_json};
 
 use crate::config::{self, base_of, text_of, try_text};
 use crate::home::Home;
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 pub use begin::{begin_document, document_schema, eject_document};
 pub use check::check_workflow;
 pub(crate) use check::look_into_broken;
@@ -83,7 +83,7 @@ pub(crate) enum Body {
     /// A `workflow.json`.
     File(Box<WorkflowFile>),
     /// A document.
-    Document(Box<Document>),
+    Document(Box<WorkflowDocument>),
 }
 
 impl WorkflowEntry {
@@ -102,10 +102,10 @@ impl WorkflowEntry {
 
     /// The text of the document, where it is one.
     pub fn text(&self) -> Option<&str> {
-        self.document().map(Document::text)
+        self.document().map(WorkflowDocument::text)
     }
 
-    fn document(&self) -> Option<&Document> {
+    fn document(&self) -> Option<&WorkflowDocument> {
         match &self.body {
             Body::Document(document) => Some(document),
             Body::File(_) => None,
@@ -183,7 +183,7 @@ pub(crate) fn names_of<'a>(workflows: impl IntoIterator<Item = &'a WorkflowEntry
 }
 
 /// Reads everything there is.
-pub fn catalog(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<Catalog, Problem> {
+pub fn catalog(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<Catalog, UserError> {
     let resolved = config::read(home, cwd, Vec::new())?;
     let mut catalog = collect(home, cwd, plugins, &resolved)?;
     look_into_broken(&mut catalog, home, cwd, plugins, &resolved);
@@ -203,7 +203,7 @@ pub(crate) fn collect(
     cwd: &Path,
     plugins: &[PathBuf],
     resolved: &Resolved,
-) -> Result<Catalog, Problem> {
+) -> Result<Catalog, UserError> {
     let mut catalog = Catalog::default();
     let given = plugins.iter().map(|dir| cwd.join(dir));
     let configured = resolved.settings.plugins.iter().map(|dir| base_of(&dir.source, cwd).join(&dir.path));
@@ -223,7 +223,7 @@ pub(crate) fn collect(
     Ok(catalog)
 }
 
-fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), Problem> {
+fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), UserError> {
     let manifest = dir.join(".claude-plugin/plugin.json");
     let Some(text) = text_of(&manifest)? else {
         let what = if dir.is_dir() {
@@ -231,8 +231,11 @@ fn load_plugin(catalog: &mut Catalog, dir: &Path) -> Result<(), Problem> {
         } else {
             "does not exist"
         };
-        return Err(Problem::new(Class::Configuration, format!("plugin folder {} {what}", dir.display()))
-            .hint("give the folder of a Claude Code plugin: --plugin DIR"));
+        return Err(UserError::new(
+            UserErrorKind::Configuration,
+            format!("plugin folder {} {what}", dir.display()),
+        )
+        .hint("give the folder of a Claude Code plugin: --plugin DIR"));
     };
     let (plugin, mut problems) = parse_plugin_json(&text, &manifest.display().to_string());
     catalog.problems.append(&mut problems);
@@ -277,7 +280,7 @@ fn load_workflows(catalog: &mut Catalog, dir: &Path, plugin: &str) -> bool {
     catalog.of_plugins.len() > before
 }
 
-fn servers_of(catalog: &mut Catalog, dir: &Path, plugin: &PluginFile) -> Result<Vec<String>, Problem> {
+fn servers_of(catalog: &mut Catalog, dir: &Path, plugin: &PluginFile) -> Result<Vec<String>, UserError> {
     let mut names = plugin.mcp_servers.clone();
     let listed = plugin.mcp_files.iter().map(String::as_str);
     for file in listed.chain([".mcp.json"]) {
@@ -417,7 +420,7 @@ fn add_document(catalog: &mut Catalog, text: &str, path: &Path, source: String, 
 }
 
 /// A document as an entry, wherever its text is from.
-fn of_document(read: Document, source: String) -> WorkflowEntry {
+fn of_document(read: WorkflowDocument, source: String) -> WorkflowEntry {
     let workflow = &read.workflow;
     WorkflowEntry {
         name: workflow.name.clone(),

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use windlass_peers::files::{self, Mode};
+use windlass_peers::files::{self, FileMode};
 use windlass_peers::git;
 
 /// The file in the run's folder.
@@ -36,7 +36,7 @@ pub(crate) fn remember(run_dir: &Path, workspace: &Path) {
     let head = git::head(workspace).ok();
     let base = head.map(|head| head.unwrap_or_else(|| git::EMPTY_TREE.to_owned()));
     if let Ok(text) = serde_json::to_vec(&Before { v: 1, files, base }) {
-        let _ = files::create_new(&run_dir.join(FILE), &text, Mode::Private);
+        let _ = files::create_new(&run_dir.join(FILE), &text, FileMode::Private);
     }
 }
 

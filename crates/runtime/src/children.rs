@@ -41,7 +41,7 @@ pub(crate) fn cookie(run: &RunId, name: &str) -> String {
 
 /// What was ended of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ended {
+pub struct EndedChildren {
     /// Agents and command lines whose host ended them.
     pub children: usize,
     /// Further processes that were ended, for which no host lived.
@@ -52,11 +52,11 @@ pub struct Ended {
 
 /// Ends every child of a run by what its folder says, and waits until they are gone. The log is
 /// not asked.
-pub(crate) fn end_all(run: &RunId, run_dir: &Path) -> Ended {
+pub(crate) fn end_all(run: &RunId, run_dir: &Path) -> EndedChildren {
     let dirs = dirs(run_dir, None);
     let living: Vec<&PathBuf> =
         dirs.iter().filter(|dir| matches!(child_state(dir), ChildState::Running { .. })).collect();
-    let mut ended = Ended { children: living.len(), ..Ended::default() };
+    let mut ended = EndedChildren { children: living.len(), ..EndedChildren::default() };
     for how in [Terminate::WithGrace, Terminate::Now] {
         for dir in &living {
             terminate_host(dir, how);

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use windlass_forms::diagnostic::Diagnostic;
-use windlass_forms::settings::{self, Layer, LayerKind, Resolved, Settings, Source, resolve};
+use windlass_forms::settings::{self, Layer, LayerKind, Resolved, SettingSource, Settings, resolve};
 use windlass_peers::files;
 use windlass_store::Durability;
 
 use crate::home::Home;
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 
 /// The largest settings file.
 const MAX: u64 = 1 << 20;
@@ -25,9 +25,9 @@ pub struct SettingLine {
 }
 
 /// Every setting with its source, and what is wrong with the files.
-pub fn show(home: &Home, cwd: &Path) -> Result<(Vec<SettingLine>, Vec<Diagnostic>), Problem> {
+pub fn show(home: &Home, cwd: &Path) -> Result<(Vec<SettingLine>, Vec<Diagnostic>), UserError> {
     let resolved = read(home, cwd, Vec::new())?;
-    let line = |shown: windlass_forms::settings::Shown| SettingLine {
+    let line = |shown: windlass_forms::settings::ShownSetting| SettingLine {
         key: shown.key,
         value: shown.value,
         source: shown.source.to_string(),
@@ -45,13 +45,13 @@ pub fn durability(home: &Home, cwd: &Path) -> Durability {
 
 pub(crate) fn durability_of(settings: &Settings) -> Durability {
     match settings.durability {
-        settings::Durability::Full => Durability::Full,
-        settings::Durability::Normal => Durability::Normal,
+        settings::DurabilitySetting::Full => Durability::Full,
+        settings::DurabilitySetting::Normal => Durability::Normal,
     }
 }
 
 /// Reads and resolves all layers.
-pub(crate) fn read(home: &Home, cwd: &Path, flags: Vec<(String, String)>) -> Result<Resolved, Problem> {
+pub(crate) fn read(home: &Home, cwd: &Path, flags: Vec<(String, String)>) -> Result<Resolved, UserError> {
     let user = home.config.join("config.toml");
     let user_text = text_of(&user)?.unwrap_or_default();
     let mut layers = vec![
@@ -66,7 +66,7 @@ pub(crate) fn read(home: &Home, cwd: &Path, flags: Vec<(String, String)>) -> Res
 }
 
 /// `.windlass/config.toml` of this folder or the nearest one above it.
-fn project_file(cwd: &Path) -> Result<Option<(PathBuf, String)>, Problem> {
+fn project_file(cwd: &Path) -> Result<Option<(PathBuf, String)>, UserError> {
     let Some(dir) = project_dir(cwd, "config.toml") else { return Ok(None) };
     let file = dir.join("config.toml");
     Ok(text_of(&file)?.map(|text| (file, text)))
@@ -88,9 +88,9 @@ pub(crate) fn project_dir(cwd: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// The text of a file; nothing when there is none.
-pub(crate) fn text_of(file: &Path) -> Result<Option<String>, Problem> {
+pub(crate) fn text_of(file: &Path) -> Result<Option<String>, UserError> {
     try_text(file).map_err(|why| {
-        Problem::new(Class::Configuration, format!("{} cannot be read: {why}", file.display()))
+        UserError::new(UserErrorKind::Configuration, format!("{} cannot be read: {why}", file.display()))
     })
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn try_text(file: &Path) -> Result<Option<String>, String> {
 }
 
 /// The folder a relative path in a setting starts from.
-pub(crate) fn base_of(source: &Source, cwd: &Path) -> PathBuf {
+pub(crate) fn base_of(source: &SettingSource, cwd: &Path) -> PathBuf {
     match source.layer {
         LayerKind::User | LayerKind::Project => Path::new(&source.name).parent().unwrap_or(cwd).to_owned(),
         LayerKind::Builtin | LayerKind::Environment | LayerKind::Flag => cwd.to_owned(),

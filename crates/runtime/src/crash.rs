@@ -11,17 +11,17 @@ use windlass_core::crash::{CrashPlan, Victim};
 
 /// The points of one process, counted as they are passed.
 #[derive(Debug, Clone, Default)]
-pub struct Crash {
+pub struct CrashCounter {
     plan: Option<CrashPlan>,
     passed: Arc<AtomicU64>,
     /// The same, of the tasks that perform effects.
     in_effects: Arc<AtomicU64>,
 }
 
-impl Crash {
+impl CrashCounter {
     /// Dies as the text of `WINDLASS_CRASH_AT` says.
-    pub fn from_text(text: Option<&str>) -> Crash {
-        Crash { plan: text.and_then(CrashPlan::parse), ..Crash::default() }
+    pub fn from_text(text: Option<&str>) -> CrashCounter {
+        CrashCounter { plan: text.and_then(CrashPlan::parse), ..CrashCounter::default() }
     }
 
     /// Passes a point, or dies at it. `kin` ends the hosts and agents of the run.

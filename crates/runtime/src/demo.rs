@@ -34,18 +34,18 @@ pub fn make_repository(dir: &Path) -> Result<(), GitError> {
 
 /// Held as long as a demo plays.
 #[derive(Debug)]
-pub struct Playing {
+pub struct RunningDemo {
     _lock: File,
 }
 
 /// Marks a stage as one that is to go with its demo.
-pub fn mark(stage: &Path) -> io::Result<Playing> {
+pub fn mark(stage: &Path) -> io::Result<RunningDemo> {
     let draft = stage.join(format!("{MARKER}.new"));
     let lock = File::create_new(&draft)?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
     // Locked before it has its name: nobody ever finds it free while the demo lives.
     fs::rename(&draft, stage.join(MARKER))?;
-    Ok(Playing { _lock: lock })
+    Ok(RunningDemo { _lock: lock })
 }
 
 /// Removes the stages of our own demos that were killed, and nothing else. What cannot be removed

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use windlass_peers::agent::{self, Dialect};
 
 use crate::home::Home;
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 
 /// One driver, as it is on this machine.
 #[derive(Debug, Clone)]
@@ -50,22 +50,23 @@ fn report(home: &Home, driver: &dyn Dialect) -> DriverReport {
 }
 
 /// The program of a driver: the one given, or the one on the PATH. `sim` is Windlass itself.
-pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Result<PathBuf, Problem> {
+pub(crate) fn find_agent(home: &Home, name: &str, given: Option<&Path>) -> Result<PathBuf, UserError> {
     let Some(driver) = home.agents.named(name) else {
         let names: Vec<&str> = home.agents.iter().map(|driver| driver.name()).collect();
-        return Err(Problem::new(Class::Configuration, format!("no driver `{name}`"))
+        return Err(UserError::new(UserErrorKind::Configuration, format!("no driver `{name}`"))
             .hint(format!("there are: {}", names.join(", "))));
     };
     if driver.program().is_none() && given.is_none() {
-        return crate::os::own_program()
-            .map_err(|error| Problem::new(Class::Agent, format!("Windlass cannot find itself: {error}")));
+        return crate::os::own_program().map_err(|error| {
+            UserError::new(UserErrorKind::Agent, format!("Windlass cannot find itself: {error}"))
+        });
     }
     let wanted = given.and_then(Path::to_str).or(driver.program()).unwrap_or(name);
     let path = home.var("PATH").unwrap_or_default();
     agent::doctor::find_program(wanted, path, &home.user).ok_or_else(|| {
         let text =
             format!("the agent CLI `{wanted}` of driver `{name}` is not installed or cannot be executed");
-        let problem = Problem::new(Class::Agent, text);
+        let problem = UserError::new(UserErrorKind::Agent, text);
         match driver.install_hint() {
             Some(hint) => problem.hint(format!("{hint}; or say where it is with --agent-bin PATH")),
             None => problem,

@@ -9,9 +9,11 @@ use windlass_core::event::upcast::OLDEST_VERSION;
 use windlass_core::id::RunId;
 use windlass_peers::git::{GitError, WorktreeError};
 use windlass_peers::hook_socket::SocketError;
-use windlass_store::{AppendError, CreateError, Fault, InboxError, LeaseError, OpenError, ReadError, Store};
+use windlass_store::{
+    AppendError, CreateError, InboxError, LeaseError, OpenError, ReadError, Store, StoreError,
+};
 
-pub use windlass_store::Loss;
+pub use windlass_store::LostFile;
 
 use crate::handle::OwnerProcess;
 use crate::tasks::TasksError;
@@ -34,7 +36,7 @@ pub enum RunError {
     Read(#[from] ReadError),
     /// The store failed otherwise.
     #[error("the store failed")]
-    Store(#[from] Fault),
+    Store(#[from] StoreError),
     /// The inbox could not be written.
     #[error("the request cannot be left for the run")]
     Inbox(#[from] InboxError),
@@ -116,7 +118,7 @@ pub enum RunError {
         /// The file of the log.
         path: PathBuf,
         /// What became of it.
-        how: Loss,
+        how: LostFile,
         /// How many processes could not be ended.
         left: usize,
     },
@@ -221,8 +223,8 @@ impl RunError {
     }
 
     /// Whether the cause of this error is that the log of the run is gone: which file, and what became of it.
-    pub(crate) fn lost_log(&self, store: &Store) -> Option<(PathBuf, Loss)> {
-        if let Err(Fault::Lost { path, how }) = store.check() {
+    pub(crate) fn lost_log(&self, store: &Store) -> Option<(PathBuf, LostFile)> {
+        if let Err(StoreError::Lost { path, how }) = store.check() {
             return Some((path, how));
         }
         let is_unknown = matches!(
@@ -231,7 +233,7 @@ impl RunError {
                 | RunError::Read(ReadError::UnknownRun { .. })
                 | RunError::Inbox(InboxError::UnknownRun { .. })
         );
-        is_unknown.then(|| (store.dir().join("windlass.db"), Loss::Moved))
+        is_unknown.then(|| (store.dir().join("windlass.db"), LostFile::Moved))
     }
 
     /// Whether the log could not be read at all.
@@ -368,6 +370,6 @@ mod tests {
         let run = || RunId::new("k3f9");
         let held = |source| RunError::Lease { run: run(), source }.is_held();
         assert!(held(LeaseError::Held { run: run(), pid: Some(1) }));
-        assert!(!held(Fault::DiskFull.into()));
+        assert!(!held(StoreError::DiskFull.into()));
     }
 }

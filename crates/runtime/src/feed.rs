@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Something to show.
 #[derive(Debug)]
-pub enum Item {
+pub enum FeedItem {
     /// A record was committed.
     Record {
         /// Its place in the run's log.
@@ -57,46 +57,47 @@ pub enum Item {
         /// Which.
         run: RunId,
         /// What.
-        item: Box<Item>,
+        item: Box<FeedItem>,
     },
 }
 
-impl Item {
+impl FeedItem {
     fn size(&self) -> usize {
         match self {
-            Item::Record { .. } | Item::LeftOut { .. } => ITEM,
-            Item::Agent { event, .. } | Item::Aside { event, .. } => ITEM + text_of(event),
-            Item::Child { item, .. } => ITEM + item.size(),
+            FeedItem::Record { .. } | FeedItem::LeftOut { .. } => ITEM,
+            FeedItem::Agent { event, .. } | FeedItem::Aside { event, .. } => ITEM + text_of(event),
+            FeedItem::Child { item, .. } => ITEM + item.size(),
         }
     }
 
     /// Whether it may be left out.
     fn is_spoken(&self) -> bool {
         match self {
-            Item::Agent { .. } => true,
-            Item::Record { .. } | Item::Aside { .. } | Item::LeftOut { .. } => false,
-            Item::Child { item, .. } => item.is_spoken(),
+            FeedItem::Agent { .. } => true,
+            FeedItem::Record { .. } | FeedItem::Aside { .. } | FeedItem::LeftOut { .. } => false,
+            FeedItem::Child { item, .. } => item.is_spoken(),
         }
     }
 
     /// What stands in its place when it is left out.
-    fn left_out(self) -> Item {
+    fn left_out(self) -> FeedItem {
         match self {
-            Item::Child { run, item } => Item::Child { run, item: Box::new(item.left_out()) },
-            Item::Agent { .. } | Item::Aside { .. } | Item::Record { .. } | Item::LeftOut { .. } => {
-                Item::LeftOut { count: 1 }
-            }
+            FeedItem::Child { run, item } => FeedItem::Child { run, item: Box::new(item.left_out()) },
+            FeedItem::Agent { .. }
+            | FeedItem::Aside { .. }
+            | FeedItem::Record { .. }
+            | FeedItem::LeftOut { .. } => FeedItem::LeftOut { count: 1 },
         }
     }
 
     /// Counts what is left out together with what was left out just before, in the same run.
-    fn count_in(&mut self, other: &Item) -> bool {
+    fn count_in(&mut self, other: &FeedItem) -> bool {
         match (self, other) {
-            (Item::LeftOut { count }, Item::LeftOut { count: more }) => {
+            (FeedItem::LeftOut { count }, FeedItem::LeftOut { count: more }) => {
                 *count += more;
                 true
             }
-            (Item::Child { run, item }, Item::Child { run: same, item: other }) if run == same => {
+            (FeedItem::Child { run, item }, FeedItem::Child { run: same, item: other }) if run == same => {
                 item.count_in(other)
             }
             _ => false,
@@ -127,14 +128,14 @@ pub(crate) struct Feed(Arc<Inlet>, Pulse);
 
 /// The end they are read from.
 #[derive(Debug)]
-pub(crate) struct Items(Arc<Shared>);
+pub(crate) struct Items(Arc<FeedShared>);
 
 /// When the last of these is gone, the feed is over.
 #[derive(Debug)]
-struct Inlet(Arc<Shared>);
+struct Inlet(Arc<FeedShared>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct FeedShared {
     queue: Mutex<Queue>,
     came: Notify,
     went: Notify,
@@ -142,7 +143,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    items: VecDeque<Item>,
+    items: VecDeque<FeedItem>,
     size: usize,
     /// How long was waited for room since the face had caught up.
     waited: Duration,
@@ -151,12 +152,12 @@ struct Queue {
     is_unread: bool,
 }
 
-impl Shared {
+impl FeedShared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, queue: &mut Queue, item: Item) {
+    fn push(&self, queue: &mut Queue, item: FeedItem) {
         // A face that went away does not matter to the run.
         if queue.is_unread || queue.items.back_mut().is_some_and(|last| last.count_in(&item)) {
             return;
@@ -170,12 +171,12 @@ impl Shared {
 impl Feed {
     /// A feed and the end it is read from. Whoever follows runs in this process is woken by it, too.
     pub(crate) fn open(pulse: Pulse) -> (Feed, Items) {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(FeedShared::default());
         (Feed(Arc::new(Inlet(Arc::clone(&shared))), pulse), Items(shared))
     }
 
     /// Shows what must be shown, at once.
-    pub(crate) fn send(&self, item: Item) {
+    pub(crate) fn send(&self, item: FeedItem) {
         let shared = &self.0.0;
         shared.push(&mut shared.lock(), item);
         self.1.beat();
@@ -183,7 +184,7 @@ impl Feed {
 
     /// Shows an item to whoever still looks. What an agent said waits for room, and is left out
     /// where there is none in time.
-    pub(crate) async fn offer(&self, item: Item) {
+    pub(crate) async fn offer(&self, item: FeedItem) {
         let shared = &self.0.0;
         self.1.beat();
         loop {
@@ -214,7 +215,7 @@ impl Drop for Inlet {
 
 impl Items {
     /// The next item; nothing when the feed is over.
-    pub(crate) async fn next(&mut self) -> Option<Item> {
+    pub(crate) async fn next(&mut self) -> Option<FeedItem> {
         loop {
             {
                 let mut queue = self.0.lock();
@@ -254,30 +255,30 @@ mod tests {
 
     use super::*;
 
-    fn said(text: &str) -> Item {
+    fn said(text: &str) -> FeedItem {
         let effect = EffectId { node: NodeId::new("loop"), iteration: 1, attempt: 1, verb: Verb::Session };
-        Item::Agent { effect, event: AgentEvent::Thinking { text: text.to_owned(), side: false } }
+        FeedItem::Agent { effect, event: AgentEvent::Thinking { text: text.to_owned(), side: false } }
     }
 
-    fn below(item: Item) -> Item {
-        Item::Child { run: RunId::new("below"), item: Box::new(item) }
+    fn below(item: FeedItem) -> FeedItem {
+        FeedItem::Child { run: RunId::new("below"), item: Box::new(item) }
     }
 
-    fn record(seq: u64) -> Item {
+    fn record(seq: u64) -> FeedItem {
         let event = Event::OwnerChanged;
         let record =
             Record { v: RECORD_VERSION, at: Moment(0), event, effects: Vec::new(), news: Vec::new() };
-        Item::Record { seq, record: Box::new(record) }
+        FeedItem::Record { seq, record: Box::new(record) }
     }
 
     /// What is read, in short: how long texts are, which records, how much was left out.
-    fn short(item: &Item) -> String {
+    fn short(item: &FeedItem) -> String {
         match item {
-            Item::Agent { event, .. } => format!("said {}", text_of(event)),
-            Item::Aside { event, .. } => format!("aside {}", text_of(event)),
-            Item::Record { seq, .. } => format!("record {seq}"),
-            Item::LeftOut { count } => format!("left out {count}"),
-            Item::Child { item, .. } => format!("below {}", short(item)),
+            FeedItem::Agent { event, .. } => format!("said {}", text_of(event)),
+            FeedItem::Aside { event, .. } => format!("aside {}", text_of(event)),
+            FeedItem::Record { seq, .. } => format!("record {seq}"),
+            FeedItem::LeftOut { count } => format!("left out {count}"),
+            FeedItem::Child { item, .. } => format!("below {}", short(item)),
         }
     }
 

@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use windlass_core::effect::Planned;
-use windlass_core::engine::{self, Ledger, Step};
+use windlass_core::engine::{self, Decision, Ledger};
 use windlass_core::event::{Event, Record};
 use windlass_core::id::RunId;
-use windlass_core::run::{Course, Doing, News, State};
+use windlass_core::run::{Activity, Lifecycle, News, RunState};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_peers::tail::Watcher;
@@ -24,20 +24,20 @@ use windlass_peers::{hook_socket, process};
 use windlass_store::{Cadence, Durability, Lease, NewRun, ReadError, Store};
 
 use crate::clock::now;
-use crate::effect::{Fact, Ground, tasks_place};
-use crate::entities::{self, Loaded};
+use crate::effect::{Fact, RunContext, tasks_place};
+use crate::entities::{self, LoadedEntities};
 use crate::error::{RunError, chain};
-use crate::feed::{Feed, Item, Items};
+use crate::feed::{Feed, FeedItem, Items};
 use crate::home::Home;
 use crate::named_lock::NamedLock;
-use crate::owner::{Owner, Parts, project, shares_a_budget};
-use crate::problem::Problem;
-use crate::tasks::{Hold, overtaken};
+use crate::owner::{Owner, OwnerParts, project, shares_a_budget};
+use crate::problem::UserError;
+use crate::tasks::{TaskFileClaim, overtaken};
 use crate::tidy::tidy;
 use crate::view::{Family, Pulse};
-use crate::workspace::{Look, absence};
+use crate::workspace::{FolderCheck, absence};
 
-pub use stray::{Living, OtherVersion, OwnerProcess, Stray};
+pub use stray::{LiveChild, OtherVersion, OwnerProcess, StrayRun};
 
 /// How many inbound things may wait for an owner before their senders do.
 const INBOUND: usize = 256;
@@ -56,7 +56,7 @@ pub struct Handle {
 }
 
 /// A run owned by this process.
-pub struct Running {
+pub struct OwnedRun {
     /// Its id.
     pub run: RunId,
     /// The record that is shown first: what the run was asked to do and, where it begins only now, what follows.
@@ -64,18 +64,18 @@ pub struct Running {
     /// The run and those it started, as they were when this process became the owner.
     pub family: Family,
     items: Items,
-    owner: JoinHandle<Result<State, RunError>>,
+    owner: JoinHandle<Result<RunState, RunError>>,
     inlet: mpsc::Sender<Fact>,
 }
 
-impl Running {
+impl OwnedRun {
     /// Where the run is told things.
     pub(crate) fn inlet(&self) -> mpsc::Sender<Fact> {
         self.inlet.clone()
     }
 
     /// The next thing to show; nothing when the run is over.
-    pub async fn next(&mut self) -> Option<Item> {
+    pub async fn next(&mut self) -> Option<FeedItem> {
         self.items.next().await
     }
 
@@ -85,7 +85,7 @@ impl Running {
     }
 
     /// The state at the end, once there is nothing more to show.
-    pub async fn finish(self) -> Result<State, RunError> {
+    pub async fn finish(self) -> Result<RunState, RunError> {
         match self.owner.await {
             Ok(result) => result,
             Err(_) => Err(RunError::Abandoned),
@@ -95,7 +95,7 @@ impl Running {
 
 /// The how-manieth owner of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hand {
+pub(crate) enum OwnerStart {
     /// It begins here.
     First,
     /// It was begun by another.
@@ -113,7 +113,7 @@ enum TakeOver {
 
 /// What a run is taken over for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum TakeoverPurpose {
     /// To go on.
     GoOn,
     /// To end.
@@ -121,18 +121,18 @@ enum Wish {
 }
 
 /// What a process must have to run a run.
-pub(crate) struct Rights {
+pub(crate) struct Ownership {
     /// The run is its own.
     pub(crate) lease: Lease,
     /// No other run is at the tasks it works on.
-    pub(crate) holds: Vec<Hold>,
+    pub(crate) holds: Vec<TaskFileClaim>,
     /// No other run has a plugin's loop in its folder.
     pub(crate) folder: Option<NamedLock>,
 }
 
 /// A run that this process may run: the right to it, and what was loaded or decided about it, once.
-pub(crate) struct Taken {
-    pub(crate) rights: Rights,
+pub(crate) struct TakenRun {
+    pub(crate) rights: Ownership,
     /// The run, and those it started.
     pub(crate) family: Family,
     pub(crate) cadence: Cadence,
@@ -140,15 +140,15 @@ pub(crate) struct Taken {
     pub(crate) first: Record,
     /// What is performed first.
     pub(crate) effects: Vec<Planned>,
-    pub(crate) hand: Hand,
+    pub(crate) hand: OwnerStart,
 }
 
 /// A run that another one starts.
-pub(crate) enum Adopted {
+pub(crate) enum ChildStart {
     /// This process runs it.
-    Running(Box<Running>),
+    Running(Box<OwnedRun>),
     /// It is over already.
-    Over(Box<State>),
+    Over(Box<RunState>),
     /// Another process runs it.
     Elsewhere,
     /// It was never begun.
@@ -170,7 +170,7 @@ impl Handle {
     }
 
     /// Records a new run and runs it in this process.
-    pub async fn start(&self, spec: Spec) -> Result<Running, RunError> {
+    pub async fn start(&self, spec: Spec) -> Result<OwnedRun, RunError> {
         let run = RunId::new(crate::random::run_id());
         self.own(self.waiting(move |handle| handle.create(run, spec)).await?)
     }
@@ -178,14 +178,14 @@ impl Handle {
     /// Records a new run and leaves it to a process in the background.
     pub async fn start_detached(&self, spec: Spec) -> Result<RunId, RunError> {
         let run = RunId::new(crate::random::run_id());
-        let Taken { rights, family, .. } = self.waiting(move |handle| handle.create(run, spec)).await?;
+        let TakenRun { rights, family, .. } = self.waiting(move |handle| handle.create(run, spec)).await?;
         drop(rights);
         self.detach(family.root())?;
         Ok(family.root().run.clone())
     }
 
     /// Leaves a run that nobody owns to a process in the background.
-    pub(crate) fn detach(&self, state: &State) -> Result<(), RunError> {
+    pub(crate) fn detach(&self, state: &RunState) -> Result<(), RunError> {
         let exe = self.exe()?;
         let log = self.store.run_dir(&state.run).join("owner.log");
         let cwd = PathBuf::from(&state.spec.workspace);
@@ -195,7 +195,7 @@ impl Handle {
     }
 
     /// Decides how a run begins, and commits it.
-    fn create(&self, run: RunId, mut spec: Spec) -> Result<Taken, RunError> {
+    fn create(&self, run: RunId, mut spec: Spec) -> Result<TakenRun, RunError> {
         // Without room for it nothing could run: found out before there is a run.
         let exe = self.exe()?;
         pin_sim(&mut spec, &exe);
@@ -207,19 +207,19 @@ impl Handle {
         let mut cadence = Cadence::new();
         cadence.wrote(body.len());
         let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
-        let holds = self.hold_tasks(&state, Hand::First)?;
+        let holds = self.hold_tasks(&state, OwnerStart::First)?;
         let folder = self.hold_folder(&state.run, &state.spec)?;
         self.home.crash.point(|| {});
         let lease = self.store.create_run(new)?;
         crate::changes::remember(&self.store.run_dir(&state.run), Path::new(&state.spec.workspace));
         self.home.crash.point(|| {});
-        let rights = Rights { lease, holds, folder };
+        let rights = Ownership { lease, holds, folder };
         let family = Family::of_one(state, 1);
-        Ok(Taken { rights, family, cadence, first, effects: step.effects, hand: Hand::First })
+        Ok(TakenRun { rights, family, cadence, first, effects: step.effects, hand: OwnerStart::First })
     }
 
     /// Decides how a run begins: one that another started with no more than is left by now.
-    fn begin(&self, run: &RunId, mut spec: Spec, at: Moment) -> (State, Step) {
+    fn begin(&self, run: &RunId, mut spec: Spec, at: Moment) -> (RunState, Decision) {
         let mut ledger = self.ledger();
         let outer = spec.parent.as_ref().map(|parent| &parent.run);
         if let Some(left) = outer.and_then(|outer| ledger.left_to_call(outer, run)) {
@@ -253,79 +253,83 @@ impl Handle {
     /// Takes the files that the task loops under way work on; refused where another run has one. A
     /// file that cannot be found is said when a task is asked for. Whoever takes a run over writes down
     /// which rounds another run may have settled meanwhile.
-    pub(crate) fn hold_tasks(&self, state: &State, hand: Hand) -> Result<Vec<Hold>, RunError> {
+    pub(crate) fn hold_tasks(
+        &self,
+        state: &RunState,
+        hand: OwnerStart,
+    ) -> Result<Vec<TaskFileClaim>, RunError> {
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
-        let mut holds: Vec<Hold> = Vec::new();
+        let mut holds: Vec<TaskFileClaim> = Vec::new();
         for active in actives {
-            let Doing::Tasks(tasks) = &active.doing else { continue };
+            let Activity::Tasks(tasks) = &active.doing else { continue };
             let place = tasks_place(Path::new(&state.spec.workspace), tasks.path.as_deref());
             let Some(place) = place.ok().filter(|place| !holds.iter().any(|hold| hold.is_for(place))) else {
                 continue;
             };
             let (dir, node) = (self.store.run_dir(&state.run), &active.instance);
-            let rounds = tasks.open.iter().filter(|_| hand == Hand::Next);
+            let rounds = tasks.open.iter().filter(|_| hand == OwnerStart::Next);
             let rounds = rounds.map(|round| format!("{node}@{}", round.round));
             let after_another = || overtaken::note(&dir, rounds);
-            holds.push(Hold::take(&self.home.state, &place, &state.run, after_another)?);
+            holds.push(TaskFileClaim::take(&self.home.state, &place, &state.run, after_another)?);
         }
         Ok(holds)
     }
 
     /// Makes a run that another one starts, or takes it over where it was made before a crash.
-    pub(crate) fn adopt(&self, run: &RunId, spec: Option<Spec>) -> Result<Adopted, RunError> {
+    pub(crate) fn adopt(&self, run: &RunId, spec: Option<Spec>) -> Result<ChildStart, RunError> {
         if self.store.is_owned(run) {
-            return Ok(Adopted::Elsewhere);
+            return Ok(ChildStart::Elsewhere);
         }
         let view = match (self.view(run), spec) {
-            (Err(RunError::Read(ReadError::UnknownRun { .. })), None) => return Ok(Adopted::Never),
+            (Err(RunError::Read(ReadError::UnknownRun { .. })), None) => return Ok(ChildStart::Never),
             (Err(RunError::Read(ReadError::UnknownRun { .. })), Some(spec)) => {
                 let running = self.own(self.create(run.clone(), spec)?)?;
-                return Ok(Adopted::Running(Box::new(running)));
+                return Ok(ChildStart::Running(Box::new(running)));
             }
             (view, _) => view?,
         };
         if view.state.is_done() && view.divergence.is_none() {
-            return Ok(Adopted::Over(Box::new(view.state)));
+            return Ok(ChildStart::Over(Box::new(view.state)));
         }
-        match self.take(self.family(&view), TakeOver::IfBegun, Wish::GoOn) {
-            Ok(taken) => Ok(Adopted::Running(Box::new(self.own(taken)?))),
-            Err(RunError::Over(_)) => Ok(Adopted::Over(Box::new(self.view(run)?.state))),
-            Err(RunError::Lease { .. }) => Ok(Adopted::Elsewhere),
+        match self.take(self.family(&view), TakeOver::IfBegun, TakeoverPurpose::GoOn) {
+            Ok(taken) => Ok(ChildStart::Running(Box::new(self.own(taken)?))),
+            Err(RunError::Over(_)) => Ok(ChildStart::Over(Box::new(self.view(run)?.state))),
+            Err(RunError::Lease { .. }) => Ok(ChildStart::Elsewhere),
             Err(error) => Err(error),
         }
     }
 
     /// Takes over a run that nobody owns and goes on with it.
-    pub async fn resume(&self, family: Family) -> Result<Running, RunError> {
+    pub async fn resume(&self, family: Family) -> Result<OwnedRun, RunError> {
         let taken = self.waiting(|handle| {
             handle.find_folders(&family)?;
             handle.find_newest(&family.root().run)?;
-            handle.take(family, TakeOver::Always, Wish::GoOn)
+            handle.take(family, TakeOver::Always, TakeoverPurpose::GoOn)
         });
         self.own(taken.await?)
     }
 
     /// The same for whom a run was made: one that has its first record alone begins only now.
-    pub async fn take_up(&self, family: Family) -> Result<Running, RunError> {
+    pub async fn take_up(&self, family: Family) -> Result<OwnedRun, RunError> {
         let taken = self.waiting(|handle| {
             handle.find_folders(&family)?;
-            handle.take(family, TakeOver::IfBegun, Wish::GoOn)
+            handle.take(family, TakeOver::IfBegun, TakeoverPurpose::GoOn)
         });
         self.own(taken.await?)
     }
 
     /// Takes over a run that nobody owns and that is to end, whether its folder is there or not.
-    pub async fn put_away(&self, family: Family) -> Result<Running, RunError> {
-        self.own(self.waiting(|handle| handle.take(family, TakeOver::Always, Wish::End)).await?)
+    pub async fn put_away(&self, family: Family) -> Result<OwnedRun, RunError> {
+        self.own(self.waiting(|handle| handle.take(family, TakeOver::Always, TakeoverPurpose::End)).await?)
     }
 
     /// Refuses to go on where a folder is away that the run, or one that it waits for, works in.
     /// Each node would fail for that, and a run that has failed cannot go on when the folder is back.
     pub fn find_folders(&self, family: &Family) -> Result<(), RunError> {
         let states = std::iter::once(family.root()).chain(family.below());
-        for state in states.filter(|state| matches!(state.course, Course::Running)) {
-            if let Some(why) = absence(state, &self.store.run_dir(&state.run), Look::Close) {
+        for state in states.filter(|state| matches!(state.course, Lifecycle::Running)) {
+            if let Some(why) = absence(state, &self.store.run_dir(&state.run), FolderCheck::Close) {
                 let (run, folder) = (family.root().run.clone(), PathBuf::from(&state.spec.workspace));
                 return Err(RunError::NoFolder { run, folder, why });
             }
@@ -333,7 +337,7 @@ impl Handle {
         Ok(())
     }
 
-    fn take(&self, family: Family, how: TakeOver, wish: Wish) -> Result<Taken, RunError> {
+    fn take(&self, family: Family, how: TakeOver, wish: TakeoverPurpose) -> Result<TakenRun, RunError> {
         let run = family.root().run.clone();
         let lease =
             self.store.acquire(&run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
@@ -345,20 +349,20 @@ impl Handle {
         if state.is_done() {
             return Err(RunError::Over(run));
         }
-        let holds = self.hold_tasks(state, Hand::Next)?;
+        let holds = self.hold_tasks(state, OwnerStart::Next)?;
         let folder = match self.hold_folder(&run, &state.spec) {
             // Who only puts a run away needs no loop: another run may have it by now.
-            Err(RunError::LoopHeld { .. }) if wish == Wish::End => None,
+            Err(RunError::LoopHeld { .. }) if wish == TakeoverPurpose::End => None,
             folder => folder?,
         };
-        let rights = Rights { lease, holds, folder };
+        let rights = Ownership { lease, holds, folder };
         let hand = match (how, family.seq()) {
-            (TakeOver::IfBegun, 1) => Hand::First,
-            (TakeOver::IfBegun | TakeOver::Always, _) => Hand::Next,
+            (TakeOver::IfBegun, 1) => OwnerStart::First,
+            (TakeOver::IfBegun | TakeOver::Always, _) => OwnerStart::Next,
         };
         let first = self.header(&family, hand)?;
         let (effects, cadence) = (state.to_perform(), family.cadence());
-        Ok(Taken { rights, family, cadence, first, effects, hand })
+        Ok(TakenRun { rights, family, cadence, first, effects, hand })
     }
 
     /// Loads a run again where somebody else had it since it was loaded.
@@ -372,31 +376,31 @@ impl Handle {
 
     /// Makes the record that is shown first of a run that was begun before. What its first record tells may
     /// have been seen by nobody, where it is the only one.
-    fn header(&self, family: &Family, hand: Hand) -> Result<Record, RunError> {
+    fn header(&self, family: &Family, hand: OwnerStart) -> Result<Record, RunError> {
         let state = family.root();
         let only = if family.seq() == 1 { self.record_at(&state.run, 1)? } else { None };
-        let mut step =
-            only.map_or_else(Step::default, |record| Step { effects: record.effects, news: record.news });
+        let mut step = only
+            .map_or_else(Decision::default, |record| Decision { effects: record.effects, news: record.news });
         // Whoever takes a run over tells by itself what it waits for.
-        step.news.retain(|news| hand == Hand::First || !matches!(news, News::Waiting(_)));
+        step.news.retain(|news| hand == OwnerStart::First || !matches!(news, News::Waiting(_)));
         Ok(step.record(state.started, Event::RunStarted { spec: Box::new(state.spec.clone()) }))
     }
 
     /// Makes this process the owner: the socket first, so that no hook finds it missing.
-    pub(crate) fn own(&self, taken: Taken) -> Result<Running, RunError> {
-        let Taken { rights, family, cadence, first, effects, hand } = taken;
+    pub(crate) fn own(&self, taken: TakenRun) -> Result<OwnedRun, RunError> {
+        let TakenRun { rights, family, cadence, first, effects, hand } = taken;
         let (state, seq) = (family.root().clone(), family.seq());
         let run = state.run.clone();
         self.note_all(&family);
         tidy(&state, &self.store.run_dir(&run));
-        let Rights { lease, holds, folder } = rights;
+        let Ownership { lease, holds, folder } = rights;
         let (outbox, inlet) = mpsc::channel(INBOUND);
         let (feed, items) = Feed::open(self.pulse.clone());
         let socket = hook_socket::path_for(&self.home.state, &run, &self.home.temp)?;
         let server = hook_socket::bind(&socket)?;
-        let (requests, hooks) = hook_socket::Server::channel();
+        let (requests, hooks) = hook_socket::HookServer::channel();
         tokio::spawn(server.serve(requests.clone()));
-        let ground = Arc::new(Ground {
+        let ground = Arc::new(RunContext {
             home: Arc::clone(&self.home),
             run: run.clone(),
             dir: self.store.run_dir(&run),
@@ -418,7 +422,7 @@ impl Handle {
             folder: Mutex::new(folder),
             orphaned: Mutex::default(),
         });
-        let owner = Owner::new(Parts {
+        let owner = Owner::new(OwnerParts {
             store: self.store.clone(),
             lease,
             state,
@@ -434,7 +438,7 @@ impl Handle {
         });
         let owner = tokio::spawn(owner.run(effects, hand));
         let first = Box::new(first);
-        Ok(Running { run, first, family, items, owner, inlet: outbox })
+        Ok(OwnedRun { run, first, family, items, owner, inlet: outbox })
     }
 
     /// Every entity for work in a folder, now and whenever that changes; until all receivers are
@@ -443,7 +447,7 @@ impl Handle {
         &self,
         cwd: &Path,
         plugins: &[PathBuf],
-    ) -> Result<tokio::sync::watch::Receiver<Arc<Loaded>>, Problem> {
+    ) -> Result<tokio::sync::watch::Receiver<Arc<LoadedEntities>>, UserError> {
         entities::subscribe(Arc::clone(&self.home), cwd.to_owned(), plugins.to_owned())
     }
 

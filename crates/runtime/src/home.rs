@@ -8,9 +8,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use windlass_peers::agent::Agents;
-use windlass_peers::files::{self, FileError, Mode};
+use windlass_peers::files::{self, FileError, FileMode};
 
-use crate::crash::Crash;
+use crate::crash::CrashCounter;
 use crate::os;
 
 /// Where things are kept, and what children inherit.
@@ -33,7 +33,7 @@ pub struct Home {
     /// This machine's name.
     pub machine: String,
     /// Where to die.
-    pub crash: Crash,
+    pub crash: CrashCounter,
 }
 
 impl Home {
@@ -84,7 +84,7 @@ fn place(own: &Path, dir: &Path, pinned: &Path) -> io::Result<()> {
     }
     files::clear_dead(dir);
     let copy = |out: &mut BufWriter<&File>| io::copy(&mut os::open_own_program()?, out).map(drop);
-    files::create_spare(dir, pinned, Mode::Program, copy).map(drop).map_err(|error| match error {
+    files::create_spare(dir, pinned, FileMode::Program, copy).map(drop).map_err(|error| match error {
         FileError::Io { source, .. } => source,
         other => io::Error::other(other),
     })

@@ -7,7 +7,7 @@ use windlass_core::id::{HookId, InboxId};
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ask")]
-pub(crate) enum Message {
+pub(crate) enum InboxMessage {
     /// End the run.
     Cancel,
     /// End the run, for the one that started it ends it.
@@ -40,35 +40,35 @@ pub(crate) const FRESH: &str = "fresh";
 
 /// A request as it comes over the socket of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct SocketRequest {
     /// Named by whoever sent it.
     pub(crate) id: InboxId,
     /// What they ask.
-    pub(crate) message: Message,
+    pub(crate) message: InboxMessage,
 }
 
-impl Message {
+impl InboxMessage {
     /// What it asks for, in words.
     pub(crate) fn verb(&self) -> &'static str {
         match self {
-            Message::Cancel => "cancel the run",
-            Message::EndWithOuter { .. } => "end the run",
-            Message::Pause => "pause the run",
-            Message::GoOn => "let the run go on",
-            Message::Tell { .. } => "tell the run what happened",
-            Message::Reply { .. } => "answer",
+            InboxMessage::Cancel => "cancel the run",
+            InboxMessage::EndWithOuter { .. } => "end the run",
+            InboxMessage::Pause => "pause the run",
+            InboxMessage::GoOn => "let the run go on",
+            InboxMessage::Tell { .. } => "tell the run what happened",
+            InboxMessage::Reply { .. } => "answer",
         }
     }
 }
 
 /// The fact a request becomes.
-pub(crate) fn event_of(inbox: InboxId, message: Message) -> Event {
+pub(crate) fn event_of(inbox: InboxId, message: InboxMessage) -> Event {
     match message {
-        Message::Cancel => Event::CancelAsked { inbox: Some(inbox) },
-        Message::EndWithOuter { why } => Event::OuterEnded { inbox: Some(inbox), why },
-        Message::Pause => Event::PauseAsked { inbox: Some(inbox) },
-        Message::GoOn => Event::GoOnAsked { inbox: Some(inbox) },
-        Message::Tell { name, text } => Event::Told { inbox, name, text },
-        Message::Reply { hook, reply } => Event::PersonAnswered { inbox, hook, reply },
+        InboxMessage::Cancel => Event::CancelAsked { inbox: Some(inbox) },
+        InboxMessage::EndWithOuter { why } => Event::OuterEnded { inbox: Some(inbox), why },
+        InboxMessage::Pause => Event::PauseAsked { inbox: Some(inbox) },
+        InboxMessage::GoOn => Event::GoOnAsked { inbox: Some(inbox) },
+        InboxMessage::Tell { name, text } => Event::Told { inbox, name, text },
+        InboxMessage::Reply { hook, reply } => Event::PersonAnswered { inbox, hook, reply },
     }
 }

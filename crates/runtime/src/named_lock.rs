@@ -28,7 +28,7 @@ pub(crate) enum Share {
 
 /// What came of trying.
 #[derive(Debug)]
-pub(crate) enum Tried {
+pub(crate) enum LockAttempt {
     /// It is ours.
     Taken(NamedLock),
     /// Another has it; whoever has just taken it may not have said so yet.
@@ -37,7 +37,7 @@ pub(crate) enum Tried {
 
 impl NamedLock {
     /// Takes it, unless another has it. The folder of the file is there.
-    pub(crate) fn take(path: &Path, share: Share) -> io::Result<Tried> {
+    pub(crate) fn take(path: &Path, share: Share) -> io::Result<LockAttempt> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
         let how = match share {
@@ -45,8 +45,8 @@ impl NamedLock {
             Share::WithOthers => FlockOperation::NonBlockingLockShared,
         };
         match flock(&file, how) {
-            Ok(()) => Ok(Tried::Taken(NamedLock { file })),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(Tried::Held(named(&file))),
+            Ok(()) => Ok(LockAttempt::Taken(NamedLock { file })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(LockAttempt::Held(named(&file))),
             Err(error) => Err(error.into()),
         }
     }

@@ -10,35 +10,35 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use windlass_core::effect::{Effect, Planned};
-use windlass_core::engine::{self, Step};
+use windlass_core::engine::{self, Decision};
 use windlass_core::event::{Event, Record};
 use windlass_core::hook::permission::are_about_files;
-use windlass_core::hook::wire::{REQUEST, Reply, WIRE_VERSION};
-use windlass_core::hook::{Answer, HookCall, HookKind, Real};
+use windlass_core::hook::wire::{HookReply, REQUEST, WIRE_VERSION};
+use windlass_core::hook::{HookAnswer, HookCall, HookKind, RealPath};
 use windlass_core::id::{EffectId, HookId, InboxId};
-use windlass_core::run::{Course, State};
+use windlass_core::run::{Lifecycle, RunState};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_peers::agent::Dialect;
 use windlass_peers::child;
 use windlass_peers::descent::Descent;
 use windlass_peers::files::real::{self as links, readings};
-use windlass_peers::hook_socket::{self, HookRequest, PersonRequest, Request};
+use windlass_peers::hook_socket::{self, HookRequest, IncomingLine, PersonRequest};
 use windlass_peers::process::{end_adopted, end_all_adopted};
-use windlass_store::{Append, Cadence, Durability, Lease, Projection, Put, Store};
+use windlass_store::{Append, Cadence, Durability, Lease, Projection, PutResult, Store};
 
 use crate::children::{clear_groups, end_all};
 use crate::clock::{now, until};
-use crate::crash::Crash;
-use crate::effect::{Fact, Ground, Outcome};
+use crate::crash::CrashCounter;
+use crate::effect::{Fact, Performed, RunContext};
 use crate::error::RunError;
-use crate::feed::{Feed, Item};
-use crate::handle::Hand;
-use crate::inbox::{Asked, FRESH, Message, event_of};
+use crate::feed::{Feed, FeedItem};
+use crate::handle::OwnerStart;
+use crate::inbox::{FRESH, InboxMessage, SocketRequest, event_of};
 use crate::person::why_not;
-use crate::seal::Key;
+use crate::seal::InboxKey;
 use crate::view::children;
-use crate::workspace::{Folder, Look};
+use crate::workspace::{FolderCheck, RunFolder};
 
 /// How often it is looked whether the socket is there and the inbox as Windlass left it.
 const INBOX_EVERY: Duration = Duration::from_secs(2);
@@ -58,42 +58,42 @@ const REFUSED_HOOK: u8 = 2;
 pub(crate) struct Owner {
     store: Store,
     lease: Lease,
-    state: State,
+    state: RunState,
     seq: u64,
     cadence: Cadence,
     durability: Durability,
-    crash: Crash,
-    ground: Arc<Ground>,
+    crash: CrashCounter,
+    ground: Arc<RunContext>,
     feed: Feed,
     inlet: mpsc::Receiver<Fact>,
     /// Hook calls with a forwarder waiting at the other end.
     waiting: HashMap<HookId, (HookRequest, Arc<dyn Dialect>)>,
-    hooks: mpsc::Receiver<Request>,
-    requests: mpsc::Sender<Request>,
+    hooks: mpsc::Receiver<IncomingLine>,
+    requests: mpsc::Sender<IncomingLine>,
     /// How often somebody asked what only a person may.
     refused: u32,
     /// Where the run works.
-    folder: Folder,
+    folder: RunFolder,
 }
 
 /// What an owner needs to begin.
-pub(crate) struct Parts {
+pub(crate) struct OwnerParts {
     pub(crate) store: Store,
     pub(crate) lease: Lease,
-    pub(crate) state: State,
+    pub(crate) state: RunState,
     pub(crate) seq: u64,
     pub(crate) cadence: Cadence,
     pub(crate) durability: Durability,
-    pub(crate) crash: Crash,
-    pub(crate) ground: Arc<Ground>,
+    pub(crate) crash: CrashCounter,
+    pub(crate) ground: Arc<RunContext>,
     pub(crate) feed: Feed,
     pub(crate) inlet: mpsc::Receiver<Fact>,
-    pub(crate) hooks: mpsc::Receiver<Request>,
-    pub(crate) requests: mpsc::Sender<Request>,
+    pub(crate) hooks: mpsc::Receiver<IncomingLine>,
+    pub(crate) requests: mpsc::Sender<IncomingLine>,
 }
 
 impl Owner {
-    pub(crate) fn new(parts: Parts) -> Owner {
+    pub(crate) fn new(parts: OwnerParts) -> Owner {
         Owner {
             store: parts.store,
             lease: parts.lease,
@@ -109,12 +109,12 @@ impl Owner {
             hooks: parts.hooks,
             requests: parts.requests,
             refused: 0,
-            folder: Folder::default(),
+            folder: RunFolder::default(),
         }
     }
 
     /// Performs what was committed and never settled, then runs to the end.
-    pub(crate) async fn run(mut self, first: Vec<Planned>, hand: Hand) -> Result<State, RunError> {
+    pub(crate) async fn run(mut self, first: Vec<Planned>, hand: OwnerStart) -> Result<RunState, RunError> {
         let outcome = self.run_inner(first, hand).await;
         self.ground.stop_tasks();
         let outcome = match outcome {
@@ -148,11 +148,11 @@ impl Owner {
         }
     }
 
-    async fn run_inner(&mut self, mut first: Vec<Planned>, hand: Hand) -> Result<(), RunError> {
-        if hand == Hand::First {
-            self.folder = Folder::now(Path::new(&self.state.spec.workspace));
+    async fn run_inner(&mut self, mut first: Vec<Planned>, hand: OwnerStart) -> Result<(), RunError> {
+        if hand == OwnerStart::First {
+            self.folder = RunFolder::now(Path::new(&self.state.spec.workspace));
         }
-        if hand == Hand::Next {
+        if hand == OwnerStart::Next {
             self.tell(Event::OwnerChanged, Vec::new()).await?;
             // Before anything else happens: what people said while nobody listened is about what they saw.
             self.read_inbox().await?;
@@ -182,15 +182,15 @@ impl Owner {
                     None => return Err(RunError::Abandoned),
                 },
                 Some(request) = self.hooks.recv() => match request {
-                    Request::Hook(request) => self.hook(request).await?,
-                    Request::Person(request) => self.person(request).await?,
+                    IncomingLine::Hook(request) => self.hook(request).await?,
+                    IncomingLine::Person(request) => self.person(request).await?,
                 },
                 _ = inbox.tick() => {
                     self.mend_socket();
                     end_adopted();
                     self.refuse_planted().await?;
                 }
-                () = timeout, if matches!(self.state.course, Course::Running) => {
+                () = timeout, if matches!(self.state.course, Lifecycle::Running) => {
                     self.tell(Event::RunTimedOut, Vec::new()).await?;
                 }
             }
@@ -201,10 +201,10 @@ impl Owner {
     /// Stops here, with everything as it was, where the folder of the run is away: what is found without
     /// it says nothing about the work.
     fn find_folder(&mut self, is_needed: bool) -> Result<(), RunError> {
-        if !is_needed || !matches!(self.state.course, Course::Running) {
+        if !is_needed || !matches!(self.state.course, Lifecycle::Running) {
             return Ok(());
         }
-        match self.folder.absence(&self.state, &self.ground.dir, Look::Close) {
+        match self.folder.absence(&self.state, &self.ground.dir, FolderCheck::Close) {
             None => Ok(()),
             Some(why) => {
                 let folder = PathBuf::from(&self.state.spec.workspace);
@@ -262,7 +262,7 @@ impl Owner {
             request.payload = payload;
         }
         if let HookKind::Other { .. } = kind {
-            reply(request, &*dialect, &Answer::Pass);
+            reply(request, &*dialect, &HookAnswer::Pass);
             return Ok(());
         }
         let id = request.id.clone();
@@ -275,7 +275,7 @@ impl Owner {
     }
 
     /// Where the file of a tool call really lies, where a rule of its session could be about it.
-    async fn real(&self, from: Option<&EffectId>, kind: &HookKind, cwd: Option<PathBuf>) -> Option<Real> {
+    async fn real(&self, from: Option<&EffectId>, kind: &HookKind, cwd: Option<PathBuf>) -> Option<RealPath> {
         let path = kind.path()?.to_owned();
         let work = self.state.work(&from?.node)?;
         if !are_about_files(&self.state.orders(work)?.permissions) {
@@ -289,11 +289,11 @@ impl Owner {
             let text = |path: PathBuf| path.into_os_string().into_string().ok();
             let files = readings(&path, &cwd, Some(&home)).into_iter().map(text).collect::<Option<Vec<_>>>();
             let workspace = links::real(&workspace).and_then(text)?;
-            Some(Real { workspace, files: files? })
+            Some(RealPath { workspace, files: files? })
         });
         // A file system that does not answer holds up nobody else.
         let seen = tokio::time::timeout(LOOKING, look).await.ok().and_then(Result::ok).flatten();
-        let unknown = || Real { workspace: work.workspace.clone(), files: Vec::new() };
+        let unknown = || RealPath { workspace: work.workspace.clone(), files: Vec::new() };
         seen.unwrap_or_else(unknown).unless_plain(&spelled, &work.workspace)
     }
 
@@ -323,7 +323,7 @@ impl Owner {
         let handle = &self.ground.handle;
         let pending = handle.pending(&self.state.run, handle.key()?)?;
         for (id, message) in pending.unverified {
-            let (verb, key) = (message.verb(), Key::path(&self.ground.home.state));
+            let (verb, key) = (message.verb(), InboxKey::path(&self.ground.home.state));
             self.store.discard(&self.state.run, &id)?;
             self.refuse(&format!(
                 "Windlass ignored a request that waited for this run ({verb}): it was sealed with another key than {}, \
@@ -352,7 +352,7 @@ impl Owner {
     /// may be old or not ours.
     async fn person(&mut self, request: PersonRequest) -> Result<(), RunError> {
         let PersonRequest { payload, from, reply } = request;
-        let (exit, stdout, stderr) = match serde_json::from_slice::<Asked>(&payload) {
+        let (exit, stdout, stderr) = match serde_json::from_slice::<SocketRequest>(&payload) {
             Err(error) => (USAGE, String::new(), format!("the request is not understood: {error}")),
             Ok(asked) => match why_not(&from, asked.message.verb()) {
                 Some(why) => {
@@ -363,19 +363,19 @@ impl Owner {
             },
         };
         // They may have gone.
-        let _ = reply.send(Reply { v: WIRE_VERSION, id: REQUEST.to_owned(), exit, stdout, stderr });
+        let _ = reply.send(HookReply { v: WIRE_VERSION, id: REQUEST.to_owned(), exit, stdout, stderr });
         Ok(())
     }
 
     /// Takes a person's request, once.
-    async fn hear(&mut self, asked: Asked) -> Result<&'static str, RunError> {
-        let Asked { id, message } = asked;
+    async fn hear(&mut self, asked: SocketRequest) -> Result<&'static str, RunError> {
+        let SocketRequest { id, message } = asked;
         self.refuse_planted().await?;
         let (handle, run) = (self.ground.handle.clone(), self.state.run.clone());
         // It may wait already: put there before this process owned the run, and seen only now.
-        let is_waiting = |waiting: &(InboxId, Message)| *waiting == (id.clone(), message.clone());
+        let is_waiting = |waiting: &(InboxId, InboxMessage)| *waiting == (id.clone(), message.clone());
         let waits = handle.pending(&run, handle.key()?)?.sealed.iter().any(is_waiting);
-        if !waits && handle.keep(&run, &id, &message)? == Put::Known {
+        if !waits && handle.keep(&run, &id, &message)? == PutResult::Known {
             return Ok("known");
         }
         self.tell(event_of(id.clone(), message), vec![id]).await?;
@@ -388,7 +388,7 @@ impl Owner {
         let (records, steps) = self.decide(now(), event);
         self.commit(&records, &steps, taken).await?;
         for (seq, record) in (before + 1..).zip(records) {
-            self.feed.send(Item::Record { seq, record: Box::new(record) });
+            self.feed.send(FeedItem::Record { seq, record: Box::new(record) });
         }
         self.ground.let_go(&self.state);
         let begins = steps.iter().any(|step| step.effects.iter().any(is_done_in_folder));
@@ -403,8 +403,8 @@ impl Owner {
     }
 
     /// What comes of a fact, and before it of what a run hears that spends of one budget with others.
-    fn decide(&mut self, at: Moment, event: Event) -> (Vec<Record>, Vec<Step>) {
-        let apply = |state: &mut State, event: Event| {
+    fn decide(&mut self, at: Moment, event: Event) -> (Vec<Record>, Vec<Decision>) {
+        let apply = |state: &mut RunState, event: Event| {
             let step = engine::apply(state, at, &event);
             (step.record(at, event), step)
         };
@@ -424,7 +424,7 @@ impl Owner {
     async fn commit(
         &mut self,
         records: &[Record],
-        steps: &[Step],
+        steps: &[Decision],
         taken: Vec<InboxId>,
     ) -> Result<(), RunError> {
         let bodies: Result<Vec<Vec<u8>>, _> = records.iter().map(serde_json::to_vec).collect();
@@ -435,7 +435,7 @@ impl Owner {
             false => None,
         };
         let snapshot = snapshot.filter(|bytes| self.cadence.offer(bytes.len()));
-        let needs_disk = steps.iter().any(Step::needs_disk);
+        let needs_disk = steps.iter().any(Decision::needs_disk);
         let durability = if needs_disk { self.durability } else { Durability::Normal };
         self.crash.point(|| self.ground.kill_everything());
         let told = records.iter().rfind(|record| !record.news.is_empty());
@@ -460,8 +460,8 @@ impl Owner {
             match &planned.effect {
                 Effect::AnswerHook { hook, answer } => self.answer(hook, answer),
                 _ => match self.ground.perform(&self.state, &planned) {
-                    Outcome::UnderWay => continue,
-                    Outcome::Done => {}
+                    Performed::UnderWay => continue,
+                    Performed::Done => {}
                 },
             }
             self.crash.point(|| self.ground.kill_everything());
@@ -469,7 +469,7 @@ impl Owner {
     }
 
     /// Without a forwarder waiting there is nothing to do: it will send its call again.
-    fn answer(&mut self, hook: &HookId, answer: &Answer) {
+    fn answer(&mut self, hook: &HookId, answer: &HookAnswer) {
         if let Some((request, dialect)) = self.waiting.remove(hook) {
             reply(request, &*dialect, answer);
         }
@@ -501,7 +501,7 @@ fn is_found_in_folder(event: &Event) -> bool {
 }
 
 /// Whether others spend of what this run may, or it of what they may.
-pub(crate) fn shares_a_budget(state: &State) -> bool {
+pub(crate) fn shares_a_budget(state: &RunState) -> bool {
     state.spec.parent.is_some() || !state.spec.others.is_empty()
 }
 
@@ -519,21 +519,21 @@ fn whose(request: &HookRequest) -> Result<Option<String>, &'static str> {
 
 /// Says an answer in the agent's dialect to the forwarder that waits. That it has gone is no
 /// error: it asks again.
-fn reply(request: HookRequest, dialect: &dyn Dialect, answer: &Answer) {
+fn reply(request: HookRequest, dialect: &dyn Dialect, answer: &HookAnswer) {
     let printed = dialect.write_answer(&request.event, &request.payload, answer);
     say(request, printed.exit, printed.stdout, printed.stderr);
 }
 
 fn say(request: HookRequest, exit: u8, stdout: String, stderr: String) {
     let id = request.id.as_str().to_owned();
-    let _ = request.reply.send(Reply { v: WIRE_VERSION, id, exit, stdout, stderr });
+    let _ = request.reply.send(HookReply { v: WIRE_VERSION, id, exit, stdout, stderr });
 }
 
 /// What lists show of a run.
-pub(crate) fn project(state: &State, at_ms: i64) -> Projection {
+pub(crate) fn project(state: &RunState, at_ms: i64) -> Projection {
     let standing = state.standing();
     let reason = match &standing {
-        windlass_core::run::Standing::Finished(outcome) => Some(outcome.reason.word().to_owned()),
+        windlass_core::run::Progress::Finished(outcome) => Some(outcome.reason.word().to_owned()),
         _ => None,
     };
     let Spec { workflow, workspace, input, .. } = &state.spec;

@@ -21,37 +21,37 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 use windlass_core::graph::workflow::Workflow;
 use windlass_core::graph::worst::worst;
 use windlass_core::hook::permission::Isolation;
-use windlass_core::looping::Mode;
+use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion, Spec};
 use windlass_store::Durability;
 
 use crate::catalog::{collect, look_into_broken};
 use crate::config;
 use crate::home::Home;
-use crate::problem::{Class, Problem, ProblemPart};
-use choose::{Aside, Chosen, Shelves, set_aside};
-pub(crate) use entity::{Stage, texts as entity_texts};
-use orders::Given;
+use crate::problem::{ProblemPart, UserError, UserErrorKind};
+use choose::{Selection, SetAside, WorkflowSources, set_aside};
+pub(crate) use entity::{PromptContext, texts as entity_texts};
+use orders::PlanInputs;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct RunRequest {
     /// Where the sessions work.
     pub cwd: PathBuf,
     /// What the user typed, byte for byte.
     pub input: String,
     /// Which workflow.
-    pub want: Want,
+    pub want: WantedWorkflow,
     /// What the workflow's own inputs are, by name.
     pub inputs: Vec<(String, String)>,
     /// Plugin folders from the command line.
     pub plugins: Vec<PathBuf>,
     /// What flags say.
-    pub flags: Flags,
+    pub flags: PlanFlags,
     /// Arguments for the agent CLI.
     pub agent_args: Vec<String>,
     /// A person sits at the terminal.
@@ -62,7 +62,7 @@ pub struct Request {
 
 /// Which workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Want {
+pub enum WantedWorkflow {
     /// The named one, or the only one of the plugins.
     Workflow(Option<String>),
     /// The built-in loop.
@@ -70,7 +70,7 @@ pub enum Want {
     /// One session with an entity; the input is its arguments.
     Entity {
         /// What it is.
-        kind: Kind,
+        kind: EntityKind,
         /// What it is called.
         name: String,
     },
@@ -78,7 +78,7 @@ pub enum Want {
 
 /// What flags say.
 #[derive(Debug, Clone, Default)]
-pub struct Flags {
+pub struct PlanFlags {
     /// `--driver`
     pub driver: Option<String>,
     /// `--agent-bin`
@@ -90,7 +90,7 @@ pub struct Flags {
     /// `--max-iterations`
     pub max_iterations: Option<u32>,
     /// `--mode`
-    pub mode: Option<Mode>,
+    pub mode: Option<LoopMode>,
     /// `--check`
     pub checks: Vec<String>,
     /// `--until-signal`
@@ -130,24 +130,33 @@ impl Plan {
 }
 
 /// Makes the orders of a run.
-pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
+pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
     let cwd = request.cwd.canonicalize().map_err(|error| {
-        Problem::new(Class::Usage, format!("the folder {} cannot be used: {error}", request.cwd.display()))
+        UserError::new(
+            UserErrorKind::Usage,
+            format!("the folder {} cannot be used: {error}", request.cwd.display()),
+        )
     })?;
     let resolved = config::read(home, &cwd, Vec::new())?;
-    if let Some(problem) = Problem::of(&resolved.diagnostics) {
+    if let Some(problem) = UserError::of(&resolved.diagnostics) {
         return Err(problem);
     }
     let mut catalog = collect(home, &cwd, &request.plugins, &resolved)?;
     look_into_broken(&mut catalog, home, &cwd, &request.plugins, &resolved);
-    let Aside { warnings: left_out, broken } = set_aside(&mut catalog, &request.want)?;
-    if let Some(problem) = Problem::of(&catalog.problems) {
+    let SetAside { warnings: left_out, broken } = set_aside(&mut catalog, &request.want)?;
+    if let Some(problem) = UserError::of(&catalog.problems) {
         return Err(problem);
     }
     let checks = flags::checks(&request.flags)?;
-    let shelves =
-        Shelves { home, cwd: &cwd, resolved: &resolved, catalog: &catalog, broken: &broken, checks: &checks };
-    let Chosen { mut main, mut others, registry, warnings: found, notes } = shelves.choose(request)?;
+    let shelves = WorkflowSources {
+        home,
+        cwd: &cwd,
+        resolved: &resolved,
+        catalog: &catalog,
+        broken: &broken,
+        checks: &checks,
+    };
+    let Selection { mut main, mut others, registry, warnings: found, notes } = shelves.choose(request)?;
     let in_files = resolved.diagnostics.iter().chain(&catalog.problems).cloned().map(ProblemPart::from);
     let found: Vec<ProblemPart> =
         in_files.chain(left_out.into_iter().map(ProblemPart::from)).chain(found).collect();
@@ -156,7 +165,7 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan, Problem> {
     let parts: Vec<&Workflow> = std::iter::once(&main).chain(&others).map(|part| &part.workflow).collect();
     let inputs = inputs::given(request, &parts)?;
     warnings.extend(inputs::unused(request, &parts));
-    let given = Given {
+    let given = PlanInputs {
         home,
         cwd: &cwd,
         request,
@@ -204,8 +213,8 @@ pub fn give_up() {
     windlass_peers::process::end_short();
 }
 
-fn text_path(path: &Path) -> Result<String, Problem> {
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| Problem::new(Class::Usage, format!("the path {} is not UTF-8 text", path.display())))
+fn text_path(path: &Path) -> Result<String, UserError> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        UserError::new(UserErrorKind::Usage, format!("the path {} is not UTF-8 text", path.display()))
+    })
 }

@@ -8,7 +8,7 @@ use windlass_forms::diagnostic::Diagnostic;
 
 /// What kind of mistake it is; faces turn it into an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum UserErrorKind {
     /// The command line.
     Usage,
     /// A file, a setting, a workflow.
@@ -21,9 +21,9 @@ pub enum Class {
 
 /// Mistakes of one kind, where they are, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct UserError {
     /// Their kind.
-    pub class: Class,
+    pub class: UserErrorKind,
     /// Each of them; there is at least one.
     pub parts: Vec<ProblemPart>,
     /// What to do about all of it.
@@ -86,33 +86,33 @@ impl fmt::Display for ProblemPart {
     }
 }
 
-impl Problem {
+impl UserError {
     /// A mistake without a hint.
-    pub fn new(class: Class, text: impl Into<String>) -> Problem {
-        Problem { class, parts: vec![text.into().into()], hint: None }
+    pub fn new(class: UserErrorKind, text: impl Into<String>) -> UserError {
+        UserError { class, parts: vec![text.into().into()], hint: None }
     }
 
     /// Says what to do.
-    pub fn hint(self, hint: impl Into<String>) -> Problem {
-        Problem { hint: Some(hint.into()), ..self }
+    pub fn hint(self, hint: impl Into<String>) -> UserError {
+        UserError { hint: Some(hint.into()), ..self }
     }
 
     /// Puts other mistakes before these. The hint stays the one of this problem.
-    pub(crate) fn after(self, parts: Vec<ProblemPart>) -> Problem {
-        Problem { parts: [parts, self.parts].concat(), ..self }
+    pub(crate) fn after(self, parts: Vec<ProblemPart>) -> UserError {
+        UserError { parts: [parts, self.parts].concat(), ..self }
     }
 
     /// Several mistakes of one kind as one; none where there are none.
-    pub(crate) fn all(mut problems: Vec<Problem>) -> Option<Problem> {
+    pub(crate) fn all(mut problems: Vec<UserError>) -> Option<UserError> {
         let last = problems.pop()?;
-        Some(last.after(problems.into_iter().flat_map(Problem::into_parts).collect()))
+        Some(last.after(problems.into_iter().flat_map(UserError::into_parts).collect()))
     }
 
     /// A mistake in a file, from the diagnostics that are errors.
-    pub(crate) fn of(diagnostics: &[Diagnostic]) -> Option<Problem> {
+    pub(crate) fn of(diagnostics: &[Diagnostic]) -> Option<UserError> {
         let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
         let parts: Vec<ProblemPart> = errors.cloned().map(ProblemPart::from).collect();
-        let problem = Problem { class: Class::Configuration, parts, hint: None };
+        let problem = UserError { class: UserErrorKind::Configuration, parts, hint: None };
         (!problem.parts.is_empty()).then_some(problem)
     }
 
@@ -154,22 +154,22 @@ mod tests {
     #[test]
     fn a_mistake_in_a_file_keeps_its_place() {
         let warning = Diagnostic::new(Severity::Warning, "odd");
-        let problem = Problem::of(&[found("one"), warning.clone(), found("two")]).unwrap();
+        let problem = UserError::of(&[found("one"), warning.clone(), found("two")]).unwrap();
         let places: Vec<_> = problem.parts.iter().filter_map(ProblemPart::diagnostic).collect();
         assert_eq!(places, [&found("one"), &found("two")]);
         let place = "\n  at w.yaml:1:4\n     1 | a: b\n       |    ^";
         assert_eq!(problem.text(), format!("one{place}\n\nerror: two{place}"));
         assert_eq!(ProblemPart::from(warning.clone()).to_string(), "odd");
-        assert_eq!(Problem::of(&[warning]), None);
+        assert_eq!(UserError::of(&[warning]), None);
     }
 
     #[test]
     fn several_mistakes_are_told_with_what_to_do_about_each() {
-        let one = Problem::new(Class::Usage, "one").hint("mend it");
-        let two = Problem::new(Class::Usage, "two").hint("leave it");
-        let problem = Problem::all(vec![one, two]).unwrap();
+        let one = UserError::new(UserErrorKind::Usage, "one").hint("mend it");
+        let two = UserError::new(UserErrorKind::Usage, "two").hint("leave it");
+        let problem = UserError::all(vec![one, two]).unwrap();
         assert_eq!(problem.text(), "one\n  hint: mend it\nerror: two");
         assert_eq!(problem.hint.as_deref(), Some("leave it"));
-        assert_eq!(Problem::all(Vec::new()), None);
+        assert_eq!(UserError::all(Vec::new()), None);
     }
 }

@@ -11,16 +11,16 @@ use windlass_core::engine::{self, Divergence};
 use windlass_core::event::upcast::{UpcastError, upcast};
 use windlass_core::event::{RECORD_VERSION, Record};
 use windlass_core::id::RunId;
-use windlass_core::run::State;
-use windlass_store::{Loaded, Record as Stored, Store};
+use windlass_core::run::RunState;
+use windlass_store::{LoadedRun, Store, StoredRecord as Stored};
 
 use crate::error::RunError;
 
 /// A run as its log says, for who looks at it and who goes on with it. Nobody may go on where it diverges.
 pub(crate) struct Recovered {
-    pub(crate) loaded: Loaded,
+    pub(crate) loaded: LoadedRun,
     /// The state it was left in.
-    pub(crate) state: State,
+    pub(crate) state: RunState,
     /// The first record for which the engine plans other effects.
     pub(crate) divergence: Option<Divergence>,
 }
@@ -32,7 +32,7 @@ pub(crate) fn look(store: &Store, run: &RunId) -> Result<Recovered, RunError> {
     Ok(Recovered { loaded, state, divergence })
 }
 
-fn stored(store: &Store, run: &RunId) -> Result<Loaded, RunError> {
+fn stored(store: &Store, run: &RunId) -> Result<LoadedRun, RunError> {
     let mut loaded = store.load(run)?;
     if let Some(snapshot) = &loaded.snapshot {
         // A state says no version; the record after which it was kept does. Only records can be brought to
@@ -47,7 +47,7 @@ fn stored(store: &Store, run: &RunId) -> Result<Loaded, RunError> {
 }
 
 /// The state a log leaves behind, and the first record for which the engine plans other effects.
-pub(crate) fn follow(run: &RunId, loaded: &Loaded) -> Result<(State, Option<Divergence>), RunError> {
+pub(crate) fn follow(run: &RunId, loaded: &LoadedRun) -> Result<(RunState, Option<Divergence>), RunError> {
     let bad = |why: String| RunError::BadLog { run: run.clone(), why };
     let records: Result<Vec<(u64, Record)>, RunError> =
         loaded.tail.iter().map(|entry| Ok((entry.seq, read(run, entry)?))).collect();

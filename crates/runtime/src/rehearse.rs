@@ -6,10 +6,10 @@ use serde_json::Value;
 use windlass_core::engine;
 use windlass_core::engine::rehearsal::{self, Rehearsal};
 use windlass_core::graph::template::render;
-use windlass_core::graph::workflow::{Act, Expression, Step, TaskLoopNode, Template};
+use windlass_core::graph::workflow::{Expression, Node, NodeKind, TaskLoopNode, Template};
 use windlass_core::id::RunId;
 use windlass_core::spec::Spec;
-use windlass_core::tasks::{Attempts, Claim, Next, Status, Task, next, ready, recover};
+use windlass_core::tasks::{Attempts, Claim, NextTask, Task, TaskStatus, next, ready, recover};
 use windlass_core::time::Moment;
 
 use crate::effect::{task_value, tasks_place};
@@ -39,9 +39,9 @@ fn tasks_of(spec: &Spec) -> Option<(Vec<Value>, Claim)> {
 }
 
 /// The file of the first task loop, and what it selects; nothing where there is none.
-fn loop_of(body: &[Step]) -> Option<(Option<&Template>, Option<&Expression>)> {
+fn loop_of(body: &[Node]) -> Option<(Option<&Template>, Option<&Expression>)> {
     body.iter().find_map(|step| match &step.act {
-        Act::TaskLoop(TaskLoopNode { path, select, .. }) => Some((path.as_ref(), select.as_ref())),
+        NodeKind::TaskLoop(TaskLoopNode { path, select, .. }) => Some((path.as_ref(), select.as_ref())),
         act => act.blocks().iter().find_map(|block| loop_of(block.body)),
     })
 }
@@ -54,12 +54,12 @@ fn in_order(mut tasks: Vec<Task>) -> (Vec<Value>, Claim) {
     while let Some(first) = ready(&tasks, &attempts).first().map(|task| (*task).clone()) {
         found.push(task_value(&first));
         for task in tasks.iter_mut().filter(|task| task.id == first.id) {
-            task.status = Status::Passing;
+            task.status = TaskStatus::Passing;
         }
     }
     let left = match next(&tasks, &attempts) {
-        Next::Deadlock(deadlock) => Claim::Deadlock(deadlock),
-        Next::Task(_) | Next::Working | Next::AllDone | Next::Failed { .. } => Claim::AllDone,
+        NextTask::Deadlock(deadlock) => Claim::Deadlock(deadlock),
+        NextTask::Task(_) | NextTask::Working | NextTask::AllDone | NextTask::Failed { .. } => Claim::AllDone,
     };
     (found, left)
 }
@@ -75,9 +75,9 @@ mod tests {
             ..Task::named(id.parse().unwrap(), id)
         };
         let mut done = named("d", &[]);
-        done.status = Status::Passing;
+        done.status = TaskStatus::Passing;
         let mut begun = named("c", &["a"]);
-        begun.status = Status::InProgress;
+        begun.status = TaskStatus::InProgress;
         let (found, left) = in_order(vec![named("b", &["c"]), begun, named("a", &["d"]), done]);
         assert_eq!(left, Claim::AllDone);
         let ids: Vec<&str> = found.iter().filter_map(|task| task["id"].as_str()).collect();

@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use windlass_core::id::{InboxId, RunId};
 
-use crate::inbox::Message;
+use crate::inbox::InboxMessage;
 
 /// In the state folder.
 const FILE: &str = "inbox.key";
 
 /// A request in the inbox.
 #[derive(Debug, Serialize, Deserialize)]
-struct Row {
+struct SealedRequest {
     seal: String,
     /// The message as it was sealed, byte for byte.
     body: String,
@@ -29,12 +29,12 @@ struct Row {
 
 /// The key of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key(u64, u64);
+pub(crate) struct InboxKey(u64, u64);
 
-impl Key {
+impl InboxKey {
     /// The key of this state folder; made where there is none.
-    pub(crate) fn of(state: &Path) -> io::Result<Key> {
-        let path = Key::path(state);
+    pub(crate) fn of(state: &Path) -> io::Result<InboxKey> {
+        let path = InboxKey::path(state);
         match read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             key => return key,
@@ -49,21 +49,26 @@ impl Key {
     }
 
     /// The row of a message.
-    pub(crate) fn seal(self, run: &RunId, id: &InboxId, message: &Message) -> serde_json::Result<Vec<u8>> {
+    pub(crate) fn seal(
+        self,
+        run: &RunId,
+        id: &InboxId,
+        message: &InboxMessage,
+    ) -> serde_json::Result<Vec<u8>> {
         let body = serde_json::to_string(message)?;
-        serde_json::to_vec(&Row { seal: self.sign(run, id, &body), body })
+        serde_json::to_vec(&SealedRequest { seal: self.sign(run, id, &body), body })
     }
 
     /// The message of a row, where its seal is whole.
-    pub(crate) fn open(self, run: &RunId, id: &InboxId, row: &[u8]) -> Option<Message> {
-        let row: Row = serde_json::from_slice(row).ok()?;
+    pub(crate) fn open(self, run: &RunId, id: &InboxId, row: &[u8]) -> Option<InboxMessage> {
+        let row: SealedRequest = serde_json::from_slice(row).ok()?;
         let is_ours = row.seal == self.sign(run, id, &row.body);
         is_ours.then(|| serde_json::from_str(&row.body).ok()).flatten()
     }
 
     /// What a row asks for that has the form of a sealed one, whoever sealed it.
-    pub(crate) fn read_unverified(row: &[u8]) -> Option<Message> {
-        let row: Row = serde_json::from_slice(row).ok()?;
+    pub(crate) fn read_unverified(row: &[u8]) -> Option<InboxMessage> {
+        let row: SealedRequest = serde_json::from_slice(row).ok()?;
         serde_json::from_str(&row.body).ok()
     }
 
@@ -83,11 +88,11 @@ impl Key {
     }
 }
 
-fn read(path: &PathBuf) -> io::Result<Key> {
+fn read(path: &PathBuf) -> io::Result<InboxKey> {
     let mut text = String::new();
     File::open(path)?.take(64).read_to_string(&mut text)?;
     let half = |range| text.get(range).and_then(|part| u64::from_str_radix(part, 16).ok());
-    let key = half(0..16).zip(half(16..32)).map(|(first, second)| Key(first, second));
+    let key = half(0..16).zip(half(16..32)).map(|(first, second)| InboxKey(first, second));
     key.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no key; remove it"))
 }
 
@@ -103,32 +108,32 @@ mod tests {
     #[test]
     fn a_sealed_request_is_opened_as_it_was() {
         let (run, id) = ids();
-        let message = Message::Tell { name: "e".into(), text: "ü\n".into() };
-        let row = Key(1, 2).seal(&run, &id, &message).unwrap();
-        assert_eq!(Key(1, 2).open(&run, &id, &row), Some(message));
+        let message = InboxMessage::Tell { name: "e".into(), text: "ü\n".into() };
+        let row = InboxKey(1, 2).seal(&run, &id, &message).unwrap();
+        assert_eq!(InboxKey(1, 2).open(&run, &id, &row), Some(message));
     }
 
     #[test]
     fn what_was_written_by_hand_copied_or_changed_is_not_opened() {
         let (run, id) = ids();
-        let row = Key(1, 2).seal(&run, &id, &Message::Cancel).unwrap();
-        assert_eq!(Key(1, 3).open(&run, &id, &row), None, "another key");
-        assert_eq!(Key(1, 2).open(&RunId::new("r2"), &id, &row), None, "another run");
-        assert_eq!(Key(1, 2).open(&run, &InboxId::new("other"), &row), None, "another id");
+        let row = InboxKey(1, 2).seal(&run, &id, &InboxMessage::Cancel).unwrap();
+        assert_eq!(InboxKey(1, 3).open(&run, &id, &row), None, "another key");
+        assert_eq!(InboxKey(1, 2).open(&RunId::new("r2"), &id, &row), None, "another run");
+        assert_eq!(InboxKey(1, 2).open(&run, &InboxId::new("other"), &row), None, "another id");
         let changed = String::from_utf8(row).unwrap().replace("cancel", "pause");
-        assert_eq!(Key(1, 2).open(&run, &id, changed.as_bytes()), None, "another message");
-        assert_eq!(Key(1, 2).open(&run, &id, br#"{"ask":"cancel"}"#), None, "no seal");
+        assert_eq!(InboxKey(1, 2).open(&run, &id, changed.as_bytes()), None, "another message");
+        assert_eq!(InboxKey(1, 2).open(&run, &id, br#"{"ask":"cancel"}"#), None, "no seal");
     }
 
     #[test]
     fn a_key_is_made_once_and_is_the_users_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let keys: Vec<Key> = std::thread::scope(|scope| {
-            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| Key::of(dir.path()).unwrap())).collect();
+        let keys: Vec<InboxKey> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| InboxKey::of(dir.path()).unwrap())).collect();
             all.into_iter().map(|one| one.join().unwrap()).collect()
         });
         assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
-        assert_ne!(keys[0], Key::of(tempfile::tempdir().unwrap().path()).unwrap());
+        assert_ne!(keys[0], InboxKey::of(tempfile::tempdir().unwrap().path()).unwrap());
         let files: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().collect();
         assert_eq!(files.len(), 1, "{files:?}");
         assert_eq!(files[0].metadata().unwrap().permissions().mode() & 0o777, 0o600);

@@ -4,14 +4,14 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_peers::files::{Mode, checkout};
+use windlass_peers::files::{FileMode, checkout};
 
 use crate::home::Home;
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 
 /// Whose it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shelf {
+pub enum WorkflowScope {
     /// The repository's.
     Project,
     /// The user's own.
@@ -23,10 +23,10 @@ fn project(cwd: &Path) -> &Path {
 }
 
 /// The folder of a shelf.
-pub(crate) fn base(home: &Home, cwd: &Path, shelf: Shelf) -> PathBuf {
+pub(crate) fn base(home: &Home, cwd: &Path, shelf: WorkflowScope) -> PathBuf {
     match shelf {
-        Shelf::User => home.config.clone(),
-        Shelf::Project => project(cwd).join(".windlass"),
+        WorkflowScope::User => home.config.clone(),
+        WorkflowScope::Project => project(cwd).join(".windlass"),
     }
 }
 
@@ -34,20 +34,21 @@ pub(crate) fn base(home: &Home, cwd: &Path, shelf: Shelf) -> PathBuf {
 pub(crate) fn put(
     home: &Home,
     cwd: &Path,
-    shelf: Shelf,
+    shelf: WorkflowScope,
     below: &Path,
     text: &str,
-) -> Result<PathBuf, Problem> {
+) -> Result<PathBuf, UserError> {
     let project = project(cwd);
     let path = base(home, cwd, shelf).join(below);
-    let wrong = |why: String| Problem::new(Class::Configuration, format!("{}: {why}", path.display()));
+    let wrong =
+        |why: String| UserError::new(UserErrorKind::Configuration, format!("{}: {why}", path.display()));
     let folder = path.parent().unwrap_or(project);
     std::fs::create_dir_all(folder).map_err(|error| wrong(error.to_string()))?;
-    if shelf == Shelf::Project && leads_out(folder, project) {
+    if shelf == WorkflowScope::Project && leads_out(folder, project) {
         return Err(wrong("its folder leads out of the project".to_owned())
             .hint("use --user, or a folder in the project"));
     }
-    match checkout::create_new(&path, text.as_bytes(), Mode::Shared) {
+    match checkout::create_new(&path, text.as_bytes(), FileMode::Shared) {
         Ok(true) => Ok(path),
         Ok(false) => Err(wrong("there is one already".to_owned()).hint("change that one, or move it away")),
         Err(error) => Err(wrong(error.why())),

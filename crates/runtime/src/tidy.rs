@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use windlass_core::run::State;
+use windlass_core::run::RunState;
 use windlass_peers::files::{checkout, clear_dead};
 
 /// The folders of a workspace that Windlass writes to.
@@ -15,7 +15,7 @@ const WRITTEN: [&str; 6] = [".", ".windlass", ".windlass/runs", ".windlass/workf
 
 /// Removes the drafts of dead processes from the workspace of a run, those of its nodes, and its own
 /// folder.
-pub(crate) fn tidy(state: &State, run_dir: &Path) {
+pub(crate) fn tidy(state: &RunState, run_dir: &Path) {
     let mut workspaces = BTreeSet::from([state.spec.workspace.as_str()]);
     let works = state.works();
     workspaces.extend(works.iter().map(|work| work.workspace.as_str()));

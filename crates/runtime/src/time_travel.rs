@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine::explain::nearest;
-use windlass_core::engine::{self, ForkError, Step};
+use windlass_core::engine::{self, Decision, ForkError};
 use windlass_core::event::{Event, Record};
 use windlass_core::graph::walk::ids_in;
 use windlass_core::id::{NodeId, RunId};
-use windlass_core::looping::{MarkerMatch, Rules};
-use windlass_core::run::{News, Phase, State, Work};
+use windlass_core::looping::{LoopRules, MarkerMatch};
+use windlass_core::run::{News, RunState, SessionPhase, SessionWork};
 use windlass_core::spec::{OnPermission, OnQuestion, Policy, Spec};
 use windlass_core::time::Moment;
 use windlass_forms::tracker::{self, Markers};
@@ -23,7 +23,7 @@ use crate::clock::now;
 use crate::config;
 use crate::effect::{TRACKER_MAX, create_tracker};
 use crate::error::{RunError, chain};
-use crate::handle::{Hand, Handle, Rights, Running, Taken, pin_sim};
+use crate::handle::{Handle, OwnedRun, OwnerStart, Ownership, TakenRun, pin_sim};
 use crate::owner::project;
 use crate::view::Family;
 
@@ -40,7 +40,7 @@ pub struct Fork {
 
 /// What was said about what a fork does when something would wait for a person.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asks {
+pub struct WaitPolicy {
     /// `--on-permission`.
     pub on_permission: Option<OnPermission>,
     /// `--on-question`.
@@ -51,15 +51,15 @@ pub struct Asks {
 
 /// What no settings say.
 #[derive(Debug, Clone, Copy)]
-struct Free {
+struct FreeSettings {
     on_permission: bool,
     on_question: bool,
 }
 
-impl Asks {
+impl WaitPolicy {
     /// The policy of a fork. A person who watches it is asked where the other run did what is done when
     /// nobody is there; what was ordered otherwise stays.
-    fn over(self, was: Policy, free: Free) -> Policy {
+    fn over(self, was: Policy, free: FreeSettings) -> Policy {
         let permission = match was.on_permission {
             OnPermission::Deny if self.interactive && free.on_permission => OnPermission::Ask,
             other => other,
@@ -120,8 +120,8 @@ pub enum TravelError {
 }
 
 /// A log as a fork has it.
-struct Drawn {
-    state: State,
+struct ForkedLog {
+    state: RunState,
     records: Vec<Record>,
     /// What is to be done now.
     effects: Vec<Planned>,
@@ -131,7 +131,7 @@ struct Drawn {
     cadence: Cadence,
 }
 
-impl Drawn {
+impl ForkedLog {
     /// The record that is shown first of it.
     fn header(&self) -> Record {
         // What ended just before the node began is the other run's to tell.
@@ -142,7 +142,7 @@ impl Drawn {
             |planned: &&Planned| !news.is_empty() && matches!(planned.effect, Effect::StartRun { .. });
         let effects = self.state.book.open.iter().filter(begins).cloned().collect();
         let event = Event::RunStarted { spec: Box::new(self.state.spec.clone()) };
-        Step { effects, news }.record(self.state.started, event)
+        Decision { effects, news }.record(self.state.started, event)
     }
 }
 
@@ -154,16 +154,16 @@ impl Handle {
         from: &RunId,
         node: &NodeId,
         iteration: Option<u32>,
-        asks: Asks,
-    ) -> Result<(Fork, Running), TravelError> {
+        asks: WaitPolicy,
+    ) -> Result<(Fork, OwnedRun), TravelError> {
         let (from, node) = (from.clone(), node.clone());
         let draw = move |handle: &Handle| handle.draw_and_record(&from, &node, iteration, asks);
         let (fork, drawn, rights) = self.waiting(draw).await?;
         let first = drawn.header();
         let seq = u64::try_from(drawn.records.len()).unwrap_or(u64::MAX);
         let family = Family::of_one(drawn.state, seq);
-        let (cadence, effects, hand) = (drawn.cadence, drawn.effects, Hand::First);
-        let running = self.own(Taken { rights, family, cadence, first, effects, hand })?;
+        let (cadence, effects, hand) = (drawn.cadence, drawn.effects, OwnerStart::First);
+        let running = self.own(TakenRun { rights, family, cadence, first, effects, hand })?;
         Ok((fork, running))
     }
 
@@ -173,7 +173,7 @@ impl Handle {
         from: &RunId,
         node: &NodeId,
         iteration: Option<u32>,
-        asks: Asks,
+        asks: WaitPolicy,
     ) -> Result<Fork, TravelError> {
         let (from, node) = (from.clone(), node.clone());
         let draw = move |handle: &Handle| handle.draw_and_record(&from, &node, iteration, asks);
@@ -188,19 +188,19 @@ impl Handle {
         from: &RunId,
         node: &NodeId,
         iteration: Option<u32>,
-        asks: Asks,
-    ) -> Result<(Fork, Drawn, Rights), TravelError> {
+        asks: WaitPolicy,
+    ) -> Result<(Fork, ForkedLog, Ownership), TravelError> {
         let log: Vec<Record> = self.records(from, 1)?.into_iter().map(|(_, record)| record).collect();
         let place = place_of(from, &log, node, iteration)?;
         self.follow(from, log.get(..place).unwrap_or_default())?;
         let run = RunId::new(crate::random::run_id());
         let mut drawn = self.draw(&run, from, &log, place, asks)?;
         has_its_folders(from, &drawn.state)?;
-        let holds = self.hold_tasks(&drawn.state, Hand::First)?;
+        let holds = self.hold_tasks(&drawn.state, OwnerStart::First)?;
         let folder = self.hold_folder(&run, &drawn.state.spec)?;
         bring_trackers(from, log.get(..=place).unwrap_or_default(), &drawn.state)?;
         let lease = self.record(&run, &mut drawn)?;
-        Ok((Fork { run, taken: place, of: log.len() }, drawn, Rights { lease, holds, folder }))
+        Ok((Fork { run, taken: place, of: log.len() }, drawn, Ownership { lease, holds, folder }))
     }
 
     /// Refuses a log that the engine would decide otherwise: the facts in it would be answers to other questions.
@@ -221,8 +221,8 @@ impl Handle {
         from: &RunId,
         log: &[Record],
         place: usize,
-        asks: Asks,
-    ) -> Result<Drawn, TravelError> {
+        asks: WaitPolicy,
+    ) -> Result<ForkedLog, TravelError> {
         let no_run = || TravelError::Fork { run: from.clone(), why: ForkError::NoRun };
         let (first, rest) = log.split_first().ok_or_else(no_run)?;
         let Event::RunStarted { spec } = &first.event else { return Err(no_run()) };
@@ -239,7 +239,7 @@ impl Handle {
         let moved = |moment: Moment| Moment(moment.0.saturating_add(shift));
         let begun = Event::RunStarted { spec: Box::new(spec.clone()) };
         let (state, step) = engine::start(run.clone(), spec, moved(first.at));
-        let mut course = Course { records: vec![step.record(moved(first.at), begun)], state, step };
+        let mut course = GrowingLog { records: vec![step.record(moved(first.at), begun)], state, step };
         if let Some(again) = place.checked_sub(1).and_then(|last| rest.get(last)) {
             for record in rest.iter().take(place.saturating_sub(1)) {
                 course.tell(moved(record.at), record.event.clone());
@@ -256,11 +256,11 @@ impl Handle {
         }
         let effects = course.state.to_perform();
         let (state, records, cadence) = (course.state, course.records, Cadence::new());
-        Ok(Drawn { state, records, effects, news, cadence })
+        Ok(ForkedLog { state, records, effects, news, cadence })
     }
 
     /// What a fork does otherwise than the other run did when something would wait for a person.
-    fn policy_of(&self, log: &[Record], place: usize, spec: &Spec, asks: Asks) -> Option<Policy> {
+    fn policy_of(&self, log: &[Record], place: usize, spec: &Spec, asks: WaitPolicy) -> Option<Policy> {
         // The other may be a fork itself.
         let forked = log.iter().take(place.max(1)).rev().find_map(|record| match &record.event {
             Event::Forked { policy, .. } => *policy,
@@ -269,12 +269,13 @@ impl Handle {
         let was = forked.unwrap_or(spec.policy);
         let settings = config::read(&self.home, Path::new(&spec.workspace), Vec::new()).ok();
         let is_free = |key| settings.as_ref().is_some_and(|resolved| resolved.is_builtin(key));
-        let free = Free { on_permission: is_free("on_permission"), on_question: is_free("on_question") };
+        let free =
+            FreeSettings { on_permission: is_free("on_permission"), on_question: is_free("on_question") };
         let policy = asks.over(was, free);
         (policy != was).then_some(policy)
     }
 
-    fn record(&self, run: &RunId, drawn: &mut Drawn) -> Result<Lease, RunError> {
+    fn record(&self, run: &RunId, drawn: &mut ForkedLog) -> Result<Lease, RunError> {
         let bodies: Result<Vec<_>, _> = drawn.records.iter().map(serde_json::to_vec).collect();
         let bodies = bodies.map_err(RunError::Encode)?;
         bodies.iter().for_each(|body| drawn.cadence.wrote(body.len()));
@@ -287,14 +288,14 @@ impl Handle {
 }
 
 /// A log that grows.
-struct Course {
-    state: State,
+struct GrowingLog {
+    state: RunState,
     records: Vec<Record>,
     /// What followed from the last fact.
-    step: Step,
+    step: Decision,
 }
 
-impl Course {
+impl GrowingLog {
     fn tell(&mut self, at: Moment, event: Event) {
         self.step = engine::apply(&mut self.state, at, &event);
         self.records.push(self.step.record(at, event));
@@ -321,7 +322,7 @@ fn place_of(
 }
 
 /// Everything that is to go on has its folder still.
-fn has_its_folders(from: &RunId, state: &State) -> Result<(), TravelError> {
+fn has_its_folders(from: &RunId, state: &RunState) -> Result<(), TravelError> {
     let works = state.works().into_iter().map(|work| work.workspace.clone());
     let effects = state.book.open.iter().filter_map(|planned| match &planned.effect {
         Effect::RunChecks { workspace, .. }
@@ -338,9 +339,9 @@ fn has_its_folders(from: &RunId, state: &State) -> Result<(), TravelError> {
 }
 
 /// Copies the trackers of sessions that go on. One that only begins makes its own.
-fn bring_trackers(from: &RunId, log: &[Record], state: &State) -> Result<(), TravelError> {
+fn bring_trackers(from: &RunId, log: &[Record], state: &RunState) -> Result<(), TravelError> {
     let Some(old) = engine::fold(from.clone(), log) else { return Ok(()) };
-    for work in state.works().into_iter().filter(|work| work.phase != Phase::Preparing) {
+    for work in state.works().into_iter().filter(|work| work.phase != SessionPhase::Preparing) {
         let Some(rules) = work.node.rules() else { continue };
         let was = old.work(&work.node.id).and_then(|work| work.node.rules());
         let (Some(path), Some(was)) =
@@ -354,14 +355,20 @@ fn bring_trackers(from: &RunId, log: &[Record], state: &State) -> Result<(), Tra
     Ok(())
 }
 
-fn copy_tracker(state: &State, work: &Work, rules: &Rules, old: &Path, new: &Path) -> Result<(), String> {
+fn copy_tracker(
+    state: &RunState,
+    work: &SessionWork,
+    rules: &LoopRules,
+    old: &Path,
+    new: &Path,
+) -> Result<(), String> {
     if new.exists() {
         return Ok(());
     }
     let told = |error: FileError| chain(&error);
     let bytes = files::read_bounded(old, TRACKER_MAX).map_err(told)?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8 text", old.display()))?;
-    let frontmatter = tracker::Frontmatter {
+    let frontmatter = tracker::TrackerFrontmatter {
         run: state.run.as_str(),
         iteration: work.current_turn(),
         max_iterations: rules.max_iterations,
@@ -379,7 +386,7 @@ fn copy_tracker(state: &State, work: &Work, rules: &Rules, old: &Path, new: &Pat
 
 /// A tracker's body without the marks that it is done or blocked: at the point of the fork the
 /// loop was neither, and they would end the new one after its first turn.
-fn without_ends(body: &str, rules: &Rules) -> String {
+fn without_ends(body: &str, rules: &LoopRules) -> String {
     let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
     let markers = Markers { complete: rules.marker.as_deref(), blocked, how: rules.marker_match };
     let mut lines: Vec<&str> = body.split_inclusive('\n').collect();
@@ -404,8 +411,8 @@ fn without_ends(body: &str, rules: &Rules) -> String {
 mod tests {
     use super::*;
 
-    fn rules(marker_match: MarkerMatch, template: &str) -> Rules {
-        Rules {
+    fn rules(marker_match: MarkerMatch, template: &str) -> LoopRules {
+        LoopRules {
             prompt: String::new(),
             mode: Default::default(),
             marker: Some("DONE".into()),
@@ -426,16 +433,16 @@ mod tests {
         let nobody = Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail };
         let asked = Policy { on_permission: OnPermission::Ask, on_question: OnQuestion::Wait };
         let (free, set) = (
-            Free { on_permission: true, on_question: true },
-            Free { on_permission: false, on_question: false },
+            FreeSettings { on_permission: true, on_question: true },
+            FreeSettings { on_permission: false, on_question: false },
         );
-        let watched = Asks { interactive: true, ..Asks::default() };
+        let watched = WaitPolicy { interactive: true, ..WaitPolicy::default() };
         assert_eq!(watched.over(nobody, free), asked);
         assert_eq!(watched.over(nobody, set), nobody, "the settings say so");
-        assert_eq!(Asks::default().over(nobody, free), nobody, "nobody is there");
+        assert_eq!(WaitPolicy::default().over(nobody, free), nobody, "nobody is there");
         let ordered = Policy { on_permission: OnPermission::Allow, on_question: OnQuestion::Empty };
         assert_eq!(watched.over(ordered, free), ordered);
-        let flags = Asks { on_question: Some(OnQuestion::Wait), ..Asks::default() };
+        let flags = WaitPolicy { on_question: Some(OnQuestion::Wait), ..WaitPolicy::default() };
         assert_eq!(flags.over(nobody, set), Policy { on_question: OnQuestion::Wait, ..nobody });
     }
 

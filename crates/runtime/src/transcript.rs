@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use windlass_core::agent::AgentEvent;
-use windlass_peers::agent::{Dialect, Lines};
+use windlass_peers::agent::{AgentLines, Dialect};
 use windlass_peers::tail::{Chunk, Tail};
 
 /// How far a transcript was given out.
@@ -24,13 +24,13 @@ pub struct TranscriptPlace {
 
 /// A transcript as far as it was read.
 #[derive(Debug)]
-pub struct Transcript {
+pub struct TranscriptReader {
     path: PathBuf,
     tail: Tail,
     dialect: Arc<dyn Dialect>,
-    lines: Lines,
+    lines: AgentLines,
     /// What was read and not given out.
-    ready: VecDeque<Spoken>,
+    ready: VecDeque<TranscriptItem>,
     place: TranscriptPlace,
     /// The end of the last whole line that was read.
     whole_to: u64,
@@ -39,22 +39,27 @@ pub struct Transcript {
 
 /// An event, and how far the transcript is given out with it.
 #[derive(Debug)]
-struct Spoken {
+struct TranscriptItem {
     event: AgentEvent,
     after: TranscriptPlace,
 }
 
-impl Transcript {
+impl TranscriptReader {
     /// Opens a transcript after what was given out before. It is read from its beginning: a dialect may
     /// need earlier lines to understand later ones.
-    pub(crate) fn open(path: &Path, dialect: Arc<dyn Dialect>, place: TranscriptPlace) -> Transcript {
-        Transcript::read_from(path, Tail::new(path, 0), dialect, place)
+    pub(crate) fn open(path: &Path, dialect: Arc<dyn Dialect>, place: TranscriptPlace) -> TranscriptReader {
+        TranscriptReader::read_from(path, Tail::new(path, 0), dialect, place)
     }
 
-    fn read_from(path: &Path, tail: Tail, dialect: Arc<dyn Dialect>, place: TranscriptPlace) -> Transcript {
-        let lines = Lines::of(&*dialect);
+    fn read_from(
+        path: &Path,
+        tail: Tail,
+        dialect: Arc<dyn Dialect>,
+        place: TranscriptPlace,
+    ) -> TranscriptReader {
+        let lines = AgentLines::of(&*dialect);
         let (path, ready, buffer) = (path.to_owned(), VecDeque::new(), Vec::new());
-        Transcript { path, tail, lines, dialect, ready, place, whole_to: 0, buffer }
+        TranscriptReader { path, tail, lines, dialect, ready, place, whole_to: 0, buffer }
     }
 
     /// Returns how far it was given out.
@@ -113,7 +118,7 @@ impl Transcript {
             return;
         }
         let (tail, dialect) = (self.tail.ahead(), Arc::clone(&self.dialect));
-        let mut ahead = Transcript::read_from(&self.path, tail, dialect, self.place);
+        let mut ahead = TranscriptReader::read_from(&self.path, tail, dialect, self.place);
         let end = self.tail.read_to().saturating_add(most);
         while ahead.tail.read_to() < end && ahead.read_on() {
             if ahead.ready.drain(..).any(|spoken| see(&spoken.event).is_break()) {
@@ -164,7 +169,7 @@ impl Transcript {
             let TranscriptPlace { offset, taken } = self.place;
             let is_given_out = end <= offset || start == offset && number <= taken;
             if !is_given_out {
-                self.ready.push_back(Spoken { event, after });
+                self.ready.push_back(TranscriptItem { event, after });
             }
         }
     }

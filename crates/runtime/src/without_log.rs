@@ -13,11 +13,11 @@ use windlass_peers::orphan::is_stopped;
 use windlass_peers::{files, hook_socket};
 use windlass_store::owner_of;
 
-use crate::children::{self, Ended};
+use crate::children::{self, EndedChildren};
 use crate::error::RunError;
-use crate::handle::{Living, OwnerProcess, Stray};
+use crate::handle::{LiveChild, OwnerProcess, StrayRun};
 use crate::home::Home;
-use crate::inbox::{Asked, Message};
+use crate::inbox::{InboxMessage, SocketRequest};
 
 /// How long an owner may take to end its agents and itself.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,22 +26,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LAUNCH_MAX: u64 = 16 << 20;
 
 /// The runs of which something lives.
-pub fn alive(home: &Home) -> Vec<Stray> {
+pub fn alive(home: &Home) -> Vec<StrayRun> {
     let entries = std::fs::read_dir(home.state.join("runs")).into_iter().flatten().flatten();
     let runs = entries.filter_map(|entry| entry.file_name().into_string().ok()).map(RunId::new);
-    let mut found: Vec<Stray> = runs.map(|run| look(home, run)).collect();
+    let mut found: Vec<StrayRun> = runs.map(|run| look(home, run)).collect();
     found.retain(|stray| stray.owner.is_some() || !stray.living.is_empty());
     found.sort_by(|one, other| one.run.cmp(&other.run));
     found
 }
 
 /// The one run of which something lives and whose name begins so.
-pub fn find(home: &Home, prefix: &str) -> Option<Stray> {
+pub fn find(home: &Home, prefix: &str) -> Option<StrayRun> {
     one_of(alive(home), prefix)
 }
 
 /// The one folder whose name is or begins so.
-pub(crate) fn one_of(mut found: Vec<Stray>, prefix: &str) -> Option<Stray> {
+pub(crate) fn one_of(mut found: Vec<StrayRun>, prefix: &str) -> Option<StrayRun> {
     found.retain(|stray| stray.run.as_str().starts_with(prefix));
     let exact = found.iter().position(|stray| stray.run.as_str() == prefix);
     match exact {
@@ -64,7 +64,7 @@ pub fn kept_aside(home: &Home) -> Vec<PathBuf> {
 
 /// Ends a run: asks its owner where it has one, and then ends what still lives. Nothing is deleted or
 /// recorded. Says who still owns it.
-pub fn end(home: &Home, run: &RunId) -> Result<(Ended, Option<OwnerProcess>), RunError> {
+pub fn end(home: &Home, run: &RunId) -> Result<(EndedChildren, Option<OwnerProcess>), RunError> {
     let dir = home.state.join("runs").join(run.as_str());
     let before = children_of(&dir).len();
     if let Some(owner) = owner_process(&dir) {
@@ -84,7 +84,7 @@ pub fn end(home: &Home, run: &RunId) -> Result<(Ended, Option<OwnerProcess>), Ru
 
 /// Whether anybody listens does not matter: what lives is ended in any case. But who may not ask is refused.
 fn ask_to_end(home: &Home, run: &RunId) -> Result<(), RunError> {
-    let asked = Asked { id: InboxId::new(crate::random::token()), message: Message::Cancel };
+    let asked = SocketRequest { id: InboxId::new(crate::random::token()), message: InboxMessage::Cancel };
     let payload = serde_json::to_string(&asked).map_err(RunError::Encode)?;
     let path = hook_socket::path_for(&home.state, run, &home.temp)?;
     match hook_socket::request(&path, &payload) {
@@ -98,20 +98,20 @@ pub(crate) fn owner_process(dir: &Path) -> Option<OwnerProcess> {
     owner_of(dir).map(|pid| OwnerProcess { pid, is_stopped: is_stopped(pid) })
 }
 
-fn look(home: &Home, run: RunId) -> Stray {
+fn look(home: &Home, run: RunId) -> StrayRun {
     let dir = home.state.join("runs").join(run.as_str());
     let (owner, living) = (owner_of(&dir), children_of(&dir));
-    Stray { run, dir, owner, living }
+    StrayRun { run, dir, owner, living }
 }
 
 /// What lives of a run.
-pub(crate) fn children_of(run_dir: &Path) -> Vec<Living> {
+pub(crate) fn children_of(run_dir: &Path) -> Vec<LiveChild> {
     let living = |dir: PathBuf| {
         let ChildState::Running { host_pid } = child_state(&dir) else { return None };
         let launch = files::read_bounded(&dir.join(names::LAUNCH), LAUNCH_MAX).ok();
         let launch = launch.and_then(|bytes| serde_json::from_slice::<Launch>(&bytes).ok());
         let workspace = launch.map(|launch| PathBuf::from(launch.cwd));
-        Some(Living { name: children::name(run_dir, &dir)?, host: host_pid, workspace })
+        Some(LiveChild { name: children::name(run_dir, &dir)?, host: host_pid, workspace })
     };
     children::dirs(run_dir, None).into_iter().filter_map(living).collect()
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use windlass_core::run::State;
+use windlass_core::run::RunState;
 use windlass_peers::git::{self, EMPTY_TREE};
 
 use crate::changes;
@@ -39,7 +39,7 @@ impl fmt::Display for Absence {
 
 /// How closely it is looked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum FolderCheck {
     /// Without asking git: for lists.
     Brief,
     /// Whether the repository has the commit that the run began on.
@@ -47,25 +47,25 @@ pub enum Look {
 }
 
 /// Why the folder of a run cannot be used; `None` where it can.
-pub(crate) fn absence(state: &State, run_dir: &Path, look: Look) -> Option<Absence> {
-    Folder::default().absence(state, run_dir, look)
+pub(crate) fn absence(state: &RunState, run_dir: &Path, look: FolderCheck) -> Option<Absence> {
+    RunFolder::default().absence(state, run_dir, look)
 }
 
 /// The folder of a run, and as what it was last found to be the right one.
 #[derive(Debug, Default)]
-pub(crate) struct Folder {
+pub(crate) struct RunFolder {
     right: Option<(u64, u64)>,
     /// The commit the run began on, once it was looked for.
     base: Option<Option<String>>,
 }
 
-impl Folder {
+impl RunFolder {
     /// The folder of a run that begins: the one that is there.
-    pub(crate) fn now(workspace: &Path) -> Folder {
-        Folder { right: identity(workspace), base: None }
+    pub(crate) fn now(workspace: &Path) -> RunFolder {
+        RunFolder { right: identity(workspace), base: None }
     }
 
-    pub(crate) fn absence(&mut self, state: &State, run_dir: &Path, look: Look) -> Option<Absence> {
+    pub(crate) fn absence(&mut self, state: &RunState, run_dir: &Path, look: FolderCheck) -> Option<Absence> {
         let workspace = Path::new(&state.spec.workspace);
         let Some(found) = identity(workspace) else { return Some(Absence::Missing) };
         let base =
@@ -75,7 +75,7 @@ impl Folder {
         if dot_git(workspace).is_none() {
             return Some(Absence::NoRepository);
         }
-        if self.right == Some(found) || look == Look::Brief {
+        if self.right == Some(found) || look == FolderCheck::Brief {
             return None;
         }
         if base != EMPTY_TREE && git::lacks(workspace, base) {
@@ -93,7 +93,7 @@ fn identity(folder: &Path) -> Option<(u64, u64)> {
 }
 
 /// Whether the run keeps its tracker there.
-fn tracks(workspace: &Path, state: &State) -> bool {
+fn tracks(workspace: &Path, state: &RunState) -> bool {
     workspace.join(".windlass/runs").join(state.run.as_str()).is_dir()
 }
 

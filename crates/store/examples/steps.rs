@@ -32,11 +32,11 @@ use serde_json::{Value, json};
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine;
 use windlass_core::event::{Event, ShellEnd};
-use windlass_core::graph::builder::{Builder, Rounds, clear_context, shell};
-use windlass_core::graph::workflow::Step;
+use windlass_core::graph::builder::{Builder, LoopRounds, clear_context, shell};
+use windlass_core::graph::workflow::Node;
 use windlass_core::id::{EffectId, RunId};
-use windlass_core::run::State;
-use windlass_core::spec::{Limits, OnPermission, OnQuestion, Policy, Spec};
+use windlass_core::run::RunState;
+use windlass_core::spec::{OnPermission, OnQuestion, Policy, Spec, TimeLimits};
 use windlass_core::time::Moment;
 use windlass_store::{Append, Cadence, Durability, Lease, NewRun, Projection, Store};
 
@@ -81,11 +81,11 @@ enum Shape {
 }
 
 impl Shape {
-    fn body(self, count: u64) -> Vec<Step> {
+    fn body(self, count: u64) -> Vec<Node> {
         let begin = Builder::new("bench").start(clear_context());
         let node = |n: u64| shell("true").id(format!("n{n}")).idempotent();
         let built = match self {
-            Shape::Loop => begin.loop_(Rounds::times(count as u32), |round| round.then(node(0))),
+            Shape::Loop => begin.loop_(LoopRounds::times(count as u32), |round| round.then(node(0))),
             Shape::Sequence => (0..count).fold(begin, |all, n| all.then(node(n))),
             Shape::Parallel => begin.parallel(|lanes| {
                 (0..count).fold(lanes, |all, n| all.branch(format!("b{n}"), |lane| lane.then(node(n))))
@@ -98,7 +98,7 @@ impl Shape {
 /// A run and where its owner stands.
 struct Run {
     store: Store,
-    state: State,
+    state: RunState,
     lease: Lease,
     seq: u64,
     cadence: Cadence,
@@ -170,7 +170,7 @@ impl Bench {
         Bench { dir: dir.to_owned(), outputs, durability, records }
     }
 
-    fn run(&self, store: &Store, id: &str, body: Vec<Step>) -> Run {
+    fn run(&self, store: &Store, id: &str, body: Vec<Node>) -> Run {
         let spec = Spec {
             workflow: "bench".into(),
             seed: "seed".into(),
@@ -184,7 +184,7 @@ impl Bench {
             plugins: Vec::new(),
             checks: Vec::new(),
             policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
-            limits: Limits::default(),
+            limits: TimeLimits::default(),
             budget: Default::default(),
             others: Default::default(),
             parent: None,

@@ -2,7 +2,7 @@
 //!
 //! Pure: counts bytes. Making the snapshot is left to the engine, keeping it to `log.rs`.
 
-use crate::log::Loaded;
+use crate::log::LoadedRun;
 
 /// A tail shorter than this is read faster than anything could be saved.
 const SHORT_TAIL: u64 = 64 * 1024;
@@ -27,7 +27,7 @@ impl Cadence {
     }
 
     /// The count where the last owner of a run left it.
-    pub fn of(loaded: &Loaded) -> Cadence {
+    pub fn of(loaded: &LoadedRun) -> Cadence {
         let snapshot = loaded.snapshot.as_ref().map_or(0, |record| record.body.len() as u64);
         let since = loaded.tail.iter().map(|record| record.body.len() as u64).sum();
         Cadence { since, due_at: due_after(snapshot) }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use rusqlite::ErrorCode;
 use windlass_core::id::RunId;
 
-use crate::witness::Loss;
+use crate::witness::LostFile;
 
 /// The database could not do what it was asked. Nothing of the request was kept.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum Fault {
+pub enum StoreError {
     /// No room for the change.
     #[error("no space is left where the state folder is")]
     DiskFull,
@@ -38,7 +38,7 @@ pub enum Fault {
         /// The file.
         path: PathBuf,
         /// What became of it.
-        how: Loss,
+        how: LostFile,
     },
     /// The writer is gone, because the store was closed or its thread died.
     #[error("the store is closed")]
@@ -48,27 +48,27 @@ pub enum Fault {
     Other(#[source] Arc<rusqlite::Error>),
 }
 
-impl From<rusqlite::Error> for Fault {
-    fn from(error: rusqlite::Error) -> Fault {
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> StoreError {
         let detail = error.to_string();
         match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => Fault::DiskFull,
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Fault::Corrupt { detail },
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Busy,
+            Some(ErrorCode::DiskFull) => StoreError::DiskFull,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt { detail },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                Fault::ReadOnly { detail }
+                StoreError::ReadOnly { detail }
             }
-            _ => Fault::Other(Arc::new(error)),
+            _ => StoreError::Other(Arc::new(error)),
         }
     }
 }
 
-impl Fault {
+impl StoreError {
     /// Names a full disk where SQLite only saw an I/O error: it does so when the shared memory
     /// file cannot grow.
-    pub(crate) fn on_disk_of(self, dir: &Path) -> Fault {
+    pub(crate) fn on_disk_of(self, dir: &Path) -> StoreError {
         match self {
-            Fault::Other(error) if is_io(&error) && has_no_space(dir) => Fault::DiskFull,
+            StoreError::Other(error) if is_io(&error) && has_no_space(dir) => StoreError::DiskFull,
             fault => fault,
         }
     }
@@ -94,7 +94,7 @@ pub enum ReadError {
     },
     /// The database itself.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] StoreError),
 }
 
 impl From<rusqlite::Error> for ReadError {

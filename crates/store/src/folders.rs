@@ -94,8 +94,8 @@ impl RunFolders {
         let dir = self.of(run);
         let path = dir.join(LOCK);
         take_lock(&dir, &path).map_err(|error| match error {
-            Refused::Held => RunLockError::Held { run: run.clone(), pid: read_pid(&path) },
-            Refused::Io(source) => RunLockError::Io { path, source },
+            LockRefusal::Held => RunLockError::Held { run: run.clone(), pid: read_pid(&path) },
+            LockRefusal::Io(source) => RunLockError::Io { path, source },
         })
     }
 }
@@ -114,25 +114,25 @@ fn is_locked(path: &Path) -> bool {
     }
 }
 
-enum Refused {
+enum LockRefusal {
     Held,
     Io(io::Error),
 }
 
-impl From<io::Error> for Refused {
-    fn from(error: io::Error) -> Refused {
-        Refused::Io(error)
+impl From<io::Error> for LockRefusal {
+    fn from(error: io::Error) -> LockRefusal {
+        LockRefusal::Io(error)
     }
 }
 
-fn take_lock(dir: &Path, path: &Path) -> Result<RunLock, Refused> {
+fn take_lock(dir: &Path, path: &Path) -> Result<RunLock, LockRefusal> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let mut file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     let deadline = Instant::now() + PATIENCE;
     while !try_lock(&file, FlockOperation::NonBlockingLockExclusive)? {
         if Instant::now() >= deadline {
-            return Err(Refused::Held);
+            return Err(LockRefusal::Held);
         }
         thread::sleep(PAUSE);
     }

@@ -5,7 +5,7 @@
 use rusqlite::{Connection, params};
 use windlass_core::id::{InboxId, RunId};
 
-use crate::fault::{Fault, ReadError};
+use crate::fault::{ReadError, StoreError};
 use crate::log::signed;
 use crate::projection;
 use crate::store::Store;
@@ -13,7 +13,7 @@ use crate::writer::{Durability, refusal};
 
 /// A request that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct InboxRequest {
     /// Named by whoever sent it.
     pub id: InboxId,
     /// What was sent.
@@ -22,7 +22,7 @@ pub struct Request {
 
 /// What became of a request that was put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Put {
+pub enum PutResult {
     /// It waits now.
     Fresh,
     /// The same id was put before; nothing changed, even if it was taken since.
@@ -40,14 +40,14 @@ pub enum InboxError {
     },
     /// The database itself.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] StoreError),
 }
 
 refusal!(InboxError);
 
 impl Store {
     /// Puts a request into a run's inbox, in a commit that survives power loss.
-    pub fn put(&self, run: &RunId, id: &InboxId, body: &[u8]) -> Result<Put, InboxError> {
+    pub fn put(&self, run: &RunId, id: &InboxId, body: &[u8]) -> Result<PutResult, InboxError> {
         let (run, id, body) = (run.clone(), id.clone(), body.to_vec());
         self.writer().wait(Durability::Full, move |conn| insert(conn, &run, &id, &body))
     }
@@ -59,7 +59,7 @@ impl Store {
     }
 
     /// The requests that wait for a run, oldest first.
-    pub fn pending(&self, run: &RunId) -> Result<Vec<Request>, ReadError> {
+    pub fn pending(&self, run: &RunId) -> Result<Vec<InboxRequest>, ReadError> {
         self.read(|conn| {
             let Some(run_no) = projection::number(conn, run)? else {
                 return Err(ReadError::UnknownRun { run: run.clone() });
@@ -69,22 +69,22 @@ impl Store {
     }
 }
 
-fn waiting(conn: &Connection, run_no: i64) -> rusqlite::Result<Vec<Request>> {
+fn waiting(conn: &Connection, run_no: i64) -> rusqlite::Result<Vec<InboxRequest>> {
     conn.prepare_cached("SELECT id, body FROM inbox WHERE run_no = ?1 AND taken IS NULL ORDER BY place")?
         .query_map([run_no], |row| {
-            Ok(Request { id: InboxId::new(row.get::<_, String>(0)?), body: row.get(1)? })
+            Ok(InboxRequest { id: InboxId::new(row.get::<_, String>(0)?), body: row.get(1)? })
         })?
         .collect()
 }
 
-fn insert(conn: &Connection, run: &RunId, id: &InboxId, body: &[u8]) -> Result<Put, InboxError> {
+fn insert(conn: &Connection, run: &RunId, id: &InboxId, body: &[u8]) -> Result<PutResult, InboxError> {
     let Some(run_no) = projection::number(conn, run)? else {
         return Err(InboxError::UnknownRun { run: run.clone() });
     };
     let added = conn
         .prepare_cached("INSERT OR IGNORE INTO inbox (run_no, id, body) VALUES (?1, ?2, ?3)")?
         .execute(params![run_no, id.as_str(), body])?;
-    Ok(if added == 1 { Put::Fresh } else { Put::Known })
+    Ok(if added == 1 { PutResult::Fresh } else { PutResult::Known })
 }
 
 fn remove(conn: &Connection, run: &RunId, id: &InboxId) -> Result<(), InboxError> {

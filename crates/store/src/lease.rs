@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::id::RunId;
 
-use crate::fault::{Fault, ReadError};
+use crate::fault::{ReadError, StoreError};
 use crate::folders::{RunLock, RunLockError};
 use crate::log::unsigned;
 use crate::projection;
@@ -61,7 +61,7 @@ pub enum LeaseError {
     },
     /// The database itself.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] StoreError),
 }
 
 refusal!(LeaseError);

@@ -27,13 +27,13 @@ mod witness;
 mod writer;
 
 pub use checkpoint::Cadence;
-pub use fault::{Fault, ReadError};
+pub use fault::{ReadError, StoreError};
 pub use folders::{RunFolders, RunLock, RunLockError, owner_of};
-pub use inbox::{InboxError, Put, Request};
+pub use inbox::{InboxError, InboxRequest, PutResult};
 pub use lease::{Lease, LeaseError};
-pub use log::{Append, AppendError, Loaded, Record};
+pub use log::{Append, AppendError, LoadedRun, StoredRecord};
 pub use open::OpenError;
-pub use projection::{CreateError, Found, NewRun, Projection, RunRow};
+pub use projection::{CreateError, NewRun, Projection, RunMatch, RunRow};
 pub use store::Store;
-pub use witness::Loss;
+pub use witness::LostFile;
 pub use writer::Durability;

@@ -9,7 +9,7 @@ use std::future::Future;
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::id::{InboxId, RunId};
 
-use crate::fault::{Fault, ReadError};
+use crate::fault::{ReadError, StoreError};
 use crate::pack::{self, Packed, pack_records, pack_state};
 use crate::projection::{self, Projection};
 use crate::store::Store;
@@ -85,14 +85,14 @@ pub enum AppendError {
     },
     /// The database itself.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] StoreError),
 }
 
 refusal!(AppendError);
 
 /// One record of a log, or a snapshot taken after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct StoredRecord {
     /// Its number, counted from 1.
     pub seq: u64,
     /// What was stored.
@@ -101,16 +101,16 @@ pub struct Record {
 
 /// What is needed to go on with a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedRun {
     /// The last snapshot, if one was kept.
-    pub snapshot: Option<Record>,
+    pub snapshot: Option<StoredRecord>,
     /// Every record after it.
-    pub tail: Vec<Record>,
+    pub tail: Vec<StoredRecord>,
     /// The epoch of the last owner; 0 if there never was one.
     pub epoch: u64,
 }
 
-impl Loaded {
+impl LoadedRun {
     /// The number of the last record.
     pub fn last_seq(&self) -> u64 {
         self.tail.last().or(self.snapshot.as_ref()).map_or(0, |record| record.seq)
@@ -122,29 +122,29 @@ impl Store {
     ///
     /// Queued by the call itself, in the order of calls; the future only waits for the commit.
     pub fn append(&self, append: Append) -> impl Future<Output = Result<u64, AppendError>> + Send + use<> {
-        let step = Step::of(append);
+        let step = PackedAppend::of(append);
         self.writer().ask(step.append.durability, move |conn| write(conn, &step))
     }
 
     /// Like [`append`](Self::append), waiting in place.
     pub fn append_blocking(&self, append: Append) -> Result<u64, AppendError> {
-        let step = Step::of(append);
+        let step = PackedAppend::of(append);
         self.writer().wait(step.append.durability, move |conn| write(conn, &step))
     }
 
     /// The last snapshot of a run and every record after it, as of one moment.
-    pub fn load(&self, run: &RunId) -> Result<Loaded, ReadError> {
+    pub fn load(&self, run: &RunId) -> Result<LoadedRun, ReadError> {
         self.read(|conn| {
             let run_no = known(conn, run)?;
             let snapshot = snapshot(conn, run, run_no)?;
             let after = snapshot.as_ref().map_or(0, |record| record.seq);
             let tail = records(conn, run, after + 1, usize::MAX)?;
-            Ok(Loaded { snapshot, tail, epoch: lease::epoch(conn, run_no)? })
+            Ok(LoadedRun { snapshot, tail, epoch: lease::epoch(conn, run_no)? })
         })
     }
 
     /// The records of a run from number `seq` on, `limit` at most.
-    pub fn read_from(&self, run: &RunId, seq: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+    pub fn read_from(&self, run: &RunId, seq: u64, limit: usize) -> Result<Vec<StoredRecord>, ReadError> {
         self.read(|conn| records(conn, run, seq, limit))
     }
 }
@@ -154,25 +154,25 @@ fn known(conn: &Connection, run: &RunId) -> Result<i64, ReadError> {
 }
 
 /// An append whose bodies are packed, which is done before it stands in the writer's queue.
-struct Step {
+struct PackedAppend {
     /// Without its bodies and its snapshot.
     append: Append,
     bodies: Vec<Packed>,
     snapshot: Option<Packed>,
 }
 
-impl Step {
-    fn of(mut append: Append) -> Step {
+impl PackedAppend {
+    fn of(mut append: Append) -> PackedAppend {
         let bodies = pack_records(std::mem::take(&mut append.bodies));
         let snapshot = append.snapshot.take().map(pack_state);
-        Step { append, bodies, snapshot }
+        PackedAppend { append, bodies, snapshot }
     }
 }
 
 /// Appends inside the writer's transaction.
-fn write(conn: &Connection, step: &Step) -> Result<u64, AppendError> {
+fn write(conn: &Connection, step: &PackedAppend) -> Result<u64, AppendError> {
     let (append, run) = (&step.append, &step.append.run);
-    let Some(Standing { run_no, current, found }) = standing(conn, run)? else {
+    let Some(RunPosition { run_no, current, found }) = standing(conn, run)? else {
         return Err(AppendError::UnknownRun { run: run.clone() });
     };
     if current != append.epoch {
@@ -221,17 +221,17 @@ fn keep_snapshot(conn: &Connection, run_no: i64, seq: u64, body: &Packed) -> rus
     Ok(())
 }
 
-fn snapshot(conn: &Connection, run: &RunId, run_no: i64) -> Result<Option<Record>, ReadError> {
+fn snapshot(conn: &Connection, run: &RunId, run_no: i64) -> Result<Option<StoredRecord>, ReadError> {
     let mut query = conn.prepare_cached("SELECT seq, body, packed FROM snapshot WHERE run_no = ?1")?;
     let mut rows = query.query([run_no])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let seq = unsigned(row.get(0)?);
     let body = pack::read(row)?.map_err(|damage| damaged(format!("the snapshot of run `{run}` {damage}")))?;
-    Ok(Some(Record { seq, body }))
+    Ok(Some(StoredRecord { seq, body }))
 }
 
 /// Where a run stands before an append.
-struct Standing {
+struct RunPosition {
     run_no: i64,
     /// The epoch of its owner.
     current: u64,
@@ -240,7 +240,7 @@ struct Standing {
 }
 
 /// One statement for all three, because every step of every run asks.
-fn standing(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<Standing>> {
+fn standing(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<RunPosition>> {
     conn.prepare_cached(
         "SELECT run_no,
                 coalesce((SELECT epoch FROM lease WHERE lease.run_no = run.run_no), 0),
@@ -251,12 +251,12 @@ fn standing(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<Standing>
     )?
     .query_row([run.as_str()], |row| {
         let (run_no, current) = (row.get(0)?, unsigned(row.get(1)?));
-        Ok(Standing { run_no, current, found: seq_of(row.get(2)?) })
+        Ok(RunPosition { run_no, current, found: seq_of(row.get(2)?) })
     })
     .optional()
 }
 
-fn records(conn: &Connection, run: &RunId, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+fn records(conn: &Connection, run: &RunId, from: u64, limit: usize) -> Result<Vec<StoredRecord>, ReadError> {
     let run_no = known(conn, run)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let first = position(run_no, from.min(LAST_SEQ));
@@ -269,13 +269,13 @@ fn records(conn: &Connection, run: &RunId, from: u64, limit: usize) -> Result<Ve
         let seq = seq_of(row.get(0)?);
         let body = pack::read(row)?;
         let body = body.map_err(|damage| damaged(format!("record {seq} of run `{run}` {damage}")))?;
-        records.push(Record { seq, body });
+        records.push(StoredRecord { seq, body });
     }
     Ok(records)
 }
 
 fn damaged(detail: String) -> ReadError {
-    ReadError::Fault(Fault::Corrupt { detail })
+    ReadError::Fault(StoreError::Corrupt { detail })
 }
 
 fn position(run_no: i64, seq: u64) -> i64 {

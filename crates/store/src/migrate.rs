@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use crate::fault::Fault;
+use crate::fault::StoreError;
 
 /// The steps, the first of which makes version 1.
 const STEPS: &[&str] = &[
@@ -32,7 +32,7 @@ pub(crate) enum MigrateError {
     #[error("could not write the copy {}", path.display())]
     Backup { path: PathBuf, source: io::Error },
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] StoreError),
 }
 
 impl From<rusqlite::Error> for MigrateError {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::fault::Fault;
+use crate::fault::StoreError;
 use crate::migrate::{self, LATEST, MigrateError};
 use crate::os;
 use crate::presence::Presence;
@@ -120,7 +120,7 @@ pub enum OpenError {
         /// The database.
         path: PathBuf,
         /// What went wrong.
-        source: Fault,
+        source: StoreError,
     },
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct Opened {
 
 /// Opens the database in `dir`, making or migrating it where needed.
 pub(crate) fn open(dir: &Path) -> Result<Opened, OpenError> {
-    let at = Place { dir: dir.to_owned(), db: dir.join("windlass.db") };
+    let at = DatabasePaths { dir: dir.to_owned(), db: dir.join("windlass.db") };
     at.make_folder()?;
     let presence = Presence::open(dir).map_err(|error| at.io(error))?;
     let writer = at.settle(&presence)?;
@@ -155,12 +155,12 @@ pub(crate) fn open(dir: &Path) -> Result<Opened, OpenError> {
 }
 
 /// The paths, for opening and for saying what went wrong.
-struct Place {
+struct DatabasePaths {
     dir: PathBuf,
     db: PathBuf,
 }
 
-impl Place {
+impl DatabasePaths {
     fn make_folder(&self) -> Result<(), OpenError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.dir);
         made.map_err(|error| self.io(error))?;
@@ -299,14 +299,15 @@ impl Place {
         self.fault(error.into())
     }
 
-    fn fault(&self, fault: Fault) -> OpenError {
+    fn fault(&self, fault: StoreError) -> OpenError {
         match fault.on_disk_of(&self.dir) {
-            Fault::DiskFull => OpenError::DiskFull { dir: self.dir.clone() },
-            Fault::Corrupt { detail } => OpenError::Corrupt { path: self.db.clone(), detail },
-            Fault::ReadOnly { detail } => self.io(io::Error::other(detail)),
-            source @ (Fault::Busy | Fault::Closed | Fault::Lost { .. } | Fault::Other(_)) => {
-                OpenError::Database { path: self.db.clone(), source }
-            }
+            StoreError::DiskFull => OpenError::DiskFull { dir: self.dir.clone() },
+            StoreError::Corrupt { detail } => OpenError::Corrupt { path: self.db.clone(), detail },
+            StoreError::ReadOnly { detail } => self.io(io::Error::other(detail)),
+            source @ (StoreError::Busy
+            | StoreError::Closed
+            | StoreError::Lost { .. }
+            | StoreError::Other(_)) => OpenError::Database { path: self.db.clone(), source },
         }
     }
 }

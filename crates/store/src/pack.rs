@@ -51,7 +51,7 @@ fn pack(body: Vec<u8>, large: usize) -> Packed {
 
 /// Why a stored body cannot be read.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(crate) enum Damage {
+pub(crate) enum BodyError {
     #[error("claims to be {size} bytes long")]
     TooLarge { size: usize },
     #[error("is {found} bytes long and not {size}")]
@@ -65,40 +65,40 @@ pub(crate) enum Damage {
 }
 
 /// Reads the columns `body` and `packed`, which are the second and third of every query.
-pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Result<Vec<u8>, Damage>> {
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Result<Vec<u8>, BodyError>> {
     let (body, how) = (row.get_ref(1)?, row.get_ref(2)?);
-    Ok(body.as_blob().map_err(Damage::NoBody).and_then(|bytes| unpack(bytes, how)))
+    Ok(body.as_blob().map_err(BodyError::NoBody).and_then(|bytes| unpack(bytes, how)))
 }
 
-fn unpack(bytes: &[u8], how: ValueRef<'_>) -> Result<Vec<u8>, Damage> {
+fn unpack(bytes: &[u8], how: ValueRef<'_>) -> Result<Vec<u8>, BodyError> {
     match how {
         ValueRef::Null => Ok(bytes.to_vec()),
         ValueRef::Integer(LZ4) => unpack_lz4(bytes),
-        _ => Err(Damage::UnknownPacking),
+        _ => Err(BodyError::UnknownPacking),
     }
 }
 
-fn unpack_lz4(bytes: &[u8]) -> Result<Vec<u8>, Damage> {
+fn unpack_lz4(bytes: &[u8]) -> Result<Vec<u8>, BodyError> {
     let (size, block) = uncompressed_size(bytes).map_err(bad_block)?;
     if size > LARGE_STATE {
-        return Err(Damage::TooLarge { size });
+        return Err(BodyError::TooLarge { size });
     }
     let body = decompress(block, size).map_err(bad_block)?;
     if body.len() != size {
-        return Err(Damage::Short { size, found: body.len() });
+        return Err(BodyError::Short { size, found: body.len() });
     }
     Ok(body)
 }
 
-fn bad_block(error: DecompressError) -> Damage {
-    Damage::Block { detail: error.to_string() }
+fn bad_block(error: DecompressError) -> BodyError {
+    BodyError::Block { detail: error.to_string() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn whole(packed: &Packed) -> Result<Vec<u8>, Damage> {
+    fn whole(packed: &Packed) -> Result<Vec<u8>, BodyError> {
         let how = packed.how.map_or(ValueRef::Null, ValueRef::Integer);
         unpack(&packed.bytes, how)
     }
@@ -134,7 +134,7 @@ mod tests {
     fn a_size_that_is_too_large_is_refused_before_anything_is_made_that_large() {
         let mut packed = packed_text();
         packed.bytes[..4].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(whole(&packed), Err(Damage::TooLarge { size: u32::MAX as usize }));
+        assert_eq!(whole(&packed), Err(BodyError::TooLarge { size: u32::MAX as usize }));
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_unknown_packing_is_named_as_such() {
-        assert_eq!(unpack(b"x", ValueRef::Integer(2)), Err(Damage::UnknownPacking));
-        assert_eq!(unpack(b"x", ValueRef::Text(b"lz4")), Err(Damage::UnknownPacking));
+        assert_eq!(unpack(b"x", ValueRef::Integer(2)), Err(BodyError::UnknownPacking));
+        assert_eq!(unpack(b"x", ValueRef::Text(b"lz4")), Err(BodyError::UnknownPacking));
     }
 }

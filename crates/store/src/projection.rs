@@ -6,7 +6,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use windlass_core::id::RunId;
 
-use crate::fault::{Fault, ReadError};
+use crate::fault::{ReadError, StoreError};
 use crate::folders::{RunLockError, is_plain};
 use crate::lease::{self, Lease, LeaseError};
 use crate::log::{self, AppendError, signed, unsigned};
@@ -89,14 +89,14 @@ pub enum CreateError {
     Lease(#[from] LeaseError),
     /// The database itself.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(#[from] StoreError),
 }
 
 refusal!(CreateError);
 
 /// What a name or the beginning of one stands for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum RunMatch {
     /// No run.
     None,
     /// This one.
@@ -180,19 +180,19 @@ impl Store {
     }
 
     /// The runs whose name begins with `prefix`. A whole name wins over longer ones.
-    pub fn find(&self, prefix: &str) -> Result<Found, ReadError> {
+    pub fn find(&self, prefix: &str) -> Result<RunMatch, ReadError> {
         let sql = "SELECT * FROM run WHERE substr(id, 1, length(?1)) = ?1 ORDER BY run_no DESC";
         let mut rows: Vec<RunRow> = self.read(|conn| {
             let rows = conn.prepare_cached(sql)?.query_map([prefix], row)?.collect::<Result<_, _>>()?;
             Ok(rows)
         })?;
         if let Some(exact) = rows.iter().position(|row| row.id.as_str() == prefix) {
-            return Ok(Found::One(Box::new(rows.swap_remove(exact))));
+            return Ok(RunMatch::One(Box::new(rows.swap_remove(exact))));
         }
         if rows.len() > 1 {
-            return Ok(Found::Many(rows));
+            return Ok(RunMatch::Many(rows));
         }
-        Ok(rows.pop().map_or(Found::None, |row| Found::One(Box::new(row))))
+        Ok(rows.pop().map_or(RunMatch::None, |row| RunMatch::One(Box::new(row))))
     }
 }
 

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use windlass_core::id::RunId;
 
-use crate::fault::{Fault, ReadError};
+use crate::fault::{ReadError, StoreError};
 use crate::folders::RunFolders;
 use crate::log::unsigned;
 use crate::open::{self, OpenError};
@@ -19,10 +19,10 @@ use crate::writer::Writer;
 /// An open store. Clones share one connection that writes; the last one to go closes the database.
 #[derive(Clone)]
 pub struct Store {
-    inner: Arc<Inner>,
+    inner: Arc<StoreInner>,
 }
 
-struct Inner {
+struct StoreInner {
     dir: PathBuf,
     folders: RunFolders,
     writer: Writer,
@@ -35,7 +35,7 @@ impl Store {
     pub fn open(dir: &Path) -> Result<Store, OpenError> {
         let opened = open::open(dir)?;
         let writer = Writer::new(opened.writer, dir.to_owned(), opened.presence);
-        let inner = Inner {
+        let inner = StoreInner {
             dir: dir.to_owned(),
             folders: RunFolders::below(dir),
             writer,
@@ -66,17 +66,17 @@ impl Store {
     }
 
     /// A number that changes when anyone else, or this process, has committed something.
-    pub fn data_version(&self) -> Result<u64, Fault> {
+    pub fn data_version(&self) -> Result<u64, StoreError> {
         let conn = self.reader();
         let version = conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         Ok(unsigned(version))
     }
 
     /// Refuses where a file of the database was deleted, moved or emptied since it was opened.
-    pub fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), StoreError> {
         match self.inner.witness.loss() {
             None => Ok(()),
-            Some((path, how)) => Err(Fault::Lost { path: path.to_owned(), how }),
+            Some((path, how)) => Err(StoreError::Lost { path: path.to_owned(), how }),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::os;
 
 /// What became of a file of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
+pub enum LostFile {
     /// Somebody deleted it.
     Deleted,
     /// It is somewhere else now, or something else is in its place.
@@ -23,12 +23,12 @@ pub enum Loss {
     Emptied,
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for LostFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Loss::Deleted => "deleted",
-            Loss::Moved => "moved or replaced",
-            Loss::Emptied => "emptied",
+            LostFile::Deleted => "deleted",
+            LostFile::Moved => "moved or replaced",
+            LostFile::Emptied => "emptied",
         })
     }
 }
@@ -36,11 +36,11 @@ impl fmt::Display for Loss {
 /// The files as they were opened.
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
-    files: Vec<Seen>,
+    files: Vec<SeenFile>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct SeenFile {
     path: PathBuf,
     /// Opened by its path alone: closing any other handle drops the locks that SQLite holds on the file.
     file: OwnedFd,
@@ -54,32 +54,32 @@ impl Witness {
         let beside = |ending: &str| {
             let mut path = database.as_os_str().to_owned();
             path.push(ending);
-            Seen::of(PathBuf::from(path))
+            SeenFile::of(PathBuf::from(path))
         };
         Witness { files: ["", "-wal", "-shm"].into_iter().filter_map(beside).collect() }
     }
 
     /// The first file that is not what it was, and what became of it.
-    pub(crate) fn loss(&self) -> Option<(&Path, Loss)> {
+    pub(crate) fn loss(&self) -> Option<(&Path, LostFile)> {
         self.files.iter().find_map(|seen| Some((seen.path.as_path(), seen.loss()?)))
     }
 }
 
-impl Seen {
-    fn of(path: PathBuf) -> Option<Seen> {
+impl SeenFile {
+    fn of(path: PathBuf) -> Option<SeenFile> {
         let file = os::hold(&path).ok()?;
         let least = AtomicU64::new(size(&fstat(&file).ok()?));
-        Some(Seen { path, file, least })
+        Some(SeenFile { path, file, least })
     }
 
-    fn loss(&self) -> Option<Loss> {
+    fn loss(&self) -> Option<LostFile> {
         let own = fstat(&self.file).ok()?;
         let found = stat(&self.path).ok();
         if found.is_none_or(|found| (found.st_dev, found.st_ino) != (own.st_dev, own.st_ino)) {
-            return Some(if own.st_nlink == 0 { Loss::Deleted } else { Loss::Moved });
+            return Some(if own.st_nlink == 0 { LostFile::Deleted } else { LostFile::Moved });
         }
         let size = size(&own);
-        (size < self.least.fetch_max(size, Ordering::Relaxed)).then_some(Loss::Emptied)
+        (size < self.least.fetch_max(size, Ordering::Relaxed)).then_some(LostFile::Emptied)
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
-use crate::fault::Fault;
+use crate::fault::StoreError;
 use crate::open::BUSY;
 use crate::presence::Presence;
 
@@ -34,9 +34,9 @@ pub enum Durability {
 }
 
 /// An error of one kind of job: either its own refusal, or the database's fault.
-pub(crate) trait Refusal: From<Fault> + Send {
+pub(crate) trait Refusal: From<StoreError> + Send {
     /// The fault of the database, if it is one.
-    fn fault(&self) -> Option<&Fault>;
+    fn fault(&self) -> Option<&StoreError>;
 }
 
 /// Implements [`Refusal`] and the conversion from SQLite's errors for an enum with a variant
@@ -44,7 +44,7 @@ pub(crate) trait Refusal: From<Fault> + Send {
 macro_rules! refusal {
     ($error:ty) => {
         impl crate::writer::Refusal for $error {
-            fn fault(&self) -> Option<&crate::fault::Fault> {
+            fn fault(&self) -> Option<&crate::fault::StoreError> {
                 match self {
                     Self::Fault(fault) => Some(fault),
                     _ => None,
@@ -62,22 +62,22 @@ macro_rules! refusal {
 pub(crate) use refusal;
 
 /// One request in the queue.
-trait Job: Send {
+trait WriteJob: Send {
     fn durability(&self) -> Durability;
     /// Does the work inside the open transaction; an error means that it must be undone.
-    fn perform(&mut self, conn: &Connection) -> Result<(), Option<Fault>>;
+    fn perform(&mut self, conn: &Connection) -> Result<(), Option<StoreError>>;
     /// Answers, once it is known whether the transaction was committed.
-    fn settle(self: Box<Self>, commit: Result<(), Fault>);
+    fn settle(self: Box<Self>, commit: Result<(), StoreError>);
 }
 
-struct Task<T, E, F> {
+struct WriteTask<T, E, F> {
     durability: Durability,
     work: F,
     outcome: Option<Result<T, E>>,
     reply: oneshot::Sender<Result<T, E>>,
 }
 
-impl<T, E, F> Job for Task<T, E, F>
+impl<T, E, F> WriteJob for WriteTask<T, E, F>
 where
     T: Send,
     E: Refusal,
@@ -87,7 +87,7 @@ where
         self.durability
     }
 
-    fn perform(&mut self, conn: &Connection) -> Result<(), Option<Fault>> {
+    fn perform(&mut self, conn: &Connection) -> Result<(), Option<StoreError>> {
         let outcome = (self.work)(conn);
         let verdict = match &outcome {
             Ok(_) => Ok(()),
@@ -97,12 +97,12 @@ where
         verdict
     }
 
-    fn settle(self: Box<Self>, commit: Result<(), Fault>) {
+    fn settle(self: Box<Self>, commit: Result<(), StoreError>) {
         let answer = match (self.outcome, commit) {
             (Some(Err(refusal)), _) => Err(refusal),
             (Some(Ok(value)), Ok(())) => Ok(value),
             (_, Err(fault)) => Err(fault.into()),
-            (None, Ok(())) => Err(Fault::Closed.into()),
+            (None, Ok(())) => Err(StoreError::Closed.into()),
         };
         // Whoever asked may have gone; what was committed stands all the same.
         let _ = self.reply.send(answer);
@@ -113,14 +113,14 @@ where
 /// who wait: between a step and its commit no thread has to wake another.
 #[derive(Clone)]
 pub(crate) struct Writer {
-    desk: Arc<Desk>,
+    desk: Arc<CommitQueue>,
 }
 
 impl Writer {
     /// Keeps `presence` until the connection is closed.
     pub(crate) fn new(conn: Connection, dir: PathBuf, presence: Presence) -> Writer {
-        let scribe = Scribe { conn, dir, synchronous: None, patience: None, _presence: presence };
-        let desk = Desk {
+        let scribe = WriterConnection { conn, dir, synchronous: None, patience: None, _presence: presence };
+        let desk = CommitQueue {
             queue: Mutex::default(),
             scribe: Mutex::new(scribe),
             is_slow: AtomicBool::new(false),
@@ -147,7 +147,7 @@ impl Writer {
         E: Refusal + 'static,
     {
         let mut answer = self.desk.put(durability, work);
-        let asked = Asked { desk: Some(Arc::clone(&self.desk)) };
+        let asked = PendingWrite { desk: Some(Arc::clone(&self.desk)) };
         async move {
             // The others that are ready queue theirs, and one commit is for all.
             tokio::task::yield_now().await;
@@ -156,7 +156,7 @@ impl Writer {
                 return result;
             }
             drop(asked);
-            answer.await.unwrap_or_else(|_| Err(Fault::Closed.into()))
+            answer.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
         }
     }
 
@@ -176,25 +176,25 @@ impl Writer {
                 Ok(result) => return result,
                 // Whoever had its turn at the desk has written the job, or a full batch before it.
                 Err(TryRecvError::Empty) => self.desk.write_queued(),
-                Err(TryRecvError::Closed) => return Err(Fault::Closed.into()),
+                Err(TryRecvError::Closed) => return Err(StoreError::Closed.into()),
             }
         }
     }
 }
 
 /// A job that someone may have to write. Letting go of it does so, with all that is queued.
-struct Asked {
-    desk: Option<Arc<Desk>>,
+struct PendingWrite {
+    desk: Option<Arc<CommitQueue>>,
 }
 
-impl Asked {
+impl PendingWrite {
     /// What is queued by now is for those to write who wait for it: together, not one by one.
     fn leave_it(mut self) {
         self.desk = None;
     }
 }
 
-impl Drop for Asked {
+impl Drop for PendingWrite {
     fn drop(&mut self) {
         if let Some(desk) = self.desk.take()
             && !desk.write_in_passing()
@@ -205,16 +205,16 @@ impl Drop for Asked {
 }
 
 /// What is shared by all who write.
-struct Desk {
-    queue: Mutex<VecDeque<Box<dyn Job>>>,
-    scribe: Mutex<Scribe>,
+struct CommitQueue {
+    queue: Mutex<VecDeque<Box<dyn WriteJob>>>,
+    scribe: Mutex<WriterConnection>,
     /// Whether the last commit took so long that a task should not wait in place for the next.
     is_slow: AtomicBool,
     /// Whether a thread is on its way that will write what is queued.
     is_called: AtomicBool,
 }
 
-impl Desk {
+impl CommitQueue {
     fn put<T, E, F>(&self, durability: Durability, work: F) -> oneshot::Receiver<Result<T, E>>
     where
         F: FnMut(&Connection) -> Result<T, E> + Send + 'static,
@@ -222,7 +222,7 @@ impl Desk {
         E: Refusal + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        self.queue().push_back(Box::new(Task { durability, work, outcome: None, reply }));
+        self.queue().push_back(Box::new(WriteTask { durability, work, outcome: None, reply }));
         answer
     }
 
@@ -265,10 +265,10 @@ impl Desk {
 
     /// Writes one batch and answers it. Answers with false, and leaves it in the queue, if another
     /// process writes and this one shall wait for it elsewhere.
-    fn write_batch(&self, mut scribe: MutexGuard<'_, Scribe>, patience: Duration) -> bool {
+    fn write_batch(&self, mut scribe: MutexGuard<'_, WriterConnection>, patience: Duration) -> bool {
         // From here on a job may come too late for whoever was called.
         self.is_called.store(false, Ordering::Release);
-        let mut batch: Vec<Box<dyn Job>> = {
+        let mut batch: Vec<Box<dyn WriteJob>> = {
             let mut queue = self.queue();
             let together = queue.len().min(BATCH);
             queue.drain(..together).collect()
@@ -279,7 +279,7 @@ impl Desk {
         let start = Instant::now();
         let committed = scribe.write(&mut batch, patience);
         self.is_slow.store(start.elapsed() > SLOW, Ordering::Relaxed);
-        let is_kept_out = committed.iter().all(|answer| matches!(answer, Err(Fault::Busy)));
+        let is_kept_out = committed.iter().all(|answer| matches!(answer, Err(StoreError::Busy)));
         if is_kept_out && patience == BRIEF {
             let mut queue = self.queue();
             batch.into_iter().rev().for_each(|job| queue.push_front(job));
@@ -291,11 +291,11 @@ impl Desk {
         true
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Box<dyn Job>>> {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Box<dyn WriteJob>>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn free_scribe(&self) -> Option<MutexGuard<'_, Scribe>> {
+    fn free_scribe(&self) -> Option<MutexGuard<'_, WriterConnection>> {
         match self.scribe.try_lock() {
             Ok(scribe) => Some(scribe),
             Err(TryLockError::Poisoned(scribe)) => Some(scribe.into_inner()),
@@ -305,7 +305,7 @@ impl Desk {
 }
 
 /// The connection, and what it is set to.
-struct Scribe {
+struct WriterConnection {
     conn: Connection,
     dir: PathBuf,
     synchronous: Option<Durability>,
@@ -314,18 +314,18 @@ struct Scribe {
     _presence: Presence,
 }
 
-impl Scribe {
+impl WriterConnection {
     /// Whether each job's transaction was committed.
-    fn write(&mut self, batch: &mut [Box<dyn Job>], patience: Duration) -> Vec<Result<(), Fault>> {
+    fn write(&mut self, batch: &mut [Box<dyn WriteJob>], patience: Duration) -> Vec<Result<(), StoreError>> {
         let together = self.wait_at_most(patience).and_then(|()| self.commit(batch));
-        if together.is_ok() || batch.len() == 1 || matches!(together, Err(Fault::Busy)) {
+        if together.is_ok() || batch.len() == 1 || matches!(together, Err(StoreError::Busy)) {
             return vec![together; batch.len()];
         }
         // One large body on a nearly full disk must not take the small ones with it.
         batch.iter_mut().map(|job| self.commit(std::slice::from_mut(job))).collect()
     }
 
-    fn wait_at_most(&mut self, patience: Duration) -> Result<(), Fault> {
+    fn wait_at_most(&mut self, patience: Duration) -> Result<(), StoreError> {
         if self.patience != Some(patience) {
             self.conn.busy_timeout(patience)?;
             self.patience = Some(patience);
@@ -333,7 +333,7 @@ impl Scribe {
         Ok(())
     }
 
-    fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Fault> {
+    fn commit(&mut self, batch: &mut [Box<dyn WriteJob>]) -> Result<(), StoreError> {
         let outcome = self.transact(batch);
         if outcome.is_err() && !self.conn.is_autocommit() {
             // SQLite keeps the transaction open after some errors and closes it after others.
@@ -342,7 +342,7 @@ impl Scribe {
         outcome.map_err(|fault| fault.on_disk_of(&self.dir))
     }
 
-    fn transact(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Fault> {
+    fn transact(&mut self, batch: &mut [Box<dyn WriteJob>]) -> Result<(), StoreError> {
         let wanted = batch.iter().map(|job| job.durability()).max();
         let wanted = wanted.unwrap_or(Durability::Normal);
         self.set_synchronous(wanted)?;
@@ -358,7 +358,7 @@ impl Scribe {
     }
 
     /// Ends the transaction of a lone job, which needs no savepoint.
-    fn end(&self, kept: Result<(), Option<Fault>>) -> Result<(), Fault> {
+    fn end(&self, kept: Result<(), Option<StoreError>>) -> Result<(), StoreError> {
         match kept {
             Ok(()) => run(&self.conn, "COMMIT"),
             Err(_) if self.conn.is_autocommit() => Ok(()),
@@ -366,20 +366,20 @@ impl Scribe {
         }
     }
 
-    fn perform_in_savepoint(&self, job: &mut dyn Job) -> Result<(), Fault> {
+    fn perform_in_savepoint(&self, job: &mut dyn WriteJob) -> Result<(), StoreError> {
         run(&self.conn, "SAVEPOINT job")?;
         let Err(fault) = job.perform(&self.conn) else {
             return run(&self.conn, "RELEASE job");
         };
         if self.conn.is_autocommit() {
             // The fault took the whole transaction with it.
-            return Err(fault.unwrap_or(Fault::Closed));
+            return Err(fault.unwrap_or(StoreError::Closed));
         }
         run(&self.conn, "ROLLBACK TO job")?;
         run(&self.conn, "RELEASE job")
     }
 
-    fn set_synchronous(&mut self, wanted: Durability) -> Result<(), Fault> {
+    fn set_synchronous(&mut self, wanted: Durability) -> Result<(), StoreError> {
         if self.synchronous == Some(wanted) {
             return Ok(());
         }
@@ -393,7 +393,7 @@ impl Scribe {
     }
 }
 
-fn run(conn: &Connection, sql: &str) -> Result<(), Fault> {
+fn run(conn: &Connection, sql: &str) -> Result<(), StoreError> {
     conn.prepare_cached(sql)?.execute([])?;
     Ok(())
 }
@@ -402,7 +402,7 @@ fn run(conn: &Connection, sql: &str) -> Result<(), Fault> {
 mod tests {
     use windlass_core::id::{InboxId, RunId};
 
-    use crate::{Fault, InboxError, NewRun, Projection, Put, Store};
+    use crate::{InboxError, NewRun, Projection, PutResult, Store, StoreError};
 
     #[test]
     fn what_does_not_fit_is_refused_and_what_fits_is_still_kept() {
@@ -420,8 +420,8 @@ mod tests {
             })
             .unwrap();
         let refused = store.put(&run, &InboxId::new("large"), &[0; 100_000]);
-        assert!(matches!(refused, Err(InboxError::Fault(Fault::DiskFull))), "{refused:?}");
-        assert_eq!(store.put(&run, &InboxId::new("small"), b"x").unwrap(), Put::Fresh);
+        assert!(matches!(refused, Err(InboxError::Fault(StoreError::DiskFull))), "{refused:?}");
+        assert_eq!(store.put(&run, &InboxId::new("small"), b"x").unwrap(), PutResult::Fresh);
         assert_eq!(store.pending(&run).unwrap().len(), 1);
     }
 }

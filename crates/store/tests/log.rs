@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use windlass_core::id::RunId;
 use windlass_store::{
-    Append, AppendError, Cadence, Durability, Lease, Projection, ReadError, Record, RunRow, Store,
+    Append, AppendError, Cadence, Durability, Lease, Projection, ReadError, RunRow, Store, StoredRecord,
 };
 
 #[test]
@@ -54,8 +54,8 @@ fn loading_gives_the_last_snapshot_and_only_what_came_after_it() {
     store.append_blocking(step("a", 4, &lease, b"5")).unwrap();
 
     let loaded = store.load(&run("a")).unwrap();
-    assert_eq!(loaded.snapshot, Some(Record { seq: 4, body: b"state at 4".to_vec() }));
-    assert_eq!(loaded.tail, [Record { seq: 5, body: b"5".to_vec() }]);
+    assert_eq!(loaded.snapshot, Some(StoredRecord { seq: 4, body: b"state at 4".to_vec() }));
+    assert_eq!(loaded.tail, [StoredRecord { seq: 5, body: b"5".to_vec() }]);
     assert_eq!(loaded.last_seq(), 5);
     let mut expected = Cadence::new();
     expected.wrote(1);
@@ -82,13 +82,13 @@ fn a_damaged_record_or_snapshot_is_named_and_the_rest_is_still_read() {
         db.execute_batch(&format!("UPDATE event SET body = {wrong} WHERE pos = 1 << 32 | 2")).unwrap();
         let refused = store.load(&run("a")).unwrap_err().to_string();
         assert!(refused.contains("damaged: record 2 of run `a` "), "{wrong}: {refused}");
-        assert_eq!(store.read_from(&run("a"), 3, 1).unwrap(), [Record { seq: 3, body: text.clone() }]);
+        assert_eq!(store.read_from(&run("a"), 3, 1).unwrap(), [StoredRecord { seq: 3, body: text.clone() }]);
         db.execute("UPDATE event SET body = ?1 WHERE pos = 1 << 32 | 2", [whole]).unwrap();
     }
 
     let with_state = Append { snapshot: Some(text.clone()), ..step("a", 3, &lease, b"4") };
     store.append_blocking(with_state).unwrap();
-    assert_eq!(store.load(&run("a")).unwrap().snapshot, Some(Record { seq: 4, body: text }));
+    assert_eq!(store.load(&run("a")).unwrap().snapshot, Some(StoredRecord { seq: 4, body: text }));
     db.execute_batch("UPDATE snapshot SET packed = 7").unwrap();
     let refused = store.load(&run("a")).unwrap_err().to_string();
     assert!(refused.contains("the snapshot of run `a` is packed in a way"), "{refused}");

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use windlass_core::id::InboxId;
-use windlass_store::{Append, AppendError, CreateError, Found, InboxError, LeaseError, Put, Store};
+use windlass_store::{Append, AppendError, CreateError, InboxError, LeaseError, PutResult, RunMatch, Store};
 
 #[test]
 fn a_second_owner_is_refused_and_told_who_has_the_run() {
@@ -104,13 +104,13 @@ fn a_run_is_found_by_a_unique_beginning_of_its_name() {
         let _ = store.create_run(new_run(id));
     }
     let id_of = |found| match found {
-        Found::One(row) => row.id.as_str().to_owned(),
+        RunMatch::One(row) => row.id.as_str().to_owned(),
         other => panic!("{other:?}"),
     };
     assert_eq!(id_of(store.find("work-12").unwrap()), "work-12");
     assert_eq!(id_of(store.find("work-1").unwrap()), "work-1");
-    assert_eq!(store.find("%").unwrap(), Found::None);
-    let Found::Many(rows) = store.find("wor").unwrap() else { panic!("two match") };
+    assert_eq!(store.find("%").unwrap(), RunMatch::None);
+    let RunMatch::Many(rows) = store.find("wor").unwrap() else { panic!("two match") };
     let ids: Vec<_> = rows.iter().map(|row| row.id.as_str()).collect();
     assert_eq!(ids, ["work-12", "work-1"], "newest first");
 }
@@ -122,9 +122,9 @@ fn a_request_sent_twice_waits_once_and_in_order() {
     let _lease = store.create_run(new_run("a")).unwrap();
     let elsewhere = Store::open(dir.path()).unwrap();
     let put = |id: &str, body: &[u8]| elsewhere.put(&run("a"), &InboxId::new(id), body).unwrap();
-    assert_eq!(put("z", b"answer"), Put::Fresh);
-    assert_eq!(put("b", b"cancel"), Put::Fresh);
-    assert_eq!(put("z", b"another body"), Put::Known);
+    assert_eq!(put("z", b"answer"), PutResult::Fresh);
+    assert_eq!(put("b", b"cancel"), PutResult::Fresh);
+    assert_eq!(put("z", b"another body"), PutResult::Known);
     let waiting = store.pending(&run("a")).unwrap();
     let seen: Vec<_> = waiting.iter().map(|r| (r.id.as_str(), r.body.as_slice())).collect();
     assert_eq!(seen, [("z", b"answer".as_slice()), ("b", b"cancel".as_slice())]);
@@ -149,6 +149,6 @@ fn a_request_is_taken_together_with_the_append_that_answers_it_or_not_at_all() {
     let again = store.append_blocking(taking(2));
     assert!(matches!(again, Err(AppendError::NotPending { .. })));
     assert_eq!(bodies(&store, "a").len(), 2, "nothing of the refused append is kept");
-    assert_eq!(store.put(&run("a"), &id, b"yes").unwrap(), Put::Known);
+    assert_eq!(store.put(&run("a"), &id, b"yes").unwrap(), PutResult::Known);
     assert_eq!(store.pending(&run("a")).unwrap(), []);
 }

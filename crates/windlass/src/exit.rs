@@ -4,8 +4,8 @@
 
 use std::process::ExitCode;
 
-use windlass_core::run::{Outcome, Reason, Status};
-use windlass_runtime::problem::Class;
+use windlass_core::run::{EndReason, FinalStatus, Outcome};
+use windlass_runtime::problem::UserErrorKind;
 
 /// How `windlass` ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,29 +54,29 @@ impl Exit {
 
     /// How a command ends whose run ended so.
     pub(crate) fn of_outcome(outcome: &Outcome) -> Exit {
-        if outcome.reason == Reason::Timeout {
+        if outcome.reason == EndReason::Timeout {
             return Exit::Timeout;
         }
-        if outcome.reason == Reason::InternalError {
+        if outcome.reason == EndReason::InternalError {
             return Exit::Unexpected;
         }
         match outcome.status {
-            Status::Completed => Exit::Completed,
-            Status::Blocked => Exit::Blocked,
-            Status::Exhausted => Exit::Exhausted,
-            Status::Failed => Exit::Agent,
-            Status::Cancelled => Exit::Interrupted,
+            FinalStatus::Completed => Exit::Completed,
+            FinalStatus::Blocked => Exit::Blocked,
+            FinalStatus::Exhausted => Exit::Exhausted,
+            FinalStatus::Failed => Exit::Agent,
+            FinalStatus::Cancelled => Exit::Interrupted,
         }
     }
 }
 
-impl From<Class> for Exit {
-    fn from(class: Class) -> Exit {
+impl From<UserErrorKind> for Exit {
+    fn from(class: UserErrorKind) -> Exit {
         match class {
-            Class::Usage => Exit::Usage,
-            Class::Configuration => Exit::Configuration,
-            Class::Agent => Exit::Agent,
-            Class::Refused => Exit::Refused,
+            UserErrorKind::Usage => Exit::Usage,
+            UserErrorKind::Configuration => Exit::Configuration,
+            UserErrorKind::Agent => Exit::Agent,
+            UserErrorKind::Refused => Exit::Refused,
         }
     }
 }
@@ -94,18 +94,23 @@ mod tests {
     #[test]
     fn a_run_that_ended_says_how_by_its_code() {
         let code = |status, reason| Exit::of_outcome(&Outcome::new(status, reason)).code();
-        assert_eq!(code(Status::Completed, Reason::Marker), 0);
-        assert_eq!(code(Status::Failed, Reason::AgentFailed), 4);
-        assert_eq!(code(Status::Failed, Reason::Timeout), 6);
-        assert_eq!(code(Status::Failed, Reason::InternalError), 1);
-        assert_eq!(code(Status::Blocked, Reason::Question), 8);
-        assert_eq!(code(Status::Exhausted, Reason::MaxIterations), 9);
-        assert_eq!(code(Status::Cancelled, Reason::User), 130);
+        assert_eq!(code(FinalStatus::Completed, EndReason::Marker), 0);
+        assert_eq!(code(FinalStatus::Failed, EndReason::AgentFailed), 4);
+        assert_eq!(code(FinalStatus::Failed, EndReason::Timeout), 6);
+        assert_eq!(code(FinalStatus::Failed, EndReason::InternalError), 1);
+        assert_eq!(code(FinalStatus::Blocked, EndReason::Question), 8);
+        assert_eq!(code(FinalStatus::Exhausted, EndReason::MaxIterations), 9);
+        assert_eq!(code(FinalStatus::Cancelled, EndReason::User), 130);
     }
 
     #[test]
     fn what_is_wrong_before_a_run_has_its_own_codes() {
-        let classes = [Class::Usage, Class::Configuration, Class::Agent, Class::Refused];
+        let classes = [
+            UserErrorKind::Usage,
+            UserErrorKind::Configuration,
+            UserErrorKind::Agent,
+            UserErrorKind::Refused,
+        ];
         assert_eq!(classes.map(|class| Exit::from(class).code()), [2, 3, 4, 5]);
     }
 }

@@ -1,18 +1,18 @@
 //! How a node begins, whatever its kind: held back by a pause, left out, or begun.
 
-use super::Cx;
+use super::DecisionCx;
 use super::frame::Frame;
 use super::lane::seen;
-use super::node::pair::{Opening, Site};
-use super::purse::Purse;
+use super::node::pair::{NodeOpening, NodeSite};
+use super::purse::Allowance;
 use crate::effect::Effect;
 use crate::graph::walk::ids_in;
-use crate::graph::workflow::Step;
+use crate::graph::workflow::Node;
 use crate::id::Verb;
-use crate::run::{Active, Cause, Doing, Lane, News, Outcome, Spent};
+use crate::run::{ActiveNode, Activity, Lane, News, NodeCause, Outcome, Spent};
 
 /// How a node began.
-pub(super) enum Begun {
+pub(super) enum NodeStart {
     /// It takes time.
     UnderWay,
     /// It is over already.
@@ -22,36 +22,42 @@ pub(super) enum Begun {
 }
 
 /// Which try it is.
-pub(super) struct Try {
+pub(super) struct Attempt {
     /// From 1.
     pub(super) tries: u32,
     /// Why it begins.
-    pub(super) cause: Cause,
+    pub(super) cause: NodeCause,
     /// What the tries before it spent.
     pub(super) spent: Spent,
 }
 
-impl Try {
-    pub(super) fn first(cause: Cause) -> Try {
-        Try { tries: 1, cause, spent: Spent::default() }
+impl Attempt {
+    pub(super) fn first(cause: NodeCause) -> Attempt {
+        Attempt { tries: 1, cause, spent: Spent::default() }
     }
 }
 
 /// Begins a node. Unless it is left out, it is the one under way then, even if it is over. While the
 /// run is paused none begins: nothing of it is looked at, told or timed before the pause ends.
-pub(super) fn begin(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame<'_>, this: Try) -> Begun {
+pub(super) fn begin(
+    cx: &mut DecisionCx<'_>,
+    step: &Node,
+    lane: &mut Lane,
+    frame: &Frame<'_>,
+    this: Attempt,
+) -> NodeStart {
     if cx.book.paused {
         lane.now = Some(Box::new(held(cx, step, frame, this)));
-        return Begun::UnderWay;
+        return NodeStart::UnderWay;
     }
-    let Try { tries, cause, spent } = this;
+    let Attempt { tries, cause, spent } = this;
     let instance = frame.name(step, tries);
     // A node that is tried again was not left out before.
     let when = step.when.as_ref().filter(|_| tries == 1);
     let holds = when.map_or(Ok(true), |when| frame.holds(cx, when));
     if let Ok(false) = holds {
         skip(cx, step, frame);
-        return Begun::Skipped;
+        return NodeStart::Skipped;
     }
     seen(cx, step, &instance, cause);
     let (kind, about) = (step.act.word().to_owned(), step.act.shape().about());
@@ -62,7 +68,7 @@ pub(super) fn begin(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame
     }
     let deadline = [frame.deadline, own].into_iter().flatten().min();
     let (mut said, mut word) = (None, None);
-    let mut site = Site {
+    let mut site = NodeSite {
         step,
         around: frame,
         instance: &instance,
@@ -72,18 +78,18 @@ pub(super) fn begin(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame
         said: &mut said,
         word: &mut word,
     };
-    cx.purses.push(Purse { budget: step.budget, spent });
+    cx.purses.push(Allowance { budget: step.budget, spent });
     let opening = match holds {
-        Err(outcome) => Opening::NotBegun(outcome),
+        Err(outcome) => NodeOpening::NotBegun(outcome),
         Ok(_) => step.act.node().begin(cx, &mut site),
     };
     let spent_now = cx.purses.pop().map_or(spent, |purse| purse.spent);
     let (doing, begun) = match opening {
-        Opening::UnderWay(doing) => (doing, Begun::UnderWay),
-        Opening::Ended(doing, outcome) => (doing, Begun::Over(outcome)),
-        Opening::NotBegun(outcome) => (Doing::Ended, Begun::Over(outcome)),
+        NodeOpening::UnderWay(doing) => (doing, NodeStart::UnderWay),
+        NodeOpening::Ended(doing, outcome) => (doing, NodeStart::Over(outcome)),
+        NodeOpening::NotBegun(outcome) => (Activity::Ended, NodeStart::Over(outcome)),
     };
-    lane.now = Some(Box::new(Active {
+    lane.now = Some(Box::new(ActiveNode {
         step: step.id.clone(),
         instance,
         tries,
@@ -100,16 +106,16 @@ pub(super) fn begin(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame
 }
 
 /// How long a node itself may take, in milliseconds.
-pub(super) fn own_time(step: &Step) -> Option<u64> {
+pub(super) fn own_time(step: &Node) -> Option<u64> {
     [step.settings.timeout_ms, step.budget.time_ms].into_iter().flatten().min()
 }
 
 /// A node that begins when the pause ends.
-fn held(cx: &mut Cx<'_>, step: &Step, frame: &Frame<'_>, this: Try) -> Active {
-    let Try { tries, cause, spent } = this;
+fn held(cx: &mut DecisionCx<'_>, step: &Node, frame: &Frame<'_>, this: Attempt) -> ActiveNode {
+    let Attempt { tries, cause, spent } = this;
     let instance = frame.name(step, tries);
     cx.hold(&instance);
-    Active {
+    ActiveNode {
         step: step.id.clone(),
         instance,
         tries,
@@ -120,11 +126,11 @@ fn held(cx: &mut Cx<'_>, step: &Step, frame: &Frame<'_>, this: Try) -> Active {
         cut: None,
         said: None,
         word: None,
-        doing: Doing::Held { cause },
+        doing: Activity::Held { cause },
     }
 }
 
-fn skip(cx: &mut Cx<'_>, step: &Step, frame: &Frame<'_>) {
+fn skip(cx: &mut DecisionCx<'_>, step: &Node, frame: &Frame<'_>) {
     let condition = step.when.as_ref().map(|when| when.0.clone()).unwrap_or_default();
     let node = frame.name(step, 1);
     let why = format!("`{}` does not hold", condition.trim());
@@ -132,7 +138,7 @@ fn skip(cx: &mut Cx<'_>, step: &Step, frame: &Frame<'_>) {
     let before = cx.book.nodes.get(&step.id);
     let times = before.map_or(0, |seen| seen.times);
     let earlier = before.and_then(|seen| seen.outcome.clone().or_else(|| seen.earlier.clone()));
-    seen(cx, step, &node, Cause::WhenFalse { condition });
+    seen(cx, step, &node, NodeCause::WhenFalse { condition });
     if let Some(seen) = cx.book.nodes.get_mut(&step.id) {
         seen.times = times;
         seen.earlier = earlier;
@@ -142,7 +148,7 @@ fn skip(cx: &mut Cx<'_>, step: &Step, frame: &Frame<'_>) {
 }
 
 /// What these nodes gave in an earlier round is no longer there.
-pub(super) fn forget_outputs(cx: &mut Cx<'_>, steps: &[Step]) {
+pub(super) fn forget_outputs(cx: &mut DecisionCx<'_>, steps: &[Node]) {
     for id in ids_in(steps) {
         cx.book.outputs.remove(&id);
     }

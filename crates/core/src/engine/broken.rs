@@ -4,22 +4,22 @@
 //! run ends, and Windlass ends everything under way. The node that waits for the effect gets a failure, so nothing
 //! waits for ever.
 
-use super::{Step, deliver, end, root_node, settle};
+use super::{Decision, deliver, end, root_node, settle};
 use crate::effect::{Effect, Planned};
 use crate::event::{
     Event, LandingEnd, PrepareEnd, RunEnd, SessionEnd, SessionFailure, SessionVerdict, ShellEnd, WorktreeEnd,
 };
 use crate::id::{EffectId, Verb};
-use crate::looping::verdict::{CheckResult, Sight, TrackerSight};
-use crate::run::{Course, Outcome, Reason, Spent, State, Status};
-use crate::tasks::{Claim, Status as TaskStatus};
+use crate::looping::verdict::{CheckResult, Inspection, TrackerSight};
+use crate::run::{EndReason, FinalStatus, Lifecycle, Outcome, RunState, Spent};
+use crate::tasks::{Claim, TaskStatus};
 use crate::time::Moment;
 use crate::usage::Usage;
 
 /// Ends the run because of an effect that broke, where it is still open.
-pub(super) fn apply(state: &mut State, step: &mut Step, at: Moment, id: &EffectId, what: &str) {
+pub(super) fn apply(state: &mut RunState, step: &mut Decision, at: Moment, id: &EffectId, what: &str) {
     let Some(planned) = state.book.open.iter().find(|planned| planned.id == *id).cloned() else { return };
-    if matches!(state.course, Course::Running) {
+    if matches!(state.course, Lifecycle::Running) {
         end(state, step, at, outcome(id, what));
     }
     if matches!(planned.effect, Effect::CleanUp { .. }) {
@@ -35,7 +35,7 @@ pub(super) fn apply(state: &mut State, step: &mut Step, at: Moment, id: &EffectI
 
 fn outcome(id: &EffectId, what: &str) -> Outcome {
     let why = format!("Windlass broke while it performed `{id}`: {what}");
-    Outcome::new(Status::Failed, Reason::InternalError).because(why)
+    Outcome::new(FinalStatus::Failed, EndReason::InternalError).because(why)
 }
 
 /// Returns the outcome that an effect has when it cannot be performed; nothing where it has none.
@@ -49,7 +49,7 @@ fn failure(planned: &Planned, what: &str) -> Option<Event> {
         Effect::StartSession(_) => Event::SessionEnded { effect, end: session_end(what) },
         Effect::Inspect { .. } => {
             let tracker = TrackerSight::Unreadable { why: what };
-            let sight = Sight { tracker, promised: false, signalled: false, fingerprint: String::new() };
+            let sight = Inspection { tracker, promised: false, signalled: false, fingerprint: String::new() };
             Event::Inspected { effect, sight }
         }
         Effect::RunChecks { .. } => {
@@ -62,7 +62,7 @@ fn failure(planned: &Planned, what: &str) -> Option<Event> {
             end: ShellEnd::Exited { passed: false, how: what, output: String::new() },
         },
         Effect::StartRun { .. } => {
-            let outcome = Outcome::new(Status::Failed, Reason::ChildFailed).because(what);
+            let outcome = Outcome::new(FinalStatus::Failed, EndReason::ChildFailed).because(what);
             let end = RunEnd { outcome, spent: Spent::default(), text: String::new(), value: None };
             Event::RunEnded { effect, end: Box::new(end) }
         }

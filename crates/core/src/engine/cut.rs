@@ -1,16 +1,16 @@
 //! How nodes are ended before they are done: nothing new begins, what is under way is put away.
 
-use super::Cx;
+use super::DecisionCx;
 use super::frame::Frame;
 use super::lane::in_purse;
-use super::node::pair::Site;
-use crate::graph::workflow::Step;
-use crate::run::{Active, Lane, Outcome};
+use super::node::pair::NodeSite;
+use crate::graph::workflow::Node;
+use crate::run::{ActiveNode, Lane, Outcome};
 
 /// Ends a sequence. How it ended, when that takes no time.
 pub(super) fn lane(
-    cx: &mut Cx<'_>,
-    steps: &[Step],
+    cx: &mut DecisionCx<'_>,
+    steps: &[Node],
     lane: &mut Lane,
     frame: &Frame<'_>,
     outcome: &Outcome,
@@ -27,9 +27,9 @@ pub(super) fn lane(
 
 /// Ends a node. How it ended, when that takes no time.
 pub(super) fn node(
-    cx: &mut Cx<'_>,
-    step: &Step,
-    active: &mut Active,
+    cx: &mut DecisionCx<'_>,
+    step: &Node,
+    active: &mut ActiveNode,
     frame: &Frame<'_>,
     outcome: &Outcome,
 ) -> Option<Outcome> {
@@ -37,6 +37,6 @@ pub(super) fn node(
         return None;
     }
     active.cut = Some(outcome.clone());
-    let (mut site, doing) = Site::of(step, frame, active);
+    let (mut site, doing) = NodeSite::of(step, frame, active);
     step.act.node().cancel(cx, &mut site, doing, outcome)
 }

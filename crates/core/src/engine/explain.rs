@@ -11,17 +11,19 @@ mod unreached;
 
 use serde::Serialize;
 
-use crate::graph::walk::{Block, ids_in};
-use crate::graph::workflow::{Join, Step};
+use crate::graph::walk::{NodeBlock, ids_in};
+use crate::graph::workflow::{Join, Node};
 use crate::id::NodeId;
-use crate::run::{Active, Book, Cause, Doing, Outcome, Phase, Seen, State, Status};
+use crate::run::{
+    ActiveNode, Activity, Bookkeeping, FinalStatus, NodeCause, NodeHistory, Outcome, RunState, SessionPhase,
+};
 use around::{Reached, around_by, rounds_in};
 pub use time::{explain_time, times_of};
 use unreached::unreached;
 
 /// How far a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Far {
+pub enum NodeProgress {
     /// It has not begun.
     NotReached,
     /// It is under way.
@@ -33,47 +35,47 @@ pub enum Far {
     /// It was left out.
     Skipped,
     /// It is over.
-    Over(Status),
+    Over(FinalStatus),
 }
 
-impl Far {
+impl NodeProgress {
     /// The word used in output.
     pub fn word(self) -> &'static str {
         match self {
-            Far::NotReached => "not reached",
-            Far::Running => "running",
-            Far::Waiting => "waiting",
-            Far::Held => "held",
-            Far::Skipped => "skipped",
-            Far::Over(Status::Completed) => "done",
-            Far::Over(status) => status.word(),
+            NodeProgress::NotReached => "not reached",
+            NodeProgress::Running => "running",
+            NodeProgress::Waiting => "waiting",
+            NodeProgress::Held => "held",
+            NodeProgress::Skipped => "skipped",
+            NodeProgress::Over(FinalStatus::Completed) => "done",
+            NodeProgress::Over(status) => status.word(),
         }
     }
 }
 
 /// Why a node ran or did not, and how it went.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Explained {
+pub struct Explanation {
     /// The node.
     pub node: NodeId,
     /// What kind it is.
     pub kind: &'static str,
     /// How far it is.
-    pub far: Far,
+    pub far: NodeProgress,
     /// Why it ran or did not, the last time.
-    pub why: Why,
+    pub why: ExplainedCause,
     /// The blocks it stands in, the outermost first.
-    pub around: Vec<Around>,
+    pub around: Vec<EnclosingBlock>,
     /// What became of it; nothing where it was never reached.
-    pub seen: Option<Seen>,
+    pub seen: Option<NodeHistory>,
 }
 
 /// Why a node ran, or did not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Why {
+pub enum ExplainedCause {
     /// It was reached.
-    Reached(Cause),
+    Reached(NodeCause),
     /// It was not.
     NotReached(Unreached),
 }
@@ -85,13 +87,13 @@ pub struct Unreached {
     pub block: Option<NodeId>,
     /// Why.
     #[serde(flatten)]
-    pub because: Because,
+    pub because: UnreachedCause,
 }
 
 /// What kept a node from being reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "why")]
-pub enum Because {
+pub enum UnreachedCause {
     /// One before it is under way.
     Later {
         /// Which.
@@ -152,21 +154,21 @@ pub enum Because {
 
 /// A block around a node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Around {
+pub struct EnclosingBlock {
     /// Which.
     pub node: NodeId,
     /// How far it is.
-    pub far: Far,
+    pub far: NodeProgress,
     /// How it ended, once it has.
     pub outcome: Option<Outcome>,
     /// What it did.
-    pub block: Did,
+    pub block: BlockProgress,
 }
 
 /// What a block did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "block")]
-pub enum Did {
+pub enum BlockProgress {
     /// It chose one of two ways.
     If {
         /// By what.
@@ -204,44 +206,46 @@ pub enum Did {
 }
 
 /// How far a node is.
-pub fn far(state: &State, node: &NodeId) -> Far {
-    let here: Vec<&Active> = actives(state).into_iter().filter(|active| active.step == *node).collect();
+pub fn far(state: &RunState, node: &NodeId) -> NodeProgress {
+    let here: Vec<&ActiveNode> = actives(state).into_iter().filter(|active| active.step == *node).collect();
     if !here.is_empty() {
-        if here.iter().all(|active| matches!(active.doing, Doing::Held { .. })) {
-            return Far::Held;
+        if here.iter().all(|active| matches!(active.doing, Activity::Held { .. })) {
+            return NodeProgress::Held;
         }
         let is_waiting = here.iter().all(|active| waits(&state.book, active));
-        return if is_waiting { Far::Waiting } else { Far::Running };
+        return if is_waiting { NodeProgress::Waiting } else { NodeProgress::Running };
     }
     match state.book.nodes.get(node) {
-        None => Far::NotReached,
+        None => NodeProgress::NotReached,
         // What ran in an earlier round is not undone by being left out later.
-        Some(Seen { cause: Cause::WhenFalse { .. }, earlier: Some(outcome), .. }) => {
-            Far::Over(outcome.status)
+        Some(NodeHistory { cause: NodeCause::WhenFalse { .. }, earlier: Some(outcome), .. }) => {
+            NodeProgress::Over(outcome.status)
         }
-        Some(Seen { cause: Cause::WhenFalse { .. }, .. }) => Far::Skipped,
-        Some(Seen { outcome: Some(outcome), .. }) => Far::Over(outcome.status),
-        Some(Seen { outcome: None, .. }) => Far::Running,
+        Some(NodeHistory { cause: NodeCause::WhenFalse { .. }, .. }) => NodeProgress::Skipped,
+        Some(NodeHistory { outcome: Some(outcome), .. }) => NodeProgress::Over(outcome.status),
+        Some(NodeHistory { outcome: None, .. }) => NodeProgress::Running,
     }
 }
 
 /// Why a node ran or did not; nothing where the workflow has no such node.
-pub fn explain(state: &State, node: &NodeId) -> Option<Explained> {
+pub fn explain(state: &RunState, node: &NodeId) -> Option<Explanation> {
     let way = way(&state.spec.body, None, node)?;
     let seen = state.book.nodes.get(node).cloned();
     let far = far(state, node);
     let why = match &seen {
-        _ if far == Far::Held => Why::NotReached(Unreached { block: None, because: Because::Paused }),
-        Some(seen) => Why::Reached(seen.cause.clone()),
-        None => Why::NotReached(unreached(state, &way)),
+        _ if far == NodeProgress::Held => {
+            ExplainedCause::NotReached(Unreached { block: None, because: UnreachedCause::Paused })
+        }
+        Some(seen) => ExplainedCause::Reached(seen.cause.clone()),
+        None => ExplainedCause::NotReached(unreached(state, &way)),
     };
     let kind = way.last()?.step()?.act.word();
     let around = around(state, &way, seen.as_ref().map(|seen| &seen.instance));
-    Some(Explained { node: node.clone(), kind, far, why, around, seen })
+    Some(Explanation { node: node.clone(), kind, far, why, around, seen })
 }
 
 /// What the blocks on the way to a node did, as to one of its times where it had one.
-fn around(state: &State, way: &[Spot<'_>], instance: Option<&NodeId>) -> Vec<Around> {
+fn around(state: &RunState, way: &[SequencePosition<'_>], instance: Option<&NodeId>) -> Vec<EnclosingBlock> {
     let reached = if instance.is_some() { Reached::Yes } else { Reached::No };
     let mut rounds = instance.map(|name| rounds_in(name.as_str())).unwrap_or_default().into_iter();
     let inner = way.iter().skip(1).map(|spot| spot.inside);
@@ -252,31 +256,35 @@ fn around(state: &State, way: &[Spot<'_>], instance: Option<&NodeId>) -> Vec<Aro
 }
 
 /// The node that was probably meant.
-pub fn nearest(state: &State, written: &str) -> Option<NodeId> {
+pub fn nearest(state: &RunState, written: &str) -> Option<NodeId> {
     let allowed = (written.chars().count() / 3).clamp(1, 3);
     let ids = ids_in(&state.spec.body).into_iter();
     let scored = ids.map(|id| (strsim::osa_distance(written, id.as_str()), id));
     scored.filter(|(slips, _)| *slips <= allowed).min().map(|(_, id)| id)
 }
 
-fn actives(state: &State) -> Vec<&Active> {
+fn actives(state: &RunState) -> Vec<&ActiveNode> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     actives
 }
 
 /// Whether a node under way only waits: for a time, a person, an event, the end of a pause.
-fn waits(book: &Book, active: &Active) -> bool {
+fn waits(book: &Bookkeeping, active: &ActiveNode) -> bool {
     let is_held = book.held.iter().any(|id| id.node == active.instance);
     let is_asked = book.asks.iter().any(|ask| ask.node == active.instance);
     if is_held || is_asked {
         return true;
     }
     match &active.doing {
-        Doing::Session(work) => matches!(work.phase, Phase::Pausing { .. }),
-        Doing::Ask | Doing::Sleep(_) | Doing::Listen(_) | Doing::Pausing { .. } | Doing::Held { .. } => true,
-        Doing::Shell | Doing::Check | Doing::Run(_) | Doing::Ended => false,
-        doing @ (Doing::If(_) | Doing::Loop(_) | Doing::Tasks(_) | Doing::Parallel(_)) => {
+        Activity::Session(work) => matches!(work.phase, SessionPhase::Pausing { .. }),
+        Activity::Ask
+        | Activity::Sleep(_)
+        | Activity::Listen(_)
+        | Activity::Pausing { .. }
+        | Activity::Held { .. } => true,
+        Activity::Shell | Activity::Check | Activity::Run(_) | Activity::Ended => false,
+        doing @ (Activity::If(_) | Activity::Loop(_) | Activity::Tasks(_) | Activity::Parallel(_)) => {
             let inside: Vec<_> = doing.lanes().into_iter().filter_map(|lane| lane.now.as_deref()).collect();
             !inside.is_empty() && inside.iter().all(|active| waits(book, active))
         }
@@ -285,22 +293,26 @@ fn waits(book: &Book, active: &Active) -> bool {
 
 /// A place in a sequence, and the block that sequence is.
 #[derive(Clone, Copy)]
-struct Spot<'a> {
-    steps: &'a [Step],
+struct SequencePosition<'a> {
+    steps: &'a [Node],
     at: usize,
-    inside: Option<Block<'a>>,
+    inside: Option<NodeBlock<'a>>,
 }
 
-impl<'a> Spot<'a> {
-    fn step(&self) -> Option<&'a Step> {
+impl<'a> SequencePosition<'a> {
+    fn step(&self) -> Option<&'a Node> {
         self.steps.get(self.at)
     }
 }
 
 /// The blocks on the way to a node, and the node.
-fn way<'a>(steps: &'a [Step], inside: Option<Block<'a>>, node: &NodeId) -> Option<Vec<Spot<'a>>> {
+fn way<'a>(
+    steps: &'a [Node],
+    inside: Option<NodeBlock<'a>>,
+    node: &NodeId,
+) -> Option<Vec<SequencePosition<'a>>> {
     for (at, step) in steps.iter().enumerate() {
-        let spot = Spot { steps, at, inside };
+        let spot = SequencePosition { steps, at, inside };
         if step.id == *node {
             return Some(vec![spot]);
         }
@@ -312,7 +324,7 @@ fn way<'a>(steps: &'a [Step], inside: Option<Block<'a>>, node: &NodeId) -> Optio
     None
 }
 
-fn is_under_way(state: &State, step: &Step) -> bool {
+fn is_under_way(state: &RunState, step: &Node) -> bool {
     actives(state).iter().any(|active| active.step == step.id)
 }
 

@@ -5,17 +5,17 @@
 
 use std::fmt;
 
-use super::Step;
+use super::Decision;
 use super::replay::again;
 use crate::event::Record;
 use crate::id::{EffectId, RunId};
-use crate::run::State;
+use crate::run::RunState;
 
 /// A log, folded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Followed {
     /// Where the run stands by its facts; nothing where the log has no beginning.
-    pub state: Option<State>,
+    pub state: Option<RunState>,
     /// The first record for which the engine plans other effects today.
     pub divergence: Option<Divergence>,
 }
@@ -33,7 +33,7 @@ pub struct Divergence {
 
 impl Divergence {
     /// Compares the effects of a record with those that follow from its fact today.
-    pub fn of(seq: u64, record: &Record, step: &Step) -> Option<Divergence> {
+    pub fn of(seq: u64, record: &Record, step: &Decision) -> Option<Divergence> {
         let recorded = record.effects.iter().map(|planned| &planned.id);
         let planned = step.effects.iter().map(|planned| &planned.id);
         if recorded.clone().eq(planned.clone()) {
@@ -60,7 +60,7 @@ fn names(effects: &[EffectId]) -> String {
 /// Folds records onto a state, or from the beginning where there is none, and compares.
 pub fn follow<'a>(
     run: &RunId,
-    state: Option<State>,
+    state: Option<RunState>,
     records: impl IntoIterator<Item = (u64, &'a Record)>,
 ) -> Followed {
     let mut followed = Followed { state, divergence: None };

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::Cx;
+use super::DecisionCx;
 use crate::graph::ids::folded;
 use crate::graph::template::{self, Scope, TemplateError};
-use crate::graph::workflow::{Expression, Step, Template};
+use crate::graph::workflow::{Expression, Node, Template};
 use crate::id::NodeId;
-use crate::run::{Outcome, Reason, State, Status};
+use crate::run::{EndReason, FinalStatus, Outcome, RunState};
 use crate::spec::Spec;
 use crate::time::Moment;
 
@@ -45,13 +45,13 @@ impl<'a> Frame<'a> {
     }
 
     /// The name of a node in this round and try.
-    pub(super) fn name(&self, step: &Step, tries: u32) -> NodeId {
+    pub(super) fn name(&self, step: &Node, tries: u32) -> NodeId {
         let again = if tries > 1 { format!("~{tries}") } else { String::new() };
         NodeId::new(format!("{}{}{again}", step.id, self.mark))
     }
 
     /// What stands around the nodes of a block.
-    pub(super) fn inside(&self, step: &Step, tries: u32, deadline: Option<Moment>) -> Frame<'a> {
+    pub(super) fn inside(&self, step: &Node, tries: u32, deadline: Option<Moment>) -> Frame<'a> {
         let mut inside = Frame { deadline, ..self.clone() };
         if step.retry.times > 0 {
             inside.mark.push_str(&format!("~{tries}"));
@@ -70,23 +70,23 @@ impl<'a> Frame<'a> {
     }
 
     /// What a template says here.
-    pub(super) fn render(&self, cx: &Cx<'_>, text: &Template) -> Result<String, Outcome> {
+    pub(super) fn render(&self, cx: &DecisionCx<'_>, text: &Template) -> Result<String, Outcome> {
         template::render(text, &self.scope(cx, &text.0)).map_err(|error| failed(&text.0, &error))
     }
 
     /// Whether a condition holds here.
-    pub(super) fn holds(&self, cx: &Cx<'_>, condition: &Expression) -> Result<bool, Outcome> {
+    pub(super) fn holds(&self, cx: &DecisionCx<'_>, condition: &Expression) -> Result<bool, Outcome> {
         template::holds(condition, &self.scope(cx, &condition.0))
             .map_err(|error| failed(&condition.0, &error))
     }
 
     /// What an expression is worth here.
-    pub(super) fn evaluate(&self, cx: &Cx<'_>, expression: &Expression) -> Result<Value, Outcome> {
+    pub(super) fn evaluate(&self, cx: &DecisionCx<'_>, expression: &Expression) -> Result<Value, Outcome> {
         template::evaluate(expression, &self.scope(cx, &expression.0))
             .map_err(|error| failed(&expression.0, &error))
     }
 
-    fn scope(&self, cx: &Cx<'_>, text: &str) -> Scope {
+    fn scope(&self, cx: &DecisionCx<'_>, text: &str) -> Scope {
         let mut scope = Scope::new(&cx.spec.input, &cx.spec.inputs);
         scope.set_run(&json!({"id": cx.run, "workflow": cx.spec.workflow, "workspace": cx.spec.workspace}));
         // Only what may be meant: a large output is not copied for nothing, and of a thousand nodes
@@ -110,7 +110,7 @@ impl<'a> Frame<'a> {
 }
 
 /// The values that the expressions of a run see now, outside of every round.
-pub fn scope(state: &State) -> Scope {
+pub fn scope(state: &RunState) -> Scope {
     let spec = &state.spec;
     let mut scope = Scope::new(&spec.input, &spec.inputs);
     scope.set_run(&json!({"id": state.run, "workflow": spec.workflow, "workspace": spec.workspace}));
@@ -122,5 +122,5 @@ pub fn scope(state: &State) -> Scope {
 
 fn failed(text: &str, error: &TemplateError) -> Outcome {
     let text: String = text.trim().chars().take(120).collect();
-    Outcome::new(Status::Failed, Reason::Template).because(format!("{error}, in: {text}"))
+    Outcome::new(FinalStatus::Failed, EndReason::Template).because(format!("{error}, in: {text}"))
 }

@@ -1,18 +1,18 @@
 //! One node after the other: begins the next, and decides what comes of one that is over.
 
-use super::begin::{Begun, Try, begin};
+use super::begin::{Attempt, NodeStart, begin};
 use super::frame::Frame;
-use super::node::pair::{Delivered, Site};
-use super::{Cx, Purse, cut};
+use super::node::pair::{Delivered, NodeSite};
+use super::{Allowance, DecisionCx, cut};
 use crate::effect::Effect;
 use crate::event::Event;
-use crate::graph::template::Output;
-use crate::graph::workflow::{OnFailure, Step};
+use crate::graph::template::NodeOutput;
+use crate::graph::workflow::{Node, OnFailure};
 use crate::id::{EffectId, NodeId, Verb};
-use crate::run::{Active, Cause, Doing, Lane, News, Outcome, Reason, Seen, Status};
+use crate::run::{ActiveNode, Activity, EndReason, FinalStatus, Lane, News, NodeCause, NodeHistory, Outcome};
 
 /// What comes of a node that is over.
-enum Then {
+enum AfterNode {
     /// The next one.
     Next,
     /// It is tried again.
@@ -23,8 +23,8 @@ enum Then {
 
 /// Begins the nodes of a sequence until one takes time. How the sequence ended, when it has.
 pub(super) fn proceed(
-    cx: &mut Cx<'_>,
-    steps: &[Step],
+    cx: &mut DecisionCx<'_>,
+    steps: &[Node],
     lane: &mut Lane,
     frame: &Frame<'_>,
 ) -> Option<Outcome> {
@@ -36,35 +36,37 @@ pub(super) fn proceed(
             return Some(completed(cx, steps));
         };
         let cause = cause(cx, steps, lane.at);
-        match begin(cx, step, lane, frame, Try::first(cause)) {
-            Begun::Skipped => lane.at += 1,
-            Begun::UnderWay => return None,
-            Begun::Over(outcome) => match wrap_up(cx, step, lane, frame, outcome) {
-                Then::Next => {}
-                Then::Wait => return None,
-                Then::End(outcome) => return Some(outcome),
+        match begin(cx, step, lane, frame, Attempt::first(cause)) {
+            NodeStart::Skipped => lane.at += 1,
+            NodeStart::UnderWay => return None,
+            NodeStart::Over(outcome) => match wrap_up(cx, step, lane, frame, outcome) {
+                AfterNode::Next => {}
+                AfterNode::Wait => return None,
+                AfterNode::End(outcome) => return Some(outcome),
             },
         }
     }
 }
 
 /// How a sequence ends when its last node is over: all is done, unless a task loop found no task for it.
-fn completed(cx: &Cx<'_>, steps: &[Step]) -> Outcome {
+fn completed(cx: &DecisionCx<'_>, steps: &[Node]) -> Outcome {
     let mut outcomes =
         steps.iter().filter_map(|step| cx.book.nodes.get(&step.id).and_then(|seen| seen.outcome.as_ref()));
-    let idle = outcomes.find(|outcome| outcome.reason == Reason::NoneSelected);
-    idle.cloned().unwrap_or_else(|| Outcome::new(Status::Completed, Reason::AllDone))
+    let idle = outcomes.find(|outcome| outcome.reason == EndReason::NoneSelected);
+    idle.cloned().unwrap_or_else(|| Outcome::new(FinalStatus::Completed, EndReason::AllDone))
 }
 
 /// The try of a node that begins by this fact: a pause is over, the run's or the one after a failure.
-fn due(active: &Active, event: &Event) -> Option<Try> {
+fn due(active: &ActiveNode, event: &Event) -> Option<Attempt> {
     let Event::WaitOver { effect } = event else { return None };
     let spent = active.spent;
     match (&active.doing, effect.verb) {
-        (Doing::Held { cause }, Verb::Hold) => Some(Try { tries: active.tries, cause: cause.clone(), spent }),
-        (Doing::Pausing { what, .. }, Verb::Retry) => {
+        (Activity::Held { cause }, Verb::Hold) => {
+            Some(Attempt { tries: active.tries, cause: cause.clone(), spent })
+        }
+        (Activity::Pausing { what, .. }, Verb::Retry) => {
             let tries = active.tries + 1;
-            Some(Try { tries, cause: Cause::Retried { what: what.clone(), attempt: tries }, spent })
+            Some(Attempt { tries, cause: NodeCause::Retried { what: what.clone(), attempt: tries }, spent })
         }
         _ => None,
     }
@@ -73,23 +75,23 @@ fn due(active: &Active, event: &Event) -> Option<Try> {
 /// Begins the node that waited to, in its place, and those after it until one takes time. How the sequence
 /// ended, when it has.
 fn begin_due(
-    cx: &mut Cx<'_>,
-    steps: &[Step],
+    cx: &mut DecisionCx<'_>,
+    steps: &[Node],
     lane: &mut Lane,
     frame: &Frame<'_>,
-    this: Try,
+    this: Attempt,
 ) -> Option<Outcome> {
     let step = steps.get(lane.at)?;
     lane.now = None;
     // One that is tried again is told what went wrong.
     let told = match &this.cause {
-        Cause::Retried { what, .. } => Frame { feedback: what.clone(), ..frame.clone() },
-        Cause::First | Cause::After { .. } | Cause::WhenFalse { .. } => frame.clone(),
+        NodeCause::Retried { what, .. } => Frame { feedback: what.clone(), ..frame.clone() },
+        NodeCause::First | NodeCause::After { .. } | NodeCause::WhenFalse { .. } => frame.clone(),
     };
     match begin(cx, step, lane, &told, this) {
-        Begun::UnderWay => None,
-        Begun::Over(outcome) => after(cx, steps, lane, frame, outcome),
-        Begun::Skipped => {
+        NodeStart::UnderWay => None,
+        NodeStart::Over(outcome) => after(cx, steps, lane, frame, outcome),
+        NodeStart::Skipped => {
             lane.at += 1;
             proceed(cx, steps, lane, frame)
         }
@@ -97,18 +99,18 @@ fn begin_due(
 }
 
 /// Why the node at this place is next.
-fn cause(cx: &Cx<'_>, steps: &[Step], at: usize) -> Cause {
+fn cause(cx: &DecisionCx<'_>, steps: &[Node], at: usize) -> NodeCause {
     let before = at.checked_sub(1).and_then(|at| steps.get(at));
-    let Some(before) = before else { return Cause::First };
+    let Some(before) = before else { return NodeCause::First };
     let seen = cx.book.nodes.get(&before.id).and_then(|seen| seen.outcome.as_ref());
     let status = seen.map_or("skipped", |outcome| outcome.status.word());
-    Cause::After { node: before.id.clone(), status: status.to_owned() }
+    NodeCause::After { node: before.id.clone(), status: status.to_owned() }
 }
 
 /// Tells the node it is about what happened. How the sequence ended, when it has.
 pub(super) fn deliver(
-    cx: &mut Cx<'_>,
-    steps: &[Step],
+    cx: &mut DecisionCx<'_>,
+    steps: &[Node],
     lane: &mut Lane,
     frame: &Frame<'_>,
     to: &NodeId,
@@ -120,7 +122,7 @@ pub(super) fn deliver(
     if active.instance == *to
         && let Some(this) = due(active, event)
     {
-        if matches!(active.doing, Doing::Pausing { .. }) {
+        if matches!(active.doing, Activity::Pausing { .. }) {
             cx.wait_is_over();
         }
         return begin_due(cx, steps, lane, frame, this).into();
@@ -131,12 +133,12 @@ pub(super) fn deliver(
 
 /// Does something within what a node may spend.
 pub(super) fn in_purse<T>(
-    cx: &mut Cx<'_>,
-    step: &Step,
-    active: &mut Active,
-    act: impl FnOnce(&mut Cx<'_>, &mut Active) -> T,
+    cx: &mut DecisionCx<'_>,
+    step: &Node,
+    active: &mut ActiveNode,
+    act: impl FnOnce(&mut DecisionCx<'_>, &mut ActiveNode) -> T,
 ) -> T {
-    cx.purses.push(Purse { budget: step.budget, spent: active.spent });
+    cx.purses.push(Allowance { budget: step.budget, spent: active.spent });
     let result = act(cx, active);
     if let Some(purse) = cx.purses.pop() {
         active.spent = purse.spent;
@@ -146,25 +148,25 @@ pub(super) fn in_purse<T>(
 
 /// The node under way is over: what comes then, and how the sequence ended, when it has.
 pub(super) fn after(
-    cx: &mut Cx<'_>,
-    steps: &[Step],
+    cx: &mut DecisionCx<'_>,
+    steps: &[Node],
     lane: &mut Lane,
     frame: &Frame<'_>,
     outcome: Outcome,
 ) -> Option<Outcome> {
     let step = steps.get(lane.at)?;
     match wrap_up(cx, step, lane, frame, outcome) {
-        Then::Next => proceed(cx, steps, lane, frame),
-        Then::Wait => None,
-        Then::End(outcome) => Some(outcome),
+        AfterNode::Next => proceed(cx, steps, lane, frame),
+        AfterNode::Wait => None,
+        AfterNode::End(outcome) => Some(outcome),
     }
 }
 
 /// One node, or one in it, is told what happened.
 fn node(
-    cx: &mut Cx<'_>,
-    step: &Step,
-    active: &mut Active,
+    cx: &mut DecisionCx<'_>,
+    step: &Node,
+    active: &mut ActiveNode,
     frame: &Frame<'_>,
     to: &NodeId,
     event: &Event,
@@ -173,7 +175,7 @@ fn node(
     if is_itself && matches!(event, Event::WaitOver { effect } if effect.verb == Verb::Timeout) {
         return out_of_time(cx, step, active, frame);
     }
-    let (mut site, doing) = Site::of(step, frame, active);
+    let (mut site, doing) = NodeSite::of(step, frame, active);
     match is_itself {
         true => step.act.node().apply(cx, &mut site, doing, event),
         false => step.act.node().deliver(cx, &mut site, doing, to, event),
@@ -181,29 +183,40 @@ fn node(
 }
 
 /// The time of a node is up: it is ended, unless its kind knows better.
-fn out_of_time(cx: &mut Cx<'_>, step: &Step, active: &mut Active, frame: &Frame<'_>) -> Delivered {
-    let (mut site, doing) = Site::of(step, frame, active);
+fn out_of_time(
+    cx: &mut DecisionCx<'_>,
+    step: &Node,
+    active: &mut ActiveNode,
+    frame: &Frame<'_>,
+) -> Delivered {
+    let (mut site, doing) = NodeSite::of(step, frame, active);
     if let Some(delivered) = step.act.node().out_of_time(cx, &mut site, doing) {
         return delivered;
     }
-    let outcome = Outcome::new(Status::Failed, Reason::Timeout)
+    let outcome = Outcome::new(FinalStatus::Failed, EndReason::Timeout)
         .because(format!("the time given to `{}` is spent", step.id));
     cut::node(cx, step, active, frame, &outcome).into()
 }
 
 /// A node is over: it is told and remembered, and tried again where it may be.
-fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame<'_>, outcome: Outcome) -> Then {
+fn wrap_up(
+    cx: &mut DecisionCx<'_>,
+    step: &Node,
+    lane: &mut Lane,
+    frame: &Frame<'_>,
+    outcome: Outcome,
+) -> AfterNode {
     let Some(mut active) = lane.now.take() else {
         cx.break_off(format!("`{}` ended and had not begun", step.id));
-        return Then::Wait;
+        return AfterNode::Wait;
     };
     let kind = step.act.node();
     cx.forget(&active.instance);
-    let is_well = outcome.status == Status::Completed;
+    let is_well = outcome.status == FinalStatus::Completed;
     let outcome = if is_well { outcome } else { with_root(step, &mut active, outcome) };
     remember(cx, &active, &outcome);
     let is_tried_again = !is_well && lane.cut.is_none() && may_try_again(cx, step, &active, &outcome);
-    let (site, doing) = Site::of(step, frame, &mut active);
+    let (site, doing) = NodeSite::of(step, frame, &mut active);
     if let Some(said) = kind.said(&site, doing) {
         lane.said = Some(said);
     }
@@ -212,23 +225,23 @@ fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame<'_>, out
     }
     lane.hear(kind.last_word(&site, doing, &outcome).filter(|word| !is_tried_again || word.is_said()));
     if let Some(cut) = &lane.cut {
-        return Then::End(cut.clone());
+        return AfterNode::End(cut.clone());
     }
     if is_tried_again {
         return pause(cx, step, lane, active, &outcome);
     }
     let (text, value) = kind.gives(cx, &site, doing);
-    let output = Output { text, value, failed: !is_well, status: outcome.status.word().to_owned() };
+    let output = NodeOutput { text, value, failed: !is_well, status: outcome.status.word().to_owned() };
     cx.book.outputs.insert(step.id.clone(), output);
     if !is_well {
         let told = wrong(step, &outcome, cx.book.outputs.get(&step.id));
         // What is spent around a node is spent for all that comes after it, too.
         // That somebody ended a run that was started from here is no wish to end this one.
-        let is_ended = outcome.status == Status::Cancelled && outcome.reason != Reason::ChildFailed;
+        let is_ended = outcome.status == FinalStatus::Cancelled && outcome.reason != EndReason::ChildFailed;
         let is_final = is_ended || cx.has_run_dry(&outcome);
         if step.on_failure == OnFailure::Fail || is_final {
             lane.wrong = told;
-            return Then::End(outcome);
+            return AfterNode::End(outcome);
         }
         if !lane.wrong.is_empty() {
             lane.wrong.push_str("\n\n");
@@ -236,15 +249,15 @@ fn wrap_up(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, frame: &Frame<'_>, out
         lane.wrong.push_str(&told);
     }
     lane.at += 1;
-    Then::Next
+    AfterNode::Next
 }
 
 /// Whether another try can help and does no harm.
-fn may_try_again(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -> bool {
-    let own = Purse { budget: step.budget, spent: active.spent };
-    let is_dry = outcome.reason == Reason::Budget && own.is_spent().is_some();
+fn may_try_again(cx: &DecisionCx<'_>, step: &Node, active: &ActiveNode, outcome: &Outcome) -> bool {
+    let own = Allowance { budget: step.budget, spent: active.spent };
+    let is_dry = outcome.reason == EndReason::Budget && own.is_spent().is_some();
     // Who is blocked needs a person first: a command that was cut off may have done its work.
-    !matches!(outcome.status, Status::Cancelled | Status::Blocked)
+    !matches!(outcome.status, FinalStatus::Cancelled | FinalStatus::Blocked)
         && !is_dry
         && !cx.has_run_dry(outcome)
         && active.tries <= step.retry.times
@@ -252,7 +265,7 @@ fn may_try_again(cx: &Cx<'_>, step: &Step, active: &Active, outcome: &Outcome) -
 }
 
 /// What another try cannot change carries that with it, and says so where tries are left.
-fn with_root(step: &Step, active: &mut Active, outcome: Outcome) -> Outcome {
+fn with_root(step: &Node, active: &mut ActiveNode, outcome: Outcome) -> Outcome {
     const SAID: &str = "not tried again: another try would find the same";
     let outcome = match step.act.node().fixed(&mut active.doing) {
         Some(inner) if outcome.fixed().is_none() => outcome.from(&inner),
@@ -266,9 +279,9 @@ fn with_root(step: &Step, active: &mut Active, outcome: Outcome) -> Outcome {
     }
 }
 
-fn remember(cx: &mut Cx<'_>, active: &Active, outcome: &Outcome) {
+fn remember(cx: &mut DecisionCx<'_>, active: &ActiveNode, outcome: &Outcome) {
     // It was told and counted when it failed, or it has not begun.
-    if matches!(active.doing, Doing::Pausing { .. } | Doing::Held { .. }) {
+    if matches!(active.doing, Activity::Pausing { .. } | Activity::Held { .. }) {
         return;
     }
     let took_ms = cx.at.since(active.began);
@@ -287,7 +300,13 @@ fn remember(cx: &mut Cx<'_>, active: &Active, outcome: &Outcome) {
 }
 
 /// The pause before a node is tried again; it doubles.
-fn pause(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, active: Box<Active>, outcome: &Outcome) -> Then {
+fn pause(
+    cx: &mut DecisionCx<'_>,
+    step: &Node,
+    lane: &mut Lane,
+    active: Box<ActiveNode>,
+    outcome: &Outcome,
+) -> AfterNode {
     let what = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
     let delay = step.retry.delay_ms.saturating_mul(1 << (active.tries - 1).min(16));
     let until = cx.at.plus_ms(delay);
@@ -304,18 +323,18 @@ fn pause(cx: &mut Cx<'_>, step: &Step, lane: &mut Lane, active: Box<Active>, out
     cx.plan(id, Effect::WaitUntil { until });
     // What it gave is known when its last try is over.
     cx.book.outputs.remove(&step.id);
-    lane.now = Some(Box::new(Active {
+    lane.now = Some(Box::new(ActiveNode {
         began: cx.at,
         deadline: None,
         cut: None,
-        doing: Doing::Pausing { until, what },
+        doing: Activity::Pausing { until, what },
         ..*active
     }));
-    Then::Wait
+    AfterNode::Wait
 }
 
 /// What the next round is told of a node that failed.
-fn wrong(step: &Step, outcome: &Outcome, output: Option<&Output>) -> String {
+fn wrong(step: &Node, outcome: &Outcome, output: Option<&NodeOutput>) -> String {
     let detail = outcome.detail.as_deref().unwrap_or_else(|| outcome.reason.word());
     let text = output.map(|output| output.text.trim()).filter(|text| !text.is_empty());
     match text.filter(|_| step.act.shape().output_tells_failure()) {
@@ -325,9 +344,9 @@ fn wrong(step: &Step, outcome: &Outcome, output: Option<&Output>) -> String {
 }
 
 /// That a node began, for whoever asks later.
-pub(super) fn seen(cx: &mut Cx<'_>, step: &Step, instance: &NodeId, cause: Cause) {
+pub(super) fn seen(cx: &mut DecisionCx<'_>, step: &Node, instance: &NodeId, cause: NodeCause) {
     let at = cx.at;
-    let fresh = Seen {
+    let fresh = NodeHistory {
         instance: instance.clone(),
         times: 0,
         began: at,
@@ -336,7 +355,7 @@ pub(super) fn seen(cx: &mut Cx<'_>, step: &Step, instance: &NodeId, cause: Cause
         earlier: None,
         took_ms: 0,
         spent: Default::default(),
-        cause: Cause::First,
+        cause: NodeCause::First,
     };
     let seen = cx.book.nodes.entry(step.id.clone()).or_insert(fresh);
     seen.instance = instance.clone();

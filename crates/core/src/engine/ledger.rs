@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 
-use super::purse::{Purse, tokens};
+use super::purse::{Allowance, tokens};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::walk::find;
 use crate::graph::workflow::Budget;
 use crate::id::{EffectId, RunId};
-use crate::run::{Active, Doing, Lane, Spent, State, SubRunState};
+use crate::run::{ActiveNode, Activity, Lane, RunState, Spent, SubRunState};
 
 /// Less money than this is a matter of rounding.
 const CENT_OF_A_CENT: f64 = 0.000_1;
@@ -20,23 +20,23 @@ const CENT_OF_A_CENT: f64 = 0.000_1;
 /// What is known of each run.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    runs: HashMap<RunId, Page>,
+    runs: HashMap<RunId, RunAccount>,
 }
 
 /// One run, as it last decided.
 #[derive(Debug)]
-struct Page {
+struct RunAccount {
     outer: Option<RunId>,
     /// What it knows to be spent.
     spent: Spent,
     /// That of the run, then those of the blocks around the runs that it started.
-    purses: Vec<Purse>,
-    calls: Vec<Call>,
+    purses: Vec<Allowance>,
+    calls: Vec<StartedRun>,
 }
 
 /// A run that another one started.
 #[derive(Debug)]
-struct Call {
+struct StartedRun {
     effect: EffectId,
     run: RunId,
     given: Budget,
@@ -47,7 +47,7 @@ struct Call {
     purses: Vec<usize>,
 }
 
-impl Call {
+impl StartedRun {
     /// What is counted for it in its purses when it has spent so much.
     fn counted(&self, spent: &Spent) -> Spent {
         Spent { turns: spent.turns.max(self.told.turns + u32::from(self.is_ahead)), usage: spent.usage }
@@ -56,7 +56,7 @@ impl Call {
 
 impl Ledger {
     /// Writes down where a run stands. Runs that it no longer waits for are forgotten.
-    pub fn note(&mut self, state: &State) {
+    pub fn note(&mut self, state: &RunState) {
         let outer = state.spec.parent.as_ref().map(|parent| parent.run.clone());
         if state.is_done() && outer.as_ref().is_none_or(|outer| !self.runs.contains_key(outer)) {
             self.runs.remove(&state.run);
@@ -75,7 +75,7 @@ impl Ledger {
     }
 
     /// What a run must hear before it decides anything, because its log does not say it yet.
-    pub fn news_for(&self, state: &State) -> Vec<Event> {
+    pub fn news_for(&self, state: &RunState) -> Vec<Event> {
         let page = self.runs.get(&state.run);
         let calls = page.into_iter().flat_map(|page| &page.calls);
         let mut news: Vec<Event> = calls
@@ -109,14 +109,14 @@ impl Ledger {
     }
 
     /// A purse of a run with what is spent of it by now.
-    fn purse(&self, run: &RunId, page: &Page, at: usize) -> Option<Purse> {
+    fn purse(&self, run: &RunId, page: &RunAccount, at: usize) -> Option<Allowance> {
         let known = page.purses.get(at)?;
         let around = if at == 0 { self.left_to(run) } else { None };
         let mut spent = known.spent;
         for call in page.calls.iter().filter(|call| call.purses.contains(&at)) {
             spent.add(&self.untold(call));
         }
-        Some(Purse { budget: around.map_or(known.budget, |around| known.budget.least(&around)), spent })
+        Some(Allowance { budget: around.map_or(known.budget, |around| known.budget.least(&around)), spent })
     }
 
     /// What a run and those it started have spent by now.
@@ -131,18 +131,18 @@ impl Ledger {
     }
 
     /// What is not counted yet of what a run has spent.
-    fn untold(&self, call: &Call) -> Spent {
+    fn untold(&self, call: &StartedRun) -> Spent {
         let spent = self.spent_by(&call.run).unwrap_or(call.told);
         call.counted(&spent).since(&call.counted(&call.told))
     }
 }
 
-fn page(state: &State, outer: Option<RunId>) -> Page {
+fn page(state: &RunState, outer: Option<RunId>) -> RunAccount {
     let budget = state.spec.budget.least(&state.book.allowed);
-    let mut page = Page {
+    let mut page = RunAccount {
         outer,
         spent: state.known_spent(),
-        purses: vec![Purse { budget, spent: state.spent }],
+        purses: vec![Allowance { budget, spent: state.spent }],
         calls: Vec::new(),
     };
     if !state.spec.others.is_empty() {
@@ -151,11 +151,11 @@ fn page(state: &State, outer: Option<RunId>) -> Page {
     page
 }
 
-fn gather(state: &State, lane: &Lane, around: &mut Vec<usize>, page: &mut Page) {
+fn gather(state: &RunState, lane: &Lane, around: &mut Vec<usize>, page: &mut RunAccount) {
     let Some(active) = &lane.now else { return };
     let budget = find(&state.spec.body, &active.step).map(|step| step.budget).unwrap_or_default();
     around.push(page.purses.len());
-    page.purses.push(Purse { budget, spent: active.spent });
+    page.purses.push(Allowance { budget, spent: active.spent });
     page.calls.extend(call(state, active, around));
     for lane in active.doing.lanes() {
         gather(state, lane, around, page);
@@ -163,11 +163,11 @@ fn gather(state: &State, lane: &Lane, around: &mut Vec<usize>, page: &mut Page) 
     around.pop();
 }
 
-fn call(state: &State, active: &Active, purses: &[usize]) -> Option<Call> {
-    let Doing::Run(SubRunState { run, spent, is_ahead }) = &active.doing else { return None };
+fn call(state: &RunState, active: &ActiveNode, purses: &[usize]) -> Option<StartedRun> {
+    let Activity::Run(SubRunState { run, spent, is_ahead }) = &active.doing else { return None };
     state.book.open.iter().filter(|planned| planned.id.node == active.instance).find_map(|planned| {
         let Effect::StartRun { spec, .. } = &planned.effect else { return None };
-        Some(Call {
+        Some(StartedRun {
             effect: planned.id.clone(),
             run: run.clone(),
             given: spec.budget,

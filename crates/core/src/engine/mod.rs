@@ -32,7 +32,8 @@ use crate::event::{Event, RECORD_VERSION, Record};
 use crate::hook::HookCall;
 use crate::id::{EffectId, HookId, NodeId, RunId, Verb};
 use crate::run::{
-    Book, Course, Doing, Lane, ListenState, News, Outcome, Phase, Reason, Spent, State, Status, Turn, Waiting,
+    Activity, Bookkeeping, EndReason, FinalStatus, Lane, Lifecycle, ListenState, News, Outcome, RunState,
+    SessionPhase, Spent, Turn, Waiting,
 };
 use crate::spec::Spec;
 use crate::time::Moment;
@@ -43,7 +44,7 @@ pub use frame::scope;
 pub use ledger::Ledger;
 use node::pair::Delivered;
 pub use output::given_by;
-use purse::Purse;
+use purse::Allowance;
 pub use replay::{Difference, ForkError, Replayed, WhatIf, fork_point, replay, what_if};
 
 /// Hook answers remembered for resends.
@@ -51,14 +52,14 @@ const ANSWERS_KEPT: usize = 64;
 
 /// What follows from a fact.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Step {
+pub struct Decision {
     /// What is to be done.
     pub effects: Vec<Planned>,
     /// What people are told.
     pub news: Vec<News>,
 }
 
-impl Step {
+impl Decision {
     /// Whether its commit must be on disk before it is acted on.
     pub fn needs_disk(&self) -> bool {
         self.effects.iter().any(|planned| planned.effect.traits().needs_disk)
@@ -71,17 +72,17 @@ impl Step {
 }
 
 /// Begins a run.
-pub fn start(run: RunId, spec: Spec, at: Moment) -> (State, Step) {
-    let mut state = State {
+pub fn start(run: RunId, spec: Spec, at: Moment) -> (RunState, Decision) {
+    let mut state = RunState {
         run,
         started: at,
-        book: Book { seed: spec.seed.clone(), ..Book::default() },
+        book: Bookkeeping { seed: spec.seed.clone(), ..Bookkeeping::default() },
         spec,
-        course: Course::Running,
+        course: Lifecycle::Running,
         spent: Spent::default(),
         root: Lane::default(),
     };
-    let mut step = Step::default();
+    let mut step = Decision::default();
     with(&mut state, &mut step, at, |cx, root, frame| {
         let spec = cx.spec;
         lane::proceed(cx, &spec.body, root, frame).into()
@@ -91,8 +92,8 @@ pub fn start(run: RunId, spec: Spec, at: Moment) -> (State, Step) {
 
 /// Applies a fact to a run. A run that is over no longer changes; a fact that settles nothing
 /// open is ignored.
-pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
-    let mut step = Step::default();
+pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
+    let mut step = Decision::default();
     if state.is_done() && !matches!(event, Event::HookAsked { .. }) {
         return step;
     }
@@ -142,25 +143,25 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
         }
         Event::GoOnAsked { .. } => go_on(state, &mut step, at),
         Event::RunTimedOut => {
-            let outcome = Outcome::new(Status::Failed, Reason::Timeout)
+            let outcome = Outcome::new(FinalStatus::Failed, EndReason::Timeout)
                 .because("the time given to the whole run is spent");
             let is_due = !state.book.paused && !is_closing(state);
-            if matches!(state.course, Course::Running) && is_due {
+            if matches!(state.course, Lifecycle::Running) && is_due {
                 end(state, &mut step, at, outcome);
             }
         }
         Event::OuterEnded { why, .. } => {
-            if matches!(state.course, Course::Running) {
-                let outcome = Outcome::new(Status::Cancelled, Reason::OuterRun).because(why.clone());
+            if matches!(state.course, Lifecycle::Running) {
+                let outcome = Outcome::new(FinalStatus::Cancelled, EndReason::OuterRun).because(why.clone());
                 end(state, &mut step, at, outcome);
             }
         }
         Event::CancelAsked { .. } => match state.course {
-            Course::Running => {
-                end(state, &mut step, at, Outcome::new(Status::Cancelled, Reason::User));
+            Lifecycle::Running => {
+                end(state, &mut step, at, Outcome::new(FinalStatus::Cancelled, EndReason::User));
             }
             // Somebody who cancels twice does not want to wait.
-            Course::Ending { .. } | Course::Done { .. } => {
+            Lifecycle::Ending { .. } | Lifecycle::Done { .. } => {
                 let id = EffectId { node: root_node(), iteration: 1, attempt: 1, verb: Verb::Kill };
                 step.effects.push(Planned { id, effect: Effect::KillChildren });
             }
@@ -170,8 +171,8 @@ pub fn apply(state: &mut State, at: Moment, event: &Event) -> Step {
 }
 
 /// Folds a whole log: the state a crash left behind.
-pub fn fold<'a>(run: RunId, records: impl IntoIterator<Item = &'a Record>) -> Option<State> {
-    let mut state: Option<State> = None;
+pub fn fold<'a>(run: RunId, records: impl IntoIterator<Item = &'a Record>) -> Option<RunState> {
+    let mut state: Option<RunState> = None;
     for record in records {
         match (&mut state, &record.event) {
             (None, Event::RunStarted { spec }) => {
@@ -187,21 +188,21 @@ pub fn fold<'a>(run: RunId, records: impl IntoIterator<Item = &'a Record>) -> Op
 }
 
 /// What a step is decided with.
-pub(crate) struct Cx<'a> {
+pub(crate) struct DecisionCx<'a> {
     run: &'a RunId,
     spec: &'a Spec,
     at: Moment,
-    book: &'a mut Book,
-    step: &'a mut Step,
+    book: &'a mut Bookkeeping,
+    step: &'a mut Decision,
     /// What the run and each block around the node may spend, and have spent.
-    purses: Vec<Purse>,
+    purses: Vec<Allowance>,
     /// Rounds of loops that this step has begun.
     rounds: u32,
     /// The run contradicts itself, and ends so.
     broken: Option<Outcome>,
 }
 
-impl Cx<'_> {
+impl DecisionCx<'_> {
     /// Plans an effect; while the run is paused, those of nodes under way that begin something are held back.
     fn plan(&mut self, id: EffectId, effect: Effect) -> EffectId {
         let planned = Planned { id: id.clone(), effect };
@@ -225,7 +226,7 @@ impl Cx<'_> {
     /// Ends the run: it contradicts itself, and nothing that it waits for would ever come.
     fn break_off(&mut self, why: String) {
         let why = format!("{why}: this is a bug in Windlass");
-        self.broken.get_or_insert(Outcome::new(Status::Failed, Reason::InternalError).because(why));
+        self.broken.get_or_insert(Outcome::new(FinalStatus::Failed, EndReason::InternalError).because(why));
     }
 
     /// What a node would begin waits for the pause to end; its coming back is when it begins.
@@ -289,37 +290,37 @@ impl Cx<'_> {
 
     /// Why no other turn may begin, when it may not.
     fn cannot_afford(&self) -> Option<Outcome> {
-        let what = self.purses.iter().find_map(Purse::is_spent)?;
-        Some(Outcome::new(Status::Exhausted, Reason::Budget).because(what))
+        let what = self.purses.iter().find_map(Allowance::is_spent)?;
+        Some(Outcome::new(FinalStatus::Exhausted, EndReason::Budget).because(what))
     }
 
     /// Whether a node ended for want of what the run or a block around it may spend.
     fn has_run_dry(&self, outcome: &Outcome) -> bool {
-        outcome.reason == Reason::Budget && self.cannot_afford().is_some()
+        outcome.reason == EndReason::Budget && self.cannot_afford().is_some()
     }
 
     /// Why a turn may not be tried again, when it may not: it is no other turn, but it costs.
     fn cannot_afford_again(&self) -> Option<Outcome> {
-        let what = self.purses.iter().find_map(Purse::is_empty)?;
-        Some(Outcome::new(Status::Exhausted, Reason::Budget).because(what))
+        let what = self.purses.iter().find_map(Allowance::is_empty)?;
+        Some(Outcome::new(FinalStatus::Exhausted, EndReason::Budget).because(what))
     }
 }
 
 /// It went well.
-fn done(reason: Reason) -> Outcome {
-    Outcome::new(Status::Completed, reason)
+fn done(reason: EndReason) -> Outcome {
+    Outcome::new(FinalStatus::Completed, reason)
 }
 
 /// Puts down what was answered, which is what the node gives.
-fn answered(cx: &mut Cx<'_>, node: &NodeId, answer: &str) -> Outcome {
+fn answered(cx: &mut DecisionCx<'_>, node: &NodeId, answer: &str) -> Outcome {
     output::give(cx, node, answer);
-    done(Reason::AllDone)
+    done(EndReason::AllDone)
 }
 
 /// A kind of node that runs cannot carry out yet.
 fn not_yet(kind: &str) -> Outcome {
     let why = format!("a `{kind}` node cannot be run yet");
-    Outcome::new(Status::Failed, Reason::NotYet).because(why)
+    Outcome::new(FinalStatus::Failed, EndReason::NotYet).because(why)
 }
 
 fn root_node() -> NodeId {
@@ -328,15 +329,15 @@ fn root_node() -> NodeId {
 
 /// Moves the nodes of a run on; false where that concerned none of them.
 fn with(
-    state: &mut State,
-    step: &mut Step,
+    state: &mut RunState,
+    step: &mut Decision,
     at: Moment,
-    act: impl FnOnce(&mut Cx<'_>, &mut Lane, &Frame<'_>) -> Delivered,
+    act: impl FnOnce(&mut DecisionCx<'_>, &mut Lane, &Frame<'_>) -> Delivered,
 ) -> bool {
     let deadline = state.deadline();
-    let State { run, spec, root, book, spent, .. } = state;
-    let purse = Purse { budget: spec.budget.least(&book.allowed), spent: *spent };
-    let mut cx = Cx { run, spec, at, book, step, purses: vec![purse], rounds: 0, broken: None };
+    let RunState { run, spec, root, book, spent, .. } = state;
+    let purse = Allowance { budget: spec.budget.least(&book.allowed), spent: *spent };
+    let mut cx = DecisionCx { run, spec, at, book, step, purses: vec![purse], rounds: 0, broken: None };
     let frame = Frame::of(cx.spec, deadline);
     let delivered = act(&mut cx, root, &frame);
     let broken = cx.broken.take();
@@ -346,7 +347,7 @@ fn with(
     match (delivered, broken) {
         (Delivered::Over(outcome), _) => finish(state, step, outcome),
         (Delivered::NotMine | Delivered::UnderWay, Some(outcome)) => {
-            if state.course == Course::Running {
+            if state.course == Lifecycle::Running {
                 end(state, step, at, outcome);
             }
         }
@@ -357,7 +358,7 @@ fn with(
 }
 
 /// Tells a node what happened; false when it is nobody's.
-fn deliver(state: &mut State, step: &mut Step, at: Moment, to: &NodeId, event: &Event) -> bool {
+fn deliver(state: &mut RunState, step: &mut Decision, at: Moment, to: &NodeId, event: &Event) -> bool {
     with(state, step, at, |cx, root, frame| {
         let spec = cx.spec;
         lane::deliver(cx, &spec.body, root, frame, to, event)
@@ -365,8 +366,8 @@ fn deliver(state: &mut State, step: &mut Step, at: Moment, to: &NodeId, event: &
 }
 
 /// Ends everything that is under way.
-fn end(state: &mut State, step: &mut Step, at: Moment, outcome: Outcome) {
-    state.course = Course::Ending { outcome: outcome.clone() };
+fn end(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
+    state.course = Lifecycle::Ending { outcome: outcome.clone() };
     with(state, step, at, |cx, root, frame| {
         let spec = cx.spec;
         cut::lane(cx, &spec.body, root, frame, &outcome).into()
@@ -374,9 +375,9 @@ fn end(state: &mut State, step: &mut Step, at: Moment, outcome: Outcome) {
 }
 
 /// Everything is over and put away.
-fn finish(state: &mut State, step: &mut Step, outcome: Outcome) {
+fn finish(state: &mut RunState, step: &mut Decision, outcome: Outcome) {
     let outcome = match (&state.course, state.spec.only_session()) {
-        (Course::Ending { outcome }, _) => outcome.clone(),
+        (Lifecycle::Ending { outcome }, _) => outcome.clone(),
         (_, Some((only, _))) => {
             state.book.nodes.get(&only.id).and_then(|seen| seen.outcome.clone()).unwrap_or(outcome)
         }
@@ -392,19 +393,21 @@ fn finish(state: &mut State, step: &mut Step, outcome: Outcome) {
         iterations: state.turns(),
         usage: state.spent.usage,
     });
-    state.course = Course::Done { outcome };
+    state.course = Lifecycle::Done { outcome };
 }
 
 /// An agent that is done and only has to stop is not ended for want of time, where nothing
 /// comes after it.
-fn is_closing(state: &State) -> bool {
+fn is_closing(state: &RunState) -> bool {
     let works = state.works();
     state.spec.only_session().is_some()
         && !works.is_empty()
-        && works.iter().all(|work| matches!(work.phase, Phase::Ending { .. } | Phase::Closing { .. }))
+        && works
+            .iter()
+            .all(|work| matches!(work.phase, SessionPhase::Ending { .. } | SessionPhase::Closing { .. }))
 }
 
-fn take_over(state: &mut State, step: &mut Step) {
+fn take_over(state: &mut RunState, step: &mut Decision) {
     state.root.works_mut(&mut |work| {
         if let Some(turn) = &mut work.turn {
             turn.owner_changed = true;
@@ -418,7 +421,7 @@ fn take_over(state: &mut State, step: &mut Step) {
     step.news.push(News::TakenOver);
     // Whoever follows the run from here on has not heard what it waits for. An agent's question is told
     // when its hook asks again: the agent may be gone.
-    if state.course == Course::Running {
+    if state.course == Lifecycle::Running {
         let is_heard = |waiting: &Waiting| match waiting {
             Waiting::Person(ask) => !state.book.unheard.contains(&ask.hook),
             _ => true,
@@ -428,7 +431,7 @@ fn take_over(state: &mut State, step: &mut Step) {
 }
 
 /// A paused run goes on: what was held back is done now.
-fn go_on(state: &mut State, step: &mut Step, at: Moment) {
+fn go_on(state: &mut RunState, step: &mut Decision, at: Moment) {
     if !std::mem::replace(&mut state.book.paused, false) {
         return;
     }
@@ -441,7 +444,7 @@ fn go_on(state: &mut State, step: &mut Step, at: Moment) {
 }
 
 /// A hook asked: who already has an answer gets the same again.
-fn hook(state: &mut State, step: &mut Step, at: Moment, call: &HookCall, event: &Event) {
+fn hook(state: &mut RunState, step: &mut Decision, at: Moment, call: &HookCall, event: &Event) {
     let is_back = state.book.hears(&call.id);
     if let Some(answer) = state.answer_to(&call.id).cloned() {
         let node = call.from.as_ref().map_or_else(root_node, |from| from.node.clone());
@@ -478,8 +481,8 @@ fn hook(state: &mut State, step: &mut Step, at: Moment, call: &HookCall, event: 
 
 /// A person answered: the oldest open question, or the one they named.
 fn person_answered(
-    state: &mut State,
-    step: &mut Step,
+    state: &mut RunState,
+    step: &mut Decision,
     at: Moment,
     hook: Option<&HookId>,
     reply: &crate::event::PersonReply,
@@ -491,7 +494,7 @@ fn person_answered(
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     let is_a_node =
-        actives.iter().any(|active| active.instance == node && matches!(active.doing, Doing::Ask));
+        actives.iter().any(|active| active.instance == node && matches!(active.doing, Activity::Ask));
     if is_a_node {
         deliver(state, step, at, &node, event);
         return;
@@ -503,11 +506,11 @@ fn person_answered(
 }
 
 /// Something happened outside: whoever waits for it goes on, else it is kept for who will.
-fn told(state: &mut State, step: &mut Step, at: Moment, name: &str, text: &str, event: &Event) {
+fn told(state: &mut RunState, step: &mut Decision, at: Moment, name: &str, text: &str, event: &Event) {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     let listens =
-        |doing: &Doing| matches!(doing, Doing::Listen(ListenState { name: other }) if other == name);
+        |doing: &Activity| matches!(doing, Activity::Listen(ListenState { name: other }) if other == name);
     let to = actives.iter().find(|active| listens(&active.doing)).map(|active| active.instance.clone());
     match to {
         Some(to) => drop(deliver(state, step, at, &to, event)),
@@ -516,7 +519,7 @@ fn told(state: &mut State, step: &mut Step, at: Moment, name: &str, text: &str, 
 }
 
 /// Closes an open effect; false when it was not open, so that a late outcome changes nothing.
-fn settle(book: &mut Book, effect: &EffectId) -> bool {
+fn settle(book: &mut Bookkeeping, effect: &EffectId) -> bool {
     let before = book.open.len();
     book.open.retain(|planned| planned.id != *effect);
     book.held.retain(|id| id != effect);

@@ -6,15 +6,15 @@ use crate::usage::{Usage, dollars};
 
 /// What may be spent and was.
 #[derive(Debug)]
-pub(super) struct Purse {
+pub(super) struct Allowance {
     pub(super) budget: Budget,
     pub(super) spent: Spent,
 }
 
-impl Purse {
+impl Allowance {
     /// What is spent, in words.
     pub(super) fn is_spent(&self) -> Option<String> {
-        let Purse { budget, spent } = self;
+        let Allowance { budget, spent } = self;
         if let Some(most) = budget.turns.filter(|most| spent.turns >= *most) {
             return Some(format!("the budget of {most} turns is spent"));
         }
@@ -23,7 +23,7 @@ impl Purse {
 
     /// What of tokens and money is spent, in words.
     pub(super) fn is_empty(&self) -> Option<String> {
-        let Purse { budget, spent } = self;
+        let Allowance { budget, spent } = self;
         let tokens = tokens(&spent.usage);
         if let Some(most) = budget.tokens.filter(|most| tokens >= *most) {
             return Some(format!("the budget of {most} tokens is spent: {tokens} were used"));
@@ -35,7 +35,7 @@ impl Purse {
 
     /// What is left in it for one who has spent so much of it.
     pub(super) fn left_to(&self, by: &Spent) -> Budget {
-        let Purse { budget, spent } = self;
+        let Allowance { budget, spent } = self;
         let others = spent.since(by);
         let cost = others.usage.cost_usd.unwrap_or(0.0);
         Budget {
@@ -48,7 +48,7 @@ impl Purse {
 }
 
 /// What one who has spent so much of all of them may spend of them in all.
-pub(super) fn left_to(purses: &[Purse], by: &Spent) -> Budget {
+pub(super) fn left_to(purses: &[Allowance], by: &Spent) -> Budget {
     purses.iter().fold(Budget::default(), |left, purse| left.least(&purse.left_to(by)))
 }
 

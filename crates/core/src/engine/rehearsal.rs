@@ -8,21 +8,23 @@ use std::collections::VecDeque;
 use serde_json::{Value, json};
 
 use super::node::CriteriaLoopNode;
-use super::{Step, apply, given_by, start};
+use super::{Decision, apply, given_by, start};
 use crate::effect::{Effect, Planned};
 use crate::event::{
-    Event, LandingEnd, PersonReply, PrepareEnd, RunEnd, SessionEnd, SessionVerdict, ShellEnd, Texts,
+    EntityTexts, Event, LandingEnd, PersonReply, PrepareEnd, RunEnd, SessionEnd, SessionVerdict, ShellEnd,
     WorktreeEnd,
 };
 use crate::graph::schema;
 use crate::graph::walk::depth_of;
-use crate::hook::{Answer, HookCall, HookKind};
+use crate::hook::{HookAnswer, HookCall, HookKind};
 use crate::id::{EffectId, HookId, InboxId, NodeId, RunId, Verb};
-use crate::looping::Mode;
-use crate::looping::verdict::{CheckResult, Sight, TrackerSight};
-use crate::run::{Course, Doing, ListenState, News, Outcome, Phase, Reason, State, Status};
+use crate::looping::LoopMode;
+use crate::looping::verdict::{CheckResult, Inspection, TrackerSight};
+use crate::run::{
+    Activity, EndReason, FinalStatus, Lifecycle, ListenState, News, Outcome, RunState, SessionPhase,
+};
 use crate::spec::Spec;
-use crate::tasks::{Claim, Status as TaskStatus, TaskId};
+use crate::tasks::{Claim, TaskId, TaskStatus};
 use crate::time::Moment;
 use crate::usage::Usage;
 
@@ -35,7 +37,7 @@ const SHOWN: usize = 300;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rehearsal {
     /// What would be done, in order.
-    pub acts: Vec<Act>,
+    pub acts: Vec<RehearsedEffect>,
     /// How it ended.
     pub outcome: Outcome,
     /// Turns of agents that were begun.
@@ -44,7 +46,7 @@ pub struct Rehearsal {
 
 /// One thing that would be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Act {
+pub struct RehearsedEffect {
     /// The node, by its name in this round and try.
     pub node: NodeId,
     /// How many blocks are around it.
@@ -61,7 +63,7 @@ pub fn rehearse(spec: &Spec, tasks: &[Value], left: &Claim) -> Rehearsal {
 }
 
 /// What was shown, and where the run was left.
-fn play(spec: &Spec, tasks: &[Value], left: &Claim) -> (Rehearsal, State) {
+fn play(spec: &Spec, tasks: &[Value], left: &Claim) -> (Rehearsal, RunState) {
     let mut spec = spec.clone();
     // Somebody is there: what is asked is shown, and answered.
     spec.policy.on_question = crate::spec::OnQuestion::Wait;
@@ -69,7 +71,7 @@ fn play(spec: &Spec, tasks: &[Value], left: &Claim) -> (Rehearsal, State) {
     spec.others.values_mut().for_each(|other| other.kinds.clear());
     let (state, step) = start(RunId::new("rehearsal"), spec, Moment(0));
     let (tasks, left) = (tasks.to_vec(), left.clone());
-    let mut stage = Stage { state, acts: Vec::new(), queue: VecDeque::new(), tasks, left, at: 0 };
+    let mut stage = RehearsalStage { state, acts: Vec::new(), queue: VecDeque::new(), tasks, left, at: 0 };
     if stage.tasks.is_empty() {
         stage.tasks.push(json!({"id": "1", "name": "a task of the file", "status": "pending"}));
     }
@@ -84,26 +86,27 @@ fn play(spec: &Spec, tasks: &[Value], left: &Claim) -> (Rehearsal, State) {
         stage.take(step);
     }
     let unfinished = || {
-        Outcome::new(Status::Blocked, Reason::Stuck).because("with stubs alone it does not come to an end")
+        Outcome::new(FinalStatus::Blocked, EndReason::Stuck)
+            .because("with stubs alone it does not come to an end")
     };
     let outcome = match &stage.state.course {
-        Course::Done { outcome } => outcome.clone(),
-        Course::Running | Course::Ending { .. } => unfinished(),
+        Lifecycle::Done { outcome } => outcome.clone(),
+        Lifecycle::Running | Lifecycle::Ending { .. } => unfinished(),
     };
     (Rehearsal { acts: stage.acts, outcome, turns: stage.state.spent.turns }, stage.state)
 }
 
-struct Stage {
-    state: State,
-    acts: Vec<Act>,
+struct RehearsalStage {
+    state: RunState,
+    acts: Vec<RehearsedEffect>,
     queue: VecDeque<Event>,
     tasks: Vec<Value>,
     left: Claim,
     at: i64,
 }
 
-impl Stage {
-    fn take(&mut self, step: Step) {
+impl RehearsalStage {
+    fn take(&mut self, step: Decision) {
         for news in &step.news {
             self.show(news);
         }
@@ -115,7 +118,7 @@ impl Stage {
     fn act(&mut self, node: &NodeId, what: &'static str, text: String) {
         let depth = depth_of(&self.state.spec.body, &node.in_workflow()).unwrap_or(0);
         let place = self.place(node, depth, what);
-        self.acts.insert(place, Act { node: node.clone(), depth, what, text: shorten(&text) });
+        self.acts.insert(place, RehearsedEffect { node: node.clone(), depth, what, text: shorten(&text) });
     }
 
     /// Where an act stands: what a node itself does below what it did before, also where another
@@ -126,7 +129,7 @@ impl Stage {
             return end;
         }
         // A run that another one starts may have nodes of the same names, and they stand deeper.
-        let is_its = |act: &Act| act.node == *node && act.depth == depth;
+        let is_its = |act: &RehearsedEffect| act.node == *node && act.depth == depth;
         self.acts.iter().rposition(is_its).map_or(end, |place| place + 1)
     }
 
@@ -140,7 +143,7 @@ impl Stage {
                 let task = task.as_ref().map(|task| format!(", task {task}")).unwrap_or_default();
                 self.act(node, "round", format!("round {round}{task}"));
             }
-            News::NodeFinished { node, outcome, .. } if outcome.status != Status::Completed => {
+            News::NodeFinished { node, outcome, .. } if outcome.status != FinalStatus::Completed => {
                 let detail = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
                 self.act(node, "ends", format!("{}: {detail}", outcome.status.word()));
             }
@@ -153,7 +156,7 @@ impl Stage {
         let node = id.node.clone();
         match effect {
             Effect::Prepare { args } => {
-                let texts = args.map(|args| Texts {
+                let texts = args.map(|args| EntityTexts {
                     prompt: self.entity_says(&node, &args),
                     system: None,
                     odd: Vec::new(),
@@ -181,7 +184,7 @@ impl Stage {
                     false => TrackerSight::None,
                 };
                 let sight =
-                    Sight { tracker, promised: true, signalled: true, fingerprint: self.at.to_string() };
+                    Inspection { tracker, promised: true, signalled: true, fingerprint: self.at.to_string() };
                 self.queue.push_back(Event::Inspected { effect: id, sight });
             }
             Effect::RunChecks { names, .. } => self.checks(id, &names),
@@ -214,7 +217,7 @@ impl Stage {
             Effect::WaitUntil { .. } if id.verb == Verb::Timeout => {}
             Effect::WaitUntil { .. } => self.queue.push_back(Event::WaitOver { effect: id }),
             Effect::CleanUp { .. } => self.queue.push_back(Event::CleanedUp { effect: id }),
-            Effect::AnswerHook { answer: Answer::Pass, .. } => self.stopped(&node),
+            Effect::AnswerHook { answer: HookAnswer::Pass, .. } => self.stopped(&node),
             Effect::AnswerHook { .. } | Effect::KillChildren | Effect::MarkTracker { .. } => {}
         }
     }
@@ -230,7 +233,7 @@ impl Stage {
     /// An agent that does what it is told, at once.
     fn session(&mut self, id: EffectId, value: Option<Value>) {
         let rules = self.state.work(&id.node).and_then(|work| work.node.rules());
-        if rules.is_some_and(|rules| rules.mode == Mode::InSession) {
+        if rules.is_some_and(|rules| rules.mode == LoopMode::InSession) {
             let call = HookCall {
                 id: HookId::new(format!("{id}/stop/{}", self.at)),
                 from: Some(id),
@@ -258,7 +261,7 @@ impl Stage {
     /// An agent that may stop does.
     fn stopped(&mut self, node: &NodeId) {
         let Some(work) = self.state.work(node) else { return };
-        let (Phase::Closing { .. }, Some(turn)) = (&work.phase, &work.turn) else { return };
+        let (SessionPhase::Closing { .. }, Some(turn)) = (&work.phase, &work.turn) else { return };
         let effect = turn.effect.clone();
         let end = SessionEnd {
             verdict: SessionVerdict::Completed,
@@ -292,10 +295,10 @@ impl Stage {
     fn run(&mut self, id: EffectId, spec: &Spec) {
         self.act(&id.node.clone(), "starts", format!("a run of `{}`", spec.workflow));
         let (inner, state) = play(spec, &self.tasks, &self.left);
-        let is_its = |act: &Act| act.node == id.node && act.what == "starts";
+        let is_its = |act: &RehearsedEffect| act.node == id.node && act.what == "starts";
         let place = self.acts.iter().rposition(is_its).map_or(self.acts.len(), |place| place + 1);
         let depth = place.checked_sub(1).and_then(|at| self.acts.get(at)).map_or(0, |act| act.depth + 1);
-        let acts = inner.acts.into_iter().map(|act| Act { depth: act.depth + depth, ..act });
+        let acts = inner.acts.into_iter().map(|act| RehearsedEffect { depth: act.depth + depth, ..act });
         self.acts.splice(place..place, acts);
         let spent = crate::run::Spent { turns: inner.turns, usage: Usage::default() };
         let end = RunEnd {
@@ -335,7 +338,7 @@ impl Stage {
         let mut actives = Vec::new();
         self.state.root.actives(&mut actives);
         let waited_for = actives.iter().find_map(|active| match &active.doing {
-            Doing::Listen(ListenState { name }) => Some((active.instance.clone(), name.clone())),
+            Activity::Listen(ListenState { name }) => Some((active.instance.clone(), name.clone())),
             _ => None,
         });
         let (node, name) = waited_for?;
@@ -345,11 +348,11 @@ impl Stage {
 }
 
 /// Every signal that a criteria loop looks for.
-fn signals(body: &[crate::graph::workflow::Step]) -> Vec<String> {
+fn signals(body: &[crate::graph::workflow::Node]) -> Vec<String> {
     let mut found = Vec::new();
     let mut left: Vec<_> = body.iter().collect();
     while let Some(step) = left.pop() {
-        if let crate::graph::workflow::Act::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &step.act {
+        if let crate::graph::workflow::NodeKind::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &step.act {
             found.push(signal.clone());
         }
         left.extend(step.act.blocks().iter().flat_map(|block| block.body));

@@ -6,12 +6,12 @@
 
 use std::fmt;
 
-use super::{Step, apply, start};
+use super::{Decision, apply, start};
 use crate::effect::{Effect, Planned};
 use crate::event::{Event, Record};
 use crate::id::{EffectId, NodeId, RunId};
-use crate::looping::Mode;
-use crate::run::{News, Outcome, State};
+use crate::looping::LoopMode;
+use crate::run::{News, Outcome, RunState};
 use crate::spec::Spec;
 
 /// A log, decided again.
@@ -22,7 +22,7 @@ pub struct Replayed {
     /// Where something else is decided today.
     pub differences: Vec<Difference>,
     /// Where the run stands by its facts; nothing where the log has no beginning.
-    pub state: Option<State>,
+    pub state: Option<RunState>,
 }
 
 /// A record of which something else would come today.
@@ -48,13 +48,13 @@ pub struct WhatIf {
     /// The first record from which something else comes; nothing where all is the same.
     pub differs: Option<Difference>,
     /// Where the run would stand there, or at the end of the log; nothing where it has no beginning.
-    pub state: Option<State>,
+    pub state: Option<RunState>,
 }
 
 impl WhatIf {
     /// How the run would have ended by then, if it would.
     pub fn outcome(&self) -> Option<&Outcome> {
-        self.state.as_ref().and_then(State::outcome)
+        self.state.as_ref().and_then(RunState::outcome)
     }
 }
 
@@ -168,13 +168,14 @@ pub fn fork_point(records: &[Record], node: &NodeId, iteration: Option<u32>) -> 
         None => times(records, node),
     };
     let rules = only.and_then(|(_, orders)| orders.rules.as_ref());
-    let is_in_one_session = rules.is_some_and(|rules| matches!(rules.mode, Mode::InSession | Mode::Plugin));
+    let is_in_one_session =
+        rules.is_some_and(|rules| matches!(rules.mode, LoopMode::InSession | LoopMode::Plugin));
     let times = u32::try_from(begins.len()).unwrap_or(u32::MAX);
     let wanted = iteration.unwrap_or(1);
     let place = usize::try_from(wanted).ok().and_then(|wanted| wanted.checked_sub(1));
     let found = place.and_then(|place| begins.get(place)).copied();
     let found = found.ok_or_else(|| match times {
-        1.. if rules.is_some_and(|rules| rules.mode == Mode::Plugin) => {
+        1.. if rules.is_some_and(|rules| rules.mode == LoopMode::Plugin) => {
             // Its turns are the plugin's own, and leave no trace in the log.
             ForkError::InSession { node: node.clone() }
         }
@@ -191,7 +192,7 @@ pub fn fork_point(records: &[Record], node: &NodeId, iteration: Option<u32>) -> 
 }
 
 /// One record decided again; nothing where no run was begun yet.
-pub(super) fn again(state: &mut Option<State>, run: &RunId, record: &Record) -> Option<Step> {
+pub(super) fn again(state: &mut Option<RunState>, run: &RunId, record: &Record) -> Option<Decision> {
     match (state.as_mut(), &record.event) {
         (None, Event::RunStarted { spec }) => {
             let (begun, step) = start(run.clone(), (**spec).clone(), record.at);
@@ -204,7 +205,7 @@ pub(super) fn again(state: &mut Option<State>, run: &RunId, record: &Record) -> 
 }
 
 /// What is recorded and would not be decided, or the other way round.
-fn compare(record: &Record, step: &Step) -> Option<String> {
+fn compare(record: &Record, step: &Decision) -> Option<String> {
     let effects = lists("does", &record.effects, &step.effects, |planned| planned.id.to_string());
     effects.or_else(|| lists("tells", &record.news, &step.news, told))
 }
@@ -256,7 +257,7 @@ fn turns(records: &[Record], node: &NodeId) -> Vec<usize> {
             let begins_turn = match &planned.effect {
                 Effect::Prepare { .. } => begins.is_empty(),
                 Effect::StartSession(_) | Effect::MarkTracker { .. } => turn == begins.len() + 1,
-                Effect::AnswerHook { answer: crate::hook::Answer::Block { .. }, .. } => {
+                Effect::AnswerHook { answer: crate::hook::HookAnswer::Block { .. }, .. } => {
                     turn == begins.len() + 1
                 }
                 _ => false,

@@ -34,14 +34,14 @@ mod steps;
 mod tests;
 
 pub use node::{
-    Node, agent, ask, check, check_all, clear_context, command, criteria_loop, kind, land, prompt,
+    NodeBuilder, agent, ask, check, check_all, clear_context, command, criteria_loop, kind, land, prompt,
     pull_request, review, shell, skill, task_loop, turns, wait, wait_for, workflow,
 };
-pub use steps::{Lanes, Rounds, Steps};
+pub use steps::{LoopRounds, ParallelBranches, Steps};
 
-use super::check::{Finding, structure};
+use super::check::{GraphDiagnostic, structure};
 use super::ids::name_nodes;
-use super::workflow::{Budget, Input, InputKind, Settings, Step, Workflow};
+use super::workflow::{Budget, InputKind, Node, SessionOptions, Workflow, WorkflowInput};
 use serde_json::Value;
 
 /// A workflow that is being written.
@@ -60,7 +60,7 @@ impl Builder {
             name: name.into(),
             description: None,
             inputs: Vec::new(),
-            settings: Settings::default(),
+            settings: SessionOptions::default(),
             budget: Budget::default(),
             plugins: Vec::new(),
             checks: Default::default(),
@@ -79,7 +79,7 @@ impl Builder {
     /// Something it must be told.
     #[must_use]
     pub fn required(self, name: impl Into<String>, kind: InputKind) -> Builder {
-        self.input(Input {
+        self.input(WorkflowInput {
             name: name.into(),
             description: None,
             kind,
@@ -92,7 +92,7 @@ impl Builder {
     /// Something it may be told.
     #[must_use]
     pub fn optional(self, name: impl Into<String>, kind: InputKind, default: impl Into<Value>) -> Builder {
-        self.input(Input {
+        self.input(WorkflowInput {
             name: name.into(),
             description: None,
             kind,
@@ -104,14 +104,14 @@ impl Builder {
 
     /// Something it is told, in full.
     #[must_use]
-    pub fn input(mut self, input: Input) -> Builder {
+    pub fn input(mut self, input: WorkflowInput) -> Builder {
         self.workflow.inputs.push(input);
         self
     }
 
     /// How its sessions are run.
     #[must_use]
-    pub fn settings(mut self, settings: Settings) -> Builder {
+    pub fn settings(mut self, settings: SessionOptions) -> Builder {
         self.workflow.settings = settings;
         self
     }
@@ -139,7 +139,7 @@ impl Builder {
 
     /// The first node.
     #[must_use]
-    pub fn start(mut self, node: impl Into<Step>) -> Builder {
+    pub fn start(mut self, node: impl Into<Node>) -> Builder {
         self.starts += 1;
         self.is_first &= self.starts > 1 || self.steps.body.is_empty();
         self.steps = self.steps.then(node);
@@ -148,7 +148,7 @@ impl Builder {
 
     /// The next node.
     #[must_use]
-    pub fn then(mut self, node: impl Into<Step>) -> Builder {
+    pub fn then(mut self, node: impl Into<Node>) -> Builder {
         self.steps = self.steps.then(node);
         self
     }
@@ -167,14 +167,14 @@ impl Builder {
 
     /// The same again.
     #[must_use]
-    pub fn loop_(mut self, rounds: Rounds, body: impl FnOnce(Steps) -> Steps) -> Builder {
+    pub fn loop_(mut self, rounds: LoopRounds, body: impl FnOnce(Steps) -> Steps) -> Builder {
         self.steps = self.steps.loop_(rounds, body);
         self
     }
 
     /// Several things at once.
     #[must_use]
-    pub fn parallel(mut self, lanes: impl FnOnce(Lanes) -> Lanes) -> Builder {
+    pub fn parallel(mut self, lanes: impl FnOnce(ParallelBranches) -> ParallelBranches) -> Builder {
         self.steps = self.steps.parallel(lanes);
         self
     }
@@ -187,7 +187,7 @@ impl Builder {
     }
 
     /// The workflow, or all that is wrong with its form. Nodes without a name get the default.
-    pub fn end(mut self) -> Result<Workflow, Vec<Finding>> {
+    pub fn end(mut self) -> Result<Workflow, Vec<GraphDiagnostic>> {
         self.workflow.body = self.steps.body;
         let mut findings = Vec::new();
         if self.starts != 1 || !self.is_first {
@@ -196,7 +196,7 @@ impl Builder {
                 1 => "`start` comes first".to_owned(),
                 times => format!("`start` was called {times} times"),
             };
-            findings.push(Finding::error(None, "nodes", text));
+            findings.push(GraphDiagnostic::error(None, "nodes", text));
         }
         let too_deep = structure::too_deep(&self.workflow);
         if !too_deep.is_empty() {
@@ -204,7 +204,7 @@ impl Builder {
         }
         name_nodes(&mut self.workflow.body);
         let form = structure::form(&self.workflow);
-        findings.extend(form.into_iter().filter(Finding::is_error));
+        findings.extend(form.into_iter().filter(GraphDiagnostic::is_error));
         if findings.is_empty() { Ok(self.workflow) } else { Err(findings) }
     }
 }

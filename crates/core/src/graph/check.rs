@@ -36,17 +36,17 @@ mod tests;
 mod texts;
 mod values;
 
-pub use finding::{Finding, Severity};
-pub use known::{Ability, Known};
+pub use finding::{GraphDiagnostic, GraphSeverity};
+pub use known::{Ability, CheckContext};
 pub use lanes::beside_a_plugins_loop;
 
 use super::workflow::Workflow;
-use finding::Found;
+use finding::GraphDiagnostics;
 use outline::Outline;
 
 /// What nobody knows of a workflow of which a part could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Doubts {
+pub struct UnreadParts {
     /// Nodes, or the ids of some, are missing.
     pub nodes: bool,
     /// What some node gives: it does two things, or two have its id.
@@ -55,34 +55,38 @@ pub struct Doubts {
 
 /// All that is wrong with a workflow: first what concerns all of it, then node by node in the
 /// order of the text.
-pub fn check(workflow: &Workflow, known: &Known<'_>) -> Vec<Finding> {
+pub fn check(workflow: &Workflow, known: &CheckContext<'_>) -> Vec<GraphDiagnostic> {
     let too_deep = structure::too_deep(workflow);
     if !too_deep.is_empty() {
         return too_deep;
     }
     let outline = Outline::of(workflow);
-    let mut found = Found::default();
+    let mut found = GraphDiagnostics::default();
     structure::look(&outline, &mut found);
     inputs::look(&outline, &mut found);
     gates::look(&outline, &mut found);
-    look(&outline, known, Doubts::default(), &mut found);
+    look(&outline, known, UnreadParts::default(), &mut found);
     found.in_order()
 }
 
 /// What is wrong with a workflow of which a part could not be read, whatever that part says. What
 /// is missing must not look like a loop without an end.
-pub fn check_part(workflow: &Workflow, known: &Known<'_>, doubts: Doubts) -> Vec<Finding> {
+pub fn check_part(
+    workflow: &Workflow,
+    known: &CheckContext<'_>,
+    doubts: UnreadParts,
+) -> Vec<GraphDiagnostic> {
     if !structure::too_deep(workflow).is_empty() {
         return Vec::new();
     }
     let outline = Outline::of(workflow);
-    let mut found = Found::default();
+    let mut found = GraphDiagnostics::default();
     look(&outline, known, doubts, &mut found);
     found.in_order()
 }
 
 /// What can be told of the parts that are there.
-fn look(outline: &Outline<'_>, known: &Known<'_>, doubts: Doubts, found: &mut Found) {
+fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, found: &mut GraphDiagnostics) {
     texts::look(outline, known, doubts, found);
     order::look(outline, found);
     schemas::look(outline, found);

@@ -20,11 +20,11 @@ pub use svg::svg;
 use crate::id::NodeId;
 
 /// How nodes of a run fared; empty for a workflow that does not run.
-pub type States = BTreeMap<NodeId, NodeState>;
+pub type States = BTreeMap<NodeId, DrawnState>;
 
 /// How a node fared.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NodeState {
+pub struct DrawnState {
     /// In a word: `running`, `completed`, `failed`, `waiting`, `skipped`; these have colours.
     pub word: String,
     /// How long it took.
@@ -35,7 +35,7 @@ pub struct NodeState {
 
 /// What a state looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum StateStyle {
     Plain,
     Running,
     Completed,
@@ -44,34 +44,40 @@ enum Look {
     Skipped,
 }
 
-impl Look {
-    const ALL: [Look; 5] = [Look::Running, Look::Completed, Look::Failed, Look::Waiting, Look::Skipped];
+impl StateStyle {
+    const ALL: [StateStyle; 5] = [
+        StateStyle::Running,
+        StateStyle::Completed,
+        StateStyle::Failed,
+        StateStyle::Waiting,
+        StateStyle::Skipped,
+    ];
 
-    fn of(state: Option<&NodeState>) -> Look {
-        let Some(state) = state else { return Look::Plain };
-        Look::ALL.into_iter().find(|look| look.word() == state.word).unwrap_or(Look::Plain)
+    fn of(state: Option<&DrawnState>) -> StateStyle {
+        let Some(state) = state else { return StateStyle::Plain };
+        StateStyle::ALL.into_iter().find(|look| look.word() == state.word).unwrap_or(StateStyle::Plain)
     }
 
     fn word(self) -> &'static str {
         match self {
-            Look::Plain => "plain",
-            Look::Running => "running",
-            Look::Completed => "completed",
-            Look::Failed => "failed",
-            Look::Waiting => "waiting",
-            Look::Skipped => "skipped",
+            StateStyle::Plain => "plain",
+            StateStyle::Running => "running",
+            StateStyle::Completed => "completed",
+            StateStyle::Failed => "failed",
+            StateStyle::Waiting => "waiting",
+            StateStyle::Skipped => "skipped",
         }
     }
 
     /// The colour of the border, readable on white and on black.
     fn colour(self) -> &'static str {
         match self {
-            Look::Plain => "#7d8590",
-            Look::Running => "#2f81f7",
-            Look::Completed => "#2da44e",
-            Look::Failed => "#e5534b",
-            Look::Waiting => "#bf8700",
-            Look::Skipped => "#a0a7ae",
+            StateStyle::Plain => "#7d8590",
+            StateStyle::Running => "#2f81f7",
+            StateStyle::Completed => "#2da44e",
+            StateStyle::Failed => "#e5534b",
+            StateStyle::Waiting => "#bf8700",
+            StateStyle::Skipped => "#a0a7ae",
         }
     }
 }

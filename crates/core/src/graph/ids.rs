@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::workflow::{Act, Step};
+use super::workflow::{Node, NodeKind};
 use crate::id::NodeId;
 
 /// The longest id.
@@ -26,7 +26,7 @@ pub fn folded(id: &str) -> String {
 }
 
 /// What a node is called when nobody says, if it is the first of that name.
-pub fn default_id(act: &Act) -> String {
+pub fn default_id(act: &NodeKind) -> String {
     act.shape().default_id()
 }
 
@@ -67,7 +67,7 @@ impl Ids {
 
     /// Takes the default id of a node, numbered where that is taken. Ids that somebody wrote are
     /// to be claimed before, later ones too.
-    pub fn fresh(&mut self, act: &Act) -> NodeId {
+    pub fn fresh(&mut self, act: &NodeKind) -> NodeId {
         let name = default_id(act);
         let count = self.counts.entry(name.clone()).or_insert(0);
         loop {
@@ -81,13 +81,13 @@ impl Ids {
 }
 
 /// Gives every node with an empty id its default, in the order of the text.
-pub fn name_nodes(body: &mut [Step]) {
+pub fn name_nodes(body: &mut [Node]) {
     let mut ids = Ids::default();
     claim_given(body, &mut ids);
     name_rest(body, &mut ids);
 }
 
-fn claim_given(body: &[Step], ids: &mut Ids) {
+fn claim_given(body: &[Node], ids: &mut Ids) {
     for step in body {
         if !step.id.as_str().is_empty() {
             ids.claim(step.id.as_str());
@@ -98,7 +98,7 @@ fn claim_given(body: &[Step], ids: &mut Ids) {
     }
 }
 
-fn name_rest(body: &mut [Step], ids: &mut Ids) {
+fn name_rest(body: &mut [Node], ids: &mut Ids) {
     for step in body {
         if step.id.as_str().is_empty() {
             step.id = ids.fresh(&step.act);
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::graph::builder::{agent, command, prompt, shell, skill, workflow};
 
-    fn id_of(step: impl Into<Step>) -> String {
+    fn id_of(step: impl Into<Node>) -> String {
         default_id(&step.into().act)
     }
 
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn further_ones_are_numbered_and_written_ids_are_left_alone() {
-        let mut body: Vec<Step> = vec![
+        let mut body: Vec<Node> = vec![
             prompt("a").into(),
             prompt("b").into(),
             prompt("c").id("prompt-2").into(),
@@ -147,7 +147,7 @@ mod tests {
         let mut ids = Ids::default();
         assert!(ids.claim("skill_commit"));
         assert!(!ids.claim("skill-commit"));
-        assert_eq!(ids.fresh(&Step::from(skill("commit")).act).as_str(), "skill-commit-2");
+        assert_eq!(ids.fresh(&Node::from(skill("commit")).act).as_str(), "skill-commit-2");
     }
 
     #[test]

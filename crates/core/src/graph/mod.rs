@@ -23,4 +23,4 @@ pub mod walk;
 pub mod workflow;
 pub mod worst;
 
-pub use node::{Node, NodeKind};
+pub use node::{SessionPrompt, SessionPromptKind};

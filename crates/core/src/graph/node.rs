@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Texts;
+use crate::event::EntityTexts;
 use crate::id::NodeId;
-use crate::looping::Rules;
+use crate::looping::LoopRules;
 
 /// One step of a workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Node {
+pub struct SessionPrompt {
     /// Its name, unique in the graph.
     pub id: NodeId,
     /// What it does.
-    pub kind: NodeKind,
+    pub kind: SessionPromptKind,
     /// Who the agent is to be: added to the system prompt of its sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
@@ -21,28 +21,29 @@ pub struct Node {
 /// What a node does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NodeKind {
+pub enum SessionPromptKind {
     /// One turn.
     Prompt {
         /// What the agent is asked, complete.
         prompt: String,
     },
     /// Turns until it is done.
-    Loop(Rules),
+    Loop(LoopRules),
 }
 
-impl Node {
+impl SessionPrompt {
     /// What the agent is asked, before anything is added for the turn.
     pub fn prompt(&self) -> &str {
         match &self.kind {
-            NodeKind::Prompt { prompt } => prompt,
-            NodeKind::Loop(rules) => &rules.prompt,
+            SessionPromptKind::Prompt { prompt } => prompt,
+            SessionPromptKind::Loop(rules) => &rules.prompt,
         }
     }
 
     /// Puts the texts of an entity in.
-    pub fn fill(&mut self, texts: &Texts) {
-        let (NodeKind::Prompt { prompt } | NodeKind::Loop(Rules { prompt, .. })) = &mut self.kind;
+    pub fn fill(&mut self, texts: &EntityTexts) {
+        let (SessionPromptKind::Prompt { prompt } | SessionPromptKind::Loop(LoopRules { prompt, .. })) =
+            &mut self.kind;
         // What stands there already is said after it.
         *prompt = match prompt.is_empty() {
             true => texts.prompt.clone(),
@@ -52,10 +53,10 @@ impl Node {
     }
 
     /// The rules of the loop, when it is one.
-    pub fn rules(&self) -> Option<&Rules> {
+    pub fn rules(&self) -> Option<&LoopRules> {
         match &self.kind {
-            NodeKind::Prompt { .. } => None,
-            NodeKind::Loop(rules) => Some(rules),
+            SessionPromptKind::Prompt { .. } => None,
+            SessionPromptKind::Loop(rules) => Some(rules),
         }
     }
 }

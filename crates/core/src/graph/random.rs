@@ -4,13 +4,13 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::builder::{
-    Node, agent, ask, check, check_all, clear_context, criteria_loop, kind::Plain, land, prompt,
+    NodeBuilder, agent, ask, check, check_all, clear_context, criteria_loop, kind::PlainMarker, land, prompt,
     pull_request, review, shell, skill, task_loop, turns, wait, workflow,
 };
 use super::ids::name_nodes;
 use super::workflow::{
-    Act, Branch, Budget, Expression, IfNode, Input, InputKind, Join, LoopNode, OnFailure, ParallelNode, Step,
-    Turns, Workflow,
+    Budget, Expression, IfNode, InputKind, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch,
+    ParallelNode, TurnLoop, Workflow, WorkflowInput,
 };
 
 /// A workflow in form: it may be wrong, but its ids are good.
@@ -37,7 +37,7 @@ pub(crate) fn any_text_workflow() -> impl Strategy<Value = Workflow> {
 }
 
 fn whole(
-    body: impl Strategy<Value = Vec<Step>>,
+    body: impl Strategy<Value = Vec<Node>>,
     name: String,
     is_named: bool,
 ) -> impl Strategy<Value = Workflow> {
@@ -45,7 +45,7 @@ fn whole(
         if is_named {
             name_nodes(&mut body);
         }
-        let input = |name: &str| Input {
+        let input = |name: &str| WorkflowInput {
             name: name.to_owned(),
             description: None,
             kind: InputKind::Text,
@@ -66,7 +66,7 @@ fn whole(
     })
 }
 
-fn body(condition: BoxedStrategy<String>, text: BoxedStrategy<String>) -> BoxedStrategy<Vec<Step>> {
+fn body(condition: BoxedStrategy<String>, text: BoxedStrategy<String>) -> BoxedStrategy<Vec<Node>> {
     let blocks_condition = condition.clone();
     let leaf = leaf(text).prop_flat_map(move |step| around(step, condition.clone()));
     let step = leaf.prop_recursive(4, 40, 4, move |inner| {
@@ -78,11 +78,11 @@ fn body(condition: BoxedStrategy<String>, text: BoxedStrategy<String>) -> BoxedS
     prop::collection::vec(step, 0..6).boxed()
 }
 
-fn bare(act: Act) -> Step {
-    Step { act, ..Step::from(clear_context()) }
+fn bare(act: NodeKind) -> Node {
+    Node { act, ..Node::from(clear_context()) }
 }
 
-fn around(step: Step, condition: BoxedStrategy<String>) -> BoxedStrategy<Step> {
+fn around(step: Node, condition: BoxedStrategy<String>) -> BoxedStrategy<Node> {
     (prop::option::weighted(0.2, condition), 0..3_u32, any::<bool>(), prop::option::weighted(0.1, 0..9_u32))
         .prop_map(move |(when, retries, goes_on, turns)| {
             let mut step = step.clone();
@@ -97,8 +97,8 @@ fn around(step: Step, condition: BoxedStrategy<String>) -> BoxedStrategy<Step> {
         .boxed()
 }
 
-fn leaf(text: BoxedStrategy<String>) -> BoxedStrategy<Step> {
-    let plain = |node: Node<Plain>| Step::from(node);
+fn leaf(text: BoxedStrategy<String>) -> BoxedStrategy<Node> {
+    let plain = |node: NodeBuilder<PlainMarker>| Node::from(node);
     (text, 0..14_usize, 0..4_u32)
         .prop_map(move |(text, which, max)| match which {
             0 => prompt(text).into(),
@@ -113,26 +113,26 @@ fn leaf(text: BoxedStrategy<String>) -> BoxedStrategy<Step> {
             9 => plain(review(None, max)),
             10 => plain(land(Some(&text))),
             11 => plain(pull_request(text, None)),
-            12 => prompt(text).turns(Turns::default()).into(),
+            12 => prompt(text).turns(TurnLoop::default()).into(),
             _ => workflow("other").with_input("a", text).into(),
         })
         .boxed()
 }
 
-fn blocks(block: BoxedStrategy<Vec<Step>>, condition: BoxedStrategy<String>) -> BoxedStrategy<Act> {
+fn blocks(block: BoxedStrategy<Vec<Node>>, condition: BoxedStrategy<String>) -> BoxedStrategy<NodeKind> {
     let join = prop::sample::select(vec![Join::All, Join::Any, Join::FirstSuccess]);
     (block.clone(), block, condition, 0..4_u32, 0..5_usize, join)
         .prop_map(|(one, other, condition, max, which, join)| match which {
-            0 => Act::If(IfNode { condition: Expression(condition), then: one, otherwise: other }),
-            1 => Act::Loop(LoopNode { until: vec![Expression(condition)], max, body: one }),
+            0 => NodeKind::If(IfNode { condition: Expression(condition), then: one, otherwise: other }),
+            1 => NodeKind::Loop(LoopNode { until: vec![Expression(condition)], max, body: one }),
             2 => {
                 let tasks = task_loop().max(max).jobs(max + 1).attempts(max + 1).until(condition);
-                Step::from(tasks).act.with_blocks(vec![one, other])
+                Node::from(tasks).act.with_blocks(vec![one, other])
             }
-            3 => Step::from(criteria_loop(condition).max(max)).act.with_blocks(vec![one]),
+            3 => Node::from(criteria_loop(condition).max(max)).act.with_blocks(vec![one]),
             _ => {
-                let branch = |name: &str, body| Branch { name: name.to_owned(), body };
-                Act::Parallel(ParallelNode {
+                let branch = |name: &str, body| ParallelBranch { name: name.to_owned(), body };
+                NodeKind::Parallel(ParallelNode {
                     limit: max,
                     join,
                     branches: vec![branch("x", one), branch(&condition, other)],
@@ -142,8 +142,8 @@ fn blocks(block: BoxedStrategy<Vec<Step>>, condition: BoxedStrategy<String>) -> 
         .boxed()
 }
 
-impl Act {
-    fn with_blocks(mut self, bodies: Vec<Vec<Step>>) -> Act {
+impl NodeKind {
+    fn with_blocks(mut self, bodies: Vec<Vec<Node>>) -> NodeKind {
         for (block, body) in self.blocks_mut().into_iter().zip(bodies) {
             *block = body;
         }

@@ -24,20 +24,20 @@ use serde_json::Value;
 
 pub use answer::{NoValue, answer, find_value};
 pub use example::example;
-pub use keywords::{Flaw, KEYWORDS, Shape, Wrong, flaws, unsupported};
+pub use keywords::{KEYWORDS, KeywordShape, SchemaError, SchemaErrorKind, flaws, unsupported};
 pub(super) use validate::admits_in;
 pub use validate::{MAX_FAULTS, validate};
 
 /// Something that is wrong with a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ValidationError {
     /// Where in the value: `$.steps[0]`.
     pub path: String,
     /// What, in words.
     pub what: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ValidationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.what)
     }

@@ -27,9 +27,9 @@ use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value, escape_formatt
 
 use super::workflow::{Expression, Template};
 pub use limits::{MAX_ELIFS, MAX_SOURCE, MAX_TOKENS};
-pub use names::{Names, Use, constant, names_in, names_used};
+pub use names::{TemplateNames, Use, constant, names_in, names_used};
 use rewrite::Edits;
-pub use scope::{Output, Scope};
+pub use scope::{NodeOutput, Scope};
 
 /// The most a template may become, in bytes.
 pub const MAX_OUTPUT: usize = 1 << 20;
@@ -40,7 +40,7 @@ const MAX_INDENT: usize = 100;
 
 /// A place in a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct At {
+pub struct TemplatePosition {
     /// In bytes, from 0.
     pub offset: usize,
     /// From 1.
@@ -58,7 +58,7 @@ pub enum TemplateError {
         /// What is wrong.
         what: String,
         /// Where.
-        at: At,
+        at: TemplatePosition,
     },
     /// It is larger than anyone writes.
     #[error("{bytes} bytes, where {limit} are allowed")]
@@ -74,7 +74,7 @@ pub enum TemplateError {
         /// Which.
         what: String,
         /// Where.
-        at: At,
+        at: TemplatePosition,
     },
     /// It could not be computed.
     #[error("{what} (line {}, column {})", at.line, at.column)]
@@ -82,7 +82,7 @@ pub enum TemplateError {
         /// Why.
         what: String,
         /// Where.
-        at: At,
+        at: TemplatePosition,
     },
     /// It becomes more than is allowed.
     #[error("more than {limit} bytes of text")]
@@ -109,7 +109,7 @@ impl TemplateError {
     }
 
     /// Where it went wrong.
-    pub fn at(&self) -> Option<At> {
+    pub fn at(&self) -> Option<TemplatePosition> {
         match self {
             TemplateError::Syntax { at, .. }
             | TemplateError::Undefined { at, .. }
@@ -306,14 +306,14 @@ fn translate(error: &minijinja::Error, source: &str, edits: &Edits) -> TemplateE
 }
 
 /// The place of a byte; any offset will do.
-fn at(source: &str, offset: usize) -> At {
+fn at(source: &str, offset: usize) -> TemplatePosition {
     let offset = source.floor_char_boundary(offset);
     let before = source.get(..offset).unwrap_or_default();
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let column = before.get(line_start..).unwrap_or_default().chars().count();
     let lines = before.bytes().filter(|byte| *byte == b'\n').count();
     let small = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
-    At { offset, line: small(lines), column: small(column) }
+    TemplatePosition { offset, line: small(lines), column: small(column) }
 }
 
 /// Memory that takes no more than [`MAX_OUTPUT`].

@@ -1,6 +1,6 @@
 //! What is common to all ways through a workflow: the word of a node, and the blocks inside it.
 
-use super::workflow::{Act, Session, Step};
+use super::workflow::{Node, NodeKind, Session};
 use crate::engine::node::shape::Structure;
 use crate::id::NodeId;
 
@@ -9,16 +9,16 @@ pub const MAX_DEPTH: usize = 40;
 
 /// A sequence of nodes inside a node.
 #[derive(Debug, Clone, Copy)]
-pub struct Block<'w> {
+pub struct NodeBlock<'w> {
     /// The key it stands under: `then`, `else`, `do`, `before_each`, `branches`.
     pub field: &'static str,
     /// The branch's name.
     pub name: Option<&'w str>,
     /// What is done.
-    pub body: &'w [Step],
+    pub body: &'w [Node],
 }
 
-impl Act {
+impl NodeKind {
     /// The key that says it in a document.
     pub fn word(&self) -> &'static str {
         self.shape().word()
@@ -36,12 +36,12 @@ impl Act {
 
     /// The session, where it is one.
     pub fn session(&self) -> Option<&Session> {
-        if let Act::Session(session) = self { Some(session) } else { None }
+        if let NodeKind::Session(session) = self { Some(session) } else { None }
     }
 
     /// The blocks inside it, in the order of the text.
-    pub fn blocks(&self) -> Vec<Block<'_>> {
-        let block = |field, body| Block { field, name: None, body };
+    pub fn blocks(&self) -> Vec<NodeBlock<'_>> {
+        let block = |field, body| NodeBlock { field, name: None, body };
         match self.shape().structure() {
             Structure::Leaf => Vec::new(),
             Structure::Either(node) => vec![block("then", &node.then), block("else", &node.otherwise)],
@@ -50,7 +50,11 @@ impl Act {
             Structure::Beside(node) => {
                 let branches = node.branches.iter();
                 branches
-                    .map(|branch| Block { field: "branches", name: Some(&branch.name), body: &branch.body })
+                    .map(|branch| NodeBlock {
+                        field: "branches",
+                        name: Some(&branch.name),
+                        body: &branch.body,
+                    })
                     .collect()
             }
         }
@@ -58,9 +62,9 @@ impl Act {
 }
 
 /// The ids of these nodes and of all nodes inside them.
-pub fn ids_in(steps: &[Step]) -> Vec<NodeId> {
+pub fn ids_in(steps: &[Node]) -> Vec<NodeId> {
     let mut ids = Vec::new();
-    let mut left: Vec<&Step> = steps.iter().collect();
+    let mut left: Vec<&Node> = steps.iter().collect();
     while let Some(step) = left.pop() {
         ids.push(step.id.clone());
         left.extend(step.act.blocks().iter().flat_map(|block| block.body));
@@ -69,7 +73,7 @@ pub fn ids_in(steps: &[Step]) -> Vec<NodeId> {
 }
 
 /// A node by its id, among these and those inside them.
-pub fn find<'w>(steps: &'w [Step], id: &NodeId) -> Option<&'w Step> {
+pub fn find<'w>(steps: &'w [Node], id: &NodeId) -> Option<&'w Node> {
     steps.iter().find_map(|step| {
         if step.id == *id {
             return Some(step);
@@ -79,7 +83,7 @@ pub fn find<'w>(steps: &'w [Step], id: &NodeId) -> Option<&'w Step> {
 }
 
 /// How many blocks are around a node.
-pub fn depth_of(steps: &[Step], id: &NodeId) -> Option<usize> {
+pub fn depth_of(steps: &[Node], id: &NodeId) -> Option<usize> {
     steps.iter().find_map(|step| {
         if step.id == *id {
             return Some(0);

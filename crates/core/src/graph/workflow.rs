@@ -13,8 +13,9 @@ use crate::id::NodeId;
 use crate::words;
 
 pub use crate::engine::node::{
-    AskNode, Branch, CheckNode, CriteriaLoopNode, IfNode, Join, LandNode, ListenNode, LoopNode, ParallelNode,
-    PullRequestNode, ReviewNode, Session, ShellNode, SleepNode, Source, TaskLoopNode, Turns, WorkflowNode,
+    AskNode, CheckNode, CriteriaLoopNode, IfNode, Join, LandNode, ListenNode, LoopNode, ParallelBranch,
+    ParallelNode, PromptSource, PullRequestNode, ReviewNode, Session, ShellNode, SleepNode, TaskLoopNode,
+    TurnLoop, WorkflowNode,
 };
 
 /// A workflow.
@@ -25,9 +26,9 @@ pub struct Workflow {
     /// What it is for.
     pub description: Option<String>,
     /// What it is told.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<WorkflowInput>,
     /// How its sessions are run, where a node says nothing else.
-    pub settings: Settings,
+    pub settings: SessionOptions,
     /// What all of it may spend.
     pub budget: Budget,
     /// Plugins it needs, by name.
@@ -35,12 +36,12 @@ pub struct Workflow {
     /// Commands that must succeed, by name; beside those of the settings.
     pub checks: BTreeMap<String, String>,
     /// What is done, one after the other.
-    pub body: Vec<Step>,
+    pub body: Vec<Node>,
 }
 
 /// Something a workflow is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Input {
+pub struct WorkflowInput {
     /// Its name in templates: `inputs.NAME`.
     pub name: String,
     /// What it is for.
@@ -73,17 +74,17 @@ words! {
 
 /// A node and what is common to all of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct Node {
     /// Its name; what it gives is `outputs.ID`.
     pub id: NodeId,
     /// What it does.
-    pub act: Act,
+    pub act: NodeKind,
     /// It is left out where this does not hold.
     pub when: Option<Expression>,
     /// How its sessions are run.
-    pub settings: Settings,
+    pub settings: SessionOptions,
     /// How often it is tried again.
-    pub retry: Retry,
+    pub retry: RetryPolicy,
     /// What it may spend.
     pub budget: Budget,
     /// What becomes of the run when it fails.
@@ -103,7 +104,7 @@ pub struct Expression(pub String);
 /// What a node does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Act {
+pub enum NodeKind {
     /// A session.
     Session(Session),
     /// A command line of the workflow's author.
@@ -125,7 +126,7 @@ pub enum Act {
     /// A question to a person.
     Ask(AskNode),
     /// A wait.
-    Wait(Until),
+    Wait(WaitUntil),
     /// A review of what was done so far, by a session of its own.
     Review(ReviewNode),
     /// The commits of the worktree onto the target branch.
@@ -139,7 +140,7 @@ pub enum Act {
 /// What a node waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Until {
+pub enum WaitUntil {
     /// Time.
     Elapsed(SleepNode),
     /// Something that is told to the run.
@@ -149,7 +150,7 @@ pub enum Until {
 /// How sessions are run. What is not said is said farther out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct SessionOptions {
     /// Which agent CLI.
     pub driver: Option<String>,
     /// Which model.
@@ -162,7 +163,7 @@ pub struct Settings {
 
 /// How often something is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Retry {
+pub struct RetryPolicy {
     /// Beside the first try.
     pub times: u32,
     /// The first pause, in milliseconds; it doubles.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::template::constant;
 use super::walk::MAX_DEPTH;
-use super::workflow::{Budget, IfNode, Step, Workflow};
+use super::workflow::{Budget, IfNode, Node, Workflow};
 use crate::engine::node::shape::{RoundsEnd, Structure};
 use crate::id::NodeId;
 use crate::usage::dollars;
@@ -18,16 +18,16 @@ pub type Others = BTreeMap<String, Option<Workflow>>;
 
 /// The most that a run can take.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Worst {
+pub struct WorstCase {
     /// Turns of agents.
-    pub turns: Bound,
+    pub turns: UpperBound,
     /// What else ends it.
     pub budget: Budget,
 }
 
 /// How many at most.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Bound {
+pub enum UpperBound {
     /// So many.
     AtMost(u64),
     /// Any number.
@@ -51,38 +51,38 @@ pub enum Unbounded {
 }
 
 /// The most that a run of a workflow can take.
-pub fn worst(workflow: &Workflow, others: &Others) -> Worst {
-    Worst { turns: whole(workflow, others, 0), budget: workflow.budget }
+pub fn worst(workflow: &Workflow, others: &Others) -> WorstCase {
+    WorstCase { turns: whole(workflow, others, 0), budget: workflow.budget }
 }
 
 /// How deep workflows are followed into each other; the check refuses as much.
 const FOLLOWED: u32 = crate::spec::MAX_DEPTH + 1;
 
-fn whole(workflow: &Workflow, others: &Others, calls: u32) -> Bound {
-    let turns = Walk { others, calls }.sequence(&workflow.body, 0);
+fn whole(workflow: &Workflow, others: &Others, calls: u32) -> UpperBound {
+    let turns = BoundWalk { others, calls }.sequence(&workflow.body, 0);
     turns.capped(workflow.budget.turns)
 }
 
-struct Walk<'o> {
+struct BoundWalk<'o> {
     others: &'o Others,
     calls: u32,
 }
 
-impl Walk<'_> {
-    fn sequence(&self, body: &[Step], depth: usize) -> Bound {
-        body.iter().fold(Bound::AtMost(0), |sum, step| sum.and(self.step(step, depth)))
+impl BoundWalk<'_> {
+    fn sequence(&self, body: &[Node], depth: usize) -> UpperBound {
+        body.iter().fold(UpperBound::AtMost(0), |sum, step| sum.and(self.step(step, depth)))
     }
 
-    fn step(&self, step: &Step, depth: usize) -> Bound {
+    fn step(&self, step: &Node, depth: usize) -> UpperBound {
         if depth > MAX_DEPTH || step.when.as_ref().and_then(constant) == Some(false) {
-            return Bound::AtMost(0);
+            return UpperBound::AtMost(0);
         }
         let tries = 1 + u64::from(step.retry.times);
         self.act(step, depth).times(tries).capped(step.budget.turns)
     }
 
-    fn act(&self, step: &Step, depth: usize) -> Bound {
-        let inside = |body: &[Step]| self.sequence(body, depth + 1);
+    fn act(&self, step: &Node, depth: usize) -> UpperBound {
+        let inside = |body: &[Node]| self.sequence(body, depth + 1);
         let shape = step.act.shape();
         match shape.structure() {
             Structure::Leaf => match shape.calls() {
@@ -106,18 +106,18 @@ impl Walk<'_> {
             }
             Structure::Beside(node) => {
                 let branches = node.branches.iter().map(|branch| inside(&branch.body));
-                branches.fold(Bound::AtMost(0), Bound::and)
+                branches.fold(UpperBound::AtMost(0), UpperBound::and)
             }
         }
     }
 
-    fn call(&self, step: &Step, name: &str) -> Bound {
-        let unknown = || Bound::without(step, Unbounded::Workflow(name.to_owned()));
+    fn call(&self, step: &Node, name: &str) -> UpperBound {
+        let unknown = || UpperBound::without(step, Unbounded::Workflow(name.to_owned()));
         match self.others.get(name) {
             Some(Some(workflow)) if self.calls < FOLLOWED => {
                 match whole(workflow, self.others, self.calls + 1) {
                     // The node of another workflow means nothing here.
-                    Bound::Without { .. } => unknown(),
+                    UpperBound::Without { .. } => unknown(),
                     bound => bound,
                 }
             }
@@ -126,57 +126,59 @@ impl Walk<'_> {
     }
 }
 
-fn rounds(step: &Step, max: u32, round: Bound) -> Bound {
+fn rounds(step: &Node, max: u32, round: UpperBound) -> UpperBound {
     match (max, round) {
-        (_, Bound::AtMost(0)) => Bound::AtMost(0),
-        (_, without @ Bound::Without { .. }) => without,
-        (0, Bound::AtMost(_)) => Bound::without(step, Unbounded::Loop),
+        (_, UpperBound::AtMost(0)) => UpperBound::AtMost(0),
+        (_, without @ UpperBound::Without { .. }) => without,
+        (0, UpperBound::AtMost(_)) => UpperBound::without(step, Unbounded::Loop),
         (max, round) => round.times(max.into()),
     }
 }
 
-impl Bound {
-    pub(crate) fn without(step: &Step, why: Unbounded) -> Bound {
-        Bound::Without { node: step.id.clone(), why }
+impl UpperBound {
+    pub(crate) fn without(step: &Node, why: Unbounded) -> UpperBound {
+        UpperBound::Without { node: step.id.clone(), why }
     }
 
-    fn and(self, other: Bound) -> Bound {
+    fn and(self, other: UpperBound) -> UpperBound {
         match (self, other) {
-            (Bound::AtMost(one), Bound::AtMost(other)) => Bound::AtMost(one.saturating_add(other)),
-            (without @ Bound::Without { .. }, _) | (_, without) => without,
+            (UpperBound::AtMost(one), UpperBound::AtMost(other)) => {
+                UpperBound::AtMost(one.saturating_add(other))
+            }
+            (without @ UpperBound::Without { .. }, _) | (_, without) => without,
         }
     }
 
-    fn or(self, other: Bound) -> Bound {
+    fn or(self, other: UpperBound) -> UpperBound {
         match (self, other) {
-            (Bound::AtMost(one), Bound::AtMost(other)) => Bound::AtMost(one.max(other)),
-            (without @ Bound::Without { .. }, _) | (_, without) => without,
+            (UpperBound::AtMost(one), UpperBound::AtMost(other)) => UpperBound::AtMost(one.max(other)),
+            (without @ UpperBound::Without { .. }, _) | (_, without) => without,
         }
     }
 
-    fn times(self, times: u64) -> Bound {
+    fn times(self, times: u64) -> UpperBound {
         match self {
-            Bound::AtMost(turns) => Bound::AtMost(turns.saturating_mul(times)),
-            without @ Bound::Without { .. } => without,
+            UpperBound::AtMost(turns) => UpperBound::AtMost(turns.saturating_mul(times)),
+            without @ UpperBound::Without { .. } => without,
         }
     }
 
-    fn capped(self, budget: Option<u32>) -> Bound {
+    fn capped(self, budget: Option<u32>) -> UpperBound {
         match (self, budget) {
             (bound, None) => bound,
-            (Bound::AtMost(turns), Some(budget)) => Bound::AtMost(turns.min(budget.into())),
-            (Bound::Without { .. }, Some(budget)) => Bound::AtMost(budget.into()),
+            (UpperBound::AtMost(turns), Some(budget)) => UpperBound::AtMost(turns.min(budget.into())),
+            (UpperBound::Without { .. }, Some(budget)) => UpperBound::AtMost(budget.into()),
         }
     }
 }
 
-impl fmt::Display for Bound {
+impl fmt::Display for UpperBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Bound::AtMost(0) => f.write_str("no turns"),
-            Bound::AtMost(1) => f.write_str("at most 1 turn"),
-            Bound::AtMost(turns) => write!(f, "at most {turns} turns"),
-            Bound::Without { node, why } => match why {
+            UpperBound::AtMost(0) => f.write_str("no turns"),
+            UpperBound::AtMost(1) => f.write_str("at most 1 turn"),
+            UpperBound::AtMost(turns) => write!(f, "at most {turns} turns"),
+            UpperBound::Without { node, why } => match why {
                 Unbounded::Loop => write!(f, "without bound: loop \"{node}\" has no max"),
                 Unbounded::Turns => write!(f, "without bound: the turns of \"{node}\" have no max"),
                 Unbounded::Workflow(name) => {
@@ -188,7 +190,7 @@ impl fmt::Display for Bound {
 }
 
 /// `at most 47 turns, $5.00 and 4 h`.
-impl fmt::Display for Worst {
+impl fmt::Display for WorstCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.turns)?;
         let Budget { tokens, cost_usd, time_ms, .. } = self.budget;
@@ -206,10 +208,10 @@ impl fmt::Display for Worst {
 mod tests {
     use super::*;
     use crate::graph::builder::{
-        Builder, Rounds, check_all, criteria_loop, prompt, review, task_loop, turns, workflow,
+        Builder, LoopRounds, check_all, criteria_loop, prompt, review, task_loop, turns, workflow,
     };
     use crate::graph::schema;
-    use crate::graph::workflow::{Act, CriteriaLoopNode, LoopNode, ReviewNode, TaskLoopNode, Turns};
+    use crate::graph::workflow::{CriteriaLoopNode, LoopNode, NodeKind, ReviewNode, TaskLoopNode, TurnLoop};
     use crate::looping::DEFAULT_MAX_ITERATIONS;
     use serde_json::json;
     use std::time::Duration;
@@ -222,7 +224,7 @@ mod tests {
     fn sessions_loops_retries_and_branches_multiply() {
         let builder = Builder::new("w")
             .start(prompt("a").turns(turns(15)))
-            .loop_(Rounds::until("input").max(5), |round| {
+            .loop_(LoopRounds::until("input").max(5), |round| {
                 round.then(prompt("b").retry(1, Duration::ZERO)).then(check_all())
             })
             .parallel(|lanes| {
@@ -258,7 +260,7 @@ mod tests {
 
     #[test]
     fn turns_that_the_settings_bound_count_as_their_default() {
-        let open = prompt("a").turns(Turns::default()).retry(1, Duration::ZERO);
+        let open = prompt("a").turns(TurnLoop::default()).retry(1, Duration::ZERO);
         assert_eq!(said(Builder::new("w").start(open)), "at most 30 turns");
     }
 
@@ -276,7 +278,7 @@ mod tests {
         let run = |name: &str, other: &str| Builder::new(name).start(workflow(other)).end().unwrap();
         let others =
             Others::from([("a".to_owned(), Some(run("a", "b"))), ("b".to_owned(), Some(run("b", "a")))]);
-        assert!(matches!(worst(&run("a", "b"), &others).turns, Bound::Without { .. }));
+        assert!(matches!(worst(&run("a", "b"), &others).turns, UpperBound::Without { .. }));
     }
 
     #[test]
@@ -306,11 +308,11 @@ mod tests {
     }
 
     /// Turns of one way through a sequence. What has no bound goes round seven times.
-    fn turns_of(body: &[Step], luck: &mut Luck) -> u64 {
+    fn turns_of(body: &[Node], luck: &mut Luck) -> u64 {
         body.iter().map(|step| turns_of_step(step, luck)).sum()
     }
 
-    fn turns_of_step(step: &Step, luck: &mut Luck) -> u64 {
+    fn turns_of_step(step: &Node, luck: &mut Luck) -> u64 {
         let runs = step.when.as_ref().is_none_or(|when| constant(when).unwrap_or(luck.up_to(1) == 1));
         if !runs {
             return 0;
@@ -320,34 +322,35 @@ mod tests {
         turns.min(step.budget.turns.map_or(u64::MAX, u64::from))
     }
 
-    fn turns_of_act(act: &Act, luck: &mut Luck) -> u64 {
+    fn turns_of_act(act: &NodeKind, luck: &mut Luck) -> u64 {
         let rounds = |max: u32, luck: &mut Luck| 1 + luck.up_to(if max == 0 { 6 } else { max - 1 });
         match act {
-            Act::Session(session) => {
+            NodeKind::Session(session) => {
                 let again = if session.schema.is_some() { luck.up_to(schema::ASKED_AGAIN) } else { 0 };
                 let turns = session.turns.as_ref();
                 let turns =
                     turns.map_or(1, |turns| rounds(turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS), luck));
                 u64::from(turns) + u64::from(again)
             }
-            Act::Review(ReviewNode { max_cycles, .. }) => 1 + 2 * u64::from(luck.up_to(*max_cycles)),
-            Act::If(IfNode { condition, then, otherwise }) => {
+            NodeKind::Review(ReviewNode { max_cycles, .. }) => 1 + 2 * u64::from(luck.up_to(*max_cycles)),
+            NodeKind::If(IfNode { condition, then, otherwise }) => {
                 let holds = constant(condition).unwrap_or(luck.up_to(1) == 1);
                 turns_of(if holds { then } else { otherwise }, luck)
             }
-            Act::Loop(LoopNode { until, max, body }) => {
+            NodeKind::Loop(LoopNode { until, max, body }) => {
                 let is_once = until.iter().any(|until| constant(until) == Some(true));
                 let rounds = if is_once { 1 } else { rounds(*max, luck) };
                 (0..rounds).map(|_| turns_of(body, luck)).sum()
             }
-            Act::CriteriaLoop(CriteriaLoopNode { max, .. }) | Act::TaskLoop(TaskLoopNode { max, .. }) => {
+            NodeKind::CriteriaLoop(CriteriaLoopNode { max, .. })
+            | NodeKind::TaskLoop(TaskLoopNode { max, .. }) => {
                 let rounds = rounds(*max, luck);
                 let once = |luck: &mut Luck| {
                     act.blocks().iter().map(|block| turns_of(block.body, luck)).sum::<u64>()
                 };
                 (0..rounds).map(|_| once(luck)).sum()
             }
-            Act::Parallel(_) => act.blocks().iter().map(|block| turns_of(block.body, luck)).sum(),
+            NodeKind::Parallel(_) => act.blocks().iter().map(|block| turns_of(block.body, luck)).sum(),
             _ => 0,
         }
     }
@@ -362,8 +365,8 @@ mod tests {
             let taken = turns_of(&workflow.body, &mut Luck(luck.into_iter()));
             let taken = taken.min(workflow.budget.turns.map_or(u64::MAX, u64::from));
             match worst(&workflow, &others).turns {
-                Bound::AtMost(most) => proptest::prop_assert!(taken <= most, "{taken} > {most}"),
-                Bound::Without { .. } => {}
+                UpperBound::AtMost(most) => proptest::prop_assert!(taken <= most, "{taken} > {most}"),
+                UpperBound::Without { .. } => {}
             }
         }
     }

@@ -5,33 +5,33 @@
 
 use serde_json::Value;
 
-use super::line::{Line, Touch, fits};
-use super::shell::Command;
-use super::{Around, ToolCall, ToolName};
+use super::line::{CommandLine, Touch, fits};
+use super::shell::ShellCommand;
+use super::{CallSite, ToolCall, ToolName};
 use crate::entity::Provider;
 use crate::registry::tools::{self, Named, canonical};
 
 /// A tool call, as a rule sees it.
 #[derive(Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct CheckedCall<'a> {
     /// What the tool does.
     pub(super) kind: ToolName,
     /// As its agent names it.
     pub(super) tool: &'a str,
     subject: Subject<'a>,
     /// The files that a search looks at, as a pattern of its own.
-    sought: Option<Place>,
+    sought: Option<CleanPath>,
 }
 
 /// What of a call a pattern in brackets is about.
 #[derive(Debug)]
 enum Subject<'a> {
     Nothing,
-    Line(Line<'a>),
+    Line(CommandLine<'a>),
     /// One command of a line.
     Command {
-        command: &'a Command,
-        line: &'a Line<'a>,
+        command: &'a ShellCommand,
+        line: &'a CommandLine<'a>,
     },
     Path(File),
     Url(&'a str),
@@ -41,38 +41,38 @@ enum Subject<'a> {
 /// A file as the call spells it, and where that leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct File {
-    spelled: Place,
-    real: Real,
+    spelled: CleanPath,
+    real: RealFile,
 }
 
 /// Where a file lies once links are followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Real {
+enum RealFile {
     /// Where it is spelled.
     Same,
     /// At one of these.
-    At(Vec<Place>),
+    At(Vec<CleanPath>),
     /// That cannot be told.
     Unknown,
 }
 
 /// A path, without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct CleanPath {
     whole: String,
     /// From the workspace on; `None` where it leads out of it.
     inner: Option<String>,
 }
 
-impl<'a> Call<'a> {
-    pub(super) fn new(call: &'a ToolCall, around: Around<'_>) -> Call<'a> {
+impl<'a> CheckedCall<'a> {
+    pub(super) fn new(call: &'a ToolCall, around: CallSite<'_>) -> CheckedCall<'a> {
         let (kind, tool, input) = (call.tool, call.name.as_str(), &call.input);
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         // A tool that edits files may say with `command` how it does so.
         let is_known_otherwise = matches!(canonical(tool), Some(name) if name != "bash");
         let command = text("command").filter(|_| kind == ToolName::Shell || !is_known_otherwise);
         let subject = match (command, path_of(input), text("url")) {
-            (Some(line), _, _) => Subject::Line(Line::read(line)),
+            (Some(line), _, _) => Subject::Line(CommandLine::read(line)),
             (_, Some(path), _) => Subject::Path(File::new(path, around)),
             (_, _, Some(url)) => Subject::Url(url),
             _ => ["query", "skill", "subagent_type", "pattern"]
@@ -89,20 +89,21 @@ impl<'a> Call<'a> {
             Some(path) if !files.starts_with('/') => format!("{path}/{files}"),
             _ => files.to_owned(),
         });
-        let sought = sought.map(|files| Place::new(&files, around.workspace));
-        Call { kind, tool, subject, sought }
+        let sought = sought.map(|files| CleanPath::new(&files, around.workspace));
+        CheckedCall { kind, tool, subject, sought }
     }
 
     /// The call as one for each command of its line.
-    pub(super) fn commands(&self) -> Vec<Call<'_>> {
+    pub(super) fn commands(&self) -> Vec<CheckedCall<'_>> {
         let Subject::Line(line) = &self.subject else { return Vec::new() };
         let (kind, tool) = (self.kind, self.tool);
-        let call = |command| Call { kind, tool, subject: Subject::Command { command, line }, sought: None };
+        let call =
+            |command| CheckedCall { kind, tool, subject: Subject::Command { command, line }, sought: None };
         line.commands().map(call).collect()
     }
 
     /// The line of a call that runs commands.
-    pub(super) fn line(&self) -> Option<&Line<'a>> {
+    pub(super) fn line(&self) -> Option<&CommandLine<'a>> {
         match &self.subject {
             Subject::Line(line) => Some(line),
             _ => None,
@@ -134,9 +135,9 @@ impl<'a> Call<'a> {
     pub(super) fn is_outside(&self) -> bool {
         let Subject::Path(File { spelled, real }) = &self.subject else { return false };
         match real {
-            Real::Same => spelled.inner.is_none(),
-            Real::At(places) => places.iter().any(|place| place.inner.is_none()),
-            Real::Unknown => true,
+            RealFile::Same => spelled.inner.is_none(),
+            RealFile::At(places) => places.iter().any(|place| place.inner.is_none()),
+            RealFile::Unknown => true,
         }
     }
 
@@ -144,9 +145,9 @@ impl<'a> Call<'a> {
     pub(super) fn detour(&self) -> Option<String> {
         let Subject::Path(File { spelled, real }) = &self.subject else { return None };
         match real {
-            Real::Same => None,
-            Real::Unknown => Some(format!("nobody can tell where `{}` leads", spelled.whole)),
-            Real::At(places) => {
+            RealFile::Same => None,
+            RealFile::Unknown => Some(format!("nobody can tell where `{}` leads", spelled.whole)),
+            RealFile::At(places) => {
                 let other = places.iter().find(|place| **place != *spelled)?;
                 Some(format!("`{}` leads to `{}`", spelled.whole, other.whole))
             }
@@ -210,7 +211,7 @@ impl<'a> Call<'a> {
     }
 
     /// The first command of its line that rules do not let pass.
-    pub(super) fn refused_by(&self, rules: &[String]) -> Option<&Command> {
+    pub(super) fn refused_by(&self, rules: &[String]) -> Option<&ShellCommand> {
         let patterns: Vec<&str> =
             rules.iter().filter(|rule| self.is_named_by(rule)).filter_map(|rule| pattern_of(rule)).collect();
         self.line()?.refused_by(&patterns)
@@ -218,43 +219,45 @@ impl<'a> Call<'a> {
 }
 
 impl File {
-    fn new(path: &str, around: Around<'_>) -> File {
+    fn new(path: &str, around: CallSite<'_>) -> File {
         let real = match around.real {
-            None => Real::Same,
-            Some(real) if real.files.is_empty() => Real::Unknown,
-            Some(real) => Real::At(real.files.iter().map(|file| Place::new(file, &real.workspace)).collect()),
+            None => RealFile::Same,
+            Some(real) if real.files.is_empty() => RealFile::Unknown,
+            Some(real) => {
+                RealFile::At(real.files.iter().map(|file| CleanPath::new(file, &real.workspace)).collect())
+            }
         };
-        File { spelled: Place::new(path, around.workspace), real }
+        File { spelled: CleanPath::new(path, around.workspace), real }
     }
 
     /// Whether it is meant as it is spelled, or where it leads.
     fn is_touched_by(&self, pattern: &str) -> bool {
-        let is_meant = |place: &Place| place.is_touched_by(pattern);
+        let is_meant = |place: &CleanPath| place.is_touched_by(pattern);
         let leads_there = match &self.real {
-            Real::Same => false,
-            Real::At(places) => places.iter().any(is_meant),
-            Real::Unknown => true,
+            RealFile::Same => false,
+            RealFile::At(places) => places.iter().any(is_meant),
+            RealFile::Unknown => true,
         };
         leads_there || is_meant(&self.spelled)
     }
 
     /// Whether it may be used wherever it leads; how it is spelled permits nothing.
     fn is_granted_by(&self, patterns: &[&str]) -> bool {
-        let is_granted = |place: &Place| patterns.iter().any(|pattern| place.is_granted_by(pattern));
+        let is_granted = |place: &CleanPath| patterns.iter().any(|pattern| place.is_granted_by(pattern));
         match &self.real {
-            Real::Same => is_granted(&self.spelled),
-            Real::At(places) => places.iter().all(is_granted),
-            Real::Unknown => false,
+            RealFile::Same => is_granted(&self.spelled),
+            RealFile::At(places) => places.iter().all(is_granted),
+            RealFile::Unknown => false,
         }
     }
 
     /// The same for a rule about files outside of the workspace.
     fn is_meant_outside(&self, rule: &str, permits: bool) -> bool {
-        let is_meant = |place: &Place| means_outside(rule, &place.whole, permits);
+        let is_meant = |place: &CleanPath| means_outside(rule, &place.whole, permits);
         let places = match &self.real {
-            Real::Same => return is_meant(&self.spelled),
-            Real::Unknown => return !permits,
-            Real::At(places) => places,
+            RealFile::Same => return is_meant(&self.spelled),
+            RealFile::Unknown => return !permits,
+            RealFile::At(places) => places,
         };
         match permits {
             true => places.iter().filter(|place| place.inner.is_none()).all(is_meant),
@@ -287,15 +290,15 @@ pub(super) fn whole(path: &str, workspace: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-impl Place {
-    fn new(path: &str, workspace: &str) -> Place {
+impl CleanPath {
+    fn new(path: &str, workspace: &str) -> CleanPath {
         let whole = whole(path, workspace);
         let inner = whole.strip_prefix(workspace.trim_end_matches('/')).and_then(|inner| match inner {
             "" => Some("."),
             inner => inner.strip_prefix('/'),
         });
         let inner = inner.map(str::to_owned);
-        Place { whole, inner }
+        CleanPath { whole, inner }
     }
 
     /// Anywhere it could be meant: from the workspace on, by its name at any depth, or as a whole.

@@ -4,7 +4,7 @@
 //! permits is about the words as they are. Reading the line is [`shell`](super::shell)'s.
 
 use super::call::glob;
-use super::shell::{Command, Script, Unclear};
+use super::shell::{ShellCommand, ShellScript, Unclear};
 
 /// How many options before a subcommand are looked at.
 const MOST_OPTIONS: usize = 16;
@@ -13,9 +13,9 @@ const SHOWN: usize = 80;
 
 /// A command line, and what it starts.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct CommandLine<'a> {
     text: &'a str,
-    script: Script,
+    script: ShellScript,
 }
 
 /// What a rule has to do with a call.
@@ -27,12 +27,12 @@ pub(super) enum Touch {
     MayMean(String),
 }
 
-impl<'a> Line<'a> {
-    pub(super) fn read(text: &'a str) -> Line<'a> {
-        Line { text, script: Script::read(text) }
+impl<'a> CommandLine<'a> {
+    pub(super) fn read(text: &'a str) -> CommandLine<'a> {
+        CommandLine { text, script: ShellScript::read(text) }
     }
 
-    pub(super) fn commands(&self) -> impl Iterator<Item = &Command> {
+    pub(super) fn commands(&self) -> impl Iterator<Item = &ShellCommand> {
         self.script.commands.iter()
     }
 
@@ -55,7 +55,7 @@ impl<'a> Line<'a> {
     }
 
     /// Whether a pattern means one command of the line, or what that starts.
-    pub(super) fn command_touched_by(&self, pattern: &str, command: &Command) -> Option<Touch> {
+    pub(super) fn command_touched_by(&self, pattern: &str, command: &ShellCommand) -> Option<Touch> {
         let pattern = &plain(pattern);
         if let Some(by) = self.meant(pattern, command) {
             return Some(by);
@@ -67,7 +67,7 @@ impl<'a> Line<'a> {
         why.map(|why| Touch::MayMean(explain(&why)))
     }
 
-    fn meant(&self, pattern: &str, command: &Command) -> Option<Touch> {
+    fn meant(&self, pattern: &str, command: &ShellCommand) -> Option<Touch> {
         let by = all(command).find(|command| means(pattern, command))?.after_assignments();
         Some(Touch::Means((by != self.text.trim()).then(|| shown(by))))
     }
@@ -80,12 +80,12 @@ impl<'a> Line<'a> {
             && self.refused_by(patterns).is_none()
     }
 
-    pub(super) fn is_command_granted_by(&self, patterns: &[&str], command: &Command) -> bool {
+    pub(super) fn is_command_granted_by(&self, patterns: &[&str], command: &ShellCommand) -> bool {
         !self.writes() && self.script.unclear.is_none() && is_granted(patterns, command)
     }
 
     /// The first command that fits none of the patterns.
-    pub(super) fn refused_by(&self, patterns: &[&str]) -> Option<&Command> {
+    pub(super) fn refused_by(&self, patterns: &[&str]) -> Option<&ShellCommand> {
         self.commands().find(|command| !is_granted(patterns, command))
     }
 }
@@ -113,7 +113,7 @@ pub(super) fn fits(pattern: &str, subject: &str) -> bool {
 }
 
 /// Whether a pattern means a command, however that is written.
-fn means(pattern: &str, command: &Command) -> bool {
+fn means(pattern: &str, command: &ShellCommand) -> bool {
     let text = command.after_assignments();
     if fits(pattern, &command.raw) || fits(pattern, text) {
         return true;
@@ -129,16 +129,16 @@ fn means(pattern: &str, command: &Command) -> bool {
 }
 
 /// A command, and what it starts.
-fn all(command: &Command) -> impl Iterator<Item = &Command> {
+fn all(command: &ShellCommand) -> impl Iterator<Item = &ShellCommand> {
     std::iter::once(command).chain(&command.inner)
 }
 
-fn unclear_within(pattern: &str, command: &Command) -> Option<Unclear> {
+fn unclear_within(pattern: &str, command: &ShellCommand) -> Option<Unclear> {
     command.unclear.clone().or_else(|| all(command).find_map(|command| unclear(pattern, command)))
 }
 
 /// What keeps Windlass from telling whether a pattern means a command.
-fn unclear(pattern: &str, command: &Command) -> Option<Unclear> {
+fn unclear(pattern: &str, command: &ShellCommand) -> Option<Unclear> {
     let name = match command.name()? {
         Ok(name) => name,
         Err(word) => return Some(Unclear::Word(shown(word))),
@@ -160,7 +160,7 @@ fn unclear(pattern: &str, command: &Command) -> Option<Unclear> {
 }
 
 /// Whether a word that the shell expands may become what a pattern says.
-fn may_be(wanted: &str, command: &Command, at: usize) -> bool {
+fn may_be(wanted: &str, command: &ShellCommand, at: usize) -> bool {
     let Some(word) = command.words.get(at) else { return false };
     let Some((from, to)) = word.hole else { return false };
     let start = command.text.get(word.start..from).unwrap_or_default();
@@ -176,7 +176,7 @@ fn may_be(wanted: &str, command: &Command, at: usize) -> bool {
 fn subcommands<'p>(
     pattern: &'p str,
     name: &str,
-    command: &Command,
+    command: &ShellCommand,
 ) -> impl Iterator<Item = (usize, &'p str, bool)> {
     let next = |pattern: &'p str| {
         let rest = pattern.split_once(' ').map(|(_, rest)| rest);
@@ -216,7 +216,7 @@ fn plain(pattern: &str) -> String {
     pattern.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn is_granted(patterns: &[&str], command: &Command) -> bool {
+fn is_granted(patterns: &[&str], command: &ShellCommand) -> bool {
     // A space within the name of a program is none between two words.
     let is_program = |word: &str| !word.contains(char::is_whitespace);
     let is_odd = !command.word(0).is_some_and(is_program);

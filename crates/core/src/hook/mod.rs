@@ -32,21 +32,21 @@ pub struct HookCall {
     pub unanswered: Vec<HookId>,
     /// Where the file that it names really lies; `None` where that is just where it is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub real: Option<Real>,
+    pub real: Option<RealPath>,
 }
 
 /// Where the file of a tool call lies once links are followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Real {
+pub struct RealPath {
     /// The workspace of the session.
     pub workspace: String,
     /// Every place that the path can mean; empty where that cannot be told.
     pub files: Vec<String>,
 }
 
-impl Real {
+impl RealPath {
     /// Itself, unless it says no more than the path of a call in this workspace.
-    pub fn unless_plain(self, path: &str, workspace: &str) -> Option<Real> {
+    pub fn unless_plain(self, path: &str, workspace: &str) -> Option<RealPath> {
         let is_plain = self.workspace == workspace && self.files == [call::whole(path, workspace)];
         (!is_plain).then_some(self)
     }
@@ -54,16 +54,16 @@ impl Real {
 
 /// Where a tool call is made.
 #[derive(Debug, Clone, Copy)]
-pub struct Around<'a> {
+pub struct CallSite<'a> {
     /// The folder that the session works in.
     pub workspace: &'a str,
     /// Where the file that it names really lies, where that was looked at and is elsewhere.
-    pub real: Option<&'a Real>,
+    pub real: Option<&'a RealPath>,
 }
 
-impl<'a> From<&'a str> for Around<'a> {
-    fn from(workspace: &'a str) -> Around<'a> {
-        Around { workspace, real: None }
+impl<'a> From<&'a str> for CallSite<'a> {
+    fn from(workspace: &'a str) -> CallSite<'a> {
+        CallSite { workspace, real: None }
     }
 }
 
@@ -108,7 +108,7 @@ pub enum HookKind {
 /// What a hook is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
-pub enum Answer {
+pub enum HookAnswer {
     /// Nothing to say: the agent goes its way (a Stop may stop).
     Pass,
     /// The tool may run.

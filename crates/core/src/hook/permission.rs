@@ -4,9 +4,9 @@
 //! limits of an entity narrow it further. Windlass's own tools and the CLI's inner ones always pass.
 //! Whether a rule matches a call is [`call`](super::call)'s.
 
-use super::call::{Call, is_about_all, is_about_files, name_of};
-use super::line::{Line, Touch, shown};
-use super::{Around, ToolCall, ToolName};
+use super::call::{CheckedCall, is_about_all, is_about_files, name_of};
+use super::line::{CommandLine, Touch, shown};
+use super::{CallSite, ToolCall, ToolName};
 use crate::entity::ToolEffect;
 use crate::registry::limits::EXTERNAL;
 use crate::registry::tools;
@@ -30,7 +30,7 @@ words! {
 /// The settings' own rules, as patterns.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Rules {
+pub struct PermissionRules {
     /// May be used without asking. When there is none, the whole preset may.
     pub allow: Vec<String>,
     /// May not be used.
@@ -45,13 +45,13 @@ pub struct Rules {
     pub limits: Vec<LimitRule>,
     /// The limits of files: of an entity, and of the agents it is done by. Each of them holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub bounds: Vec<Bound>,
+    pub bounds: Vec<FileLimits>,
 }
 
 /// The limits of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Bound {
+pub struct FileLimits {
     /// Whose they are: ``agent `looker` (.claude/agents/looker.md)``.
     pub whose: String,
     /// Only these may be used.
@@ -68,9 +68,9 @@ pub struct Bound {
     pub limits: Vec<LimitRule>,
 }
 
-impl Rules {
+impl PermissionRules {
     /// The same in four lists, to show them.
-    pub fn flat(&self) -> Rules {
+    pub fn flat(&self) -> PermissionRules {
         let mut flat = self.clone();
         for bound in &self.bounds {
             flat.only = flat.only.or_else(|| bound.only.clone());
@@ -114,11 +114,11 @@ const MINIMAL: &[ToolName] =
 /// Decides one tool call of a session.
 pub fn decide<'a>(
     isolation: Isolation,
-    rules: &Rules,
-    around: impl Into<Around<'a>>,
+    rules: &PermissionRules,
+    around: impl Into<CallSite<'a>>,
     tool_call: &ToolCall,
 ) -> Ruling {
-    let call = Call::new(tool_call, around.into());
+    let call = CheckedCall::new(tool_call, around.into());
     let tool = call.tool;
     if tool.is_empty() {
         let reason = "Windlass cannot read this tool call; it may be too large: do it in smaller pieces";
@@ -144,11 +144,11 @@ pub fn decide<'a>(
         };
     }
     // As a run of an earlier version has them.
-    let own = Bound {
+    let own = FileLimits {
         whose: "this agent".to_owned(),
         only: rules.only.clone(),
         limits: rules.limits.clone(),
-        ..Bound::default()
+        ..FileLimits::default()
     };
     if !rules.allow.iter().any(|rule| rule == tool)
         && let Some(reason) = stranger(&rules.deny, &[], "this run", &call)
@@ -173,7 +173,7 @@ pub fn decide<'a>(
 }
 
 /// What the limits of one file say of a call, but for what it denies outright.
-fn within(bound: &Bound, call: &Call<'_>) -> Ruling {
+fn within(bound: &FileLimits, call: &CheckedCall<'_>) -> Ruling {
     if let Some(only) = &bound.only
         && !call.is_granted_by(only)
     {
@@ -200,7 +200,7 @@ fn within(bound: &Bound, call: &Call<'_>) -> Ruling {
 
 /// Why a tool that Windlass does not know may not be used: it could do what the rules refuse. A tool of a
 /// server has rules of its own.
-fn stranger(deny: &[String], limits: &[LimitRule], whose: &str, call: &Call<'_>) -> Option<String> {
+fn stranger(deny: &[String], limits: &[LimitRule], whose: &str, call: &CheckedCall<'_>) -> Option<String> {
     let tool = call.tool;
     if call.kind != ToolName::Other || tools::is_understood(tool) {
         return None;
@@ -217,13 +217,13 @@ fn stranger(deny: &[String], limits: &[LimitRule], whose: &str, call: &Call<'_>)
 }
 
 /// Whether a rule of the settings allows this very call. That no rule speaks against it is less.
-pub fn is_granted<'a>(rules: &Rules, around: impl Into<Around<'a>>, call: &ToolCall) -> bool {
-    Call::new(call, around.into()).is_granted_by(&rules.allow)
+pub fn is_granted<'a>(rules: &PermissionRules, around: impl Into<CallSite<'a>>, call: &ToolCall) -> bool {
+    CheckedCall::new(call, around.into()).is_granted_by(&rules.allow)
 }
 
 /// Whether it can matter where the file of a call really lies.
-pub fn are_about_files(rules: &Rules) -> bool {
-    let Rules { allow, deny, ask, only, limits, bounds } = rules;
+pub fn are_about_files(rules: &PermissionRules) -> bool {
+    let PermissionRules { allow, deny, ask, only, limits, bounds } = rules;
     let is_one = |rule: &String| is_about_files(rule) || name_of(rule) == EXTERNAL;
     let any = |lists: [&[String]; 3], only: &Option<Vec<String>>, limits: &[LimitRule]| {
         lists.into_iter().flatten().chain(only.iter().flatten()).any(is_one)
@@ -240,11 +240,11 @@ pub fn is_inner(call: &ToolCall) -> bool {
 
 /// The rule that counts for a call: the last one that matches; of several commands in a line, the
 /// strictest. A file outside of the workspace must pass the rules about those, too.
-fn limit<'r>(limits: &'r [LimitRule], call: &Call<'_>) -> Option<&'r LimitRule> {
+fn limit<'r>(limits: &'r [LimitRule], call: &CheckedCall<'_>) -> Option<&'r LimitRule> {
     if limits.is_empty() {
         return None;
     }
-    let last = |part: &Call<'_>| {
+    let last = |part: &CheckedCall<'_>| {
         let is_match = |limit: &&LimitRule| match limit.effect {
             ToolEffect::Allow => part.is_granted_by(std::slice::from_ref(&limit.rule)),
             ToolEffect::Ask | ToolEffect::Deny => part.touched_by(&limit.rule).is_some(),
@@ -262,7 +262,7 @@ fn limit<'r>(limits: &'r [LimitRule], call: &Call<'_>) -> Option<&'r LimitRule> 
 }
 
 /// Why rules deny a call: one that means it, else one that may.
-fn denial(rules: &[String], whose: &str, call: &Call<'_>) -> Option<String> {
+fn denial(rules: &[String], whose: &str, call: &CheckedCall<'_>) -> Option<String> {
     let mut touched = rules.iter().filter_map(|rule| Some((rule, call.touched_by(rule)?))).peekable();
     let first = touched.peek().cloned();
     let meant = touched.find(|(_, touch)| matches!(touch, Touch::Means(_)));
@@ -270,7 +270,7 @@ fn denial(rules: &[String], whose: &str, call: &Call<'_>) -> Option<String> {
 }
 
 /// What the agent is told when a rule denies a call.
-fn because(rule: &str, whose: &str, call: &Call<'_>, touch: Touch) -> String {
+fn because(rule: &str, whose: &str, call: &CheckedCall<'_>, touch: Touch) -> String {
     let tool = call.tool;
     let why = match touch {
         Touch::MayMean(why) => {
@@ -283,7 +283,7 @@ fn because(rule: &str, whose: &str, call: &Call<'_>, touch: Touch) -> String {
 }
 
 /// Why a call is not one of those an entity may make.
-fn beyond(only: &[String], whose: &str, call: &Call<'_>) -> String {
+fn beyond(only: &[String], whose: &str, call: &CheckedCall<'_>) -> String {
     let tool = call.tool;
     let ways: Vec<&str> =
         only.iter().map(String::as_str).filter(|rule| rule.contains('(') && call.is_named_by(rule)).collect();
@@ -293,7 +293,7 @@ fn beyond(only: &[String], whose: &str, call: &Call<'_>) -> String {
     let why = match (call.detour(), call.refused_by(only)) {
         (Some(detour), _) => detour,
         (None, Some(command)) => format!("`{}` is none of these", shown(&command.text)),
-        (None, None) if call.line().is_some_and(Line::writes) => {
+        (None, None) if call.line().is_some_and(CommandLine::writes) => {
             "its output may not go into a file".to_owned()
         }
         (None, None) => "this is none of these".to_owned(),
@@ -316,8 +316,8 @@ mod tests {
 
     fn decide<'a>(
         isolation: Isolation,
-        rules: &Rules,
-        around: impl Into<Around<'a>>,
+        rules: &PermissionRules,
+        around: impl Into<CallSite<'a>>,
         tool: &str,
         input: &Value,
     ) -> Ruling {
@@ -325,13 +325,13 @@ mod tests {
     }
 
     fn ruling(isolation: Isolation, tool: &str) -> bool {
-        decide(isolation, &Rules::default(), "/w", tool, &json!({})) == Ruling::Allow
+        decide(isolation, &PermissionRules::default(), "/w", tool, &json!({})) == Ruling::Allow
     }
 
     #[test]
     fn a_call_that_cannot_be_read_is_refused_under_every_isolation() {
         for isolation in [Isolation::Strict, Isolation::Minimal, Isolation::Permissive] {
-            let rules = Rules { allow: vec!["*".to_owned()], ..Rules::default() };
+            let rules = PermissionRules { allow: vec!["*".to_owned()], ..PermissionRules::default() };
             assert!(matches!(decide(isolation, &rules, "/w", "", &Value::Null), Ruling::Deny { .. }));
         }
     }
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn our_own_tools_and_inner_ones_pass_even_when_denied() {
-        let rules = Rules { deny: vec!["*".into()], ..Rules::default() };
+        let rules = PermissionRules { deny: vec!["*".into()], ..PermissionRules::default() };
         for tool in ["mcp__windlass__approve", "TodoWrite", "AskUserQuestion"] {
             assert_eq!(decide(Isolation::Strict, &rules, "/w", tool, &json!({})), Ruling::Allow, "{tool}");
         }
@@ -367,10 +367,10 @@ mod tests {
 
     #[test]
     fn deny_beats_allow_and_the_preset_beats_both() {
-        let rules = Rules {
+        let rules = PermissionRules {
             allow: vec!["Bash".into(), "WebFetch".into()],
             deny: vec!["Bash(git push*)".into()],
-            ..Rules::default()
+            ..PermissionRules::default()
         };
         let push = json!({"command": "git push origin"});
         assert!(matches!(decide(Isolation::Strict, &rules, "/w", "Bash", &push), Ruling::Deny { .. }));
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn only_the_tools_of_an_agent_may_be_used() {
         let only = Some(vec!["Read".to_owned(), "Bash(git log:*)".to_owned()]);
-        let rules = Rules { only, ..Rules::default() };
+        let rules = PermissionRules { only, ..PermissionRules::default() };
         let ruling = |tool, input| decide(Isolation::Minimal, &rules, "/w", tool, &input);
         assert_eq!(ruling("Read", json!({})), Ruling::Allow);
         assert_eq!(ruling("TodoWrite", json!({})), Ruling::Allow);
@@ -396,10 +396,10 @@ mod tests {
 
     #[test]
     fn a_command_line_is_as_good_as_its_worst_command() {
-        let rules = Rules {
+        let rules = PermissionRules {
             allow: vec!["Bash(git:*)".into()],
             deny: vec!["Bash(git push*)".into()],
-            ..Rules::default()
+            ..PermissionRules::default()
         };
         let ruling = |line: &str| decide(Isolation::Minimal, &rules, "/w", "Bash", &json!({"command": line}));
         assert_eq!(ruling("git log && git status"), Ruling::Allow);
@@ -413,10 +413,10 @@ mod tests {
         }
     }
 
-    fn limited(limits: &[(&str, ToolEffect)]) -> Rules {
+    fn limited(limits: &[(&str, ToolEffect)]) -> PermissionRules {
         let limit =
             |(rule, effect): &(&str, ToolEffect)| LimitRule { rule: (*rule).to_owned(), effect: *effect };
-        Rules { limits: limits.iter().map(limit).collect(), ..Rules::default() }
+        PermissionRules { limits: limits.iter().map(limit).collect(), ..PermissionRules::default() }
     }
 
     #[test]
@@ -463,7 +463,8 @@ mod tests {
     fn what_an_entity_allows_does_not_widen_what_the_run_allows() {
         let entity =
             limited(&[("*", ToolEffect::Deny), ("Bash", ToolEffect::Allow), ("WebFetch", ToolEffect::Allow)]);
-        let rules = Rules { deny: vec!["Bash(rm *)".into()], ask: vec!["Bash(git *)".into()], ..entity };
+        let rules =
+            PermissionRules { deny: vec!["Bash(rm *)".into()], ask: vec!["Bash(git *)".into()], ..entity };
         let ruling = |line: &str| decide(Isolation::Strict, &rules, "/w", "Bash", &json!({"command": line}));
         assert!(matches!(ruling("rm x"), Ruling::Deny { .. }));
         assert_eq!(ruling("git log"), Ruling::Ask);
@@ -488,14 +489,14 @@ mod tests {
         assert!(!is_denied("/w/x") && !is_denied("x") && !is_denied("/tmp/x"));
     }
 
-    fn held(bound: Bound, tool: &str, input: &Value) -> Ruling {
-        let rules = Rules { bounds: vec![bound], ..Rules::default() };
+    fn held(bound: FileLimits, tool: &str, input: &Value) -> Ruling {
+        let rules = PermissionRules { bounds: vec![bound], ..PermissionRules::default() };
         decide(Isolation::Permissive, &rules, "/w", tool, input)
     }
 
-    fn denying(rules: &[&str]) -> Bound {
+    fn denying(rules: &[&str]) -> FileLimits {
         let deny = rules.iter().map(|rule| (*rule).to_owned()).collect();
-        Bound { whose: "agent `ro` (ro.md)".to_owned(), deny, ..Bound::default() }
+        FileLimits { whose: "agent `ro` (ro.md)".to_owned(), deny, ..FileLimits::default() }
     }
 
     #[test]
@@ -506,16 +507,16 @@ mod tests {
                 let ruling = held(denying(&[rule]), tool, &push);
                 let Ruling::Deny { reason } = ruling else { panic!("{tool} {rule}: {ruling:?}") };
                 assert!(reason.contains(&format!("`{rule}` of agent `ro`")), "{reason}");
-                let rules = Rules { ask: vec![rule.to_owned()], ..Rules::default() };
+                let rules = PermissionRules { ask: vec![rule.to_owned()], ..PermissionRules::default() };
                 assert_eq!(decide(Isolation::Permissive, &rules, "/w", tool, &push), Ruling::Ask);
             }
         }
         let limits = limited(&[("Bash", ToolEffect::Deny), ("Bash(git log *)", ToolEffect::Allow)]).limits;
-        let ordered = Bound { limits, ..denying(&[]) };
+        let ordered = FileLimits { limits, ..denying(&[]) };
         assert!(matches!(held(ordered, "Monitor", &push), Ruling::Deny { .. }));
         assert_eq!(held(denying(&["Bash(rm *)"]), "Monitor", &push), Ruling::Allow);
         assert_eq!(held(denying(&["Bash"]), "mcp__x__run", &push), Ruling::Allow, "it has rules of its own");
-        let allow = Rules { allow: vec!["Bash".to_owned()], ..Rules::default() };
+        let allow = PermissionRules { allow: vec!["Bash".to_owned()], ..PermissionRules::default() };
         assert_eq!(decide(Isolation::Permissive, &allow, "/w", "Monitor", &push), Ruling::Ask);
     }
 
@@ -528,9 +529,9 @@ mod tests {
                 );
                 assert_eq!(held(denying(&[rule]), tool, &json!({})), Ruling::Deny { reason: told });
                 let limits = limited(&[(rule, ToolEffect::Deny), ("WebFetch", ToolEffect::Allow)]).limits;
-                let ordered = Bound { limits, ..denying(&[]) };
+                let ordered = FileLimits { limits, ..denying(&[]) };
                 assert!(matches!(held(ordered, tool, &json!({})), Ruling::Deny { .. }), "{rule} {tool}");
-                let rules = Rules { deny: vec![rule.to_owned()], ..Rules::default() };
+                let rules = PermissionRules { deny: vec![rule.to_owned()], ..PermissionRules::default() };
                 let ruling = decide(Isolation::Permissive, &rules, "/w", tool, &json!({}));
                 assert!(matches!(ruling, Ruling::Deny { .. }), "{rule} {tool}");
             }
@@ -544,13 +545,13 @@ mod tests {
             assert_eq!(held(denying(&[rule]), "Workflow", &json!({})), Ruling::Allow, "{rule}");
         }
         let listed =
-            Bound { only: Some(vec!["Read".to_owned(), "Workflow".to_owned()]), ..denying(&["Edit"]) };
+            FileLimits { only: Some(vec!["Read".to_owned(), "Workflow".to_owned()]), ..denying(&["Edit"]) };
         assert_eq!(held(listed, "Workflow", &json!({})), Ruling::Allow, "the file lists it");
     }
 
     #[test]
     fn ask_is_left_open() {
-        let rules = Rules { ask: vec!["Bash(rm *)".into()], ..Rules::default() };
+        let rules = PermissionRules { ask: vec!["Bash(rm *)".into()], ..PermissionRules::default() };
         assert_eq!(
             decide(Isolation::Minimal, &rules, "/w", "Bash", &json!({"command": "rm -rf x"})),
             Ruling::Ask

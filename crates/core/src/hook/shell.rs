@@ -7,8 +7,8 @@
 mod read;
 mod wrapper;
 
-use read::Reader;
-use wrapper::Inner;
+use read::ShellReader;
+use wrapper::WrappedCommand;
 
 /// How many commands of a line are read.
 const MOST_COMMANDS: usize = 1_000;
@@ -17,9 +17,9 @@ const DEEPEST: usize = 16;
 
 /// The commands of a command line.
 #[derive(Debug, Default)]
-pub(super) struct Script {
+pub(super) struct ShellScript {
     /// Those the line itself is made of, with those in substitutions.
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Vec<ShellCommand>,
     /// Whether output goes into a file.
     pub(super) writes: bool,
     /// Why the line as a whole could not be read to its end.
@@ -31,26 +31,26 @@ pub(super) struct Script {
 
 /// A simple command: a program and its arguments.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Command {
+pub(super) struct ShellCommand {
     /// As it was written.
     pub(super) raw: String,
     /// Its words without quotes, with one space between them. An expansion stays as it was written.
     pub(super) text: String,
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<ShellWord>,
     /// Which word is the program: the first that is no assignment.
     pub(super) program: usize,
     /// Why it is not known what this command runs.
     pub(super) unclear: Option<Unclear>,
     /// What its program starts in turn: `rm x` of `sudo rm x`.
-    pub(super) inner: Vec<Command>,
-    input: Input,
+    pub(super) inner: Vec<ShellCommand>,
+    input: InputSource,
     /// It may be arithmetic, `((i++))`, and no command at all.
     is_sum: bool,
 }
 
 /// One word of a command, by its place in the command's text.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Word {
+pub(super) struct ShellWord {
     pub(super) start: usize,
     pub(super) end: usize,
     /// From where to where the text is not known before the shell expands it.
@@ -66,7 +66,7 @@ pub(super) struct Word {
 
 /// Where a command reads its input from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-enum Input {
+enum InputSource {
     #[default]
     Inherited,
     /// Another descriptor, an expansion, or several at once.
@@ -92,11 +92,11 @@ pub(super) enum Unclear {
     TooMuch,
 }
 
-impl Script {
+impl ShellScript {
     /// Reads a command line.
-    pub(super) fn read(line: &str) -> Script {
-        let mut script = Script::default();
-        Reader::new(line, &mut script, 0).all();
+    pub(super) fn read(line: &str) -> ShellScript {
+        let mut script = ShellScript::default();
+        ShellReader::new(line, &mut script, 0).all();
         if line.contains('\0') {
             script.blame(Unclear::Unclosed);
         }
@@ -109,7 +109,7 @@ impl Script {
     }
 
     /// Finds what the program of a command starts, and what that starts in turn.
-    fn open(&mut self, command: &mut Command, room: &mut usize) {
+    fn open(&mut self, command: &mut ShellCommand, room: &mut usize) {
         let mut rest = Vec::new();
         command.unclear = self.open_once(command, 0, room, &mut rest);
         while let Some((inner, depth)) = rest.pop() {
@@ -122,10 +122,10 @@ impl Script {
     /// Finds what the program of a command starts itself, and what keeps that from being told.
     fn open_once(
         &mut self,
-        outer: &Command,
+        outer: &ShellCommand,
         depth: usize,
         room: &mut usize,
-        found: &mut Vec<(Command, usize)>,
+        found: &mut Vec<(ShellCommand, usize)>,
     ) -> Option<Unclear> {
         let mut unclear = None;
         for part in wrapper::inner(outer, &self.bodies) {
@@ -134,11 +134,12 @@ impl Script {
             }
             let before = found.len();
             match part {
-                Inner::Command(command) => found.push((command, depth + 1)),
-                Inner::Unclear(why) => unclear = Some(why),
-                Inner::Text(text) => {
-                    let mut script = Script { here_documents: self.here_documents, ..Script::default() };
-                    Reader::new(&text, &mut script, depth + 1).all();
+                WrappedCommand::Command(command) => found.push((command, depth + 1)),
+                WrappedCommand::Unclear(why) => unclear = Some(why),
+                WrappedCommand::Text(text) => {
+                    let mut script =
+                        ShellScript { here_documents: self.here_documents, ..ShellScript::default() };
+                    ShellReader::new(&text, &mut script, depth + 1).all();
                     self.writes |= script.writes;
                     self.here_documents = script.here_documents;
                     self.bodies.append(&mut script.bodies);
@@ -159,7 +160,7 @@ impl Script {
     }
 }
 
-impl Command {
+impl ShellCommand {
     /// A word's text.
     pub(super) fn word(&self, at: usize) -> Option<&str> {
         let word = self.words.get(at)?;
@@ -192,20 +193,20 @@ impl Command {
 
     /// Whether it only prints a text of the line: `cat <<EOF`.
     pub(super) fn is_text(&self) -> bool {
-        self.text == "cat" && matches!(self.input, Input::HereDocument(_) | Input::Text(_))
+        self.text == "cat" && matches!(self.input, InputSource::HereDocument(_) | InputSource::Text(_))
     }
 
     /// Shells differ in which of two inputs they read.
-    fn read_from(&mut self, input: Input) {
-        self.input = if self.input == Input::Inherited { input } else { Input::Unknown };
+    fn read_from(&mut self, input: InputSource) {
+        self.input = if self.input == InputSource::Inherited { input } else { InputSource::Unknown };
     }
 
     /// A command of some of its words.
-    fn part(&self, from: usize, to: usize) -> Command {
+    fn part(&self, from: usize, to: usize) -> ShellCommand {
         let words = self.words.get(from..to).unwrap_or_default();
-        let (Some(first), Some(last)) = (words.first(), words.last()) else { return Command::default() };
+        let (Some(first), Some(last)) = (words.first(), words.last()) else { return ShellCommand::default() };
         let text = self.text.get(first.start..last.end).unwrap_or_default().to_owned();
-        let moved = |word: &Word| Word {
+        let moved = |word: &ShellWord| ShellWord {
             start: word.start - first.start,
             end: word.end - first.start,
             hole: word.hole.map(|(from, to)| (from - first.start, to - first.start)),
@@ -213,7 +214,7 @@ impl Command {
             ..*word
         };
         let words = words.iter().map(moved).collect();
-        Command { raw: text.clone(), text, words, input: self.input.clone(), ..Command::default() }
+        ShellCommand { raw: text.clone(), text, words, input: self.input.clone(), ..ShellCommand::default() }
     }
 }
 

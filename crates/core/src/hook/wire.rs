@@ -12,7 +12,7 @@ pub const REQUEST: &str = "request";
 
 /// The forwarder's line. The payload stays as the CLI wrote it.
 #[derive(Debug, Deserialize, Serialize)]
-pub struct Ask<'a> {
+pub struct HookLine<'a> {
     /// [`WIRE_VERSION`].
     pub v: u32,
     /// The call's id.
@@ -29,7 +29,7 @@ pub struct Ask<'a> {
 
 /// The engine's line: what the forwarder prints and how it exits.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Reply {
+pub struct HookReply {
     /// [`WIRE_VERSION`].
     pub v: u32,
     /// The call's id.

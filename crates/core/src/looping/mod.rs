@@ -27,7 +27,7 @@ pub const DEFAULT_MAX_ITERATIONS: u32 = 15;
 words! {
     /// How a loop goes from one turn to the next.
     #[derive(Default)]
-    pub enum Mode {
+    pub enum LoopMode {
         /// Every turn is a new session; the tracker carries the state.
         #[default]
         Fresh = "fresh",
@@ -56,11 +56,11 @@ words! {
 
 /// One loop, complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rules {
+pub struct LoopRules {
     /// What the agent is asked, with the input in it.
     pub prompt: String,
     /// How it goes on.
-    pub mode: Mode,
+    pub mode: LoopMode,
     /// Text in the tracker that completes it.
     pub marker: Option<String>,
     /// Where that text must stand.
@@ -86,7 +86,7 @@ pub struct Rules {
     pub stuck_after: u32,
 }
 
-impl Rules {
+impl LoopRules {
     /// Whether the last words of a turn can end the loop: then they can also say that the agent is blocked.
     pub fn is_ended_by_words(&self) -> bool {
         self.signal.is_some() || self.promise.is_some()

@@ -1,9 +1,9 @@
 //! What each turn is told. One pass: nothing a user or an agent wrote is expanded again.
 
-use super::{BLOCKED_MARKER, Rules};
+use super::{BLOCKED_MARKER, LoopRules};
 
 /// The whole prompt of a turn in a session of its own (`fresh`), or of the first turn.
-pub fn opening(rules: &Rules, turn: u32, feedback: Option<&str>) -> String {
+pub fn opening(rules: &LoopRules, turn: u32, feedback: Option<&str>) -> String {
     let mut parts = vec![rules.prompt.clone()];
     if turn > 1 {
         parts.push(continue_text(rules));
@@ -14,7 +14,7 @@ pub fn opening(rules: &Rules, turn: u32, feedback: Option<&str>) -> String {
 }
 
 /// What a session that goes on is told: by its Stop hook, or when it is resumed.
-pub fn continuing(rules: &Rules, feedback: Option<&str>) -> String {
+pub fn continuing(rules: &LoopRules, feedback: Option<&str>) -> String {
     let mut parts = vec![continue_text(rules)];
     parts.extend(feedback.map(str::to_owned));
     parts.extend(note(rules));
@@ -22,7 +22,7 @@ pub fn continuing(rules: &Rules, feedback: Option<&str>) -> String {
 }
 
 /// What a session is told that was cut off in the middle of a turn.
-pub fn after_interruption(rules: Option<&Rules>) -> String {
+pub fn after_interruption(rules: Option<&LoopRules>) -> String {
     let mut parts = vec![
         "You were interrupted in the middle of this turn. Look at what is already done, then go on from there."
             .to_owned(),
@@ -31,13 +31,13 @@ pub fn after_interruption(rules: Option<&Rules>) -> String {
     parts.join("\n\n")
 }
 
-fn continue_text(rules: &Rules) -> String {
+fn continue_text(rules: &LoopRules) -> String {
     let path = rules.tracker_path.as_deref().unwrap_or("");
     rules.continue_message.replace("{tracker_path}", path)
 }
 
 /// The few lines about the loop that stand in every turn's prompt.
-fn note(rules: &Rules) -> Option<String> {
+fn note(rules: &LoopRules) -> Option<String> {
     if let Some(signal) = &rules.signal {
         let blocked = rules.blocked_marker.as_deref().unwrap_or(BLOCKED_MARKER);
         return Some(format!(
@@ -72,7 +72,7 @@ fn note(rules: &Rules) -> Option<String> {
 
 /// How a loop ends that keeps no tracker, because a plugin loops. No line of it is one that the
 /// plugin would take for its own.
-fn promise_note(rules: &Rules) -> Option<String> {
+fn promise_note(rules: &LoopRules) -> Option<String> {
     let promise = rules.promise.as_deref()?;
     Some(format!(
         "You work in a loop: when you stop, you are told this again. Only when everything is done and verified, say \
@@ -106,12 +106,12 @@ pub fn signal_note(signal: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::looping::{DEFAULT_CONTINUE, MarkerMatch, Mode};
+    use crate::looping::{DEFAULT_CONTINUE, LoopMode, MarkerMatch};
 
-    fn rules() -> Rules {
-        Rules {
+    fn rules() -> LoopRules {
+        LoopRules {
             prompt: "Use /x {input} $ARGUMENTS {{y}} {tracker_path}".into(),
-            mode: Mode::Fresh,
+            mode: LoopMode::Fresh,
             marker: Some("DONE".into()),
             marker_match: MarkerMatch::Line,
             promise: None,
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_place_of_the_blocked_marker_is_where_it_is_looked_for() {
-        let by_promise = Rules { marker: None, promise: Some("ALL DONE".into()), ..rules() };
+        let by_promise = LoopRules { marker: None, promise: Some("ALL DONE".into()), ..rules() };
         assert!(
             opening(&by_promise, 1, None)
                 .contains("end your last message instead with this alone on a line:\n<!--")
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_loop_without_a_tracker_says_the_promise_below_the_prompt() {
         let rules =
-            Rules { promise: Some("ALL \"50%\"".into()), marker: None, tracker_path: None, ..rules() };
+            LoopRules { promise: Some("ALL \"50%\"".into()), marker: None, tracker_path: None, ..rules() };
         let opening = opening(&rules, 1, None);
         let note = opening.strip_prefix(&format!("{}\n\n", rules.prompt)).expect("the prompt, byte for byte");
         assert!(note.contains("<promise>ALL \"50%\"</promise>"), "{note}");

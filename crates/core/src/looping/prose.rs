@@ -13,7 +13,7 @@ use std::ops::Range;
 /// within a list, and is left out like a fenced one. Code within a line is part of it, with its backticks.
 pub fn open_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = without_mark(text);
-    let code = hidden(text, Wanted::Lines);
+    let code = hidden(text, ProseTarget::Lines);
     let mut next = 0;
     lines(text).filter_map(move |line| {
         while code.get(next).is_some_and(|code| code.end < line.start) {
@@ -30,7 +30,7 @@ pub fn open_text(text: &str) -> String {
     let text = without_mark(text);
     let mut open = String::with_capacity(text.len());
     let mut at = 0;
-    for code in hidden(text, Wanted::Text) {
+    for code in hidden(text, ProseTarget::Text) {
         open.push_str(text.get(at..code.start).unwrap_or_default());
         open.push('`');
         at = code.end;
@@ -67,9 +67,9 @@ fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// What is not the agent's word in any of the two readings, in order and apart from each other.
-fn hidden(text: &str, wanted: Wanted) -> Vec<Range<usize>> {
-    let mut all = Reading::of(text, Fences::AsCommonMark, wanted);
-    all.extend(Reading::of(text, Fences::Everywhere, wanted));
+fn hidden(text: &str, wanted: ProseTarget) -> Vec<Range<usize>> {
+    let mut all = ProseReader::of(text, Fences::AsCommonMark, wanted);
+    all.extend(ProseReader::of(text, Fences::Everywhere, wanted));
     all.sort_by_key(|range| range.start);
     let mut apart: Vec<Range<usize>> = Vec::with_capacity(all.len());
     for range in all {
@@ -83,7 +83,7 @@ fn hidden(text: &str, wanted: Wanted) -> Vec<Range<usize>> {
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum ProseTarget {
     /// Lines that are a mark. A mark may be a comment of its own, and an indented line is none.
     Lines,
     /// All words.
@@ -101,7 +101,7 @@ enum Fences {
 
 /// What the lines so far leave open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum OpenBlock {
     /// Nothing.
     Text,
     /// Code, which ends where the item of a list ends that it stands in.
@@ -116,7 +116,7 @@ enum Block {
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum ProseLine {
     /// The agent's word.
     Open,
     /// Not its word, and the paragraph before it is over.
@@ -125,26 +125,26 @@ enum Line {
     Within,
 }
 
-struct Reading<'t> {
+struct ProseReader<'t> {
     text: &'t str,
     fences: Fences,
-    wanted: Wanted,
-    block: Block,
+    wanted: ProseTarget,
+    block: OpenBlock,
     /// Where the paragraph began that is not over.
     paragraph: Option<usize>,
     hidden: Vec<Range<usize>>,
 }
 
-impl<'t> Reading<'t> {
-    fn of(text: &'t str, fences: Fences, wanted: Wanted) -> Vec<Range<usize>> {
+impl<'t> ProseReader<'t> {
+    fn of(text: &'t str, fences: Fences, wanted: ProseTarget) -> Vec<Range<usize>> {
         let mut reading =
-            Reading { text, fences, wanted, block: Block::Text, paragraph: None, hidden: Vec::new() };
+            ProseReader { text, fences, wanted, block: OpenBlock::Text, paragraph: None, hidden: Vec::new() };
         for line in lines(text) {
             match reading.read(&line) {
-                Line::Open => continue,
-                Line::Hidden => reading.ends(line.start),
-                Line::Within if wanted == Wanted::Text && reading.paragraph.is_some() => continue,
-                Line::Within => {}
+                ProseLine::Open => continue,
+                ProseLine::Hidden => reading.ends(line.start),
+                ProseLine::Within if wanted == ProseTarget::Text && reading.paragraph.is_some() => continue,
+                ProseLine::Within => {}
             }
             reading.hidden.push(line);
         }
@@ -158,81 +158,81 @@ impl<'t> Reading<'t> {
         let inside = self.text.get(start..at).unwrap_or_default();
         let is_hidden = |span: &Range<usize>| {
             let shown = inside.get(span.clone()).unwrap_or_default();
-            self.wanted == Wanted::Text || !shown.starts_with("<!--") || shown.contains('\n')
+            self.wanted == ProseTarget::Text || !shown.starts_with("<!--") || shown.contains('\n')
         };
         let spans = spans::of(inside).into_iter().filter(is_hidden);
         self.hidden.extend(spans.map(|span| start + span.start..start + span.end));
     }
 
     /// What a whole line is.
-    fn read(&mut self, line: &Range<usize>) -> Line {
+    fn read(&mut self, line: &Range<usize>) -> ProseLine {
         let whole = self.text.get(line.clone()).unwrap_or_default();
         let (indent, content) = unindented(whole);
         let is_blank = content.trim().is_empty();
         match self.block {
-            Block::Fence { mark, length, indent: least } => {
+            OpenBlock::Fence { mark, length, indent: least } => {
                 let is_left = self.fences == Fences::AsCommonMark && indent < least && !is_blank;
                 if !is_left {
                     let may_close = self.fences == Fences::Everywhere || indent < least + 4;
                     if may_close && closes(content, mark, length) {
-                        self.block = Block::Text;
+                        self.block = OpenBlock::Text;
                     }
-                    return Line::Hidden;
+                    return ProseLine::Hidden;
                 }
             }
-            Block::Raw => {
+            OpenBlock::Raw => {
                 if RAW.iter().any(|tag| contains_ignoring_case(content, &format!("</{tag}>"))) {
-                    self.block = Block::Text;
+                    self.block = OpenBlock::Text;
                 }
-                return Line::Hidden;
+                return ProseLine::Hidden;
             }
-            Block::Comment => {
+            OpenBlock::Comment => {
                 if content.contains("-->") {
-                    self.block = Block::Text;
+                    self.block = OpenBlock::Text;
                 }
-                return Line::Hidden;
+                return ProseLine::Hidden;
             }
-            Block::Quote if !is_blank => {
-                self.block = Block::Text;
+            OpenBlock::Quote if !is_blank => {
+                self.block = OpenBlock::Text;
                 let begun = self.begins(line, indent, content, is_blank);
-                if begun == Line::Open {
+                if begun == ProseLine::Open {
                     // Nothing new begins: it is still quoted.
-                    (self.block, self.paragraph) = (Block::Quote, None);
+                    (self.block, self.paragraph) = (OpenBlock::Quote, None);
                 }
-                return Line::Hidden;
+                return ProseLine::Hidden;
             }
-            Block::Text | Block::Quote => {}
+            OpenBlock::Text | OpenBlock::Quote => {}
         }
-        self.block = Block::Text;
+        self.block = OpenBlock::Text;
         self.begins(line, indent, content, is_blank)
     }
 
     /// What a line outside of all blocks is, and what it begins.
-    fn begins(&mut self, line: &Range<usize>, indent: usize, content: &str, is_blank: bool) -> Line {
+    fn begins(&mut self, line: &Range<usize>, indent: usize, content: &str, is_blank: bool) -> ProseLine {
         let (inner, item) = after_list_marks(indent, content);
         if let Some((mark, length)) = opened(inner)
             && (indent < 4 || self.fences == Fences::Everywhere)
         {
-            self.block = Block::Fence { mark, length, indent: item };
-            return Line::Hidden;
+            self.block = OpenBlock::Fence { mark, length, indent: item };
+            return ProseLine::Hidden;
         }
         if indent >= 4 && !is_blank {
-            return Line::Within;
+            return ProseLine::Within;
         }
         if let Some(quoted) = inner.strip_prefix('>') {
             let is_paragraph = !quoted.trim().is_empty() && opened(quoted.trim_start()).is_none();
-            self.block = if is_paragraph { Block::Quote } else { Block::Text };
-            return Line::Hidden;
+            self.block = if is_paragraph { OpenBlock::Quote } else { OpenBlock::Text };
+            return ProseLine::Hidden;
         }
         if let Some(tag) = RAW.iter().find(|tag| is_tag(inner, tag)) {
             if !contains_ignoring_case(inner, &format!("</{tag}>")) {
-                self.block = Block::Raw;
+                self.block = OpenBlock::Raw;
             }
-            return Line::Hidden;
+            return ProseLine::Hidden;
         }
         if inner.strip_prefix("<!--").is_some_and(|rest| !rest.contains("-->")) {
-            self.block = Block::Comment;
-            return Line::Hidden;
+            self.block = OpenBlock::Comment;
+            return ProseLine::Hidden;
         }
         let starts_anew = item > 0 || inner.starts_with('#');
         if is_blank || (starts_anew && self.fences == Fences::AsCommonMark) {
@@ -241,7 +241,7 @@ impl<'t> Reading<'t> {
         if !is_blank && self.paragraph.is_none() {
             self.paragraph = Some(line.start);
         }
-        Line::Open
+        ProseLine::Open
     }
 }
 

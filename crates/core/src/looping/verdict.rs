@@ -5,13 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Rules;
+use super::LoopRules;
 use super::prose::{open_lines, plain};
-use crate::run::{Outcome, Reason, Status};
+use crate::run::{EndReason, FinalStatus, Outcome};
 
 /// What was seen after a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sight {
+pub struct Inspection {
     /// The tracker, where the loop keeps one.
     pub tracker: TrackerSight,
     /// The promise stood in the final message.
@@ -73,14 +73,14 @@ pub enum Verdict {
 
 /// What the tracker alone decides, before checks are run: whether there is a reason to end
 /// that no check can change.
-pub fn ends_before_checks(sight: &Sight) -> Option<Outcome> {
+pub fn ends_before_checks(sight: &Inspection) -> Option<Outcome> {
     match &sight.tracker {
         TrackerSight::Missing => Some(
-            Outcome::new(Status::Failed, Reason::MissingTracker)
+            Outcome::new(FinalStatus::Failed, EndReason::MissingTracker)
                 .because("the tracker is gone; the agent or somebody else deleted it"),
         ),
         TrackerSight::Unreadable { why } => Some(
-            Outcome::new(Status::Failed, Reason::MissingTracker)
+            Outcome::new(FinalStatus::Failed, EndReason::MissingTracker)
                 .because(format!("the tracker cannot be read: {why}")),
         ),
         TrackerSight::Read { complete: false, blocked: Some(reason) } if claim(sight).is_none() => {
@@ -91,12 +91,12 @@ pub fn ends_before_checks(sight: &Sight) -> Option<Outcome> {
 }
 
 /// Why the loop claims to be complete, if it does.
-pub fn claim(sight: &Sight) -> Option<Reason> {
+pub fn claim(sight: &Inspection) -> Option<EndReason> {
     if matches!(sight.tracker, TrackerSight::Read { complete: true, .. }) {
-        return Some(Reason::Marker);
+        return Some(EndReason::Marker);
     }
-    let promised = sight.promised.then_some(Reason::Promise);
-    promised.or(sight.signalled.then_some(Reason::Signal))
+    let promised = sight.promised.then_some(EndReason::Promise);
+    promised.or(sight.signalled.then_some(EndReason::Signal))
 }
 
 /// What the checks that failed said, for whoever mends it; nothing when all are green.
@@ -117,20 +117,26 @@ pub fn is_signalled(message: &str, signal: &str) -> bool {
 ///
 /// A claim of being complete holds only when the checks are green: otherwise their output is
 /// the feedback of the next turn, and the claim is judged again after it.
-pub fn judge(rules: &Rules, turns: u32, idle_turns: u32, sight: &Sight, checks: &[CheckResult]) -> Verdict {
+pub fn judge(
+    rules: &LoopRules,
+    turns: u32,
+    idle_turns: u32,
+    sight: &Inspection,
+    checks: &[CheckResult],
+) -> Verdict {
     if let Some(outcome) = ends_before_checks(sight) {
         return Verdict::End(outcome);
     }
     let feedback = feedback(checks, claim(sight).is_some());
     if let (Some(reason), None) = (claim(sight), &feedback) {
-        return Verdict::End(Outcome::new(Status::Completed, reason));
+        return Verdict::End(Outcome::new(FinalStatus::Completed, reason));
     }
     if let TrackerSight::Read { blocked: Some(reason), .. } = &sight.tracker {
         return Verdict::End(blocked(reason));
     }
     if rules.stuck_after > 0 && idle_turns >= rules.stuck_after {
         let why = format!("nothing changed in {idle_turns} turns, neither tracker nor repository");
-        return Verdict::End(Outcome::new(Status::Blocked, Reason::Stuck).because(why));
+        return Verdict::End(Outcome::new(FinalStatus::Blocked, EndReason::Stuck).because(why));
     }
     if rules.max_iterations > 0 && turns >= rules.max_iterations {
         let spent = if turns == 1 { "1 turn spent".to_owned() } else { format!("{turns} turns spent") };
@@ -138,7 +144,7 @@ pub fn judge(rules: &Rules, turns: u32, idle_turns: u32, sight: &Sight, checks: 
             Some(_) => format!("{spent}, and checks still fail: {}", names_of_red(checks)),
             None => spent,
         };
-        return Verdict::End(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
+        return Verdict::End(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why));
     }
     Verdict::Next { feedback }
 }
@@ -151,7 +157,7 @@ fn names_of_red(checks: &[CheckResult]) -> String {
 
 fn blocked(reason: &str) -> Outcome {
     let why = if reason.is_empty() { "the agent says that it is blocked" } else { reason };
-    Outcome::new(Status::Blocked, Reason::BlockedMarker).because(why)
+    Outcome::new(FinalStatus::Blocked, EndReason::BlockedMarker).because(why)
 }
 
 /// What the failed checks say, for the next prompt.
@@ -177,12 +183,12 @@ pub fn feedback(checks: &[CheckResult], claimed: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::looping::{DEFAULT_CONTINUE, DEFAULT_TRACKER, Mode};
+    use crate::looping::{DEFAULT_CONTINUE, DEFAULT_TRACKER, LoopMode};
 
-    fn rules() -> Rules {
-        Rules {
+    fn rules() -> LoopRules {
+        LoopRules {
             prompt: "do it".into(),
-            mode: Mode::Fresh,
+            mode: LoopMode::Fresh,
             marker: Some("DONE".into()),
             marker_match: Default::default(),
             promise: None,
@@ -196,8 +202,8 @@ mod tests {
         }
     }
 
-    fn seen(complete: bool, blocked: Option<&str>) -> Sight {
-        Sight {
+    fn seen(complete: bool, blocked: Option<&str>) -> Inspection {
+        Inspection {
             tracker: TrackerSight::Read { complete, blocked: blocked.map(str::to_owned) },
             promised: false,
             signalled: false,
@@ -209,7 +215,7 @@ mod tests {
         CheckResult { name: "test".into(), passed, how: "exit code 1".into(), output: "boom".into() }
     }
 
-    fn end(verdict: Verdict) -> (Status, Reason) {
+    fn end(verdict: Verdict) -> (FinalStatus, EndReason) {
         match verdict {
             Verdict::End(outcome) => (outcome.status, outcome.reason),
             Verdict::Next { .. } => panic!("it goes on"),
@@ -218,40 +224,46 @@ mod tests {
 
     #[test]
     fn completing_on_the_last_turn_is_completed() {
-        assert_eq!(end(judge(&rules(), 3, 0, &seen(true, None), &[])), (Status::Completed, Reason::Marker));
+        assert_eq!(
+            end(judge(&rules(), 3, 0, &seen(true, None), &[])),
+            (FinalStatus::Completed, EndReason::Marker)
+        );
     }
 
     #[test]
     fn complete_is_asked_before_blocked_stuck_and_exhausted() {
         let verdict = judge(&rules(), 9, 9, &seen(true, Some("x")), &[check(true)]);
-        assert_eq!(end(verdict), (Status::Completed, Reason::Marker));
+        assert_eq!(end(verdict), (FinalStatus::Completed, EndReason::Marker));
     }
 
     #[test]
     fn a_missing_tracker_is_asked_first() {
-        let sight = Sight {
+        let sight = Inspection {
             tracker: TrackerSight::Missing,
             promised: true,
             signalled: false,
             fingerprint: String::new(),
         };
-        assert_eq!(end(judge(&rules(), 1, 0, &sight, &[])), (Status::Failed, Reason::MissingTracker));
+        assert_eq!(end(judge(&rules(), 1, 0, &sight, &[])), (FinalStatus::Failed, EndReason::MissingTracker));
     }
 
     #[test]
     fn blocked_is_asked_before_stuck() {
         assert_eq!(
             end(judge(&rules(), 3, 9, &seen(false, Some("no key")), &[])),
-            (Status::Blocked, Reason::BlockedMarker)
+            (FinalStatus::Blocked, EndReason::BlockedMarker)
         );
     }
 
     #[test]
     fn stuck_is_asked_before_exhausted() {
-        assert_eq!(end(judge(&rules(), 3, 2, &seen(false, None), &[])), (Status::Blocked, Reason::Stuck));
+        assert_eq!(
+            end(judge(&rules(), 3, 2, &seen(false, None), &[])),
+            (FinalStatus::Blocked, EndReason::Stuck)
+        );
         assert_eq!(
             end(judge(&rules(), 3, 1, &seen(false, None), &[])),
-            (Status::Exhausted, Reason::MaxIterations)
+            (FinalStatus::Exhausted, EndReason::MaxIterations)
         );
     }
 
@@ -269,14 +281,14 @@ mod tests {
     fn a_claim_with_failing_checks_on_the_last_turn_is_exhausted() {
         let verdict = judge(&rules(), 3, 0, &seen(true, None), &[check(false)]);
         let Verdict::End(outcome) = verdict else { panic!("it goes on") };
-        assert_eq!((outcome.status, outcome.reason), (Status::Exhausted, Reason::MaxIterations));
+        assert_eq!((outcome.status, outcome.reason), (FinalStatus::Exhausted, EndReason::MaxIterations));
         assert_eq!(outcome.detail.as_deref(), Some("3 turns spent, and checks still fail: test"));
     }
 
     #[test]
     fn a_promise_completes_without_a_marker() {
-        let sight = Sight { promised: true, ..seen(false, None) };
-        assert_eq!(end(judge(&rules(), 1, 0, &sight, &[])), (Status::Completed, Reason::Promise));
+        let sight = Inspection { promised: true, ..seen(false, None) };
+        assert_eq!(end(judge(&rules(), 1, 0, &sight, &[])), (FinalStatus::Completed, EndReason::Promise));
     }
 
     #[test]
@@ -325,7 +337,7 @@ mod tests {
 
     #[test]
     fn unlimited_turns_never_exhaust() {
-        let rules = Rules { max_iterations: 0, stuck_after: 0, ..rules() };
+        let rules = LoopRules { max_iterations: 0, stuck_after: 0, ..rules() };
         assert_eq!(judge(&rules, 5000, 5000, &seen(false, None), &[]), Verdict::Next { feedback: None });
     }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Registry;
-use crate::entity::{Kind, Provider};
+use crate::entity::{EntityKind, Provider};
 
 /// What one provider brought, hidden ones included.
 ///
 /// Reads `12 from claude (5 skills, 7 agents)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
+pub struct ProviderCounts {
     /// Who brought them.
     pub provider: Provider,
     /// How many commands.
@@ -21,51 +21,51 @@ pub struct Counts {
     pub agents: usize,
 }
 
-impl Counts {
-    fn none(provider: Provider) -> Counts {
-        Counts { provider, commands: 0, skills: 0, agents: 0 }
+impl ProviderCounts {
+    fn none(provider: Provider) -> ProviderCounts {
+        ProviderCounts { provider, commands: 0, skills: 0, agents: 0 }
     }
 
     /// How many of all kinds.
     pub fn total(&self) -> usize {
-        Kind::ALL.into_iter().map(|kind| self.of(kind)).sum()
+        EntityKind::ALL.into_iter().map(|kind| self.of(kind)).sum()
     }
 
     /// How many of one kind.
-    pub fn of(&self, kind: Kind) -> usize {
+    pub fn of(&self, kind: EntityKind) -> usize {
         match kind {
-            Kind::Command => self.commands,
-            Kind::Skill => self.skills,
-            Kind::Agent => self.agents,
+            EntityKind::Command => self.commands,
+            EntityKind::Skill => self.skills,
+            EntityKind::Agent => self.agents,
         }
     }
 
-    fn add(&mut self, kind: Kind) {
+    fn add(&mut self, kind: EntityKind) {
         match kind {
-            Kind::Command => self.commands += 1,
-            Kind::Skill => self.skills += 1,
-            Kind::Agent => self.agents += 1,
+            EntityKind::Command => self.commands += 1,
+            EntityKind::Skill => self.skills += 1,
+            EntityKind::Agent => self.agents += 1,
         }
     }
 }
 
 impl Registry {
     /// What each provider brought, in their order; those that brought nothing are left out.
-    pub fn counts(&self) -> Vec<Counts> {
+    pub fn counts(&self) -> Vec<ProviderCounts> {
         let mut counts = BTreeMap::new();
         for entity in self.all() {
             let provider = entity.source.provider;
-            counts.entry(provider).or_insert(Counts::none(provider)).add(entity.kind);
+            counts.entry(provider).or_insert(ProviderCounts::none(provider)).add(entity.kind);
         }
         counts.into_values().collect()
     }
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for ProviderCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} from {}", self.total(), self.provider)?;
         let mut before = " (";
-        for kind in Kind::ALL.into_iter().filter(|kind| self.of(*kind) > 0) {
+        for kind in EntityKind::ALL.into_iter().filter(|kind| self.of(*kind) > 0) {
             let plural = if self.of(kind) == 1 { "" } else { "s" };
             write!(f, "{before}{} {kind}{plural}", self.of(kind))?;
             before = ", ";
@@ -83,18 +83,19 @@ mod tests {
     #[test]
     fn one_line_a_provider_says_what_it_brought() {
         let mut entities = vec![
-            at(found(Kind::Agent, "b"), Provider::Claude, Level::Project, ".claude/agents/b.md"),
-            at(found(Kind::Skill, "a"), Provider::Claude, Level::Project, ".claude/skills/a/SKILL.md"),
-            at(found(Kind::Skill, "a"), Provider::Claude, Level::User, "~/.claude/skills/a/SKILL.md"),
+            at(found(EntityKind::Agent, "b"), Provider::Claude, Level::Project, ".claude/agents/b.md"),
+            at(found(EntityKind::Skill, "a"), Provider::Claude, Level::Project, ".claude/skills/a/SKILL.md"),
+            at(found(EntityKind::Skill, "a"), Provider::Claude, Level::User, "~/.claude/skills/a/SKILL.md"),
         ];
-        entities.push(found(Kind::Command, "a"));
-        let lines: Vec<String> = Registry::new(entities).counts().iter().map(Counts::to_string).collect();
+        entities.push(found(EntityKind::Command, "a"));
+        let lines: Vec<String> =
+            Registry::new(entities).counts().iter().map(ProviderCounts::to_string).collect();
         assert_eq!(lines, ["1 from windlass (1 command)", "3 from claude (2 skills, 1 agent)"]);
     }
 
     #[test]
     fn nothing_found_is_no_line() {
         assert!(Registry::default().counts().is_empty());
-        assert_eq!(Counts::none(Provider::Gemini).to_string(), "0 from gemini");
+        assert_eq!(ProviderCounts::none(Provider::Gemini).to_string(), "0 from gemini");
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! Reading it is [`template`](super::template)'s.
 
-use crate::entity::{Entity, Kind, Provider};
+use crate::entity::{Entity, EntityKind, Provider};
 
 /// What the text of an entity may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Dialect {
-    pub(super) slots: Slots,
-    pub(super) shell: Shell,
+pub(super) struct EntitySyntax {
+    pub(super) slots: ArgumentSlots,
+    pub(super) shell: ShellSyntax,
     pub(super) files: Files,
     /// Whether the last numbered word takes all that remain.
     pub(super) last_takes_rest: bool,
@@ -18,7 +18,7 @@ pub(super) struct Dialect {
 
 /// How the places of arguments are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slots {
+pub(super) enum ArgumentSlots {
     /// There are none.
     None,
     /// `{{args}}`.
@@ -31,7 +31,7 @@ pub(super) enum Slots {
 
 /// How a shell command is written whose output is to stand there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shell {
+pub(super) enum ShellSyntax {
     /// There is no way.
     None,
     /// ``!`command` ``, where a word could begin.
@@ -53,23 +53,23 @@ pub(super) enum Files {
     Braces,
 }
 
-impl Dialect {
-    pub(super) fn of(entity: &Entity) -> Dialect {
+impl EntitySyntax {
+    pub(super) fn of(entity: &Entity) -> EntitySyntax {
         let has_root = entity.source.plugin.is_some();
-        if entity.kind == Kind::Agent {
+        if entity.kind == EntityKind::Agent {
             // A system prompt: the arguments are the user's message, and it may speak of `$1`.
-            let (slots, shell, files) = (Slots::None, Shell::None, Files::None);
-            return Dialect { slots, shell, files, last_takes_rest: false, has_root };
+            let (slots, shell, files) = (ArgumentSlots::None, ShellSyntax::None, Files::None);
+            return EntitySyntax { slots, shell, files, last_takes_rest: false, has_root };
         }
         let (slots, shell, files) = match entity.source.provider {
-            Provider::Claude => (Slots::FromZero, Shell::Backticks, Files::Bare),
-            Provider::Windlass => (Slots::FromOne, Shell::Backticks, Files::Bare),
-            Provider::Opencode => (Slots::FromOne, Shell::BackticksAnywhere, Files::Bare),
-            Provider::Atomic | Provider::Copilot => (Slots::FromOne, Shell::None, Files::Bare),
-            Provider::Codex | Provider::Shared => (Slots::FromOne, Shell::None, Files::None),
-            Provider::Gemini => (Slots::Braces, Shell::Braces, Files::Braces),
+            Provider::Claude => (ArgumentSlots::FromZero, ShellSyntax::Backticks, Files::Bare),
+            Provider::Windlass => (ArgumentSlots::FromOne, ShellSyntax::Backticks, Files::Bare),
+            Provider::Opencode => (ArgumentSlots::FromOne, ShellSyntax::BackticksAnywhere, Files::Bare),
+            Provider::Atomic | Provider::Copilot => (ArgumentSlots::FromOne, ShellSyntax::None, Files::Bare),
+            Provider::Codex | Provider::Shared => (ArgumentSlots::FromOne, ShellSyntax::None, Files::None),
+            Provider::Gemini => (ArgumentSlots::Braces, ShellSyntax::Braces, Files::Braces),
         };
-        Dialect {
+        EntitySyntax {
             slots,
             shell,
             files,
@@ -79,7 +79,7 @@ impl Dialect {
     }
 
     /// The same within a command or a path, where only arguments are looked for.
-    pub(super) fn within(self) -> Dialect {
-        Dialect { shell: Shell::None, files: Files::None, ..self }
+    pub(super) fn within(self) -> EntitySyntax {
+        EntitySyntax { shell: ShellSyntax::None, files: Files::None, ..self }
     }
 }

@@ -9,11 +9,11 @@
 //! word (`$ARGUMENTSX`, `$HOME`) and a price (`$1.50`, `$100`) are just text. Where a text has no
 //! place for arguments they follow at its end.
 
-use super::dialect::Dialect;
+use super::dialect::EntitySyntax;
 use super::shell::Quotes;
-use super::template::{Marks, Part, Slot, parse};
+use super::template::{EntityTextPart, Marks, TextSlot, parse};
 use super::words::split;
-use crate::entity::{Entity, Kind, Provider};
+use crate::entity::{Entity, EntityKind, Provider};
 
 /// An entity's text with the arguments in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,14 +77,14 @@ impl Expanded {
 /// An agent's text is a system prompt and the arguments are the user's message: only the plugin's
 /// folder is put into it.
 pub fn expand(entity: &Entity, args: &str) -> Expanded {
-    let dialect = Dialect::of(entity);
+    let dialect = EntitySyntax::of(entity);
     let parts = parse(&entity.prompt, dialect);
     let mut filling = Filling {
         args,
         words: split(args),
         rest_from: dialect.last_takes_rest.then(|| highest(&parts)).flatten(),
         root: entity.source.plugin.as_ref().map_or("", |plugin| &plugin.root),
-        nothing: if entity.kind == Kind::Skill { "[no arguments]" } else { "" },
+        nothing: if entity.kind == EntityKind::Skill { "[no arguments]" } else { "" },
         shell_takes_one: entity.source.provider == Provider::Gemini,
         keeps_empty: entity.source.provider == Provider::Claude,
         is_used: false,
@@ -93,18 +93,18 @@ pub fn expand(entity: &Entity, args: &str) -> Expanded {
     for part in &parts {
         filling.put(part, &mut expanded);
     }
-    if entity.kind != Kind::Agent && !filling.is_used && !args.trim().is_empty() {
+    if entity.kind != EntityKind::Agent && !filling.is_used && !args.trim().is_empty() {
         append(args, &mut expanded);
     }
     expanded
 }
 
 /// The highest number of a word in a text.
-fn highest(parts: &[Part<'_>]) -> Option<usize> {
-    let number = |part: &Part<'_>| match part {
-        Part::Slot(Slot::Word(number), _) => Some(*number),
-        Part::Slot(Slot::All | Slot::Root, _) | Part::Text(_) => None,
-        Part::Shell(_, inner) | Part::File(_, inner) => highest(inner),
+fn highest(parts: &[EntityTextPart<'_>]) -> Option<usize> {
+    let number = |part: &EntityTextPart<'_>| match part {
+        EntityTextPart::Slot(TextSlot::Word(number), _) => Some(*number),
+        EntityTextPart::Slot(TextSlot::All | TextSlot::Root, _) | EntityTextPart::Text(_) => None,
+        EntityTextPart::Shell(_, inner) | EntityTextPart::File(_, inner) => highest(inner),
     };
     parts.iter().filter_map(number).max()
 }
@@ -139,34 +139,36 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    fn put(&mut self, part: &Part<'_>, expanded: &mut Expanded) {
+    fn put(&mut self, part: &EntityTextPart<'_>, expanded: &mut Expanded) {
         match part {
-            Part::Text(text) => expanded.push_text(text),
-            Part::Slot(Slot::All, _) if self.args.trim().is_empty() => {
+            EntityTextPart::Text(text) => expanded.push_text(text),
+            EntityTextPart::Slot(TextSlot::All, _) if self.args.trim().is_empty() => {
                 self.is_used = true;
                 expanded.push_text(self.nothing);
             }
             // Claude Code leaves a place alone that there is no argument for.
-            Part::Slot(Slot::Word(number), written) if self.keeps_empty && *number >= self.words.len() => {
+            EntityTextPart::Slot(TextSlot::Word(number), written)
+                if self.keeps_empty && *number >= self.words.len() =>
+            {
                 expanded.push_text(written);
             }
-            Part::Slot(slot, _) => expanded.push_text(&self.plain(*slot)),
-            Part::Shell((open, close), inner) => {
+            EntityTextPart::Slot(slot, _) => expanded.push_text(&self.plain(*slot)),
+            EntityTextPart::Shell((open, close), inner) => {
                 let command = self.command(inner);
                 let written = format!("{open}{command}{close}");
                 expanded.pieces.push(Piece::Shell { command, written });
             }
-            Part::File(marks, inner) => self.put_file(*marks, inner, expanded),
+            EntityTextPart::File(marks, inner) => self.put_file(*marks, inner, expanded),
         }
     }
 
-    fn put_file(&mut self, (open, close): Marks, inner: &[Part<'_>], expanded: &mut Expanded) {
+    fn put_file(&mut self, (open, close): Marks, inner: &[EntityTextPart<'_>], expanded: &mut Expanded) {
         let mut path = String::new();
         for part in inner {
             match part {
-                Part::Slot(slot, _) => path.push_str(&self.plain(*slot)),
-                Part::Text(text) => path.push_str(text),
-                Part::Shell(..) | Part::File(..) => {}
+                EntityTextPart::Slot(slot, _) => path.push_str(&self.plain(*slot)),
+                EntityTextPart::Text(text) => path.push_str(text),
+                EntityTextPart::Shell(..) | EntityTextPart::File(..) => {}
             }
         }
         let written = format!("{open}{path}{close}");
@@ -178,59 +180,59 @@ impl Filling<'_> {
     }
 
     /// What goes into a slot, as text.
-    fn plain(&mut self, slot: Slot) -> String {
-        if slot == Slot::Root {
+    fn plain(&mut self, slot: TextSlot) -> String {
+        if slot == TextSlot::Root {
             return self.root.to_owned();
         }
         self.is_used = true;
         match slot {
-            Slot::All => self.args.to_owned(),
+            TextSlot::All => self.args.to_owned(),
             _ => self.words_of(slot).join(" "),
         }
     }
 
     /// What goes into a slot, word by word.
-    fn words_of(&self, slot: Slot) -> Vec<&str> {
+    fn words_of(&self, slot: TextSlot) -> Vec<&str> {
         let all = || self.words.iter().map(String::as_str);
         match slot {
-            Slot::Root => vec![self.root],
-            Slot::All if self.args.trim().is_empty() => Vec::new(),
-            Slot::All if self.shell_takes_one => vec![self.args],
-            Slot::All => all().collect(),
-            Slot::Word(number) if self.rest_from == Some(number) => all().skip(number).collect(),
-            Slot::Word(number) => all().skip(number).take(1).collect(),
+            TextSlot::Root => vec![self.root],
+            TextSlot::All if self.args.trim().is_empty() => Vec::new(),
+            TextSlot::All if self.shell_takes_one => vec![self.args],
+            TextSlot::All => all().collect(),
+            TextSlot::Word(number) if self.rest_from == Some(number) => all().skip(number).collect(),
+            TextSlot::Word(number) => all().skip(number).take(1).collect(),
         }
     }
 
     /// A command with what goes into it in quotes.
-    fn command(&mut self, inner: &[Part<'_>]) -> String {
+    fn command(&mut self, inner: &[EntityTextPart<'_>]) -> String {
         let mut quotes = Quotes::new();
         let mut command = String::new();
         for part in inner {
             match part {
-                Part::Slot(slot, written) => match self.quoted(*slot, &mut quotes) {
+                EntityTextPart::Slot(slot, written) => match self.quoted(*slot, &mut quotes) {
                     Some(quoted) => command.push_str(&quoted),
                     None => command.push_str(written),
                 },
-                Part::Text(text) => {
+                EntityTextPart::Text(text) => {
                     quotes.read(text);
                     command.push_str(text);
                 }
-                Part::Shell(..) | Part::File(..) => {}
+                EntityTextPart::Shell(..) | EntityTextPart::File(..) => {}
             }
         }
         command
     }
 
-    fn quoted(&mut self, slot: Slot, quotes: &mut Quotes) -> Option<String> {
+    fn quoted(&mut self, slot: TextSlot, quotes: &mut Quotes) -> Option<String> {
         // `awk '{print $1}'` means awk's own word, and would otherwise take an argument for a program.
-        if matches!(slot, Slot::Word(_)) && quotes.is_verbatim() {
+        if matches!(slot, TextSlot::Word(_)) && quotes.is_verbatim() {
             return None;
         }
         let words = self.words_of(slot);
-        let within = if slot == Slot::All { self.args.to_owned() } else { words.join(" ") };
+        let within = if slot == TextSlot::All { self.args.to_owned() } else { words.join(" ") };
         let quoted = quotes.put(&words, &within)?;
-        self.is_used |= slot != Slot::Root;
+        self.is_used |= slot != TextSlot::Root;
         Some(quoted)
     }
 }

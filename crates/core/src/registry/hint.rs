@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Registry;
 use super::known::fold;
-use crate::entity::Kind;
+use crate::entity::EntityKind;
 
 /// How many columns a row of suggestions has for a hint.
 pub const SUGGESTION_COLUMNS: usize = 23;
@@ -19,7 +19,7 @@ pub struct Hint<'r> {
     /// The hint; empty where nothing is to be typed.
     pub text: &'r str,
     /// What the entity is that says so; `None` where only Windlass knows.
-    pub kind: Option<Kind>,
+    pub kind: Option<EntityKind>,
 }
 
 /// Names and what follows them, where no entity says so itself.
@@ -116,7 +116,7 @@ fn is_flag_letter(c: char) -> bool {
 
 /// What was typed so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Input<'i> {
+pub struct TypedInput<'i> {
     /// The name after the slash; empty where there is no slash.
     pub name: &'i str,
     /// Whether the name has ended, and arguments have begun.
@@ -126,17 +126,17 @@ pub struct Input<'i> {
 }
 
 /// Takes `/name args` apart; a name ends at any white space, a line break included.
-pub fn parse_input(input: &str) -> Input<'_> {
+pub fn parse_input(input: &str) -> TypedInput<'_> {
     let Some(rest) = input.strip_prefix('/') else {
-        return Input { name: "", has_args: false, args: "" };
+        return TypedInput { name: "", has_args: false, args: "" };
     };
     match rest.split_once(char::is_whitespace) {
-        None => Input { name: rest, has_args: false, args: "" },
+        None => TypedInput { name: rest, has_args: false, args: "" },
         // A line break of two characters is one break.
         Some((name, args)) if rest.get(name.len()..).is_some_and(|rest| rest.starts_with("\r\n")) => {
-            Input { name, has_args: true, args: args.strip_prefix('\n').unwrap_or(args) }
+            TypedInput { name, has_args: true, args: args.strip_prefix('\n').unwrap_or(args) }
         }
-        Some((name, args)) => Input { name, has_args: true, args },
+        Some((name, args)) => TypedInput { name, has_args: true, args },
     }
 }
 
@@ -148,27 +148,27 @@ mod tests {
     use super::*;
     use crate::entity::Entity;
 
-    fn hinted(kind: Kind, name: &str, hint: &str) -> Entity {
+    fn hinted(kind: EntityKind, name: &str, hint: &str) -> Entity {
         Entity { argument_hint: Some(hint.into()), ..found(kind, name) }
     }
 
-    fn shown(registry: &Registry, name: &str) -> Option<(String, Option<Kind>)> {
+    fn shown(registry: &Registry, name: &str) -> Option<(String, Option<EntityKind>)> {
         hint(registry, name).map(|hint| (hint.text.to_owned(), hint.kind))
     }
 
     #[test]
     fn an_entity_speaks_for_itself_and_a_command_first() {
         let registry = Registry::new(vec![
-            hinted(Kind::Agent, "commit", "<as agent>"),
-            hinted(Kind::Skill, "commit", "<as skill>"),
-            hinted(Kind::Command, "Commit", "<as command>"),
-            hinted(Kind::Skill, "show", "  "),
-            found(Kind::Command, "debug"),
-            hinted(Kind::Skill, "debug", "<as skill>"),
-            found(Kind::Skill, "mine"),
+            hinted(EntityKind::Agent, "commit", "<as agent>"),
+            hinted(EntityKind::Skill, "commit", "<as skill>"),
+            hinted(EntityKind::Command, "Commit", "<as command>"),
+            hinted(EntityKind::Skill, "show", "  "),
+            found(EntityKind::Command, "debug"),
+            hinted(EntityKind::Skill, "debug", "<as skill>"),
+            found(EntityKind::Skill, "mine"),
         ]);
-        assert_eq!(shown(&registry, "/COMMIT"), Some(("<as command>".into(), Some(Kind::Command))));
-        assert_eq!(shown(&registry, "debug"), Some(("<as skill>".into(), Some(Kind::Skill))));
+        assert_eq!(shown(&registry, "/COMMIT"), Some(("<as command>".into(), Some(EntityKind::Command))));
+        assert_eq!(shown(&registry, "debug"), Some(("<as skill>".into(), Some(EntityKind::Skill))));
         assert_eq!(shown(&registry, "show"), Some(("<run> [--graph | --explain <node>]".into(), None)));
         assert_eq!(shown(&registry, "mine"), None);
     }
@@ -226,7 +226,7 @@ mod tests {
             ("", ("", false, "")),
         ];
         for (typed, (name, has_args, args)) in rows {
-            assert_eq!(parse_input(typed), Input { name, has_args, args }, "{typed:?}");
+            assert_eq!(parse_input(typed), TypedInput { name, has_args, args }, "{typed:?}");
         }
     }
 

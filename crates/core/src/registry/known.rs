@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use crate::entity::{Entity, Kind, Level, Provider};
+use crate::entity::{Entity, EntityKind, Level, Provider};
 
 /// All entities that are known.
 ///
@@ -17,42 +17,42 @@ use crate::entity::{Entity, Kind, Level, Provider};
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     /// By kind and name; the entities of one name stand together, the winner first.
-    rows: Vec<Row>,
+    rows: Vec<NamedEntity>,
     /// Where each winner stands in `rows`.
     winners: Vec<usize>,
-    names: Names,
-    aliases: Names,
+    names: NameIndex,
+    aliases: NameIndex,
 }
 
 /// An entity with its name as it is compared.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct NamedEntity {
     pub(super) folded: Box<str>,
     pub(super) entity: Entity,
 }
 
 /// Which row each name means.
 #[derive(Debug, Clone, Default)]
-struct Names {
+struct NameIndex {
     commands: HashMap<Box<str>, usize>,
     skills: HashMap<Box<str>, usize>,
     agents: HashMap<Box<str>, usize>,
 }
 
-impl Names {
-    fn of(&self, kind: Kind) -> &HashMap<Box<str>, usize> {
+impl NameIndex {
+    fn of(&self, kind: EntityKind) -> &HashMap<Box<str>, usize> {
         match kind {
-            Kind::Command => &self.commands,
-            Kind::Skill => &self.skills,
-            Kind::Agent => &self.agents,
+            EntityKind::Command => &self.commands,
+            EntityKind::Skill => &self.skills,
+            EntityKind::Agent => &self.agents,
         }
     }
 
-    fn of_mut(&mut self, kind: Kind) -> &mut HashMap<Box<str>, usize> {
+    fn of_mut(&mut self, kind: EntityKind) -> &mut HashMap<Box<str>, usize> {
         match kind {
-            Kind::Command => &mut self.commands,
-            Kind::Skill => &mut self.skills,
-            Kind::Agent => &mut self.agents,
+            EntityKind::Command => &mut self.commands,
+            EntityKind::Skill => &mut self.skills,
+            EntityKind::Agent => &mut self.agents,
         }
     }
 }
@@ -60,8 +60,8 @@ impl Names {
 impl Registry {
     /// Takes what was found, in any order; what was found twice in one place counts once.
     pub fn new(entities: Vec<Entity>) -> Registry {
-        let row = |entity: Entity| Row { folded: fold(&entity.name).into(), entity };
-        let mut rows: Vec<Row> = entities.into_iter().map(row).collect();
+        let row = |entity: Entity| NamedEntity { folded: fold(&entity.name).into(), entity };
+        let mut rows: Vec<NamedEntity> = entities.into_iter().map(row).collect();
         rows.sort_unstable_by(order);
         drop_repeated(&mut rows);
         let mut registry = Registry { rows, ..Registry::default() };
@@ -89,7 +89,7 @@ impl Registry {
         by_precedence.sort_unstable_by(|a, b| rank(a).cmp(&rank(b)));
         let Registry { rows, aliases, .. } = self;
         for at in by_precedence {
-            let Some(Row { entity, .. }) = rows.get(at) else { continue };
+            let Some(NamedEntity { entity, .. }) = rows.get(at) else { continue };
             for alias in &entity.aliases {
                 aliases.of_mut(entity.kind).entry(fold(alias).into()).or_insert(at);
             }
@@ -97,27 +97,28 @@ impl Registry {
     }
 
     /// What a name means, without regard to case; a name before an alias.
-    pub fn get(&self, kind: Kind, name: &str) -> Option<&Entity> {
+    pub fn get(&self, kind: EntityKind, name: &str) -> Option<&Entity> {
         let folded = fold(name);
-        let meant = |names: &Names| names.of(kind).get(folded.as_ref()).copied();
+        let meant = |names: &NameIndex| names.of(kind).get(folded.as_ref()).copied();
         let at = meant(&self.names).or_else(|| meant(&self.aliases))?;
         self.row(at).map(|row| &row.entity)
     }
 
     /// Everything that is called so, whatever it is: those of that name first, then by alias.
     pub fn find(&self, name: &str) -> Vec<&Entity> {
-        let mut found: Vec<&Entity> = Kind::ALL.into_iter().filter_map(|kind| self.get(kind, name)).collect();
+        let mut found: Vec<&Entity> =
+            EntityKind::ALL.into_iter().filter_map(|kind| self.get(kind, name)).collect();
         found.sort_by_key(|entity| fold(&entity.name) != fold(name));
         found
     }
 
     /// The entities that names mean, by kind and name.
-    pub fn winners(&self, kind: Option<Kind>) -> impl Iterator<Item = &Entity> {
+    pub fn winners(&self, kind: Option<EntityKind>) -> impl Iterator<Item = &Entity> {
         self.winning_rows(kind).map(|row| &row.entity)
     }
 
-    pub(super) fn winning_rows(&self, kind: Option<Kind>) -> impl Iterator<Item = &Row> {
-        let wanted = move |row: &&Row| kind.is_none_or(|kind| row.entity.kind == kind);
+    pub(super) fn winning_rows(&self, kind: Option<EntityKind>) -> impl Iterator<Item = &NamedEntity> {
+        let wanted = move |row: &&NamedEntity| kind.is_none_or(|kind| row.entity.kind == kind);
         self.winners.iter().filter_map(|at| self.row(*at)).filter(wanted)
     }
 
@@ -146,11 +147,11 @@ impl Registry {
         let folded = fold(&entity.name).into_owned();
         let kind = entity.kind;
         let first = self.names.of(kind).get(folded.as_str()).copied().unwrap_or(self.rows.len());
-        let same_name = move |row: &&Row| row.entity.kind == kind && *row.folded == *folded;
+        let same_name = move |row: &&NamedEntity| row.entity.kind == kind && *row.folded == *folded;
         self.rows.iter().skip(first).take_while(same_name).map(|row| &row.entity)
     }
 
-    fn row(&self, at: usize) -> Option<&Row> {
+    fn row(&self, at: usize) -> Option<&NamedEntity> {
         self.rows.get(at)
     }
 }
@@ -164,7 +165,7 @@ pub(super) fn fold(name: &str) -> Cow<'_, str> {
     Cow::Owned(name.chars().flat_map(char::to_lowercase).collect())
 }
 
-fn order(a: &Row, b: &Row) -> Ordering {
+fn order(a: &NamedEntity, b: &NamedEntity) -> Ordering {
     (a.entity.kind, &a.folded)
         .cmp(&(b.entity.kind, &b.folded))
         .then_with(|| precedence(&a.entity).cmp(&precedence(&b.entity)))
@@ -188,12 +189,12 @@ fn is_same(a: &Entity, b: &Entity) -> bool {
     identity(a) == identity(b)
 }
 
-fn identity(entity: &Entity) -> (Kind, &str, &str, u32) {
+fn identity(entity: &Entity) -> (EntityKind, &str, &str, u32) {
     (entity.kind, &entity.name, &entity.source.path, entity.source.line)
 }
 
 /// One file reached in two ways (the home folder as the project, say) is one entity.
-fn drop_repeated(rows: &mut Vec<Row>) {
+fn drop_repeated(rows: &mut Vec<NamedEntity>) {
     let mut seen = HashSet::new();
     let is_new: Vec<bool> = rows.iter().map(|row| seen.insert(identity(&row.entity))).collect();
     let mut is_new = is_new.into_iter();

@@ -4,13 +4,13 @@
 //! [`permission`](crate::hook::permission)'s.
 
 use super::tools::{self, Named};
-use crate::entity::{Entity, Provider, Role, Tool, ToolEffect, ToolRule};
+use crate::entity::{Entity, EntityRole, EntityTool, Provider, ToolEffect, ToolRule};
 use crate::hook::ToolName;
 use crate::hook::permission::LimitRule;
 
 /// The limits of an entity. A call must pass all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct EntityLimits {
     /// Only these may be used.
     pub only: Option<Vec<String>>,
     /// May not be used.
@@ -48,17 +48,22 @@ impl DriverTools<'_> {
 }
 
 /// The limits that an entity has of its own, for a driver.
-pub fn limits(entity: &Entity, driver: DriverTools<'_>) -> Limits {
+pub fn limits(entity: &Entity, driver: DriverTools<'_>) -> EntityLimits {
     of(entity.tools.as_deref(), &entity.limits, entity.source.provider, driver)
 }
 
 /// The limits of an agent that an entity is done by.
-pub fn limits_of_role(role: &Role, driver: DriverTools<'_>) -> Limits {
+pub fn limits_of_role(role: &EntityRole, driver: DriverTools<'_>) -> EntityLimits {
     of(role.tools.as_deref(), &role.limits, role.provider, driver)
 }
 
-fn of(tools: Option<&[Tool]>, rules: &[ToolRule], provider: Provider, driver: DriverTools<'_>) -> Limits {
-    let mut limits = Limits::default();
+fn of(
+    tools: Option<&[EntityTool]>,
+    rules: &[ToolRule],
+    provider: Provider,
+    driver: DriverTools<'_>,
+) -> EntityLimits {
+    let mut limits = EntityLimits::default();
     if let Some(tools) = tools {
         limits.list(tools, provider, driver);
     }
@@ -81,8 +86,8 @@ fn of(tools: Option<&[Tool]>, rules: &[ToolRule], provider: Provider, driver: Dr
 /// The rule about files outside of the workspace, whichever tool reaches for them.
 pub const EXTERNAL: &str = "external_directory";
 
-impl Limits {
-    fn list(&mut self, listed: &[Tool], provider: Provider, driver: DriverTools<'_>) {
+impl EntityLimits {
+    fn list(&mut self, listed: &[EntityTool], provider: Provider, driver: DriverTools<'_>) {
         let mut only = Vec::new();
         for tool in listed {
             let written = tool.pattern.as_ref().unwrap_or(&tool.name);
@@ -136,7 +141,7 @@ pub fn may_change_files(entity: &Entity) -> bool {
     roles.chain([limits(entity, DriverTools::ALL)]).all(|limits| let_change_files(&limits))
 }
 
-fn let_change_files(Limits { only, deny, .. }: &Limits) -> bool {
+fn let_change_files(EntityLimits { only, deny, .. }: &EntityLimits) -> bool {
     // What forbids to edit also forbids to edit notebooks.
     ["edit", "write", "bash"].into_iter().any(|name| {
         let is_it = |rule: &String| {

@@ -4,38 +4,38 @@ use std::fmt;
 
 use super::Registry;
 use super::known::fold;
-use crate::entity::{Entity, Kind};
+use crate::entity::{Entity, EntityKind};
 
 /// The most characters of a name that are compared, or repeated in a message.
 const COMPARED: usize = 60;
 
 /// A name that nothing of that kind has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Miss {
+pub struct UnknownName {
     /// What was looked for.
-    pub kind: Kind,
+    pub kind: EntityKind,
     /// The name as it was given.
     pub name: String,
     /// The nearest name there is, if one is near.
     pub near: Option<String>,
     /// Another kind that has this very name.
-    pub elsewhere: Option<Kind>,
+    pub elsewhere: Option<EntityKind>,
 }
 
 impl Registry {
     /// What a name means, or what was probably meant.
-    pub fn lookup(&self, kind: Kind, name: &str) -> Result<&Entity, Miss> {
+    pub fn lookup(&self, kind: EntityKind, name: &str) -> Result<&Entity, UnknownName> {
         if let Some(entity) = self.get(kind, name) {
             return Ok(entity);
         }
         let near = self.suggest(kind, name).map(str::to_owned);
-        let elsewhere = Kind::ALL.into_iter().find(|other| self.get(*other, name).is_some());
-        Err(Miss { kind, name: name.to_owned(), near, elsewhere })
+        let elsewhere = EntityKind::ALL.into_iter().find(|other| self.get(*other, name).is_some());
+        Err(UnknownName { kind, name: name.to_owned(), near, elsewhere })
     }
 
     /// The name or alias that was probably meant: the one in a plugin or folder that ends in just
     /// this, else the one with the fewest slips.
-    pub fn suggest(&self, kind: Kind, name: &str) -> Option<&str> {
+    pub fn suggest(&self, kind: EntityKind, name: &str) -> Option<&str> {
         if name.chars().nth(COMPARED).is_some() {
             return None;
         }
@@ -66,7 +66,7 @@ fn simplified(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
-impl fmt::Display for Miss {
+impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} not found: {}", self.kind, quoted(&self.name))?;
         match (&self.near, self.elsewhere) {
@@ -80,7 +80,7 @@ impl fmt::Display for Miss {
     }
 }
 
-impl std::error::Error for Miss {}
+impl std::error::Error for UnknownName {}
 
 /// A stranger's name as it is repeated in a message.
 fn quoted(name: &str) -> String {
@@ -90,11 +90,11 @@ fn quoted(name: &str) -> String {
     format!("{:?}", name.chars().take(COMPARED).chain(['…']).collect::<String>())
 }
 
-fn one(kind: Kind) -> &'static str {
+fn one(kind: EntityKind) -> &'static str {
     match kind {
-        Kind::Command => "a command",
-        Kind::Skill => "a skill",
-        Kind::Agent => "an agent",
+        EntityKind::Command => "a command",
+        EntityKind::Skill => "a skill",
+        EntityKind::Agent => "an agent",
     }
 }
 
@@ -105,15 +105,15 @@ mod tests {
 
     fn registry() -> Registry {
         let skills = ["commit", "create-pr", "demo:greet", "explain-code", "go"];
-        let mut entities = skills.map(|name| found(Kind::Skill, name)).to_vec();
-        entities.push(also(found(Kind::Skill, "save"), &["keep-it"]));
-        entities.push(found(Kind::Agent, "debugger"));
-        entities.push(found(Kind::Agent, "explain-cod"));
+        let mut entities = skills.map(|name| found(EntityKind::Skill, name)).to_vec();
+        entities.push(also(found(EntityKind::Skill, "save"), &["keep-it"]));
+        entities.push(found(EntityKind::Agent, "debugger"));
+        entities.push(found(EntityKind::Agent, "explain-cod"));
         Registry::new(entities)
     }
 
     fn miss(name: &str) -> String {
-        registry().lookup(Kind::Skill, name).unwrap_err().to_string()
+        registry().lookup(EntityKind::Skill, name).unwrap_err().to_string()
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_hit_is_the_entity() {
         assert_eq!(
-            registry().lookup(Kind::Skill, "COMMIT").map(|entity| entity.name.clone()),
+            registry().lookup(EntityKind::Skill, "COMMIT").map(|entity| entity.name.clone()),
             Ok("commit".into())
         );
     }

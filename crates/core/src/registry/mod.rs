@@ -18,9 +18,9 @@ mod template;
 pub mod tools;
 mod words;
 
-pub use counts::Counts;
+pub use counts::ProviderCounts;
 pub use expand::{Expanded, Piece, expand};
-pub use hint::{Hint, Input, SUGGESTION_COLUMNS, hint, parse_input, truncate};
+pub use hint::{Hint, SUGGESTION_COLUMNS, TypedInput, hint, parse_input, truncate};
 pub use known::Registry;
-pub use miss::Miss;
+pub use miss::UnknownName;
 pub use words::split;

@@ -4,14 +4,14 @@
 //! among those that come with its CLI.
 
 use super::Registry;
-use crate::entity::{Entity, Kind, Provider, Role, Tool, ToolEffect, ToolRule};
+use crate::entity::{Entity, EntityKind, EntityRole, EntityTool, Provider, ToolEffect, ToolRule};
 
 /// What documents say of an agent that comes with its CLI; `None` where that cannot be understood.
-pub type Said<'a> = dyn Fn(Provider, &str) -> Option<Vec<ToolRule>> + 'a;
+pub type BuiltinAgentLimits<'a> = dyn Fn(Provider, &str) -> Option<Vec<ToolRule>> + 'a;
 
 /// A command or skill whose agent cannot be used.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Miscast {
+pub struct RoleError {
     /// It.
     pub entity: Entity,
     /// The agent it names.
@@ -22,26 +22,26 @@ pub struct Miscast {
 
 /// Gives every command and skill the limits of its agents. What names an agent that is not there is taken
 /// out: nobody knows its limits.
-pub fn cast(entities: &mut Vec<Entity>, said: &Said<'_>) -> Vec<Miscast> {
-    let needs = |entity: &Entity| entity.kind != Kind::Agent && !names(entity).is_empty();
+pub fn cast(entities: &mut Vec<Entity>, said: &BuiltinAgentLimits<'_>) -> Vec<RoleError> {
+    let needs = |entity: &Entity| entity.kind != EntityKind::Agent && !names(entity).is_empty();
     if !entities.iter().any(needs) {
         return Vec::new();
     }
-    let agents = Agents::new(entities);
+    let agents = KnownAgents::new(entities);
     let mut lost = Vec::new();
     entities.retain_mut(|entity| {
         if !needs(entity) {
             return true;
         }
         let roles = names(entity).into_iter().map(|name| agents.role(entity, &name, said).ok_or(name));
-        match roles.collect::<Result<Vec<Role>, String>>() {
+        match roles.collect::<Result<Vec<EntityRole>, String>>() {
             Ok(roles) => {
-                entity.roles = roles.into_iter().filter(Role::is_limited).collect();
+                entity.roles = roles.into_iter().filter(EntityRole::is_limited).collect();
                 true
             }
             Err(agent) => {
-                let near = agents.all.suggest(Kind::Agent, &agent).map(str::to_owned);
-                lost.push(Miscast { entity: entity.clone(), agent, near });
+                let near = agents.all.suggest(EntityKind::Agent, &agent).map(str::to_owned);
+                lost.push(RoleError { entity: entity.clone(), agent, near });
                 false
             }
         }
@@ -49,7 +49,7 @@ pub fn cast(entities: &mut Vec<Entity>, said: &Said<'_>) -> Vec<Miscast> {
     lost
 }
 
-impl Role {
+impl EntityRole {
     fn is_limited(&self) -> bool {
         self.tools.is_some() || !self.limits.is_empty()
     }
@@ -58,36 +58,38 @@ impl Role {
 /// The agents that it is done by. What OpenCode has and names none is done by `build`.
 fn names(entity: &Entity) -> Vec<String> {
     let is_default = entity.agents.is_empty()
-        && entity.kind != Kind::Agent
+        && entity.kind != EntityKind::Agent
         && entity.source.provider == Provider::Opencode;
     if is_default { vec!["build".to_owned()] } else { entity.agents.clone() }
 }
 
 /// The agents that were read.
-struct Agents {
+struct KnownAgents {
     all: Registry,
     by_provider: Vec<(Provider, Registry)>,
 }
 
-impl Agents {
-    fn new(entities: &[Entity]) -> Agents {
+impl KnownAgents {
+    fn new(entities: &[Entity]) -> KnownAgents {
         let of = |is_meant: &dyn Fn(&Entity) -> bool| {
-            let agents = entities.iter().filter(|entity| entity.kind == Kind::Agent && is_meant(entity));
+            let agents =
+                entities.iter().filter(|entity| entity.kind == EntityKind::Agent && is_meant(entity));
             Registry::new(agents.cloned().collect())
         };
         let by_provider = Provider::ALL
             .into_iter()
             .map(|provider| (provider, of(&|entity: &Entity| entity.source.provider == provider)));
-        Agents { by_provider: by_provider.collect(), all: of(&|_| true) }
+        KnownAgents { by_provider: by_provider.collect(), all: of(&|_| true) }
     }
 
     /// The agent of that name of the same CLI, else one that comes with it, else anybody's.
-    fn role(&self, entity: &Entity, name: &str, said: &Said<'_>) -> Option<Role> {
+    fn role(&self, entity: &Entity, name: &str, said: &BuiltinAgentLimits<'_>) -> Option<EntityRole> {
         let provider = entity.source.provider;
         let plugin = entity.source.plugin.as_ref().map(|plugin| format!("{}:{name}", plugin.name));
         let full = plugin.as_deref().unwrap_or(name);
         let find = |registry: &Registry| {
-            let found = registry.get(Kind::Agent, full).or_else(|| registry.get(Kind::Agent, name));
+            let found =
+                registry.get(EntityKind::Agent, full).or_else(|| registry.get(EntityKind::Agent, name));
             found.map(of_file)
         };
         let own = self.by_provider.iter().find(|(other, _)| *other == provider);
@@ -97,15 +99,15 @@ impl Agents {
         match builtin(provider, name) {
             Some(role) => {
                 let more = said(provider, &role.name)?;
-                Some(Role { limits: role.limits.into_iter().chain(more).collect(), ..role })
+                Some(EntityRole { limits: role.limits.into_iter().chain(more).collect(), ..role })
             }
             None => find(&self.all),
         }
     }
 }
 
-fn of_file(agent: &Entity) -> Role {
-    Role {
+fn of_file(agent: &Entity) -> EntityRole {
+    EntityRole {
         name: agent.name.clone(),
         provider: agent.source.provider,
         path: Some(agent.source.path.clone()),
@@ -115,7 +117,7 @@ fn of_file(agent: &Entity) -> Role {
 }
 
 /// An agent that comes with a CLI: what of its limits can be held here.
-pub fn builtin(provider: Provider, name: &str) -> Option<Role> {
+pub fn builtin(provider: Provider, name: &str) -> Option<EntityRole> {
     use ToolEffect::{Allow, Deny};
     let rule = |tool: &str, pattern: Option<&str>, effect| ToolRule {
         tool: tool.to_owned(),
@@ -123,7 +125,7 @@ pub fn builtin(provider: Provider, name: &str) -> Option<Role> {
         effect,
     };
     let deny = |tools: &[&str]| tools.iter().map(|tool| rule(tool, None, Deny)).collect::<Vec<_>>();
-    let only = |tools: &[&str]| Some(tools.iter().map(|tool| Tool::named(tool)).collect::<Vec<_>>());
+    let only = |tools: &[&str]| Some(tools.iter().map(|tool| EntityTool::named(tool)).collect::<Vec<_>>());
     let lower = name.to_lowercase();
     let (tools, limits) = match (provider, lower.as_str()) {
         (Provider::Opencode, "build") => (None, Vec::new()),
@@ -148,7 +150,7 @@ pub fn builtin(provider: Provider, name: &str) -> Option<Role> {
         (_, "claude-code-guide") => (only(&["Glob", "Grep", "Read", "WebFetch", "WebSearch"]), Vec::new()),
         _ => return None,
     };
-    Some(Role { name: lower, provider, path: None, tools, limits })
+    Some(EntityRole { name: lower, provider, path: None, tools, limits })
 }
 
 #[cfg(test)]
@@ -157,20 +159,20 @@ mod tests {
     use super::*;
 
     fn done_by(agents: &[&str], provider: Provider) -> Entity {
-        let mut entity = found(Kind::Command, "c");
+        let mut entity = found(EntityKind::Command, "c");
         entity.source.provider = provider;
         entity.agents = agents.iter().map(|agent| (*agent).to_owned()).collect();
         entity
     }
 
     fn agent(name: &str, provider: Provider, tool: &str) -> Entity {
-        let mut entity = found(Kind::Agent, name);
+        let mut entity = found(EntityKind::Agent, name);
         entity.source.provider = provider;
-        entity.tools = Some(vec![Tool::named(tool)]);
+        entity.tools = Some(vec![EntityTool::named(tool)]);
         entity
     }
 
-    fn cast_with(entities: &[Entity]) -> (Vec<Role>, Vec<(String, Option<String>)>) {
+    fn cast_with(entities: &[Entity]) -> (Vec<EntityRole>, Vec<(String, Option<String>)>) {
         let mut entities = entities.to_vec();
         let lost = cast(&mut entities, &|_, _| Some(Vec::new()));
         let roles = entities.into_iter().flat_map(|entity| entity.roles).collect();

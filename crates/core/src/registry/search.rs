@@ -6,12 +6,12 @@ use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::Registry;
-use super::known::{Row, fold};
-use crate::entity::{Entity, Kind};
+use super::known::{NamedEntity, fold};
+use crate::entity::{Entity, EntityKind};
 
 /// How well a name fits, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum NameFit {
     Exact,
     ExactAlias,
     Prefix,
@@ -23,43 +23,43 @@ impl Registry {
     /// The entities that names mean whose name or alias fits a query: those that are it, then those
     /// that begin with it, then those that have its letters in order. What fits equally well is in
     /// the order of names. An empty query fits everything.
-    pub fn search(&self, kind: Option<Kind>, query: &str, limit: usize) -> Vec<&Entity> {
-        let mut query = Query::new(query);
-        let mut fitting: Vec<(Fit, &Row)> =
+    pub fn search(&self, kind: Option<EntityKind>, query: &str, limit: usize) -> Vec<&Entity> {
+        let mut query = SearchQuery::new(query);
+        let mut fitting: Vec<(NameFit, &NamedEntity)> =
             self.winning_rows(kind).filter_map(|row| Some((query.fit(row)?, row))).collect();
         fitting.sort_by(|(a, left), (b, right)| {
-            let name = |row: &Row| (row.entity.kind, row.entity.name.clone());
+            let name = |row: &NamedEntity| (row.entity.kind, row.entity.name.clone());
             a.cmp(b).then_with(|| left.folded.cmp(&right.folded)).then_with(|| name(left).cmp(&name(right)))
         });
         fitting.into_iter().take(limit).map(|(_, row)| &row.entity).collect()
     }
 }
 
-struct Query {
+struct SearchQuery {
     folded: String,
     letters: Pattern,
     matcher: Matcher,
     chars: Vec<char>,
 }
 
-impl Query {
-    fn new(query: &str) -> Query {
+impl SearchQuery {
+    fn new(query: &str) -> SearchQuery {
         let folded = fold(query.trim()).into_owned();
         // Both sides are folded already, so the matcher need not.
         let letters = Pattern::new(&folded, CaseMatching::Respect, Normalization::Never, AtomKind::Fuzzy);
-        Query { folded, letters, matcher: Matcher::new(Config::DEFAULT), chars: Vec::new() }
+        SearchQuery { folded, letters, matcher: Matcher::new(Config::DEFAULT), chars: Vec::new() }
     }
 
     /// How well the best name of an entity fits, if any does.
-    fn fit(&mut self, row: &Row) -> Option<Fit> {
-        let name = self.fit_name(&row.folded, Fit::Exact, Fit::Prefix);
+    fn fit(&mut self, row: &NamedEntity) -> Option<NameFit> {
+        let name = self.fit_name(&row.folded, NameFit::Exact, NameFit::Prefix);
         let aliases = row.entity.aliases.iter();
-        let alias =
-            aliases.filter_map(|alias| self.fit_name(&fold(alias), Fit::ExactAlias, Fit::PrefixAlias));
+        let alias = aliases
+            .filter_map(|alias| self.fit_name(&fold(alias), NameFit::ExactAlias, NameFit::PrefixAlias));
         alias.chain(name).min()
     }
 
-    fn fit_name(&mut self, name: &str, exact: Fit, prefix: Fit) -> Option<Fit> {
+    fn fit_name(&mut self, name: &str, exact: NameFit, prefix: NameFit) -> Option<NameFit> {
         if name == self.folded {
             return Some(exact);
         }
@@ -67,7 +67,7 @@ impl Query {
             return Some(prefix);
         }
         let letters = Utf32Str::new(name, &mut self.chars);
-        self.letters.score(letters, &mut self.matcher).map(|score| Fit::Fuzzy(Reverse(score)))
+        self.letters.score(letters, &mut self.matcher).map(|score| NameFit::Fuzzy(Reverse(score)))
     }
 }
 
@@ -80,22 +80,22 @@ mod tests {
 
     fn registry() -> Registry {
         let skills = ["Commit", "commit-all", "create-pr", "create-spec", "recommit", "review-code"];
-        let mut entities = skills.map(|name| found(Kind::Skill, name)).to_vec();
-        entities.push(also(found(Kind::Skill, "save"), &["commit", "commission", "CI"]));
-        entities.push(found(Kind::Command, "commit"));
-        entities.push(found(Kind::Agent, "demo:greeter"));
+        let mut entities = skills.map(|name| found(EntityKind::Skill, name)).to_vec();
+        entities.push(also(found(EntityKind::Skill, "save"), &["commit", "commission", "CI"]));
+        entities.push(found(EntityKind::Command, "commit"));
+        entities.push(found(EntityKind::Agent, "demo:greeter"));
         Registry::new(entities)
     }
 
-    fn names(kind: Option<Kind>, query: &str) -> Vec<String> {
+    fn names(kind: Option<EntityKind>, query: &str) -> Vec<String> {
         registry().search(kind, query, 20).into_iter().map(|entity| entity.name.clone()).collect()
     }
 
     #[test]
     fn exact_comes_before_prefix_before_fuzzy_and_names_before_aliases() {
-        assert_eq!(names(Some(Kind::Skill), "COMMIT"), ["Commit", "save", "commit-all", "recommit"]);
-        assert_eq!(names(Some(Kind::Skill), "ci").first().map(String::as_str), Some("save"));
-        assert_eq!(names(Some(Kind::Skill), "create-"), ["create-pr", "create-spec"]);
+        assert_eq!(names(Some(EntityKind::Skill), "COMMIT"), ["Commit", "save", "commit-all", "recommit"]);
+        assert_eq!(names(Some(EntityKind::Skill), "ci").first().map(String::as_str), Some("save"));
+        assert_eq!(names(Some(EntityKind::Skill), "create-"), ["create-pr", "create-spec"]);
     }
 
     #[test]
@@ -110,9 +110,9 @@ mod tests {
     fn all_kinds_are_searched_at_once_and_no_more_than_asked_for_come_back() {
         let registry = registry();
         let found = registry.search(None, "commit", 2);
-        let kinds: Vec<(Kind, &str)> =
+        let kinds: Vec<(EntityKind, &str)> =
             found.iter().map(|entity| (entity.kind, entity.name.as_str())).collect();
-        assert_eq!(kinds, [(Kind::Command, "commit"), (Kind::Skill, "Commit")]);
+        assert_eq!(kinds, [(EntityKind::Command, "commit"), (EntityKind::Skill, "Commit")]);
         assert_eq!(registry.search(None, "", 100).len(), 9);
         assert!(registry.search(None, "commit", 0).is_empty());
     }
@@ -127,7 +127,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_query_is_answered(query in any::<String>(), name in any::<String>()) {
-            let registry = Registry::new(vec![found(Kind::Skill, &name)]);
+            let registry = Registry::new(vec![found(EntityKind::Skill, &name)]);
             registry.search(None, &query, 5);
             let itself = registry.search(None, &name, 5);
             prop_assert!(name.trim() != name || itself.len() == 1);

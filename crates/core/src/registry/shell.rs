@@ -7,7 +7,7 @@
 
 /// Where in a command we are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CommandPosition {
     Bare,
     SingleQuotes,
     DoubleQuotes,
@@ -20,7 +20,7 @@ enum Place {
 /// A command as it is read from its beginning.
 #[derive(Debug)]
 pub(super) struct Quotes {
-    place: Place,
+    place: CommandPosition,
     is_escaped: bool,
     before: Option<char>,
     program: Program,
@@ -66,14 +66,19 @@ impl Program {
 
 impl Quotes {
     pub(super) fn new() -> Quotes {
-        Quotes { place: Place::Bare, is_escaped: false, before: None, program: Program::Name(String::new()) }
+        Quotes {
+            place: CommandPosition::Bare,
+            is_escaped: false,
+            before: None,
+            program: Program::Name(String::new()),
+        }
     }
 
     /// Reads on.
     pub(super) fn read(&mut self, text: &str) {
         for c in text.chars() {
             self.step(c);
-            if self.place == Place::Bare {
+            if self.place == CommandPosition::Bare {
                 self.program.step(c, self.before);
             }
             self.before = Some(c);
@@ -81,7 +86,7 @@ impl Quotes {
     }
 
     fn step(&mut self, c: char) {
-        use Place::{Bare, Descriptor, DescriptorNumber, DoubleQuotes, SingleQuotes, Unsure};
+        use CommandPosition::{Bare, Descriptor, DescriptorNumber, DoubleQuotes, SingleQuotes, Unsure};
         if self.is_escaped {
             self.is_escaped = false;
             // The shell joins the lines before it looks at anything else.
@@ -124,28 +129,28 @@ impl Quotes {
 
     /// Whether a command's own quotes keep the shell from expanding anything here.
     pub(super) fn is_verbatim(&self) -> bool {
-        self.place == Place::SingleQuotes
+        self.place == CommandPosition::SingleQuotes
     }
 
     /// The words as they must be written here: each by itself among the arguments of a program, else
     /// all as `one`. `None` where nothing can be put safely.
     pub(super) fn put(&mut self, words: &[&str], one: &str) -> Option<String> {
-        let is_odd = self.place == Place::Bare && matches!(self.before, Some('$' | '['));
+        let is_odd = self.place == CommandPosition::Bare && matches!(self.before, Some('$' | '['));
         if self.is_escaped || is_odd {
-            self.place = Place::Unsure;
+            self.place = CommandPosition::Unsure;
         }
         let put = match self.place {
-            Place::Unsure | Place::Descriptor | Place::DescriptorNumber => {
-                self.place = Place::Unsure;
+            CommandPosition::Unsure | CommandPosition::Descriptor | CommandPosition::DescriptorNumber => {
+                self.place = CommandPosition::Unsure;
                 return None;
             }
             _ if words.is_empty() => String::new(),
-            Place::Bare if self.is_argument() => {
+            CommandPosition::Bare if self.is_argument() => {
                 words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
             }
-            Place::Bare => quote(one),
-            Place::SingleQuotes => format!("'{}'", quote(one)),
-            Place::DoubleQuotes => format!("\"{}\"", quote(one)),
+            CommandPosition::Bare => quote(one),
+            CommandPosition::SingleQuotes => format!("'{}'", quote(one)),
+            CommandPosition::DoubleQuotes => format!("\"{}\"", quote(one)),
         };
         if !put.is_empty() {
             self.before = None;

@@ -5,24 +5,24 @@
 
 use std::collections::HashMap;
 
-use super::dialect::{Dialect, Files, Shell, Slots};
+use super::dialect::{ArgumentSlots, EntitySyntax, Files, ShellSyntax};
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part<'t> {
+pub(super) enum EntityTextPart<'t> {
     /// As it stands.
     Text(&'t str),
     /// Where something goes, and how that is written.
-    Slot(Slot, &'t str),
+    Slot(TextSlot, &'t str),
     /// A shell command, between its marks.
-    Shell(Marks, Vec<Part<'t>>),
+    Shell(Marks, Vec<EntityTextPart<'t>>),
     /// The path of a file, between its marks.
-    File(Marks, Vec<Part<'t>>),
+    File(Marks, Vec<EntityTextPart<'t>>),
 }
 
 /// What goes into a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum TextSlot {
     /// The arguments as they were given.
     All,
     /// One word of them, from 0.
@@ -39,43 +39,43 @@ const ARGS: &str = "{{args}}";
 const ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
 
 /// Reads a text.
-pub(super) fn parse(text: &str, dialect: Dialect) -> Vec<Part<'_>> {
-    let closing = if dialect.shell == Shell::Braces { closing_braces(text) } else { HashMap::new() };
-    let reader = Reader { text, dialect, closing };
+pub(super) fn parse(text: &str, dialect: EntitySyntax) -> Vec<EntityTextPart<'_>> {
+    let closing = if dialect.shell == ShellSyntax::Braces { closing_braces(text) } else { HashMap::new() };
+    let reader = EntityTextReader { text, dialect, closing };
     let (mut parts, mut done, mut at) = (Vec::new(), 0, 0);
     while let Some(offset) = tail(text, at).find(['$', '{', '!', '@', '\\']) {
         let here = at + offset;
         let (part, length) = reader.read(here);
         at = here + length;
         if let Some(part) = part {
-            parts.extend(text.get(done..here).filter(|text| !text.is_empty()).map(Part::Text));
+            parts.extend(text.get(done..here).filter(|text| !text.is_empty()).map(EntityTextPart::Text));
             parts.push(part);
             done = at;
         }
     }
-    parts.extend(Some(tail(text, done)).filter(|text| !text.is_empty()).map(Part::Text));
+    parts.extend(Some(tail(text, done)).filter(|text| !text.is_empty()).map(EntityTextPart::Text));
     parts
 }
 
-struct Reader<'t> {
+struct EntityTextReader<'t> {
     text: &'t str,
-    dialect: Dialect,
+    dialect: EntitySyntax,
     /// Where each brace is closed, where braces enclose commands.
     closing: HashMap<usize, usize>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> EntityTextReader<'t> {
     /// What begins at a mark, if anything, and how far to go on.
-    fn read(&self, here: usize) -> (Option<Part<'t>>, usize) {
+    fn read(&self, here: usize) -> (Option<EntityTextPart<'t>>, usize) {
         let rest = tail(self.text, here);
         if let Some((slot, written)) = slot(rest, self.dialect) {
-            return (Some(Part::Slot(slot, written)), written.len());
+            return (Some(EntityTextPart::Slot(slot, written)), written.len());
         }
-        let dollars = matches!(self.dialect.slots, Slots::FromOne | Slots::FromZero);
+        let dollars = matches!(self.dialect.slots, ArgumentSlots::FromOne | ArgumentSlots::FromZero);
         let found = match rest.chars().next() {
             // Claude Code takes the backslash away.
-            Some('\\') if self.dialect.slots == Slots::FromZero && rest.starts_with("\\$") => {
-                return (rest.get(1..2).map(Part::Text), 2);
+            Some('\\') if self.dialect.slots == ArgumentSlots::FromZero && rest.starts_with("\\$") => {
+                return (rest.get(1..2).map(EntityTextPart::Text), 2);
             }
             // Both stand for themselves, and what follows is no longer a mark.
             Some('\\') if dollars => return (None, 1 + rest.chars().nth(1).map_or(0, char::len_utf8)),
@@ -87,23 +87,23 @@ impl<'t> Reader<'t> {
         found.map_or((None, 1), |(part, length)| (Some(part), length))
     }
 
-    fn shell(&self, here: usize, rest: &'t str) -> Option<(Part<'t>, usize)> {
+    fn shell(&self, here: usize, rest: &'t str) -> Option<(EntityTextPart<'t>, usize)> {
         let (inner, marks) = match self.dialect.shell {
-            Shell::None => return None,
-            Shell::Braces => (self.braced(here, rest)?, ("!{", "}")),
-            Shell::Backticks if !self.may_begin(here) => return None,
+            ShellSyntax::None => return None,
+            ShellSyntax::Braces => (self.braced(here, rest)?, ("!{", "}")),
+            ShellSyntax::Backticks if !self.may_begin(here) => return None,
             // `` `!` `` speaks of the character.
-            Shell::BackticksAnywhere if self.before(here) == Some('`') => return None,
-            Shell::Backticks | Shell::BackticksAnywhere => {
+            ShellSyntax::BackticksAnywhere if self.before(here) == Some('`') => return None,
+            ShellSyntax::Backticks | ShellSyntax::BackticksAnywhere => {
                 (rest.strip_prefix("!`")?.split_once('`')?.0, ("!`", "`"))
             }
         };
         let length = marks.0.len() + inner.len() + marks.1.len();
         let has_command = !inner.trim().is_empty();
-        has_command.then(|| (Part::Shell(marks, parse(inner, self.dialect.within())), length))
+        has_command.then(|| (EntityTextPart::Shell(marks, parse(inner, self.dialect.within())), length))
     }
 
-    fn file(&self, here: usize, rest: &'t str) -> Option<(Part<'t>, usize)> {
+    fn file(&self, here: usize, rest: &'t str) -> Option<(EntityTextPart<'t>, usize)> {
         let (inner, marks) = match self.dialect.files {
             Files::None => return None,
             Files::Braces => (self.braced(here, rest)?, ("@{", "}")),
@@ -112,7 +112,7 @@ impl<'t> Reader<'t> {
         };
         let length = marks.0.len() + inner.len() + marks.1.len();
         let has_path = !inner.trim().is_empty();
-        has_path.then(|| (Part::File(marks, parse(inner, self.dialect.within())), length))
+        has_path.then(|| (EntityTextPart::File(marks, parse(inner, self.dialect.within())), length))
     }
 
     /// What stands between the brace after a mark and the one that closes it.
@@ -132,35 +132,35 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn slot(rest: &str, dialect: Dialect) -> Option<(Slot, &str)> {
+fn slot(rest: &str, dialect: EntitySyntax) -> Option<(TextSlot, &str)> {
     if dialect.has_root && rest.starts_with(ROOT) {
-        return Some((Slot::Root, rest.get(..ROOT.len())?));
+        return Some((TextSlot::Root, rest.get(..ROOT.len())?));
     }
     let (slot, length) = match dialect.slots {
-        Slots::None => return None,
-        Slots::Braces => (Slot::All, rest.starts_with(ARGS).then_some(ARGS.len())?),
-        Slots::FromOne => all(rest).or_else(|| numbered(rest, 1))?,
-        Slots::FromZero => indexed(rest).or_else(|| all(rest)).or_else(|| numbered(rest, 0))?,
+        ArgumentSlots::None => return None,
+        ArgumentSlots::Braces => (TextSlot::All, rest.starts_with(ARGS).then_some(ARGS.len())?),
+        ArgumentSlots::FromOne => all(rest).or_else(|| numbered(rest, 1))?,
+        ArgumentSlots::FromZero => indexed(rest).or_else(|| all(rest)).or_else(|| numbered(rest, 0))?,
     };
     Some((slot, rest.get(..length)?))
 }
 
 /// `$ARGUMENTS`, where no longer word begins.
-fn all(rest: &str) -> Option<(Slot, usize)> {
+fn all(rest: &str) -> Option<(TextSlot, usize)> {
     let after = rest.strip_prefix(ARGUMENTS)?;
-    (!after.starts_with(is_word)).then_some((Slot::All, ARGUMENTS.len()))
+    (!after.starts_with(is_word)).then_some((TextSlot::All, ARGUMENTS.len()))
 }
 
 /// `$ARGUMENTS[0]`.
-fn indexed(rest: &str) -> Option<(Slot, usize)> {
+fn indexed(rest: &str) -> Option<(TextSlot, usize)> {
     let index = rest.strip_prefix(ARGUMENTS)?.strip_prefix('[')?;
     let (digits, after) = index.split_at_checked(digits(index))?;
     after.starts_with(']').then_some(())?;
-    Some((Slot::Word(number(digits)?), ARGUMENTS.len() + digits.len() + 2))
+    Some((TextSlot::Word(number(digits)?), ARGUMENTS.len() + digits.len() + 2))
 }
 
 /// `$1`, with all its digits. Not a price: `$1.50`, `$1,000`, `$100`, `$05` and `$5M` stand as they are.
-fn numbered(rest: &str, first: usize) -> Option<(Slot, usize)> {
+fn numbered(rest: &str, first: usize) -> Option<(TextSlot, usize)> {
     let after = rest.strip_prefix('$')?;
     let (digits, after) = after.split_at_checked(digits(after))?;
     let is_price =
@@ -168,7 +168,7 @@ fn numbered(rest: &str, first: usize) -> Option<(Slot, usize)> {
     if is_price || after.starts_with(is_word) {
         return None;
     }
-    Some((Slot::Word(number(digits)?.checked_sub(first)?), 1 + digits.len()))
+    Some((TextSlot::Word(number(digits)?.checked_sub(first)?), 1 + digits.len()))
 }
 
 /// How many digits a text begins with.
@@ -189,7 +189,7 @@ fn is_word(c: char) -> bool {
 
 /// The path at the beginning of a text, if what is there can be one: a word with a slash or a dot in
 /// it, or with an argument.
-fn path(text: &str, dialect: Dialect) -> Option<&str> {
+fn path(text: &str, dialect: EntitySyntax) -> Option<&str> {
     let (mut end, mut has_slot) = (0, false);
     loop {
         let rest = tail(text, end);

@@ -7,7 +7,7 @@ use crate::entity::Provider;
 use crate::hook::ToolName;
 
 /// A tool and its names.
-struct Row {
+struct ToolSpellings {
     /// In our words. They tell more tools apart than [`ToolName`] does, because rules do.
     name: &'static str,
     kind: ToolName,
@@ -19,7 +19,7 @@ struct Row {
 
 /// The spellings that Windlass accepts. Where two rows have one, the first counts.
 #[rustfmt::skip]
-const ROWS: &[Row] = &[
+const ROWS: &[ToolSpellings] = &[
     row("bash", ToolName::Shell, "Bash", &["shell", "execute", "exec", "terminal", "run_command", "local_shell", "run_in_terminal",
         "powershell", "bash_tool", "runcommands", "runcommand", "runinterminal", "local_shell_call", "unified_exec", "shell_command",
         "exec_command", "run_shell_command"]),
@@ -48,8 +48,8 @@ const fn row(
     kind: ToolName,
     spelling: &'static str,
     others: &'static [&'static str],
-) -> Row {
-    Row { name, kind, spelling, others }
+) -> ToolSpellings {
+    ToolSpellings { name, kind, spelling, others }
 }
 
 /// Tools that some agent CLI has and that mean nothing to the others: to name one in a limit is no mistake,
@@ -184,7 +184,8 @@ fn is_plain(name: &str) -> bool {
 
 /// Every word for a tool, to find the one that was meant: as rules show it, then others.
 pub fn words() -> impl Iterator<Item = &'static str> {
-    let of_row = |row: &'static Row| [row.spelling, row.name].into_iter().chain(row.others.iter().copied());
+    let of_row =
+        |row: &'static ToolSpellings| [row.spelling, row.name].into_iter().chain(row.others.iter().copied());
     let ours = ToolName::ALL.into_iter().map(ToolName::word);
     ROWS.iter().flat_map(of_row).chain(ours).chain(ELSEWHERE.iter().copied())
 }
@@ -194,7 +195,7 @@ pub fn canonical(name: &str) -> Option<&'static str> {
     row_of(name).map(|row| row.name)
 }
 
-fn row_of(name: &str) -> Option<&'static Row> {
+fn row_of(name: &str) -> Option<&'static ToolSpellings> {
     let name = name.to_lowercase();
     let by_name = ROWS.iter().find(|row| row.name == name);
     by_name.or_else(|| ROWS.iter().find(|row| row.others.contains(&name.as_str())))

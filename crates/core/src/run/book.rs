@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Outcome, Spent};
 use crate::effect::Planned;
-use crate::graph::template::Output;
+use crate::graph::template::NodeOutput;
 use crate::graph::workflow::Budget;
-use crate::hook::Answer;
+use crate::hook::HookAnswer;
 use crate::id::{EffectId, HookId, NodeId};
 use crate::time::Moment;
 
 /// What a run keeps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Book {
+pub struct Bookkeeping {
     /// Random text from which session ids are derived; another one after a fork.
     pub seed: String,
     /// What only a person can answer, oldest first.
@@ -23,10 +23,10 @@ pub struct Book {
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub permitted: VecDeque<Ask>,
     /// The latest hook answers, for resends.
-    pub answered: VecDeque<(HookId, Answer)>,
+    pub answered: VecDeque<(HookId, HookAnswer)>,
     /// What people answered to agents whose turn is not over, so that no answer is lost on the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub replies: Vec<Reply>,
+    pub replies: Vec<KeptReply>,
     /// Hook calls that wait for a person and have not asked again since the owner changed: nobody knows
     /// whether their forwarder is still there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -53,10 +53,10 @@ pub struct Book {
     pub told: BTreeMap<String, VecDeque<String>>,
     /// What each node gave.
     #[serde(default)]
-    pub outputs: BTreeMap<NodeId, Output>,
+    pub outputs: BTreeMap<NodeId, NodeOutput>,
     /// What became of each node.
     #[serde(default)]
-    pub nodes: BTreeMap<NodeId, Seen>,
+    pub nodes: BTreeMap<NodeId, NodeHistory>,
     /// Turns finished.
     pub turns: u32,
     /// The commit the run began on, in a repository.
@@ -69,9 +69,9 @@ pub struct Book {
     pub last_message: Option<String>,
 }
 
-impl Book {
+impl Bookkeeping {
     /// The answer a hook call already got.
-    pub fn answer_to(&self, hook: &HookId) -> Option<&Answer> {
+    pub fn answer_to(&self, hook: &HookId) -> Option<&HookAnswer> {
         self.answered.iter().find(|(id, _)| id == hook).map(|(_, answer)| answer)
     }
 
@@ -98,18 +98,18 @@ impl Book {
 
 /// What a person answered to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct KeptReply {
     /// What was asked.
     pub ask: Ask,
     /// What the hook was to say.
-    pub answer: Answer,
+    pub answer: HookAnswer,
     /// As far as is known it never reached the agent, which hears it when it asks the same again.
     pub missed: bool,
 }
 
 /// What became of a node, in the last of its rounds and in all of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct NodeHistory {
     /// Its name in the last round and try.
     pub instance: NodeId,
     /// How often it began, tries included.
@@ -128,13 +128,13 @@ pub struct Seen {
     /// What it spent, all times together.
     pub spent: Spent,
     /// Why it ran, or did not.
-    pub cause: Cause,
+    pub cause: NodeCause,
 }
 
 /// Why a node ran, or did not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "why")]
-pub enum Cause {
+pub enum NodeCause {
     /// It is the first of its block.
     First,
     /// The one before it is over.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::book::{Book, Cause};
-use super::work::{Phase, Work};
+use super::book::{Bookkeeping, NodeCause};
+use super::work::{SessionPhase, SessionWork};
 use super::{Outcome, Spent, Waiting};
 use crate::effect::Effect;
 use crate::engine::node::{IfState, ListenState, ParallelState, RoundsState, SleepState, SubRunState};
@@ -20,7 +20,7 @@ pub struct Lane {
     /// The place of the node that is under way or next.
     pub at: usize,
     /// The node under way.
-    pub now: Option<Box<Active>>,
+    pub now: Option<Box<ActiveNode>>,
     /// What went wrong so far and was lived with: what the next round is told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub wrong: String,
@@ -29,7 +29,7 @@ pub struct Lane {
     pub said: Option<String>,
     /// What the last session leaves that answers in words and not by a schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub word: Option<Word>,
+    pub word: Option<SessionSignal>,
     /// Nothing more begins here, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Outcome>,
@@ -38,7 +38,7 @@ pub struct Lane {
 /// What a session leaves to whoever looks for a signal, or for how a task is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Word {
+pub enum SessionSignal {
     /// It ended well and said this; empty where it said nothing.
     Said(String),
     /// It did not end well: whatever it said or wrote, it claims nothing.
@@ -50,30 +50,30 @@ pub enum Word {
     },
 }
 
-impl Word {
+impl SessionSignal {
     /// The text in which a claim may stand.
     pub fn text(&self) -> &str {
         match self {
-            Word::Said(text) => text,
-            Word::Broken { .. } => "",
+            SessionSignal::Said(text) => text,
+            SessionSignal::Broken { .. } => "",
         }
     }
 
     /// Whether the session ended well.
     pub fn is_said(&self) -> bool {
-        matches!(self, Word::Said(_))
+        matches!(self, SessionSignal::Said(_))
     }
 }
 
 impl Lane {
     /// A session ended well, which may do instead of one by a schema that broke.
     pub(crate) fn forgive(&mut self) {
-        self.word.take_if(|word| matches!(word, Word::Broken { asked: false, .. }));
+        self.word.take_if(|word| matches!(word, SessionSignal::Broken { asked: false, .. }));
     }
 
     /// Hears the word of a node that is over. A session by a schema that broke takes no word away.
-    pub(crate) fn hear(&mut self, word: Option<Word>) {
-        let is_aside = matches!(word, Some(Word::Broken { asked: false, .. }));
+    pub(crate) fn hear(&mut self, word: Option<SessionSignal>) {
+        let is_aside = matches!(word, Some(SessionSignal::Broken { asked: false, .. }));
         if word.is_some() && (!is_aside || self.word.is_none()) {
             self.word = word;
         }
@@ -82,7 +82,7 @@ impl Lane {
 
 /// A node under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Active {
+pub struct ActiveNode {
     /// The node as the workflow names it.
     pub step: NodeId,
     /// Its name in this round and try: no two effects of two instances have the same id.
@@ -105,17 +105,17 @@ pub struct Active {
     pub said: Option<String>,
     /// The same of the sessions that answer in words; see [`Lane::word`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub word: Option<Word>,
+    pub word: Option<SessionSignal>,
     /// What it does.
-    pub doing: Doing,
+    pub doing: Activity,
 }
 
 /// What a node under way does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Doing {
+pub enum Activity {
     /// An agent works.
-    Session(Box<Work>),
+    Session(Box<SessionWork>),
     /// A command line runs.
     Shell,
     /// Checks run.
@@ -138,7 +138,7 @@ pub enum Doing {
     /// It has not begun: a pause holds it back.
     Held {
         /// Why it is next.
-        cause: Cause,
+        cause: NodeCause,
     },
     /// It was over before it did anything. No run is left so.
     Ended,
@@ -155,7 +155,7 @@ pub enum Doing {
 /// A branch of a parallel block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Slot {
+pub enum BranchState {
     /// It has not begun.
     Waiting,
     /// It is under way.
@@ -164,12 +164,12 @@ pub enum Slot {
     Over(Outcome),
 }
 
-impl Slot {
+impl BranchState {
     /// How it ended, once it has.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         match self {
-            Slot::Over(outcome) => Some(outcome.clone()),
-            Slot::Waiting | Slot::Open(_) => None,
+            BranchState::Over(outcome) => Some(outcome.clone()),
+            BranchState::Waiting | BranchState::Open(_) => None,
         }
     }
 }
@@ -255,35 +255,37 @@ pub enum RoundPhase {
 
 impl Lane {
     /// The work of a node.
-    pub fn work(&self, node: &NodeId) -> Option<&Work> {
+    pub fn work(&self, node: &NodeId) -> Option<&SessionWork> {
         let mut works = Vec::new();
         self.works(&mut works);
         works.into_iter().find(|work| work.node.id == *node)
     }
 
     /// Everything that is under way with an agent.
-    pub fn works<'a>(&'a self, into: &mut Vec<&'a Work>) {
+    pub fn works<'a>(&'a self, into: &mut Vec<&'a SessionWork>) {
         let Some(active) = &self.now else { return };
         match &active.doing {
-            Doing::Session(work) => into.push(work),
+            Activity::Session(work) => into.push(work),
             doing => doing.lanes().into_iter().for_each(|lane| lane.works(into)),
         }
     }
 
     /// Does something to everything that is under way with an agent.
-    pub(crate) fn works_mut(&mut self, act: &mut impl FnMut(&mut Work)) {
+    pub(crate) fn works_mut(&mut self, act: &mut impl FnMut(&mut SessionWork)) {
         let Some(active) = &mut self.now else { return };
         match &mut active.doing {
-            Doing::Session(work) => act(work),
-            Doing::If(IfState { lane, .. }) | Doing::Loop(RoundsState { lane, .. }) => lane.works_mut(act),
-            Doing::Tasks(tasks) => {
+            Activity::Session(work) => act(work),
+            Activity::If(IfState { lane, .. }) | Activity::Loop(RoundsState { lane, .. }) => {
+                lane.works_mut(act)
+            }
+            Activity::Tasks(tasks) => {
                 for round in &mut tasks.open {
                     round.lane.works_mut(act);
                 }
             }
-            Doing::Parallel(ParallelState { slots }) => {
+            Activity::Parallel(ParallelState { slots }) => {
                 for slot in slots {
-                    if let Slot::Open(lane) = slot {
+                    if let BranchState::Open(lane) = slot {
                         lane.works_mut(act);
                     }
                 }
@@ -293,57 +295,57 @@ impl Lane {
     }
 
     /// Every node under way, blocks and what is in them.
-    pub fn actives<'a>(&'a self, into: &mut Vec<&'a Active>) {
+    pub fn actives<'a>(&'a self, into: &mut Vec<&'a ActiveNode>) {
         let Some(active) = &self.now else { return };
         into.push(active);
         active.doing.lanes().into_iter().for_each(|lane| lane.actives(into));
     }
 
     /// What is waited for here; whether something works.
-    pub(super) fn waits(&self, book: &Book, into: &mut Vec<Waiting>) -> bool {
+    pub(super) fn waits(&self, book: &Bookkeeping, into: &mut Vec<Waiting>) -> bool {
         let Some(active) = &self.now else { return false };
         let is_open = |verb: Verb| {
             let here = book.open.iter().filter(|planned| planned.id.node == active.instance);
             here.filter(|planned| planned.id.verb == verb).any(|planned| !book.held.contains(&planned.id))
         };
         match &active.doing {
-            Doing::Session(work) => match &work.phase {
-                Phase::Pausing { waiting, .. } => {
+            Activity::Session(work) => match &work.phase {
+                SessionPhase::Pausing { waiting, .. } => {
                     into.push(waiting.clone());
                     false
                 }
-                Phase::InTurn => is_open(Verb::Session),
+                SessionPhase::InTurn => is_open(Verb::Session),
                 _ => true,
             },
-            Doing::Sleep(SleepState { until }) => {
+            Activity::Sleep(SleepState { until }) => {
                 into.push(Waiting::Time { until: *until });
                 false
             }
-            Doing::Listen(ListenState { name }) => {
+            Activity::Listen(ListenState { name }) => {
                 into.push(Waiting::Event { name: name.clone() });
                 false
             }
-            Doing::Pausing { until, what } => {
+            Activity::Pausing { until, what } => {
                 into.push(Waiting::Retry { until: *until, what: what.clone() });
                 false
             }
-            Doing::Ask | Doing::Ended => false,
-            Doing::Held { .. } => is_open(Verb::Hold),
-            Doing::Shell => is_open(Verb::Shell),
-            Doing::Run(_) => is_open(Verb::Run),
-            Doing::Check => true,
-            Doing::If(IfState { lane, .. }) => lane.waits(book, into),
-            Doing::Loop(RoundsState { lane, .. }) => lane.waits(book, into) || is_open(Verb::Hold),
-            Doing::Parallel(ParallelState { slots }) => {
+            Activity::Ask | Activity::Ended => false,
+            Activity::Held { .. } => is_open(Verb::Hold),
+            Activity::Shell => is_open(Verb::Shell),
+            Activity::Run(_) => is_open(Verb::Run),
+            Activity::Check => true,
+            Activity::If(IfState { lane, .. }) => lane.waits(book, into),
+            Activity::Loop(RoundsState { lane, .. }) => lane.waits(book, into) || is_open(Verb::Hold),
+            Activity::Parallel(ParallelState { slots }) => {
                 let mut is_busy = false;
                 for slot in slots {
-                    if let Slot::Open(lane) = slot {
+                    if let BranchState::Open(lane) = slot {
                         is_busy |= lane.waits(book, into);
                     }
                 }
                 is_busy
             }
-            Doing::Tasks(tasks) => {
+            Activity::Tasks(tasks) => {
                 let mut is_busy = book.open.iter().any(|planned| {
                     matches!(planned.effect, Effect::ClaimTask { .. }) && !book.held.contains(&planned.id)
                 });
@@ -359,57 +361,59 @@ impl Lane {
     }
 }
 
-impl Doing {
+impl Activity {
     /// The sequences in it.
     pub fn lanes(&self) -> Vec<&Lane> {
         match self {
-            Doing::If(IfState { lane, .. }) | Doing::Loop(RoundsState { lane, .. }) => vec![lane],
-            Doing::Parallel(ParallelState { slots }) => slots.iter().filter_map(Slot::lane).collect(),
-            Doing::Tasks(tasks) => tasks.open.iter().map(|round| &round.lane).collect(),
-            Doing::Session(_)
-            | Doing::Shell
-            | Doing::Check
-            | Doing::Ask
-            | Doing::Sleep(_)
-            | Doing::Listen(_)
-            | Doing::Run(_)
-            | Doing::Pausing { .. }
-            | Doing::Held { .. }
-            | Doing::Ended => Vec::new(),
+            Activity::If(IfState { lane, .. }) | Activity::Loop(RoundsState { lane, .. }) => vec![lane],
+            Activity::Parallel(ParallelState { slots }) => {
+                slots.iter().filter_map(BranchState::lane).collect()
+            }
+            Activity::Tasks(tasks) => tasks.open.iter().map(|round| &round.lane).collect(),
+            Activity::Session(_)
+            | Activity::Shell
+            | Activity::Check
+            | Activity::Ask
+            | Activity::Sleep(_)
+            | Activity::Listen(_)
+            | Activity::Run(_)
+            | Activity::Pausing { .. }
+            | Activity::Held { .. }
+            | Activity::Ended => Vec::new(),
         }
     }
 
     /// Whether its node has begun to do what its kind does.
     pub(crate) fn has_begun(&self) -> bool {
-        !matches!(self, Doing::Pausing { .. } | Doing::Held { .. } | Doing::Ended)
+        !matches!(self, Activity::Pausing { .. } | Activity::Held { .. } | Activity::Ended)
     }
 
     /// What the run keeps, in words.
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            Doing::Session(_) => "a session",
-            Doing::Shell => "a command line",
-            Doing::Check => "checks",
-            Doing::Ask => "a question",
-            Doing::Sleep(_) => "a wait for a time",
-            Doing::Listen(_) => "a wait for an event",
-            Doing::Run(_) => "a run of another workflow",
-            Doing::Pausing { .. } => "a pause before the next try",
-            Doing::Held { .. } => "a pause of the run",
-            Doing::Ended => "an end",
-            Doing::If(_) => "one of two ways",
-            Doing::Loop(_) => "rounds",
-            Doing::Tasks(_) => "rounds of tasks",
-            Doing::Parallel(_) => "branches",
+            Activity::Session(_) => "a session",
+            Activity::Shell => "a command line",
+            Activity::Check => "checks",
+            Activity::Ask => "a question",
+            Activity::Sleep(_) => "a wait for a time",
+            Activity::Listen(_) => "a wait for an event",
+            Activity::Run(_) => "a run of another workflow",
+            Activity::Pausing { .. } => "a pause before the next try",
+            Activity::Held { .. } => "a pause of the run",
+            Activity::Ended => "an end",
+            Activity::If(_) => "one of two ways",
+            Activity::Loop(_) => "rounds",
+            Activity::Tasks(_) => "rounds of tasks",
+            Activity::Parallel(_) => "branches",
         }
     }
 }
 
-impl Slot {
+impl BranchState {
     fn lane(&self) -> Option<&Lane> {
         match self {
-            Slot::Open(lane) => Some(lane),
-            Slot::Waiting | Slot::Over(_) => None,
+            BranchState::Open(lane) => Some(lane),
+            BranchState::Waiting | BranchState::Over(_) => None,
         }
     }
 }

@@ -16,20 +16,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::Planned;
 pub use crate::engine::node::{IfState, ListenState, ParallelState, RoundsState, SleepState, SubRunState};
-use crate::hook::{Answer, Question, ToolCall};
+use crate::hook::{HookAnswer, Question, ToolCall};
 use crate::id::{HookId, NodeId, RunId};
-use crate::spec::{Orders, Spec};
+use crate::spec::{SessionSettings, Spec};
 use crate::time::Moment;
 use crate::usage::Usage;
 use crate::words;
-pub use book::{Book, Cause, Reply, Seen};
-pub use lane::{Active, Doing, Lane, Round, RoundPhase, Slot, TaskRounds, Word};
+pub use book::{Bookkeeping, KeptReply, NodeCause, NodeHistory};
+pub use lane::{ActiveNode, Activity, BranchState, Lane, Round, RoundPhase, SessionSignal, TaskRounds};
 pub use news::News;
-pub use work::{Phase, Turn, Work};
+pub use work::{SessionPhase, SessionWork, Turn};
 
 words! {
     /// How a run ended.
-    pub enum Status {
+    pub enum FinalStatus {
         /// The work is done, by the evidence.
         Completed = "completed",
         /// A person is needed.
@@ -45,7 +45,7 @@ words! {
 
 words! {
     /// Why a run ended.
-    pub enum Reason {
+    pub enum EndReason {
         /// The completion marker stood in the tracker.
         Marker = "marker",
         /// The promise stood in the final message.
@@ -127,47 +127,47 @@ words! {
     }
 }
 
-impl Reason {
+impl EndReason {
     /// Whether the same node could end in another way if it were tried again: agents, commands, checks,
     /// people and services may do something else the next time. What a document says stays as it is.
     fn can_change(self) -> bool {
         match self {
-            Reason::Template | Reason::TooDeep | Reason::NotYet | Reason::InternalError => false,
-            Reason::Marker
-            | Reason::Promise
-            | Reason::Signal
-            | Reason::TurnDone
-            | Reason::BlockedMarker
-            | Reason::Stuck
-            | Reason::Question
-            | Reason::Permission
-            | Reason::MaxIterations
-            | Reason::MissingTracker
-            | Reason::HookTransport
-            | Reason::ChecksFailed
-            | Reason::AgentFailed
-            | Reason::TransientErrors
-            | Reason::Interrupted
-            | Reason::Timeout
-            | Reason::PrepareFailed
-            | Reason::PluginStopped
-            | Reason::User
-            | Reason::OuterRun
-            | Reason::AllDone
-            | Reason::NoneSelected
-            | Reason::Until
-            | Reason::ShellFailed
-            | Reason::ShellUnknown
-            | Reason::Schema
-            | Reason::Budget
-            | Reason::NotNeeded
-            | Reason::NoBranch
-            | Reason::TasksFailed
-            | Reason::Deadlock
-            | Reason::TasksUnproven
-            | Reason::TasksUnreadable
-            | Reason::ChildFailed
-            | Reason::Git => true,
+            EndReason::Template | EndReason::TooDeep | EndReason::NotYet | EndReason::InternalError => false,
+            EndReason::Marker
+            | EndReason::Promise
+            | EndReason::Signal
+            | EndReason::TurnDone
+            | EndReason::BlockedMarker
+            | EndReason::Stuck
+            | EndReason::Question
+            | EndReason::Permission
+            | EndReason::MaxIterations
+            | EndReason::MissingTracker
+            | EndReason::HookTransport
+            | EndReason::ChecksFailed
+            | EndReason::AgentFailed
+            | EndReason::TransientErrors
+            | EndReason::Interrupted
+            | EndReason::Timeout
+            | EndReason::PrepareFailed
+            | EndReason::PluginStopped
+            | EndReason::User
+            | EndReason::OuterRun
+            | EndReason::AllDone
+            | EndReason::NoneSelected
+            | EndReason::Until
+            | EndReason::ShellFailed
+            | EndReason::ShellUnknown
+            | EndReason::Schema
+            | EndReason::Budget
+            | EndReason::NotNeeded
+            | EndReason::NoBranch
+            | EndReason::TasksFailed
+            | EndReason::Deadlock
+            | EndReason::TasksUnproven
+            | EndReason::TasksUnreadable
+            | EndReason::ChildFailed
+            | EndReason::Git => true,
         }
     }
 }
@@ -176,19 +176,19 @@ impl Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How.
-    pub status: Status,
+    pub status: FinalStatus,
     /// Why.
-    pub reason: Reason,
+    pub reason: EndReason,
     /// Why, in words.
     pub detail: Option<String>,
     /// What it comes from, where that is in another run or in a block, and another try cannot change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<Reason>,
+    pub root: Option<EndReason>,
 }
 
 impl Outcome {
     /// Without words.
-    pub fn new(status: Status, reason: Reason) -> Outcome {
+    pub fn new(status: FinalStatus, reason: EndReason) -> Outcome {
         Outcome { status, reason, detail: None, root: None }
     }
 
@@ -203,7 +203,7 @@ impl Outcome {
     }
 
     /// Why another try would end in the same way. Everything that tries again asks this.
-    pub fn fixed(&self) -> Option<Reason> {
+    pub fn fixed(&self) -> Option<EndReason> {
         let root = self.root.unwrap_or(self.reason);
         (!root.can_change()).then_some(root)
     }
@@ -324,7 +324,7 @@ impl Spent {
 
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Standing {
+pub enum Progress {
     /// It works.
     Running,
     /// It waits.
@@ -333,13 +333,13 @@ pub enum Standing {
     Finished(Outcome),
 }
 
-impl Standing {
+impl Progress {
     /// The word used in output.
     pub fn word(&self) -> &'static str {
         match self {
-            Standing::Running => "running",
-            Standing::Waiting(_) => "waiting",
-            Standing::Finished(outcome) => outcome.status.word(),
+            Progress::Running => "running",
+            Progress::Waiting(_) => "waiting",
+            Progress::Finished(outcome) => outcome.status.word(),
         }
     }
 }
@@ -347,7 +347,7 @@ impl Standing {
 /// Whether a run goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "course")]
-pub enum Course {
+pub enum Lifecycle {
     /// It does.
     Running,
     /// It is decided; what is under way is ended.
@@ -364,7 +364,7 @@ pub enum Course {
 
 /// The state of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct RunState {
     /// The run.
     pub run: RunId,
     /// When it began.
@@ -372,32 +372,32 @@ pub struct State {
     /// What it was asked to do.
     pub spec: Spec,
     /// Whether it goes on.
-    pub course: Course,
+    pub course: Lifecycle,
     /// What it spent.
     pub spent: Spent,
     /// Where its nodes stand.
     pub root: Lane,
     /// What it keeps besides.
-    pub book: Book,
+    pub book: Bookkeeping,
 }
 
-impl State {
+impl RunState {
     /// Where the run stands.
-    pub fn standing(&self) -> Standing {
-        if let Course::Done { outcome } = &self.course {
-            return Standing::Finished(outcome.clone());
+    pub fn standing(&self) -> Progress {
+        if let Lifecycle::Done { outcome } = &self.course {
+            return Progress::Finished(outcome.clone());
         }
         if let Some(ask) = self.book.asks.first() {
-            return Standing::Waiting(Waiting::Person(ask.clone()));
+            return Progress::Waiting(Waiting::Person(ask.clone()));
         }
         let mut waits = Vec::new();
         let is_busy = self.root.waits(&self.book, &mut waits);
         if self.book.paused && !is_busy {
-            return Standing::Waiting(Waiting::Paused);
+            return Progress::Waiting(Waiting::Paused);
         }
         match waits.into_iter().next() {
-            Some(waiting) if !is_busy => Standing::Waiting(waiting),
-            _ => Standing::Running,
+            Some(waiting) if !is_busy => Progress::Waiting(waiting),
+            _ => Progress::Running,
         }
     }
 
@@ -411,14 +411,14 @@ impl State {
 
     /// Whether it is over.
     pub fn is_done(&self) -> bool {
-        matches!(self.course, Course::Done { .. })
+        matches!(self.course, Lifecycle::Done { .. })
     }
 
     /// How it ended, once it has.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.course {
-            Course::Done { outcome } => Some(outcome),
-            Course::Running | Course::Ending { .. } => None,
+            Lifecycle::Done { outcome } => Some(outcome),
+            Lifecycle::Running | Lifecycle::Ending { .. } => None,
         }
     }
 
@@ -433,7 +433,7 @@ impl State {
         self.root.actives(&mut actives);
         let ahead = actives
             .iter()
-            .filter(|active| matches!(active.doing, Doing::Run(SubRunState { is_ahead: true, .. })));
+            .filter(|active| matches!(active.doing, Activity::Run(SubRunState { is_ahead: true, .. })));
         let ahead = u32::try_from(ahead.count()).unwrap_or(u32::MAX);
         Spent { turns: self.spent.turns.saturating_sub(ahead), usage: self.spent.usage }
     }
@@ -455,7 +455,7 @@ impl State {
     }
 
     /// The answer a hook call already got.
-    pub fn answer_to(&self, hook: &HookId) -> Option<&Answer> {
+    pub fn answer_to(&self, hook: &HookId) -> Option<&HookAnswer> {
         self.book.answer_to(hook)
     }
 
@@ -469,17 +469,17 @@ impl State {
     }
 
     /// The work of a node, by its name in this round and try.
-    pub fn work(&self, node: &NodeId) -> Option<&Work> {
+    pub fn work(&self, node: &NodeId) -> Option<&SessionWork> {
         self.root.work(node)
     }
 
     /// How the sessions of a node are run.
-    pub fn orders(&self, work: &Work) -> Option<&Orders> {
+    pub fn orders(&self, work: &SessionWork) -> Option<&SessionSettings> {
         self.spec.sessions.get(&work.step)
     }
 
     /// Everything that is under way with an agent.
-    pub fn works(&self) -> Vec<&Work> {
+    pub fn works(&self) -> Vec<&SessionWork> {
         let mut works = Vec::new();
         self.root.works(&mut works);
         works

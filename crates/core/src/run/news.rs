@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Spent, Waiting};
-use crate::hook::Answer;
+use crate::hook::HookAnswer;
 use crate::id::{HookId, NodeId, SessionId};
 use crate::time::Moment;
 use crate::usage::Usage;
@@ -39,7 +39,7 @@ pub enum News {
         /// The tool, where one was asked for.
         tool: Option<String>,
         /// What it was told.
-        answer: Answer,
+        answer: HookAnswer,
     },
     /// A turn is over and judged.
     IterationFinished {
@@ -120,7 +120,7 @@ pub enum News {
         /// Which.
         task: String,
         /// How far.
-        status: crate::tasks::Status,
+        status: crate::tasks::TaskStatus,
         /// What was wrong, or where its work is.
         why: Option<String>,
     },

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Outcome, Waiting};
-use crate::graph::Node;
+use crate::graph::SessionPrompt;
 use crate::id::{EffectId, HookId, NodeId, SessionId};
-use crate::looping::verdict::Sight;
+use crate::looping::verdict::Inspection;
 use crate::time::Moment;
 use crate::usage::Usage;
 
@@ -40,7 +40,7 @@ impl Turn {
 /// What the sessions of a node are doing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "phase")]
-pub enum Phase {
+pub enum SessionPhase {
     /// Tracker and state file are made.
     Preparing,
     /// The agent works.
@@ -50,7 +50,7 @@ pub enum Phase {
         /// The Stop hook that waits for the verdict.
         hook: Option<HookId>,
         /// What was seen, once it was.
-        sight: Option<Sight>,
+        sight: Option<Inspection>,
     },
     /// The same turn is tried again later.
     Pausing {
@@ -73,9 +73,9 @@ pub enum Phase {
 
 /// One node's work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Work {
+pub struct SessionWork {
     /// The node, by its name in this round and try, with its texts in it.
-    pub node: Node,
+    pub node: SessionPrompt,
     /// The node as the workflow names it.
     pub step: NodeId,
     /// Where it works.
@@ -86,7 +86,7 @@ pub struct Work {
     /// The checks are run after its turns.
     pub checked: bool,
     /// What it is doing.
-    pub phase: Phase,
+    pub phase: SessionPhase,
     /// Turns finished.
     pub turns: u32,
     /// The try of the turn under way, from 1.
@@ -121,7 +121,7 @@ pub struct Work {
     pub deadline: Option<Moment>,
 }
 
-impl Work {
+impl SessionWork {
     /// The turn under way, from 1.
     pub fn current_turn(&self) -> u32 {
         self.turns + 1

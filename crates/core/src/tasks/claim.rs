@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::deadlock::Deadlock;
-use super::task::{Status, TaskId};
+use super::task::{TaskId, TaskStatus};
 
 /// What there is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub enum Claim {
 
 /// Who wrote into the file how far a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum StatusWriter {
     /// A person.
     Person,
     /// Perhaps the agent that works on it.
@@ -60,22 +60,24 @@ pub enum By {
 pub fn settle(
     ok: bool,
     needs_word: bool,
-    said: Option<Status>,
-    in_file: Status,
-    by: By,
-) -> (Status, Option<&'static str>) {
+    said: Option<TaskStatus>,
+    in_file: TaskStatus,
+    by: StatusWriter,
+) -> (TaskStatus, Option<&'static str>) {
     match (said, in_file) {
         // It is not overruled.
-        (_, Status::Skipped) if by == By::Person => (Status::Skipped, None),
-        _ if !ok => (Status::Failing, None),
-        (Some(Status::Passing), _) | (None, Status::Passing) => (Status::Passing, None),
-        (None, Status::InProgress) if !needs_word => (Status::Passing, None),
-        (Some(Status::Failing), _) => (Status::Failing, Some("the agent said that the task is not done")),
-        (Some(Status::Skipped), _) | (None, Status::Skipped) => {
-            (Status::Failing, Some("the agent wants to leave the task out, which only a person decides"))
+        (_, TaskStatus::Skipped) if by == StatusWriter::Person => (TaskStatus::Skipped, None),
+        _ if !ok => (TaskStatus::Failing, None),
+        (Some(TaskStatus::Passing), _) | (None, TaskStatus::Passing) => (TaskStatus::Passing, None),
+        (None, TaskStatus::InProgress) if !needs_word => (TaskStatus::Passing, None),
+        (Some(TaskStatus::Failing), _) => {
+            (TaskStatus::Failing, Some("the agent said that the task is not done"))
         }
-        (None | Some(Status::InProgress | Status::Pending), _) => {
-            (Status::Failing, Some("the agent did not say that the task is done"))
+        (Some(TaskStatus::Skipped), _) | (None, TaskStatus::Skipped) => {
+            (TaskStatus::Failing, Some("the agent wants to leave the task out, which only a person decides"))
+        }
+        (None | Some(TaskStatus::InProgress | TaskStatus::Pending), _) => {
+            (TaskStatus::Failing, Some("the agent did not say that the task is done"))
         }
     }
 }
@@ -86,31 +88,39 @@ mod tests {
 
     #[test]
     fn only_what_succeeded_and_was_claimed_is_passing() {
-        let far = |ok, needs, said, file| settle(ok, needs, said, file, By::Anybody).0;
-        assert_eq!(far(true, true, Some(Status::Passing), Status::InProgress), Status::Passing);
-        assert_eq!(far(true, true, None, Status::Passing), Status::Passing, "an edit of the file is a claim");
-        assert_eq!(far(false, true, Some(Status::Passing), Status::Passing), Status::Failing);
-        assert_eq!(far(true, true, None, Status::InProgress), Status::Failing);
-        assert_eq!(far(true, false, None, Status::InProgress), Status::Passing, "nobody could say so");
-        assert_eq!(far(true, true, Some(Status::Failing), Status::Passing), Status::Failing);
-        assert_eq!(far(true, true, Some(Status::Skipped), Status::InProgress), Status::Failing);
-        let skipped = settle(false, true, None, Status::Skipped, By::Person);
-        assert_eq!(skipped, (Status::Skipped, None), "a person skipped it meanwhile");
-        assert_eq!(far(true, true, None, Status::Skipped), Status::Failing, "which no agent does");
-        assert_eq!(far(true, false, None, Status::Skipped), Status::Failing, "nor a command");
-        assert_eq!(far(true, true, Some(Status::Passing), Status::Skipped), Status::Passing);
+        let far = |ok, needs, said, file| settle(ok, needs, said, file, StatusWriter::Anybody).0;
+        assert_eq!(far(true, true, Some(TaskStatus::Passing), TaskStatus::InProgress), TaskStatus::Passing);
+        assert_eq!(
+            far(true, true, None, TaskStatus::Passing),
+            TaskStatus::Passing,
+            "an edit of the file is a claim"
+        );
+        assert_eq!(far(false, true, Some(TaskStatus::Passing), TaskStatus::Passing), TaskStatus::Failing);
+        assert_eq!(far(true, true, None, TaskStatus::InProgress), TaskStatus::Failing);
+        assert_eq!(
+            far(true, false, None, TaskStatus::InProgress),
+            TaskStatus::Passing,
+            "nobody could say so"
+        );
+        assert_eq!(far(true, true, Some(TaskStatus::Failing), TaskStatus::Passing), TaskStatus::Failing);
+        assert_eq!(far(true, true, Some(TaskStatus::Skipped), TaskStatus::InProgress), TaskStatus::Failing);
+        let skipped = settle(false, true, None, TaskStatus::Skipped, StatusWriter::Person);
+        assert_eq!(skipped, (TaskStatus::Skipped, None), "a person skipped it meanwhile");
+        assert_eq!(far(true, true, None, TaskStatus::Skipped), TaskStatus::Failing, "which no agent does");
+        assert_eq!(far(true, false, None, TaskStatus::Skipped), TaskStatus::Failing, "nor a command");
+        assert_eq!(far(true, true, Some(TaskStatus::Passing), TaskStatus::Skipped), TaskStatus::Passing);
     }
 
     #[test]
     fn settled_again_after_a_crash_it_is_the_same() {
-        let said = Status::ALL.map(Some).into_iter().chain([None]);
-        for (said, in_file) in said.flat_map(|said| Status::ALL.map(|in_file| (said, in_file))) {
+        let said = TaskStatus::ALL.map(Some).into_iter().chain([None]);
+        for (said, in_file) in said.flat_map(|said| TaskStatus::ALL.map(|in_file| (said, in_file))) {
             for (ok, needs) in [(true, true), (true, false), (false, true), (false, false)] {
-                let once = settle(ok, needs, said, in_file, By::Person);
-                let again = settle(ok, needs, said, once.0, By::Person);
+                let once = settle(ok, needs, said, in_file, StatusWriter::Person);
+                let again = settle(ok, needs, said, once.0, StatusWriter::Person);
                 assert_eq!(again, once, "{ok} {needs} {said:?} {in_file:?}");
-                let once = settle(ok, needs, said, in_file, By::Anybody);
-                let again = settle(ok, needs, said, once.0, By::Anybody);
+                let once = settle(ok, needs, said, in_file, StatusWriter::Anybody);
+                let again = settle(ok, needs, said, once.0, StatusWriter::Anybody);
                 assert_eq!(again.0, once.0, "{ok} {needs} {said:?} {in_file:?}");
             }
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cycles::cycles;
 use super::select::{Attempts, Index};
-use super::task::{Status, TaskId};
+use super::task::{TaskId, TaskStatus};
 
 /// What holds the tasks up that are left. A ring is named before a missing id, and that before
 /// a failed dependency: it is never solved by doing the others.
@@ -127,15 +127,17 @@ impl Index<'_> {
     /// Whether a task is still to be done, and may be.
     pub(super) fn is_open(&self, place: usize, attempts: &Attempts) -> bool {
         self.tasks.get(place).is_some_and(|task| match task.status {
-            Status::Pending => true,
-            Status::Failing => attempts.allow(&task.id),
-            Status::InProgress | Status::Passing | Status::Skipped => false,
+            TaskStatus::Pending => true,
+            TaskStatus::Failing => attempts.allow(&task.id),
+            TaskStatus::InProgress | TaskStatus::Passing | TaskStatus::Skipped => false,
         })
     }
 
     /// Whether a task failed and may not be tried again.
     fn has_failed(&self, place: usize, attempts: &Attempts) -> bool {
-        self.tasks.get(place).is_some_and(|task| task.status == Status::Failing && !attempts.allow(&task.id))
+        self.tasks
+            .get(place)
+            .is_some_and(|task| task.status == TaskStatus::Failing && !attempts.allow(&task.id))
     }
 
     /// The first dependency of an open task whose places in the file are so.

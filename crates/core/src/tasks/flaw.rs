@@ -9,7 +9,7 @@ use super::task::{Task, TaskId};
 
 /// One thing that is wrong. Tasks and dependencies are named by their place in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Flaw {
+pub enum TaskListError {
     /// A task has the id of an earlier one.
     DuplicateId {
         /// The later one.
@@ -45,34 +45,34 @@ pub enum Flaw {
     },
 }
 
-impl Flaw {
+impl TaskListError {
     /// What it is, in words.
     pub fn describe(&self, tasks: &[Task]) -> String {
         let id = |place: &usize| tasks.get(*place).map(|task| task.id.as_str()).unwrap_or_default();
         match self {
-            Flaw::DuplicateId { task, .. } => format!("two tasks have the id `{}`", id(task)),
-            Flaw::EmptyName { task } => format!("task `{}` has no name", id(task)),
-            Flaw::UnknownDependency { task, dependency } => {
+            TaskListError::DuplicateId { task, .. } => format!("two tasks have the id `{}`", id(task)),
+            TaskListError::EmptyName { task } => format!("task `{}` has no name", id(task)),
+            TaskListError::UnknownDependency { task, dependency } => {
                 let waits = tasks.get(*task).and_then(|task| task.dependencies.get(*dependency));
                 let waits = waits.map(TaskId::as_str).unwrap_or_default();
                 format!("task `{}` waits for `{waits}`, which is not in the file", id(task))
             }
-            Flaw::SelfDependency { task, .. } => format!("task `{}` waits for itself", id(task)),
-            Flaw::Cycle { ids, .. } => told(ids),
+            TaskListError::SelfDependency { task, .. } => format!("task `{}` waits for itself", id(task)),
+            TaskListError::Cycle { ids, .. } => told(ids),
         }
     }
 }
 
 /// Everything that is wrong with these tasks.
-pub fn flaws(tasks: &[Task]) -> Vec<Flaw> {
+pub fn flaws(tasks: &[Task]) -> Vec<TaskListError> {
     let index = Index::of(tasks);
     let mut found = Vec::new();
     for (place, task) in tasks.iter().enumerate() {
         if let Some(first) = index.places(&task.id).first().copied().filter(|first| *first < place) {
-            found.push(Flaw::DuplicateId { task: place, first });
+            found.push(TaskListError::DuplicateId { task: place, first });
         }
         if task.name.trim().is_empty() {
-            found.push(Flaw::EmptyName { task: place });
+            found.push(TaskListError::EmptyName { task: place });
         }
         found.extend(dependency_flaws(&index, place, task));
     }
@@ -80,18 +80,18 @@ pub fn flaws(tasks: &[Task]) -> Vec<Flaw> {
     found
 }
 
-fn dependency_flaws(index: &Index<'_>, place: usize, task: &Task) -> Vec<Flaw> {
+fn dependency_flaws(index: &Index<'_>, place: usize, task: &Task) -> Vec<TaskListError> {
     let flaw = |(dependency, id): (usize, &TaskId)| {
         if *id == task.id {
-            return Some(Flaw::SelfDependency { task: place, dependency });
+            return Some(TaskListError::SelfDependency { task: place, dependency });
         }
-        index.places(id).is_empty().then_some(Flaw::UnknownDependency { task: place, dependency })
+        index.places(id).is_empty().then_some(TaskListError::UnknownDependency { task: place, dependency })
     };
     task.dependencies.iter().enumerate().filter_map(flaw).collect()
 }
 
 /// Whatever their status: a ring that is done today is a trap when a task is opened again.
-fn rings(index: &Index<'_>) -> Vec<Flaw> {
+fn rings(index: &Index<'_>) -> Vec<TaskListError> {
     let waits = |task: &Task| -> Vec<usize> {
         task.dependencies.iter().flat_map(|id| index.places(id).first().copied()).collect()
     };
@@ -99,7 +99,7 @@ fn rings(index: &Index<'_>) -> Vec<Flaw> {
     let ring = |ring: Vec<usize>| {
         let ids =
             ring.iter().filter_map(|place| index.tasks.get(*place)).map(|task| task.id.clone()).collect();
-        Some(Flaw::Cycle { task: ring.first().copied()?, ids })
+        Some(TaskListError::Cycle { task: ring.first().copied()?, ids })
     };
     // A ring of one is a self dependency, and said as such.
     cycles(&waits_for).into_iter().filter(|ring| ring.len() > 1).filter_map(ring).collect()
@@ -132,11 +132,11 @@ mod tests {
         let tasks = [task("1", &["2"]), task("2", &["1", "9"]), task("3", &["3"]), task("#1", &[]), nameless];
         let found = flaws(&tasks);
         let expected = [
-            Flaw::UnknownDependency { task: 1, dependency: 1 },
-            Flaw::SelfDependency { task: 2, dependency: 0 },
-            Flaw::DuplicateId { task: 3, first: 0 },
-            Flaw::EmptyName { task: 4 },
-            Flaw::Cycle { task: 0, ids: vec![id("1"), id("2")] },
+            TaskListError::UnknownDependency { task: 1, dependency: 1 },
+            TaskListError::SelfDependency { task: 2, dependency: 0 },
+            TaskListError::DuplicateId { task: 3, first: 0 },
+            TaskListError::EmptyName { task: 4 },
+            TaskListError::Cycle { task: 0, ids: vec![id("1"), id("2")] },
         ];
         assert_eq!(found, expected);
         let told: Vec<String> = found.iter().map(|flaw| flaw.describe(&tasks)).collect();
@@ -158,7 +158,9 @@ mod tests {
             [task("a", &["b"]), task("b", &["a"]), task("c", &["d"]), task("d", &["e"]), task("e", &["c"])];
         let rings: Vec<usize> = flaws(&tasks)
             .into_iter()
-            .filter_map(|flaw| if let Flaw::Cycle { ids, .. } = flaw { Some(ids.len()) } else { None })
+            .filter_map(
+                |flaw| if let TaskListError::Cycle { ids, .. } = flaw { Some(ids.len()) } else { None },
+            )
             .collect();
         assert_eq!(rings, [2, 3]);
     }

@@ -15,8 +15,8 @@ pub mod flaw;
 pub mod select;
 pub mod task;
 
-pub use claim::{By, Claim, settle};
+pub use claim::{Claim, StatusWriter, settle};
 pub use deadlock::Deadlock;
-pub use flaw::{Flaw, flaws};
-pub use select::{Attempts, Next, Tally, is_done, next, ready, recover, tally, waits};
-pub use task::{BadId, Priority, Status, Task, TaskId, Tasks, VERSION};
+pub use flaw::{TaskListError, flaws};
+pub use select::{Attempts, NextTask, TaskTally, is_done, next, ready, recover, tally, waits};
+pub use task::{BadId, Priority, Task, TaskId, TaskStatus, Tasks, VERSION};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::deadlock::{self, Deadlock};
-use super::task::{Priority, Status, Task, TaskId};
+use super::task::{Priority, Task, TaskId, TaskStatus};
 
 /// How often a task may be tried, and how often each was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ impl Default for Attempts {
 /// What is to be done now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Next {
+pub enum NextTask {
     /// This task.
     Task(TaskId),
     /// Nothing: some are in progress, and no other is ready.
@@ -69,20 +69,20 @@ pub enum Next {
 }
 
 /// Chooses.
-pub fn next(tasks: &[Task], attempts: &Attempts) -> Next {
+pub fn next(tasks: &[Task], attempts: &Attempts) -> NextTask {
     let index = Index::of(tasks);
     if let Some(first) = index.ready(attempts).first() {
-        return Next::Task(first.id.clone());
+        return NextTask::Task(first.id.clone());
     }
-    if tasks.iter().any(|task| task.status == Status::InProgress) {
-        return Next::Working;
+    if tasks.iter().any(|task| task.status == TaskStatus::InProgress) {
+        return NextTask::Working;
     }
     if is_done(tasks) {
-        return Next::AllDone;
+        return NextTask::AllDone;
     }
     match deadlock::diagnose(&index, attempts) {
-        Some(deadlock) => Next::Deadlock(deadlock),
-        None => Next::Failed { ids: index.failed() },
+        Some(deadlock) => NextTask::Deadlock(deadlock),
+        None => NextTask::Failed { ids: index.failed() },
     }
 }
 
@@ -106,11 +106,11 @@ pub fn waits(tasks: &[Task]) -> Vec<Vec<&TaskId>> {
 /// still at work is known to the caller.
 pub fn recover(tasks: &mut [Task], is_held: impl Fn(&TaskId) -> bool) -> Vec<TaskId> {
     let mut recovered = Vec::new();
-    for task in tasks.iter_mut().filter(|task| task.status == Status::InProgress) {
+    for task in tasks.iter_mut().filter(|task| task.status == TaskStatus::InProgress) {
         if is_held(&task.id) {
             continue;
         }
-        task.status = Status::Pending;
+        task.status = TaskStatus::Pending;
         recovered.push(task.id.clone());
     }
     recovered
@@ -118,7 +118,7 @@ pub fn recover(tasks: &mut [Task], is_held: impl Fn(&TaskId) -> bool) -> Vec<Tas
 
 /// How many tasks are how far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Tally {
+pub struct TaskTally {
     /// Not begun.
     pub pending: usize,
     /// Begun.
@@ -132,15 +132,15 @@ pub struct Tally {
 }
 
 /// Counts them.
-pub fn tally(tasks: &[Task]) -> Tally {
-    let mut tally = Tally::default();
+pub fn tally(tasks: &[Task]) -> TaskTally {
+    let mut tally = TaskTally::default();
     for task in tasks {
         let count = match task.status {
-            Status::Pending => &mut tally.pending,
-            Status::InProgress => &mut tally.in_progress,
-            Status::Passing => &mut tally.passing,
-            Status::Failing => &mut tally.failing,
-            Status::Skipped => &mut tally.skipped,
+            TaskStatus::Pending => &mut tally.pending,
+            TaskStatus::InProgress => &mut tally.in_progress,
+            TaskStatus::Passing => &mut tally.passing,
+            TaskStatus::Failing => &mut tally.failing,
+            TaskStatus::Skipped => &mut tally.skipped,
         };
         *count += 1;
     }
@@ -204,7 +204,7 @@ impl<'a> Index<'a> {
 
     fn failed(&self) -> Vec<TaskId> {
         let tasks = self.order().into_iter().filter_map(|place| self.tasks.get(place));
-        tasks.filter(|task| task.status == Status::Failing).map(|task| task.id.clone()).collect()
+        tasks.filter(|task| task.status == TaskStatus::Failing).map(|task| task.id.clone()).collect()
     }
 }
 

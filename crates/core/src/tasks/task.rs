@@ -88,7 +88,7 @@ impl fmt::Display for TaskId {
 words! {
     /// How far a task is.
     #[derive(PartialOrd, Ord, Hash, Default)]
-    pub enum Status {
+    pub enum TaskStatus {
         /// Nobody has begun.
         #[default]
         Pending = "pending",
@@ -104,30 +104,30 @@ words! {
 }
 
 /// What people and agents write instead.
-const ALIASES: &[(Status, &[&str])] = &[
-    (Status::Pending, &["todo", "to_do", "open", "not_started", "notstarted"]),
-    (Status::InProgress, &["inprogress", "doing", "wip", "started"]),
-    (Status::Passing, &["done", "complete", "completed", "passed", "pass", "ok"]),
-    (Status::Failing, &["fail", "failed", "broken"]),
-    (Status::Skipped, &["skip", "wontfix", "wont_fix", "won't_fix", "cancelled", "canceled"]),
+const ALIASES: &[(TaskStatus, &[&str])] = &[
+    (TaskStatus::Pending, &["todo", "to_do", "open", "not_started", "notstarted"]),
+    (TaskStatus::InProgress, &["inprogress", "doing", "wip", "started"]),
+    (TaskStatus::Passing, &["done", "complete", "completed", "passed", "pass", "ok"]),
+    (TaskStatus::Failing, &["fail", "failed", "broken"]),
+    (TaskStatus::Skipped, &["skip", "wontfix", "wont_fix", "won't_fix", "cancelled", "canceled"]),
 ];
 
-impl Status {
+impl TaskStatus {
     /// Reads the word, or one that means the same.
-    pub fn parse(written: &str) -> Option<Status> {
+    pub fn parse(written: &str) -> Option<TaskStatus> {
         let word = written.trim().to_lowercase().replace(['-', ' '], "_");
-        let means = |status: &Status| {
+        let means = |status: &TaskStatus| {
             status.word() == word
                 || ALIASES.iter().any(|(known, words)| known == status && words.contains(&word.as_str()))
         };
-        Status::ALL.into_iter().find(means)
+        TaskStatus::ALL.into_iter().find(means)
     }
 
     /// Whether nobody needs to wait for a task that is this far.
     pub fn is_met(self) -> bool {
         match self {
-            Status::Passing | Status::Skipped => true,
-            Status::Pending | Status::InProgress | Status::Failing => false,
+            TaskStatus::Passing | TaskStatus::Skipped => true,
+            TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failing => false,
         }
     }
 }
@@ -214,7 +214,7 @@ pub struct Task {
     pub description: Option<String>,
     /// How far it is.
     #[serde(default)]
-    pub status: Status,
+    pub status: TaskStatus,
     /// When it is its turn; a task without one comes after those that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
@@ -236,7 +236,7 @@ impl Task {
             id,
             name: name.into(),
             description: None,
-            status: Status::Pending,
+            status: TaskStatus::Pending,
             priority: None,
             dependencies: Vec::new(),
             metadata: Map::new(),
@@ -295,24 +295,24 @@ mod tests {
     #[test]
     fn a_status_is_one_thing_however_it_is_written() {
         let cases = [
-            (Status::Pending, "pending Pending todo TODO to-do open not_started not-started"),
-            (Status::InProgress, "in_progress in-progress inProgress doing WIP started"),
-            (Status::Passing, "passing done Done complete completed passed pass OK"),
-            (Status::Failing, "failing fail failed FAILED broken"),
-            (Status::Skipped, "skipped skip wontfix won't-fix cancelled canceled"),
+            (TaskStatus::Pending, "pending Pending todo TODO to-do open not_started not-started"),
+            (TaskStatus::InProgress, "in_progress in-progress inProgress doing WIP started"),
+            (TaskStatus::Passing, "passing done Done complete completed passed pass OK"),
+            (TaskStatus::Failing, "failing fail failed FAILED broken"),
+            (TaskStatus::Skipped, "skipped skip wontfix won't-fix cancelled canceled"),
         ];
         for (status, words) in cases {
             for word in words.split(' ') {
-                assert_eq!(Status::parse(word), Some(status), "{word}");
+                assert_eq!(TaskStatus::parse(word), Some(status), "{word}");
             }
         }
-        assert_eq!(Status::parse(" In Progress "), Some(Status::InProgress));
-        assert_eq!(["", "maybe", "1", "not done"].map(Status::parse), [None; 4]);
+        assert_eq!(TaskStatus::parse(" In Progress "), Some(TaskStatus::InProgress));
+        assert_eq!(["", "maybe", "1", "not done"].map(TaskStatus::parse), [None; 4]);
     }
 
     #[test]
     fn only_passing_and_skipped_are_met() {
-        assert_eq!(Status::ALL.map(Status::is_met), [false, false, true, false, true]);
+        assert_eq!(TaskStatus::ALL.map(TaskStatus::is_met), [false, false, true, false, true]);
     }
 
     #[test]

@@ -1,19 +1,19 @@
 //! Atomic: Markdown with frontmatter; its older files write keys in camel case.
 
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 
-use super::draft::{Limit, Meaning};
-use super::read::{Origin, Read};
+use super::draft::{LimitKey, Meaning};
+use super::read::{Origin, ReadEntities};
 use super::{markdown, windlass};
 
-pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
+pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEntities {
     markdown::read(origin, kind, meaning, text)
 }
 
-fn meaning(kind: Kind, key: &str) -> Meaning {
+fn meaning(kind: EntityKind, key: &str) -> Meaning {
     match key {
         "argumentHint" | "argument_hint" => Meaning::Hint,
-        "allowedTools" | "allowed_tools" => Meaning::Limit(Limit::Tools),
+        "allowedTools" | "allowed_tools" => Meaning::Limit(LimitKey::Tools),
         key => windlass::meaning(kind, key),
     }
 }

@@ -1,12 +1,12 @@
 //! The commands, skills and agents that come with Windlass.
 
-use windlass_core::entity::{Entity, Kind, Level, Provider};
+use windlass_core::entity::{Entity, EntityKind, Level, Provider};
 
 use super::read::{Origin, parse};
 
 /// A file of the sources.
 struct File {
-    kind: Kind,
+    kind: EntityKind,
     name: &'static str,
     path: &'static str,
     text: &'static str,
@@ -15,7 +15,7 @@ struct File {
 macro_rules! skill {
     ($name:literal) => {
         File {
-            kind: Kind::Skill,
+            kind: EntityKind::Skill,
             name: $name,
             path: concat!("builtin/skills/", $name, "/SKILL.md"),
             text: include_str!(concat!("builtin/skills/", $name, "/SKILL.md")),
@@ -26,7 +26,7 @@ macro_rules! skill {
 macro_rules! agent {
     ($name:literal) => {
         File {
-            kind: Kind::Agent,
+            kind: EntityKind::Agent,
             name: $name,
             path: concat!("builtin/agents/", $name, ".md"),
             text: include_str!(concat!("builtin/agents/", $name, ".md")),
@@ -37,7 +37,7 @@ macro_rules! agent {
 macro_rules! command {
     ($name:literal) => {
         File {
-            kind: Kind::Command,
+            kind: EntityKind::Command,
             name: $name,
             path: concat!("builtin/commands/", $name, ".md"),
             text: include_str!(concat!("builtin/commands/", $name, ".md")),
@@ -91,7 +91,7 @@ mod tests {
             let [entity] = read.entities.as_slice() else { panic!("{} is not one entity", file.path) };
             assert_eq!(entity.name, file.name);
             assert!(!entity.description.is_empty(), "{}", file.path);
-            assert!(entity.kind == Kind::Agent || entity.argument_hint.is_some(), "{}", file.path);
+            assert!(entity.kind == EntityKind::Agent || entity.argument_hint.is_some(), "{}", file.path);
             let lines = file.text.lines().count();
             assert!((15..=48).contains(&lines), "{} has {lines} lines", file.path);
         }

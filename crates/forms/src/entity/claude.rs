@@ -1,27 +1,27 @@
 //! Claude Code: commands and skills name their tools in `allowed-tools`, agents in `tools`, what
 //! they may not use in `disallowedTools`.
 
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 
-use super::draft::{Limit, Meaning};
+use super::draft::{LimitKey, Meaning};
 use super::markdown;
-use super::read::{Origin, Read};
+use super::read::{Origin, ReadEntities};
 
-pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
+pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEntities {
     markdown::read(origin, kind, meaning, text)
 }
 
 /// Each key for tools is taken in every kind: people mix them up, and a limit is not to be lost.
-fn meaning(kind: Kind, key: &str) -> Meaning {
+fn meaning(kind: EntityKind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
         "aliases" => Meaning::Aliases,
-        "tools" => Meaning::Limit(Limit::ToolsOrSwitches),
-        "allowed-tools" => Meaning::Limit(Limit::Tools),
-        "disallowedTools" | "disallowed-tools" => Meaning::Limit(Limit::Denied),
-        "permissionMode" | "permission-mode" => Meaning::Limit(Limit::Mode),
-        "agent" if kind != Kind::Agent => Meaning::Limit(Limit::Agent),
+        "tools" => Meaning::Limit(LimitKey::ToolsOrSwitches),
+        "allowed-tools" => Meaning::Limit(LimitKey::Tools),
+        "disallowedTools" | "disallowed-tools" => Meaning::Limit(LimitKey::Denied),
+        "permissionMode" | "permission-mode" => Meaning::Limit(LimitKey::Mode),
+        "agent" if kind != EntityKind::Agent => Meaning::Limit(LimitKey::Agent),
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

@@ -1,16 +1,16 @@
 //! Codex: agents are TOML, prompts and skills Markdown.
 
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 
-use super::draft::{Limit, Meaning};
-use super::read::{Origin, Read};
+use super::draft::{LimitKey, Meaning};
+use super::read::{Origin, ReadEntities};
 use super::{markdown, shared, toml_file};
 use crate::words::slips;
 
-pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
+pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEntities {
     match kind {
-        Kind::Agent => toml_file::read(origin, kind, agent, text),
-        Kind::Command | Kind::Skill => markdown::read(origin, kind, shared::meaning, text),
+        EntityKind::Agent => toml_file::read(origin, kind, agent, text),
+        EntityKind::Command | EntityKind::Skill => markdown::read(origin, kind, shared::meaning, text),
     }
 }
 
@@ -33,7 +33,7 @@ const KEYS: [&str; 14] = [
 ];
 
 /// `model_reasoning_effort` and the rest are kept as they are.
-fn agent(_kind: Kind, key: &str) -> Meaning {
+fn agent(_kind: EntityKind, key: &str) -> Meaning {
     // Codex writes its keys with `_`; a limit with `-` was meant to hold, too.
     let known = KEYS.into_iter().find(|known| slips(key, known) == 0);
     match known.unwrap_or(key) {
@@ -41,16 +41,18 @@ fn agent(_kind: Kind, key: &str) -> Meaning {
         "description" => Meaning::Description,
         "developer_instructions" => Meaning::Prompt,
         "model" => Meaning::Model,
-        "sandbox_mode" => Meaning::Limit(Limit::Sandbox),
-        "sandbox_workspace_write" => Meaning::Limit(Limit::Writable),
-        "approval_policy" => Meaning::Limit(Limit::Approval),
-        "default_permissions" => Meaning::Limit(Limit::Profile),
-        "web_search" => Meaning::Limit(Limit::WebSearch),
-        "tools" => Meaning::Limit(Limit::CodexTools),
-        "features" => Meaning::Limit(Limit::Features),
-        "mcp_servers" => Meaning::Limit(Limit::Servers),
+        "sandbox_mode" => Meaning::Limit(LimitKey::Sandbox),
+        "sandbox_workspace_write" => Meaning::Limit(LimitKey::Writable),
+        "approval_policy" => Meaning::Limit(LimitKey::Approval),
+        "default_permissions" => Meaning::Limit(LimitKey::Profile),
+        "web_search" => Meaning::Limit(LimitKey::WebSearch),
+        "tools" => Meaning::Limit(LimitKey::CodexTools),
+        "features" => Meaning::Limit(LimitKey::Features),
+        "mcp_servers" => Meaning::Limit(LimitKey::Servers),
         // What these set is a file of settings again.
-        "permissions" | "profile" | "profiles" | "apps" | "agents" | "rules" => Meaning::Limit(Limit::Unread),
+        "permissions" | "profile" | "profiles" | "apps" | "agents" | "rules" => {
+            Meaning::Limit(LimitKey::Unread)
+        }
         "nickname_candidates" => Meaning::Aliases,
         _ => Meaning::Other,
     }

@@ -2,30 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::entity::{Entity, Kind, ToolRule};
+use windlass_core::entity::{Entity, EntityKind, ToolRule};
 
-use super::draft::{Dialect, Draft, almost_a_limit};
-use super::read::{Ground, Origin, Read};
-use super::tools::{Reader, harmless};
+use super::draft::{EntityDraft, KeyMeanings, almost_a_limit};
+use super::read::{DefaultLimits, Origin, ReadEntities};
+use super::tools::{LimitReader, harmless};
 use crate::diagnostic::Diagnostic;
-use crate::findings::Findings;
-use crate::json::{self, Member, Value, kind as kind_of};
+use crate::findings::Diagnostics;
+use crate::json::{self, JsonMember, JsonValue, kind as kind_of};
 use crate::words::quoted;
 
 /// The most entities one document may hold.
 const MOST: usize = 1000;
 
 /// Reads a document.
-pub(super) fn read(origin: &Origin<'_>, sections: &[(&str, Kind)], dialect: Dialect, text: &str) -> Read {
-    let mut findings = Findings::in_text(text, Some(origin.path));
-    let mut all = Read::default();
-    let mut lines = Lines { text, at: 0, line: 1 };
+pub(super) fn read(
+    origin: &Origin<'_>,
+    sections: &[(&str, EntityKind)],
+    dialect: KeyMeanings,
+    text: &str,
+) -> ReadEntities {
+    let mut findings = Diagnostics::in_text(text, Some(origin.path));
+    let mut all = ReadEntities::default();
+    let mut lines = LineCounter { text, at: 0, line: 1 };
     let root = root(text, &mut findings);
     refuse_slips(&root, sections, &mut findings);
     all.default_agent = default_agent(&root, &mut findings);
     if findings.has_errors() {
         // Nobody knows what limits it would set.
-        all.grounds.push(Ground { agent: None, rules: None });
+        all.grounds.push(DefaultLimits { agent: None, rules: None });
     }
     let limits = root.iter().filter(|member| is_limit(&member.key));
     all.grounds.extend(ground(origin, None, limits, &mut findings));
@@ -45,10 +50,10 @@ pub(super) fn read(origin: &Origin<'_>, sections: &[(&str, Kind)], dialect: Dial
 }
 
 /// The agent that does what names none.
-fn default_agent(root: &[Member], findings: &mut Findings<'_>) -> Option<String> {
+fn default_agent(root: &[JsonMember], findings: &mut Diagnostics<'_>) -> Option<String> {
     let member = root.iter().rfind(|member| member.key == "default_agent")?;
     match &member.node.value {
-        Value::Text(name) if !name.trim().is_empty() => Some(name.trim().to_owned()),
+        JsonValue::Text(name) if !name.trim().is_empty() => Some(name.trim().to_owned()),
         other => {
             let message = format!("`default_agent` must name an agent, found {}", kind_of(other));
             findings.error(member.node.at, &message, Some("write its name, or remove the line".to_owned()));
@@ -58,19 +63,23 @@ fn default_agent(root: &[Member], findings: &mut Findings<'_>) -> Option<String>
 }
 
 /// An entity of the document, not yet looked at.
-struct Entry {
-    kind: Kind,
-    member: Member,
+struct DocumentEntry {
+    kind: EntityKind,
+    member: JsonMember,
 }
 
 /// The entities of all sections in the order of the text; of two with one name the last.
-fn entries(root: Vec<Member>, sections: &[(&str, Kind)], findings: &mut Findings<'_>) -> Vec<Entry> {
+fn entries(
+    root: Vec<JsonMember>,
+    sections: &[(&str, EntityKind)],
+    findings: &mut Diagnostics<'_>,
+) -> Vec<DocumentEntry> {
     let mut named = BTreeMap::new();
     for section in root {
         let Some((_, kind)) = sections.iter().find(|(name, _)| *name == section.key) else { continue };
         let members = match section.node.value {
-            Value::Object(members) => members,
-            Value::Null => continue,
+            JsonValue::Object(members) => members,
+            JsonValue::Null => continue,
             other => {
                 let message = format!("`{}` must be an object, found {}", section.key, kind_of(&other));
                 findings.error(section.node.at, &message, None);
@@ -79,21 +88,21 @@ fn entries(root: Vec<Member>, sections: &[(&str, Kind)], findings: &mut Findings
         };
         for member in members {
             let at = member.key_at;
-            let before = named.insert((*kind, member.key.clone()), Entry { kind: *kind, member });
-            if let Some(Entry { member, .. }) = before {
+            let before = named.insert((*kind, member.key.clone()), DocumentEntry { kind: *kind, member });
+            if let Some(DocumentEntry { member, .. }) = before {
                 let message = format!("{} is already there above; this one is used", quoted(&member.key));
                 findings.warn(at, &message, Some("remove one of the two".to_owned()));
             }
         }
     }
-    let mut entries: Vec<Entry> = named.into_values().collect();
+    let mut entries: Vec<DocumentEntry> = named.into_values().collect();
     entries.sort_by_key(|entry| entry.member.key_at);
     entries
 }
 
-fn root(text: &str, findings: &mut Findings<'_>) -> Vec<Member> {
+fn root(text: &str, findings: &mut Diagnostics<'_>) -> Vec<JsonMember> {
     match json::read_commented(text) {
-        Ok(json::Node { value: Value::Object(members), .. }) => members,
+        Ok(json::JsonNode { value: JsonValue::Object(members), .. }) => members,
         Ok(root) => {
             findings.error(root.at, &format!("expected an object, found {}", kind_of(&root.value)), None);
             Vec::new()
@@ -107,36 +116,36 @@ fn root(text: &str, findings: &mut Findings<'_>) -> Vec<Member> {
 
 fn entity(
     origin: &Origin<'_>,
-    dialect: Dialect,
+    dialect: KeyMeanings,
     text: &str,
     line: u32,
-    entry: Entry,
-    grounds: &mut Vec<Ground>,
+    entry: DocumentEntry,
+    grounds: &mut Vec<DefaultLimits>,
 ) -> (Option<Entity>, Vec<Diagnostic>) {
-    let mut findings = Findings::in_text(text, Some(origin.path));
-    let Entry { kind, member: Member { key: name, key_at: at, node } } = entry;
-    let Value::Object(members) = node.value else {
+    let mut findings = Diagnostics::in_text(text, Some(origin.path));
+    let DocumentEntry { kind, member: JsonMember { key: name, key_at: at, node } } = entry;
+    let JsonValue::Object(members) = node.value else {
         let message =
             format!("the {kind} {} must be an object, found {}", quoted(&name), kind_of(&node.value));
         findings.error(node.at, &message, None);
         return (None, findings.finish());
     };
-    if kind == Kind::Agent && is_adjustment(&members) {
+    if kind == EntityKind::Agent && is_adjustment(&members) {
         refuse_slips(&members, &[], &mut findings);
         let limits = members.iter().filter(|member| is_limit(&member.key));
         let ground = ground(origin, Some(name.clone()), limits, &mut findings);
-        let is_lost = findings.has_errors().then_some(Ground { agent: Some(name), rules: None });
+        let is_lost = findings.has_errors().then_some(DefaultLimits { agent: Some(name), rules: None });
         grounds.extend(is_lost.or(ground));
         return (None, findings.finish());
     }
     warn_of_files(&members, &mut findings);
-    let draft = Draft { origin, kind, name: &name, at, line, dialect, written: None };
+    let draft = EntityDraft { origin, kind, name: &name, at, line, dialect, written: None };
     (draft.entity(members, None, &mut findings), findings.finish())
 }
 
 /// A key that is almost one of those with limits must not lose them.
-fn refuse_slips(members: &[Member], sections: &[(&str, Kind)], findings: &mut Findings<'_>) {
-    for Member { key, key_at, .. } in members.iter().filter(|member| !is_limit(&member.key)) {
+fn refuse_slips(members: &[JsonMember], sections: &[(&str, EntityKind)], findings: &mut Diagnostics<'_>) {
+    for JsonMember { key, key_at, .. } in members.iter().filter(|member| !is_limit(&member.key)) {
         let section = sections.iter().find(|section| key.strip_suffix('s') == Some(section.0));
         let near = section.map(|section| format!("did you mean `{}`?", section.0));
         if let Some(near) = near.or_else(|| almost_a_limit(key)) {
@@ -154,28 +163,28 @@ fn is_limit(key: &str) -> bool {
 fn ground<'m>(
     origin: &Origin<'_>,
     agent: Option<String>,
-    limits: impl Iterator<Item = &'m Member>,
-    findings: &mut Findings<'_>,
-) -> Option<Ground> {
+    limits: impl Iterator<Item = &'m JsonMember>,
+    findings: &mut Diagnostics<'_>,
+) -> Option<DefaultLimits> {
     let mut found: Option<Vec<ToolRule>> = None;
     let before = findings.has_errors();
     for member in limits {
-        let mut reader = Reader { provider: origin.provider, findings: &mut *findings };
+        let mut reader = LimitReader { provider: origin.provider, findings: &mut *findings };
         found.get_or_insert_default().extend(reader.permitted(&member.key, &member.node));
     }
     let is_broken = findings.has_errors() && !before;
-    found.map(|rules| Ground { agent, rules: (!is_broken).then_some(rules) })
+    found.map(|rules| DefaultLimits { agent, rules: (!is_broken).then_some(rules) })
 }
 
 /// Whether an agent says nothing of its own: it only changes one that comes with OpenCode.
-fn is_adjustment(members: &[Member]) -> bool {
+fn is_adjustment(members: &[JsonMember]) -> bool {
     !members.iter().any(|member| matches!(member.key.as_str(), "prompt" | "description"))
 }
 
 /// OpenCode puts files in the place of `{file:…}`; here it stays as it is.
-fn warn_of_files(members: &[Member], findings: &mut Findings<'_>) {
+fn warn_of_files(members: &[JsonMember], findings: &mut Diagnostics<'_>) {
     for member in members {
-        let Value::Text(text) = &member.node.value else { continue };
+        let JsonValue::Text(text) = &member.node.value else { continue };
         if matches!(member.key.as_str(), "prompt" | "template") && text.contains("{file:") {
             let message = format!("the file in `{}` is only read by OpenCode itself", member.key);
             let hint = "write the text here, or as a Markdown file in .opencode";
@@ -185,13 +194,13 @@ fn warn_of_files(members: &[Member], findings: &mut Findings<'_>) {
 }
 
 /// Counts lines, going forward.
-struct Lines<'a> {
+struct LineCounter<'a> {
     text: &'a str,
     at: usize,
     line: u32,
 }
 
-impl Lines<'_> {
+impl LineCounter<'_> {
     fn of(&mut self, at: usize) -> u32 {
         let passed = self.text.get(self.at..at).unwrap_or_default().matches('\n').count();
         self.line = self.line.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::entity::{Entity, Kind, Model, Provider, Source};
+use windlass_core::entity::{Entity, EntityKind, EntitySource, Model, Provider};
 
 use super::read::Origin;
-use super::tools::{Reader, Stated, harmless, shown, without_quotes};
+use super::tools::{LimitReader, Stated, harmless, shown, without_quotes};
 use super::{name, sentence, tools};
-use crate::findings::Findings;
-use crate::json::{Member, Node, Value, kind};
+use crate::findings::Diagnostics;
+use crate::json::{JsonMember, JsonNode, JsonValue, kind};
 use crate::words::{quoted, slips};
 use crate::yaml::to_json;
 
@@ -22,7 +22,7 @@ pub(super) enum Meaning {
     Description,
     Aliases,
     /// It limits what may be used.
-    Limit(Limit),
+    Limit(LimitKey),
     Model,
     Hint,
     Prompt,
@@ -34,7 +34,7 @@ pub(super) enum Meaning {
 
 /// What a key limits, and with it which values it may have; [`Reader`] has a row for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Limit {
+pub(super) enum LimitKey {
     /// The tools that may be used: text or a list.
     Tools,
     /// The same, or a map of switches.
@@ -71,24 +71,24 @@ pub(super) enum Limit {
     Unread,
 }
 
-impl Limit {
+impl LimitKey {
     /// Whether another key sets the same limit.
-    fn is_again(self, other: Limit) -> bool {
-        let one = |limit| if limit == Limit::ToolsOrSwitches { Limit::Tools } else { limit };
-        one(self) == one(other) && self != Limit::Unread
+    fn is_again(self, other: LimitKey) -> bool {
+        let one = |limit| if limit == LimitKey::ToolsOrSwitches { LimitKey::Tools } else { limit };
+        one(self) == one(other) && self != LimitKey::Unread
     }
 }
 
 /// The keys that limit tools in any format.
-const LIMITS: [(&str, Limit); 8] = [
-    ("tools", Limit::ToolsOrSwitches),
-    ("allowed-tools", Limit::Tools),
-    ("disallowed-tools", Limit::Denied),
-    ("permission", Limit::Permissions),
-    ("permissions", Limit::Permissions),
-    ("permission-mode", Limit::Mode),
-    ("sandbox-mode", Limit::Sandbox),
-    ("approval-policy", Limit::Approval),
+const LIMITS: [(&str, LimitKey); 8] = [
+    ("tools", LimitKey::ToolsOrSwitches),
+    ("allowed-tools", LimitKey::Tools),
+    ("disallowed-tools", LimitKey::Denied),
+    ("permission", LimitKey::Permissions),
+    ("permissions", LimitKey::Permissions),
+    ("permission-mode", LimitKey::Mode),
+    ("sandbox-mode", LimitKey::Sandbox),
+    ("approval-policy", LimitKey::Approval),
 ];
 
 /// Words in the name of a key that say: this is a limit.
@@ -124,37 +124,37 @@ const ELSE: [&str; 6] = [
 ];
 
 /// Which key means what, in one format.
-pub(super) type Dialect = fn(Kind, &str) -> Meaning;
+pub(super) type KeyMeanings = fn(EntityKind, &str) -> Meaning;
 
 /// What a file says of one entity.
-pub(super) struct Draft<'a> {
+pub(super) struct EntityDraft<'a> {
     pub(super) origin: &'a Origin<'a>,
-    pub(super) kind: Kind,
+    pub(super) kind: EntityKind,
     /// The name that the file, the folder or the document gives it.
     pub(super) name: &'a str,
     /// The byte and the line where it begins.
     pub(super) at: usize,
     pub(super) line: u32,
-    pub(super) dialect: Dialect,
+    pub(super) dialect: KeyMeanings,
     /// The text of the file where values may stand without quotes, to show one as it was written.
     pub(super) written: Option<&'a str>,
 }
 
 /// The keys that mean something, with their values.
 #[derive(Default)]
-struct Slots {
-    name: Option<Member>,
-    description: Option<Member>,
-    aliases: Option<Member>,
-    limits: Vec<(Limit, Member)>,
-    model: Option<Member>,
-    hint: Option<Member>,
-    prompt: Option<Member>,
-    disabled: Option<Member>,
+struct KeyValues {
+    name: Option<JsonMember>,
+    description: Option<JsonMember>,
+    aliases: Option<JsonMember>,
+    limits: Vec<(LimitKey, JsonMember)>,
+    model: Option<JsonMember>,
+    hint: Option<JsonMember>,
+    prompt: Option<JsonMember>,
+    disabled: Option<JsonMember>,
 }
 
-impl Slots {
-    fn slot(&mut self, meaning: Meaning) -> Option<&mut Option<Member>> {
+impl KeyValues {
+    fn slot(&mut self, meaning: Meaning) -> Option<&mut Option<JsonMember>> {
         match meaning {
             Meaning::Name => Some(&mut self.name),
             Meaning::Description => Some(&mut self.description),
@@ -168,21 +168,21 @@ impl Slots {
     }
 }
 
-impl Draft<'_> {
+impl EntityDraft<'_> {
     /// The entity; `None` where something is wrong with it, which is then among the findings, or
     /// where it is switched off.
     pub(super) fn entity(
         &self,
-        members: Vec<Member>,
+        members: Vec<JsonMember>,
         body: Option<String>,
-        findings: &mut Findings<'_>,
+        findings: &mut Diagnostics<'_>,
     ) -> Option<Entity> {
         let mut extra = BTreeMap::new();
         let mut slots = self.sort(members, &mut extra, findings);
         match slots.disabled.take() {
-            None | Some(Member { node: Node { value: Value::Boolean(false), .. }, .. }) => {}
-            Some(Member { node: Node { value: Value::Boolean(true), .. }, .. }) => return None,
-            Some(Member { key, node, .. }) => {
+            None | Some(JsonMember { node: JsonNode { value: JsonValue::Boolean(false), .. }, .. }) => {}
+            Some(JsonMember { node: JsonNode { value: JsonValue::Boolean(true), .. }, .. }) => return None,
+            Some(JsonMember { key, node, .. }) => {
                 let message = format!("`{key}` must be true or false, found {}", shown(&node.value));
                 findings.error(node.at, &message, without_quotes(&key, &node.value));
             }
@@ -217,8 +217,8 @@ impl Draft<'_> {
         })
     }
 
-    fn source(&self) -> Source {
-        Source {
+    fn source(&self) -> EntitySource {
+        EntitySource {
             provider: self.origin.provider,
             level: self.origin.level,
             distance: self.origin.distance,
@@ -232,11 +232,11 @@ impl Draft<'_> {
     /// those may be lost.
     fn sort(
         &self,
-        members: Vec<Member>,
+        members: Vec<JsonMember>,
         extra: &mut BTreeMap<String, serde_json::Value>,
-        findings: &mut Findings<'_>,
-    ) -> Slots {
-        let mut slots = Slots::default();
+        findings: &mut Diagnostics<'_>,
+    ) -> KeyValues {
+        let mut slots = KeyValues::default();
         for member in members {
             let key_at = member.key_at;
             let meaning = self.meaning(&member, findings);
@@ -272,7 +272,7 @@ impl Draft<'_> {
 
     /// What a key means. Whatever the format, a limit in another spelling is that limit, and what is
     /// almost one is a mistake: nobody may take it for a limit that holds.
-    fn meaning(&self, member: &Member, findings: &mut Findings<'_>) -> Meaning {
+    fn meaning(&self, member: &JsonMember, findings: &mut Diagnostics<'_>) -> Meaning {
         let said = (self.dialect)(self.kind, &member.key);
         if said != Meaning::Other {
             return said;
@@ -292,21 +292,27 @@ impl Draft<'_> {
     /// The tools it lists, and what it says of single ones.
     fn limits(
         &self,
-        slots: &mut Slots,
+        slots: &mut KeyValues,
         extra: &mut BTreeMap<String, serde_json::Value>,
-        findings: &mut Findings<'_>,
+        findings: &mut Diagnostics<'_>,
     ) -> Stated {
-        let mut reader = Reader { provider: self.origin.provider, findings };
+        let mut reader = LimitReader { provider: self.origin.provider, findings };
         let mut stated = Stated::default();
         slots.limits.sort_by_key(|(limit, _)| *limit);
         for (limit, member) in slots.limits.drain(..) {
-            if limit == Limit::Agent && !self.has_agent(&member, extra, reader.findings) {
+            if limit == LimitKey::Agent && !self.has_agent(&member, extra, reader.findings) {
                 extra.insert(member.key, to_json(member.node));
                 continue;
             }
             reader.read(limit, &member, &mut stated);
-            let is_shown =
-                [Limit::Sandbox, Limit::Servers, Limit::Mode, Limit::Agent, Limit::Chat, Limit::Subtask];
+            let is_shown = [
+                LimitKey::Sandbox,
+                LimitKey::Servers,
+                LimitKey::Mode,
+                LimitKey::Agent,
+                LimitKey::Chat,
+                LimitKey::Subtask,
+            ];
             if is_shown.contains(&limit) {
                 extra.insert(member.key, to_json(member.node));
             }
@@ -318,9 +324,9 @@ impl Draft<'_> {
     /// context is another one.
     fn has_agent(
         &self,
-        member: &Member,
+        member: &JsonMember,
         extra: &BTreeMap<String, serde_json::Value>,
-        findings: &mut Findings<'_>,
+        findings: &mut Diagnostics<'_>,
     ) -> bool {
         if matches!(self.origin.provider, Provider::Opencode | Provider::Copilot) {
             return true;
@@ -341,8 +347,8 @@ impl Draft<'_> {
         }
     }
 
-    fn named(&self, member: Option<Member>, findings: &mut Findings<'_>) -> Option<String> {
-        let Some(member) = member.filter(|member| member.node.value != Value::Null) else {
+    fn named(&self, member: Option<JsonMember>, findings: &mut Diagnostics<'_>) -> Option<String> {
+        let Some(member) = member.filter(|member| member.node.value != JsonValue::Null) else {
             return self.file_name(findings);
         };
         let at = member.node.at;
@@ -361,22 +367,29 @@ impl Draft<'_> {
         Some(said.to_owned())
     }
 
-    fn file_name(&self, findings: &mut Findings<'_>) -> Option<String> {
+    fn file_name(&self, findings: &mut Diagnostics<'_>) -> Option<String> {
         let Some(fault) = name::nested_fault(self.name) else { return Some(self.name.to_owned()) };
         let message = format!("the name {} {fault}", quoted(self.name));
         findings.error(self.at, &message, Some("rename the file, or give it a `name`".to_owned()));
         None
     }
 
-    fn prompt(&self, body: Option<String>, member: Option<Member>, findings: &mut Findings<'_>) -> String {
+    fn prompt(
+        &self,
+        body: Option<String>,
+        member: Option<JsonMember>,
+        findings: &mut Diagnostics<'_>,
+    ) -> String {
         let said = member.and_then(|member| self.text(&member, findings));
         let prompt = body.filter(|body| !body.is_empty()).or(said).unwrap_or_default();
         if prompt.trim().is_empty() {
             let message = format!("this {} has no text", self.kind);
             match self.kind {
                 // An agent without a text of its own still has its tools and its model.
-                Kind::Agent => findings.warn(self.at, &message, Some("say what it is to do".to_owned())),
-                Kind::Command | Kind::Skill => {
+                EntityKind::Agent => {
+                    findings.warn(self.at, &message, Some("say what it is to do".to_owned()))
+                }
+                EntityKind::Command | EntityKind::Skill => {
                     findings.error(self.at, &message, Some("say what is to be done".to_owned()));
                 }
             }
@@ -384,14 +397,19 @@ impl Draft<'_> {
         prompt
     }
 
-    fn description(&self, member: Option<Member>, prompt: &str, findings: &mut Findings<'_>) -> String {
-        let is_said = member.as_ref().is_some_and(|member| member.node.value != Value::Null);
+    fn description(
+        &self,
+        member: Option<JsonMember>,
+        prompt: &str,
+        findings: &mut Diagnostics<'_>,
+    ) -> String {
+        let is_said = member.as_ref().is_some_and(|member| member.node.value != JsonValue::Null);
         let said = member.and_then(|member| self.text_or_written(&member, findings)).unwrap_or_default();
         let said = said.trim();
         if !said.is_empty() {
             return harmless(said).into_owned();
         }
-        if self.kind == Kind::Command {
+        if self.kind == EntityKind::Command {
             return harmless(&sentence::first(prompt)).into_owned();
         }
         if is_said {
@@ -405,9 +423,9 @@ impl Draft<'_> {
 
     fn aliases(
         &self,
-        member: Option<Member>,
+        member: Option<JsonMember>,
         name: Option<&str>,
-        findings: &mut Findings<'_>,
+        findings: &mut Diagnostics<'_>,
     ) -> Vec<String> {
         let mut aliases: Vec<String> = Vec::new();
         let mut add = |alias: &str, fault: Option<&'static str>| {
@@ -433,10 +451,10 @@ impl Draft<'_> {
     }
 
     /// A list of names, or names in one string.
-    fn names(&self, member: &Member, findings: &mut Findings<'_>) -> Vec<(usize, String)> {
+    fn names(&self, member: &JsonMember, findings: &mut Diagnostics<'_>) -> Vec<(usize, String)> {
         match &member.node.value {
-            Value::Null => Vec::new(),
-            Value::List(items) => {
+            JsonValue::Null => Vec::new(),
+            JsonValue::List(items) => {
                 items.iter().filter_map(|item| plain_text(item).map(|text| (item.at, text))).collect()
             }
             _ => {
@@ -449,16 +467,16 @@ impl Draft<'_> {
     /// The model; of a list of them the first, and the list is kept.
     fn model(
         &self,
-        member: Option<Member>,
+        member: Option<JsonMember>,
         extra: &mut BTreeMap<String, serde_json::Value>,
-        findings: &mut Findings<'_>,
+        findings: &mut Diagnostics<'_>,
     ) -> Option<Model> {
         let member = member?;
         let text = match &member.node.value {
-            Value::List(items) => items.iter().find_map(plain_text),
+            JsonValue::List(items) => items.iter().find_map(plain_text),
             _ => self.text(&member, findings),
         };
-        let is_list = matches!(member.node.value, Value::List(_));
+        let is_list = matches!(member.node.value, JsonValue::List(_));
         if is_list {
             extra.insert(member.key, to_json(member.node));
         }
@@ -468,7 +486,7 @@ impl Draft<'_> {
     }
 
     /// What to type after the name. `[message]` is a list in YAML, and yet means itself.
-    fn hint(&self, member: Member, findings: &mut Findings<'_>) -> Option<String> {
+    fn hint(&self, member: JsonMember, findings: &mut Diagnostics<'_>) -> Option<String> {
         let written = self.as_written(&member.node);
         let text = written.map(str::to_owned).or_else(|| self.text(&member, findings))?;
         let text = text.trim();
@@ -476,9 +494,9 @@ impl Draft<'_> {
     }
 
     /// A text; anything else is passed over with a warning.
-    fn text(&self, member: &Member, findings: &mut Findings<'_>) -> Option<String> {
+    fn text(&self, member: &JsonMember, findings: &mut Diagnostics<'_>) -> Option<String> {
         let text = plain_text(&member.node);
-        if text.is_none() && member.node.value != Value::Null {
+        if text.is_none() && member.node.value != JsonValue::Null {
             let found = kind(&member.node.value);
             let message = format!("`{}` must be text, found {found}; it is passed over", member.key);
             findings.warn(member.node.at, &message, Some("write it in quotes".to_owned()));
@@ -487,7 +505,7 @@ impl Draft<'_> {
     }
 
     /// A text, or what is one but for its quotes.
-    fn text_or_written(&self, member: &Member, findings: &mut Findings<'_>) -> Option<String> {
+    fn text_or_written(&self, member: &JsonMember, findings: &mut Diagnostics<'_>) -> Option<String> {
         let Some(written) = self.as_written(&member.node) else { return self.text(member, findings) };
         let found = kind(&member.node.value);
         let message = format!("`{}` is {found} as it stands; it is read as text", member.key);
@@ -496,8 +514,8 @@ impl Draft<'_> {
     }
 
     /// A list or map in brackets on one line, as it was written.
-    fn as_written(&self, node: &Node) -> Option<&str> {
-        if !matches!(node.value, Value::List(_) | Value::Object(_)) {
+    fn as_written(&self, node: &JsonNode) -> Option<&str> {
+        if !matches!(node.value, JsonValue::List(_) | JsonValue::Object(_)) {
             return None;
         }
         let line = self.written?.get(node.at..)?.lines().next()?;
@@ -536,10 +554,10 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// A text, or a number or switch as text.
-fn plain_text(node: &Node) -> Option<String> {
+fn plain_text(node: &JsonNode) -> Option<String> {
     match &node.value {
-        Value::Text(text) | Value::Number(text) => Some(text.clone()),
-        Value::Boolean(flag) => Some(flag.to_string()),
-        Value::Null | Value::List(_) | Value::Object(_) => None,
+        JsonValue::Text(text) | JsonValue::Number(text) => Some(text.clone()),
+        JsonValue::Boolean(flag) => Some(flag.to_string()),
+        JsonValue::Null | JsonValue::List(_) | JsonValue::Object(_) => None,
     }
 }

@@ -7,15 +7,15 @@ const BOM: char = '\u{feff}';
 
 /// A file, taken apart.
 #[derive(Debug, PartialEq)]
-pub(super) struct Parts<'a> {
-    pub(super) head: Option<Head<'a>>,
+pub(super) struct EntityFileParts<'a> {
+    pub(super) head: Option<FrontmatterText<'a>>,
     /// What follows, as it is.
     pub(super) body: &'a str,
 }
 
 /// What stands between the lines.
 #[derive(Debug, PartialEq)]
-pub(super) struct Head<'a> {
+pub(super) struct FrontmatterText<'a> {
     /// The byte of the opening line.
     pub(super) opens: usize,
     /// The byte where the text begins.
@@ -26,9 +26,9 @@ pub(super) struct Head<'a> {
 }
 
 /// Takes a file apart. Blank lines before the opening line are passed over.
-pub(super) fn split(text: &str) -> Parts<'_> {
+pub(super) fn split(text: &str) -> EntityFileParts<'_> {
     let start = if text.starts_with(BOM) { BOM.len_utf8() } else { 0 };
-    let without = Parts { head: None, body: from(text, start) };
+    let without = EntityFileParts { head: None, body: from(text, start) };
     let opens = start + blank(from(text, start));
     let Some(line) = from(text, opens).split_inclusive('\n').next().filter(|line| is_fence(line)) else {
         return without;
@@ -43,8 +43,8 @@ pub(super) fn split(text: &str) -> Parts<'_> {
             length => (length, length, false),
         },
     };
-    let head = Head { opens, at, text: inner.get(..length).unwrap_or_default(), is_closed };
-    Parts { head: Some(head), body: from(inner, rest) }
+    let head = FrontmatterText { opens, at, text: inner.get(..length).unwrap_or_default(), is_closed };
+    EntityFileParts { head: Some(head), body: from(inner, rest) }
 }
 
 fn from(text: &str, at: usize) -> &str {
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_file_is_frontmatter_and_body() {
         let parts = split("---\nname: x\n---\nbody\n---\nmore\n");
-        assert_eq!(parts.head, Some(Head { opens: 0, at: 4, text: "name: x\n", is_closed: true }));
+        assert_eq!(parts.head, Some(FrontmatterText { opens: 0, at: 4, text: "name: x\n", is_closed: true }));
         assert_eq!(parts.body, "body\n---\nmore\n");
     }
 
@@ -141,7 +141,7 @@ mod tests {
             "----\nname: x\n----\n",
             "text\n---\nname: x\n---\n",
         ] {
-            assert_eq!(split(text), Parts { head: None, body: text });
+            assert_eq!(split(text), EntityFileParts { head: None, body: text });
         }
         assert_eq!(split("\u{feff}body").body, "body");
     }

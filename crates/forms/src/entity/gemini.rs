@@ -1,20 +1,20 @@
 //! Gemini: commands are TOML, skills and agents Markdown.
 
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 
-use super::draft::{Limit, Meaning};
-use super::read::{Origin, Read};
+use super::draft::{LimitKey, Meaning};
+use super::read::{Origin, ReadEntities};
 use super::{markdown, shared, toml_file};
 
-pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
+pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEntities {
     match kind {
-        Kind::Command => toml_file::read(origin, kind, command, text),
-        Kind::Skill => markdown::read(origin, kind, shared::meaning, text),
-        Kind::Agent => markdown::read(origin, kind, agent, text),
+        EntityKind::Command => toml_file::read(origin, kind, command, text),
+        EntityKind::Skill => markdown::read(origin, kind, shared::meaning, text),
+        EntityKind::Agent => markdown::read(origin, kind, agent, text),
     }
 }
 
-fn command(_kind: Kind, key: &str) -> Meaning {
+fn command(_kind: EntityKind, key: &str) -> Meaning {
     match key {
         "description" => Meaning::Description,
         "prompt" => Meaning::Prompt,
@@ -23,12 +23,12 @@ fn command(_kind: Kind, key: &str) -> Meaning {
 }
 
 /// `kind`, `temperature`, `max_turns` and the rest are kept as they are.
-fn agent(_kind: Kind, key: &str) -> Meaning {
+fn agent(_kind: EntityKind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
-        "tools" => Meaning::Limit(Limit::ToolsOrSwitches),
-        "policy" => Meaning::Limit(Limit::Unread),
+        "tools" => Meaning::Limit(LimitKey::ToolsOrSwitches),
+        "policy" => Meaning::Limit(LimitKey::Unread),
         "model" => Meaning::Model,
         _ => Meaning::Other,
     }

@@ -7,8 +7,8 @@
 use super::frontmatter::key_of;
 use super::loose_value::{self, Written};
 use super::yaml;
-use crate::findings::Findings;
-use crate::json::{Member, Node, Value};
+use crate::findings::Diagnostics;
+use crate::json::{JsonMember, JsonNode, JsonValue};
 
 /// How deep mistakes are looked for.
 const DEEPEST: usize = 4;
@@ -18,23 +18,23 @@ const OUTER: &[&str] =
     &["name", "description", "model", "tools", "allowed-tools", "argument-hint", "aliases"];
 
 /// A second try.
-pub(super) struct Loose<'a, 'f, 't> {
+pub(super) struct LenientYaml<'a, 'f, 't> {
     text: &'a str,
     base: usize,
-    findings: &'f mut Findings<'t>,
+    findings: &'f mut Diagnostics<'t>,
     has_warned: bool,
 }
 
 /// A line of the frontmatter.
 #[derive(Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct LooseLine<'a> {
     /// The byte in the frontmatter.
     pub(super) at: usize,
     /// Without its end.
     pub(super) text: &'a str,
 }
 
-impl<'a> Line<'a> {
+impl<'a> LooseLine<'a> {
     pub(super) fn indent(&self) -> usize {
         self.text.len() - self.text.trim_start_matches([' ', '\t']).len()
     }
@@ -53,9 +53,9 @@ impl<'a> Line<'a> {
     }
 }
 
-impl<'a, 'f, 't> Loose<'a, 'f, 't> {
-    pub(super) fn new(text: &'a str, base: usize, findings: &'f mut Findings<'t>) -> Self {
-        Loose { text, base, findings, has_warned: false }
+impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
+    pub(super) fn new(text: &'a str, base: usize, findings: &'f mut Diagnostics<'t>) -> Self {
+        LenientYaml { text, base, findings, has_warned: false }
     }
 
     /// Whether a mistake was found and said.
@@ -64,24 +64,24 @@ impl<'a, 'f, 't> Loose<'a, 'f, 't> {
     }
 
     /// The keys; `None` where not even this can make sense of them.
-    pub(super) fn read(&mut self) -> Option<Vec<Member>> {
+    pub(super) fn read(&mut self) -> Option<Vec<JsonMember>> {
         let mut at = 0;
         let mut lines = Vec::new();
         for line in self.text.split_inclusive('\n') {
-            lines.push(Line { at, text: line.trim_end_matches(['\n', '\r']) });
+            lines.push(LooseLine { at, text: line.trim_end_matches(['\n', '\r']) });
             at += line.len();
         }
         self.members(&lines, 0)
     }
 
-    fn members(&mut self, lines: &[Line<'a>], depth: usize) -> Option<Vec<Member>> {
+    fn members(&mut self, lines: &[LooseLine<'a>], depth: usize) -> Option<Vec<JsonMember>> {
         if depth == DEEPEST {
             return None;
         }
         let first = lines.iter().find(|line| !line.is_silent())?;
         key_of(first.content())?;
         let margin = first.indent();
-        let starts = |line: &Line<'_>| is_start(line, margin, depth);
+        let starts = |line: &LooseLine<'_>| is_start(line, margin, depth);
         let mut members = Vec::new();
         for chunk in chunks(lines, starts) {
             members.extend(self.member(chunk, depth)?);
@@ -94,7 +94,7 @@ impl<'a, 'f, 't> Loose<'a, 'f, 't> {
     }
 
     /// One key with what belongs to it.
-    fn member(&mut self, chunk: &[Line<'a>], depth: usize) -> Option<Vec<Member>> {
+    fn member(&mut self, chunk: &[LooseLine<'a>], depth: usize) -> Option<Vec<JsonMember>> {
         if let Some(members) = self.strict(chunk) {
             return Some(members);
         }
@@ -111,24 +111,24 @@ impl<'a, 'f, 't> Loose<'a, 'f, 't> {
             let base = self.base;
             self.value(&Written { label, text: text.trim(), at, is_glued, below, base })
         };
-        Some(vec![Member { key: key.to_owned(), key_at, node }])
+        Some(vec![JsonMember { key: key.to_owned(), key_at, node }])
     }
 
     /// What stands below a key: a list, or keys of its own.
-    fn block(&mut self, lines: &[Line<'a>], depth: usize) -> Option<Node> {
+    fn block(&mut self, lines: &[LooseLine<'a>], depth: usize) -> Option<JsonNode> {
         let first = lines.iter().find(|line| !line.is_silent())?;
         let at = self.base + first.at + first.indent();
         let value = if first.is_item() {
-            Value::List(self.items(lines)?)
+            JsonValue::List(self.items(lines)?)
         } else {
-            Value::Object(self.members(lines, depth + 1)?)
+            JsonValue::Object(self.members(lines, depth + 1)?)
         };
-        Some(Node { at, value })
+        Some(JsonNode { at, value })
     }
 
-    fn items(&mut self, lines: &[Line<'a>]) -> Option<Vec<Node>> {
+    fn items(&mut self, lines: &[LooseLine<'a>]) -> Option<Vec<JsonNode>> {
         let margin = lines.iter().find(|line| !line.is_silent())?.indent();
-        let starts = |line: &Line<'_>| line.is_item() && line.indent() <= margin;
+        let starts = |line: &LooseLine<'_>| line.is_item() && line.indent() <= margin;
         let mut items = Vec::new();
         for chunk in chunks(lines, starts) {
             items.extend(self.item(chunk)?);
@@ -136,8 +136,8 @@ impl<'a, 'f, 't> Loose<'a, 'f, 't> {
         Some(items)
     }
 
-    fn item(&mut self, chunk: &[Line<'a>]) -> Option<Vec<Node>> {
-        if let Some(Node { value: Value::List(items), .. }) = self.tried(chunk) {
+    fn item(&mut self, chunk: &[LooseLine<'a>]) -> Option<Vec<JsonNode>> {
+        if let Some(JsonNode { value: JsonValue::List(items), .. }) = self.tried(chunk) {
             return Some(items);
         }
         let [line] = chunk else { return None };
@@ -147,21 +147,21 @@ impl<'a, 'f, 't> Loose<'a, 'f, 't> {
         Some(vec![self.value(&written)])
     }
 
-    fn value(&mut self, written: &Written<'_>) -> Node {
+    fn value(&mut self, written: &Written<'_>) -> JsonNode {
         let fix = loose_value::fix(written);
         self.warn(fix.at, &fix.message, Some(fix.hint));
-        Node { at: written.at, value: Value::Text(fix.value) }
+        JsonNode { at: written.at, value: JsonValue::Text(fix.value) }
     }
 
-    fn strict(&mut self, chunk: &[Line<'a>]) -> Option<Vec<Member>> {
+    fn strict(&mut self, chunk: &[LooseLine<'a>]) -> Option<Vec<JsonMember>> {
         match self.tried(chunk)?.value {
-            Value::Object(members) => Some(members),
+            JsonValue::Object(members) => Some(members),
             _ => None,
         }
     }
 
     /// Some lines as YAML by themselves, once more with spaces for the tabs they begin with.
-    fn tried(&mut self, chunk: &[Line<'a>]) -> Option<Node> {
+    fn tried(&mut self, chunk: &[LooseLine<'a>]) -> Option<JsonNode> {
         let (first, last) = (chunk.first()?, chunk.last()?);
         let source = self.text.get(first.at..last.at + last.text.len())?;
         if let Ok(node) = yaml::read(source, self.base + first.at) {
@@ -183,7 +183,7 @@ impl<'a, 'f, 't> Loose<'a, 'f, 't> {
 }
 
 /// Whether a line begins a key: at the margin, or one that belongs there.
-fn is_start(line: &Line<'_>, margin: usize, depth: usize) -> bool {
+fn is_start(line: &LooseLine<'_>, margin: usize, depth: usize) -> bool {
     let Some(key) = key_of(line.content()) else {
         return line.indent() <= margin && is_quoted_key(line.content());
     };
@@ -198,9 +198,9 @@ fn is_quoted_key(content: &str) -> bool {
 
 /// Cuts lines before each one that starts something; silent ones before the first are left out.
 fn chunks<'l, 'a>(
-    lines: &'l [Line<'a>],
-    starts: impl Fn(&Line<'a>) -> bool,
-) -> impl Iterator<Item = &'l [Line<'a>]> {
+    lines: &'l [LooseLine<'a>],
+    starts: impl Fn(&LooseLine<'a>) -> bool,
+) -> impl Iterator<Item = &'l [LooseLine<'a>]> {
     let first = lines.iter().position(&starts).unwrap_or(lines.len());
     let mut rest = lines.get(first..).unwrap_or_default();
     std::iter::from_fn(move || {

@@ -1,6 +1,6 @@
 //! What a value means that is not YAML, what is wrong with it, and how it is written right.
 
-use super::loose::Line;
+use super::loose::LooseLine;
 use crate::tracker::yaml::quote;
 
 /// A value as it was meant.
@@ -22,7 +22,7 @@ pub(super) struct Written<'a> {
     /// Whether it follows its label without a space.
     pub(super) is_glued: bool,
     /// The lines below that belong to it.
-    pub(super) below: &'a [Line<'a>],
+    pub(super) below: &'a [LooseLine<'a>],
     /// The byte that the lines are counted from.
     pub(super) base: usize,
 }
@@ -62,7 +62,7 @@ fn unclosed(text: &str) -> Option<char> {
 }
 
 fn meant(written: &Written<'_>) -> String {
-    let below = written.below.iter().map(Line::content);
+    let below = written.below.iter().map(LooseLine::content);
     if written.text.starts_with(['|', '>']) && !written.text.contains(char::is_alphanumeric) {
         let separator = if written.text.starts_with('|') { "\n" } else { " " };
         return below.collect::<Vec<_>>().join(separator).trim().to_owned();

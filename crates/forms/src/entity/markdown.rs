@@ -1,50 +1,56 @@
 //! Reads a Markdown file with frontmatter, which is what most formats are.
 
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 
-use super::draft::{Dialect, Draft};
-use super::frontmatter::{self, Head};
-use super::loose::Loose;
-use super::read::{Origin, Read};
-use super::yaml::{self, Refused};
-use crate::findings::Findings;
-use crate::json::{Broken, Member, Node, Value, kind as kind_of};
+use super::draft::{EntityDraft, KeyMeanings};
+use super::frontmatter::{self, FrontmatterText};
+use super::loose::LenientYaml;
+use super::read::{Origin, ReadEntities};
+use super::yaml::{self, YamlRefusal};
+use crate::findings::Diagnostics;
+use crate::json::{JsonError, JsonMember, JsonNode, JsonValue, kind as kind_of};
 
 /// Reads a file.
-pub(super) fn read(origin: &Origin<'_>, kind: Kind, dialect: Dialect, text: &str) -> Read {
-    let mut findings = Findings::in_text(text, Some(origin.path));
+pub(super) fn read(origin: &Origin<'_>, kind: EntityKind, dialect: KeyMeanings, text: &str) -> ReadEntities {
+    let mut findings = Diagnostics::in_text(text, Some(origin.path));
     if text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty() {
         let hint = "write what is to be done, or remove the file";
         findings.error(0, "the file is empty", Some(hint.to_owned()));
-        return Read { diagnostics: findings.finish(), ..Read::default() };
+        return ReadEntities { diagnostics: findings.finish(), ..ReadEntities::default() };
     }
     let parts = frontmatter::split(text);
     let members = parts.head.as_ref().map(|head| keys(head, &mut findings));
     // Something that is no frontmatter is the text's.
     let (members, body) = match members {
-        Some(Keys::These(members)) => (members, parts.body),
-        Some(Keys::Text) | None => (Vec::new(), text.strip_prefix('\u{feff}').unwrap_or(text)),
-        Some(Keys::Broken) => return Read { diagnostics: findings.finish(), ..Read::default() },
+        Some(FrontmatterKeys::These(members)) => (members, parts.body),
+        Some(FrontmatterKeys::Text) | None => (Vec::new(), text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Some(FrontmatterKeys::Broken) => {
+            return ReadEntities { diagnostics: findings.finish(), ..ReadEntities::default() };
+        }
     };
-    let draft = Draft { origin, kind, name: origin.name, at: 0, line: 1, dialect, written: Some(text) };
+    let draft = EntityDraft { origin, kind, name: origin.name, at: 0, line: 1, dialect, written: Some(text) };
     let entity = draft.entity(members, Some(frontmatter::prompt(body)), &mut findings);
-    Read { entities: entity.into_iter().collect(), diagnostics: findings.finish(), ..Read::default() }
+    ReadEntities {
+        entities: entity.into_iter().collect(),
+        diagnostics: findings.finish(),
+        ..ReadEntities::default()
+    }
 }
 
 /// What frontmatter says.
-enum Keys {
-    These(Vec<Member>),
+enum FrontmatterKeys {
+    These(Vec<JsonMember>),
     /// It is no frontmatter, only text between two lines.
     Text,
     /// Nothing can be made of it, which has been said.
     Broken,
 }
 
-fn keys(head: &Head<'_>, findings: &mut Findings<'_>) -> Keys {
+fn keys(head: &FrontmatterText<'_>, findings: &mut Diagnostics<'_>) -> FrontmatterKeys {
     if head.text.len() > frontmatter::LONGEST {
         let hint = "move what is not for the tools below the second `---`";
         findings.error(head.opens, "the frontmatter is longer than 64 KB", Some(hint.to_owned()));
-        return Keys::Broken;
+        return FrontmatterKeys::Broken;
     }
     if !head.is_closed {
         let hint = "add a line `---` where the text begins";
@@ -62,32 +68,32 @@ fn keys(head: &Head<'_>, findings: &mut Findings<'_>) -> Keys {
             "`<<` takes over keys from elsewhere, and a limit would be lost",
             Some(hint.to_owned()),
         );
-        return Keys::Broken;
+        return FrontmatterKeys::Broken;
     }
     match read {
-        Ok(Node { value: Value::Object(members), .. }) => Keys::These(members),
-        Ok(Node { value: Value::Null, .. }) => Keys::These(Vec::new()),
-        Ok(node) => {
-            Loose::new(head.text, head.at, findings).read().map_or_else(|| text(&node, findings), Keys::These)
-        }
-        Err(Refused::Excess(broken)) => error(broken, findings),
-        Err(Refused::Broken(broken)) => loose(head, broken, findings),
+        Ok(JsonNode { value: JsonValue::Object(members), .. }) => FrontmatterKeys::These(members),
+        Ok(JsonNode { value: JsonValue::Null, .. }) => FrontmatterKeys::These(Vec::new()),
+        Ok(node) => LenientYaml::new(head.text, head.at, findings)
+            .read()
+            .map_or_else(|| text(&node, findings), FrontmatterKeys::These),
+        Err(YamlRefusal::Excess(broken)) => error(broken, findings),
+        Err(YamlRefusal::Broken(broken)) => loose(head, broken, findings),
     }
 }
 
 /// Where a key takes over what another mapping says, at any depth.
-fn merge(node: &Node) -> Option<usize> {
+fn merge(node: &JsonNode) -> Option<usize> {
     match &node.value {
-        Value::Object(members) => members
+        JsonValue::Object(members) => members
             .iter()
             .find_map(|member| if member.key == "<<" { Some(member.key_at) } else { merge(&member.node) }),
-        Value::List(items) => items.iter().find_map(merge),
-        Value::Null | Value::Boolean(_) | Value::Number(_) | Value::Text(_) => None,
+        JsonValue::List(items) => items.iter().find_map(merge),
+        JsonValue::Null | JsonValue::Boolean(_) | JsonValue::Number(_) | JsonValue::Text(_) => None,
     }
 }
 
 /// The same in what is not quite YAML: a line that begins so.
-fn written_merge(head: &Head<'_>) -> Option<usize> {
+fn written_merge(head: &FrontmatterText<'_>) -> Option<usize> {
     let mut at = head.at;
     for line in head.text.split_inclusive('\n') {
         let key = line.trim_start();
@@ -101,24 +107,24 @@ fn written_merge(head: &Head<'_>) -> Option<usize> {
 }
 
 /// A second try, with a warning at least.
-fn loose(head: &Head<'_>, broken: Broken, findings: &mut Findings<'_>) -> Keys {
-    let mut loose = Loose::new(head.text, head.at, findings);
+fn loose(head: &FrontmatterText<'_>, broken: JsonError, findings: &mut Diagnostics<'_>) -> FrontmatterKeys {
+    let mut loose = LenientYaml::new(head.text, head.at, findings);
     let Some(members) = loose.read() else { return error(broken, findings) };
     if !loose.has_warned() {
         findings.warn(broken.at, &broken.message, broken.hint.map(str::to_owned));
     }
-    Keys::These(members)
+    FrontmatterKeys::These(members)
 }
 
-fn error(broken: Broken, findings: &mut Findings<'_>) -> Keys {
+fn error(broken: JsonError, findings: &mut Diagnostics<'_>) -> FrontmatterKeys {
     findings.error(broken.at, &broken.message, broken.hint.map(str::to_owned));
-    Keys::Broken
+    FrontmatterKeys::Broken
 }
 
-fn text(node: &Node, findings: &mut Findings<'_>) -> Keys {
+fn text(node: &JsonNode, findings: &mut Diagnostics<'_>) -> FrontmatterKeys {
     let found = kind_of(&node.value);
     let message = format!("expected `key: value` between the `---` lines, found {found}; it is read as text");
     let hint = "write `key: value`, or use `***` for a line across the page";
     findings.warn(node.at, &message, Some(hint.to_owned()));
-    Keys::Text
+    FrontmatterKeys::Text
 }

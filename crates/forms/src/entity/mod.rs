@@ -36,4 +36,4 @@ mod yaml;
 
 pub use builtin::builtin;
 pub use print::print;
-pub use read::{Ground, Origin, Read, parse};
+pub use read::{DefaultLimits, Origin, ReadEntities, parse};

@@ -5,9 +5,9 @@
 use windlass_core::entity::{ToolEffect, ToolRule};
 
 use super::draft::is_telling;
-use super::tools::{Reader, harmless, shown, whole, without_quotes};
-use crate::json::{Member, Node, Value, kind};
-use crate::words::{Words, did_you_mean, quoted};
+use super::tools::{LimitReader, harmless, shown, whole, without_quotes};
+use crate::json::{JsonMember, JsonNode, JsonValue, kind};
+use crate::words::{WordTable, did_you_mean, quoted};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Sandbox {
@@ -16,29 +16,29 @@ enum Sandbox {
     None,
 }
 
-const SANDBOXES: Words<Sandbox> = Words(&[
+const SANDBOXES: WordTable<Sandbox> = WordTable(&[
     ("read-only", Sandbox::ReadOnly),
     ("workspace-write", Sandbox::Workspace),
     ("danger-full-access", Sandbox::None),
 ]);
 
 /// The permissions that come with Codex.
-const PROFILES: Words<Sandbox> = Words(&[
+const PROFILES: WordTable<Sandbox> = WordTable(&[
     (":read-only", Sandbox::ReadOnly),
     (":workspace", Sandbox::Workspace),
     (":danger-full-access", Sandbox::None),
 ]);
 
 /// When Codex asks a person, and whether it does so for each command.
-const APPROVALS: Words<bool> =
-    Words(&[("untrusted", true), ("on-failure", false), ("on-request", false), ("never", false)]);
+const APPROVALS: WordTable<bool> =
+    WordTable(&[("untrusted", true), ("on-failure", false), ("on-request", false), ("never", false)]);
 
 /// How Codex searches in the web, and whether it may.
-const SEARCHES: Words<bool> =
-    Words(&[("disabled", false), ("cached", true), ("indexed", true), ("live", true)]);
+const SEARCHES: WordTable<bool> =
+    WordTable(&[("disabled", false), ("cached", true), ("indexed", true), ("live", true)]);
 
 /// The modes of Claude Code, and whether one is a limit.
-const MODES: Words<bool> = Words(&[
+const MODES: WordTable<bool> = WordTable(&[
     ("plan", true),
     ("default", false),
     ("acceptEdits", false),
@@ -51,7 +51,7 @@ const MODES: Words<bool> = Words(&[
 
 /// What becomes of a feature of Codex that is switched off.
 #[derive(Clone, Copy)]
-enum Off {
+enum DisabledFeature {
     /// The tool is denied.
     Denies(&'static str),
     /// Nothing here does that.
@@ -61,20 +61,20 @@ enum Off {
 }
 
 /// Features of Codex that stand for a tool which agents have here, or for a limit when they are on.
-const FEATURES: [(&str, Off); 13] = [
-    ("shell_tool", Off::Denies("bash")),
-    ("web_search", Off::Denies("websearch")),
-    ("web_search_request", Off::Denies("websearch")),
-    ("web_search_cached", Off::Denies("websearch")),
-    ("standalone_web_search", Off::Denies("websearch")),
-    ("multi_agent", Off::Denies("task")),
-    ("multi_agent_v2", Off::Denies("task")),
-    ("collab", Off::Denies("task")),
-    ("enable_fanout", Off::Denies("task")),
-    ("view_image", Off::Open),
-    ("view_image_tool", Off::Open),
-    ("apply_patch_freeform", Off::Nothing),
-    ("unified_exec", Off::Nothing),
+const FEATURES: [(&str, DisabledFeature); 13] = [
+    ("shell_tool", DisabledFeature::Denies("bash")),
+    ("web_search", DisabledFeature::Denies("websearch")),
+    ("web_search_request", DisabledFeature::Denies("websearch")),
+    ("web_search_cached", DisabledFeature::Denies("websearch")),
+    ("standalone_web_search", DisabledFeature::Denies("websearch")),
+    ("multi_agent", DisabledFeature::Denies("task")),
+    ("multi_agent_v2", DisabledFeature::Denies("task")),
+    ("collab", DisabledFeature::Denies("task")),
+    ("enable_fanout", DisabledFeature::Denies("task")),
+    ("view_image", DisabledFeature::Open),
+    ("view_image_tool", DisabledFeature::Open),
+    ("apply_patch_freeform", DisabledFeature::Nothing),
+    ("unified_exec", DisabledFeature::Nothing),
 ];
 
 /// Features that limit Codex when they are on.
@@ -127,20 +127,20 @@ const OTHERS: &[&str] = &[
     "workspace_dependencies", "workspace_owner_usage_nudge", "worktrees", "write_stdin_approval",
 ];
 
-impl Reader<'_, '_> {
+impl LimitReader<'_, '_> {
     /// Codex's `sandbox_mode`. A shell cannot be kept from writing here, so that a sandbox which only
     /// reads has none.
-    pub(super) fn sandbox(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn sandbox(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         self.word(key, node, &SANDBOXES).map_or_else(Vec::new, sandbox_rules)
     }
 
     /// Codex's `default_permissions`, where they are those that come with it.
-    pub(super) fn profile(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn profile(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         self.word(key, node, &PROFILES).map_or_else(Vec::new, sandbox_rules)
     }
 
     /// Claude Code's `permissionMode`. Only to plan is a limit; what would permit more permits nothing.
-    pub(super) fn mode(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn mode(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         match self.word(key, node, &MODES) {
             Some(true) => {
                 let denied = ["edit", "write"].map(|tool| whole(tool, ToolEffect::Deny));
@@ -151,9 +151,9 @@ impl Reader<'_, '_> {
     }
 
     /// The name of an agent.
-    pub(super) fn agent(&mut self, key: &str, node: &Node) -> Option<String> {
+    pub(super) fn agent(&mut self, key: &str, node: &JsonNode) -> Option<String> {
         match &node.value {
-            Value::Text(name) if !name.trim().is_empty() => Some(name.trim().to_owned()),
+            JsonValue::Text(name) if !name.trim().is_empty() => Some(name.trim().to_owned()),
             other => {
                 let message = format!("`{key}` must name an agent, found {}", shown(other));
                 self.findings.error(node.at, &message, Some("its limits are to hold".to_owned()));
@@ -163,7 +163,7 @@ impl Reader<'_, '_> {
     }
 
     /// A subagent of OpenCode starts no others.
-    pub(super) fn subtask(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn subtask(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         match self.switch(key, node.at, node) {
             Some(true) => vec![whole("task", ToolEffect::Deny)],
             Some(false) | None => Vec::new(),
@@ -171,7 +171,7 @@ impl Reader<'_, '_> {
     }
 
     /// Codex's `approval_policy`: only `untrusted` asks where others would not.
-    pub(super) fn approval(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn approval(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         match self.word(key, node, &APPROVALS) {
             Some(true) => vec![whole("bash", ToolEffect::Ask)],
             Some(false) | None => Vec::new(),
@@ -179,7 +179,7 @@ impl Reader<'_, '_> {
     }
 
     /// Codex's `web_search`.
-    pub(super) fn web_search(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn web_search(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         match self.word(key, node, &SEARCHES) {
             Some(false) => vec![whole("websearch", ToolEffect::Deny)],
             Some(true) | None => Vec::new(),
@@ -188,15 +188,15 @@ impl Reader<'_, '_> {
 
     /// Codex's `[sandbox_workspace_write]`. More places to write to are not given; file tools keep to the
     /// workspace. What is said of a shell cannot be held.
-    pub(super) fn writable(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
-        for Member { key: name, key_at, node } in self.table(key, node) {
+    pub(super) fn writable(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
+        for JsonMember { key: name, key_at, node } in self.table(key, node) {
             let path = format!("{key}.{}", harmless(name));
             match (name.as_str(), &node.value) {
-                ("writable_roots", Value::List(items))
-                    if items.iter().all(|item| matches!(item.value, Value::Text(_))) => {}
-                ("exclude_tmpdir_env_var" | "exclude_slash_tmp", Value::Boolean(_))
-                | ("network_access", Value::Boolean(true)) => {}
-                ("network_access", Value::Boolean(false)) => {
+                ("writable_roots", JsonValue::List(items))
+                    if items.iter().all(|item| matches!(item.value, JsonValue::Text(_))) => {}
+                ("exclude_tmpdir_env_var" | "exclude_slash_tmp", JsonValue::Boolean(_))
+                | ("network_access", JsonValue::Boolean(true)) => {}
+                ("network_access", JsonValue::Boolean(false)) => {
                     let message = format!("Windlass cannot hold `{path}`: a shell here reaches the network");
                     let hint =
                         "refuse the shell, `shell_tool = false` under `[features]`, or remove the line";
@@ -216,14 +216,14 @@ impl Reader<'_, '_> {
     }
 
     /// Codex's `[tools]`: switches of its own tools.
-    pub(super) fn codex_tools(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn codex_tools(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         let mut rules = Vec::new();
-        for Member { key: name, key_at, node } in self.table(key, node) {
+        for JsonMember { key: name, key_at, node } in self.table(key, node) {
             let path = format!("{key}.{}", harmless(name));
             let off = match name.as_str() {
-                "web_search" => Off::Denies("websearch"),
-                "view_image" => Off::Open,
-                "update_plan" | "experimental_request_user_input" => Off::Nothing,
+                "web_search" => DisabledFeature::Denies("websearch"),
+                "view_image" => DisabledFeature::Open,
+                "update_plan" | "experimental_request_user_input" => DisabledFeature::Nothing,
                 _ => {
                     self.not_known(&path, *key_at, "");
                     continue;
@@ -235,14 +235,16 @@ impl Reader<'_, '_> {
     }
 
     /// Codex's `[features]`: what is switched off must be off here, too.
-    pub(super) fn features(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn features(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         let mut rules = Vec::new();
-        for Member { key: name, key_at, node } in self.table(key, node) {
+        for JsonMember { key: name, key_at, node } in self.table(key, node) {
             let path = format!("{key}.{}", harmless(name));
             let known = FEATURES.iter().find(|(known, _)| known == name).map(|(_, off)| *off);
             let off = match known {
                 Some(off) => off,
-                None if OTHERS.contains(&name.as_str()) || LIMITING.contains(&name.as_str()) => Off::Nothing,
+                None if OTHERS.contains(&name.as_str()) || LIMITING.contains(&name.as_str()) => {
+                    DisabledFeature::Nothing
+                }
                 None => {
                     let names = FEATURES.iter().map(|(name, _)| *name).chain(OTHERS.iter().copied());
                     let near = did_you_mean(name, names).unwrap_or_default();
@@ -260,9 +262,9 @@ impl Reader<'_, '_> {
     }
 
     /// Codex's `[mcp_servers.NAME]`: a server that is off, and the tools of one that may be used.
-    pub(super) fn servers(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn servers(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         let mut rules = Vec::new();
-        for Member { key: server, key_at, node } in self.table(key, node) {
+        for JsonMember { key: server, key_at, node } in self.table(key, node) {
             let path = format!("{key}.{}", harmless(server));
             let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
             if server.is_empty() || !server.chars().all(is_plain) {
@@ -306,9 +308,9 @@ impl Reader<'_, '_> {
     }
 
     /// The names of a list of a server's tools.
-    fn server_tools<'n>(&mut self, path: &str, node: &'n Node) -> Vec<&'n str> {
+    fn server_tools<'n>(&mut self, path: &str, node: &'n JsonNode) -> Vec<&'n str> {
         let hint = Some("write it as `[\"tool\", \"other_tool\"]`".to_owned());
-        let Value::List(items) = &node.value else {
+        let JsonValue::List(items) = &node.value else {
             let message = format!("`{path}` must be a list of tools, found {}", shown(&node.value));
             self.findings.error(node.at, &message, hint);
             return Vec::new();
@@ -316,7 +318,7 @@ impl Reader<'_, '_> {
         let mut tools = Vec::new();
         for item in items {
             match &item.value {
-                Value::Text(tool)
+                JsonValue::Text(tool)
                     if !tool.is_empty() && tool.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c)) =>
                 {
                     tools.push(tool.as_str());
@@ -330,12 +332,12 @@ impl Reader<'_, '_> {
         tools
     }
 
-    fn off(&mut self, path: &str, at: usize, on: bool, off: Off) -> Option<ToolRule> {
+    fn off(&mut self, path: &str, at: usize, on: bool, off: DisabledFeature) -> Option<ToolRule> {
         match off {
             _ if on => None,
-            Off::Denies(tool) => Some(whole(tool, ToolEffect::Deny)),
-            Off::Nothing => None,
-            Off::Open => {
+            DisabledFeature::Denies(tool) => Some(whole(tool, ToolEffect::Deny)),
+            DisabledFeature::Nothing => None,
+            DisabledFeature::Open => {
                 self.cannot_hold(path, at);
                 None
             }
@@ -354,14 +356,14 @@ impl Reader<'_, '_> {
     }
 
     /// `true`, `false`, or a table that says so as `enabled`.
-    fn switch(&mut self, path: &str, at: usize, node: &Node) -> Option<bool> {
+    fn switch(&mut self, path: &str, at: usize, node: &JsonNode) -> Option<bool> {
         match &node.value {
-            Value::Boolean(on) => Some(*on),
-            Value::Object(members) => {
+            JsonValue::Boolean(on) => Some(*on),
+            JsonValue::Object(members) => {
                 let mut on = None;
                 for member in members {
                     match (member.key.as_str(), &member.node.value) {
-                        ("enabled", Value::Boolean(enabled)) => on = Some(*enabled),
+                        ("enabled", JsonValue::Boolean(enabled)) => on = Some(*enabled),
                         (name, _) => {
                             self.cannot_hold(&format!("{path}.{}", harmless(name)), member.key_at);
                             return None;
@@ -381,9 +383,9 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn table<'n>(&mut self, key: &str, node: &'n Node) -> &'n [Member] {
+    fn table<'n>(&mut self, key: &str, node: &'n JsonNode) -> &'n [JsonMember] {
         match &node.value {
-            Value::Object(members) => members,
+            JsonValue::Object(members) => members,
             other => {
                 let message = format!("`{}` must be a table, found {}", harmless(key), kind(other));
                 self.findings.error(node.at, &message, None);
@@ -392,8 +394,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn word<T: Copy + PartialEq>(&mut self, key: &str, node: &Node, words: &Words<T>) -> Option<T> {
-        let Value::Text(word) = &node.value else {
+    fn word<T: Copy + PartialEq>(&mut self, key: &str, node: &JsonNode, words: &WordTable<T>) -> Option<T> {
+        let JsonValue::Text(word) = &node.value else {
             let message = format!("`{key}` must be a word, found {}", kind(&node.value));
             self.findings.error(node.at, &message, None);
             return None;

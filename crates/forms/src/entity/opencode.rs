@@ -2,43 +2,46 @@
 //!
 //! Tools are a map of switches, or the newer `permission`.
 
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 
-use super::draft::{Limit, Meaning};
-use super::read::{Origin, Read};
+use super::draft::{LimitKey, Meaning};
+use super::read::{Origin, ReadEntities};
 use super::{document, markdown, shared};
 
-pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
+pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEntities {
     markdown::read(origin, kind, in_file, text)
 }
 
 /// Reads `opencode.json`, which holds commands and agents among other settings.
-pub(super) fn parse_document(origin: &Origin<'_>, text: &str) -> Read {
+pub(super) fn parse_document(origin: &Origin<'_>, text: &str) -> ReadEntities {
     // `mode` is how agents were called before.
-    let sections = [("command", Kind::Command), ("agent", Kind::Agent), ("mode", Kind::Agent)];
+    let sections =
+        [("command", EntityKind::Command), ("agent", EntityKind::Agent), ("mode", EntityKind::Agent)];
     document::read(origin, &sections, in_document, text)
 }
 
 /// `mode`, `temperature` and the rest are kept as they are.
-fn in_file(kind: Kind, key: &str) -> Meaning {
+fn in_file(kind: EntityKind, key: &str) -> Meaning {
     match (kind, key) {
-        (Kind::Skill, key) => shared::meaning(kind, key),
-        (Kind::Command | Kind::Agent, "name") => Meaning::Name,
-        (Kind::Command | Kind::Agent, "description") => Meaning::Description,
-        (Kind::Command | Kind::Agent, "model") => Meaning::Model,
-        (Kind::Command | Kind::Agent, "tools") => Meaning::Limit(Limit::ToolsOrSwitches),
-        (Kind::Command | Kind::Agent, "permission" | "permissions") => Meaning::Limit(Limit::Permissions),
-        (Kind::Command, "agent") => Meaning::Limit(Limit::Agent),
-        (Kind::Command, "subtask") => Meaning::Limit(Limit::Subtask),
-        (Kind::Agent, "disable") => Meaning::Disabled,
-        (Kind::Command | Kind::Agent, _) => Meaning::Other,
+        (EntityKind::Skill, key) => shared::meaning(kind, key),
+        (EntityKind::Command | EntityKind::Agent, "name") => Meaning::Name,
+        (EntityKind::Command | EntityKind::Agent, "description") => Meaning::Description,
+        (EntityKind::Command | EntityKind::Agent, "model") => Meaning::Model,
+        (EntityKind::Command | EntityKind::Agent, "tools") => Meaning::Limit(LimitKey::ToolsOrSwitches),
+        (EntityKind::Command | EntityKind::Agent, "permission" | "permissions") => {
+            Meaning::Limit(LimitKey::Permissions)
+        }
+        (EntityKind::Command, "agent") => Meaning::Limit(LimitKey::Agent),
+        (EntityKind::Command, "subtask") => Meaning::Limit(LimitKey::Subtask),
+        (EntityKind::Agent, "disable") => Meaning::Disabled,
+        (EntityKind::Command | EntityKind::Agent, _) => Meaning::Other,
     }
 }
 
 /// In the document the key is the name, and the text a value like others.
-fn in_document(kind: Kind, key: &str) -> Meaning {
+fn in_document(kind: EntityKind, key: &str) -> Meaning {
     match (kind, key) {
-        (Kind::Command, "template") | (Kind::Agent, "prompt") => Meaning::Prompt,
+        (EntityKind::Command, "template") | (EntityKind::Agent, "prompt") => Meaning::Prompt,
         (_, "name") => Meaning::Other,
         (kind, key) => in_file(kind, key),
     }

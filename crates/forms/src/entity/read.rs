@@ -1,6 +1,6 @@
 //! One file of a provider, and who reads it.
 
-use windlass_core::entity::{Entity, Kind, Level, PluginSource, Provider, ToolRule};
+use windlass_core::entity::{Entity, EntityKind, Level, PluginSource, Provider, ToolRule};
 
 use super::{atomic, claude, codex, copilot, gemini, opencode, shared, windlass};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -11,7 +11,7 @@ pub struct Origin<'a> {
     /// Whose format it is.
     pub provider: Provider,
     /// What it holds; `None` for a document that says so itself.
-    pub kind: Option<Kind>,
+    pub kind: Option<EntityKind>,
     /// How near it is.
     pub level: Level,
     /// How many folders above the work it was found.
@@ -26,20 +26,20 @@ pub struct Origin<'a> {
 
 /// What a text says.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Read {
+pub struct ReadEntities {
     /// What can be used.
     pub entities: Vec<Entity>,
     /// What is wrong; an error means that the entity it is in is not among those above.
     pub diagnostics: Vec<Diagnostic>,
     /// Limits of agents that are defined elsewhere.
-    pub grounds: Vec<Ground>,
+    pub grounds: Vec<DefaultLimits>,
     /// The agent that does what names none.
     pub default_agent: Option<String>,
 }
 
 /// Limits that a document sets for agents of its provider, before those of their own.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ground {
+pub struct DefaultLimits {
     /// Which agent; `None` for all of them.
     pub agent: Option<String>,
     /// What is said of single tools; `None` where it is not understood, and the agents cannot be used.
@@ -47,7 +47,7 @@ pub struct Ground {
 }
 
 /// Reads a text. Never panics, whatever it is given.
-pub fn parse(origin: &Origin<'_>, text: &str) -> Read {
+pub fn parse(origin: &Origin<'_>, text: &str) -> ReadEntities {
     let Some(kind) = origin.kind else { return parse_document(origin, text) };
     match origin.provider {
         Provider::Windlass => windlass::parse(origin, kind, text),
@@ -61,7 +61,7 @@ pub fn parse(origin: &Origin<'_>, text: &str) -> Read {
     }
 }
 
-fn parse_document(origin: &Origin<'_>, text: &str) -> Read {
+fn parse_document(origin: &Origin<'_>, text: &str) -> ReadEntities {
     match origin.provider {
         Provider::Opencode => opencode::parse_document(origin, text),
         Provider::Windlass
@@ -73,7 +73,7 @@ fn parse_document(origin: &Origin<'_>, text: &str) -> Read {
         | Provider::Atomic => {
             let message = format!("{} keeps no entities in a document", origin.provider);
             let diagnostic = Diagnostic::new(Severity::Error, &message).in_file(Some(origin.path));
-            Read { diagnostics: vec![diagnostic], ..Read::default() }
+            ReadEntities { diagnostics: vec![diagnostic], ..ReadEntities::default() }
         }
     }
 }

@@ -1,22 +1,22 @@
 //! `.agents`, which several CLIs read: skills as the Agent Skills format has them.
 
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 
-use super::draft::{Limit, Meaning};
+use super::draft::{LimitKey, Meaning};
 use super::markdown;
-use super::read::{Origin, Read};
+use super::read::{Origin, ReadEntities};
 
-pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
+pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEntities {
     markdown::read(origin, kind, meaning, text)
 }
 
 /// `license`, `compatibility` and `metadata` are kept as they are.
-pub(super) fn meaning(kind: Kind, key: &str) -> Meaning {
+pub(super) fn meaning(kind: EntityKind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
-        "allowed-tools" => Meaning::Limit(Limit::Tools),
-        "agent" if kind != Kind::Agent => Meaning::Limit(Limit::Agent),
+        "allowed-tools" => Meaning::Limit(LimitKey::Tools),
+        "agent" if kind != EntityKind::Agent => Meaning::Limit(LimitKey::Agent),
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

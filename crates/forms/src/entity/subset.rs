@@ -5,7 +5,7 @@
 //! whole reader takes over: this one may decline anything, and what it does read is the very same
 //! tree, positions included (a property test holds the two against each other).
 
-use crate::json::{Member, Node, Value};
+use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::yaml;
 
 /// Longer texts are rare, and are left to the reader that counts what they mean.
@@ -13,29 +13,29 @@ const LONGEST: usize = 8 * 1024;
 const DEEPEST: usize = 8;
 
 /// Reads a text, or declines.
-pub(super) fn read(text: &str, base: usize) -> Option<Node> {
+pub(super) fn read(text: &str, base: usize) -> Option<JsonNode> {
     if text.len() > LONGEST || text.bytes().any(|b| b < b' ' && b != b'\n' || b == 0x7f) {
         return None;
     }
-    let mut reader = Reader { text, base, at: 0, ahead: None };
+    let mut reader = FastYamlReader { text, base, at: 0, ahead: None };
     let first = reader.peek()?;
     let value = reader.members(first.indent, 0)?;
     let is_over = reader.peek().is_none();
-    (first.indent == 0 && is_over).then_some(Node { at: base + first.at, value })
+    (first.indent == 0 && is_over).then_some(JsonNode { at: base + first.at, value })
 }
 
-struct Reader<'a> {
+struct FastYamlReader<'a> {
     text: &'a str,
     base: usize,
     /// Where the next line begins.
     at: usize,
     /// The next line, once looked at.
-    ahead: Option<Line<'a>>,
+    ahead: Option<YamlLine<'a>>,
 }
 
 /// A line with something on it.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct YamlLine<'a> {
     /// How many spaces it begins with; for what follows a dash, its column.
     indent: usize,
     /// The byte of its first letter.
@@ -43,9 +43,9 @@ struct Line<'a> {
     content: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FastYamlReader<'a> {
     /// The next line that is not empty.
-    fn peek(&mut self) -> Option<Line<'a>> {
+    fn peek(&mut self) -> Option<YamlLine<'a>> {
         if self.ahead.is_none() {
             self.ahead = self.line();
         }
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         self.ahead = None;
     }
 
-    fn line(&mut self) -> Option<Line<'a>> {
+    fn line(&mut self) -> Option<YamlLine<'a>> {
         loop {
             let rest = self.text.get(self.at..)?;
             let end = rest.find('\n').unwrap_or(rest.len());
@@ -72,12 +72,12 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let indent = line.len() - content.len();
-            return Some(Line { indent, at: start + indent, content });
+            return Some(YamlLine { indent, at: start + indent, content });
         }
     }
 
     /// Keys at one margin, up to a line further left.
-    fn members(&mut self, margin: usize, depth: usize) -> Option<Value> {
+    fn members(&mut self, margin: usize, depth: usize) -> Option<JsonValue> {
         let mut members = Vec::new();
         while let Some(line) = self.peek().filter(|line| line.indent >= margin) {
             if line.indent > margin || depth == DEEPEST {
@@ -86,10 +86,10 @@ impl<'a> Reader<'a> {
             self.take();
             members.push(self.member(line, depth)?);
         }
-        Some(Value::Object(members))
+        Some(JsonValue::Object(members))
     }
 
-    fn member(&mut self, line: Line<'a>, depth: usize) -> Option<Member> {
+    fn member(&mut self, line: YamlLine<'a>, depth: usize) -> Option<JsonMember> {
         let length = line.content.bytes().take_while(|b| is_key_byte(*b)).count();
         let (key, rest) = line.content.split_at_checked(length)?;
         let is_key = length <= 64 && key.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
@@ -99,11 +99,11 @@ impl<'a> Reader<'a> {
             None if written.is_empty() => self.below(line.indent, depth)?,
             None => return None,
         };
-        Some(Member { key: key.to_owned(), key_at: self.base + line.at, node })
+        Some(JsonMember { key: key.to_owned(), key_at: self.base + line.at, node })
     }
 
     /// What stands below a key: a list (perhaps at the key's own margin), or keys further right.
-    fn below(&mut self, margin: usize, depth: usize) -> Option<Node> {
+    fn below(&mut self, margin: usize, depth: usize) -> Option<JsonNode> {
         let first = self.peek()?;
         let is_list = first.content.starts_with("- ");
         let belongs = first.indent > margin || is_list && first.indent == margin;
@@ -116,27 +116,27 @@ impl<'a> Reader<'a> {
         };
         // The whole reader places a list at its key's margin behind the first dash.
         let at = if first.indent == margin { first.at + 2 } else { first.at };
-        Some(Node { at: self.base + at, value })
+        Some(JsonNode { at: self.base + at, value })
     }
 
-    fn items(&mut self, margin: usize, depth: usize) -> Option<Value> {
+    fn items(&mut self, margin: usize, depth: usize) -> Option<JsonValue> {
         let mut items = Vec::new();
         while let Some(line) = self.peek().filter(|line| line.indent >= margin) {
             let Some(content) = line.content.strip_prefix("- ") else {
                 // At the list's margin the next key of the map around it may follow.
-                return (line.indent == margin).then_some(Value::List(items));
+                return (line.indent == margin).then_some(JsonValue::List(items));
             };
             if line.indent > margin || depth == DEEPEST {
                 return None;
             }
             self.take();
-            let inner = Line { indent: margin + 2, at: line.at + 2, content };
+            let inner = YamlLine { indent: margin + 2, at: line.at + 2, content };
             items.push(self.item(inner, margin, depth)?);
         }
-        Some(Value::List(items))
+        Some(JsonValue::List(items))
     }
 
-    fn item(&mut self, inner: Line<'a>, margin: usize, depth: usize) -> Option<Node> {
+    fn item(&mut self, inner: YamlLine<'a>, margin: usize, depth: usize) -> Option<JsonNode> {
         let length = inner.content.bytes().take_while(|b| is_key_byte(*b)).count();
         let after = inner.content.get(length..)?;
         if !(after == ":" || after.starts_with(": ")) {
@@ -144,29 +144,29 @@ impl<'a> Reader<'a> {
         }
         self.ahead = Some(inner);
         let value = self.members(inner.indent, depth + 1)?;
-        Some(Node { at: self.base + inner.at, value })
+        Some(JsonNode { at: self.base + inner.at, value })
     }
 
     /// A value on the line of its key or dash, which stands at `margin`.
-    fn value(&mut self, written: &str, at: usize, margin: usize) -> Option<Node> {
+    fn value(&mut self, written: &str, at: usize, margin: usize) -> Option<JsonNode> {
         let value = match written {
             "|" => return self.block(margin, "\n", "\n"),
             "|-" => return self.block(margin, "\n", ""),
             ">" => return self.block(margin, " ", "\n"),
             ">-" => return self.block(margin, " ", ""),
-            _ if written.starts_with('[') => Value::List(words(written, self.base + at)?),
+            _ if written.starts_with('[') => JsonValue::List(words(written, self.base + at)?),
             _ => inline(written)?,
         };
         // A line further right would go on with this value.
         if self.peek().is_some_and(|next| next.indent > margin) {
             return None;
         }
-        Some(Node { at: self.base + at, value })
+        Some(JsonNode { at: self.base + at, value })
     }
 
     /// The lines of a block of text, which begin at the margin of the first; those that are kept
     /// apart (`|`) or further right.
-    fn block(&mut self, margin: usize, between: &str, end: &str) -> Option<Node> {
+    fn block(&mut self, margin: usize, between: &str, end: &str) -> Option<JsonNode> {
         // Nothing is looked at ahead here, so this is the end of the key's line.
         let mut first = None;
         let mut text = String::new();
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         }
         text.push_str(end);
         let (_, at) = first?;
-        Some(Node { at: self.base + at, value: Value::Text(text) })
+        Some(JsonNode { at: self.base + at, value: JsonValue::Text(text) })
     }
 }
 
@@ -205,7 +205,7 @@ fn is_key_byte(b: u8) -> bool {
 }
 
 /// A value that is all on one line.
-fn inline(written: &str) -> Option<Value> {
+fn inline(written: &str) -> Option<JsonValue> {
     if written.ends_with(' ') || !written.chars().all(is_plain_char) {
         return None;
     }
@@ -222,13 +222,13 @@ fn is_plain_char(c: char) -> bool {
 }
 
 /// Text in quotes, without quotes or escapes inside.
-fn quoted(written: &str, quote: char) -> Option<Value> {
+fn quoted(written: &str, quote: char) -> Option<JsonValue> {
     let inner = written.strip_prefix(quote)?.strip_suffix(quote)?;
-    (!inner.contains([quote, '\\'])).then(|| Value::Text(inner.to_owned()))
+    (!inner.contains([quote, '\\'])).then(|| JsonValue::Text(inner.to_owned()))
 }
 
 /// A list of single words in brackets.
-fn words(written: &str, at: usize) -> Option<Vec<Node>> {
+fn words(written: &str, at: usize) -> Option<Vec<JsonNode>> {
     let inner = written.strip_prefix('[')?.strip_suffix(']')?;
     let mut items = Vec::new();
     let mut at = at + 1;
@@ -237,13 +237,13 @@ fn words(written: &str, at: usize) -> Option<Vec<Node>> {
         if !is_word || !word.bytes().all(|b| is_key_byte(b) || b == b'.') {
             return None;
         }
-        items.push(Node { at, value: yaml::plain(word.to_owned()) });
+        items.push(JsonNode { at, value: yaml::plain(word.to_owned()) });
         at += word.len() + 2;
     }
     Some(items)
 }
 
-fn plain(written: &str) -> Option<Value> {
+fn plain(written: &str) -> Option<JsonValue> {
     let first = written.chars().next()?;
     let is_safe = first.is_alphanumeric() || matches!(first, '.' | '/' | '_' | '(' | '<' | '$' | '~' | '+');
     let ends = written.contains(": ") || written.contains(" #") || written.ends_with(':');

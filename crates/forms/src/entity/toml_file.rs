@@ -2,28 +2,32 @@
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 
-use super::draft::{Dialect, Draft};
-use super::read::{Origin, Read};
-use crate::findings::Findings;
-use crate::json::{Member, Node, Value};
+use super::draft::{EntityDraft, KeyMeanings};
+use super::read::{Origin, ReadEntities};
+use crate::findings::Diagnostics;
+use crate::json::{JsonMember, JsonNode, JsonValue};
 
 const BOM: char = '\u{feff}';
 /// Deeper than any of these files.
 const DEEPEST: usize = 32;
 
 /// Reads a file.
-pub(super) fn read(origin: &Origin<'_>, kind: Kind, dialect: Dialect, text: &str) -> Read {
-    let mut findings = Findings::in_text(text, Some(origin.path));
+pub(super) fn read(origin: &Origin<'_>, kind: EntityKind, dialect: KeyMeanings, text: &str) -> ReadEntities {
+    let mut findings = Diagnostics::in_text(text, Some(origin.path));
     let entity = members(text, &mut findings).and_then(|members| {
-        let draft = Draft { origin, kind, name: origin.name, at: 0, line: 1, dialect, written: None };
+        let draft = EntityDraft { origin, kind, name: origin.name, at: 0, line: 1, dialect, written: None };
         draft.entity(members, None, &mut findings)
     });
-    Read { entities: entity.into_iter().collect(), diagnostics: findings.finish(), ..Read::default() }
+    ReadEntities {
+        entities: entity.into_iter().collect(),
+        diagnostics: findings.finish(),
+        ..ReadEntities::default()
+    }
 }
 
-fn members(text: &str, findings: &mut Findings<'_>) -> Option<Vec<Member>> {
+fn members(text: &str, findings: &mut Diagnostics<'_>) -> Option<Vec<JsonMember>> {
     let inner = text.strip_prefix(BOM).unwrap_or(text);
     let base = text.len() - inner.len();
     if inner.trim().is_empty() {
@@ -43,32 +47,32 @@ fn members(text: &str, findings: &mut Findings<'_>) -> Option<Vec<Member>> {
 }
 
 /// A table's keys, in the order of the text.
-fn table_members(table: DeTable<'_>, base: usize, depth: usize) -> Vec<Member> {
+fn table_members(table: DeTable<'_>, base: usize, depth: usize) -> Vec<JsonMember> {
     let member = |(key, value): (Spanned<_>, Spanned<DeValue<'_>>)| {
         let key_at = base + key.span().start;
         let key: std::borrow::Cow<'_, str> = key.into_inner();
-        Member { key: key.into_owned(), key_at, node: node(value, base, depth) }
+        JsonMember { key: key.into_owned(), key_at, node: node(value, base, depth) }
     };
-    let mut members: Vec<Member> = table.into_iter().map(member).collect();
+    let mut members: Vec<JsonMember> = table.into_iter().map(member).collect();
     members.sort_by_key(|member| member.key_at);
     members
 }
 
-fn node(value: Spanned<DeValue<'_>>, base: usize, depth: usize) -> Node {
+fn node(value: Spanned<DeValue<'_>>, base: usize, depth: usize) -> JsonNode {
     let at = base + value.span().start;
     let value = match value.into_inner() {
-        DeValue::String(text) => Value::Text(text.into_owned()),
-        DeValue::Integer(number) => Value::Number(decimal(number.as_str(), number.radix())),
-        DeValue::Float(number) => Value::Number(number.as_str().to_owned()),
-        DeValue::Boolean(flag) => Value::Boolean(flag),
-        DeValue::Datetime(time) => Value::Text(time.to_string()),
-        DeValue::Array(_) | DeValue::Table(_) if depth == DEEPEST => Value::Null,
+        DeValue::String(text) => JsonValue::Text(text.into_owned()),
+        DeValue::Integer(number) => JsonValue::Number(decimal(number.as_str(), number.radix())),
+        DeValue::Float(number) => JsonValue::Number(number.as_str().to_owned()),
+        DeValue::Boolean(flag) => JsonValue::Boolean(flag),
+        DeValue::Datetime(time) => JsonValue::Text(time.to_string()),
+        DeValue::Array(_) | DeValue::Table(_) if depth == DEEPEST => JsonValue::Null,
         DeValue::Array(items) => {
-            Value::List(items.into_iter().map(|item| node(item, base, depth + 1)).collect())
+            JsonValue::List(items.into_iter().map(|item| node(item, base, depth + 1)).collect())
         }
-        DeValue::Table(table) => Value::Object(table_members(table, base, depth + 1)),
+        DeValue::Table(table) => JsonValue::Object(table_members(table, base, depth + 1)),
     };
-    Node { at, value }
+    JsonNode { at, value }
 }
 
 /// `0xff` as `255`; what is too large stays as it is.

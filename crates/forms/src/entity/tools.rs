@@ -3,20 +3,20 @@
 //!
 //! A limit that cannot be understood is an error and never no limit.
 
-use windlass_core::entity::{Provider, Tool, ToolEffect, ToolRule};
+use windlass_core::entity::{EntityTool, Provider, ToolEffect, ToolRule};
 use windlass_core::registry::limits::EXTERNAL;
 use windlass_core::registry::tools::{self, Named};
 
-use super::draft::Limit;
-use crate::findings::Findings;
-use crate::json::{Member, Node, Value, kind};
+use super::draft::LimitKey;
+use crate::findings::Diagnostics;
+use crate::json::{JsonMember, JsonNode, JsonValue, kind};
 use crate::words::{did_you_mean, quoted};
 
 /// What a value says of tools.
 #[derive(Default)]
 pub(super) struct Stated {
     /// These and no others; `None` where it lists none.
-    pub(super) only: Option<Vec<Tool>>,
+    pub(super) only: Option<Vec<EntityTool>>,
     /// In order, the last one that matches a call counting.
     pub(super) rules: Vec<ToolRule>,
     /// The agents whose limits hold, too.
@@ -24,43 +24,43 @@ pub(super) struct Stated {
 }
 
 /// Reads limits, and says what is wrong with them.
-pub(super) struct Reader<'f, 'a> {
+pub(super) struct LimitReader<'f, 'a> {
     pub(super) provider: Provider,
-    pub(super) findings: &'f mut Findings<'a>,
+    pub(super) findings: &'f mut Diagnostics<'a>,
 }
 
-impl Reader<'_, '_> {
+impl LimitReader<'_, '_> {
     /// Takes the value of a key. Each limit has the types of values it may have, and any other is an error.
-    pub(super) fn read(&mut self, limit: Limit, member: &Member, stated: &mut Stated) {
-        let Member { key, key_at, node } = member;
-        if node.value == Value::Null {
+    pub(super) fn read(&mut self, limit: LimitKey, member: &JsonMember, stated: &mut Stated) {
+        let JsonMember { key, key_at, node } = member;
+        if node.value == JsonValue::Null {
             let message = format!("`{}` has no value", harmless(key));
             let hint = "write what it limits, `[]` for no tools, or remove the line";
             return self.findings.error(*key_at, &message, Some(hint.to_owned()));
         }
         let rules = match limit {
-            Limit::Tools => return stated.only = self.listed(key, node),
-            Limit::ToolsOrSwitches => match &node.value {
+            LimitKey::Tools => return stated.only = self.listed(key, node),
+            LimitKey::ToolsOrSwitches => match &node.value {
                 // To OpenCode an empty map changes nothing; what others make of it, nobody can mean.
-                Value::Object(members) if !members.is_empty() || self.provider == Provider::Opencode => {
+                JsonValue::Object(members) if !members.is_empty() || self.provider == Provider::Opencode => {
                     changing(self.switched(key, members))
                 }
                 _ => return stated.only = self.listed(key, node),
             },
-            Limit::Permissions => self.permitted(key, node),
-            Limit::Approval => self.approval(key, node),
-            Limit::Sandbox => self.sandbox(key, node),
-            Limit::Writable => self.writable(key, node),
-            Limit::Profile => self.profile(key, node),
-            Limit::WebSearch => self.web_search(key, node),
-            Limit::CodexTools => self.codex_tools(key, node),
-            Limit::Features => self.features(key, node),
-            Limit::Servers => self.servers(key, node),
-            Limit::Mode => self.mode(key, node),
-            Limit::Agent | Limit::Chat => return stated.agents.extend(self.agent(key, node)),
-            Limit::Subtask => self.subtask(key, node),
-            Limit::Denied => self.denied(key, node),
-            Limit::Unread => {
+            LimitKey::Permissions => self.permitted(key, node),
+            LimitKey::Approval => self.approval(key, node),
+            LimitKey::Sandbox => self.sandbox(key, node),
+            LimitKey::Writable => self.writable(key, node),
+            LimitKey::Profile => self.profile(key, node),
+            LimitKey::WebSearch => self.web_search(key, node),
+            LimitKey::CodexTools => self.codex_tools(key, node),
+            LimitKey::Features => self.features(key, node),
+            LimitKey::Servers => self.servers(key, node),
+            LimitKey::Mode => self.mode(key, node),
+            LimitKey::Agent | LimitKey::Chat => return stated.agents.extend(self.agent(key, node)),
+            LimitKey::Subtask => self.subtask(key, node),
+            LimitKey::Denied => self.denied(key, node),
+            LimitKey::Unread => {
                 let message =
                     format!("Windlass does not understand the limits in {}", quoted(&harmless(key)));
                 let hint = match self.provider {
@@ -77,10 +77,10 @@ impl Reader<'_, '_> {
     }
 
     /// The value of `disallowedTools`: each of these is denied.
-    pub(super) fn denied(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn denied(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         let mut rules = Vec::new();
         for (at, written) in self.written(key, node).unwrap_or_default() {
-            let Some(tool) = self.tool(at, &written, Meant::Denied) else { continue };
+            let Some(tool) = self.tool(at, &written, ToolIntent::Denied) else { continue };
             let pattern = tools::pattern(&written).ok().flatten().map(str::to_owned);
             let tool = if tool.name == "all" { "*".to_owned() } else { tool.name };
             rules.push(ToolRule { tool, pattern, effect: ToolEffect::Deny });
@@ -89,15 +89,15 @@ impl Reader<'_, '_> {
     }
 
     /// OpenCode's `permission`: a word, a map, or a list of rules.
-    pub(super) fn permitted(&mut self, key: &str, node: &Node) -> Vec<ToolRule> {
+    pub(super) fn permitted(&mut self, key: &str, node: &JsonNode) -> Vec<ToolRule> {
         match &node.value {
-            Value::Object(members) => changing(self.switched(key, members)),
-            Value::List(items) => {
+            JsonValue::Object(members) => changing(self.switched(key, members)),
+            JsonValue::List(items) => {
                 let rules = items.iter().filter_map(|item| self.rule(key, item)).collect();
                 // Our own files say all that they mean.
                 if self.provider == Provider::Windlass { rules } else { changing(rules) }
             }
-            Value::Text(_) | Value::Boolean(_) | Value::Number(_) | Value::Null => {
+            JsonValue::Text(_) | JsonValue::Boolean(_) | JsonValue::Number(_) | JsonValue::Null => {
                 let effect = self.effect(key, node);
                 effect
                     .map(|effect| ToolRule { tool: "*".to_owned(), pattern: None, effect })
@@ -108,11 +108,11 @@ impl Reader<'_, '_> {
     }
 
     /// A list of tools; `None` where it sets no limit, or cannot be understood, which has been said.
-    fn listed(&mut self, key: &str, node: &Node) -> Option<Vec<Tool>> {
+    fn listed(&mut self, key: &str, node: &JsonNode) -> Option<Vec<EntityTool>> {
         let written = self.written(key, node)?;
         let mut listed = Vec::new();
         for (at, written) in written {
-            let Some(tool) = self.tool(at, &written, Meant::Permitted) else { continue };
+            let Some(tool) = self.tool(at, &written, ToolIntent::Permitted) else { continue };
             if tool.name == "*" || tool.name == "all" {
                 return None;
             }
@@ -124,32 +124,34 @@ impl Reader<'_, '_> {
     }
 
     /// Each tool as it is written, and where.
-    fn written(&mut self, key: &str, node: &Node) -> Option<Vec<(usize, String)>> {
+    fn written(&mut self, key: &str, node: &JsonNode) -> Option<Vec<(usize, String)>> {
         match &node.value {
-            Value::Text(text) => Some(self.words(key, text, node.at)),
-            Value::List(items) => {
+            JsonValue::Text(text) => Some(self.words(key, text, node.at)),
+            JsonValue::List(items) => {
                 let mut names = Vec::with_capacity(items.len());
                 for item in items {
                     match &item.value {
-                        Value::Text(name) | Value::Number(name) if !name.trim().is_empty() => {
+                        JsonValue::Text(name) | JsonValue::Number(name) if !name.trim().is_empty() => {
                             names.push((item.at, name.trim().to_owned()));
                         }
-                        Value::Text(_) | Value::Number(_) | Value::Null => {
+                        JsonValue::Text(_) | JsonValue::Number(_) | JsonValue::Null => {
                             let message = format!("an entry of `{}` is empty", harmless(key));
                             let hint = "name a tool, or remove the entry";
                             self.findings.error(item.at, &message, Some(hint.to_owned()));
                         }
-                        Value::Boolean(_) | Value::List(_) | Value::Object(_) => self.unclear(key, item)?,
+                        JsonValue::Boolean(_) | JsonValue::List(_) | JsonValue::Object(_) => {
+                            self.unclear(key, item)?
+                        }
                     }
                 }
                 Some(names)
             }
-            Value::Null => None,
-            Value::Boolean(_) | Value::Number(_) | Value::Object(_) => self.unclear(key, node)?,
+            JsonValue::Null => None,
+            JsonValue::Boolean(_) | JsonValue::Number(_) | JsonValue::Object(_) => self.unclear(key, node)?,
         }
     }
 
-    pub(super) fn unclear<T>(&mut self, key: &str, node: &Node) -> Option<T> {
+    pub(super) fn unclear<T>(&mut self, key: &str, node: &JsonNode) -> Option<T> {
         let message = format!("`{key}` must name tools, found {}", kind(&node.value));
         let hint = format!("write it as `{key}: Read, Bash(git:*)`, or as a list");
         self.findings.error(node.at, &message, Some(hint));
@@ -171,8 +173,8 @@ impl Reader<'_, '_> {
     }
 
     /// A tool of a list, if there is such a tool.
-    fn tool(&mut self, at: usize, written: &str, meant: Meant) -> Option<Tool> {
-        let tool = Tool::named(&harmless(written));
+    fn tool(&mut self, at: usize, written: &str, meant: ToolIntent) -> Option<EntityTool> {
+        let tool = EntityTool::named(&harmless(written));
         if tools::pattern(written).is_err() {
             let hint = "write it as `Bash(git log:*)`";
             let message = format!("the brackets of the tool {} do not match", quoted(&harmless(written)));
@@ -198,7 +200,7 @@ impl Reader<'_, '_> {
     }
 
     /// Whether there is such a tool. `None` where there is not, which has been said as an error.
-    fn is_known(&mut self, at: usize, name: &str, provider: Provider, meant: Meant) -> Option<bool> {
+    fn is_known(&mut self, at: usize, name: &str, provider: Provider, meant: ToolIntent) -> Option<bool> {
         let shown = quoted(&harmless(name));
         // Only for a name that is not known: there are many words to compare it with.
         let near = || did_you_mean(name, tools::words());
@@ -212,7 +214,9 @@ impl Reader<'_, '_> {
             Named::Everything | Named::These(_) | Named::Elsewhere => Some(true),
             // Copilot passes over what it does not know, and such a list then permits less.
             Named::Unknown
-                if provider == Provider::Copilot && matches!(meant, Meant::Permitted) && near().is_none() =>
+                if provider == Provider::Copilot
+                    && matches!(meant, ToolIntent::Permitted)
+                    && near().is_none() =>
             {
                 let message = format!("no agent CLI has a tool {shown}; it is left out");
                 let hint = "write a tool of an MCP server as `server/tool`";
@@ -229,7 +233,7 @@ impl Reader<'_, '_> {
     }
 
     /// A map of tools: each is on or off, or has a map of its own for some of its uses.
-    fn switched(&mut self, key: &str, members: &[Member]) -> Vec<ToolRule> {
+    fn switched(&mut self, key: &str, members: &[JsonMember]) -> Vec<ToolRule> {
         let mut rules = Vec::new();
         for member in members {
             let name = member.key.trim().to_lowercase();
@@ -237,12 +241,12 @@ impl Reader<'_, '_> {
             // These maps are OpenCode's, whoever's file they are in.
             if name != EXTERNAL
                 && self
-                    .is_known(member.key_at, member.key.trim(), Provider::Opencode, Meant::Denied)
+                    .is_known(member.key_at, member.key.trim(), Provider::Opencode, ToolIntent::Denied)
                     .is_none()
             {
                 continue;
             }
-            let Value::Object(patterns) = &member.node.value else {
+            let JsonValue::Object(patterns) = &member.node.value else {
                 let effect = self.effect(&path, &member.node);
                 rules.extend(effect.map(|effect| whole(&name, effect)));
                 continue;
@@ -257,9 +261,9 @@ impl Reader<'_, '_> {
     }
 
     /// A rule of a list: an action, what it is done to, and what happens.
-    fn rule(&mut self, key: &str, item: &Node) -> Option<ToolRule> {
+    fn rule(&mut self, key: &str, item: &JsonNode) -> Option<ToolRule> {
         let hint = "write each as `{ action: bash, resource: \"git *\", effect: allow }`";
-        let Value::Object(members) = &item.value else {
+        let JsonValue::Object(members) = &item.value else {
             let message = format!("`{key}` must be a list of rules, found {}", kind(&item.value));
             self.findings.error(item.at, &message, Some(hint.to_owned()));
             return None;
@@ -267,8 +271,10 @@ impl Reader<'_, '_> {
         let (mut tool, mut resource, mut effect) = (None, None, None);
         for member in members {
             match (member.key.as_str(), &member.node.value) {
-                ("action", Value::Text(name)) => tool = Some((member.node.at, name.trim().to_lowercase())),
-                ("resource", Value::Text(pattern)) => resource = Some((member.node.at, pattern)),
+                ("action", JsonValue::Text(name)) => {
+                    tool = Some((member.node.at, name.trim().to_lowercase()))
+                }
+                ("resource", JsonValue::Text(pattern)) => resource = Some((member.node.at, pattern)),
                 ("effect", _) => effect = self.effect(&format!("{key}.effect"), &member.node),
                 (other, _) => {
                     let message = format!("{} has no place in a rule of `{key}`", quoted(&harmless(other)));
@@ -285,7 +291,7 @@ impl Reader<'_, '_> {
             return None;
         };
         if tool != EXTERNAL {
-            self.is_known(at, &tool, Provider::Opencode, Meant::Denied)?;
+            self.is_known(at, &tool, Provider::Opencode, ToolIntent::Denied)?;
         }
         match resource {
             None => Some(whole(&tool, effect)),
@@ -310,16 +316,16 @@ impl Reader<'_, '_> {
     }
 
     /// `true` and `false` are `allow` and `deny`.
-    fn effect(&mut self, path: &str, node: &Node) -> Option<ToolEffect> {
+    fn effect(&mut self, path: &str, node: &JsonNode) -> Option<ToolEffect> {
         let effect = match &node.value {
-            Value::Boolean(true) => Some(ToolEffect::Allow),
-            Value::Boolean(false) => Some(ToolEffect::Deny),
-            Value::Text(word) => ToolEffect::from_word(word.trim()),
-            Value::Null | Value::Number(_) | Value::List(_) | Value::Object(_) => None,
+            JsonValue::Boolean(true) => Some(ToolEffect::Allow),
+            JsonValue::Boolean(false) => Some(ToolEffect::Deny),
+            JsonValue::Text(word) => ToolEffect::from_word(word.trim()),
+            JsonValue::Null | JsonValue::Number(_) | JsonValue::List(_) | JsonValue::Object(_) => None,
         };
         if effect.is_none() {
             let near = match &node.value {
-                Value::Text(word) => did_you_mean(word, ["allow", "ask", "deny"]),
+                JsonValue::Text(word) => did_you_mean(word, ["allow", "ask", "deny"]),
                 _ => None,
             };
             let hint = without_quotes(path, &node.value).or(near);
@@ -332,17 +338,17 @@ impl Reader<'_, '_> {
 }
 
 /// A value as a message shows it. What looks like a switch and is text in quotes is told apart.
-pub(super) fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &JsonValue) -> String {
     match value {
-        Value::Text(word) if is_switch(word) => format!("the text \"{}\" in quotes", word.trim()),
-        Value::Text(word) => quoted(&harmless(word)),
+        JsonValue::Text(word) if is_switch(word) => format!("the text \"{}\" in quotes", word.trim()),
+        JsonValue::Text(word) => quoted(&harmless(word)),
         other => kind(other).to_owned(),
     }
 }
 
 /// How to write a switch that stands in quotes.
-pub(super) fn without_quotes(path: &str, value: &Value) -> Option<String> {
-    let Value::Text(word) = value else { return None };
+pub(super) fn without_quotes(path: &str, value: &JsonValue) -> Option<String> {
+    let JsonValue::Text(word) = value else { return None };
     let key = path.rsplit('.').next().unwrap_or(path);
     is_switch(word).then(|| format!("write it without quotes: `{key}: {}`", word.trim().to_lowercase()))
 }
@@ -353,7 +359,7 @@ fn is_switch(word: &str) -> bool {
 
 /// Whether a tool is named to permit or to forbid it.
 #[derive(Clone, Copy)]
-enum Meant {
+enum ToolIntent {
     Permitted,
     Denied,
 }

@@ -1,26 +1,26 @@
 //! Windlass's own format: Markdown with frontmatter, in the keys that most others know.
 
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 
-use super::draft::{Limit, Meaning};
+use super::draft::{LimitKey, Meaning};
 use super::markdown;
-use super::read::{Origin, Read};
+use super::read::{Origin, ReadEntities};
 
-pub(super) fn parse(origin: &Origin<'_>, kind: Kind, text: &str) -> Read {
+pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEntities {
     markdown::read(origin, kind, meaning, text)
 }
 
 /// What a key means, whatever the kind.
-pub(super) fn meaning(kind: Kind, key: &str) -> Meaning {
+pub(super) fn meaning(kind: EntityKind, key: &str) -> Meaning {
     match key {
         "name" => Meaning::Name,
         "description" => Meaning::Description,
         "aliases" | "alias" => Meaning::Aliases,
-        "tools" => Meaning::Limit(Limit::ToolsOrSwitches),
-        "allowed-tools" => Meaning::Limit(Limit::Tools),
-        "disallowed-tools" => Meaning::Limit(Limit::Denied),
-        "permission" | "permissions" => Meaning::Limit(Limit::Permissions),
-        "agent" if kind != Kind::Agent => Meaning::Limit(Limit::Agent),
+        "tools" => Meaning::Limit(LimitKey::ToolsOrSwitches),
+        "allowed-tools" => Meaning::Limit(LimitKey::Tools),
+        "disallowed-tools" => Meaning::Limit(LimitKey::Denied),
+        "permission" | "permissions" => Meaning::Limit(LimitKey::Permissions),
+        "agent" if kind != EntityKind::Agent => Meaning::Limit(LimitKey::Agent),
         "model" => Meaning::Model,
         "argument-hint" => Meaning::Hint,
         _ => Meaning::Other,

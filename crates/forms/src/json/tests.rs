@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn plain(node: &Node) -> serde_json::Value {
+fn plain(node: &JsonNode) -> serde_json::Value {
     match &node.value {
-        Value::Null => serde_json::Value::Null,
-        Value::Boolean(b) => (*b).into(),
-        Value::Number(n) => serde_json::from_str(n).unwrap(),
-        Value::Text(t) => t.clone().into(),
-        Value::List(items) => items.iter().map(plain).collect(),
-        Value::Object(members) => members.iter().map(|m| (m.key.clone(), plain(&m.node))).collect(),
+        JsonValue::Null => serde_json::Value::Null,
+        JsonValue::Boolean(b) => (*b).into(),
+        JsonValue::Number(n) => serde_json::from_str(n).unwrap(),
+        JsonValue::Text(t) => t.clone().into(),
+        JsonValue::List(items) => items.iter().map(plain).collect(),
+        JsonValue::Object(members) => members.iter().map(|m| (m.key.clone(), plain(&m.node))).collect(),
     }
 }
 
@@ -31,9 +31,9 @@ fn reads_what_serde_json_reads() {
 #[test]
 fn values_know_where_they_stand() {
     let text = "{\n  \"a\": [true]\n}";
-    let Value::Object(members) = read(text).unwrap().value else { panic!() };
+    let JsonValue::Object(members) = read(text).unwrap().value else { panic!() };
     assert_eq!((members[0].key_at, members[0].node.at), (4, 9));
-    let Value::List(items) = &members[0].node.value else { panic!() };
+    let JsonValue::List(items) = &members[0].node.value else { panic!() };
     assert_eq!(items[0].at, 10);
 }
 

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use crate::words::{Words, quoted};
+use crate::words::{WordTable, quoted};
 
 /// A value of a layer.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Given {
+pub(super) enum SettingValue {
     /// From a variable or a flag.
     Typed(String),
     /// From a variable, for a key that is a list: the items of it.
@@ -18,14 +18,14 @@ pub(super) enum Given {
     /// As digits, with a sign.
     Integer(String),
     Boolean(bool),
-    List(Vec<(usize, Given)>),
+    List(Vec<(usize, SettingValue)>),
     /// What no key wants, by name.
     Other(&'static str),
 }
 
 /// Why a value will not do: what follows the key in a message, and where if not at the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct SettingError {
     pub(super) message: String,
     pub(super) hint: Option<String>,
     pub(super) at: Option<usize>,
@@ -36,60 +36,62 @@ const MOST: u32 = 1_000_000;
 /// No duration is ever longer: a year.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
-impl Wrong {
-    pub(super) fn new(message: impl Into<String>, hint: Option<&str>) -> Wrong {
-        Wrong { message: message.into(), hint: hint.map(str::to_owned), at: None }
+impl SettingError {
+    pub(super) fn new(message: impl Into<String>, hint: Option<&str>) -> SettingError {
+        SettingError { message: message.into(), hint: hint.map(str::to_owned), at: None }
     }
 }
 
-impl Given {
+impl SettingValue {
     fn kind(&self) -> &'static str {
         match self {
-            Given::Typed(_) | Given::Text(_) => "a string",
-            Given::Integer(_) => "a number",
-            Given::Boolean(_) => "true or false",
-            Given::List(_) | Given::TypedList(_) => "a list",
-            Given::Other(name) => name,
+            SettingValue::Typed(_) | SettingValue::Text(_) => "a string",
+            SettingValue::Integer(_) => "a number",
+            SettingValue::Boolean(_) => "true or false",
+            SettingValue::List(_) | SettingValue::TypedList(_) => "a list",
+            SettingValue::Other(name) => name,
         }
     }
 
-    fn wrong(&self, wanted: &str) -> Wrong {
-        Wrong::new(format!("must be {wanted}, found {}", self.kind()), None)
+    fn wrong(&self, wanted: &str) -> SettingError {
+        SettingError::new(format!("must be {wanted}, found {}", self.kind()), None)
     }
 
     /// Text that says something and fits on one line.
-    pub(super) fn text(&self) -> Result<String, Wrong> {
-        let (Given::Typed(text) | Given::Text(text)) = self else { return Err(self.wrong("a string")) };
+    pub(super) fn text(&self) -> Result<String, SettingError> {
+        let (SettingValue::Typed(text) | SettingValue::Text(text)) = self else {
+            return Err(self.wrong("a string"));
+        };
         if text.trim().is_empty() {
-            return Err(Wrong::new("is empty", None));
+            return Err(SettingError::new("is empty", None));
         }
         if text.contains('\0') {
-            return Err(Wrong::new("contains a NUL character", None));
+            return Err(SettingError::new("contains a NUL character", None));
         }
         Ok(text.clone())
     }
 
-    pub(super) fn word<T: Copy + PartialEq>(&self, words: &Words<T>) -> Result<T, Wrong> {
+    pub(super) fn word<T: Copy + PartialEq>(&self, words: &WordTable<T>) -> Result<T, SettingError> {
         let word = self.text()?;
         words.meaning(&word).ok_or_else(|| {
             let (message, hint) = words.unknown(&word);
-            Wrong { message, hint, at: None }
+            SettingError { message, hint, at: None }
         })
     }
 
     /// A list of words, each once.
-    pub(super) fn words<T: Copy + PartialEq>(&self, words: &Words<T>) -> Result<Vec<T>, Wrong> {
-        let items: Vec<(Option<usize>, Given)> = match self {
-            Given::List(items) => items.iter().map(|(at, item)| (Some(*at), item.clone())).collect(),
+    pub(super) fn words<T: Copy + PartialEq>(&self, words: &WordTable<T>) -> Result<Vec<T>, SettingError> {
+        let items: Vec<(Option<usize>, SettingValue)> = match self {
+            SettingValue::List(items) => items.iter().map(|(at, item)| (Some(*at), item.clone())).collect(),
             // A variable was split before; a flag is split here.
-            Given::Typed(text) => {
-                text.split(',').map(|item| (None, Given::Typed(item.trim().to_owned()))).collect()
+            SettingValue::Typed(text) => {
+                text.split(',').map(|item| (None, SettingValue::Typed(item.trim().to_owned()))).collect()
             }
-            other => other.texts()?.into_iter().map(|item| (None, Given::Typed(item))).collect(),
+            other => other.texts()?.into_iter().map(|item| (None, SettingValue::Typed(item))).collect(),
         };
         let mut found = Vec::new();
         for (at, item) in items {
-            let meaning = item.word(words).map_err(|wrong| Wrong { at, ..wrong })?;
+            let meaning = item.word(words).map_err(|wrong| SettingError { at, ..wrong })?;
             if !found.contains(&meaning) {
                 found.push(meaning);
             }
@@ -97,12 +99,12 @@ impl Given {
         Ok(found)
     }
 
-    pub(super) fn count(&self) -> Result<u32, Wrong> {
+    pub(super) fn count(&self) -> Result<u32, SettingError> {
         let written = match self {
-            Given::Integer(written) | Given::Typed(written) => written.trim(),
-            Given::Text(text) if text.parse::<u32>().is_ok() => {
+            SettingValue::Integer(written) | SettingValue::Typed(written) => written.trim(),
+            SettingValue::Text(text) if text.parse::<u32>().is_ok() => {
                 let message = "must be a whole number, found a string";
-                return Err(Wrong::new(message, Some("write it without quotes")));
+                return Err(SettingError::new(message, Some("write it without quotes")));
             }
             _ => return Err(self.wrong("a whole number")),
         };
@@ -111,29 +113,32 @@ impl Given {
         match written.parse::<u32>() {
             Ok(count) if count <= MOST => Ok(count),
             _ if !is_whole => {
-                Err(Wrong::new(format!("must be a whole number, found {}", quoted(written)), None))
+                Err(SettingError::new(format!("must be a whole number, found {}", quoted(written)), None))
             }
             _ if written.starts_with('-') => {
-                Err(Wrong::new(format!("must not be negative, found {}", quoted(written)), None))
+                Err(SettingError::new(format!("must not be negative, found {}", quoted(written)), None))
             }
-            _ => Err(Wrong::new(format!("must be at most {MOST}, found {}", quoted(written)), None)),
+            _ => Err(SettingError::new(format!("must be at most {MOST}, found {}", quoted(written)), None)),
         }
     }
 
-    pub(super) fn duration(&self) -> Result<Duration, Wrong> {
-        let (Given::Typed(text) | Given::Text(text)) = self else {
-            let hint =
-                matches!(self, Given::Integer(_)).then_some("write the unit: \"90s\", \"15m\", \"2h30m\"");
-            return Err(Wrong { hint: hint.map(str::to_owned), ..self.wrong("a duration such as \"90m\"") });
+    pub(super) fn duration(&self) -> Result<Duration, SettingError> {
+        let (SettingValue::Typed(text) | SettingValue::Text(text)) = self else {
+            let hint = matches!(self, SettingValue::Integer(_))
+                .then_some("write the unit: \"90s\", \"15m\", \"2h30m\"");
+            return Err(SettingError {
+                hint: hint.map(str::to_owned),
+                ..self.wrong("a duration such as \"90m\"")
+            });
         };
-        parse_duration(text).map_err(|error| Wrong::new(format!("must be a duration: {error}"), None))
+        parse_duration(text).map_err(|error| SettingError::new(format!("must be a duration: {error}"), None))
     }
 
     /// A duration in which something can happen.
-    pub(super) fn time(&self) -> Result<Duration, Wrong> {
+    pub(super) fn time(&self) -> Result<Duration, SettingError> {
         let duration = self.duration()?;
         if duration.is_zero() {
-            return Err(Wrong::new("must be longer than zero", None));
+            return Err(SettingError::new("must be longer than zero", None));
         }
         Ok(duration)
     }
@@ -141,28 +146,31 @@ impl Given {
     /// Where an item of a list begins, in a file.
     pub(super) fn place_of(&self, number: usize) -> Option<usize> {
         match self {
-            Given::List(items) => items.get(number).map(|(at, _)| *at),
+            SettingValue::List(items) => items.get(number).map(|(at, _)| *at),
             _ => None,
         }
     }
 
-    pub(super) fn texts(&self) -> Result<Vec<String>, Wrong> {
+    pub(super) fn texts(&self) -> Result<Vec<String>, SettingError> {
         match self {
-            Given::Typed(_) => Ok(vec![self.text()?]),
-            Given::TypedList(items) => Ok(items.clone()),
-            Given::List(items) => items
+            SettingValue::Typed(_) => Ok(vec![self.text()?]),
+            SettingValue::TypedList(items) => Ok(items.clone()),
+            SettingValue::List(items) => items
                 .iter()
                 .map(|(at, item)| match item {
-                    Given::Text(text) if text.trim().is_empty() => {
+                    SettingValue::Text(text) if text.trim().is_empty() => {
                         let hint = Some("remove the entry");
-                        Err(Wrong { at: Some(*at), ..Wrong::new("has an entry without text", hint) })
+                        Err(SettingError {
+                            at: Some(*at),
+                            ..SettingError::new("has an entry without text", hint)
+                        })
                     }
-                    item => item.text().map_err(|wrong| Wrong { at: Some(*at), ..wrong }),
+                    item => item.text().map_err(|wrong| SettingError { at: Some(*at), ..wrong }),
                 })
                 .collect(),
-            Given::Text(_) => {
+            SettingValue::Text(_) => {
                 let message = "must be a list, found a string";
-                Err(Wrong::new(message, Some("put it in square brackets")))
+                Err(SettingError::new(message, Some("put it in square brackets")))
             }
             _ => Err(self.wrong("a list of strings")),
         }

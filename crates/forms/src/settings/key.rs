@@ -4,17 +4,17 @@ use windlass_core::entity::Provider;
 use windlass_core::registry::tools::{self, Named};
 use windlass_core::spec::Check;
 
-use super::given::{Given, Wrong, written};
-use super::layer::Source;
-use super::value::{Entities, PluginDir, Settings};
+use super::given::{SettingError, SettingValue, written};
+use super::layer::SettingSource;
+use super::value::{EntitySettings, PluginDir, Settings};
 use super::words::{DRIVERS, DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION, PROVIDERS};
 use crate::tracker::yaml::quote;
 use crate::words::{did_you_mean, is_label, quoted};
 
 /// A key at the top level.
-pub(super) struct Key {
+pub(super) struct SettingKey {
     pub(super) name: &'static str,
-    take: fn(&mut Settings, &Given, &Source) -> Result<(), Wrong>,
+    take: fn(&mut Settings, &SettingValue, &SettingSource) -> Result<(), SettingError>,
     /// As TOML; nothing while it is not set.
     show: fn(&Settings) -> Option<String>,
 }
@@ -24,7 +24,7 @@ pub(super) const TABLES: &[&str] = &["checks", "permissions", "agents", "entitie
 
 macro_rules! key {
     ($field:ident, $read:expr, $show:expr) => {
-        Key {
+        SettingKey {
             name: stringify!($field),
             take: |settings, given, _| {
                 settings.$field = $read(given)?;
@@ -36,59 +36,66 @@ macro_rules! key {
 }
 
 /// The keys, in the order they are shown.
-pub(super) const KEYS: &[Key] = &[
-    key!(driver, |given: &Given| given.word(&DRIVERS).map(str::to_owned), shown_text),
-    key!(model, |given: &Given| given.text().map(Some), |model: &Option<String>| {
+pub(super) const KEYS: &[SettingKey] = &[
+    key!(driver, |given: &SettingValue| given.word(&DRIVERS).map(str::to_owned), shown_text),
+    key!(model, |given: &SettingValue| given.text().map(Some), |model: &Option<String>| {
         model.as_deref().and_then(shown_text)
     }),
-    key!(isolation, |given: &Given| given.word(&ISOLATIONS), |value: &_| shown_text(ISOLATIONS.word(*value))),
-    key!(max_isolation, |given: &Given| given.word(&ISOLATIONS), |value: &_| shown_text(
+    key!(isolation, |given: &SettingValue| given.word(&ISOLATIONS), |value: &_| shown_text(
         ISOLATIONS.word(*value)
     )),
-    Key {
+    key!(max_isolation, |given: &SettingValue| given.word(&ISOLATIONS), |value: &_| shown_text(
+        ISOLATIONS.word(*value)
+    )),
+    SettingKey {
         name: "plugins",
         take: take_plugins,
         show: |settings| Some(shown_list(settings.plugins.iter().map(|plugin| plugin.path.as_str()))),
     },
-    key!(max_iterations, Given::count, shown_count),
-    key!(mode, |given: &Given| given.word(&MODES), |value: &_| shown_text(MODES.word(*value))),
-    key!(stuck_after, Given::count, shown_count),
-    key!(timeout, |given: &Given| given.time().map(Some), |value: &Option<_>| value
+    key!(max_iterations, SettingValue::count, shown_count),
+    key!(mode, |given: &SettingValue| given.word(&MODES), |value: &_| shown_text(MODES.word(*value))),
+    key!(stuck_after, SettingValue::count, shown_count),
+    key!(timeout, |given: &SettingValue| given.time().map(Some), |value: &Option<_>| value
         .as_ref()
         .and_then(shown_time)),
-    key!(check_timeout, Given::time, shown_time),
-    key!(grace, Given::duration, shown_time),
-    key!(retry_delay, Given::duration, shown_time),
-    key!(rate_limit_wait, Given::duration, shown_time),
-    key!(on_permission, |given: &Given| given.word(&ON_PERMISSION), |value: &_| {
+    key!(check_timeout, SettingValue::time, shown_time),
+    key!(grace, SettingValue::duration, shown_time),
+    key!(retry_delay, SettingValue::duration, shown_time),
+    key!(rate_limit_wait, SettingValue::duration, shown_time),
+    key!(on_permission, |given: &SettingValue| given.word(&ON_PERMISSION), |value: &_| {
         shown_text(ON_PERMISSION.word(*value))
     }),
-    key!(on_question, |given: &Given| given.word(&ON_QUESTION), |value: &_| shown_text(
+    key!(on_question, |given: &SettingValue| given.word(&ON_QUESTION), |value: &_| shown_text(
         ON_QUESTION.word(*value)
     )),
-    key!(durability, |given: &Given| given.word(&DURABILITIES), |value: &_| shown_text(
+    key!(durability, |given: &SettingValue| given.word(&DURABILITIES), |value: &_| shown_text(
         DURABILITIES.word(*value)
     )),
 ];
 
 /// What became of a value.
-pub(super) enum Taken {
+pub(super) enum TakenValue {
     Yes,
     /// No such key; perhaps another was meant.
     Unknown(Option<String>),
     /// No such key, where one that is lost would let an agent do more than it was meant to.
     Refused(Option<String>),
-    Wrong(Wrong),
+    Wrong(SettingError),
 }
 
-impl From<Result<(), Wrong>> for Taken {
-    fn from(result: Result<(), Wrong>) -> Taken {
-        result.map_or_else(Taken::Wrong, |()| Taken::Yes)
+impl From<Result<(), SettingError>> for TakenValue {
+    fn from(result: Result<(), SettingError>) -> TakenValue {
+        result.map_or_else(TakenValue::Wrong, |()| TakenValue::Yes)
     }
 }
 
 /// Puts a value where its key says.
-pub(super) fn take(settings: &mut Settings, path: &[&str], given: &Given, source: &Source) -> Taken {
+pub(super) fn take(
+    settings: &mut Settings,
+    path: &[&str],
+    given: &SettingValue,
+    source: &SettingSource,
+) -> TakenValue {
     match path {
         ["checks", name] => take_check(settings, name, given).into(),
         ["permissions", list] => take_rules(settings, list, given),
@@ -96,20 +103,20 @@ pub(super) fn take(settings: &mut Settings, path: &[&str], given: &Given, source
         ["agents", driver, field] => take_agent(settings, driver, field, given),
         [name] => match KEYS.iter().find(|key| key.name == *name) {
             Some(key) => (key.take)(settings, given, source).into(),
-            None if TABLES.contains(name) => Taken::Wrong(Wrong::new("must be a table", None)),
+            None if TABLES.contains(name) => TakenValue::Wrong(SettingError::new("must be a table", None)),
             None => unknown(name),
         },
-        ["permissions", ..] => Taken::Refused(None),
-        _ => Taken::Unknown(None),
+        ["permissions", ..] => TakenValue::Refused(None),
+        _ => TakenValue::Unknown(None),
     }
 }
 
 /// A key that is almost one of those that limit an agent is no key to pass over.
-fn unknown(name: &str) -> Taken {
+fn unknown(name: &str) -> TakenValue {
     let hint = did_you_mean(name, known_names());
     match did_you_mean(name, LIMITING) {
-        Some(near) if hint.as_ref() == Some(&near) => Taken::Refused(hint),
-        _ => Taken::Unknown(hint),
+        Some(near) if hint.as_ref() == Some(&near) => TakenValue::Refused(hint),
+        _ => TakenValue::Unknown(hint),
     }
 }
 
@@ -143,7 +150,7 @@ pub(super) fn show(settings: &Settings) -> Vec<(String, String)> {
     shown
 }
 
-fn show_entities(entities: &Entities, shown: &mut Vec<(String, String)>) {
+fn show_entities(entities: &EntitySettings, shown: &mut Vec<(String, String)>) {
     let words = entities.providers.iter().map(|provider| provider.word());
     shown.push(("entities.providers".to_owned(), shown_list(words)));
     for (name, path) in [("project_path", &entities.project_path), ("user_path", &entities.user_path)] {
@@ -151,16 +158,20 @@ fn show_entities(entities: &Entities, shown: &mut Vec<(String, String)>) {
     }
 }
 
-fn take_plugins(settings: &mut Settings, given: &Given, source: &Source) -> Result<(), Wrong> {
+fn take_plugins(
+    settings: &mut Settings,
+    given: &SettingValue,
+    source: &SettingSource,
+) -> Result<(), SettingError> {
     for path in given.texts()? {
         settings.plugins.push(PluginDir { path, source: source.clone() });
     }
     Ok(())
 }
 
-fn take_check(settings: &mut Settings, name: &str, given: &Given) -> Result<(), Wrong> {
+fn take_check(settings: &mut Settings, name: &str, given: &SettingValue) -> Result<(), SettingError> {
     if !is_label(name) {
-        return Err(Wrong::new("has a name that cannot be shown on a line", None));
+        return Err(SettingError::new("has a name that cannot be shown on a line", None));
     }
     let command = given.text()?;
     match settings.checks.iter_mut().find(|check| check.name == name) {
@@ -170,51 +181,60 @@ fn take_check(settings: &mut Settings, name: &str, given: &Given) -> Result<(), 
     Ok(())
 }
 
-fn take_rules(settings: &mut Settings, list: &str, given: &Given) -> Taken {
+fn take_rules(settings: &mut Settings, list: &str, given: &SettingValue) -> TakenValue {
     let rules = match list {
         "allow" => &mut settings.permissions.allow,
         "deny" => &mut settings.permissions.deny,
         "ask" => &mut settings.permissions.ask,
-        _ => return Taken::Refused(did_you_mean(list, ["allow", "deny", "ask"])),
+        _ => return TakenValue::Refused(did_you_mean(list, ["allow", "deny", "ask"])),
     };
     let added = match given.texts() {
         Ok(added) => added,
-        Err(wrong) => return Taken::Wrong(wrong),
+        Err(wrong) => return TakenValue::Wrong(wrong),
     };
     for (number, rule) in added.iter().enumerate() {
         if let Err(mut wrong) = rule_fault(list, rule) {
             wrong.at = given.place_of(number);
-            return Taken::Wrong(wrong);
+            return TakenValue::Wrong(wrong);
         }
         if !rules.contains(rule) {
             rules.push(rule.clone());
         }
     }
-    Taken::Yes
+    TakenValue::Yes
 }
 
 /// What is wrong with a rule that could never match a call, and so would not hold.
-fn rule_fault(list: &str, rule: &str) -> Result<(), Wrong> {
+fn rule_fault(list: &str, rule: &str) -> Result<(), SettingError> {
     let shown = quoted(rule);
     if rule.trim() != rule || rule.contains(char::is_control) || tools::pattern(rule).is_err() {
         let hint = "write a tool, with a pattern in brackets or without: `Bash(git push:*)`";
-        return Err(Wrong::new(format!("has a rule that cannot be understood: {shown}"), Some(hint)));
+        return Err(SettingError::new(format!("has a rule that cannot be understood: {shown}"), Some(hint)));
     }
     let name = rule.split('(').next().unwrap_or(rule);
     if list != "allow" && tools::is_always_allowed(name) {
-        return Err(Wrong::new(format!("has a rule that never holds: {shown} is always allowed"), None));
+        return Err(SettingError::new(
+            format!("has a rule that never holds: {shown} is always allowed"),
+            None,
+        ));
     }
     if let Some((what, hint)) = tools::fault(name, tools::pattern(rule).ok().flatten()) {
-        return Err(Wrong::new(format!("has a rule that never holds: {shown}, because {what}"), Some(hint)));
+        return Err(SettingError::new(
+            format!("has a rule that never holds: {shown}, because {what}"),
+            Some(hint),
+        ));
     }
     // A tool of a server is named as Claude Code names it, or with a wildcard.
     match tools::named(name, Provider::Claude) {
         Named::Unknown => {
             let hint = did_you_mean(name, tools::words());
             let hint = hint.as_deref().unwrap_or("write `NAME*` for a tool that Windlass does not know");
-            Err(Wrong::new(format!("has a rule about a tool that no agent CLI has: {shown}"), Some(hint)))
+            Err(SettingError::new(
+                format!("has a rule about a tool that no agent CLI has: {shown}"),
+                Some(hint),
+            ))
         }
-        Named::Everything if name != "*" => Err(Wrong::new(
+        Named::Everything if name != "*" => Err(SettingError::new(
             format!("has a rule about a tool that no agent CLI has: {shown}"),
             Some("write `*`"),
         )),
@@ -222,7 +242,7 @@ fn rule_fault(list: &str, rule: &str) -> Result<(), Wrong> {
     }
 }
 
-fn take_entities(settings: &mut Settings, field: &str, given: &Given) -> Taken {
+fn take_entities(settings: &mut Settings, field: &str, given: &SettingValue) -> TakenValue {
     let entities = &mut settings.entities;
     match field {
         "providers" => {
@@ -230,20 +250,23 @@ fn take_entities(settings: &mut Settings, field: &str, given: &Given) -> Taken {
         }
         "project_path" => given.text().map(|path| entities.project_path = Some(path)).into(),
         "user_path" => given.text().map(|path| entities.user_path = Some(path)).into(),
-        _ => Taken::Unknown(did_you_mean(field, ["providers", "project_path", "user_path"])),
+        _ => TakenValue::Unknown(did_you_mean(field, ["providers", "project_path", "user_path"])),
     }
 }
 
-fn take_agent(settings: &mut Settings, driver: &str, field: &str, given: &Given) -> Taken {
+fn take_agent(settings: &mut Settings, driver: &str, field: &str, given: &SettingValue) -> TakenValue {
     if DRIVERS.meaning(driver).is_none() {
         let (message, hint) = DRIVERS.unknown(driver);
-        return Taken::Wrong(Wrong::new(format!("names no driver: it {message}"), hint.as_deref()));
+        return TakenValue::Wrong(SettingError::new(
+            format!("names no driver: it {message}"),
+            hint.as_deref(),
+        ));
     }
     let agent = settings.agents.entry(driver.to_owned()).or_default();
     match field {
         "program" => given.text().map(|program| agent.program = Some(program)).into(),
         "args" => given.texts().map(|args| agent.args = args).into(),
-        _ => Taken::Unknown(did_you_mean(field, ["program", "args"])),
+        _ => TakenValue::Unknown(did_you_mean(field, ["program", "args"])),
     }
 }
 

@@ -46,7 +46,7 @@ pub enum LayerKind {
 
 /// Where one value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Source {
+pub struct SettingSource {
     /// The layer.
     pub layer: LayerKind,
     /// The file, the variable or the flag.
@@ -68,7 +68,7 @@ impl Layer {
 }
 
 /// `built-in`, `~/config.toml:3`, `WINDLASS_DRIVER`, `--driver`.
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.layer == LayerKind::Builtin {
             return f.write_str("built-in");

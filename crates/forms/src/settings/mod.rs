@@ -20,9 +20,9 @@ mod value;
 pub(crate) mod words;
 
 pub use given::{DurationError, parse_duration};
-pub use layer::{Layer, LayerKind, Source};
-pub use resolve::{DEFAULT_SETTINGS, Resolved, Shown, resolve};
-pub use value::{Agent, Durability, Entities, PluginDir, Settings};
+pub use layer::{Layer, LayerKind, SettingSource};
+pub use resolve::{DEFAULT_SETTINGS, Resolved, ShownSetting, resolve};
+pub use value::{AgentSettings, DurabilitySetting, EntitySettings, PluginDir, Settings};
 
 #[cfg(test)]
 mod tests;

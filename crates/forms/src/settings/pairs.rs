@@ -1,6 +1,6 @@
 //! Variables and flags: names and text, turned into keys and values.
 
-use super::given::Given;
+use super::given::SettingValue;
 use super::key::{KEYS, LIMITING, known_names};
 use crate::words::did_you_mean;
 
@@ -13,7 +13,7 @@ const NOT_SETTINGS: &[&str] =
 /// What a variable is to the settings.
 pub(super) enum Variable {
     /// It sets this key.
-    Key(Vec<String>, Given),
+    Key(Vec<String>, SettingValue),
     /// It is none of the settings' business.
     Foreign,
     /// It starts like one of ours and is not; perhaps another was meant.
@@ -47,7 +47,7 @@ pub(super) fn variable(name: &str, value: &str) -> Variable {
         ["plugins"] => items(value, ':'),
         ["permissions", _] | ["entities", "providers"] => items(value, ','),
         ["agents", _, "args"] => items(value, ' '),
-        _ => Given::Typed(value.to_owned()),
+        _ => SettingValue::Typed(value.to_owned()),
     };
     Variable::Key(path, given)
 }
@@ -67,9 +67,9 @@ fn path_of(key: &str) -> Option<Vec<String>> {
     }
 }
 
-fn items(value: &str, between: char) -> Given {
+fn items(value: &str, between: char) -> SettingValue {
     let items = value.split(between).map(str::trim).filter(|item| !item.is_empty());
-    Given::TypedList(items.map(str::to_owned).collect())
+    SettingValue::TypedList(items.map(str::to_owned).collect())
 }
 
 /// The flag behind a key, as it is typed.

@@ -6,12 +6,12 @@
 use windlass_core::hook::permission::Isolation;
 use windlass_core::spec::OnPermission;
 
-use super::given::Given;
+use super::given::SettingValue;
 use super::value::Settings;
 use super::words::{ISOLATIONS, ON_PERMISSION};
 
 /// Why a value is not taken from a project's file, over the settings so far.
-pub(super) fn refusal(path: &[&str], given: &Given, settings: &Settings) -> Option<&'static str> {
+pub(super) fn refusal(path: &[&str], given: &SettingValue, settings: &Settings) -> Option<&'static str> {
     match path {
         ["agents", ..] => Some("it would choose the program that is run"),
         ["permissions", "allow"] => Some("it would loosen what an agent may do"),
@@ -24,10 +24,10 @@ pub(super) fn refusal(path: &[&str], given: &Given, settings: &Settings) -> Opti
     }
 }
 
-fn is_allow(given: &Given) -> bool {
+fn is_allow(given: &SettingValue) -> bool {
     given.word(&ON_PERMISSION) == Ok(OnPermission::Allow)
 }
 
-fn raises(given: &Given, so_far: Isolation) -> bool {
+fn raises(given: &SettingValue, so_far: Isolation) -> bool {
     given.word(&ISOLATIONS).is_ok_and(|wanted| wanted > so_far)
 }

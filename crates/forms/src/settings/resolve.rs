@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::given::Given;
-use super::key::{self, Taken};
-use super::layer::{Layer, LayerKind, Source};
+use super::given::SettingValue;
+use super::key::{self, TakenValue};
+use super::layer::{Layer, LayerKind, SettingSource};
 use super::pairs::{Variable, flag_name, variable};
 use super::project::refusal;
-use super::table::{self, Entry};
+use super::table::{self, TableEntry};
 use super::value::Settings;
 use super::words::ISOLATIONS;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::findings::Findings;
+use crate::findings::Diagnostics;
 use crate::words::quoted;
 
 /// The built-in layer: a commented file.
@@ -28,26 +28,26 @@ pub struct Resolved {
     pub diagnostics: Vec<Diagnostic>,
     /// Which layer set a key (`driver`, `checks.test`, `agents.claude.program`); of a list, the
     /// highest that added to it.
-    pub sources: BTreeMap<String, Source>,
+    pub sources: BTreeMap<String, SettingSource>,
 }
 
 /// One line of `windlass config show`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Shown {
+pub struct ShownSetting {
     /// The key, with dots.
     pub key: String,
     /// The value, as TOML.
     pub value: String,
     /// Where it came from.
-    pub source: Source,
+    pub source: SettingSource,
 }
 
 impl Resolved {
     /// Every key that has a value.
-    pub fn show(&self) -> Vec<Shown> {
+    pub fn show(&self) -> Vec<ShownSetting> {
         let with_source = |(key, value): (String, String)| {
             let source = self.sources.get(&key)?.clone();
-            Some(Shown { key, value, source })
+            Some(ShownSetting { key, value, source })
         };
         key::show(&self.settings).into_iter().filter_map(with_source).collect()
     }
@@ -96,14 +96,14 @@ struct Resolving {
 impl Resolving {
     fn take_file(&mut self, layer: LayerKind, file: &str, text: &str) {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut findings = Findings::in_text(text, Some(file));
+        let mut findings = Diagnostics::in_text(text, Some(file));
         let entries = table::read(text, &mut findings);
         let (mut line, mut counted) = (1, 0);
         for entry in entries {
             // Entries come in the order of the text, so that each byte is looked at once.
             line += text.get(counted..entry.key_at).unwrap_or_default().matches('\n').count();
             counted = counted.max(entry.key_at);
-            let source = Source { layer, name: file.to_owned(), line: Some(line) };
+            let source = SettingSource { layer, name: file.to_owned(), line: Some(line) };
             self.take(&entry, &source, &mut findings);
         }
         self.resolved.diagnostics.extend(findings.finish());
@@ -111,7 +111,7 @@ impl Resolving {
 
     fn take_environment(&mut self, pairs: &[(String, String)]) {
         for (name, value) in pairs {
-            let mut findings = Findings::in_pair(name);
+            let mut findings = Diagnostics::in_pair(name);
             match variable(name, value) {
                 Variable::Key(path, given) => {
                     self.take_pair(LayerKind::Environment, name, path, given, &mut findings)
@@ -135,8 +135,8 @@ impl Resolving {
             let path: Vec<&str> = path_of_flag(key);
             let name = flag_name(&path);
             let path = path.into_iter().map(str::to_owned).collect();
-            let mut findings = Findings::in_pair(&name);
-            self.take_pair(LayerKind::Flag, &name, path, Given::Typed(value.clone()), &mut findings);
+            let mut findings = Diagnostics::in_pair(&name);
+            self.take_pair(LayerKind::Flag, &name, path, SettingValue::Typed(value.clone()), &mut findings);
             self.resolved.diagnostics.extend(findings.finish());
         }
     }
@@ -146,14 +146,14 @@ impl Resolving {
         layer: LayerKind,
         name: &str,
         path: Vec<String>,
-        given: Given,
-        findings: &mut Findings<'_>,
+        given: SettingValue,
+        findings: &mut Diagnostics<'_>,
     ) {
-        let source = Source { layer, name: name.to_owned(), line: None };
-        self.take(&Entry { path, key_at: 0, value_at: 0, given }, &source, findings);
+        let source = SettingSource { layer, name: name.to_owned(), line: None };
+        self.take(&TableEntry { path, key_at: 0, value_at: 0, given }, &source, findings);
     }
 
-    fn take(&mut self, entry: &Entry, source: &Source, findings: &mut Findings<'_>) {
+    fn take(&mut self, entry: &TableEntry, source: &SettingSource, findings: &mut Diagnostics<'_>) {
         let path: Vec<&str> = entry.path.iter().map(String::as_str).collect();
         let key = path.join(".");
         let settings = &mut self.resolved.settings;
@@ -165,17 +165,17 @@ impl Resolving {
             return findings.warn(entry.key_at, &message, Some(hint));
         }
         match key::take(settings, &path, &entry.given, source) {
-            Taken::Yes => {
+            TakenValue::Yes => {
                 self.resolved.sources.insert(key, source.clone());
             }
-            Taken::Refused(hint) => {
+            TakenValue::Refused(hint) => {
                 let message = format!("unknown key {}: a limit that it sets would not hold", quoted(&key));
                 findings.error(entry.key_at, &message, hint);
             }
-            Taken::Unknown(hint) => {
+            TakenValue::Unknown(hint) => {
                 findings.warn(entry.key_at, &format!("unknown key {} is ignored", quoted(&key)), hint)
             }
-            Taken::Wrong(wrong) => {
+            TakenValue::Wrong(wrong) => {
                 let at = wrong.at.unwrap_or(entry.value_at);
                 findings.error(at, &format!("{} {}", quoted(&key), wrong.message), wrong.hint);
             }

@@ -3,19 +3,19 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::given::Given;
-use crate::findings::Findings;
+use super::given::SettingValue;
+use crate::findings::Diagnostics;
 
 /// One key of a layer.
-pub(super) struct Entry {
+pub(super) struct TableEntry {
     pub(super) path: Vec<String>,
     pub(super) key_at: usize,
     pub(super) value_at: usize,
-    pub(super) given: Given,
+    pub(super) given: SettingValue,
 }
 
 /// Reads a text into entries, in its own order; what is not TOML is noted and passed over.
-pub(super) fn read(text: &str, findings: &mut Findings<'_>) -> Vec<Entry> {
+pub(super) fn read(text: &str, findings: &mut Diagnostics<'_>) -> Vec<TableEntry> {
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let at = error.span().map_or(0, |span| span.start);
@@ -37,7 +37,7 @@ fn is_table(path: &[String]) -> bool {
     }
 }
 
-fn walk(table: &DeTable<'_>, path: &mut Vec<String>, entries: &mut Vec<Entry>) {
+fn walk(table: &DeTable<'_>, path: &mut Vec<String>, entries: &mut Vec<TableEntry>) {
     for (key, value) in table {
         path.push(key.get_ref().to_string());
         match value.get_ref() {
@@ -48,28 +48,28 @@ fn walk(table: &DeTable<'_>, path: &mut Vec<String>, entries: &mut Vec<Entry>) {
     }
 }
 
-fn entry(path: &[String], key_at: usize, value: &Spanned<DeValue<'_>>) -> Entry {
-    Entry { path: path.to_vec(), key_at, value_at: value.span().start, given: given(value.get_ref()) }
+fn entry(path: &[String], key_at: usize, value: &Spanned<DeValue<'_>>) -> TableEntry {
+    TableEntry { path: path.to_vec(), key_at, value_at: value.span().start, given: given(value.get_ref()) }
 }
 
-fn given(value: &DeValue<'_>) -> Given {
+fn given(value: &DeValue<'_>) -> SettingValue {
     match value {
-        DeValue::String(text) => Given::Text(text.to_string()),
-        DeValue::Integer(number) => Given::Integer(decimal(number.as_str(), number.radix())),
-        DeValue::Boolean(flag) => Given::Boolean(*flag),
-        DeValue::Float(_) => Given::Other("a fraction"),
-        DeValue::Datetime(_) => Given::Other("a date"),
-        DeValue::Table(_) => Given::Other("a table"),
-        DeValue::Array(items) => {
-            Given::List(items.iter().map(|item| (item.span().start, item_given(item.get_ref()))).collect())
-        }
+        DeValue::String(text) => SettingValue::Text(text.to_string()),
+        DeValue::Integer(number) => SettingValue::Integer(decimal(number.as_str(), number.radix())),
+        DeValue::Boolean(flag) => SettingValue::Boolean(*flag),
+        DeValue::Float(_) => SettingValue::Other("a fraction"),
+        DeValue::Datetime(_) => SettingValue::Other("a date"),
+        DeValue::Table(_) => SettingValue::Other("a table"),
+        DeValue::Array(items) => SettingValue::List(
+            items.iter().map(|item| (item.span().start, item_given(item.get_ref()))).collect(),
+        ),
     }
 }
 
 /// Lists hold text only, so that nothing is gained by looking deeper.
-fn item_given(value: &DeValue<'_>) -> Given {
+fn item_given(value: &DeValue<'_>) -> SettingValue {
     match value {
-        DeValue::Array(_) => Given::Other("a list"),
+        DeValue::Array(_) => SettingValue::Other("a list"),
         value => given(value),
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windlass_core::hook::permission::Isolation;
-use windlass_core::looping::Mode;
-use windlass_core::spec::{Limits, OnPermission, OnQuestion};
+use windlass_core::looping::LoopMode;
+use windlass_core::spec::{OnPermission, OnQuestion, TimeLimits};
 
 use super::*;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -80,7 +80,7 @@ fn the_built_in_file_sets_everything_that_has_a_default() {
     assert_eq!((settings.driver.as_str(), settings.isolation), ("claude", Isolation::Minimal));
     assert_eq!(settings.max_iterations, windlass_core::looping::DEFAULT_MAX_ITERATIONS);
     assert_eq!(settings.stuck_after, 5);
-    let limits = Limits::default();
+    let limits = TimeLimits::default();
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap();
     assert_eq!(ms(settings.check_timeout), limits.check_ms);
     assert_eq!(ms(settings.grace), limits.grace_ms);
@@ -132,7 +132,7 @@ fn a_higher_layer_wins_whatever_the_order_given() {
     let settings = &resolved.settings;
     assert_eq!(
         (settings.mode, settings.driver.as_str(), settings.max_iterations),
-        (Mode::Resume, "codex", 3)
+        (LoopMode::Resume, "codex", 3)
     );
     assert_eq!(
         (settings.model.as_deref(), settings.timeout),

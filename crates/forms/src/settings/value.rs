@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use windlass_core::entity::Provider;
-use windlass_core::hook::permission::{Isolation, Rules};
-use windlass_core::looping::Mode;
+use windlass_core::hook::permission::{Isolation, PermissionRules};
+use windlass_core::looping::LoopMode;
 use windlass_core::spec::{Check, OnPermission, OnQuestion};
 
-use super::layer::Source;
+use super::layer::SettingSource;
 
 /// Everything that can be set. `default.toml` says what each one is for.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Settings {
     /// Turns in total; 0 is unlimited.
     pub max_iterations: u32,
     /// How a loop goes on.
-    pub mode: Mode,
+    pub mode: LoopMode,
     /// Turns without progress after which a loop is blocked; 0 is never.
     pub stuck_after: u32,
     /// The longest a run may take.
@@ -44,20 +44,20 @@ pub struct Settings {
     /// What is answered to a question nobody can be asked.
     pub on_question: OnQuestion,
     /// How hard a commit is.
-    pub durability: Durability,
+    pub durability: DurabilitySetting,
     /// Gates, in the order they were written; a higher layer replaces one in its place.
     pub checks: Vec<Check>,
     /// Rules within the preset, of all layers.
-    pub permissions: Rules,
+    pub permissions: PermissionRules,
     /// How agent CLIs are started, by driver.
-    pub agents: BTreeMap<String, Agent>,
+    pub agents: BTreeMap<String, AgentSettings>,
     /// Where entities are looked for.
-    pub entities: Entities,
+    pub entities: EntitySettings,
 }
 
 /// Where commands, skills and agents are looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Entities {
+pub struct EntitySettings {
     /// Whose folders are read, as it was written.
     pub providers: Vec<Provider>,
     /// The project, instead of the one around the working directory; as written, relative to
@@ -74,12 +74,12 @@ pub struct PluginDir {
     /// came from the environment or a flag.
     pub path: String,
     /// Where it was written.
-    pub source: Source,
+    pub source: SettingSource,
 }
 
 /// How one agent CLI is started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Agent {
+pub struct AgentSettings {
     /// The program, a path or a name to look up.
     pub program: Option<String>,
     /// Arguments before all others.
@@ -88,7 +88,7 @@ pub struct Agent {
 
 /// How hard a commit that carries outside effects is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
+pub enum DurabilitySetting {
     /// It survives a power cut.
     Full,
     /// It survives a crash of the process.
@@ -106,7 +106,7 @@ impl Settings {
             max_isolation: Isolation::Permissive,
             plugins: Vec::new(),
             max_iterations: 1,
-            mode: Mode::Fresh,
+            mode: LoopMode::Fresh,
             stuck_after: 1,
             timeout: None,
             check_timeout: Duration::ZERO,
@@ -115,11 +115,11 @@ impl Settings {
             rate_limit_wait: Duration::ZERO,
             on_permission: OnPermission::Deny,
             on_question: OnQuestion::Fail,
-            durability: Durability::Full,
+            durability: DurabilitySetting::Full,
             checks: Vec::new(),
-            permissions: Rules::default(),
+            permissions: PermissionRules::default(),
             agents: BTreeMap::new(),
-            entities: Entities::default(),
+            entities: EntitySettings::default(),
         }
     }
 }

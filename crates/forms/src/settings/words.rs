@@ -2,27 +2,27 @@
 
 use windlass_core::entity::Provider;
 use windlass_core::hook::permission::Isolation;
-use windlass_core::looping::Mode;
+use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion};
 
-use super::value::Durability;
-use crate::words::Words;
+use super::value::DurabilitySetting;
+use crate::words::WordTable;
 
-pub(crate) const ISOLATIONS: Words<Isolation> = Words(&Isolation::WORDS);
+pub(crate) const ISOLATIONS: WordTable<Isolation> = WordTable(&Isolation::WORDS);
 
-pub(crate) const MODES: Words<Mode> = Words(&Mode::WORDS);
+pub(crate) const MODES: WordTable<LoopMode> = WordTable(&LoopMode::WORDS);
 
-pub(super) const ON_PERMISSION: Words<OnPermission> = Words(&OnPermission::WORDS);
+pub(super) const ON_PERMISSION: WordTable<OnPermission> = WordTable(&OnPermission::WORDS);
 
-pub(super) const ON_QUESTION: Words<OnQuestion> = Words(&OnQuestion::WORDS);
+pub(super) const ON_QUESTION: WordTable<OnQuestion> = WordTable(&OnQuestion::WORDS);
 
-pub(super) const DURABILITIES: Words<Durability> =
-    Words(&[("full", Durability::Full), ("normal", Durability::Normal)]);
+pub(super) const DURABILITIES: WordTable<DurabilitySetting> =
+    WordTable(&[("full", DurabilitySetting::Full), ("normal", DurabilitySetting::Normal)]);
 
-pub(super) const PROVIDERS: Words<Provider> = Words(&Provider::WORDS);
+pub(super) const PROVIDERS: WordTable<Provider> = WordTable(&Provider::WORDS);
 
 /// The drivers there are, each meaning itself.
-pub(super) const DRIVERS: Words<&str> = Words(&[
+pub(super) const DRIVERS: WordTable<&str> = WordTable(&[
     ("claude", "claude"),
     ("codex", "codex"),
     ("opencode", "opencode"),

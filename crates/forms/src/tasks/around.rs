@@ -6,13 +6,13 @@ const VALUE: &[char] = &['"', '\'', '[', '{', '-', '0', '1', '2', '3', '4', '5',
 
 /// What a document is, for the text before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DocumentKind {
     Object,
     List,
 }
 
 /// The first byte of the text outside of `at..end` that belongs to JSON; nothing where it is prose.
-pub(super) fn json_around(text: &str, at: usize, end: usize, kind: Kind) -> Option<usize> {
+pub(super) fn json_around(text: &str, at: usize, end: usize, kind: DocumentKind) -> Option<usize> {
     let before = text.get(..at).unwrap_or_default();
     let after = text.get(end..).unwrap_or_default();
     let in_before = [unmatched(before), braced_key(before), member(before), member_of(before, kind)];
@@ -57,9 +57,9 @@ fn member(part: &str) -> Option<usize> {
 
 /// `"key":` right before the document. Prose may lead to an object in this way; to a list leads
 /// what was an object once.
-fn member_of(before: &str, kind: Kind) -> Option<usize> {
+fn member_of(before: &str, kind: DocumentKind) -> Option<usize> {
     let last = keys(before).find(|(_, rest)| rest.is_empty()).map(|(at, _)| at);
-    last.filter(|_| kind == Kind::List)
+    last.filter(|_| kind == DocumentKind::List)
 }
 
 /// Each string on one line that a colon follows, and what comes after the colon.
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     /// What is found around a `@`.
-    fn around(text: &str, kind: Kind) -> Option<usize> {
+    fn around(text: &str, kind: DocumentKind) -> Option<usize> {
         let at = text.find('@').unwrap();
         json_around(text, at, at + 1, kind)
     }
@@ -92,7 +92,7 @@ mod tests {
             "don't: it's [1] 'fine': no\n@",
         ];
         for text in texts {
-            assert_eq!(around(text, Kind::Object), None, "{text}");
+            assert_eq!(around(text, DocumentKind::Object), None, "{text}");
         }
     }
 
@@ -110,7 +110,7 @@ mod tests {
             ("{ // a comment\n\"version\": 1.0.0, \"tasks\": @ }", 0),
         ];
         for (text, at) in parts {
-            assert_eq!(around(text, Kind::List), Some(at), "{text}");
+            assert_eq!(around(text, DocumentKind::List), Some(at), "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 //! What is shown as code is not its word. Whether its word is believed is `core::tasks`' to say.
 
 use windlass_core::looping::prose::{open_lines, plain};
-use windlass_core::tasks::Status;
+use windlass_core::tasks::TaskStatus;
 
 const OPEN: &str = "<status>";
 const CLOSE: &str = "</status>";
@@ -11,8 +11,8 @@ const CLOSE: &str = "</status>";
 /// How far a task is by the last line of a message that is nothing but `<status>WORD</status>`, outside
 /// code; in bold, too. What is said around it is not judged. In a sentence the tag is only mentioned. A last one that means nothing says nothing: an
 /// earlier one is not what the agent ended with.
-pub fn claimed(message: &str) -> Option<Status> {
-    Status::parse(open_lines(message).filter_map(word).last()?)
+pub fn claimed(message: &str) -> Option<TaskStatus> {
+    TaskStatus::parse(open_lines(message).filter_map(word).last()?)
 }
 
 /// The word of a line that stands alone there.
@@ -28,17 +28,17 @@ mod tests {
     #[test]
     fn the_last_word_counts_that_stands_alone_on_its_line() {
         let cases = [
-            ("<status>passing</status>", Status::Passing),
-            ("All green.\n\n<status> Done </status>\n", Status::Passing),
-            ("<status>failing</status>\nat first, then\n<status>passing</status>", Status::Passing),
-            ("<status>passing</status>\nNo:\n  <status>failed</status>", Status::Failing),
-            ("<status> in-progress </status>", Status::InProgress),
-            ("**<status>passing</status>**", Status::Passing),
-            ("_<status>passing</status>_", Status::Passing),
-            ("<status>passing</status>\nActually it is not done.", Status::Passing),
-            ("<status>failing</status>\nActually it is done.", Status::Failing),
-            ("**<status>passing</status>**\n\n`<status>failing</status>`", Status::Passing),
-            ("```\n<status>failing</status>\n```\n<status>passing</status>", Status::Passing),
+            ("<status>passing</status>", TaskStatus::Passing),
+            ("All green.\n\n<status> Done </status>\n", TaskStatus::Passing),
+            ("<status>failing</status>\nat first, then\n<status>passing</status>", TaskStatus::Passing),
+            ("<status>passing</status>\nNo:\n  <status>failed</status>", TaskStatus::Failing),
+            ("<status> in-progress </status>", TaskStatus::InProgress),
+            ("**<status>passing</status>**", TaskStatus::Passing),
+            ("_<status>passing</status>_", TaskStatus::Passing),
+            ("<status>passing</status>\nActually it is not done.", TaskStatus::Passing),
+            ("<status>failing</status>\nActually it is done.", TaskStatus::Failing),
+            ("**<status>passing</status>**\n\n`<status>failing</status>`", TaskStatus::Passing),
+            ("```\n<status>failing</status>\n```\n<status>passing</status>", TaskStatus::Passing),
         ];
         for (message, status) in cases {
             assert_eq!(claimed(message), Some(status), "{message}");

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::tasks::{Status, Task, TaskId};
+use windlass_core::tasks::{Task, TaskId, TaskStatus};
 
 /// The most characters of a name that are drawn.
 const NAME: usize = 60;
@@ -59,7 +59,7 @@ pub fn mermaid(tasks: &[Task]) -> String {
         lines.push(format!("  t{}[\"{label}\"]:::missing", graph.tasks.len() + place));
     }
     lines.extend(graph.edges.iter().map(|(from, to)| format!("  t{from} --> t{to}")));
-    for status in Status::ALL {
+    for status in TaskStatus::ALL {
         lines.push(format!("  classDef {} fill:{},color:#111111", status.word(), colour(status)));
     }
     lines.push("  classDef missing stroke-dasharray:4".to_owned());
@@ -100,13 +100,13 @@ fn dot_text(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-fn colour(status: Status) -> &'static str {
+fn colour(status: TaskStatus) -> &'static str {
     match status {
-        Status::Pending => "#eeeeee",
-        Status::InProgress => "#cfe3ff",
-        Status::Passing => "#c8efc8",
-        Status::Failing => "#f6c6c6",
-        Status::Skipped => "#dddddd",
+        TaskStatus::Pending => "#eeeeee",
+        TaskStatus::InProgress => "#cfe3ff",
+        TaskStatus::Passing => "#c8efc8",
+        TaskStatus::Failing => "#f6c6c6",
+        TaskStatus::Skipped => "#dddddd",
     }
 }
 

@@ -1,17 +1,17 @@
 //! A `tasks.json` that can be changed. Each change touches the bytes it must and no other, so
 //! that fields we do not know, their order, comments and layout stay what their author made them.
 
-use windlass_core::tasks::{Status, Task, TaskId, Tasks};
+use windlass_core::tasks::{Task, TaskId, TaskStatus, Tasks};
 use windlass_core::time::Moment;
 
 use super::print::{stamp, task_text};
 use super::read::read;
 use super::span;
-use crate::json::{self, Node, Value};
+use crate::json::{self, JsonNode, JsonValue};
 
 /// A text, and what it says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Document {
+pub struct TaskDocument {
     text: String,
     tasks: Tasks,
     is_excerpt: bool,
@@ -31,14 +31,14 @@ pub enum EditError {
     Unreadable,
 }
 
-impl Document {
-    pub(super) fn new(text: String, tasks: Tasks) -> Document {
-        Document { text, tasks, is_excerpt: false }
+impl TaskDocument {
+    pub(super) fn new(text: String, tasks: Tasks) -> TaskDocument {
+        TaskDocument { text, tasks, is_excerpt: false }
     }
 
     /// The same, taken out of other text.
-    pub(super) fn out_of_other_text(self) -> Document {
-        Document { is_excerpt: true, ..self }
+    pub(super) fn out_of_other_text(self) -> TaskDocument {
+        TaskDocument { is_excerpt: true, ..self }
     }
 
     /// Whether it stood in other text when it was read, which is not written back.
@@ -57,7 +57,7 @@ impl Document {
     }
 
     /// The document with another status of one task.
-    pub fn set_status(&self, id: &TaskId, status: Status) -> Result<Document, EditError> {
+    pub fn set_status(&self, id: &TaskId, status: TaskStatus) -> Result<TaskDocument, EditError> {
         let task = self.tasks.get(id).ok_or_else(|| EditError::NoSuchTask(id.clone()))?;
         if task.status == status {
             return Ok(self.clone());
@@ -68,7 +68,7 @@ impl Document {
     }
 
     /// The document with one more task at its end.
-    pub fn add(&self, task: &Task) -> Result<Document, EditError> {
+    pub fn add(&self, task: &Task) -> Result<TaskDocument, EditError> {
         if self.tasks.get(&task.id).is_some() {
             return Err(EditError::Taken(task.id.clone()));
         }
@@ -78,58 +78,60 @@ impl Document {
     }
 
     /// The document with the time it was changed.
-    pub fn touch(&self, at: Moment) -> Result<Document, EditError> {
+    pub fn touch(&self, at: Moment) -> Result<TaskDocument, EditError> {
         let root = self.root()?;
         let time = format!("\"{}\"", stamp(at));
-        let metadata = member(&root, "metadata").filter(|node| matches!(node.value, Value::Object(_)));
+        let metadata = member(&root, "metadata").filter(|node| matches!(node.value, JsonValue::Object(_)));
         reread(match metadata {
             Some(metadata) => set_member(&self.text, metadata, "updatedAt", &time),
             None => set_member(&self.text, &root, "metadata", &format!("{{ \"updatedAt\": {time} }}")),
         })
     }
 
-    fn root(&self) -> Result<Node, EditError> {
+    fn root(&self) -> Result<JsonNode, EditError> {
         json::read_commented(&self.text).map_err(|_| EditError::Unreadable)
     }
 }
 
-fn reread(text: Option<String>) -> Result<Document, EditError> {
+fn reread(text: Option<String>) -> Result<TaskDocument, EditError> {
     text.and_then(|text| read(&text, "").document).ok_or(EditError::Unreadable)
 }
 
-fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
-    let Value::Object(members) = &node.value else { return None };
+fn member<'n>(node: &'n JsonNode, key: &str) -> Option<&'n JsonNode> {
+    let JsonValue::Object(members) = &node.value else { return None };
     members.iter().find(|member| member.key == key).map(|member| &member.node)
 }
 
-fn task_node<'n>(root: &'n Node, id: &TaskId) -> Option<&'n Node> {
-    let Value::List(items) = &member(root, "tasks")?.value else { return None };
-    let is_it = |item: &&Node| match member(item, "id").map(|node| &node.value) {
-        Some(Value::Text(written) | Value::Number(written)) => written.parse::<TaskId>().as_ref() == Ok(id),
+fn task_node<'n>(root: &'n JsonNode, id: &TaskId) -> Option<&'n JsonNode> {
+    let JsonValue::List(items) = &member(root, "tasks")?.value else { return None };
+    let is_it = |item: &&JsonNode| match member(item, "id").map(|node| &node.value) {
+        Some(JsonValue::Text(written) | JsonValue::Number(written)) => {
+            written.parse::<TaskId>().as_ref() == Ok(id)
+        }
         _ => false,
     };
     items.iter().find(is_it)
 }
 
 /// The text with one field of an object set.
-fn set_member(text: &str, object: &Node, key: &str, value: &str) -> Option<String> {
+fn set_member(text: &str, object: &JsonNode, key: &str, value: &str) -> Option<String> {
     if let Some(old) = member(object, key) {
         return Some(splice(text, old.at, span::end(text, old.at)?, value));
     }
-    let Value::Object(members) = &object.value else { return None };
+    let JsonValue::Object(members) = &object.value else { return None };
     let last = members.last().map(|member| (member.key_at, member.node.at));
     insert(text, object, last, &format!("\"{key}\": {value}"))
 }
 
 /// The text with one more value in a list.
-fn append(text: &str, list: &Node, value: &str) -> Option<String> {
-    let Value::List(items) = &list.value else { return None };
+fn append(text: &str, list: &JsonNode, value: &str) -> Option<String> {
+    let JsonValue::List(items) = &list.value else { return None };
     insert(text, list, items.last().map(|item| (item.at, item.at)), value)
 }
 
 /// The text with one more entry in an object or list: after the last one, whose beginning and
 /// value are given, and laid out as that is.
-fn insert(text: &str, holder: &Node, last: Option<(usize, usize)>, entry: &str) -> Option<String> {
+fn insert(text: &str, holder: &JsonNode, last: Option<(usize, usize)>, entry: &str) -> Option<String> {
     let Some((begins, value)) = last else { return insert_first(text, holder, entry) };
     let end = span::end(text, value)?;
     let added = match indent_before(text, begins) {
@@ -144,7 +146,7 @@ fn ended_as(text: &str, added: String) -> String {
     if text.contains("\r\n") { added.replace('\n', "\r\n") } else { added }
 }
 
-fn insert_first(text: &str, holder: &Node, entry: &str) -> Option<String> {
+fn insert_first(text: &str, holder: &JsonNode, entry: &str) -> Option<String> {
     let (open, end) = (holder.at + 1, span::end(text, holder.at)?);
     let line = text.get(..holder.at)?.rfind('\n').map_or(0, |newline| newline + 1);
     let indent: String = text.get(line..)?.chars().take_while(|c| *c == ' ' || *c == '\t').collect();

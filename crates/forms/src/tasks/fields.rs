@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 
 use serde_json::Map;
-use windlass_core::tasks::{Priority, Status, TaskId};
+use windlass_core::tasks::{Priority, TaskId, TaskStatus};
 
 use crate::diagnostic::Diagnostic;
-use crate::findings::Findings;
-use crate::json::{self, Member, Node, Value};
+use crate::findings::Diagnostics;
+use crate::json::{self, JsonMember, JsonNode, JsonValue};
 use crate::words::{did_you_mean, quoted};
 
 /// A text being taken apart.
-pub(super) struct Fields<'a> {
-    findings: Findings<'a>,
+pub(super) struct TaskFields<'a> {
+    findings: Diagnostics<'a>,
     liberties: BTreeMap<&'static str, Liberty>,
 }
 
@@ -26,9 +26,9 @@ struct Liberty {
     more: usize,
 }
 
-impl<'a> Fields<'a> {
-    pub(super) fn of(text: &'a str, file: &'a str) -> Fields<'a> {
-        Fields { findings: Findings::in_text(text, Some(file)), liberties: BTreeMap::new() }
+impl<'a> TaskFields<'a> {
+    pub(super) fn of(text: &'a str, file: &'a str) -> TaskFields<'a> {
+        TaskFields { findings: Diagnostics::in_text(text, Some(file)), liberties: BTreeMap::new() }
     }
 
     pub(super) fn error(&mut self, at: usize, message: &str, hint: Option<String>) {
@@ -59,14 +59,14 @@ impl<'a> Fields<'a> {
         self.findings.finish()
     }
 
-    pub(super) fn wrong(&mut self, what: &str, wanted: &str, node: &Node) {
+    pub(super) fn wrong(&mut self, what: &str, wanted: &str, node: &JsonNode) {
         let message = format!("{what} must be {wanted}, found {}", json::kind(&node.value));
         self.error(node.at, &message, None);
     }
 
     /// The fields of an object, each key once; those that are null are as good as not there.
-    pub(super) fn members<'n>(&mut self, what: &str, node: &'n Node) -> Option<Vec<&'n Member>> {
-        let Value::Object(members) = &node.value else {
+    pub(super) fn members<'n>(&mut self, what: &str, node: &'n JsonNode) -> Option<Vec<&'n JsonMember>> {
+        let JsonValue::Object(members) = &node.value else {
             self.wrong(what, "an object", node);
             return None;
         };
@@ -84,8 +84,8 @@ impl<'a> Fields<'a> {
     }
 
     /// Whether a field of ours is null, which is noted.
-    pub(super) fn is_null(&mut self, member: &Member) -> bool {
-        let is_null = member.node.value == Value::Null;
+    pub(super) fn is_null(&mut self, member: &JsonMember) -> bool {
+        let is_null = member.node.value == JsonValue::Null;
         if is_null {
             let message = format!("{} is null, which is read as not given", quoted(&member.key));
             self.liberty("null", member.node.at, message, Some("leave the field out instead"));
@@ -94,38 +94,38 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that means nothing to us is kept; perhaps another was meant.
-    pub(super) fn unknown(&mut self, member: &Member, known: &[&str]) {
+    pub(super) fn unknown(&mut self, member: &JsonMember, known: &[&str]) {
         if let Some(hint) = did_you_mean(&member.key, known.iter().copied()) {
             let message = format!("unknown field {} is kept, and means nothing", quoted(&member.key));
             self.warn(member.key_at, &message, Some(hint));
         }
     }
 
-    pub(super) fn text(&mut self, what: &str, node: &Node) -> Option<String> {
-        if let Value::Text(text) = &node.value {
+    pub(super) fn text(&mut self, what: &str, node: &JsonNode) -> Option<String> {
+        if let JsonValue::Text(text) = &node.value {
             return Some(text.clone());
         }
         self.wrong(what, "a string", node);
         None
     }
 
-    pub(super) fn list<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n [Node]> {
-        if let Value::List(items) = &node.value {
+    pub(super) fn list<'n>(&mut self, what: &str, node: &'n JsonNode) -> Option<&'n [JsonNode]> {
+        if let JsonValue::List(items) = &node.value {
             return Some(items);
         }
         self.wrong(what, "a list", node);
         None
     }
 
-    pub(super) fn map(&mut self, what: &str, node: &Node) -> Option<Map<String, serde_json::Value>> {
+    pub(super) fn map(&mut self, what: &str, node: &JsonNode) -> Option<Map<String, serde_json::Value>> {
         let members = self.members(what, node)?;
         Some(members.into_iter().map(|member| (member.key.clone(), value_of(&member.node))).collect())
     }
 
-    pub(super) fn id(&mut self, what: &str, node: &Node) -> Option<TaskId> {
+    pub(super) fn id(&mut self, what: &str, node: &JsonNode) -> Option<TaskId> {
         let written = match &node.value {
-            Value::Text(text) => text,
-            Value::Number(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            JsonValue::Text(text) => text,
+            JsonValue::Number(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
                 let message = format!("{what} is the number {number}, which is read as \"{number}\"");
                 self.liberty("number", node.at, message, Some("an id is a string"));
                 number
@@ -144,13 +144,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn status(&mut self, node: &Node) -> Option<Status> {
+    pub(super) fn status(&mut self, node: &JsonNode) -> Option<TaskStatus> {
         let word = self.text("`status`", node)?;
-        let Some(status) = Status::parse(&word) else {
+        let Some(status) = TaskStatus::parse(&word) else {
             let known: Vec<String> =
-                Status::ALL.iter().map(|status| format!("`{}`", status.word())).collect();
+                TaskStatus::ALL.iter().map(|status| format!("`{}`", status.word())).collect();
             let message = format!("`status` must be one of {}, found {}", known.join(", "), quoted(&word));
-            self.error(node.at, &message, did_you_mean(&word, Status::ALL.map(Status::word)));
+            self.error(node.at, &message, did_you_mean(&word, TaskStatus::ALL.map(TaskStatus::word)));
             return None;
         };
         if word != status.word() {
@@ -160,8 +160,8 @@ impl<'a> Fields<'a> {
         Some(status)
     }
 
-    pub(super) fn priority(&mut self, node: &Node) -> Option<Priority> {
-        let Value::Number(written) = &node.value else {
+    pub(super) fn priority(&mut self, node: &JsonNode) -> Option<Priority> {
+        let JsonValue::Number(written) = &node.value else {
             self.wrong("`priority`", "a number", node);
             return None;
         };
@@ -178,13 +178,15 @@ impl<'a> Fields<'a> {
 
 /// The value without its places, for templates. A number that does not fit becomes text: the
 /// file itself keeps it as it was written.
-pub(super) fn value_of(node: &Node) -> serde_json::Value {
+pub(super) fn value_of(node: &JsonNode) -> serde_json::Value {
     match &node.value {
-        Value::Null => serde_json::Value::Null,
-        Value::Boolean(flag) => (*flag).into(),
-        Value::Number(written) => serde_json::from_str(written).unwrap_or_else(|_| written.clone().into()),
-        Value::Text(text) => text.clone().into(),
-        Value::List(items) => items.iter().map(value_of).collect(),
-        Value::Object(members) => members.iter().map(|m| (m.key.clone(), value_of(&m.node))).collect(),
+        JsonValue::Null => serde_json::Value::Null,
+        JsonValue::Boolean(flag) => (*flag).into(),
+        JsonValue::Number(written) => {
+            serde_json::from_str(written).unwrap_or_else(|_| written.clone().into())
+        }
+        JsonValue::Text(text) => text.clone().into(),
+        JsonValue::List(items) => items.iter().map(value_of).collect(),
+        JsonValue::Object(members) => members.iter().map(|m| (m.key.clone(), value_of(&m.node))).collect(),
     }
 }

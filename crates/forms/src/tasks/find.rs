@@ -4,14 +4,14 @@
 //! Never guesses: when what looks like tasks is broken, or there is more of it than one, that is
 //! an error. What the fields mean is left to `read`.
 
-use super::around::{Kind, json_around};
+use super::around::{DocumentKind, json_around};
 use super::span;
-use crate::json::{self, Broken, Node, Value};
+use crate::json::{self, JsonError, JsonNode, JsonValue};
 
 /// A document in a text.
-pub(super) struct Found {
+pub(super) struct FoundDocument {
     /// With positions in the whole text.
-    pub(super) node: Node,
+    pub(super) node: JsonNode,
     /// The byte after it.
     pub(super) end: usize,
     /// Where it is not strict JSON.
@@ -27,7 +27,7 @@ const TRIES: usize = 64;
 const TELLING: [&str; 5] = ["id", "name", "title", "description", "status"];
 
 /// Finds it.
-pub(super) fn find(text: &str) -> Result<Found, Broken> {
+pub(super) fn find(text: &str) -> Result<FoundDocument, JsonError> {
     match json::read_commented(text) {
         Ok(node) => Ok(found(text, node, Wrapping::None)),
         Err(broken) => within(text)?.ok_or_else(|| nothing(text, broken)),
@@ -39,24 +39,24 @@ enum Wrapping {
     Prose,
 }
 
-fn found(text: &str, node: Node, wrapping: Wrapping) -> Found {
+fn found(text: &str, node: JsonNode, wrapping: Wrapping) -> FoundDocument {
     let end = span::end(text, node.at).unwrap_or(text.len());
     let strict = match wrapping {
         Wrapping::None => text.replacen('\u{feff}', "   ", usize::from(text.starts_with('\u{feff}'))),
         Wrapping::Prose => alone(text, node.at, end),
     };
     let lax_at = json::read(&strict).err().map(|broken| broken.at);
-    Found { end, lax_at, is_wrapped: matches!(wrapping, Wrapping::Prose), node }
+    FoundDocument { end, lax_at, is_wrapped: matches!(wrapping, Wrapping::Prose), node }
 }
 
 /// Why there is none: the mistake in the JSON, or that there is no JSON.
-fn nothing(text: &str, broken: Broken) -> Broken {
+fn nothing(text: &str, broken: JsonError) -> JsonError {
     let begun = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     if begun.is_empty() || begun.starts_with(['{', '[']) {
         return broken;
     }
     let hint = Some("it should be `{\"version\": \"1.0\", \"tasks\": []}`; `windlass tasks init` begins one");
-    Broken {
+    JsonError {
         at: text.len() - begun.len(),
         message: "there is no list of tasks in this text".to_owned(),
         hint,
@@ -64,8 +64,8 @@ fn nothing(text: &str, broken: Broken) -> Broken {
 }
 
 /// The one document in a prose.
-fn within(text: &str) -> Result<Option<Found>, Broken> {
-    let mut only: Option<Node> = None;
+fn within(text: &str) -> Result<Option<FoundDocument>, JsonError> {
+    let mut only: Option<JsonNode> = None;
     let mut from = 0;
     for _ in 0..TRIES {
         let Some(at) = text.get(from..).and_then(|rest| rest.find(['{', '['])).map(|at| from + at) else {
@@ -88,9 +88,10 @@ fn within(text: &str) -> Result<Option<Found>, Broken> {
 }
 
 /// Parts of broken tasks may be whole, but they are not all there was.
-fn refuse_a_part(text: &str, node: &Node) -> Result<(), Broken> {
+fn refuse_a_part(text: &str, node: &JsonNode) -> Result<(), JsonError> {
     let end = span::end(text, node.at).unwrap_or(text.len());
-    let kind = if matches!(node.value, Value::List(_)) { Kind::List } else { Kind::Object };
+    let kind =
+        if matches!(node.value, JsonValue::List(_)) { DocumentKind::List } else { DocumentKind::Object };
     let Some(at) = json_around(text, node.at, end, kind) else { return Ok(()) };
     let rest = text.get(at..).unwrap_or_default();
     let broken = json::read_commented(&alone(text, at, text.len())).err();
@@ -100,18 +101,18 @@ fn refuse_a_part(text: &str, node: &Node) -> Result<(), Broken> {
         None => {
             let message = "there is other JSON around the list of tasks, which would be lost".to_owned();
             let hint = Some("mend it to be one document: perhaps a bracket or a quote is missing");
-            Err(Broken { at, message, hint })
+            Err(JsonError { at, message, hint })
         }
     }
 }
 
-fn keep(only: &mut Option<Node>, node: Node) -> Result<(), Broken> {
+fn keep(only: &mut Option<JsonNode>, node: JsonNode) -> Result<(), JsonError> {
     if !looks_like_tasks(&node) {
         return Ok(());
     }
     if only.is_some() {
         let message = "there is more than one list of tasks in this text".to_owned();
-        return Err(Broken { at: node.at, message, hint: Some("leave only the one that counts") });
+        return Err(JsonError { at: node.at, message, hint: Some("leave only the one that counts") });
     }
     *only = Some(node);
     Ok(())
@@ -122,13 +123,13 @@ fn alone(text: &str, at: usize, end: usize) -> String {
     format!("{:at$}{}", "", text.get(at..end).unwrap_or_default())
 }
 
-fn looks_like_tasks(node: &Node) -> bool {
-    let has = |node: &Node, keys: &[&str]| match &node.value {
-        Value::Object(members) => members.iter().any(|member| keys.contains(&member.key.as_str())),
+fn looks_like_tasks(node: &JsonNode) -> bool {
+    let has = |node: &JsonNode, keys: &[&str]| match &node.value {
+        JsonValue::Object(members) => members.iter().any(|member| keys.contains(&member.key.as_str())),
         _ => false,
     };
     match &node.value {
-        Value::List(items) => items.iter().any(|item| has(item, &TELLING)),
+        JsonValue::List(items) => items.iter().any(|item| has(item, &TELLING)),
         _ => has(node, &["tasks"]),
     }
 }

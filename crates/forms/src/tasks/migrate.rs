@@ -3,21 +3,21 @@
 //! Everything a feature says is kept: what has no place of its own is in the task's metadata.
 
 use serde_json::Map;
-use windlass_core::tasks::{Status, Task, TaskId, Tasks};
+use windlass_core::tasks::{Task, TaskId, TaskStatus, Tasks};
 use windlass_core::time::Moment;
 
-use super::fields::{Fields, value_of};
+use super::fields::{TaskFields, value_of};
 use super::find::find;
 use super::print::origin;
 use crate::diagnostic::Diagnostic;
-use crate::json::{self, Member, Node, Value};
+use crate::json::{self, JsonMember, JsonNode, JsonValue};
 
 /// Where a list of features may stand in an object.
 const LISTS: [&str; 3] = ["features", "feature_list", "featureList"];
 
 /// Reads the features. There are tasks unless there is an error.
 pub fn migrate(text: &str, file: &str, at: Moment) -> (Option<Tasks>, Vec<Diagnostic>) {
-    let mut fields = Fields::of(text, file);
+    let mut fields = TaskFields::of(text, file);
     let tasks = match find(text) {
         Ok(found) => features(&mut fields, &found.node),
         Err(broken) => {
@@ -30,7 +30,7 @@ pub fn migrate(text: &str, file: &str, at: Moment) -> (Option<Tasks>, Vec<Diagno
     (tasks.map(|tasks| Tasks { tasks, metadata, ..Tasks::default() }), fields.finish())
 }
 
-fn features(fields: &mut Fields<'_>, root: &Node) -> Option<Vec<Task>> {
+fn features(fields: &mut TaskFields<'_>, root: &JsonNode) -> Option<Vec<Task>> {
     let items = list_of(fields, root)?;
     let mut tasks: Vec<Task> = Vec::new();
     for item in items {
@@ -41,8 +41,8 @@ fn features(fields: &mut Fields<'_>, root: &Node) -> Option<Vec<Task>> {
     Some(tasks)
 }
 
-fn list_of<'n>(fields: &mut Fields<'_>, root: &'n Node) -> Option<&'n [Node]> {
-    let Value::Object(members) = &root.value else { return fields.list("the file", root) };
+fn list_of<'n>(fields: &mut TaskFields<'_>, root: &'n JsonNode) -> Option<&'n [JsonNode]> {
+    let JsonValue::Object(members) = &root.value else { return fields.list("the file", root) };
     if let Some(member) = members.iter().find(|member| LISTS.contains(&member.key.as_str())) {
         return fields.list(&format!("`{}`", member.key), &member.node);
     }
@@ -55,7 +55,7 @@ fn list_of<'n>(fields: &mut Fields<'_>, root: &'n Node) -> Option<&'n [Node]> {
     None
 }
 
-fn feature(fields: &mut Fields<'_>, node: &Node, id: TaskId) -> Option<Task> {
+fn feature(fields: &mut TaskFields<'_>, node: &JsonNode, id: TaskId) -> Option<Task> {
     let members = fields.members("a feature", node)?;
     let get = |key: &str| members.iter().find(|member| member.key == key).map(|member| &member.node);
     let Some(description) = get("description") else {
@@ -69,7 +69,7 @@ fn feature(fields: &mut Fields<'_>, node: &Node, id: TaskId) -> Option<Task> {
     };
     let status = match get("passes") {
         Some(node) => passes(fields, node)?,
-        None => Status::Pending,
+        None => TaskStatus::Pending,
     };
     let name = description.trim().lines().next().unwrap_or_default().to_owned();
     if name.is_empty() {
@@ -80,10 +80,10 @@ fn feature(fields: &mut Fields<'_>, node: &Node, id: TaskId) -> Option<Task> {
     Some(Task { description, status, metadata: kept(&members), ..Task::named(id, name) })
 }
 
-fn passes(fields: &mut Fields<'_>, node: &Node) -> Option<Status> {
+fn passes(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<TaskStatus> {
     match node.value {
-        Value::Boolean(true) => Some(Status::Passing),
-        Value::Boolean(false) | Value::Null => Some(Status::Pending),
+        JsonValue::Boolean(true) => Some(TaskStatus::Passing),
+        JsonValue::Boolean(false) | JsonValue::Null => Some(TaskStatus::Pending),
         _ => {
             fields.error(
                 node.at,
@@ -103,8 +103,8 @@ fn told(description: &str, name: &str, category: Option<&str>) -> Option<String>
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
-fn kept(members: &[&Member]) -> Map<String, serde_json::Value> {
-    let has_place = |member: &&&Member| ["description", "passes"].contains(&member.key.as_str());
+fn kept(members: &[&JsonMember]) -> Map<String, serde_json::Value> {
+    let has_place = |member: &&&JsonMember| ["description", "passes"].contains(&member.key.as_str());
     let kept = members.iter().filter(|member| !has_place(member));
     kept.map(|member| (member.key.clone(), value_of(&member.node))).collect()
 }

@@ -20,10 +20,10 @@ mod read;
 mod span;
 
 pub use claimed::claimed;
-pub use edit::{Document, EditError};
+pub use edit::{EditError, TaskDocument};
 pub use migrate::migrate;
 pub use print::{print, starter};
-pub use read::{Reading, read};
+pub use read::{ParsedTasks, read};
 
 #[cfg(test)]
 mod tests;

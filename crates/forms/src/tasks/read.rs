@@ -1,19 +1,19 @@
 //! Reads a `tasks.json`, strictly in what it means and leniently in how it is written.
 
-use windlass_core::tasks::{Flaw, Status, Task, TaskId, Tasks, VERSION, flaws};
+use windlass_core::tasks::{Task, TaskId, TaskListError, TaskStatus, Tasks, VERSION, flaws};
 
-use super::edit::Document;
-use super::fields::{Fields, value_of};
-use super::find::{Found, find};
+use super::edit::TaskDocument;
+use super::fields::{TaskFields, value_of};
+use super::find::{FoundDocument, find};
 use crate::diagnostic::Diagnostic;
-use crate::json::{Member, Node, Value};
+use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::words::{did_you_mean, quoted};
 
 /// What a text says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct ParsedTasks {
     /// The tasks, unless one of the problems is an error.
-    pub document: Option<Document>,
+    pub document: Option<TaskDocument>,
     /// What is wrong with how it is written, and what was read as it was probably meant.
     pub problems: Vec<Diagnostic>,
     /// What is wrong with the tasks themselves: who waits for nobody, or for themselves. They can
@@ -29,7 +29,7 @@ const FLAWS: usize = 60;
 
 /// Where the parts of a task stand.
 #[derive(Default)]
-struct Places {
+struct TaskPositions {
     task: usize,
     id: usize,
     name: usize,
@@ -37,38 +37,38 @@ struct Places {
 }
 
 #[derive(Default)]
-struct Draft {
+struct TaskListDraft {
     tasks: Tasks,
-    places: Vec<Places>,
+    places: Vec<TaskPositions>,
     /// Of some task not even the id is known.
     is_partial: bool,
 }
 
 /// Reads it.
-pub fn read(text: &str, file: &str) -> Reading {
-    let mut fields = Fields::of(text, file);
+pub fn read(text: &str, file: &str) -> ParsedTasks {
+    let mut fields = TaskFields::of(text, file);
     let found = match find(text) {
         Ok(found) => found,
         Err(broken) => {
             fields.error(broken.at, &broken.message, broken.hint.map(str::to_owned));
-            return Reading { document: None, problems: fields.finish(), flaws: Vec::new() };
+            return ParsedTasks { document: None, problems: fields.finish(), flaws: Vec::new() };
         }
     };
     note_form(&mut fields, &found);
-    let mut draft = Draft::default();
+    let mut draft = TaskListDraft::default();
     draft.file(&mut fields, &found.node);
     let flaws = note_flaws(&mut fields, &draft, text, file);
     let is_usable = !fields.has_errors();
-    let document = is_usable.then(|| Document::new(tidied(text, &found), draft.tasks));
+    let document = is_usable.then(|| TaskDocument::new(tidied(text, &found), draft.tasks));
     let document = match found.is_wrapped {
-        true => document.map(Document::out_of_other_text),
+        true => document.map(TaskDocument::out_of_other_text),
         false => document,
     };
-    Reading { document, problems: fields.finish(), flaws }
+    ParsedTasks { document, problems: fields.finish(), flaws }
 }
 
 /// Says in which form the document was found.
-fn note_form(fields: &mut Fields<'_>, found: &Found) {
+fn note_form(fields: &mut TaskFields<'_>, found: &FoundDocument) {
     if found.is_wrapped {
         let message = "the tasks stand in other text, which is dropped when this file is written";
         fields.liberty("wrapped", found.node.at, message.to_owned(), Some("leave only the JSON in the file"));
@@ -80,9 +80,9 @@ fn note_form(fields: &mut Fields<'_>, found: &Found) {
 }
 
 /// The text that is written back: as it is, or the document alone in the form of version 1.0.
-fn tidied(text: &str, found: &Found) -> String {
+fn tidied(text: &str, found: &FoundDocument) -> String {
     let document = text.get(found.node.at..found.end).unwrap_or_default();
-    if matches!(found.node.value, Value::List(_)) {
+    if matches!(found.node.value, JsonValue::List(_)) {
         let indented = document.replace('\n', "\n  ");
         return format!("{{\n  \"version\": \"{VERSION}\",\n  \"tasks\": {indented}\n}}\n");
     }
@@ -92,9 +92,9 @@ fn tidied(text: &str, found: &Found) -> String {
     text.to_owned()
 }
 
-impl Draft {
-    fn file(&mut self, fields: &mut Fields<'_>, root: &Node) {
-        if let Value::List(items) = &root.value {
+impl TaskListDraft {
+    fn file(&mut self, fields: &mut TaskFields<'_>, root: &JsonNode) {
+        if let JsonValue::List(items) = &root.value {
             let message = "a list where `{\"version\": \"1.0\", \"tasks\": […]}` is expected".to_owned();
             fields.liberty("list", root.at, message, Some("it becomes that when this file is written"));
             return self.list(fields, items);
@@ -113,7 +113,7 @@ impl Draft {
         }
     }
 
-    fn field(&mut self, fields: &mut Fields<'_>, member: &Member) {
+    fn field(&mut self, fields: &mut TaskFields<'_>, member: &JsonMember) {
         match member.key.as_str() {
             "version" => version(fields, &member.node),
             "tasks" => {
@@ -130,7 +130,7 @@ impl Draft {
         }
     }
 
-    fn list(&mut self, fields: &mut Fields<'_>, items: &[Node]) {
+    fn list(&mut self, fields: &mut TaskFields<'_>, items: &[JsonNode]) {
         for item in items {
             let Some((task, places)) = task(fields, item) else {
                 self.is_partial = true;
@@ -142,14 +142,14 @@ impl Draft {
     }
 }
 
-fn version(fields: &mut Fields<'_>, node: &Node) {
+fn version(fields: &mut TaskFields<'_>, node: &JsonNode) {
     match &node.value {
-        Value::Text(version) if version == VERSION => {}
-        Value::Text(version) | Value::Number(version) if ["1", "1.0"].contains(&version.as_str()) => {
+        JsonValue::Text(version) if version == VERSION => {}
+        JsonValue::Text(version) | JsonValue::Number(version) if ["1", "1.0"].contains(&version.as_str()) => {
             let message = format!("version {version} is read as \"{VERSION}\"");
             fields.liberty("version", node.at, message, None);
         }
-        Value::Text(version) | Value::Number(version) => {
+        JsonValue::Text(version) | JsonValue::Number(version) => {
             let message = format!("version {} of `tasks.json` is not known", quoted(version));
             fields.error(node.at, &message, Some(format!("this windlass reads version {VERSION}")));
         }
@@ -160,15 +160,15 @@ fn version(fields: &mut Fields<'_>, node: &Node) {
 /// What is known of a task so far.
 #[derive(Default)]
 struct TaskDraft {
-    places: Places,
+    places: TaskPositions,
     id: Option<TaskId>,
     name: Option<String>,
-    status: Option<Status>,
+    status: Option<TaskStatus>,
 }
 
-fn task(fields: &mut Fields<'_>, node: &Node) -> Option<(Task, Places)> {
+fn task(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<(Task, TaskPositions)> {
     let members = fields.members("a task", node)?;
-    let places = Places { task: node.at, name: node.at, ..Places::default() };
+    let places = TaskPositions { task: node.at, name: node.at, ..TaskPositions::default() };
     let mut draft = TaskDraft { places, ..TaskDraft::default() };
     // What need not be there. Its id and name are those of the draft in the end.
     let mut rest = Task::named(TaskId::following(&[]), "");
@@ -181,7 +181,7 @@ fn task(fields: &mut Fields<'_>, node: &Node) -> Option<(Task, Places)> {
 
 impl TaskDraft {
     /// Takes one field; nothing when it is wrong, which was noted.
-    fn field(&mut self, fields: &mut Fields<'_>, member: &Member, rest: &mut Task) -> Option<()> {
+    fn field(&mut self, fields: &mut TaskFields<'_>, member: &JsonMember, rest: &mut Task) -> Option<()> {
         let node = &member.node;
         let key = known_as(fields, member);
         if TASK_FIELDS.contains(&key) && key != "id" && fields.is_null(member) {
@@ -199,7 +199,7 @@ impl TaskDraft {
             "description" => rest.description = Some(fields.text("`description`", node)?),
             "status" => {
                 // One that cannot be read is not one that is missing.
-                self.status = Some(Status::default());
+                self.status = Some(TaskStatus::default());
                 self.status = Some(fields.status(node)?);
             }
             "priority" => rest.priority = Some(fields.priority(node)?),
@@ -218,7 +218,7 @@ impl TaskDraft {
     }
 
     /// Looks at what is missing; nothing where it cannot even be named.
-    fn settle(self, fields: &mut Fields<'_>, rest: Task) -> Option<(Task, Places)> {
+    fn settle(self, fields: &mut TaskFields<'_>, rest: Task) -> Option<(Task, TaskPositions)> {
         let TaskDraft { places, id, mut name, status } = self;
         let Some(id) = id else {
             let hint = "give it an id of its own: `\"id\": \"1\"`".to_owned();
@@ -253,7 +253,7 @@ impl TaskDraft {
 
 /// The field that was meant: order would be lost if a dependency of another spelling were
 /// only kept.
-fn known_as<'m>(fields: &mut Fields<'_>, member: &'m Member) -> &'m str {
+fn known_as<'m>(fields: &mut TaskFields<'_>, member: &'m JsonMember) -> &'m str {
     let meant = match member.key.as_str() {
         "title" => "name",
         "depends_on" | "dependsOn" | "depends" | "deps" | "blocked_by" | "blockedBy" => "dependencies",
@@ -264,9 +264,9 @@ fn known_as<'m>(fields: &mut Fields<'_>, member: &'m Member) -> &'m str {
     meant
 }
 
-fn dependencies(fields: &mut Fields<'_>, node: &Node) -> Option<(Vec<TaskId>, Vec<usize>)> {
+fn dependencies(fields: &mut TaskFields<'_>, node: &JsonNode) -> Option<(Vec<TaskId>, Vec<usize>)> {
     let items = match &node.value {
-        Value::Text(_) | Value::Number(_) => {
+        JsonValue::Text(_) | JsonValue::Number(_) => {
             let message = "one id where a list of ids is expected".to_owned();
             fields.liberty("single", node.at, message, Some("put it in brackets"));
             std::slice::from_ref(node)
@@ -279,26 +279,26 @@ fn dependencies(fields: &mut Fields<'_>, node: &Node) -> Option<(Vec<TaskId>, Ve
 
 /// Says what is wrong with the tasks. Two of one id cannot be told apart: that is an error of
 /// the file.
-fn note_flaws(fields: &mut Fields<'_>, draft: &Draft, text: &str, file: &str) -> Vec<Diagnostic> {
+fn note_flaws(fields: &mut TaskFields<'_>, draft: &TaskListDraft, text: &str, file: &str) -> Vec<Diagnostic> {
     let tasks = &draft.tasks.tasks;
     let place = |task: &usize| draft.places.get(*task);
-    let mut apart = Fields::of(text, file);
+    let mut apart = TaskFields::of(text, file);
     for (count, flaw) in flaws(tasks).iter().enumerate() {
         let message = flaw.describe(tasks);
         let dependency_at =
             |task, dependency: &usize| place(task).and_then(|p| p.dependencies.get(*dependency)).copied();
         match flaw {
-            Flaw::DuplicateId { task, first } => {
+            TaskListError::DuplicateId { task, first } => {
                 let at = |task| place(task).map(|place| place.id).unwrap_or_default();
                 let line = text.get(..at(first)).unwrap_or_default().matches('\n').count() + 1;
                 fields.error(at(task), &message, Some(format!("the other is in line {line}")));
             }
-            Flaw::EmptyName { task } => {
+            TaskListError::EmptyName { task } => {
                 apart.error(place(task).map(|place| place.name).unwrap_or_default(), &message, None);
             }
             // A part of the tasks would only look as if others were missing.
-            Flaw::UnknownDependency { .. } if draft.is_partial => {}
-            Flaw::UnknownDependency { task, dependency } => {
+            TaskListError::UnknownDependency { .. } if draft.is_partial => {}
+            TaskListError::UnknownDependency { task, dependency } => {
                 let wanted = tasks.get(*task).and_then(|task| task.dependencies.get(*dependency));
                 // It did not mean itself.
                 let others = tasks.iter().enumerate().filter(|(place, _)| place != task);
@@ -307,10 +307,10 @@ fn note_flaws(fields: &mut Fields<'_>, draft: &Draft, text: &str, file: &str) ->
                     wanted.filter(|_| count < FLAWS).and_then(|wanted| did_you_mean(wanted.as_str(), known));
                 apart.error(dependency_at(task, dependency).unwrap_or_default(), &message, hint);
             }
-            Flaw::SelfDependency { task, dependency } => {
+            TaskListError::SelfDependency { task, dependency } => {
                 apart.error(dependency_at(task, dependency).unwrap_or_default(), &message, None);
             }
-            Flaw::Cycle { task, .. } => {
+            TaskListError::Cycle { task, .. } => {
                 let hint = Some("remove one of these dependencies".to_owned());
                 apart.error(place(task).map(|place| place.id).unwrap_or_default(), &message, hint);
             }

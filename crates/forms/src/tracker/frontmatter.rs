@@ -9,7 +9,7 @@ use super::yaml;
 
 /// What stands at the head of a tracker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frontmatter<'a> {
+pub struct TrackerFrontmatter<'a> {
     /// The run.
     pub run: &'a str,
     /// Turns so far.
@@ -27,8 +27,9 @@ pub struct Frontmatter<'a> {
 const BOM: char = '\u{feff}';
 
 /// A new tracker: frontmatter and body, which ends with a line break so that an agent may append.
-pub fn render(frontmatter: &Frontmatter<'_>, body: &str) -> String {
-    let Frontmatter { run, iteration, max_iterations, completion_marker, active, started_at } = frontmatter;
+pub fn render(frontmatter: &TrackerFrontmatter<'_>, body: &str) -> String {
+    let TrackerFrontmatter { run, iteration, max_iterations, completion_marker, active, started_at } =
+        frontmatter;
     let marker = completion_marker.map_or_else(|| "null".to_owned(), yaml::quote);
     let started_at = yaml::quote(&yaml::moment(*started_at));
     let run = yaml::quote(run);
@@ -128,8 +129,8 @@ fn with_value(line: &str, key: &str, new: &str) -> String {
 mod tests {
     use super::*;
 
-    fn example() -> Frontmatter<'static> {
-        Frontmatter {
+    fn example() -> TrackerFrontmatter<'static> {
+        TrackerFrontmatter {
             run: "loop-7f3a",
             iteration: 0,
             max_iterations: 15,
@@ -155,7 +156,7 @@ _pending_
     #[test]
     fn a_new_tracker_is_as_in_document_001() {
         assert_eq!(render(&example(), "# E2E Test Progress\n\n_pending_"), TRACKER);
-        let none = Frontmatter { completion_marker: None, ..example() };
+        let none = TrackerFrontmatter { completion_marker: None, ..example() };
         assert!(render(&none, "x\n").contains("\ncompletion_marker: null\n"));
         assert!(render(&none, "x\n").ends_with("---\nx\n"));
     }

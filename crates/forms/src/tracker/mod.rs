@@ -10,7 +10,7 @@ mod frontmatter;
 pub(crate) mod yaml;
 
 pub(crate) use frontmatter::value;
-pub use frontmatter::{Frontmatter, render, set_frontmatter, split};
+pub use frontmatter::{TrackerFrontmatter, render, set_frontmatter, split};
 pub use windlass_core::looping::marker::{Markers, Scan, scan};
 pub use windlass_core::looping::promise::find_promise;
 pub(crate) use windlass_core::looping::promise::fold;

@@ -13,23 +13,23 @@ pub fn builtin() -> Vec<(&'static str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::graph::check::{Known, check};
+    use windlass_core::graph::check::{CheckContext, check};
     use windlass_core::graph::template::{Scope, render};
-    use windlass_core::graph::workflow::{Act, Session, Source, Step, TaskLoopNode, Turns};
+    use windlass_core::graph::workflow::{Node, NodeKind, PromptSource, Session, TaskLoopNode, TurnLoop};
     use windlass_core::registry::Registry;
 
     use super::*;
     use crate::entity;
-    use crate::workflow::document::{Document, read};
+    use crate::workflow::document::{WorkflowDocument, read};
 
-    fn documents() -> Vec<(&'static str, Document)> {
+    fn documents() -> Vec<(&'static str, WorkflowDocument)> {
         builtin().into_iter().map(|(name, text)| (name, read(text, name).0.unwrap())).collect()
     }
 
     #[test]
     fn every_one_is_called_as_its_file_and_has_no_mistake() {
         let registry = Registry::new(entity::builtin());
-        let mut known = Known::new(&registry);
+        let mut known = CheckContext::new(&registry);
         known.checks.insert("test".to_owned());
         for (name, text) in builtin() {
             let (document, said) = read(text, name);
@@ -44,20 +44,21 @@ mod tests {
     fn the_loop_leaves_its_turns_to_the_settings() {
         let documents = documents();
         let (_, document) = documents.iter().find(|(name, _)| *name == "loop").unwrap();
-        let [Step { id, act: Act::Session(session), .. }] = document.workflow.body.as_slice() else {
+        let [Node { id, act: NodeKind::Session(session), .. }] = document.workflow.body.as_slice() else {
             panic!("{document:?}")
         };
-        assert_eq!((id.as_str(), &session.turns), ("loop", &Some(Turns::default())));
+        assert_eq!((id.as_str(), &session.turns), ("loop", &Some(TurnLoop::default())));
     }
 
     #[test]
     fn a_task_is_told_whole_and_with_what_was_wrong() {
         let documents = documents();
         let (_, document) = documents.iter().find(|(name, _)| *name == "tasks").unwrap();
-        let Act::TaskLoop(TaskLoopNode { path, body, .. }) = &document.workflow.body[0].act else {
+        let NodeKind::TaskLoop(TaskLoopNode { path, body, .. }) = &document.workflow.body[0].act else {
             panic!("{document:?}")
         };
-        let Act::Session(Session { source: Source::Command { args, .. }, .. }) = &body[0].act else {
+        let NodeKind::Session(Session { source: PromptSource::Command { args, .. }, .. }) = &body[0].act
+        else {
             panic!("{body:?}")
         };
         let mut scope = Scope::new("", &[("path".to_owned(), "".into())].into());

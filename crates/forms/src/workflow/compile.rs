@@ -4,7 +4,8 @@
 
 use windlass_core::graph::template::literal;
 use windlass_core::graph::workflow::{
-    Act, Budget, OnFailure, Retry, Session, Settings, Source, Step, Template, Turns, Workflow,
+    Budget, Node, NodeKind, OnFailure, PromptSource, RetryPolicy, Session, SessionOptions, Template,
+    TurnLoop, Workflow,
 };
 use windlass_core::id::NodeId;
 use windlass_core::spec::Check;
@@ -22,7 +23,11 @@ pub fn compile(file: &WorkflowFile) -> Workflow {
         name: file.name.clone(),
         description: file.description.clone(),
         inputs: Vec::new(),
-        settings: Settings { model: file.model.clone(), isolation: file.isolation, ..Settings::default() },
+        settings: SessionOptions {
+            model: file.model.clone(),
+            isolation: file.isolation,
+            ..SessionOptions::default()
+        },
         budget: Budget::default(),
         plugins: file.plugins.iter().map(ToString::to_string).collect(),
         checks: file.checks.iter().map(check).collect(),
@@ -30,17 +35,17 @@ pub fn compile(file: &WorkflowFile) -> Workflow {
     }
 }
 
-fn step(file: &WorkflowFile) -> Step {
-    Step {
+fn step(file: &WorkflowFile) -> Node {
+    Node {
         id: NodeId::new(if file.looping.is_some() { "loop" } else { "turn" }),
-        act: Act::Session(Session {
-            source: Source::Prompt { prompt: prompt(&file.prompt_template) },
+        act: NodeKind::Session(Session {
+            source: PromptSource::Prompt { prompt: prompt(&file.prompt_template) },
             turns: file.looping.as_ref().map(turns),
             schema: None,
         }),
         when: None,
-        settings: Settings::default(),
-        retry: Retry::default(),
+        settings: SessionOptions::default(),
+        retry: RetryPolicy::default(),
         budget: Budget::default(),
         on_failure: OnFailure::default(),
     }
@@ -58,8 +63,8 @@ fn prompt(template: &str) -> Template {
     }
 }
 
-fn turns(part: &LoopPart) -> Turns {
-    Turns {
+fn turns(part: &LoopPart) -> TurnLoop {
+    TurnLoop {
         max: part.max_iterations,
         mode: part.mode,
         marker: part.completion_marker.clone(),
@@ -75,10 +80,10 @@ fn turns(part: &LoopPart) -> Turns {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use windlass_core::graph::check::{Known, check};
+    use windlass_core::graph::check::{CheckContext, check};
     use windlass_core::graph::template::{Scope, render};
     use windlass_core::hook::permission::Isolation;
-    use windlass_core::looping::{MarkerMatch, Mode};
+    use windlass_core::looping::{LoopMode, MarkerMatch};
     use windlass_core::registry::Registry;
 
     use super::*;
@@ -100,9 +105,9 @@ mod tests {
             "isolation": "permissive", "model": "opus", "plugins": ["e2e@owner/repo"],
             "checks": { "test": "make test" }
         }"#;
-        let turns = Turns {
+        let turns = TurnLoop {
             max: Some(7),
-            mode: Some(Mode::Resume),
+            mode: Some(LoopMode::Resume),
             marker: Some("DONE".to_owned()),
             marker_match: MarkerMatch::LastLine,
             promise: Some("KEPT".to_owned()),
@@ -111,25 +116,26 @@ mod tests {
             tracker: Some("_T_".to_owned()),
             stuck_after: Some(2),
         };
-        let source = Source::Prompt { prompt: Template("Use /e2e {{ input }} {{ \"{{\" }}now}}".to_owned()) };
+        let source =
+            PromptSource::Prompt { prompt: Template("Use /e2e {{ input }} {{ \"{{\" }}now}}".to_owned()) };
         let workflow = Workflow {
             name: "e2e".to_owned(),
             description: Some("Tests".to_owned()),
             inputs: Vec::new(),
-            settings: Settings {
+            settings: SessionOptions {
                 model: Some("opus".to_owned()),
                 isolation: Some(Isolation::Permissive),
-                ..Settings::default()
+                ..SessionOptions::default()
             },
             budget: Budget::default(),
             plugins: vec!["e2e@owner/repo".to_owned()],
             checks: [("test".to_owned(), "make test".to_owned())].into(),
-            body: vec![Step {
+            body: vec![Node {
                 id: NodeId::new("loop"),
-                act: Act::Session(Session { source, turns: Some(turns), schema: None }),
+                act: NodeKind::Session(Session { source, turns: Some(turns), schema: None }),
                 when: None,
-                settings: Settings::default(),
-                retry: Retry::default(),
+                settings: SessionOptions::default(),
+                retry: RetryPolicy::default(),
                 budget: Budget::default(),
                 on_failure: OnFailure::Fail,
             }],
@@ -140,13 +146,14 @@ mod tests {
     #[test]
     fn what_a_file_leaves_out_stays_open() {
         let once = compiled(r#"{ "name": "w", "promptTemplate": "{input}" }"#);
-        let [Step { id, act: Act::Session(Session { turns: None, .. }), .. }] = once.body.as_slice() else {
+        let [Node { id, act: NodeKind::Session(Session { turns: None, .. }), .. }] = once.body.as_slice()
+        else {
             panic!("{once:?}")
         };
-        assert_eq!((id.as_str(), &once.settings), ("turn", &Settings::default()));
+        assert_eq!((id.as_str(), &once.settings), ("turn", &SessionOptions::default()));
         let looping = compiled(r#"{ "name": "w", "promptTemplate": "x", "loop": { "enabled": true } }"#);
-        let Act::Session(Session { turns, .. }) = &looping.body[0].act else { panic!("{looping:?}") };
-        assert_eq!(turns, &Some(Turns::default()));
+        let NodeKind::Session(Session { turns, .. }) = &looping.body[0].act else { panic!("{looping:?}") };
+        assert_eq!(turns, &Some(TurnLoop::default()));
     }
 
     #[test]
@@ -157,7 +164,7 @@ mod tests {
                 &serde_json::json!({ "name": "w", "promptTemplate": template, "loop": { "enabled": true } })
                     .to_string(),
             );
-            assert_eq!(check(&workflow, &Known::new(&registry)), Vec::new(), "{template}");
+            assert_eq!(check(&workflow, &CheckContext::new(&registry)), Vec::new(), "{template}");
         }
     }
 

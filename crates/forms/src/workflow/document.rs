@@ -27,15 +27,15 @@ mod yaml;
 use std::borrow::Cow;
 use std::path::Path;
 
-use windlass_core::graph::check::{self, Doubts, Finding, Known};
+use windlass_core::graph::check::{self, CheckContext, GraphDiagnostic, UnreadParts};
 use windlass_core::graph::ids::name_nodes;
 use windlass_core::graph::workflow::Workflow;
 use windlass_core::id::NodeId;
 
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::json::Value;
-use form::Form;
-use places::Places;
+use crate::json::JsonValue;
+use form::FieldReader;
+use places::DocumentPositions;
 pub use print::print;
 pub use starter::starter;
 
@@ -44,19 +44,19 @@ pub const MOST_BYTES: usize = 1024 * 1024;
 
 /// A workflow with the places of all that is in it.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub struct WorkflowDocument {
     /// What it says.
     pub workflow: Workflow,
     text: String,
     file: String,
-    places: Places,
+    places: DocumentPositions,
     /// Something in it could not be read.
     is_part: bool,
-    doubts: Doubts,
+    doubts: UnreadParts,
 }
 
 /// Reads a document. There is one unless there is an error.
-pub fn read(text: &str, file_name: &str) -> (Option<Document>, Vec<Diagnostic>) {
+pub fn read(text: &str, file_name: &str) -> (Option<WorkflowDocument>, Vec<Diagnostic>) {
     let (document, diagnostics) = read_for_check(text, file_name);
     let has_errors = diagnostics.iter().any(Diagnostic::is_error);
     (document.filter(|_| !has_errors), diagnostics)
@@ -64,7 +64,7 @@ pub fn read(text: &str, file_name: &str) -> (Option<Document>, Vec<Diagnostic>) 
 
 /// Reads a document, and gives it even with mistakes in it, as far as it can be read. To look for
 /// further mistakes with [`Document::check`], never to be run.
-pub fn read_for_check(text: &str, file_name: &str) -> (Option<Document>, Vec<Diagnostic>) {
+pub fn read_for_check(text: &str, file_name: &str) -> (Option<WorkflowDocument>, Vec<Diagnostic>) {
     if text.len() > MOST_BYTES {
         let message = format!("the document has {} bytes, where {MOST_BYTES} are allowed", text.len());
         let hint = Some("split it into several workflows".to_owned());
@@ -74,22 +74,22 @@ pub fn read_for_check(text: &str, file_name: &str) -> (Option<Document>, Vec<Dia
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_json = Path::new(file_name).extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
     let tree = if is_json { tree::read_json(text) } else { tree::read(text) };
-    let mut form = Form::new(text, file_name, tree.open);
+    let mut form = FieldReader::new(text, file_name, tree.open);
     for broken in tree.broken {
         form.error(broken.at, &broken.message, broken.hint.map(str::to_owned));
     }
     let workflow = top::workflow(&mut form, &tree.root);
     let workflow = workflow.filter(|_| !form.is_lost);
-    let is_empty = matches!(tree.root.value, Value::Null);
+    let is_empty = matches!(tree.root.value, JsonValue::Null);
     if form.is_part || workflow.is_none() && !is_empty {
         form.leaves_doubt();
     }
     let (top, nodes) = (std::mem::take(&mut form.here), std::mem::take(&mut form.nodes));
     let document = workflow.map(|mut workflow| {
         name_nodes(&mut workflow.body);
-        let places = Places::new(top, &workflow.body, nodes);
+        let places = DocumentPositions::new(top, &workflow.body, nodes);
         let (text, file) = (text.to_owned(), file_name.to_owned());
-        Document { workflow, text, file, places, is_part: form.is_part, doubts: form.doubts }
+        WorkflowDocument { workflow, text, file, places, is_part: form.is_part, doubts: form.doubts }
     });
     (document, form.finish())
 }
@@ -102,7 +102,7 @@ pub fn schema() -> &'static str {
     include_str!("document/schema.json")
 }
 
-impl Document {
+impl WorkflowDocument {
     /// The file it was read from.
     pub fn file(&self) -> &str {
         &self.file
@@ -127,10 +127,10 @@ impl Document {
     }
 
     /// What a check found, with its place.
-    pub fn diagnose(&self, finding: &Finding) -> Diagnostic {
+    pub fn diagnose(&self, finding: &GraphDiagnostic) -> Diagnostic {
         let severity = match finding.severity {
-            check::Severity::Error => Severity::Error,
-            check::Severity::Warning => Severity::Warning,
+            check::GraphSeverity::Error => Severity::Error,
+            check::GraphSeverity::Warning => Severity::Warning,
         };
         Diagnostic::new(severity, &finding.text)
             .in_file(Some(&self.file))
@@ -139,7 +139,7 @@ impl Document {
     }
 
     /// Everything that is wrong: what reading said, and what `core`'s checks find besides.
-    pub fn check(&self, said: Vec<Diagnostic>, known: &Known<'_>) -> Vec<Diagnostic> {
+    pub fn check(&self, said: Vec<Diagnostic>, known: &CheckContext<'_>) -> Vec<Diagnostic> {
         let found = match self.is_part {
             true => check::check_part(&self.workflow, known, self.doubts),
             false => check::check(&self.workflow, known),
@@ -149,8 +149,9 @@ impl Document {
 
     /// Everything that is wrong, in the order of the text: what reading said, and what checks
     /// found besides. Where reading found a mistake, what follows from it is left out.
-    fn report(&self, said: Vec<Diagnostic>, findings: &[Finding]) -> Vec<Diagnostic> {
-        let is_news = |finding: &&Finding| !self.places.is_doubtful(finding.node.as_ref(), &path(finding));
+    fn report(&self, said: Vec<Diagnostic>, findings: &[GraphDiagnostic]) -> Vec<Diagnostic> {
+        let is_news =
+            |finding: &&GraphDiagnostic| !self.places.is_doubtful(finding.node.as_ref(), &path(finding));
         let found = findings.iter().filter(is_news).map(|finding| self.diagnose(finding));
         let mut all: Vec<Diagnostic> = said.into_iter().chain(found).collect();
         // What has no place is about what is not shown.
@@ -160,7 +161,7 @@ impl Document {
         all
     }
 
-    fn place_of(&self, finding: &Finding) -> usize {
+    fn place_of(&self, finding: &GraphDiagnostic) -> usize {
         let node = finding.node.as_ref();
         let field = path(finding);
         match finding.at {
@@ -175,7 +176,7 @@ impl Document {
 }
 
 /// The way to what a finding is about.
-fn path(finding: &Finding) -> Cow<'static, str> {
+fn path(finding: &GraphDiagnostic) -> Cow<'static, str> {
     match &finding.key {
         Some(key) => Cow::Owned(format!("{}.{key}", finding.field)),
         None => Cow::Borrowed(finding.field),

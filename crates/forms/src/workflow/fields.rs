@@ -3,23 +3,23 @@
 //! Each function gives `None` after noting an error, so that reading goes on and finds the next.
 
 use crate::diagnostic::Diagnostic;
-use crate::findings::Findings;
-use crate::json::{self, Member, Node, Value};
-use crate::words::{Words, did_you_mean, quoted};
+use crate::findings::Diagnostics;
+use crate::json::{self, JsonMember, JsonNode, JsonValue};
+use crate::words::{WordTable, did_you_mean, quoted};
 
 /// No count of a workflow is ever larger.
 const MOST: u32 = 1_000_000;
 
 /// A JSON text being taken apart.
-pub(crate) struct Fields<'a> {
-    findings: Findings<'a>,
+pub(crate) struct JsonFields<'a> {
+    findings: Diagnostics<'a>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> JsonFields<'a> {
     /// Reads a text; gives its outermost value as well, unless it is broken.
-    pub(crate) fn open(text: &'a str, file: &'a str) -> (Fields<'a>, Option<Node>) {
+    pub(crate) fn open(text: &'a str, file: &'a str) -> (JsonFields<'a>, Option<JsonNode>) {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut findings = Findings::in_text(text, Some(file));
+        let mut findings = Diagnostics::in_text(text, Some(file));
         let root = match json::read(text) {
             Ok(root) => Some(root),
             Err(broken) => {
@@ -27,7 +27,7 @@ impl<'a> Fields<'a> {
                 None
             }
         };
-        (Fields { findings }, root)
+        (JsonFields { findings }, root)
     }
 
     pub(crate) fn error(&mut self, at: usize, message: &str, hint: Option<String>) {
@@ -46,24 +46,24 @@ impl<'a> Fields<'a> {
         self.findings.finish()
     }
 
-    fn wrong(&mut self, path: &str, wanted: &str, node: &Node) {
+    fn wrong(&mut self, path: &str, wanted: &str, node: &JsonNode) {
         let found = json::kind(&node.value);
         let hint = match node.value {
-            Value::Null => Some("leave the field out instead".to_owned()),
+            JsonValue::Null => Some("leave the field out instead".to_owned()),
             _ => None,
         };
         self.error(node.at, &format!("`{path}` must be {wanted}, found {found}"), hint);
     }
 
-    pub(crate) fn unknown(&mut self, path: &str, member: &Member, known: &[&str]) {
+    pub(crate) fn unknown(&mut self, path: &str, member: &JsonMember, known: &[&str]) {
         let path = quoted(path);
         let hint = did_you_mean(&member.key, known.iter().copied());
         self.warn(member.key_at, &format!("unknown field {path} is ignored"), hint);
     }
 
     /// The fields of an object, each key once.
-    pub(crate) fn members<'n>(&mut self, path: &str, node: &'n Node) -> Option<Vec<&'n Member>> {
-        let Value::Object(members) = &node.value else {
+    pub(crate) fn members<'n>(&mut self, path: &str, node: &'n JsonNode) -> Option<Vec<&'n JsonMember>> {
+        let JsonValue::Object(members) = &node.value else {
             let path = if path.is_empty() { "the document".to_owned() } else { format!("`{path}`") };
             self.error(
                 node.at,
@@ -85,8 +85,8 @@ impl<'a> Fields<'a> {
         Some(unique)
     }
 
-    pub(crate) fn text(&mut self, path: &str, node: &Node) -> Option<String> {
-        if let Value::Text(text) = &node.value {
+    pub(crate) fn text(&mut self, path: &str, node: &JsonNode) -> Option<String> {
+        if let JsonValue::Text(text) = &node.value {
             return Some(text.clone());
         }
         self.wrong(path, "a string", node);
@@ -94,7 +94,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Text that says something.
-    pub(crate) fn filled(&mut self, path: &str, node: &Node) -> Option<String> {
+    pub(crate) fn filled(&mut self, path: &str, node: &JsonNode) -> Option<String> {
         let text = self.text(path, node)?;
         if text.trim().is_empty() {
             self.error(node.at, &format!("`{path}` is empty"), None);
@@ -104,7 +104,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Text that can stand on one line.
-    pub(crate) fn one_line(&mut self, path: &str, node: &Node) -> Option<String> {
+    pub(crate) fn one_line(&mut self, path: &str, node: &JsonNode) -> Option<String> {
         let text = self.filled(path, node)?;
         if text.trim().contains(['\n', '\r']) {
             self.error(node.at, &format!("`{path}` must be on one line"), None);
@@ -113,10 +113,10 @@ impl<'a> Fields<'a> {
         Some(text.trim().to_owned())
     }
 
-    pub(crate) fn flag(&mut self, path: &str, node: &Node) -> Option<bool> {
+    pub(crate) fn flag(&mut self, path: &str, node: &JsonNode) -> Option<bool> {
         match &node.value {
-            Value::Boolean(flag) => Some(*flag),
-            Value::Text(text) if text == "true" || text == "false" => {
+            JsonValue::Boolean(flag) => Some(*flag),
+            JsonValue::Text(text) if text == "true" || text == "false" => {
                 let message = format!("`{path}` must be true or false, found a string");
                 self.error(node.at, &message, Some("write it without quotes".into()));
                 None
@@ -129,10 +129,10 @@ impl<'a> Fields<'a> {
     }
 
     /// A whole number from zero.
-    pub(crate) fn count(&mut self, path: &str, node: &Node) -> Option<u32> {
+    pub(crate) fn count(&mut self, path: &str, node: &JsonNode) -> Option<u32> {
         let written = match &node.value {
-            Value::Number(written) => written,
-            Value::Text(text) if text.parse::<u32>().is_ok() => {
+            JsonValue::Number(written) => written,
+            JsonValue::Text(text) if text.parse::<u32>().is_ok() => {
                 let message = format!("`{path}` must be a whole number, found a string");
                 self.error(node.at, &message, Some("write it without quotes".into()));
                 return None;
@@ -158,8 +158,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn word<T: Copy + PartialEq>(
         &mut self,
         path: &str,
-        node: &Node,
-        words: &Words<T>,
+        node: &JsonNode,
+        words: &WordTable<T>,
     ) -> Option<T> {
         let word = self.text(path, node)?;
         let meaning = words.meaning(&word);
@@ -170,8 +170,8 @@ impl<'a> Fields<'a> {
         meaning
     }
 
-    pub(crate) fn list<'n>(&mut self, path: &str, node: &'n Node) -> Option<&'n [Node]> {
-        if let Value::List(items) = &node.value {
+    pub(crate) fn list<'n>(&mut self, path: &str, node: &'n JsonNode) -> Option<&'n [JsonNode]> {
+        if let JsonValue::List(items) = &node.value {
             return Some(items);
         }
         self.wrong(path, "a list", node);

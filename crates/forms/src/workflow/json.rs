@@ -4,16 +4,16 @@
 //! `None`, so that the settings can fill it in; merging the two is the runtime's.
 
 use windlass_core::hook::permission::Isolation;
-use windlass_core::looping::{DEFAULT_TRACKER, MarkerMatch, Mode, reach};
+use windlass_core::looping::{DEFAULT_TRACKER, LoopMode, MarkerMatch, reach};
 use windlass_core::spec::Check;
 
-use super::fields::{Fields, join};
+use super::fields::{JsonFields, join};
 use super::plugin_ref::{PluginRef, parse_plugin_ref};
 use super::template::PLACEHOLDER;
 use crate::diagnostic::Diagnostic;
-use crate::json::{Member, Node};
+use crate::json::{JsonMember, JsonNode};
 use crate::settings::words::{ISOLATIONS, MODES};
-use crate::words::{Words, is_label};
+use crate::words::{WordTable, is_label};
 
 /// A workflow as its author wrote it.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +50,7 @@ pub struct LoopPart {
     /// The tracker's first body.
     pub tracker_template: Option<String>,
     /// How it goes from one turn to the next.
-    pub mode: Option<Mode>,
+    pub mode: Option<LoopMode>,
     /// Where the marker must stand.
     pub marker_match: MarkerMatch,
     /// How the agent says that it is blocked, instead of `<!-- WORKFLOW_BLOCKED: reason -->`.
@@ -59,7 +59,7 @@ pub struct LoopPart {
     pub stuck_after: Option<u32>,
 }
 
-const MATCHES: Words<MarkerMatch> = Words(&MarkerMatch::WORDS);
+const MATCHES: WordTable<MarkerMatch> = WordTable(&MarkerMatch::WORDS);
 
 const FIELDS: &[&str] = &[
     "name",
@@ -89,7 +89,7 @@ const LOOP_FIELDS: &[&str] = &[
 /// Reads a `workflow.json`. There is a workflow unless there is an error; warnings may come
 /// with one.
 pub fn parse_workflow_json(text: &str, file_name: &str) -> (Option<WorkflowFile>, Vec<Diagnostic>) {
-    let (mut fields, root) = Fields::open(text, file_name);
+    let (mut fields, root) = JsonFields::open(text, file_name);
     let workflow = root.and_then(|root| read(&mut fields, &root));
     let workflow = workflow.filter(|_| !fields.has_errors());
     (workflow, fields.finish())
@@ -97,7 +97,7 @@ pub fn parse_workflow_json(text: &str, file_name: &str) -> (Option<WorkflowFile>
 
 /// What is known so far.
 #[derive(Default)]
-struct Draft {
+struct WorkflowDraft {
     name: Option<String>,
     description: Option<String>,
     prompt_template: Option<String>,
@@ -125,8 +125,8 @@ struct LoopDraft {
     part: LoopPart,
 }
 
-fn read(fields: &mut Fields<'_>, root: &Node) -> Option<WorkflowFile> {
-    let mut draft = Draft::default();
+fn read(fields: &mut JsonFields<'_>, root: &JsonNode) -> Option<WorkflowFile> {
+    let mut draft = WorkflowDraft::default();
     let members = fields.members("", root)?;
     for member in &members {
         take(fields, &mut draft, member);
@@ -136,7 +136,8 @@ fn read(fields: &mut Fields<'_>, root: &Node) -> Option<WorkflowFile> {
             fields.error(root.at, &format!("the field `{required}` is missing"), None);
         }
     }
-    let Draft { name, description, prompt_template, looping, isolation, plugins, model, checks } = draft;
+    let WorkflowDraft { name, description, prompt_template, looping, isolation, plugins, model, checks } =
+        draft;
     let looping = looping.and_then(|looping| settle_loop(fields, looping, &checks));
     Some(WorkflowFile {
         name: name?,
@@ -150,7 +151,7 @@ fn read(fields: &mut Fields<'_>, root: &Node) -> Option<WorkflowFile> {
     })
 }
 
-fn take(fields: &mut Fields<'_>, draft: &mut Draft, member: &Member) {
+fn take(fields: &mut JsonFields<'_>, draft: &mut WorkflowDraft, member: &JsonMember) {
     let (path, node) = (member.key.as_str(), &member.node);
     match path {
         "name" => draft.name = name(fields, path, node),
@@ -166,7 +167,7 @@ fn take(fields: &mut Fields<'_>, draft: &mut Draft, member: &Member) {
 }
 
 /// A name is typed after `--workflow` and shown in lists.
-fn name(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<String> {
+fn name(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode) -> Option<String> {
     let name = fields.one_line(path, node)?;
     let is_usable =
         !name.starts_with(['-', '.']) && !name.contains(|c: char| c.is_control() || c == '/' || c == '\\');
@@ -178,7 +179,7 @@ fn name(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<String> {
     None
 }
 
-fn prompt_template(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<String> {
+fn prompt_template(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode) -> Option<String> {
     let template = fields.filled(path, node)?;
     if !template.contains(PLACEHOLDER) {
         let message = "`promptTemplate` has no `{input}`: the input is appended to it";
@@ -187,7 +188,7 @@ fn prompt_template(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<S
     Some(template)
 }
 
-fn plugins(fields: &mut Fields<'_>, path: &str, node: &Node, found: &mut Vec<PluginRef>) {
+fn plugins(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode, found: &mut Vec<PluginRef>) {
     for (index, item) in fields.list(path, node).unwrap_or_default().iter().enumerate() {
         let path = format!("{path}[{index}]");
         let Some(text) = fields.text(&path, item) else { continue };
@@ -205,7 +206,7 @@ fn plugins(fields: &mut Fields<'_>, path: &str, node: &Node, found: &mut Vec<Plu
     }
 }
 
-fn checks(fields: &mut Fields<'_>, path: &str, node: &Node) -> Vec<Check> {
+fn checks(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode) -> Vec<Check> {
     let mut checks = Vec::new();
     for member in fields.members(path, node).unwrap_or_default() {
         let path = join(path, &member.key);
@@ -220,7 +221,7 @@ fn checks(fields: &mut Fields<'_>, path: &str, node: &Node) -> Vec<Check> {
     checks
 }
 
-fn looping(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<LoopDraft> {
+fn looping(fields: &mut JsonFields<'_>, path: &str, node: &JsonNode) -> Option<LoopDraft> {
     let mut draft = LoopDraft { at: node.at, ..LoopDraft::default() };
     for member in fields.members(path, node)? {
         take_loop(fields, &mut draft, member, &join(path, &member.key));
@@ -228,7 +229,7 @@ fn looping(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<LoopDraft
     Some(draft)
 }
 
-fn take_loop(fields: &mut Fields<'_>, draft: &mut LoopDraft, member: &Member, path: &str) {
+fn take_loop(fields: &mut JsonFields<'_>, draft: &mut LoopDraft, member: &JsonMember, path: &str) {
     let (part, node) = (&mut draft.part, &member.node);
     match member.key.as_str() {
         "enabled" => draft.enabled = fields.flag(path, node).or(Some(false)),
@@ -261,7 +262,7 @@ fn take_loop(fields: &mut Fields<'_>, draft: &mut LoopDraft, member: &Member, pa
 }
 
 /// Looks at what the fields of a loop mean together.
-fn settle_loop(fields: &mut Fields<'_>, draft: LoopDraft, checks: &[Check]) -> Option<LoopPart> {
+fn settle_loop(fields: &mut JsonFields<'_>, draft: LoopDraft, checks: &[Check]) -> Option<LoopPart> {
     let LoopDraft { at, enabled, bound_at, marker_at, promise_at, blocked_at, mode_at, part } = draft;
     if enabled.is_none() && part != LoopPart::default() {
         let hint = Some("add `\"enabled\": true`".to_owned());
@@ -281,7 +282,7 @@ fn settle_loop(fields: &mut Fields<'_>, draft: LoopDraft, checks: &[Check]) -> O
             hint,
         );
     }
-    if part.mode == Some(Mode::Plugin) {
+    if part.mode == Some(LoopMode::Plugin) {
         plugin_mode(fields, &part, mode_at, marker_at);
     }
     let tracker = part.tracker_template.as_deref().unwrap_or(DEFAULT_TRACKER);
@@ -311,7 +312,7 @@ fn settle_loop(fields: &mut Fields<'_>, draft: LoopDraft, checks: &[Check]) -> O
 }
 
 /// A plugin that loops looks for the promise and counts; it knows of no tracker.
-fn plugin_mode(fields: &mut Fields<'_>, part: &LoopPart, mode_at: usize, marker_at: usize) {
+fn plugin_mode(fields: &mut JsonFields<'_>, part: &LoopPart, mode_at: usize, marker_at: usize) {
     let has_marker = part.completion_marker.is_some();
     if part.completion_promise.is_none() {
         let message = match has_marker {

@@ -16,7 +16,7 @@ mod template;
 
 pub use builtin::builtin;
 pub use compile::compile;
-pub(crate) use fields::Fields;
+pub(crate) use fields::JsonFields;
 pub use json::{LoopPart, WorkflowFile, parse_workflow_json};
 pub(crate) use plugin_ref::is_plugin_name;
 pub use plugin_ref::{PluginRef, PluginRefError, parse_plugin_ref};

@@ -27,7 +27,7 @@ pub(crate) enum Tagged {
 }
 
 /// How somebody reads YAML.
-pub(crate) trait Manner {
+pub(crate) trait YamlReading {
     fn bounds(&self) -> Bounds;
 
     fn tagged(&self, tag: &Tag) -> Tagged {

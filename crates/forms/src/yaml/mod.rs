@@ -14,6 +14,6 @@ mod scalar;
 mod tree;
 
 pub(crate) use granit_parser::Tag;
-pub(crate) use manner::{Bounds, Manner, Tagged};
+pub(crate) use manner::{Bounds, Tagged, YamlReading};
 pub(crate) use scalar::{plain, to_json, whole};
-pub(crate) use tree::{Mistake, Slip, Tree, read};
+pub(crate) use tree::{YamlError, YamlErrorKind, YamlTree, read};

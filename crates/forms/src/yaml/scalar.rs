@@ -2,24 +2,24 @@
 
 use serde_json::{Map, Number};
 
-use crate::json::{Node, Value};
+use crate::json::{JsonNode, JsonValue};
 
 /// What an unquoted text means. Infinity and not-a-number stay text: JSON has no such numbers.
-pub(crate) fn plain(text: String) -> Value {
+pub(crate) fn plain(text: String) -> JsonValue {
     // Most values are words and sentences, which the first byte tells.
     let may_be_more = matches!(
         text.bytes().next(),
         None | Some(b'0'..=b'9' | b'+' | b'-' | b'.' | b'~' | b'n' | b'N' | b't' | b'T' | b'f' | b'F')
     );
     if !may_be_more {
-        return Value::Text(text);
+        return JsonValue::Text(text);
     }
     match text.as_str() {
-        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "true" | "True" | "TRUE" => Value::Boolean(true),
-        "false" | "False" | "FALSE" => Value::Boolean(false),
-        number if is_number(number) => Value::Number(text),
-        _ => Value::Text(text),
+        "" | "~" | "null" | "Null" | "NULL" => JsonValue::Null,
+        "true" | "True" | "TRUE" => JsonValue::Boolean(true),
+        "false" | "False" | "FALSE" => JsonValue::Boolean(false),
+        number if is_number(number) => JsonValue::Number(text),
+        _ => JsonValue::Text(text),
     }
 }
 
@@ -58,14 +58,14 @@ pub(crate) fn whole(text: &str) -> Option<u64> {
 }
 
 /// A value as JSON. Of a repeated key the last wins, as it does everywhere here.
-pub(crate) fn to_json(node: Node) -> serde_json::Value {
+pub(crate) fn to_json(node: JsonNode) -> serde_json::Value {
     match node.value {
-        Value::Null => serde_json::Value::Null,
-        Value::Boolean(flag) => serde_json::Value::Bool(flag),
-        Value::Number(text) => number(&text).map_or(serde_json::Value::String(text), Into::into),
-        Value::Text(text) => serde_json::Value::String(text),
-        Value::List(items) => items.into_iter().map(to_json).collect(),
-        Value::Object(members) => {
+        JsonValue::Null => serde_json::Value::Null,
+        JsonValue::Boolean(flag) => serde_json::Value::Bool(flag),
+        JsonValue::Number(text) => number(&text).map_or(serde_json::Value::String(text), Into::into),
+        JsonValue::Text(text) => serde_json::Value::String(text),
+        JsonValue::List(items) => items.into_iter().map(to_json).collect(),
+        JsonValue::Object(members) => {
             let pairs = members.into_iter().map(|member| (member.key, to_json(member.node)));
             serde_json::Value::Object(pairs.collect::<Map<_, _>>())
         }
@@ -93,14 +93,14 @@ mod tests {
 
     #[test]
     fn unquoted_words_mean_what_yaml_1_2_says() {
-        let number = |text: &str| Value::Number(text.to_owned());
-        let text = |text: &str| Value::Text(text.to_owned());
+        let number = |text: &str| JsonValue::Number(text.to_owned());
+        let text = |text: &str| JsonValue::Text(text.to_owned());
         let rows = [
-            ("", Value::Null),
-            ("~", Value::Null),
-            ("null", Value::Null),
-            ("True", Value::Boolean(true)),
-            ("false", Value::Boolean(false)),
+            ("", JsonValue::Null),
+            ("~", JsonValue::Null),
+            ("null", JsonValue::Null),
+            ("True", JsonValue::Boolean(true)),
+            ("false", JsonValue::Boolean(false)),
             ("yes", text("yes")),
             ("off", text("off")),
             ("0", number("0")),
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_number_json_cannot_say_stays_as_it_was_written() {
-        let json = |text: &str| to_json(Node { at: 0, value: Value::Number(text.to_owned()) });
+        let json = |text: &str| to_json(JsonNode { at: 0, value: JsonValue::Number(text.to_owned()) });
         assert_eq!(json("0x1F"), 31);
         assert_eq!(json("007"), 7);
         assert_eq!(json("-7"), -7);

@@ -5,33 +5,33 @@ use std::collections::BTreeSet;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
-use super::manner::{Bounds, Manner, Tagged};
+use super::manner::{Bounds, Tagged, YamlReading};
 use super::scalar::plain;
-use crate::json::{Member, Node, Value};
+use crate::json::{JsonMember, JsonNode, JsonValue};
 
 /// Stands for a text that is there and could not be read.
 const UNREAD: &str = "?";
 
 /// A text taken apart.
-pub(crate) struct Tree {
+pub(crate) struct YamlTree {
     /// What it says, as far as it could be read.
-    pub(crate) root: Node,
+    pub(crate) root: JsonNode,
     /// Where the values begin whose end was not reached.
     pub(crate) open: BTreeSet<usize>,
     /// What is wrong with it as YAML, in the order of the text.
-    pub(crate) slips: Vec<Slip>,
+    pub(crate) slips: Vec<YamlError>,
 }
 
 /// Something that is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Slip {
+pub(crate) struct YamlError {
     pub(crate) at: usize,
-    pub(crate) mistake: Mistake,
+    pub(crate) mistake: YamlErrorKind,
 }
 
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Mistake {
+pub(crate) enum YamlErrorKind {
     /// In the words of the scanner.
     NotYaml(String),
     /// There is a second document.
@@ -55,14 +55,14 @@ pub(crate) enum Mistake {
 }
 
 /// Reads one document; positions are counted from `base`. An empty one is null.
-pub(crate) fn read(text: &str, base: usize, manner: &dyn Manner) -> Tree {
+pub(crate) fn read(text: &str, base: usize, manner: &dyn YamlReading) -> YamlTree {
     let bounds = manner.bounds();
     let limits = granit_parser::options! {
         emit_comments: false,
         flow_nesting_limit: bounds.deepest,
         block_nesting_limit: bounds.deepest,
     };
-    let mut reader = Reader {
+    let mut reader = YamlReader {
         text,
         base,
         manner,
@@ -76,13 +76,13 @@ pub(crate) fn read(text: &str, base: usize, manner: &dyn Manner) -> Tree {
         is_over: false,
     };
     let root = reader.document();
-    Tree { root, open: reader.open, slips: reader.slips }
+    YamlTree { root, open: reader.open, slips: reader.slips }
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     text: &'a str,
     base: usize,
-    manner: &'a dyn Manner,
+    manner: &'a dyn YamlReading,
     bounds: Bounds,
     parser: Parser<'a, StrInput<'a>>,
     anchors: Vec<Anchor>,
@@ -90,32 +90,32 @@ struct Reader<'a> {
     /// What aliases added: values, and bytes of text.
     copied: (usize, usize),
     open: BTreeSet<usize>,
-    slips: Vec<Slip>,
+    slips: Vec<YamlError>,
     is_over: bool,
 }
 
 /// A value that aliases may repeat.
 struct Anchor {
     id: usize,
-    node: Node,
+    node: JsonNode,
 }
 
-impl<'a> Reader<'a> {
-    fn document(&mut self) -> Node {
+impl<'a> YamlReader<'a> {
+    fn document(&mut self) -> JsonNode {
         let mut root = None;
         while let Some((event, span)) = self.next() {
             match event {
                 Event::StreamEnd => break,
                 Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
                 _ if root.is_some() => {
-                    self.stop::<()>(self.at(span), Mistake::More);
+                    self.stop::<()>(self.at(span), YamlErrorKind::More);
                 }
                 event => root = self.node(event, span, 0),
             }
         }
         root.unwrap_or_else(|| {
             self.open.extend(self.is_over.then_some(self.base));
-            Node { at: self.base, value: Value::Null }
+            JsonNode { at: self.base, value: JsonValue::Null }
         })
     }
 
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Option<Node> {
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Option<JsonNode> {
         let at = match event {
             Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..) => {
                 self.base + self.manner.block_at(self.text, offset(span))
@@ -140,18 +140,18 @@ impl<'a> Reader<'a> {
         };
         self.count(1, at)?;
         if depth == self.bounds.deepest {
-            return self.stop(at, Mistake::TooDeep);
+            return self.stop(at, YamlErrorKind::TooDeep);
         }
         let (value, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 (self.scalar(text.into_owned(), style, tag.as_deref(), at), anchor)
             }
-            Event::SequenceStart(_, anchor, _) => (Value::List(self.items(at, depth)), anchor),
+            Event::SequenceStart(_, anchor, _) => (JsonValue::List(self.items(at, depth)), anchor),
             Event::MappingStart(_, anchor, _) => (self.mapping(span, depth), anchor),
             Event::Alias(id) => (self.copy(id, at)?, 0),
-            _ => return self.stop(at, Mistake::NoValue),
+            _ => return self.stop(at, YamlErrorKind::NoValue),
         };
-        let node = Node { at, value };
+        let node = JsonNode { at, value };
         if anchor != 0 {
             self.keep(anchor, &node)?;
         }
@@ -159,18 +159,18 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn scalar(&mut self, text: String, style: ScalarStyle, tag: Option<&Tag>, at: usize) -> Value {
+    fn scalar(&mut self, text: String, style: ScalarStyle, tag: Option<&Tag>, at: usize) -> JsonValue {
         match tag.map_or(Tagged::AsWritten, |tag| self.manner.tagged(tag)) {
             Tagged::AsWritten if style == ScalarStyle::Plain => plain(text),
-            Tagged::AsWritten | Tagged::Text => Value::Text(text),
+            Tagged::AsWritten | Tagged::Text => JsonValue::Text(text),
             Tagged::Refused => {
-                self.note(at, Mistake::Tag);
-                Value::Text(UNREAD.to_owned())
+                self.note(at, YamlErrorKind::Tag);
+                JsonValue::Text(UNREAD.to_owned())
             }
         }
     }
 
-    fn items(&mut self, at: usize, depth: usize) -> Vec<Node> {
+    fn items(&mut self, at: usize, depth: usize) -> Vec<JsonNode> {
         let mut items = Vec::new();
         while let Some((event, span)) = self.next() {
             if matches!(event, Event::SequenceEnd) {
@@ -183,19 +183,19 @@ impl<'a> Reader<'a> {
     }
 
     /// A mapping. Of one that was not meant as such, what is in it is of no interest.
-    fn mapping(&mut self, span: Span, depth: usize) -> Value {
+    fn mapping(&mut self, span: Span, depth: usize) -> JsonValue {
         let at = self.at(span);
         if self.manner.is_mapping(self.text, offset(span)) {
-            return Value::Object(self.members(at, depth));
+            return JsonValue::Object(self.members(at, depth));
         }
-        self.note(at, Mistake::NoMapping);
+        self.note(at, YamlErrorKind::NoMapping);
         let known = self.slips.len();
         self.members(at, depth);
         self.slips.truncate(known);
-        Value::Text(UNREAD.to_owned())
+        JsonValue::Text(UNREAD.to_owned())
     }
 
-    fn members(&mut self, at: usize, depth: usize) -> Vec<Member> {
+    fn members(&mut self, at: usize, depth: usize) -> Vec<JsonMember> {
         let mut members = Vec::new();
         while let Some((event, span)) = self.next() {
             if matches!(event, Event::MappingEnd) {
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
             let key = self.key(event, span, depth);
             let Some((event, span)) = self.next() else { break };
             let Some(node) = self.node(event, span, depth + 1) else { break };
-            members.extend(key.map(|key| Member { key, key_at, node }));
+            members.extend(key.map(|key| JsonMember { key, key_at, node }));
         }
         self.open.insert(at);
         members
@@ -217,40 +217,40 @@ impl<'a> Reader<'a> {
             self.count(1, self.at(span))?;
             return Some(key.into_owned());
         }
-        self.note(self.at(span), Mistake::KeyNotText);
+        self.note(self.at(span), YamlErrorKind::KeyNotText);
         self.node(event, span, depth + 1);
         None
     }
 
     /// Remembers an anchored value. Anchors inside anchors copy again and again, so the copies
     /// count like those that aliases make.
-    fn keep(&mut self, id: usize, node: &Node) -> Option<()> {
+    fn keep(&mut self, id: usize, node: &JsonNode) -> Option<()> {
         self.charge(node, node.at)?;
         self.anchors.push(Anchor { id, node: node.clone() });
         Some(())
     }
 
-    fn copy(&mut self, id: usize, at: usize) -> Option<Value> {
+    fn copy(&mut self, id: usize, at: usize) -> Option<JsonValue> {
         let Some(anchor) = self.anchors.iter().rfind(|anchor| anchor.id == id) else {
-            return self.stop(at, Mistake::EndlessAlias);
+            return self.stop(at, YamlErrorKind::EndlessAlias);
         };
         let node = anchor.node.clone();
         self.charge(&node, at)?;
         Some(node.value)
     }
 
-    fn charge(&mut self, node: &Node, at: usize) -> Option<()> {
+    fn charge(&mut self, node: &JsonNode, at: usize) -> Option<()> {
         let (values, bytes) = size(node);
         self.copied = (self.copied.0 + values, self.copied.1 + bytes);
         if self.copied.0 > self.bounds.copied_values || self.copied.1 > self.bounds.copied_bytes {
-            return self.stop(at, Mistake::TooMuchCopied);
+            return self.stop(at, YamlErrorKind::TooMuchCopied);
         }
         self.count(values, at)
     }
 
     fn count(&mut self, values: usize, at: usize) -> Option<()> {
         self.values += values;
-        if self.values > self.bounds.values { self.stop(at, Mistake::TooMany) } else { Some(()) }
+        if self.values > self.bounds.values { self.stop(at, YamlErrorKind::TooMany) } else { Some(()) }
     }
 
     fn at(&self, span: Span) -> usize {
@@ -261,20 +261,20 @@ impl<'a> Reader<'a> {
     fn not_yaml<T>(&mut self, error: &ScanError) -> Option<T> {
         let at = self.base + error.marker().byte_offset().unwrap_or_default();
         match error.kind() {
-            ErrorKind::RecursionLimitExceeded => self.stop(at, Mistake::TooDeep),
-            _ => self.stop(at, Mistake::NotYaml(error.info())),
+            ErrorKind::RecursionLimitExceeded => self.stop(at, YamlErrorKind::TooDeep),
+            _ => self.stop(at, YamlErrorKind::NotYaml(error.info())),
         }
     }
 
     #[cold]
-    fn stop<T>(&mut self, at: usize, mistake: Mistake) -> Option<T> {
+    fn stop<T>(&mut self, at: usize, mistake: YamlErrorKind) -> Option<T> {
         self.note(at, mistake);
         self.is_over = true;
         None
     }
 
-    fn note(&mut self, at: usize, mistake: Mistake) {
-        self.slips.push(Slip { at, mistake });
+    fn note(&mut self, at: usize, mistake: YamlErrorKind) {
+        self.slips.push(YamlError { at, mistake });
     }
 }
 
@@ -283,14 +283,14 @@ fn offset(span: Span) -> usize {
 }
 
 /// How many values and keys there are in one, and how many bytes of text.
-fn size(node: &Node) -> (usize, usize) {
+fn size(node: &JsonNode) -> (usize, usize) {
     let add = |(values, bytes): (usize, usize), (more, text): (usize, usize)| (values + more, bytes + text);
     match &node.value {
-        Value::Null | Value::Boolean(_) => (1, 0),
-        Value::Number(text) | Value::Text(text) => (1, text.len()),
-        Value::List(items) => items.iter().map(size).fold((1, 0), add),
-        Value::Object(members) => {
-            let one = |member: &Member| add(size(&member.node), (1, member.key.len()));
+        JsonValue::Null | JsonValue::Boolean(_) => (1, 0),
+        JsonValue::Number(text) | JsonValue::Text(text) => (1, text.len()),
+        JsonValue::List(items) => items.iter().map(size).fold((1, 0), add),
+        JsonValue::Object(members) => {
+            let one = |member: &JsonMember| add(size(&member.node), (1, member.key.len()));
             members.iter().map(one).fold((1, 0), add)
         }
     }

@@ -1,10 +1,10 @@
 //! A file of one entity, and what is made of it.
 
-use windlass_core::entity::{Entity, Kind, Level, Provider};
-use windlass_forms::entity::{Origin, Read, parse};
+use windlass_core::entity::{Entity, EntityKind, Level, Provider};
+use windlass_forms::entity::{Origin, ReadEntities, parse};
 
 /// A file of Claude Code's that is called `x`.
-pub(crate) fn origin(kind: Kind) -> Origin<'static> {
+pub(crate) fn origin(kind: EntityKind) -> Origin<'static> {
     Origin {
         provider: Provider::Claude,
         kind: Some(kind),
@@ -17,34 +17,34 @@ pub(crate) fn origin(kind: Kind) -> Origin<'static> {
 }
 
 /// A skill that is this text.
-pub(crate) fn skill(text: &str) -> Read {
-    parse(&origin(Kind::Skill), text)
+pub(crate) fn skill(text: &str) -> ReadEntities {
+    parse(&origin(EntityKind::Skill), text)
 }
 
 /// A skill with this line in its frontmatter.
-pub(crate) fn line(line: &str) -> Read {
+pub(crate) fn line(line: &str) -> ReadEntities {
     skill(&format!("---\n{line}\n---\nDo it.\n"))
 }
 
 /// Everything that is said about a file.
-pub(crate) fn said(read: &Read) -> String {
+pub(crate) fn said(read: &ReadEntities) -> String {
     read.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// The one entity of a file.
-pub(crate) fn only(read: &Read) -> &Entity {
+pub(crate) fn only(read: &ReadEntities) -> &Entity {
     let [entity] = read.entities.as_slice() else { unreachable!("not one entity: {}", said(read)) };
     entity
 }
 
 /// An entity that is used without a complaint.
-pub(crate) fn clean(read: &Read) -> &Entity {
+pub(crate) fn clean(read: &ReadEntities) -> &Entity {
     assert_eq!(said(read), "");
     only(read)
 }
 
 /// What is said of a text that is not used.
-pub(crate) fn refused(read: &Read) -> String {
+pub(crate) fn refused(read: &ReadEntities) -> String {
     assert_eq!(read.entities, [], "{}", said(read));
     assert!(read.diagnostics.iter().any(|diagnostic| diagnostic.is_error()));
     said(read)

@@ -1,21 +1,26 @@
 //! Each provider's files as its own CLI documents them, and the tables of models and tools.
 
 use serde_json::json;
-use windlass_core::entity::{Entity, Kind, Level, Provider, Tier, Tool, ToolRule};
-use windlass_forms::entity::{Origin, Read, builtin, parse, print};
+use windlass_core::entity::{Entity, EntityKind, EntityTool, Level, Provider, Tier, ToolRule};
+use windlass_forms::entity::{Origin, ReadEntities, builtin, parse, print};
 
-fn origin(provider: Provider, kind: Option<Kind>, path: &'static str, name: &'static str) -> Origin<'static> {
+fn origin(
+    provider: Provider,
+    kind: Option<EntityKind>,
+    path: &'static str,
+    name: &'static str,
+) -> Origin<'static> {
     Origin { provider, kind, level: Level::Project, distance: 0, path, name, plugin: None }
 }
 
-fn read(provider: Provider, kind: Kind, name: &'static str, text: &str) -> Entity {
+fn read(provider: Provider, kind: EntityKind, name: &'static str, text: &str) -> Entity {
     let read = parse(&origin(provider, Some(kind), "file", name), text);
     assert_eq!(said(&read), "");
     assert_eq!(read.entities.len(), 1);
     read.entities.into_iter().next().unwrap_or_else(|| unreachable!("there is one"))
 }
 
-fn said(read: &Read) -> String {
+fn said(read: &ReadEntities) -> String {
     read.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -32,8 +37,8 @@ fn rules(entity: &Entity) -> Vec<String> {
     entity.limits.iter().map(rule).collect()
 }
 
-fn tool(name: &str, pattern: Option<&str>) -> Tool {
-    Tool { name: name.into(), pattern: pattern.map(str::to_owned) }
+fn tool(name: &str, pattern: Option<&str>) -> EntityTool {
+    EntityTool { name: name.into(), pattern: pattern.map(str::to_owned) }
 }
 
 /// The providers whose agents are Markdown with `model` and `tools`.
@@ -63,12 +68,12 @@ fn models_are_normalised_row_by_row() {
     for (written, tier) in rows {
         for provider in MARKDOWN {
             let text = format!("---\ndescription: d\nmodel: {written}\n---\nDo it.\n");
-            let model = read(provider, Kind::Agent, "a", &text).model.unwrap();
+            let model = read(provider, EntityKind::Agent, "a", &text).model.unwrap();
             assert_eq!((model.tier, model.original.as_str()), (tier, written), "{provider}");
         }
         let text =
             format!("description = \"d\"\nmodel = \"{written}\"\ndeveloper_instructions = \"Do it.\"\n");
-        assert_eq!(read(Provider::Codex, Kind::Agent, "a", &text).model.unwrap().tier, tier);
+        assert_eq!(read(Provider::Codex, EntityKind::Agent, "a", &text).model.unwrap().tier, tier);
     }
 }
 
@@ -91,7 +96,7 @@ fn tools_are_normalised_row_by_row() {
     for (written, expected) in rows {
         for provider in MARKDOWN {
             let text = format!("---\ndescription: d\ntools: {written}\n---\nDo it.\n");
-            let entity = read(provider, Kind::Agent, "a", &text);
+            let entity = read(provider, EntityKind::Agent, "a", &text);
             assert_eq!(tools(&entity), expected, "{provider}: {written}");
         }
     }
@@ -100,7 +105,7 @@ fn tools_are_normalised_row_by_row() {
 #[test]
 fn patterns_and_switches_are_kept_for_those_who_enforce_them() {
     let text = "---\nallowed-tools: Bash(git add:*), Bash(git status:*), mcp__github__get\n---\nDo it.\n";
-    let entity = read(Provider::Claude, Kind::Command, "a", text);
+    let entity = read(Provider::Claude, EntityKind::Command, "a", text);
     let expected = [
         tool("bash", Some("Bash(git add:*)")),
         tool("bash", Some("Bash(git status:*)")),
@@ -109,7 +114,7 @@ fn patterns_and_switches_are_kept_for_those_who_enforce_them() {
     assert_eq!(entity.tools.unwrap(), expected);
     let text = "---\ndescription: d\ntools:\n  bash: true\n  write: false\n---\nDo it.\n";
     for provider in MARKDOWN {
-        let entity = read(provider, Kind::Agent, "a", text);
+        let entity = read(provider, EntityKind::Agent, "a", text);
         assert_eq!(
             (rules(&entity).as_slice(), entity.tools),
             (["allow bash", "deny write", "deny edit"].map(String::from).as_slice(), None)
@@ -120,7 +125,7 @@ fn patterns_and_switches_are_kept_for_those_who_enforce_them() {
 #[test]
 fn claude_code() {
     let text = "---\nallowed-tools: Bash(git add:*), Bash(git commit:*)\nargument-hint: [message]\ndescription: Create a git commit\nmodel: claude-3-5-haiku-20241022\ndisable-model-invocation: true\n---\n\n## Context\n\n- Status: !`git status`\n\nCommit with $ARGUMENTS, see @README.md\n";
-    let command = read(Provider::Claude, Kind::Command, "git:commit", text);
+    let command = read(Provider::Claude, EntityKind::Command, "git:commit", text);
     assert_eq!(command.name, "git:commit");
     assert_eq!(command.description, "Create a git commit");
     assert_eq!(command.argument_hint.as_deref(), Some("[message]"));
@@ -131,7 +136,7 @@ fn claude_code() {
     assert_eq!((command.source.provider, command.source.line), (Provider::Claude, 1));
 
     let text = "---\nname: code-reviewer\ndescription: \"Use this agent when code was written. <example>\\nuser: 'x'\\n</example>\"\ntools: Read, Grep, Glob, Bash\nmodel: inherit\ncolor: blue\n---\n\nYou are a reviewer.\n";
-    let agent = read(Provider::Claude, Kind::Agent, "reviewer", text);
+    let agent = read(Provider::Claude, EntityKind::Agent, "reviewer", text);
     assert_eq!(
         (agent.name.as_str(), agent.aliases.as_slice()),
         ("code-reviewer", ["reviewer".to_owned()].as_slice())
@@ -144,19 +149,20 @@ fn claude_code() {
 #[test]
 fn opencode_files() {
     let text = "---\ndescription: Run tests with coverage\nagent: build\nmodel: anthropic/claude-3-5-sonnet-20241022\nsubtask: true\n---\nRun the tests for $ARGUMENTS.\n";
-    let command = read(Provider::Opencode, Kind::Command, "test/all", text);
+    let command = read(Provider::Opencode, EntityKind::Command, "test/all", text);
     assert_eq!((command.name.as_str(), command.extra["agent"].as_str()), ("test/all", Some("build")));
     assert_eq!(command.model.unwrap().tier, Tier::Sonnet);
 
     let text = "---\ndescription: Reviews code\nmode: subagent\ntemperature: 0.1\npermission:\n  edit: deny\n  bash:\n    \"*\": ask\n    \"git diff\": allow\n---\nYou review.\n";
-    let agent = read(Provider::Opencode, Kind::Agent, "review", text);
+    let agent = read(Provider::Opencode, EntityKind::Agent, "review", text);
     assert_eq!(agent.tools, None, "what a permission does not name is allowed");
     assert_eq!(rules(&agent), ["deny edit", "deny write", "ask bash", "allow bash(git diff)"]);
     let text = "---\ndescription: d\npermission:\n  \"*\": deny\n  read: allow\n  bash: ask\n  edit: deny\n---\nYou review.\n";
-    let agent = read(Provider::Opencode, Kind::Agent, "review", text);
+    let agent = read(Provider::Opencode, EntityKind::Agent, "review", text);
     assert_eq!(rules(&agent), ["deny *", "allow read", "ask bash", "deny edit", "deny write"]);
-    let off = parse(&origin(Provider::Opencode, Some(Kind::Agent), "f", "a"), "---\ndisable: true\n---\nx\n");
-    assert_eq!(off, Read::default());
+    let off =
+        parse(&origin(Provider::Opencode, Some(EntityKind::Agent), "f", "a"), "---\ndisable: true\n---\nx\n");
+    assert_eq!(off, ReadEntities::default());
 }
 
 const OPENCODE: &str = r#"{
@@ -190,14 +196,14 @@ fn opencode_documents() {
     let read = parse(&origin(Provider::Opencode, None, "opencode.jsonc", "opencode"), OPENCODE);
     assert_eq!(said(&read), "");
     let [test, bare, reviewer] = read.entities.as_slice() else { panic!("{:?}", read.entities) };
-    assert_eq!((test.kind, test.name.as_str(), test.source.line), (Kind::Command, "test", 6));
+    assert_eq!((test.kind, test.name.as_str(), test.source.line), (EntityKind::Command, "test", 6));
     assert_eq!(test.prompt, "Run the tests.\nThen $ARGUMENTS.");
     assert_eq!(test.model.as_ref().unwrap().tier, Tier::Haiku);
     assert_eq!(test.extra["agent"], "build");
     assert_eq!((bare.description.as_str(), bare.source.line), ("Say hello.", 12));
     assert_eq!(
         (reviewer.kind, reviewer.name.as_str(), reviewer.source.line),
-        (Kind::Agent, "code-reviewer", 16)
+        (EntityKind::Agent, "code-reviewer", 16)
     );
     assert_eq!(rules(reviewer), ["deny write", "deny edit", "allow bash"]);
     assert_eq!(reviewer.extra["mode"], "subagent");
@@ -262,20 +268,20 @@ fn a_document_that_is_not_json_says_where() {
          1 | {"command": []}
            |             ^
     "#);
-    assert_eq!(document("{}"), Read::default());
-    assert_eq!(document("{\"mcp\": {}, \"command\": null}"), Read::default());
+    assert_eq!(document("{}"), ReadEntities::default());
+    assert_eq!(document("{\"mcp\": {}, \"command\": null}"), ReadEntities::default());
 }
 
 #[test]
 fn copilot() {
     let text = "---\nmode: agent\nmodel: Claude Sonnet 4\ntools: ['codebase', 'search/usages', 'githubRepo']\ndescription: 'Generate a form'\n---\nYour goal is a form for ${input:formName}.\n";
-    let command = read(Provider::Copilot, Kind::Command, "form", text);
+    let command = read(Provider::Copilot, EntityKind::Command, "form", text);
     assert_eq!(tools(&command), Some(vec!["codebase", "search/usages", "githubrepo"]));
     assert_eq!(command.model.unwrap().tier, Tier::Sonnet);
     assert_eq!(command.extra["mode"], "agent");
 
     let text = "---\nname: Test Specialist\ndescription: Writes tests\ntools: [\"read\", \"edit\"]\ntarget: vscode\nmodel: ['Claude Opus 4.5', 'GPT-5']\nmcp-servers:\n  x:\n    type: local\n---\n\nYou write tests.\n";
-    let agent = read(Provider::Copilot, Kind::Agent, "test-specialist", text);
+    let agent = read(Provider::Copilot, EntityKind::Agent, "test-specialist", text);
     assert_eq!(
         (agent.name.as_str(), agent.aliases.as_slice()),
         ("Test Specialist", ["test-specialist".to_owned()].as_slice())
@@ -288,7 +294,7 @@ fn copilot() {
 #[test]
 fn codex() {
     let text = "name = \"pr_explorer\"\ndescription = \"Read-only explorer\"\nmodel = \"gpt-5.3-codex\"\nmodel_reasoning_effort = \"medium\"\nsandbox_mode = \"read-only\"\nnickname_candidates = [\"Atlas\", \"Delta\"]\ndeveloper_instructions = \"\"\"\nStay in exploration mode.\nDo not edit.\n\"\"\"\n\n[mcp_servers.docs]\nurl = \"https://example.com/mcp\"\n";
-    let agent = read(Provider::Codex, Kind::Agent, "explorer", text);
+    let agent = read(Provider::Codex, EntityKind::Agent, "explorer", text);
     assert_eq!(
         (agent.name.as_str(), agent.prompt.as_str()),
         ("pr_explorer", "Stay in exploration mode.\nDo not edit.\n")
@@ -298,31 +304,35 @@ fn codex() {
     assert_eq!(rules(&agent), ["deny edit", "deny write", "deny bash"]);
     assert_eq!(agent.extra["mcp_servers"], json!({"docs": {"url": "https://example.com/mcp"}}));
     let text = "---\ndescription: Prep a branch\nargument-hint: FILES=<paths> [PR_TITLE=\"<title>\"]\n---\n\nCreate a branch for $FILES.\n";
-    let prompt = read(Provider::Codex, Kind::Command, "draftpr", text);
+    let prompt = read(Provider::Codex, EntityKind::Command, "draftpr", text);
     assert_eq!(prompt.argument_hint.as_deref(), Some("FILES=<paths> [PR_TITLE=\"<title>\"]"));
     let text = "---\nname: s\ndescription: A skill\nmetadata:\n  short-description: s\n---\nDo it.\n";
-    assert_eq!(read(Provider::Codex, Kind::Skill, "s", text).description, "A skill");
+    assert_eq!(read(Provider::Codex, EntityKind::Skill, "s", text).description, "A skill");
 }
 
 #[test]
 fn gemini() {
     let text = "# In: .gemini/commands/git/commit.toml\ndescription = \"Generates a commit message\"\nprompt = \"\"\"\nLook at !{git diff --staged} and {{args}}\n\"\"\"\n";
-    let command = read(Provider::Gemini, Kind::Command, "git:commit", text);
+    let command = read(Provider::Gemini, EntityKind::Command, "git:commit", text);
     assert_eq!(
         (command.name.as_str(), command.description.as_str()),
         ("git:commit", "Generates a commit message")
     );
     assert_eq!(command.prompt, "Look at !{git diff --staged} and {{args}}\n");
-    assert_eq!(read(Provider::Gemini, Kind::Command, "x", "prompt = 'Fix it. Now'").description, "Fix it.");
+    assert_eq!(
+        read(Provider::Gemini, EntityKind::Command, "x", "prompt = 'Fix it. Now'").description,
+        "Fix it."
+    );
     let text = "---\nname: auditor\ndescription: Finds holes\nkind: local\ntools:\n  - read_file\n  - grep_search\nmodel: gemini-3-flash-preview\ntemperature: 0.2\nmax_turns: 10\n---\nYou audit.\n";
-    let agent = read(Provider::Gemini, Kind::Agent, "auditor", text);
+    let agent = read(Provider::Gemini, EntityKind::Agent, "auditor", text);
     assert_eq!(tools(&agent), Some(vec!["read_file", "grep_search"]));
     assert_eq!(agent.extra["max_turns"], json!(10));
 }
 
 #[test]
 fn toml_that_is_none_says_where() {
-    let command = |text: &str| parse(&origin(Provider::Gemini, Some(Kind::Command), "c.toml", "c"), text);
+    let command =
+        |text: &str| parse(&origin(Provider::Gemini, Some(EntityKind::Command), "c.toml", "c"), text);
     let read = command("description = Fix it\nprompt = \"x\"\n");
     assert_eq!(read.entities, []);
     insta::assert_snapshot!(said(&read), @r#"
@@ -358,11 +368,11 @@ fn toml_that_is_none_says_where() {
 #[test]
 fn shared_skills_and_atomic() {
     let text = "---\nname: pdf\ndescription: Works with PDF files\nlicense: Apache-2.0\ncompatibility: needs python\nallowed-tools: Bash(python:*) Read\nmetadata:\n  author: a\n  version: \"1.0\"\n---\nDo it.\n";
-    let skill = read(Provider::Shared, Kind::Skill, "pdf", text);
+    let skill = read(Provider::Shared, EntityKind::Skill, "pdf", text);
     assert_eq!(tools(&skill), Some(vec!["bash", "read"]));
     assert_eq!(skill.extra["metadata"], json!({"author": "a", "version": "1.0"}));
     let text = "---\ndescription: d\nargumentHint: <x>\nallowedTools: [bash]\n---\nDo it.\n";
-    let command = read(Provider::Atomic, Kind::Command, "c", text);
+    let command = read(Provider::Atomic, EntityKind::Command, "c", text);
     assert_eq!((command.argument_hint.as_deref(), tools(&command)), (Some("<x>"), Some(vec!["bash"])));
 }
 
@@ -395,7 +405,7 @@ fn what_comes_with_windlass_is_named_and_printed_like_everything_else() {
     assert_eq!(commit.source.path, "builtin/skills/commit/SKILL.md");
     assert_eq!((commit.source.level, commit.source.provider), (Level::Builtin, Provider::Windlass));
     for entity in &all {
-        assert_eq!(entity.prompt.contains("$ARGUMENTS"), entity.kind != Kind::Agent, "{}", entity.name);
+        assert_eq!(entity.prompt.contains("$ARGUMENTS"), entity.kind != EntityKind::Agent, "{}", entity.name);
         let origin = Origin {
             provider: Provider::Windlass,
             kind: Some(entity.kind),
@@ -407,7 +417,7 @@ fn what_comes_with_windlass_is_named_and_printed_like_everything_else() {
         };
         assert_eq!(
             parse(&origin, &print(entity)),
-            Read { entities: vec![entity.clone()], ..Read::default() }
+            ReadEntities { entities: vec![entity.clone()], ..ReadEntities::default() }
         );
     }
 }
@@ -417,7 +427,7 @@ fn every_way_to_limit_an_agent_is_read() {
     let agent = |provider, head: &str| {
         rules(&read(
             provider,
-            Kind::Agent,
+            EntityKind::Agent,
             "a",
             &format!("---\nname: a\ndescription: d\n{head}\n---\nDo it.\n"),
         ))
@@ -474,7 +484,7 @@ fn every_way_to_limit_an_agent_is_read() {
     let codex = |mode: &str| {
         rules(&read(
             Provider::Codex,
-            Kind::Agent,
+            EntityKind::Agent,
             "a",
             &format!("description = 'd'\nsandbox_mode = '{mode}'\ndeveloper_instructions = 'x'\n"),
         ))
@@ -488,9 +498,9 @@ fn every_way_to_limit_an_agent_is_read() {
 
 #[test]
 fn commands_and_skills_have_limits_in_any_spelling() {
-    for kind in [Kind::Command, Kind::Skill] {
+    for kind in [EntityKind::Command, EntityKind::Skill] {
         for provider in MARKDOWN.into_iter().chain([Provider::Shared, Provider::Codex]) {
-            if (provider, kind) == (Provider::Gemini, Kind::Command) {
+            if (provider, kind) == (Provider::Gemini, EntityKind::Command) {
                 continue;
             }
             for key in ["tools", "allowed-tools", "allowed_tools", "allowedTools"] {
@@ -503,7 +513,7 @@ fn commands_and_skills_have_limits_in_any_spelling() {
             }
         }
     }
-    let command = read(Provider::Gemini, Kind::Command, "a", "prompt = 'x'\ntools = ['read_file']\n");
+    let command = read(Provider::Gemini, EntityKind::Command, "a", "prompt = 'x'\ntools = ['read_file']\n");
     assert_eq!(tools(&command), Some(vec!["read_file"]));
 }
 

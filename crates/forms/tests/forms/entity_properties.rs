@@ -1,8 +1,8 @@
 //! No text makes a reader of entities panic, and what is written is read back.
 
 use proptest::prelude::*;
-use windlass_core::entity::{Entity, Kind, Level, PluginSource, Provider};
-use windlass_forms::entity::{Origin, Read, parse, print};
+use windlass_core::entity::{Entity, EntityKind, Level, PluginSource, Provider};
+use windlass_forms::entity::{Origin, ReadEntities, parse, print};
 
 const PIECES: &[&str] = &[
     "---\n",
@@ -135,7 +135,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn origins<'a>(name: &'a str, plugin: Option<&'a PluginSource>) -> impl Iterator<Item = Origin<'a>> {
-    let kinds = [None, Some(Kind::Command), Some(Kind::Skill), Some(Kind::Agent)];
+    let kinds = [None, Some(EntityKind::Command), Some(EntityKind::Skill), Some(EntityKind::Agent)];
     Provider::ALL.into_iter().flat_map(move |provider| {
         kinds.into_iter().map(move |kind| Origin {
             provider,
@@ -149,7 +149,7 @@ fn origins<'a>(name: &'a str, plugin: Option<&'a PluginSource>) -> impl Iterator
     })
 }
 
-fn is_sound(read: &Read, text: &str) -> bool {
+fn is_sound(read: &ReadEntities, text: &str) -> bool {
     let shown = |c: char| c == '\n' || !c.is_control();
     let harmless = read.diagnostics.iter().all(|diagnostic| diagnostic.to_string().chars().all(shown));
     let is_placed = read.diagnostics.iter().all(|diagnostic| diagnostic.file.is_some());
@@ -181,7 +181,7 @@ proptest! {
 
     #[test]
     fn what_is_read_is_written_and_read_again(text in text()) {
-        for kind in Kind::ALL {
+        for kind in EntityKind::ALL {
             let origin = Origin {
                 provider: Provider::Windlass, kind: Some(kind), level: Level::Project, distance: 0, path: "f", name: "x", plugin: None,
             };

@@ -1,7 +1,7 @@
 //! Files as people really write them: what is made of each, and exactly what is said about it.
 
 use crate::entity::{clean, line, only, origin, refused, said, skill};
-use windlass_core::entity::{Kind, Provider};
+use windlass_core::entity::{EntityKind, Provider};
 use windlass_forms::entity::{Origin, parse};
 
 #[test]
@@ -37,7 +37,8 @@ fn a_long_description_with_colons_over_several_lines_is_one_text() {
 
 #[test]
 fn tabs_are_taken_for_spaces() {
-    let read = parse(&origin(Kind::Agent), "---\ndescription: d\ntools:\n\t- Read\n\t- Edit\n---\nDo it.\n");
+    let read =
+        parse(&origin(EntityKind::Agent), "---\ndescription: d\ntools:\n\t- Read\n\t- Edit\n---\nDo it.\n");
     let names: Vec<&str> =
         only(&read).tools.as_ref().unwrap().iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["read", "edit"]);
@@ -52,7 +53,7 @@ fn tabs_are_taken_for_spaces() {
 
 #[test]
 fn a_hint_in_brackets_means_itself() {
-    let command = |line: &str| parse(&origin(Kind::Command), &format!("---\n{line}\n---\nDo it.\n"));
+    let command = |line: &str| parse(&origin(EntityKind::Command), &format!("---\n{line}\n---\nDo it.\n"));
     for hint in ["[message]", "[a, b]", "<file> [name]", "{json}"] {
         let read = command(&format!("argument-hint: {hint}"));
         assert_eq!(clean(&read).argument_hint.as_deref(), Some(hint));
@@ -189,7 +190,7 @@ fn line_ends_and_marks_make_no_difference() {
 #[test]
 fn without_frontmatter_the_whole_file_is_the_prompt() {
     let text = "# Fix it. Now\n\nLook at $ARGUMENTS\n";
-    let read = parse(&origin(Kind::Command), text);
+    let read = parse(&origin(EntityKind::Command), text);
     let entity = clean(&read);
     assert_eq!(
         (entity.name.as_str(), entity.description.as_str(), entity.prompt.as_str()),
@@ -221,7 +222,7 @@ fn an_empty_file_says_nothing() {
            | ^
       hint: say what is to be done
     ");
-    let read = parse(&origin(Kind::Agent), "---\ndescription: d\nmodel: opus\n---\n");
+    let read = parse(&origin(EntityKind::Agent), "---\ndescription: d\nmodel: opus\n---\n");
     assert_eq!(only(&read).prompt, "");
     assert!(said(&read).starts_with("warning: this agent has no text\n"));
 }
@@ -232,9 +233,9 @@ fn a_line_across_the_page_is_part_of_the_body() {
     assert_eq!(read.prompt, "Do it.");
     let read = skill("---\ndescription: d\n---\nOne.\n\n---\n\nname: y\n---\n");
     assert_eq!(clean(&read).prompt, "One.\n\n---\n\nname: y\n---");
-    let read = parse(&origin(Kind::Command), "---\n\n# Title\n");
+    let read = parse(&origin(EntityKind::Command), "---\n\n# Title\n");
     assert_eq!(clean(&read).prompt, "---\n\n# Title");
-    let read = parse(&origin(Kind::Command), "---\nJust text.\n---\nMore.\n");
+    let read = parse(&origin(EntityKind::Command), "---\nJust text.\n---\nMore.\n");
     assert_eq!(only(&read).prompt, "---\nJust text.\n---\nMore.");
     insta::assert_snapshot!(said(&read), @"
     warning: expected `key: value` between the `---` lines, found a string; it is read as text
@@ -275,7 +276,7 @@ fn what_no_second_try_understands_is_an_error() {
 #[test]
 fn limits_as_people_write_them_are_understood() {
     let agent = |provider, line: &str| {
-        let origin = Origin { provider, ..origin(Kind::Agent) };
+        let origin = Origin { provider, ..origin(EntityKind::Agent) };
         parse(&origin, &format!("---\nname: x\ndescription: d\n{line}\n---\nDo it.\n"))
     };
     for (provider, line) in [

@@ -2,7 +2,7 @@
 //! of each, and exactly what is said about it.
 
 use crate::entity::{clean, line, only, origin, refused, said};
-use windlass_core::entity::{Kind, PluginSource, Provider};
+use windlass_core::entity::{EntityKind, PluginSource, Provider};
 use windlass_forms::entity::{Origin, parse};
 
 #[test]
@@ -95,7 +95,7 @@ fn a_limit_of_tools_that_cannot_be_understood_is_never_no_limit() {
 fn a_merge_key_never_loses_a_limit() {
     let head = "description: d\nbase: &base\n  tools: Read\n";
     for provider in [Provider::Claude, Provider::Opencode, Provider::Copilot] {
-        for kind in [Kind::Agent, Kind::Skill, Kind::Command] {
+        for kind in [EntityKind::Agent, EntityKind::Skill, EntityKind::Command] {
             for merge in
                 ["<<: *base", "<<: [*base]", "\"<<\": *base", "permission:\n  <<: *base", "<<: {tools: Read}"]
             {
@@ -145,7 +145,7 @@ fn a_name_is_neither_a_path_nor_a_trick() {
     }
     let long = "n".repeat(129);
     assert!(refused(&line(&format!("name: {long}"))).contains("is longer than 128 characters"));
-    let read = parse(&Origin { name: "a\u{1b}b", ..origin(Kind::Command) }, "Do it.");
+    let read = parse(&Origin { name: "a\u{1b}b", ..origin(EntityKind::Command) }, "Do it.");
     insta::assert_snapshot!(refused(&read), @"
     error: the name `a�b` has a control character in it
       at .claude/x.md:1:1
@@ -174,7 +174,7 @@ fn a_name_in_the_file_wins_and_the_file_s_own_is_an_alias() {
 #[test]
 fn what_a_plugin_brings_has_the_plugin_s_name() {
     let plugin = PluginSource { name: "e2e".into(), root: "/p".into() };
-    let origin = Origin { plugin: Some(&plugin), ..origin(Kind::Command) };
+    let origin = Origin { plugin: Some(&plugin), ..origin(EntityKind::Command) };
     let read = parse(&origin, "---\nname: run\naliases: [go]\n---\nDo it.\n");
     let entity = clean(&read);
     assert_eq!((entity.name.as_str(), entity.source.plugin.as_ref()), ("e2e:run", Some(&plugin)));
@@ -277,8 +277,11 @@ fn a_limit_that_is_not_understood_says_where_and_what_was_meant() {
 #[test]
 fn a_permission_that_is_not_understood_is_an_error() {
     let opencode = |lines: &str| {
-        let origin =
-            Origin { provider: Provider::Opencode, path: ".opencode/agent/x.md", ..origin(Kind::Agent) };
+        let origin = Origin {
+            provider: Provider::Opencode,
+            path: ".opencode/agent/x.md",
+            ..origin(EntityKind::Agent)
+        };
         refused(&parse(&origin, &format!("---\ndescription: d\n{lines}\n---\nDo it.\n")))
     };
     for (lines, message) in [
@@ -313,13 +316,13 @@ fn a_permission_that_is_not_understood_is_an_error() {
             "{lines}: {shown}"
         );
     }
-    let codex = Origin { provider: Provider::Codex, path: "a.toml", ..origin(Kind::Agent) };
+    let codex = Origin { provider: Provider::Codex, path: "a.toml", ..origin(EntityKind::Agent) };
     let text = "description = 'd'\nsandbox_mode = 'readonly'\ndeveloper_instructions = 'x'\n";
     let shown = refused(&parse(&codex, text));
     let message = "`sandbox_mode` must be one of `read-only`, `workspace-write`, `danger-full-access`, found `readonly`";
     assert!(shown.starts_with(&format!("error: {message}\n  at a.toml:2:16\n")), "{shown}");
     assert!(shown.ends_with("hint: did you mean `read-only`?"), "{shown}");
-    let gemini = Origin { provider: Provider::Gemini, ..origin(Kind::Agent) };
+    let gemini = Origin { provider: Provider::Gemini, ..origin(EntityKind::Agent) };
     let shown = refused(&parse(&gemini, "---\ndescription: d\npolicy:\n  rules: []\n---\nDo it.\n"));
     assert!(shown.starts_with("error: Windlass does not understand the limits in `policy`"), "{shown}");
 }
@@ -328,7 +331,7 @@ fn a_permission_that_is_not_understood_is_an_error() {
 /// each type that it may not.
 struct Row {
     provider: Provider,
-    kind: Kind,
+    kind: EntityKind,
     key: &'static str,
     fine: &'static [&'static str],
     wrong: &'static [&'static str],
@@ -345,11 +348,11 @@ const NO_RULES: &[&str] =
 const NO_WORDS: &[&str] = &["", "3", "true", "{}", "[]", "[plan]", "\"\"", "nothing"];
 
 const MARKDOWN: [Row; 17] = {
-    use Kind::{Agent, Command, Skill};
+    use EntityKind::{Agent, Command, Skill};
     use Provider::{Atomic, Claude, Codex, Copilot, Gemini, Opencode, Shared, Windlass};
     const fn row(
         provider: Provider,
-        kind: Kind,
+        kind: EntityKind,
         key: &'static str,
         fine: &'static [&'static str],
         wrong: &'static [&'static str],
@@ -399,8 +402,8 @@ fn every_key_that_limits_has_its_types_and_any_other_is_an_error() {
     }
 }
 
-fn codex(lines: &str) -> windlass_forms::entity::Read {
-    let origin = Origin { provider: Provider::Codex, path: "a.toml", ..origin(Kind::Agent) };
+fn codex(lines: &str) -> windlass_forms::entity::ReadEntities {
+    let origin = Origin { provider: Provider::Codex, path: "a.toml", ..origin(EntityKind::Agent) };
     parse(&origin, &format!("description = 'd'\ndeveloper_instructions = 'x'\n{lines}\n"))
 }
 
@@ -545,8 +548,12 @@ fn a_switch_in_quotes_is_told_from_a_switch() {
 
 #[test]
 fn a_limit_in_a_document_of_opencode_is_not_lost_by_a_slip() {
-    let origin =
-        Origin { provider: Provider::Opencode, kind: None, path: "opencode.json", ..origin(Kind::Agent) };
+    let origin = Origin {
+        provider: Provider::Opencode,
+        kind: None,
+        path: "opencode.json",
+        ..origin(EntityKind::Agent)
+    };
     for (text, key) in [
         (r#"{"permision": {"bash": "deny"}}"#, "permision"),
         (r#"{"agent": {"plan": {"permision": {"bash": "deny"}}}}"#, "permision"),
@@ -564,7 +571,7 @@ fn a_limit_in_a_document_of_opencode_is_not_lost_by_a_slip() {
 
 #[test]
 fn to_allow_an_edit_in_opencode_is_to_allow_every_change() {
-    let origin = Origin { provider: Provider::Opencode, path: "x.md", ..origin(Kind::Agent) };
+    let origin = Origin { provider: Provider::Opencode, path: "x.md", ..origin(EntityKind::Agent) };
     for (lines, expected) in [
         ("permission: {edit: allow}", ["edit", "write"]),
         ("permission: {write: allow}", ["write", "edit"]),

@@ -6,7 +6,9 @@ use windlass_core::time::Moment;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::loop_state::{self, LoopState};
 use windlass_forms::settings::{Layer, parse_duration, resolve};
-use windlass_forms::tracker::{Frontmatter, Markers, find_promise, render, scan, set_frontmatter, split};
+use windlass_forms::tracker::{
+    Markers, TrackerFrontmatter, find_promise, render, scan, set_frontmatter, split,
+};
 use windlass_forms::workflow::{apply_template, parse_plugin_ref, parse_workflow_json};
 use windlass_forms::{diagnostic::Severity, plugin};
 
@@ -155,7 +157,7 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read_back(body in text_of(MARKDOWN), marker in any::<String>(), prompt in text_of(MARKDOWN)) {
-        let frontmatter = Frontmatter {
+        let frontmatter = TrackerFrontmatter {
             run: &marker, iteration: 3, max_iterations: 15, completion_marker: Some(&marker), active: true, started_at: Moment(0),
         };
         let text = render(&frontmatter, &body);

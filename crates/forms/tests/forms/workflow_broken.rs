@@ -5,14 +5,14 @@
 use std::fs;
 use std::path::Path;
 
-use windlass_core::graph::check::Known;
+use windlass_core::graph::check::CheckContext;
 use windlass_core::registry::Registry;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::entity::builtin;
 use windlass_forms::workflow::document::read_for_check;
 
 /// Everything that is wrong with a document, as `windlass workflow check` says it.
-fn wrong_with(text: &str, name: &str, known: &Known<'_>) -> Vec<Diagnostic> {
+fn wrong_with(text: &str, name: &str, known: &CheckContext<'_>) -> Vec<Diagnostic> {
     match read_for_check(text, name) {
         (Some(document), said) => document.check(said, known),
         (None, said) => said,
@@ -28,7 +28,7 @@ fn every_mistake_of_a_broken_document_is_said_at_once() {
     files.sort();
     assert!(files.len() >= 20, "{}", files.len());
     let registry = Registry::new(builtin());
-    let known = Known::new(&registry);
+    let known = CheckContext::new(&registry);
     let mut differing = Vec::new();
     for file in &files {
         let name = file.file_name().unwrap().to_str().unwrap();

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use windlass_core::graph::check::Known;
+use windlass_core::graph::check::CheckContext;
 use windlass_core::registry::Registry;
 use windlass_forms::entity::builtin;
 use windlass_forms::workflow;
@@ -74,7 +74,7 @@ fn every_kind_of_node_has_an_example() {
 #[test]
 fn every_example_and_the_starter_pass_the_checks() {
     let registry = Registry::new(builtin());
-    let mut known = Known::new(&registry);
+    let mut known = CheckContext::new(&registry);
     let texts: Vec<_> = texts().into_iter().chain([("starter".to_owned(), starter("first"))]).collect();
     let documents: Vec<_> = texts.iter().map(|(name, text)| read(text, name).0.unwrap()).collect();
     known.checks.insert("test".to_owned());

@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use windlass_core::graph::workflow::{
-    Act, AskNode, Branch, Budget, CheckNode, CriteriaLoopNode, Expression, IfNode, Input, InputKind, Join,
-    LandNode, ListenNode, LoopNode, OnFailure, ParallelNode, PullRequestNode, Retry, ReviewNode, Session,
-    Settings, ShellNode, SleepNode, Source, Step, TaskLoopNode, Template, Turns, Until, Workflow,
-    WorkflowNode,
+    AskNode, Budget, CheckNode, CriteriaLoopNode, Expression, IfNode, InputKind, Join, LandNode, ListenNode,
+    LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode, PromptSource, PullRequestNode,
+    RetryPolicy, ReviewNode, Session, SessionOptions, ShellNode, SleepNode, TaskLoopNode, Template, TurnLoop,
+    WaitUntil, Workflow, WorkflowInput, WorkflowNode,
 };
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::NodeId;
-use windlass_core::looping::{MarkerMatch, Mode};
+use windlass_core::looping::{LoopMode, MarkerMatch};
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::workflow::document::{print, read, read_for_check, starter};
 
@@ -172,8 +172,9 @@ fn schema() -> impl Strategy<Value = Value> {
     prop::collection::btree_map("[a-w]{1,4}", inner, 0..4).prop_map(|map| json!(map))
 }
 
-fn turns() -> impl Strategy<Value = Turns> {
-    let mode = prop::sample::select(vec![Mode::Fresh, Mode::InSession, Mode::Resume, Mode::Plugin]);
+fn turns() -> impl Strategy<Value = TurnLoop> {
+    let mode =
+        prop::sample::select(vec![LoopMode::Fresh, LoopMode::InSession, LoopMode::Resume, LoopMode::Plugin]);
     let place = prop::sample::select(vec![MarkerMatch::Line, MarkerMatch::LastLine, MarkerMatch::Anywhere]);
     let maybe = || prop::option::of(text());
     (
@@ -192,7 +193,7 @@ fn turns() -> impl Strategy<Value = Turns> {
                 marker_match,
                 (promise, blocked, continue_message, tracker),
                 stuck_after,
-            )| Turns {
+            )| TurnLoop {
                 max,
                 mode,
                 marker,
@@ -206,43 +207,44 @@ fn turns() -> impl Strategy<Value = Turns> {
         )
 }
 
-fn session() -> impl Strategy<Value = Act> {
+fn session() -> impl Strategy<Value = NodeKind> {
     let source = prop_oneof![
-        template().prop_map(|prompt| Source::Prompt { prompt }),
-        (line(), template()).prop_map(|(name, prompt)| Source::Agent { name, prompt }),
-        (line(), prop::option::of(template())).prop_map(|(name, args)| Source::Skill { name, args }),
-        (line(), prop::option::of(template())).prop_map(|(name, args)| Source::Command { name, args }),
+        template().prop_map(|prompt| PromptSource::Prompt { prompt }),
+        (line(), template()).prop_map(|(name, prompt)| PromptSource::Agent { name, prompt }),
+        (line(), prop::option::of(template())).prop_map(|(name, args)| PromptSource::Skill { name, args }),
+        (line(), prop::option::of(template())).prop_map(|(name, args)| PromptSource::Command { name, args }),
     ];
     (source, prop::option::of(turns()), prop::option::of(schema()))
-        .prop_map(|(source, turns, schema)| Act::Session(Session { source, turns, schema }))
+        .prop_map(|(source, turns, schema)| NodeKind::Session(Session { source, turns, schema }))
 }
 
-fn leaf() -> impl Strategy<Value = Act> {
+fn leaf() -> impl Strategy<Value = NodeKind> {
     let ms = || 1..100_000_000_u64;
     let names = || prop::collection::vec(line(), 0..3);
     prop_oneof![
         4 => session(),
-        1 => (template(), any::<bool>()).prop_map(|(command, idempotent)| Act::Shell(ShellNode { command, idempotent })),
-        1 => names().prop_map(|names| Act::Check(CheckNode { names })),
-        1 => (line(), prop::collection::btree_map("[a-w]{1,5}", template(), 0..3)).prop_map(|(name, inputs)| Act::Workflow(WorkflowNode { name, inputs })),
+        1 => (template(), any::<bool>()).prop_map(|(command, idempotent)| NodeKind::Shell(ShellNode { command, idempotent })),
+        1 => names().prop_map(|names| NodeKind::Check(CheckNode { names })),
+        1 => (line(), prop::collection::btree_map("[a-w]{1,5}", template(), 0..3)).prop_map(|(name, inputs)| NodeKind::Workflow(WorkflowNode { name, inputs })),
         1 => (template(), names(), any::<bool>()).prop_map(|(question, choices, has_default)| {
             let default = choices.first().cloned().filter(|_| has_default);
-            Act::Ask(AskNode { question, choices, default })
+            NodeKind::Ask(AskNode { question, choices, default })
         }),
-        1 => ms().prop_map(|ms| Act::Wait(Until::Elapsed(SleepNode { ms }))),
-        1 => (line(), prop::option::of(ms())).prop_map(|(name, timeout_ms)| Act::Wait(Until::Event(ListenNode { name, timeout_ms }))),
-        1 => (prop::option::of(line()), 0..9_u32, prop::option::of(0.0..=1.0)).prop_map(|(agent, max_cycles, threshold)| Act::Review(ReviewNode { agent, max_cycles, threshold })),
-        1 => prop::option::of(template()).prop_map(|target| Act::Land(LandNode { target })),
-        1 => (template(), prop::option::of(template())).prop_map(|(title, body)| Act::PullRequest(PullRequestNode { title, body })),
-        1 => Just(Act::ClearContext),
+        1 => ms().prop_map(|ms| NodeKind::Wait(WaitUntil::Elapsed(SleepNode { ms }))),
+        1 => (line(), prop::option::of(ms())).prop_map(|(name, timeout_ms)| NodeKind::Wait(WaitUntil::Event(ListenNode { name, timeout_ms }))),
+        1 => (prop::option::of(line()), 0..9_u32, prop::option::of(0.0..=1.0)).prop_map(|(agent, max_cycles, threshold)| NodeKind::Review(ReviewNode { agent, max_cycles, threshold })),
+        1 => prop::option::of(template()).prop_map(|target| NodeKind::Land(LandNode { target })),
+        1 => (template(), prop::option::of(template())).prop_map(|(title, body)| NodeKind::PullRequest(PullRequestNode { title, body })),
+        1 => Just(NodeKind::ClearContext),
     ]
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
+fn settings() -> impl Strategy<Value = SessionOptions> {
     let isolation = prop::sample::select(vec![Isolation::Strict, Isolation::Minimal, Isolation::Permissive]);
     let maybe = || prop::option::of(line());
-    (maybe(), maybe(), prop::option::of(isolation), prop::option::of(1..10_000_000_u64))
-        .prop_map(|(driver, model, isolation, timeout_ms)| Settings { driver, model, isolation, timeout_ms })
+    (maybe(), maybe(), prop::option::of(isolation), prop::option::of(1..10_000_000_u64)).prop_map(
+        |(driver, model, isolation, timeout_ms)| SessionOptions { driver, model, isolation, timeout_ms },
+    )
 }
 
 fn budget() -> impl Strategy<Value = Budget> {
@@ -256,14 +258,14 @@ fn budget() -> impl Strategy<Value = Budget> {
         .prop_map(|(turns, tokens, cost_usd, time_ms)| Budget { turns, tokens, cost_usd, time_ms })
 }
 
-fn step(act: impl Strategy<Value = Act>) -> impl Strategy<Value = Step> {
+fn step(act: impl Strategy<Value = NodeKind>) -> impl Strategy<Value = Node> {
     let retry = prop_oneof![
-        Just(Retry::default()),
-        (1..9_u32, 0..99_999_u64).prop_map(|(times, delay_ms)| Retry { times, delay_ms }),
+        Just(RetryPolicy::default()),
+        (1..9_u32, 0..99_999_u64).prop_map(|(times, delay_ms)| RetryPolicy { times, delay_ms }),
     ];
     let on_failure = prop::sample::select(vec![OnFailure::Fail, OnFailure::Continue]);
     (act, prop::option::of(condition()), settings(), retry, budget(), on_failure).prop_map(
-        |(act, when, settings, retry, budget, on_failure)| Step {
+        |(act, when, settings, retry, budget, on_failure)| Node {
             id: NodeId::new(""),
             act,
             when,
@@ -275,7 +277,7 @@ fn step(act: impl Strategy<Value = Act>) -> impl Strategy<Value = Step> {
     )
 }
 
-fn body() -> impl Strategy<Value = Vec<Step>> {
+fn body() -> impl Strategy<Value = Vec<Node>> {
     let leaves = prop::collection::vec(step(leaf()), 1..4);
     leaves.prop_recursive(3, 12, 3, |inner| {
         let some = || inner.clone();
@@ -283,19 +285,19 @@ fn body() -> impl Strategy<Value = Vec<Step>> {
         let join = prop::sample::select(vec![Join::All, Join::Any, Join::FirstSuccess]);
         let branches = prop::collection::btree_map("[a-z][a-z0-9_-]{0,5}", some(), 1..3);
         let block = prop_oneof![
-            (condition(), some(), maybe()).prop_map(|(condition, then, otherwise)| Act::If(IfNode { condition, then, otherwise })),
-            (prop::collection::vec(condition(), 0..3), 0..99_u32, some()).prop_map(|(until, max, body)| Act::Loop(LoopNode { until, max, body })),
+            (condition(), some(), maybe()).prop_map(|(condition, then, otherwise)| NodeKind::If(IfNode { condition, then, otherwise })),
+            (prop::collection::vec(condition(), 0..3), 0..99_u32, some()).prop_map(|(until, max, body)| NodeKind::Loop(LoopNode { until, max, body })),
             (prop::option::of(template()), prop::option::of(condition()), prop::option::of(condition()), (0..99_u32, 1..9_u32, 1..9_u32), maybe(), some())
-                .prop_map(|(path, until, select, (max, jobs, attempts), before_each, body)| Act::TaskLoop(TaskLoopNode { path, until, select, max, jobs, attempts, before_each, body })),
-            (line(), 0..99_u32, some()).prop_map(|(signal, max, body)| Act::CriteriaLoop(CriteriaLoopNode { signal, max, body })),
+                .prop_map(|(path, until, select, (max, jobs, attempts), before_each, body)| NodeKind::TaskLoop(TaskLoopNode { path, until, select, max, jobs, attempts, before_each, body })),
+            (line(), 0..99_u32, some()).prop_map(|(signal, max, body)| NodeKind::CriteriaLoop(CriteriaLoopNode { signal, max, body })),
             (0..5_u32, join, branches).prop_map(|(limit, join, branches)| {
                 let branches = branches.into_iter().filter(|(name, _)| !name.starts_with("x-"));
-                let mut branches: Vec<Branch> = branches.map(|(name, body)| Branch { name, body }).collect();
+                let mut branches: Vec<ParallelBranch> = branches.map(|(name, body)| ParallelBranch { name, body }).collect();
                 if branches.is_empty() {
-                    branches.push(Branch { name: "only".into(), body: Vec::new() });
+                    branches.push(ParallelBranch { name: "only".into(), body: Vec::new() });
                 }
-                Act::Parallel(ParallelNode { limit, join, branches })
-            }).prop_filter("empty", |act| matches!(act, Act::Parallel(ParallelNode { branches, .. }) if branches.iter().all(|b| !b.body.is_empty()))),
+                NodeKind::Parallel(ParallelNode { limit, join, branches })
+            }).prop_filter("empty", |act| matches!(act, NodeKind::Parallel(ParallelNode { branches, .. }) if branches.iter().all(|b| !b.body.is_empty()))),
         ];
         prop::collection::vec(step(block), 1..3)
     })
@@ -311,7 +313,14 @@ fn workflow() -> impl Strategy<Value = Workflow> {
             _ => (InputKind::List, json!(["a", "2"])),
         };
         let default = (!required).then(|| value.clone());
-        Input { name: format!("in{index}"), description, kind, required, default, choices: vec![value] }
+        WorkflowInput {
+            name: format!("in{index}"),
+            description,
+            kind,
+            required,
+            default,
+            choices: vec![value],
+        }
     };
     let inputs = prop::collection::vec((prop::option::of(text()), any::<bool>()), 0..6)
         .prop_map(move |list| list.into_iter().enumerate().map(input).collect::<Vec<_>>());
@@ -336,21 +345,21 @@ fn workflow() -> impl Strategy<Value = Workflow> {
 }
 
 /// Every node gets an id of its own.
-fn number(body: &mut [Step], count: &mut u32) {
+fn number(body: &mut [Node], count: &mut u32) {
     for step in body {
         *count += 1;
         step.id = NodeId::new(format!("n{count}"));
         match &mut step.act {
-            Act::If(IfNode { then, otherwise, .. }) => {
+            NodeKind::If(IfNode { then, otherwise, .. }) => {
                 [then, otherwise].into_iter().for_each(|body| number(body, count))
             }
-            Act::Loop(LoopNode { body, .. }) | Act::CriteriaLoop(CriteriaLoopNode { body, .. }) => {
+            NodeKind::Loop(LoopNode { body, .. }) | NodeKind::CriteriaLoop(CriteriaLoopNode { body, .. }) => {
                 number(body, count)
             }
-            Act::TaskLoop(TaskLoopNode { before_each, body, .. }) => {
+            NodeKind::TaskLoop(TaskLoopNode { before_each, body, .. }) => {
                 [before_each, body].into_iter().for_each(|body| number(body, count))
             }
-            Act::Parallel(ParallelNode { branches, .. }) => {
+            NodeKind::Parallel(ParallelNode { branches, .. }) => {
                 branches.iter_mut().for_each(|branch| number(&mut branch.body, count))
             }
             _ => {}

@@ -19,7 +19,7 @@ use crate::os::{self, Signals, Wake};
 const OUTPUT_EVERY: Duration = Duration::from_millis(50);
 
 /// How a child ended.
-pub(super) struct Ending {
+pub(super) struct ChildExit {
     pub(super) status: WaitStatus,
     pub(super) ended_by: Option<EndedBy>,
     pub(super) too_much_output: bool,
@@ -66,8 +66,8 @@ pub(super) fn watch(
     born: Instant,
     signals: &Signals,
     printed: &dyn Fn() -> u64,
-) -> io::Result<Ending> {
-    let mut watch = Watch {
+) -> io::Result<ChildExit> {
+    let mut watch = EndWatch {
         child,
         grace: Duration::from_millis(launch.grace_ms),
         timer: launch.deadline_ms.and_then(|ms| born.checked_add(Duration::from_millis(ms))),
@@ -78,8 +78,8 @@ pub(super) fn watch(
     };
     loop {
         if let Some(status) = reap(child)? {
-            let Watch { ended_by, too_much_output, .. } = watch;
-            return Ok(Ending { status, ended_by, too_much_output });
+            let EndWatch { ended_by, too_much_output, .. } = watch;
+            return Ok(ChildExit { status, ended_by, too_much_output });
         }
         if watch.output_max.is_some_and(|max| printed() > max) {
             watch.printed_too_much();
@@ -103,7 +103,7 @@ fn reap(child: Pid) -> io::Result<Option<WaitStatus>> {
 }
 
 /// What has been done about ending the child.
-struct Watch {
+struct EndWatch {
     child: Pid,
     grace: Duration,
     /// The deadline, and once the child is being ended the end of the grace.
@@ -115,7 +115,7 @@ struct Watch {
     too_much_output: bool,
 }
 
-impl Watch {
+impl EndWatch {
     /// How long nothing needs to be looked at.
     fn patience(&self) -> Option<Duration> {
         let left = self.timer.map(|timer| timer.saturating_duration_since(Instant::now()));

@@ -15,7 +15,7 @@ const MARK: &str = "WINDLASS_CRASH_MARK";
 
 /// The moments between which a host has done something that cannot be undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Point {
+pub(super) enum HostCrashPoint {
     Locked = 1,
     Started = 2,
     Spawned = 3,
@@ -38,7 +38,7 @@ impl CrashPoints {
     }
 
     /// Dies if this is the point.
-    pub(super) fn pass(&self, point: Point) {
+    pub(super) fn pass(&self, point: HostCrashPoint) {
         let Some(at) = self.at else { return };
         let passed = match &self.mark {
             Some(mark) => count(mark).unwrap_or(0),

@@ -9,23 +9,23 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use rustix::fs::{FlockOperation, flock};
-use windlass_core::launch::{Exit, LAUNCH_VERSION, Launch, files};
+use windlass_core::launch::{ExitFile, LAUNCH_VERSION, Launch, files};
 
 const PRIVATE: u32 = 0o600;
 /// A launch carries arguments and an environment; the kernel takes no more than a few megabytes.
 const LARGEST_LAUNCH: u64 = 16 << 20;
 
 /// A child's folder.
-pub(super) struct Folder {
+pub(super) struct ChildFolder {
     path: PathBuf,
 }
 
 /// Held for as long as the host or its guard lives. Children do not inherit it.
-pub(super) struct Lock {
+pub(super) struct HostLock {
     file: File,
 }
 
-impl Lock {
+impl HostLock {
     /// Writes down who the host is.
     pub(super) fn sign(&mut self) -> io::Result<()> {
         self.file.set_len(0)?;
@@ -40,20 +40,20 @@ pub(super) struct Streams {
     pub(super) stderr: File,
 }
 
-impl Folder {
-    pub(super) fn new(path: PathBuf) -> Folder {
-        Folder { path }
+impl ChildFolder {
+    pub(super) fn new(path: PathBuf) -> ChildFolder {
+        ChildFolder { path }
     }
 
     /// Takes the lock, or nothing if another host has it.
-    pub(super) fn lock(&self) -> io::Result<Option<Lock>> {
+    pub(super) fn lock(&self) -> io::Result<Option<HostLock>> {
         let file = private().create(true).truncate(false).write(true).open(self.file(files::LOCK))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        Ok(Some(Lock { file }))
+        Ok(Some(HostLock { file }))
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -137,7 +137,7 @@ impl Folder {
     }
 
     /// Writes how the child ended beside its final place.
-    pub(super) fn write_exit(&self, exit: &Exit) -> io::Result<()> {
+    pub(super) fn write_exit(&self, exit: &ExitFile) -> io::Result<()> {
         let mut file = private().create(true).truncate(true).write(true).open(self.exit_draft())?;
         file.write_all(&serde_json::to_vec(exit)?)?;
         file.sync_all()

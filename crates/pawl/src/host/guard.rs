@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 use crate::os::{self, Signals, Wake};
 
 /// Who one is after the split.
-pub(super) enum Side {
+pub(super) enum ForkSide {
     /// The host.
     Host,
     /// Its guard.
@@ -23,18 +23,18 @@ pub(super) enum Side {
 }
 
 /// Becomes two processes; the host is born in the group, where there is one.
-pub(super) fn split(group: Option<&File>) -> io::Result<Side> {
+pub(super) fn split(group: Option<&File>) -> io::Result<ForkSide> {
     let pid = match group.map(os::fork_into) {
         Some(Ok(pid)) => pid,
         Some(Err(error)) => return Err(error),
         None => fork()?,
     };
     match Pid::from_raw(pid) {
-        None => Ok(Side::Host),
+        None => Ok(ForkSide::Host),
         Some(host) => {
             // Without another name it would be taken for the host.
             let _ = os::show_as_guard();
-            Ok(Side::Guard { host })
+            Ok(ForkSide::Guard { host })
         }
     }
 }

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, setsid};
-use windlass_core::launch::{Exit, LAUNCH_VERSION, Launch};
+use windlass_core::launch::{ExitFile, LAUNCH_VERSION, Launch};
 
-use super::child::{self, Ending};
-use super::crash::{CrashPoints, Point};
-use super::folder::Folder;
-use super::guard::{self, Side};
+use super::child::{self, ChildExit};
+use super::crash::{CrashPoints, HostCrashPoint};
+use super::folder::ChildFolder;
+use super::guard::{self, ForkSide};
 use super::sweep;
 use crate::os::{self, Cgroup, Signals};
 
@@ -27,7 +27,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(USAGE);
     };
     os::close_inherited();
-    match live(&Folder::new(PathBuf::from(&folder))) {
+    match live(&ChildFolder::new(PathBuf::from(&folder))) {
         Ok(exit) => exit,
         Err(error) => {
             complain(&format!("{}: {error}", folder.display()));
@@ -36,7 +36,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn live(folder: &Folder) -> io::Result<ExitCode> {
+fn live(folder: &ChildFolder) -> io::Result<ExitCode> {
     let Some(mut lock) = folder.lock()? else {
         return Ok(ExitCode::SUCCESS);
     };
@@ -50,23 +50,23 @@ fn live(folder: &Folder) -> io::Result<ExitCode> {
     let launch = folder.read_launch();
     let group = launch.as_ref().ok().and_then(|launch| Cgroup::for_child(&launch.cookie));
     if let Ok(launch) = &launch
-        && let Some(Side::Guard { host }) = split(folder, group.as_ref())
+        && let Some(ForkSide::Guard { host }) = split(folder, group.as_ref())
     {
         return keep_host(host, folder, launch, group.as_ref(), &signals);
     }
     os::adopt_orphans()?;
     lock.sign()?;
     let crash = CrashPoints::from_env();
-    crash.pass(Point::Locked);
+    crash.pass(HostCrashPoint::Locked);
     let exit = match launch {
         // What keeps the child from starting is an outcome, not an error of the host.
         Err(why) => not_started(why),
         Ok(launch) => keep_child(folder, &launch, group.as_ref(), &signals, &crash)?,
     };
     folder.write_exit(&exit)?;
-    crash.pass(Point::ExitWritten);
+    crash.pass(HostCrashPoint::ExitWritten);
     folder.publish_exit()?;
-    crash.pass(Point::ExitRenamed);
+    crash.pass(HostCrashPoint::ExitRenamed);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -81,7 +81,7 @@ fn stand_alone() -> io::Result<Signals> {
 
 /// Becomes host and guard, the host in a group of its own where that can be. A host without a group is
 /// better than none, and so is one without a guard.
-fn split(folder: &Folder, group: Option<&Cgroup>) -> Option<Side> {
+fn split(folder: &ChildFolder, group: Option<&Cgroup>) -> Option<ForkSide> {
     if let Some(group) = group
         && folder.note_cgroup(group.path()).is_ok()
     {
@@ -100,7 +100,7 @@ fn split(folder: &Folder, group: Option<&Cgroup>) -> Option<Side> {
 /// The guard's whole life: when the host did not end by itself, everything left below is ended here.
 fn keep_host(
     host: Pid,
-    folder: &Folder,
+    folder: &ChildFolder,
     launch: &Launch,
     group: Option<&Cgroup>,
     signals: &Signals,
@@ -127,20 +127,20 @@ fn clear(launch: &Launch, group: Option<&Cgroup>, signals: &Signals) -> io::Resu
 
 /// The child's whole life.
 fn keep_child(
-    folder: &Folder,
+    folder: &ChildFolder,
     launch: &Launch,
     group: Option<&Cgroup>,
     signals: &Signals,
     crash: &CrashPoints,
-) -> io::Result<Exit> {
+) -> io::Result<ExitFile> {
     let child = match start(folder, launch, crash)? {
         Ok(child) => child,
         Err(why) => return Ok(not_started(why)),
     };
-    crash.pass(Point::Spawned);
+    crash.pass(HostCrashPoint::Spawned);
     let printed = || folder.printed();
     let ending = child::watch(child, launch, Instant::now(), signals, &printed)?;
-    crash.pass(Point::Ended);
+    crash.pass(HostCrashPoint::Ended);
     clear(launch, group, signals)?;
     if ending.too_much_output
         && let Some(max) = launch.output_max
@@ -150,18 +150,18 @@ fn keep_child(
     Ok(ended(&ending))
 }
 
-fn start(folder: &Folder, launch: &Launch, crash: &CrashPoints) -> io::Result<Result<Pid, String>> {
+fn start(folder: &ChildFolder, launch: &Launch, crash: &CrashPoints) -> io::Result<Result<Pid, String>> {
     let streams = match folder.open_streams(launch) {
         Ok(streams) => streams,
         Err(why) => return Ok(Err(why)),
     };
     folder.mark_started()?;
-    crash.pass(Point::Started);
+    crash.pass(HostCrashPoint::Started);
     Ok(child::spawn(launch, streams))
 }
 
-fn not_started(why: String) -> Exit {
-    Exit {
+fn not_started(why: String) -> ExitFile {
+    ExitFile {
         v: LAUNCH_VERSION,
         code: None,
         signal: None,
@@ -171,8 +171,8 @@ fn not_started(why: String) -> Exit {
     }
 }
 
-fn ended(ending: &Ending) -> Exit {
-    Exit {
+fn ended(ending: &ChildExit) -> ExitFile {
+    ExitFile {
         v: LAUNCH_VERSION,
         code: ending.status.exit_status(),
         signal: ending.status.terminating_signal(),

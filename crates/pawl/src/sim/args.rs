@@ -6,7 +6,7 @@ use super::plain::Wire;
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Flags {
+pub(super) struct SimFlags {
     /// A file, or JSON itself.
     pub(super) settings: Option<String>,
     pub(super) session_id: Option<String>,
@@ -89,8 +89,8 @@ const MANY: &[&str] = &[
 ];
 
 /// Reads the arguments after `sim`.
-pub(super) fn parse(args: &[String]) -> Flags {
-    let mut flags = Flags::default();
+pub(super) fn parse(args: &[String]) -> SimFlags {
+    let mut flags = SimFlags::default();
     let mut rest = args.iter().map(String::as_str).peekable();
     while let Some(arg) = rest.next() {
         if arg == "--" {
@@ -123,7 +123,7 @@ pub(super) fn parse(args: &[String]) -> Flags {
     flags
 }
 
-impl Flags {
+impl SimFlags {
     fn switch(&mut self, name: &str) {
         match name {
             "--include-hook-events" => self.hook_events = true,
@@ -155,7 +155,7 @@ impl Flags {
 mod tests {
     use super::*;
 
-    fn flags(line: &str) -> Flags {
+    fn flags(line: &str) -> SimFlags {
         parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
@@ -165,14 +165,14 @@ mod tests {
             "-p --output-format stream-json --verbose --settings s.json --session-id u --mcp-config a b \
              --strict-mcp-config --permission-mode default --model opus --plugin-dir x --plugin-dir y",
         );
-        let expected = Flags {
+        let expected = SimFlags {
             settings: Some("s.json".into()),
             session_id: Some("u".into()),
             model: Some("opus".into()),
             permission_mode: Some("default".into()),
             mcp_config: vec!["a".into(), "b".into()],
             plugin_dirs: vec!["x".into(), "y".into()],
-            ..Flags::default()
+            ..SimFlags::default()
         };
         assert_eq!(got, expected);
     }

@@ -5,10 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::events::{self, Verdict};
-use super::hooks::Decision;
-use super::perform::Done;
-use super::play::{Cut, Player};
+use super::events::{self, ResultVerdict};
+use super::hooks::HookDecision;
+use super::perform::StepResult;
+use super::play::{PlayCut, Player};
 use super::start::DEFAULT_BLOCK_CAP;
 use super::stream::{new_uuid, now_ms, short_id};
 
@@ -39,7 +39,7 @@ impl Subagent {
 
 impl Player<'_> {
     /// Runs a subagent to its end, as a tool call.
-    pub(super) fn run_subagent(&mut self) -> Result<(), Cut> {
+    pub(super) fn run_subagent(&mut self) -> Result<(), PlayCut> {
         let agent = Subagent::new();
         let input = json!({
             "description": DESCRIPTION, "prompt": PROMPT, "subagent_type": KIND, "run_in_background": false,
@@ -52,12 +52,12 @@ impl Player<'_> {
                 "status": "completed", "prompt": PROMPT, "agentId": agent.id, "agentType": KIND, "content": content,
                 "totalDurationMs": 1, "totalTokens": 120, "totalToolUseCount": 0,
             });
-            Ok(Done { content, is_error: false, structured })
+            Ok(StepResult { content, is_error: false, structured })
         })
     }
 
     /// Wants to stop while a subagent runs, and goes on when it has ended.
-    pub(super) fn stop_in_background(&mut self) -> Result<(), Cut> {
+    pub(super) fn stop_in_background(&mut self) -> Result<(), PlayCut> {
         let agent = Subagent::new();
         let input = json!({"description": DESCRIPTION, "prompt": PROMPT, "subagent_type": KIND});
         self.use_tool("Task", input, |player, _| {
@@ -67,24 +67,24 @@ impl Player<'_> {
                 "isAsync": true, "status": "async_launched", "agentId": agent.id, "description": DESCRIPTION,
                 "prompt": PROMPT,
             });
-            Ok(Done { content, is_error: false, structured })
+            Ok(StepResult { content, is_error: false, structured })
         })?;
         let running = json!([agent.task()]);
         let answer = self.ask_to_stop(&running)?;
-        if answer.decision == Some(Decision::Refuse) {
+        if answer.decision == Some(HookDecision::Refuse) {
             self.blocks += 1;
             self.stream.user(events::feedback(&answer.reason))?;
         }
         self.end_subagent(&agent, &running)?;
         self.stream.event(json!({"type": "system", "subtype": "background_tasks_changed", "tasks": []}))?;
-        self.finish(&Verdict::said("completed", self.said.clone()));
+        self.finish(&ResultVerdict::said("completed", self.said.clone()));
         self.origin =
             Some(json!({"kind": "task-notification", "producer": "session-task", "runId": agent.run}));
         self.prompt_id = new_uuid();
         self.open_prompt(&notification(&agent))
     }
 
-    fn announce(&mut self, agent: &Subagent, background: bool) -> Result<(), Cut> {
+    fn announce(&mut self, agent: &Subagent, background: bool) -> Result<(), PlayCut> {
         if background {
             let task = json!({
                 "task_id": agent.id, "run_id": agent.run, "task_type": "local_agent", "subagent_type": KIND,
@@ -104,7 +104,7 @@ impl Player<'_> {
     }
 
     /// The subagent wants to stop, as often as its hook does not let it.
-    fn end_subagent(&mut self, agent: &Subagent, background_tasks: &Value) -> Result<(), Cut> {
+    fn end_subagent(&mut self, agent: &Subagent, background_tasks: &Value) -> Result<(), PlayCut> {
         for blocks in 0..=DEFAULT_BLOCK_CAP {
             let extra = json!({
                 "agent_id": agent.id, "agent_type": KIND, "stop_hook_active": blocks > 0,
@@ -112,7 +112,7 @@ impl Player<'_> {
                 "last_assistant_message": REPORT, "background_tasks": background_tasks, "session_crons": [],
             });
             let answer = self.fire("SubagentStop", KIND, extra)?;
-            if answer.decision != Some(Decision::Refuse) {
+            if answer.decision != Some(HookDecision::Refuse) {
                 break;
             }
         }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::events::put;
-use super::hooks::{self, Answer, Room};
-use super::play::{Cut, Player};
+use super::hooks::{self, HookMeaning, HookRoom};
+use super::play::{PlayCut, Player};
 use super::stream::new_uuid;
 
 impl<'a> Player<'a> {
     /// Calls the hooks of an event; what they say together.
-    pub(super) fn fire(&mut self, event: &str, subject: &str, extra: Value) -> Result<Answer, Cut> {
+    pub(super) fn fire(&mut self, event: &str, subject: &str, extra: Value) -> Result<HookMeaning, PlayCut> {
         self.fire_within(event, subject, extra, None)
     }
 
@@ -21,12 +21,12 @@ impl<'a> Player<'a> {
         subject: &str,
         extra: Value,
         limit: Option<Duration>,
-    ) -> Result<Answer, Cut> {
+    ) -> Result<HookMeaning, PlayCut> {
         if self.skip_hooks {
-            return Ok(Answer::default());
+            return Ok(HookMeaning::default());
         }
         let payload = self.payload(event, extra);
-        let room = Room { env: &self.env, cwd: &self.words.cwd, limit };
+        let room = HookRoom { env: &self.env, cwd: &self.words.cwd, limit };
         let said = self.hooks.call(event, subject, &payload, &room)?;
         if self.flags.hook_events {
             let name = if subject.is_empty() { event.to_owned() } else { format!("{event}:{subject}") };
@@ -37,7 +37,7 @@ impl<'a> Player<'a> {
         Ok(hooks::together(&said))
     }
 
-    fn report_hook(&mut self, event: &str, name: &str, said: &hooks::Said) -> Result<(), Cut> {
+    fn report_hook(&mut self, event: &str, name: &str, said: &hooks::HookOutput) -> Result<(), PlayCut> {
         let id = new_uuid();
         let common = json!({"type": "system", "hook_id": id, "hook_name": name, "hook_event": event});
         let mut started = common.clone();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::script::{self, Script, ScriptError, Turn};
+use super::script::{self, ScriptError, ScriptTurn, SimScript};
 
 const SCRIPT_FIELDS: &[&str] = &["name", "turns", "nodes", "default", "delay_ms"];
 const TURN_FIELDS: &[&str] = &["steps", "result", "usage", "cost_usd", "attempts"];
@@ -37,14 +37,14 @@ pub(super) fn check(path: &Path, out: &mut dyn Write, err: &mut dyn Write) -> io
     }
 }
 
-fn read(path: &Path) -> Result<(Script, Vec<String>), ScriptError> {
+fn read(path: &Path) -> Result<(SimScript, Vec<String>), ScriptError> {
     let text = script::read_text(path)?;
-    let script = Script::parse(path, &text)?;
+    let script = SimScript::parse(path, &text)?;
     let value = serde_json::from_slice(&text).unwrap_or_default();
     Ok((script, unknown_fields(&value)))
 }
 
-fn steps_in(turn: &Turn) -> usize {
+fn steps_in(turn: &ScriptTurn) -> usize {
     turn.steps.len() + turn.attempts.iter().map(steps_in).sum::<usize>()
 }
 

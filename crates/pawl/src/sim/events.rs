@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::script::Usage;
-use super::stream::Tally;
+use super::script::ScriptUsage;
+use super::stream::UsageTally;
 
 /// The version whose format is spoken.
 pub(super) const CLI_VERSION: &str = "2.1.325";
@@ -31,7 +31,7 @@ const TOOLS: [&str; 13] = [
 pub(super) const ANSWERING: &str = "StructuredOutput";
 
 /// What a session is told about itself.
-pub(super) struct Opening<'a> {
+pub(super) struct SessionOpening<'a> {
     pub(super) cwd: &'a str,
     pub(super) model: &'a str,
     pub(super) permission_mode: &'a str,
@@ -49,7 +49,7 @@ pub(super) fn put(event: &mut Value, key: &str, value: Value) {
 }
 
 /// `system/init`.
-pub(super) fn init(opening: &Opening<'_>) -> Value {
+pub(super) fn init(opening: &SessionOpening<'_>) -> Value {
     let servers: Vec<Value> =
         opening.mcp_servers.iter().map(|name| json!({"name": name, "status": "connected"})).collect();
     let answering = opening.gives_answer.then_some(&ANSWERING);
@@ -74,7 +74,7 @@ fn plugin(dir: &str) -> Value {
 }
 
 /// One block of an assistant message. The output tokens are those of the message's start.
-pub(super) fn assistant(message_id: &str, model: &str, usage: Usage, block: Value) -> Value {
+pub(super) fn assistant(message_id: &str, model: &str, usage: ScriptUsage, block: Value) -> Value {
     json!({
         "type": "assistant",
         "message": {
@@ -229,7 +229,7 @@ pub(super) fn cap_reached(blocks: u32) -> [Value; 2] {
 }
 
 /// What a result says beyond counts.
-pub(super) struct Verdict {
+pub(super) struct ResultVerdict {
     pub(super) terminal_reason: &'static str,
     pub(super) stop_reason: &'static str,
     /// The last words, or what went wrong inside.
@@ -238,8 +238,8 @@ pub(super) struct Verdict {
 }
 
 /// What a result counts.
-pub(super) struct Counts<'a> {
-    pub(super) since: Tally,
+pub(super) struct ResultCounts<'a> {
+    pub(super) since: UsageTally,
     pub(super) elapsed_ms: u64,
     pub(super) denials: &'a [Value],
     pub(super) index: usize,
@@ -247,7 +247,7 @@ pub(super) struct Counts<'a> {
 }
 
 /// `result`.
-pub(super) fn result(verdict: &Verdict, counts: &Counts<'_>) -> Value {
+pub(super) fn result(verdict: &ResultVerdict, counts: &ResultCounts<'_>) -> Value {
     let mut event = json!({
         "type": "result", "duration_ms": counts.elapsed_ms, "duration_api_ms": counts.elapsed_ms,
         "stop_reason": verdict.stop_reason, "usage": usage(counts.since.usage), "permission_denials": counts.denials, "terminal_reason": verdict.terminal_reason, "fast_mode_state": "off",
@@ -283,7 +283,7 @@ pub(super) fn result(verdict: &Verdict, counts: &Counts<'_>) -> Value {
     event
 }
 
-fn usage(usage: Usage) -> Value {
+fn usage(usage: ScriptUsage) -> Value {
     json!({
         "input_tokens": usage.input_tokens, "cache_creation_input_tokens": usage.cache_creation_input_tokens,
         "cache_read_input_tokens": usage.cache_read_input_tokens, "output_tokens": usage.output_tokens,
@@ -294,8 +294,8 @@ fn usage(usage: Usage) -> Value {
     })
 }
 
-fn model_usage(model: &str, tally: Tally) -> Value {
-    if tally.usage == Usage::default() && tally.cost_usd == 0.0 {
+fn model_usage(model: &str, tally: UsageTally) -> Value {
+    if tally.usage == ScriptUsage::default() && tally.cost_usd == 0.0 {
         return json!({});
     }
     let entry = json!({
@@ -310,7 +310,7 @@ fn model_usage(model: &str, tally: Tally) -> Value {
 }
 
 /// Puts in what the whole session used, as known when results are written: at its end.
-pub(super) fn put_totals(result: &mut Value, model: &str, total: Tally) {
+pub(super) fn put_totals(result: &mut Value, model: &str, total: UsageTally) {
     put(result, "total_cost_usd", json!(total.cost_usd));
     put(result, "modelUsage", model_usage(model, total));
     let is_first = result.get("result_index") == Some(&json!(0));

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::events::{self, Failure, Verdict};
-use super::play::{Cut, Ending, Player};
+use super::events::{self, Failure, ResultVerdict};
+use super::play::{PlayCut, PlayEnding, Player};
 use super::process;
-use super::script::{ApiError, Crash, Garbage, Grandchild, Hang, RateLimit, Step};
+use super::script::{ApiError, CrashStep, Garbage, Grandchild, Hang, RateLimitStep, ScriptStep};
 use super::signals;
 use super::stream::{new_uuid, now_ms};
 
@@ -17,34 +17,34 @@ const LONG: Duration = Duration::from_secs(3600);
 
 impl Player<'_> {
     /// Plays a step that is no deed of the agent.
-    pub(super) fn go_wrong(&mut self, step: &Step) -> Result<(), Cut> {
+    pub(super) fn go_wrong(&mut self, step: &ScriptStep) -> Result<(), PlayCut> {
         match step {
-            Step::Hang(Hang::Plain(false)) => Ok(()),
-            Step::Hang(Hang::Plain(true)) => hang(),
-            Step::Hang(Hang::How { ignore_sigterm }) => {
+            ScriptStep::Hang(Hang::Plain(false)) => Ok(()),
+            ScriptStep::Hang(Hang::Plain(true)) => hang(),
+            ScriptStep::Hang(Hang::How { ignore_sigterm }) => {
                 if *ignore_sigterm {
                     signals::ignore_terminate();
                 }
                 hang()
             }
-            Step::SleepMs(ms) => Ok(signals::pause(Duration::from_millis(*ms))?),
-            Step::WaitFor(path) => self.wait_for(path),
-            Step::Crash(Crash::Code(code)) => Err(Cut::Dead(Ending::Exit(*code))),
-            Step::Crash(Crash::Signal(signal)) => Err(Cut::Dead(Ending::Signal(*signal))),
-            Step::HalfLine(on) => self.only_if(*on, Self::break_off),
-            Step::BigLine(bytes) => {
+            ScriptStep::SleepMs(ms) => Ok(signals::pause(Duration::from_millis(*ms))?),
+            ScriptStep::WaitFor(path) => self.wait_for(path),
+            ScriptStep::Crash(CrashStep::Code(code)) => Err(PlayCut::Dead(PlayEnding::Exit(*code))),
+            ScriptStep::Crash(CrashStep::Signal(signal)) => Err(PlayCut::Dead(PlayEnding::Signal(*signal))),
+            ScriptStep::HalfLine(on) => self.only_if(*on, Self::break_off),
+            ScriptStep::BigLine(bytes) => {
                 Ok(self.stream.block(json!({"type": "text", "text": "x".repeat(*bytes)}))?)
             }
-            Step::Garbage(garbage) => self.babble(garbage),
-            Step::Grandchild(Grandchild::Plain(false)) => Ok(()),
-            Step::Grandchild(grandchild) => self.leave_grandchild(grandchild),
-            Step::RateLimit(limit) => self.meet_limit(limit),
-            Step::ApiError(error) => self.meet_error(error),
+            ScriptStep::Garbage(garbage) => self.babble(garbage),
+            ScriptStep::Grandchild(Grandchild::Plain(false)) => Ok(()),
+            ScriptStep::Grandchild(grandchild) => self.leave_grandchild(grandchild),
+            ScriptStep::RateLimit(limit) => self.meet_limit(limit),
+            ScriptStep::ApiError(error) => self.meet_error(error),
             _ => Ok(()),
         }
     }
 
-    fn wait_for(&mut self, path: &str) -> Result<(), Cut> {
+    fn wait_for(&mut self, path: &str) -> Result<(), PlayCut> {
         let path = self.words.cwd.join(self.words.fill(path));
         while !path.exists() {
             signals::pause(LOOK)?;
@@ -53,16 +53,16 @@ impl Player<'_> {
     }
 
     /// Dies in the middle of a line.
-    fn break_off(&mut self) -> Result<(), Cut> {
+    fn break_off(&mut self) -> Result<(), PlayCut> {
         let event =
             events::assistant("msg_half", self.stream.model(), Default::default(), json!({"type": "text"}));
         let line = event.to_string();
         let half = line.as_bytes().get(..line.len() / 2).unwrap_or_default().to_vec();
         self.stream.raw(&half)?;
-        Err(Cut::Dead(Ending::Exit(1)))
+        Err(PlayCut::Dead(PlayEnding::Exit(1)))
     }
 
-    fn babble(&mut self, garbage: &Garbage) -> Result<(), Cut> {
+    fn babble(&mut self, garbage: &Garbage) -> Result<(), PlayCut> {
         let mut line = match garbage {
             Garbage::Text(text) => self.words.fill(text).into_bytes(),
             Garbage::Raw { bytes } => bytes.clone(),
@@ -71,8 +71,9 @@ impl Player<'_> {
         Ok(self.stream.raw(&line)?)
     }
 
-    fn leave_grandchild(&mut self, grandchild: &Grandchild) -> Result<(), Cut> {
-        let unable = |cause: std::io::Error| Cut::Fatal(format!("cannot leave a process behind: {cause}"));
+    fn leave_grandchild(&mut self, grandchild: &Grandchild) -> Result<(), PlayCut> {
+        let unable =
+            |cause: std::io::Error| PlayCut::Fatal(format!("cannot leave a process behind: {cause}"));
         let pid = process::leave_sleeper(&self.env, &self.words.cwd).map_err(unable)?;
         if let Grandchild::Noted { pid_file } = grandchild {
             let path = self.words.cwd.join(self.words.fill(pid_file));
@@ -81,7 +82,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn meet_limit(&mut self, limit: &RateLimit) -> Result<(), Cut> {
+    fn meet_limit(&mut self, limit: &RateLimitStep) -> Result<(), PlayCut> {
         let resets_ms = limit.resets_at_ms.or(limit.resets_in_ms.map(|ms| now_ms().saturating_add(ms)));
         // Whole seconds, rounded up: a limit is not over before it is.
         let resets_at = resets_ms.map(|ms| ms.div_euclid(1000) + i64::from(ms.rem_euclid(1000) > 0));
@@ -89,7 +90,7 @@ impl Player<'_> {
         self.fail(Failure { status: 429, text: "You've hit your limit".to_owned() })
     }
 
-    fn meet_error(&mut self, error: &ApiError) -> Result<(), Cut> {
+    fn meet_error(&mut self, error: &ApiError) -> Result<(), PlayCut> {
         let text = format!("API Error: {} {}", error.status, self.words.fill(&error.message));
         let failure = Failure { status: error.status, text: text.trim_end().to_owned() };
         if matches!(error.status, 401 | 408 | 409 | 429 | 500..) {
@@ -99,11 +100,11 @@ impl Player<'_> {
     }
 
     /// The service's refusal ends the session; its Stop hook is not asked.
-    fn fail(&mut self, failure: Failure) -> Result<(), Cut> {
+    fn fail(&mut self, failure: Failure) -> Result<(), PlayCut> {
         let event = events::api_error_message(&new_uuid(), &failure);
         self.stream.synthetic(event)?;
         self.said = failure.text.clone();
-        Err(Cut::Over(Verdict {
+        Err(PlayCut::Over(ResultVerdict {
             terminal_reason: "api_error",
             stop_reason: "stop_sequence",
             outcome: Ok(failure.text.clone()),
@@ -113,7 +114,7 @@ impl Player<'_> {
 }
 
 /// Does nothing until a signal comes.
-fn hang() -> Result<(), Cut> {
+fn hang() -> Result<(), PlayCut> {
     loop {
         signals::pause(LONG)?;
     }

@@ -12,29 +12,29 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::plain::{self, Wire};
-use super::process::{self, Environment, Job, Outcome, Stderr};
-use super::signals::Asked;
+use super::process::{self, Environment, ProgramEnd, SimProgram, Stderr};
+use super::signals::StopRequest;
 
 const LIMIT: Duration = Duration::from_secs(600);
 /// A session that ends does not wait long.
 const END_LIMIT: Duration = Duration::from_millis(1500);
 
 #[derive(Debug, Default, Deserialize)]
-struct Settings {
+struct HookSettings {
     #[serde(default)]
     hooks: Map<String, Value>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Group {
+struct HookGroup {
     #[serde(default)]
     matcher: String,
     #[serde(default)]
-    hooks: Vec<Entry>,
+    hooks: Vec<HookEntry>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct Entry {
+struct HookEntry {
     #[serde(rename = "type", default)]
     kind: String,
     #[serde(default)]
@@ -53,22 +53,22 @@ struct Entry {
 pub(super) struct Hooks {
     /// The format that is spoken.
     pub(super) wire: Wire,
-    groups: Vec<(String, Group)>,
+    groups: Vec<(String, HookGroup)>,
 }
 
 /// What one hook said.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Said {
+pub(super) struct HookOutput {
     pub(super) exit_code: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: String,
-    pub(super) answer: Answer,
+    pub(super) answer: HookMeaning,
 }
 
 /// What a hook's output means.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Answer {
-    pub(super) decision: Option<Decision>,
+pub(super) struct HookMeaning {
+    pub(super) decision: Option<HookDecision>,
     pub(super) reason: String,
     pub(super) updated_input: Option<Value>,
     /// `continue: false`: the loop ends after this.
@@ -77,7 +77,7 @@ pub(super) struct Answer {
 
 /// A hook's word on a tool or a stop, the strongest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Decision {
+pub(super) enum HookDecision {
     Allow,
     Defer,
     Ask,
@@ -107,9 +107,9 @@ impl Hooks {
     }
 
     fn add(&mut self, text: &[u8], plugin: Option<&Path>) -> Result<(), serde_json::Error> {
-        let settings: Settings = serde_json::from_slice(text)?;
+        let settings: HookSettings = serde_json::from_slice(text)?;
         for (event, groups) in settings.hooks {
-            let groups: Vec<Group> = serde_json::from_value(groups)?;
+            let groups: Vec<HookGroup> = serde_json::from_value(groups)?;
             for mut group in groups {
                 group.hooks.retain(|entry| entry.kind == "command");
                 for entry in &mut group.hooks {
@@ -127,13 +127,13 @@ impl Hooks {
         event: &str,
         subject: &str,
         payload: &Value,
-        room: &Room<'_>,
-    ) -> Result<Vec<Said>, Asked> {
+        room: &HookRoom<'_>,
+    ) -> Result<Vec<HookOutput>, StopRequest> {
         let due = self.groups.iter().filter(|(name, group)| name == event && fits(&group.matcher, subject));
         let entries = due.flat_map(|(_, group)| &group.hooks);
         if self.wire == Wire::Plain {
             let told = plain::payload(event, payload).to_string().into_bytes();
-            let read = |said: Said| Said {
+            let read = |said: HookOutput| HookOutput {
                 answer: plain::answer(event, said.exit_code, &said.stdout, payload),
                 ..said
             };
@@ -145,30 +145,37 @@ impl Hooks {
 }
 
 /// Where hooks run.
-pub(super) struct Room<'a> {
+pub(super) struct HookRoom<'a> {
     pub(super) env: &'a Environment,
     pub(super) cwd: &'a Path,
     /// Hooks may not take longer than this, whatever they were promised.
     pub(super) limit: Option<Duration>,
 }
 
-impl Entry {
-    fn call(&self, event: &str, payload: &[u8], room: &Room<'_>) -> Result<Said, Asked> {
+impl HookEntry {
+    fn call(&self, event: &str, payload: &[u8], room: &HookRoom<'_>) -> Result<HookOutput, StopRequest> {
         let argv = self.argv();
         let mut env = room.env.clone();
         if let Some(root) = &self.plugin {
             env.push(("CLAUDE_PLUGIN_ROOT".into(), root.into()));
         }
         let limit = self.limit(event).min(room.limit.unwrap_or(Duration::MAX));
-        let job = Job { argv: &argv, env: &env, cwd: room.cwd, stdin: payload, limit, stderr: Stderr::Apart };
+        let job = SimProgram {
+            argv: &argv,
+            env: &env,
+            cwd: room.cwd,
+            stdin: payload,
+            limit,
+            stderr: Stderr::Apart,
+        };
         match process::run(&job) {
-            Ok(Outcome::Ended { code, stdout, stderr }) => {
+            Ok(ProgramEnd::Ended { code, stdout, stderr }) => {
                 let answer = interpret(event, code, &stdout, &stderr, &self.command);
-                Ok(Said { exit_code: code, stdout, stderr, answer })
+                Ok(HookOutput { exit_code: code, stdout, stderr, answer })
             }
-            Ok(Outcome::TimedOut) => Ok(Said::nothing("timed out")),
-            Ok(Outcome::Cut(asked)) => Err(asked),
-            Err(cause) => Ok(Said::nothing(&cause.to_string())),
+            Ok(ProgramEnd::TimedOut) => Ok(HookOutput::nothing("timed out")),
+            Ok(ProgramEnd::Cut(asked)) => Err(asked),
+            Err(cause) => Ok(HookOutput::nothing(&cause.to_string())),
         }
     }
 
@@ -187,9 +194,14 @@ impl Entry {
     }
 }
 
-impl Said {
-    fn nothing(why: &str) -> Said {
-        Said { exit_code: None, stdout: String::new(), stderr: why.to_owned(), answer: Answer::default() }
+impl HookOutput {
+    fn nothing(why: &str) -> HookOutput {
+        HookOutput {
+            exit_code: None,
+            stdout: String::new(),
+            stderr: why.to_owned(),
+            answer: HookMeaning::default(),
+        }
     }
 
     /// The CLI's word for how the call went.
@@ -215,21 +227,20 @@ fn fits_one(pattern: &str, subject: &str) -> bool {
     }
 }
 
-fn interpret(event: &str, code: Option<i32>, stdout: &str, stderr: &str, command: &str) -> Answer {
+fn interpret(event: &str, code: Option<i32>, stdout: &str, stderr: &str, command: &str) -> HookMeaning {
     match code {
-        Some(0) => {
-            serde_json::from_str(stdout).map_or(Answer::default(), |said: Value| read_answer(event, &said))
-        }
-        Some(2) => Answer {
-            decision: Some(Decision::Refuse),
+        Some(0) => serde_json::from_str(stdout)
+            .map_or(HookMeaning::default(), |said: Value| read_answer(event, &said)),
+        Some(2) => HookMeaning {
+            decision: Some(HookDecision::Refuse),
             reason: format!("[{command}]: {}", stderr.trim_end()),
-            ..Answer::default()
+            ..HookMeaning::default()
         },
-        _ => Answer::default(),
+        _ => HookMeaning::default(),
     }
 }
 
-fn read_answer(event: &str, said: &Value) -> Answer {
+fn read_answer(event: &str, said: &Value) -> HookMeaning {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let halt = said.get("continue") == Some(&Value::Bool(false));
     let special =
@@ -243,7 +254,7 @@ fn read_answer(event: &str, said: &Value) -> Answer {
         .or_else(|| text(inner.and_then(|decision| decision.get("message"))))
         .or_else(|| text(said.get(if halt { "stopReason" } else { "reason" })));
     let holder = inner.or(special);
-    Answer {
+    HookMeaning {
         decision: word.as_deref().and_then(decision_named),
         reason: reason.unwrap_or_default(),
         updated_input: holder
@@ -254,19 +265,19 @@ fn read_answer(event: &str, said: &Value) -> Answer {
     }
 }
 
-fn decision_named(word: &str) -> Option<Decision> {
+fn decision_named(word: &str) -> Option<HookDecision> {
     Some(match word {
-        "allow" | "approve" => Decision::Allow,
-        "defer" => Decision::Defer,
-        "ask" => Decision::Ask,
-        "deny" | "block" => Decision::Refuse,
+        "allow" | "approve" => HookDecision::Allow,
+        "defer" => HookDecision::Defer,
+        "ask" => HookDecision::Ask,
+        "deny" | "block" => HookDecision::Refuse,
         _ => return None,
     })
 }
 
 /// What several hooks say together: the strongest decision, and whoever changed the input last.
-pub(super) fn together(said: &[Said]) -> Answer {
-    let mut all = Answer::default();
+pub(super) fn together(said: &[HookOutput]) -> HookMeaning {
+    let mut all = HookMeaning::default();
     for one in said.iter().map(|said| &said.answer) {
         if one.decision > all.decision {
             all.decision = one.decision;
@@ -283,11 +294,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn call(event: &str, entry: Value) -> Answer {
+    fn call(event: &str, entry: Value) -> HookMeaning {
         let settings = json!({"hooks": {event: [{"hooks": [entry]}]}}).to_string();
         let hooks = Hooks::from_settings(&settings, Path::new("/")).unwrap();
         let env = vec![("PATH".into(), std::env::var_os("PATH").unwrap())];
-        let room = Room { env: &env, cwd: Path::new("/"), limit: None };
+        let room = HookRoom { env: &env, cwd: Path::new("/"), limit: None };
         together(&hooks.call(event, "Bash", &json!({"a": 1}), &room).unwrap())
     }
 
@@ -295,7 +306,7 @@ mod tests {
         json!({"type": "command", "command": text})
     }
 
-    fn saying(event: &str, answer: Value) -> Answer {
+    fn saying(event: &str, answer: Value) -> HookMeaning {
         call(event, command(&format!("cat >/dev/null; echo '{answer}'")))
     }
 
@@ -306,23 +317,23 @@ mod tests {
                 "permissionDecisionReason": "why", "updatedInput": {"x": 1}}})
         };
         let allowed = saying("PreToolUse", output("allow"));
-        assert_eq!(allowed.decision, Some(Decision::Allow));
+        assert_eq!(allowed.decision, Some(HookDecision::Allow));
         assert_eq!(allowed.updated_input, Some(json!({"x": 1})));
         let denied = saying("PreToolUse", output("deny"));
-        assert_eq!((denied.decision, denied.reason.as_str()), (Some(Decision::Refuse), "why"));
+        assert_eq!((denied.decision, denied.reason.as_str()), (Some(HookDecision::Refuse), "why"));
     }
 
     #[test]
     fn exit_code_2_refuses_with_the_reason_from_standard_error() {
         let answer = call("Stop", command("echo go on >&2; exit 2"));
-        assert_eq!(answer.decision, Some(Decision::Refuse));
+        assert_eq!(answer.decision, Some(HookDecision::Refuse));
         assert_eq!(answer.reason, "[echo go on >&2; exit 2]: go on");
     }
 
     #[test]
     fn a_stop_is_blocked_by_json() {
         let answer = saying("Stop", json!({"decision": "block", "reason": "go on"}));
-        assert_eq!((answer.decision, answer.reason.as_str()), (Some(Decision::Refuse), "go on"));
+        assert_eq!((answer.decision, answer.reason.as_str()), (Some(HookDecision::Refuse), "go on"));
     }
 
     #[test]
@@ -336,10 +347,10 @@ mod tests {
             "/no/such/program",
         ];
         for text in broken {
-            assert_eq!(call("Stop", command(text)), Answer::default(), "{text}");
+            assert_eq!(call("Stop", command(text)), HookMeaning::default(), "{text}");
         }
         let slow = json!({"type": "command", "command": "sleep 600; exit 2", "timeout": 0.05});
-        assert_eq!(call("Stop", slow), Answer::default());
+        assert_eq!(call("Stop", slow), HookMeaning::default());
     }
 
     #[test]
@@ -355,7 +366,7 @@ mod tests {
             Path::new("/"),
         );
         let env = vec![("PATH".into(), std::env::var_os("PATH").unwrap())];
-        let room = Room { env: &env, cwd: Path::new("/"), limit: None };
+        let room = HookRoom { env: &env, cwd: Path::new("/"), limit: None };
         let payload = json!({"big": "x".repeat(5_000_000)});
         assert_eq!(hooks.unwrap().call("Stop", "", &payload, &room).unwrap()[0].outcome(), "success");
     }
@@ -381,20 +392,20 @@ mod tests {
             json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest",
                 "decision": {"behavior": "deny", "message": "no"}}}),
         );
-        assert_eq!((answer.decision, answer.reason.as_str()), (Some(Decision::Refuse), "no"));
+        assert_eq!((answer.decision, answer.reason.as_str()), (Some(HookDecision::Refuse), "no"));
     }
 
     #[test]
     fn a_refusal_beats_an_allowance() {
-        let said = |decision| Said {
+        let said = |decision| HookOutput {
             exit_code: Some(0),
             stdout: String::new(),
             stderr: String::new(),
-            answer: Answer { decision: Some(decision), ..Answer::default() },
+            answer: HookMeaning { decision: Some(decision), ..HookMeaning::default() },
         };
         assert_eq!(
-            together(&[said(Decision::Refuse), said(Decision::Allow)]).decision,
-            Some(Decision::Refuse)
+            together(&[said(HookDecision::Refuse), said(HookDecision::Allow)]).decision,
+            Some(HookDecision::Refuse)
         );
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// One line: one turn asked of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Request {
+pub(super) struct ModelRequest {
     /// The node it belongs to, where one is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) node: String,
@@ -38,7 +38,7 @@ impl RequestLog {
     }
 
     /// Appends one line, in one write.
-    pub(super) fn append(&self, request: &Request) -> io::Result<()> {
+    pub(super) fn append(&self, request: &ModelRequest) -> io::Result<()> {
         let Some(path) = &self.0 else { return Ok(()) };
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
@@ -49,7 +49,7 @@ impl RequestLog {
     pub(super) fn prompts(&self, session: &str) -> Vec<String> {
         let Some(file) = self.0.as_ref().and_then(|path| File::open(path).ok()) else { return Vec::new() };
         let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
-        let requests = lines.filter_map(|line| serde_json::from_slice::<Request>(&line).ok());
+        let requests = lines.filter_map(|line| serde_json::from_slice::<ModelRequest>(&line).ok());
         let mut prompts: Vec<String> =
             requests.filter(|request| request.session == session).map(|request| request.prompt).collect();
         prompts.reverse();
@@ -66,7 +66,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = RequestLog(Some(folder.path().join("log")));
         let prompt = "a\n\"b\" {{x}} $ARGUMENTS \u{1f600}\n".to_owned();
-        let request = Request {
+        let request = ModelRequest {
             node: String::new(),
             iteration: 1,
             attempt: 1,
@@ -77,8 +77,8 @@ mod tests {
             system: None,
         };
         log.append(&request).unwrap();
-        log.append(&Request { session: "other".into(), ..request.clone() }).unwrap();
-        log.append(&Request { prompt: "later".into(), ..request }).unwrap();
+        log.append(&ModelRequest { session: "other".into(), ..request.clone() }).unwrap();
+        log.append(&ModelRequest { prompt: "later".into(), ..request }).unwrap();
         assert_eq!(log.prompts("s"), ["later".to_owned(), prompt]);
         assert!(log.prompts("unknown").is_empty());
     }

@@ -40,8 +40,8 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use self::play::Ending;
-use self::start::Stage;
+use self::play::PlayEnding;
+use self::start::ProcessInputs;
 
 /// The script of `windlass demo`.
 pub const DEMO_SCRIPT: &str = include_str!("../../../../examples/sim/demo.json");
@@ -54,8 +54,8 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
 /// The exit code, unless the script wants a signal to end the process.
 fn run(args: Vec<String>) -> u8 {
     match open(args) {
-        Ok(Ending::Exit(code)) => code,
-        Ok(Ending::Signal(signal)) => {
+        Ok(PlayEnding::Exit(code)) => code,
+        Ok(PlayEnding::Signal(signal)) => {
             signals::forget(signal);
             let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
             // It may arrive at another thread, a moment later.
@@ -66,18 +66,18 @@ fn run(args: Vec<String>) -> u8 {
     }
 }
 
-fn open(args: Vec<String>) -> io::Result<Ending> {
+fn open(args: Vec<String>) -> io::Result<PlayEnding> {
     // Straight to the descriptors: every line is one write.
     let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let mut err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
     if let [flag, file] = args.as_slice()
         && flag == "--check"
     {
-        return Ok(Ending::Exit(check::check(file.as_ref(), &mut out, &mut err)?));
+        return Ok(PlayEnding::Exit(check::check(file.as_ref(), &mut out, &mut err)?));
     }
     if args.iter().any(|arg| arg == "--version" || arg == "-v") {
         writeln!(out, "{} (Windlass sim)", events::CLI_VERSION)?;
-        return Ok(Ending::Exit(0));
+        return Ok(PlayEnding::Exit(0));
     }
     let stdin = io::stdin();
     let mut nothing = io::empty();
@@ -85,5 +85,13 @@ fn open(args: Vec<String>) -> io::Result<Ending> {
     let input: &mut dyn Read = if piped.is_terminal() { &mut nothing } else { &mut piped };
     let cwd = std::env::current_dir()?;
     let env = std::env::vars_os().collect();
-    Ok(play::play(Stage { args, env, cwd, input, out: &mut out, err: &mut err, ready: signals::listen }))
+    Ok(play::play(ProcessInputs {
+        args,
+        env,
+        cwd,
+        input,
+        out: &mut out,
+        err: &mut err,
+        ready: signals::listen,
+    }))
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::play::{Cut, Player};
-use super::process::{self, Job, Outcome, Stderr};
+use super::play::{PlayCut, Player};
+use super::process::{self, ProgramEnd, SimProgram, Stderr};
 
 /// What a shell command may take.
 const SHELL_LIMIT: Duration = Duration::from_secs(600);
@@ -21,21 +21,21 @@ const SHOWN: usize = 30_000;
 const FRESH: &str = "(file state is current in your context — no need to Read it back)";
 
 /// How a deed went.
-pub(super) struct Done {
+pub(super) struct StepResult {
     pub(super) content: Value,
     pub(super) is_error: bool,
     pub(super) structured: Value,
 }
 
-impl Done {
+impl StepResult {
     /// A deed that only says something.
-    pub(super) fn text(text: &str) -> Done {
-        Done { content: json!(text), is_error: false, structured: json!(text) }
+    pub(super) fn text(text: &str) -> StepResult {
+        StepResult { content: json!(text), is_error: false, structured: json!(text) }
     }
 
     /// A deed that went wrong.
-    pub(super) fn failed(text: &str) -> Done {
-        Done { content: json!(text), is_error: true, structured: json!(format!("Error: {text}")) }
+    pub(super) fn failed(text: &str) -> StepResult {
+        StepResult { content: json!(text), is_error: true, structured: json!(format!("Error: {text}")) }
     }
 }
 
@@ -44,13 +44,13 @@ fn field<'v>(input: &'v Value, name: &str) -> &'v str {
 }
 
 /// Makes a file, or replaces what is in it.
-pub(super) fn write(input: &Value) -> Done {
+pub(super) fn write(input: &Value) -> StepResult {
     let (path, content) = (field(input, "file_path"), field(input, "content"));
     let before = fs::read_to_string(path).ok();
     let made =
         Path::new(path).parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, content));
     if let Err(cause) = made {
-        return Done::failed(&format!("{path}: {cause}"));
+        return StepResult::failed(&format!("{path}: {cause}"));
     }
     let (kind, text) = match before {
         None => ("create", format!("File created successfully at: {path} {FRESH}")),
@@ -60,7 +60,7 @@ pub(super) fn write(input: &Value) -> Done {
         "type": kind, "filePath": path, "content": content, "structuredPatch": [], "originalFile": before,
         "userModified": false,
     });
-    Done { content: json!(text), is_error: false, structured }
+    StepResult { content: json!(text), is_error: false, structured }
 }
 
 fn updated(path: &str) -> String {
@@ -68,28 +68,28 @@ fn updated(path: &str) -> String {
 }
 
 /// Replaces the first occurrence of a text in a file.
-pub(super) fn replace(input: &Value) -> Done {
+pub(super) fn replace(input: &Value) -> StepResult {
     let (path, old, new) =
         (field(input, "file_path"), field(input, "old_string"), field(input, "new_string"));
     let before = match fs::read_to_string(path) {
         Ok(before) => before,
-        Err(cause) => return Done::failed(&format!("{path}: {cause}")),
+        Err(cause) => return StepResult::failed(&format!("{path}: {cause}")),
     };
     if old.is_empty() || !before.contains(old) {
-        return Done::failed(&format!("String to replace not found in file.\nString: {old}"));
+        return StepResult::failed(&format!("String to replace not found in file.\nString: {old}"));
     }
     match fs::write(path, before.replacen(old, new, 1)) {
         Ok(()) => edited(path, old, new, &before),
-        Err(cause) => Done::failed(&format!("{path}: {cause}")),
+        Err(cause) => StepResult::failed(&format!("{path}: {cause}")),
     }
 }
 
-fn edited(path: &str, old: &str, new: &str, before: &str) -> Done {
+fn edited(path: &str, old: &str, new: &str, before: &str) -> StepResult {
     let structured = json!({
         "filePath": path, "oldString": old, "newString": new, "originalFile": before, "structuredPatch": [],
         "userModified": false, "replaceAll": false,
     });
-    Done { content: json!(updated(path)), is_error: false, structured }
+    StepResult { content: json!(updated(path)), is_error: false, structured }
 }
 
 /// The edit that an addition at the end is: the last line, and the last line with more.
@@ -102,13 +102,13 @@ pub(super) fn append_input(path: &Path, content: &str) -> Value {
 }
 
 /// Adds to the end of a file, as it is; a missing file is made.
-pub(super) fn append(input: &Value, content: &str) -> Done {
+pub(super) fn append(input: &Value, content: &str) -> StepResult {
     let path = field(input, "file_path");
     let before = fs::read_to_string(path).unwrap_or_default();
     let file = fs::OpenOptions::new().append(true).create(true).open(path);
     match file.and_then(|mut file| file.write_all(content.as_bytes())) {
         Ok(()) => edited(path, field(input, "old_string"), field(input, "new_string"), &before),
-        Err(cause) => Done::failed(&format!("{path}: {cause}")),
+        Err(cause) => StepResult::failed(&format!("{path}: {cause}")),
     }
 }
 
@@ -121,10 +121,10 @@ pub(super) fn on_own_line(path: &Path, text: &str) -> String {
 }
 
 /// What a person answered, from the input as the hooks left it: for the model, and as a word.
-pub(super) fn answered(input: &Value, question: &str) -> (Done, String) {
+pub(super) fn answered(input: &Value, question: &str) -> (StepResult, String) {
     let answers = input.get("answers").and_then(Value::as_object);
     let Some(answers) = answers.filter(|answers| !answers.is_empty()) else {
-        return (Done::failed("The user did not answer the question."), String::new());
+        return (StepResult::failed("The user did not answer the question."), String::new());
     };
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let pairs: Vec<String> =
@@ -135,12 +135,12 @@ pub(super) fn answered(input: &Value, question: &str) -> (Done, String) {
     );
     let answer = answers.get(question).or(answers.values().next()).map(word).unwrap_or_default();
     let structured = json!({"questions": input.get("questions"), "answers": answers});
-    (Done { content: json!(text), is_error: false, structured }, answer)
+    (StepResult { content: json!(text), is_error: false, structured }, answer)
 }
 
 impl Player<'_> {
     /// Runs a command in a shell, in the session's folder.
-    pub(super) fn run_shell(&mut self, input: &Value) -> Result<Done, Cut> {
+    pub(super) fn run_shell(&mut self, input: &Value) -> Result<StepResult, PlayCut> {
         let command = field(input, "command");
         let argv = ["sh", "-c", command].map(OsString::from);
         let mut env = self.env.clone();
@@ -153,12 +153,19 @@ impl Player<'_> {
             }
         }
         let cwd = &self.words.cwd;
-        let job = Job { argv: &argv, env: &env, cwd, stdin: b"", limit: SHELL_LIMIT, stderr: Stderr::Merged };
+        let job = SimProgram {
+            argv: &argv,
+            env: &env,
+            cwd,
+            stdin: b"",
+            limit: SHELL_LIMIT,
+            stderr: Stderr::Merged,
+        };
         match process::run(&job) {
-            Ok(Outcome::Ended { code, stdout, .. }) => Ok(ended(code, &stdout)),
-            Ok(Outcome::TimedOut) => Ok(Done::failed("Command timed out")),
-            Ok(Outcome::Cut(asked)) => Err(Cut::Asked(asked)),
-            Err(cause) => Ok(Done::failed(&format!("cannot run a shell: {cause}"))),
+            Ok(ProgramEnd::Ended { code, stdout, .. }) => Ok(ended(code, &stdout)),
+            Ok(ProgramEnd::TimedOut) => Ok(StepResult::failed("Command timed out")),
+            Ok(ProgramEnd::Cut(asked)) => Err(PlayCut::Asked(asked)),
+            Err(cause) => Ok(StepResult::failed(&format!("cannot run a shell: {cause}"))),
         }
     }
 }
@@ -171,16 +178,16 @@ const GIT_IDENTITY: [(&str, &str); 4] = [
     ("GIT_COMMITTER_EMAIL", "sim@windlass.invalid"),
 ];
 
-fn ended(code: Option<i32>, output: &str) -> Done {
+fn ended(code: Option<i32>, output: &str) -> StepResult {
     let shown: String = output.trim_end().chars().take(SHOWN).collect();
     if code != Some(0) {
         let code = code.map_or_else(|| "a signal".to_owned(), |code| code.to_string());
-        return Done::failed(format!("Exit code {code}\n{shown}").trim_end());
+        return StepResult::failed(format!("Exit code {code}\n{shown}").trim_end());
     }
     let structured = json!({
         "stdout": shown, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
     });
-    Done { content: json!(shown), is_error: false, structured }
+    StepResult { content: json!(shown), is_error: false, structured }
 }
 
 #[cfg(test)]

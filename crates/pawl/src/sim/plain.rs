@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use windlass_core::hook::ToolName;
 use windlass_core::registry::tools;
 
-use super::args::Flags;
-use super::hooks::{Answer, Decision};
+use super::args::SimFlags;
+use super::hooks::{HookDecision, HookMeaning};
 
 /// The format that a session speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,14 +40,14 @@ struct Start {
 }
 
 /// Reads a start file into the flags of a session.
-pub(super) fn flags(file: &str) -> Result<Flags, String> {
+pub(super) fn flags(file: &str) -> Result<SimFlags, String> {
     let text = std::fs::read(file).map_err(|cause| format!("cannot read {file}: {cause}"))?;
     let start: Start =
         serde_json::from_slice(&text).map_err(|cause| format!("cannot read {file}: {cause}"))?;
     let hooks: Map<String, Value> = start.hooks.into_iter().filter_map(hook).collect();
     let (session_id, resume) =
         if start.resume { (None, Some(start.session)) } else { (Some(start.session), None) };
-    Ok(Flags {
+    Ok(SimFlags {
         settings: Some(json!({ "hooks": hooks }).to_string()),
         session_id,
         resume,
@@ -55,7 +55,7 @@ pub(super) fn flags(file: &str) -> Result<Flags, String> {
         json_schema: start.schema.map(|schema| schema.to_string()),
         system_file: start.role,
         wire: Wire::Plain,
-        ..Flags::default()
+        ..SimFlags::default()
     })
 }
 
@@ -218,12 +218,19 @@ fn input(input: Value) -> Value {
 
 /// What a hook's answer means: `{"may": true}`, `{"may": false, "why": …}`, `{"answers": {…}}` to a question, and
 /// `{"go_on": …}` to a stop. Anything else on a tool is a no: the hook is closed.
-pub(super) fn answer(event: &str, code: Option<i32>, stdout: &str, payload: &Value) -> Answer {
+pub(super) fn answer(event: &str, code: Option<i32>, stdout: &str, payload: &Value) -> HookMeaning {
     let said: Value = serde_json::from_str(stdout).unwrap_or_default();
     let text = |key: &str| said.get(key).and_then(Value::as_str).map(str::to_owned);
-    let refuse = |reason: String| Answer { decision: Some(Decision::Refuse), reason, ..Answer::default() };
-    let allow =
-        |updated_input| Answer { decision: Some(Decision::Allow), updated_input, ..Answer::default() };
+    let refuse = |reason: String| HookMeaning {
+        decision: Some(HookDecision::Refuse),
+        reason,
+        ..HookMeaning::default()
+    };
+    let allow = |updated_input| HookMeaning {
+        decision: Some(HookDecision::Allow),
+        updated_input,
+        ..HookMeaning::default()
+    };
     if event != "PreToolUse" {
         return text("go_on").map(refuse).unwrap_or_default();
     }

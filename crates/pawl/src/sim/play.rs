@@ -9,67 +9,67 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Map, Value, json};
 
-use super::args::Flags;
-use super::events::{self, Counts, Opening, Verdict, put};
-use super::hooks::{Answer, Decision, Hooks};
-use super::log::{Request, RequestLog};
+use super::args::SimFlags;
+use super::events::{self, ResultCounts, ResultVerdict, SessionOpening, put};
+use super::hooks::{HookDecision, HookMeaning, Hooks};
+use super::log::{ModelRequest, RequestLog};
 use super::process::Environment;
-use super::script::{Script, Step, Turn};
-use super::signals::{self, Asked};
-use super::start::{Given, Stage};
+use super::script::{ScriptStep, ScriptTurn, SimScript};
+use super::signals::{self, StopRequest};
+use super::start::{ProcessInputs, SessionStart};
 use super::stream::Stream;
-use super::words::{Words, find_tracker};
+use super::words::{ScriptVariables, find_tracker};
 
 /// How long the last hook may take when the process is told to end.
 const PARTING: Duration = Duration::from_millis(1500);
 
 /// How the process is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum PlayEnding {
     Exit(u8),
     Signal(Signal),
 }
 
 /// Why playing is cut short.
-pub(super) enum Cut {
+pub(super) enum PlayCut {
     /// Nobody reads the stream any more.
     Unread,
     /// Somebody wants the process to end.
-    Asked(Asked),
+    Asked(StopRequest),
     /// The script wants the process to die here.
-    Dead(Ending),
+    Dead(PlayEnding),
     /// The session is over without another word to the Stop hook.
-    Over(Verdict),
+    Over(ResultVerdict),
     /// It cannot be played; why.
     Fatal(String),
 }
 
-impl From<io::Error> for Cut {
-    fn from(_: io::Error) -> Cut {
-        Cut::Unread
+impl From<io::Error> for PlayCut {
+    fn from(_: io::Error) -> PlayCut {
+        PlayCut::Unread
     }
 }
 
-impl From<Asked> for Cut {
-    fn from(asked: Asked) -> Cut {
-        Cut::Asked(asked)
+impl From<StopRequest> for PlayCut {
+    fn from(asked: StopRequest) -> PlayCut {
+        PlayCut::Asked(asked)
     }
 }
 
 /// What comes after a turn.
-enum Next {
+enum AfterTurn {
     /// The agent may not stop; what it is told.
     Turn(String),
-    Result(Verdict),
+    Result(ResultVerdict),
 }
 
 /// A session being played.
 pub(super) struct Player<'a> {
-    pub(super) script: &'a Script,
-    pub(super) flags: &'a Flags,
+    pub(super) script: &'a SimScript,
+    pub(super) flags: &'a SimFlags,
     pub(super) env: Environment,
     pub(super) stream: Stream<'a>,
-    pub(super) words: Words,
+    pub(super) words: ScriptVariables,
     pub(super) hooks: Hooks,
     pub(super) log: RequestLog,
     pub(super) skip_hooks: bool,
@@ -94,37 +94,37 @@ pub(super) struct Player<'a> {
 }
 
 /// Plays a script to its end.
-pub(super) fn play(mut stage: Stage<'_>) -> Ending {
+pub(super) fn play(mut stage: ProcessInputs<'_>) -> PlayEnding {
     let (flags, script, prompt) = match stage.read() {
         Ok(read) => read,
         Err(why) => return complain(stage.err, &why),
     };
-    let Stage { env, cwd, out, err, ready, .. } = stage;
-    let mut player = match Player::new(&script, &flags, Given { env, cwd, out, prompt }) {
+    let ProcessInputs { env, cwd, out, err, ready, .. } = stage;
+    let mut player = match Player::new(&script, &flags, SessionStart { env, cwd, out, prompt }) {
         Ok(player) => player,
         Err(why) => return complain(err, &why),
     };
     ready();
     match player.perform() {
-        Ok(ending) | Err(Cut::Dead(ending)) => ending,
-        Err(Cut::Fatal(why)) => complain(err, &why),
-        Err(Cut::Unread | Cut::Asked(_) | Cut::Over(_)) => Ending::Exit(1),
+        Ok(ending) | Err(PlayCut::Dead(ending)) => ending,
+        Err(PlayCut::Fatal(why)) => complain(err, &why),
+        Err(PlayCut::Unread | PlayCut::Asked(_) | PlayCut::Over(_)) => PlayEnding::Exit(1),
     }
 }
 
-fn complain(err: &mut dyn Write, why: &str) -> Ending {
+fn complain(err: &mut dyn Write, why: &str) -> PlayEnding {
     let _ = err.write_all(format!("Error: {why}\n").as_bytes());
-    Ending::Exit(1)
+    PlayEnding::Exit(1)
 }
 
 impl<'a> Player<'a> {
-    fn perform(&mut self) -> Result<Ending, Cut> {
+    fn perform(&mut self) -> Result<PlayEnding, PlayCut> {
         if let Some(ending) = self.refuse_session()? {
             return Ok(ending);
         }
         let verdict = match self.converse() {
-            Ok(verdict) | Err(Cut::Over(verdict)) => verdict,
-            Err(Cut::Asked(asked)) => return self.obey(asked),
+            Ok(verdict) | Err(PlayCut::Over(verdict)) => verdict,
+            Err(PlayCut::Asked(asked)) => return self.obey(asked),
             Err(cut) => return Err(cut),
         };
         self.finish(&verdict);
@@ -132,27 +132,27 @@ impl<'a> Player<'a> {
         let exit_code = overrides.get("exit_code").and_then(Value::as_u64);
         let is_error = self.report(overrides)?;
         self.part(None)?;
-        Ok(Ending::Exit(exit_code.map_or(u8::from(is_error), |code| u8::try_from(code).unwrap_or(1))))
+        Ok(PlayEnding::Exit(exit_code.map_or(u8::from(is_error), |code| u8::try_from(code).unwrap_or(1))))
     }
 
     /// A session id is used once; only a session there was can be resumed.
-    fn refuse_session(&mut self) -> Result<Option<Ending>, Cut> {
+    fn refuse_session(&mut self) -> Result<Option<PlayEnding>, PlayCut> {
         if !self.log.is_kept() {
             return Ok(None);
         }
         let known = |id: &String| !self.log.prompts(id).is_empty();
         if let Some(id) = self.flags.session_id.as_ref().filter(|id| known(id)) {
-            return Err(Cut::Fatal(format!("Session ID {id} is already in use.")));
+            return Err(PlayCut::Fatal(format!("Session ID {id} is already in use.")));
         }
         let Some(id) = self.flags.resume.as_ref().filter(|id| !known(id)) else { return Ok(None) };
         let error = format!("No conversation found with session ID: {id}");
-        self.finish(&Verdict::broken("error_during_execution", error));
+        self.finish(&ResultVerdict::broken("error_during_execution", error));
         self.report(Map::new())?;
-        Ok(Some(Ending::Exit(1)))
+        Ok(Some(PlayEnding::Exit(1)))
     }
 
-    fn converse(&mut self) -> Result<Verdict, Cut> {
-        if let Some(Step::SkipHooks(skip)) = self.current().and_then(|turn| turn.steps.first()) {
+    fn converse(&mut self) -> Result<ResultVerdict, PlayCut> {
+        if let Some(ScriptStep::SkipHooks(skip)) = self.current().and_then(|turn| turn.steps.first()) {
             self.skip_hooks = *skip || self.flags.bare;
         }
         let source = if self.flags.resume.is_some() { "resume" } else { "startup" };
@@ -160,8 +160,8 @@ impl<'a> Player<'a> {
         self.open_prompt(&self.words.prompt.clone())?;
         loop {
             match self.play_turn()? {
-                Next::Result(verdict) => return Ok(verdict),
-                Next::Turn(reason) => {
+                AfterTurn::Result(verdict) => return Ok(verdict),
+                AfterTurn::Turn(reason) => {
                     self.turn += 1;
                     self.words.iteration += 1;
                     self.words.attempt = 1;
@@ -172,14 +172,14 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn current(&self) -> Option<&'a Turn> {
+    fn current(&self) -> Option<&'a ScriptTurn> {
         self.script.turn(&self.words.node, self.words.iteration, self.words.attempt)
     }
 
     /// What comes before the model's first word on a prompt.
-    pub(super) fn open_prompt(&mut self, prompt: &str) -> Result<(), Cut> {
+    pub(super) fn open_prompt(&mut self, prompt: &str) -> Result<(), PlayCut> {
         self.fire("UserPromptSubmit", "", json!({"prompt": prompt}))?;
-        let opening = Opening {
+        let opening = SessionOpening {
             cwd: &self.words.cwd.display().to_string(),
             model: self.stream.model(),
             permission_mode: self.permission_mode(),
@@ -191,9 +191,10 @@ impl<'a> Player<'a> {
         Ok(self.stream.event(event)?)
     }
 
-    fn play_turn(&mut self) -> Result<Next, Cut> {
-        let turn = self.current().ok_or_else(|| Cut::Fatal("the script has no turn to play".to_owned()))?;
-        let request = Request {
+    fn play_turn(&mut self) -> Result<AfterTurn, PlayCut> {
+        let turn =
+            self.current().ok_or_else(|| PlayCut::Fatal("the script has no turn to play".to_owned()))?;
+        let request = ModelRequest {
             node: self.words.node.clone(),
             iteration: self.words.iteration,
             attempt: self.words.attempt,
@@ -205,7 +206,7 @@ impl<'a> Player<'a> {
         };
         self.log
             .append(&request)
-            .map_err(|cause| Cut::Fatal(format!("cannot write the request log: {cause}")))?;
+            .map_err(|cause| PlayCut::Fatal(format!("cannot write the request log: {cause}")))?;
         self.stream.begin_turn(turn.usage, turn.cost_usd);
         self.said.clear();
         self.overrides = turn.result.clone();
@@ -219,13 +220,13 @@ impl<'a> Player<'a> {
         self.end_turn()
     }
 
-    fn end_turn(&mut self) -> Result<Next, Cut> {
+    fn end_turn(&mut self) -> Result<AfterTurn, PlayCut> {
         let answer = self.ask_to_stop(&json!([]))?;
         if answer.halt {
-            return Ok(Next::Result(Verdict::said("stop_hook_prevented", self.said.clone())));
+            return Ok(AfterTurn::Result(ResultVerdict::said("stop_hook_prevented", self.said.clone())));
         }
-        if answer.decision != Some(Decision::Refuse) {
-            return Ok(Next::Result(Verdict::said("completed", self.said.clone())));
+        if answer.decision != Some(HookDecision::Refuse) {
+            return Ok(AfterTurn::Result(ResultVerdict::said("completed", self.said.clone())));
         }
         self.blocks += 1;
         self.stream.user(events::feedback(&answer.reason))?;
@@ -235,24 +236,27 @@ impl<'a> Player<'a> {
             }
             // The real CLI counts the turn it did not allow.
             self.stream.since.requests += 1;
-            return Ok(Next::Result(Verdict::said("completed", String::new())));
+            return Ok(AfterTurn::Result(ResultVerdict::said("completed", String::new())));
         }
         if self.blocks == 1 {
             self.stream.event(events::stop_blocked())?;
         }
-        Ok(Next::Turn(answer.reason))
+        Ok(AfterTurn::Turn(answer.reason))
     }
 
     /// An answer ends the session at once: the real CLI asks its Stop hook, and does not listen.
-    fn end_answered(&mut self, answer: String) -> Result<Next, Cut> {
+    fn end_answered(&mut self, answer: String) -> Result<AfterTurn, PlayCut> {
         self.ask_to_stop(&json!([]))?;
         // The real CLI counts the turn it did not need.
         self.stream.since.requests += 1;
-        Ok(Next::Result(Verdict { stop_reason: "tool_use", ..Verdict::said("completed", answer) }))
+        Ok(AfterTurn::Result(ResultVerdict {
+            stop_reason: "tool_use",
+            ..ResultVerdict::said("completed", answer)
+        }))
     }
 
     /// Calls the Stop hook.
-    pub(super) fn ask_to_stop(&mut self, background_tasks: &Value) -> Result<Answer, Cut> {
+    pub(super) fn ask_to_stop(&mut self, background_tasks: &Value) -> Result<HookMeaning, PlayCut> {
         self.stream.close_message();
         let extra = json!({
             "stop_hook_active": self.blocks > 0, "last_assistant_message": self.said,
@@ -262,8 +266,8 @@ impl<'a> Player<'a> {
     }
 
     /// Keeps a result for the end of the stream.
-    pub(super) fn finish(&mut self, verdict: &Verdict) {
-        let counts = Counts {
+    pub(super) fn finish(&mut self, verdict: &ResultVerdict) {
+        let counts = ResultCounts {
             since: self.stream.since,
             elapsed_ms: self.stream.elapsed_ms(),
             denials: &self.denials,
@@ -283,7 +287,7 @@ impl<'a> Player<'a> {
 
     /// Results come last, even when one was known long before; the script may change the last
     /// of them. Says whether that is an error.
-    fn report(&mut self, overrides: Map<String, Value>) -> Result<bool, Cut> {
+    fn report(&mut self, overrides: Map<String, Value>) -> Result<bool, PlayCut> {
         let mut results = std::mem::take(&mut self.results);
         for event in &mut results {
             events::put_totals(event, self.stream.model(), self.stream.total);
@@ -300,40 +304,40 @@ impl<'a> Player<'a> {
         Ok(is_error)
     }
 
-    fn part(&mut self, limit: Option<Duration>) -> Result<(), Cut> {
+    fn part(&mut self, limit: Option<Duration>) -> Result<(), PlayCut> {
         self.fire_within("SessionEnd", "other", json!({"reason": "other"}), limit).map(drop)
     }
 
     /// Ends as the real CLI does when it is told to.
-    fn obey(&mut self, asked: Asked) -> Result<Ending, Cut> {
+    fn obey(&mut self, asked: StopRequest) -> Result<PlayEnding, PlayCut> {
         signals::clear();
         let code = match asked {
-            Asked::Terminate(code) => code,
-            Asked::Interrupt => {
+            StopRequest::Terminate(code) => code,
+            StopRequest::Interrupt => {
                 let reason = if self.in_tool { "aborted_tools" } else { "aborted_streaming" };
-                self.finish(&Verdict::broken(reason, "the request was interrupted".to_owned()));
+                self.finish(&ResultVerdict::broken(reason, "the request was interrupted".to_owned()));
                 self.report(Map::new())?;
                 0
             }
         };
         // Whoever asks twice does not want to wait for a hook.
         let _ = self.part(Some(PARTING));
-        Ok(Ending::Exit(code))
+        Ok(PlayEnding::Exit(code))
     }
 }
 
-impl Verdict {
+impl ResultVerdict {
     /// The agent ended with these words.
-    pub(super) fn said(terminal_reason: &'static str, text: String) -> Verdict {
-        Verdict { terminal_reason, stop_reason: "end_turn", outcome: Ok(text), failure: None }
+    pub(super) fn said(terminal_reason: &'static str, text: String) -> ResultVerdict {
+        ResultVerdict { terminal_reason, stop_reason: "end_turn", outcome: Ok(text), failure: None }
     }
 
-    fn broken(terminal_reason: &'static str, error: String) -> Verdict {
-        Verdict { terminal_reason, stop_reason: "tool_use", outcome: Err(vec![error]), failure: None }
+    fn broken(terminal_reason: &'static str, error: String) -> ResultVerdict {
+        ResultVerdict { terminal_reason, stop_reason: "tool_use", outcome: Err(vec![error]), failure: None }
     }
 }
 
-fn mcp_servers(flags: &Flags, words: &Words) -> Vec<String> {
+fn mcp_servers(flags: &SimFlags, words: &ScriptVariables) -> Vec<String> {
     let read = |config: &String| -> Option<Value> {
         if config.trim_start().starts_with('{') {
             return serde_json::from_str(config).ok();

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::log::Request;
-use super::play::Ending;
-use super::rehearsal::{NOTE, Rehearsal};
+use super::log::ModelRequest;
+use super::play::PlayEnding;
+use super::rehearsal::{NOTE, RehearsedScript};
 
 const ALLOW: &str =
     r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'"#;
@@ -14,13 +14,13 @@ const BLOCK_TWICE: &str = r#"n=$(cat n 2>/dev/null || echo 0); [ "$n" -ge 2 ] &&
 
 #[test]
 fn a_turn_does_its_steps_and_ends_well() {
-    let rehearsal = Rehearsal::of_steps(json!([
+    let rehearsal = RehearsedScript::of_steps(json!([
         {"think": "hm"}, {"say": "now"}, {"write": {"path": "d/a", "content": "one ${ITERATION}\n"}},
         {"append": {"path": "d/a", "content": "two"}}, {"replace": {"path": "d/a", "old": "one", "new": "eins"}},
         {"bash": "cat d/a; pwd"}, {"tool": {"name": "WebFetch", "input": {"url": "x"}}}, {"say": "done"},
     ]));
     let played = rehearsal.play();
-    assert_eq!((played.ending, played.err.as_str()), (Ending::Exit(0), ""));
+    assert_eq!((played.ending, played.err.as_str()), (PlayEnding::Exit(0), ""));
     assert_eq!(rehearsal.text("d/a"), "eins 1\ntwo");
     let result = played.result();
     assert_eq!((&result["result"], &result["terminal_reason"]), (&json!("done"), &json!("completed")));
@@ -42,11 +42,11 @@ fn an_answer_is_held_to_its_schema_and_ends_the_session() {
         {"structured": {"n": "${ITERATION}"}}, {"structured": {"n": null, "by": "${SESSION}"}}, {"say": "never"},
     ]);
     let block = format!("{NOTE}; echo no >&2; exit 2");
-    let rehearsal = Rehearsal::of_steps(steps)
+    let rehearsal = RehearsedScript::of_steps(steps)
         .with(&["--json-schema", schema, "--session-id", "s"])
         .hooks(&[("Stop", &block), ("PreToolUse", NOTE)]);
     let played = rehearsal.play();
-    assert_eq!((played.ending, played.err.as_str()), (Ending::Exit(0), ""));
+    assert_eq!((played.ending, played.err.as_str()), (PlayEnding::Exit(0), ""));
     assert_eq!(played.result()["structured_output"], json!({"n": null, "by": "s"}));
     assert_eq!(rehearsal.requests().len(), 1);
     let refused = played.tool_result();
@@ -66,27 +66,27 @@ fn an_answer_is_held_to_its_schema_and_ends_the_session() {
 #[test]
 fn without_a_schema_there_is_no_tool_for_an_answer() {
     let steps = json!([{"structured": {"a": 1}}, {"say": "done"}]);
-    let rehearsal = Rehearsal::of_steps(steps).hooks(&[("PreToolUse", NOTE)]);
+    let rehearsal = RehearsedScript::of_steps(steps).hooks(&[("PreToolUse", NOTE)]);
     let played = rehearsal.play();
     assert!(played.tool_result()["content"].as_str().unwrap().contains("No such tool available"));
     assert_eq!(played.result()["result"], "done");
     assert_eq!(played.result().get("structured_output"), None);
     assert_eq!(rehearsal.told(), Vec::<Value>::new());
-    let played = Rehearsal::of_steps(json!([])).with(&["--json-schema", "true"]).play();
+    let played = RehearsedScript::of_steps(json!([])).with(&["--json-schema", "true"]).play();
     assert_eq!(
         (played.ending, played.err.as_str()),
-        (Ending::Exit(1), "Error: --json-schema must be a JSON object\n")
+        (PlayEnding::Exit(1), "Error: --json-schema must be a JSON object\n")
     );
 }
 
 #[test]
 fn the_log_holds_the_prompt_byte_for_byte() {
     let prompt = "--x {input} {{x}} $ARGUMENTS \"q\"\n\nend\n";
-    let rehearsal = Rehearsal::of_steps(json!([])).prompt(prompt).with(&["--session-id", "s-1"]);
+    let rehearsal = RehearsedScript::of_steps(json!([])).prompt(prompt).with(&["--session-id", "s-1"]);
     let rehearsal = rehearsal.env("WINDLASS_ITERATION", "3").env("WINDLASS_ATTEMPT", "2");
     rehearsal.play();
     let session = "s-1".to_owned();
-    let expected = Request {
+    let expected = ModelRequest {
         node: String::new(),
         iteration: 3,
         attempt: 2,
@@ -101,7 +101,7 @@ fn the_log_holds_the_prompt_byte_for_byte() {
 
 #[test]
 fn a_blocked_stop_is_the_next_turn_with_the_reason_as_prompt() {
-    let rehearsal = Rehearsal::of(json!({"turns": [
+    let rehearsal = RehearsedScript::of(json!({"turns": [
         {"steps": [{"say": "answer 1"}]}, {"steps": [{"say": "answer 2"}]}, {"steps": [{"say": "answer 3"}]},
     ]}));
     let rehearsal =
@@ -121,7 +121,7 @@ fn a_blocked_stop_is_the_next_turn_with_the_reason_as_prompt() {
 #[test]
 fn the_ninth_block_in_a_row_is_overridden() {
     let block = r#"echo '{"decision":"block","reason":"more"}'"#;
-    let rehearsal = Rehearsal::of_steps(json!([{"say": "a"}])).hooks(&[("Stop", block)]);
+    let rehearsal = RehearsedScript::of_steps(json!([{"say": "a"}])).hooks(&[("Stop", block)]);
     let played = rehearsal.play();
     assert_eq!(rehearsal.requests().len(), 9);
     let result = played.result();
@@ -129,13 +129,13 @@ fn the_ninth_block_in_a_row_is_overridden() {
         (&result["result"], &result["num_turns"], &result["subtype"]),
         (&json!(""), &json!(10), &json!("success"))
     );
-    assert_eq!(played.ending, Ending::Exit(0));
+    assert_eq!(played.ending, PlayEnding::Exit(0));
 }
 
 #[test]
 fn without_a_cap_the_hook_decides_alone() {
     let block = r#"[ "$(wc -l < log.jsonl)" -ge 20 ] || echo '{"decision":"block","reason":"more"}'"#;
-    let rehearsal = Rehearsal::of_steps(json!([{"say": "a"}])).hooks(&[("Stop", block)]);
+    let rehearsal = RehearsedScript::of_steps(json!([{"say": "a"}])).hooks(&[("Stop", block)]);
     let rehearsal = rehearsal.env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0");
     assert_eq!(rehearsal.play().result()["result"], "a");
     assert_eq!(rehearsal.requests().len(), 20);
@@ -145,7 +145,8 @@ fn without_a_cap_the_hook_decides_alone() {
 fn a_denied_tool_is_not_used_and_the_model_is_told_why() {
     let deny = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"not here"}}'"#;
     for (hook, told) in [(deny, "not here"), ("echo gone >&2; exit 2", "[echo gone >&2; exit 2]: gone")] {
-        let rehearsal = Rehearsal::of_steps(json!([{"bash": "touch made"}])).hooks(&[("PreToolUse", hook)]);
+        let rehearsal =
+            RehearsedScript::of_steps(json!([{"bash": "touch made"}])).hooks(&[("PreToolUse", hook)]);
         let played = rehearsal.play();
         assert!(!rehearsal.path("made").exists());
         let result = played.tool_result();
@@ -154,27 +155,27 @@ fn a_denied_tool_is_not_used_and_the_model_is_told_why() {
             (&json!(format!("PreToolUse:Bash hook error: {told}")), &json!(true))
         );
         assert_eq!(played.result()["permission_denials"][0]["tool_input"]["command"], "touch made");
-        assert_eq!(played.ending, Ending::Exit(0));
+        assert_eq!(played.ending, PlayEnding::Exit(0));
     }
 }
 
 #[test]
 fn in_default_mode_a_tool_needs_somebodys_word() {
     let steps = json!([{"bash": "touch made"}]);
-    let unasked = Rehearsal::of_steps(steps.clone()).with(&["--permission-mode", "default"]);
+    let unasked = RehearsedScript::of_steps(steps.clone()).with(&["--permission-mode", "default"]);
     unasked.play();
     assert!(!unasked.path("made").exists());
-    let broken = Rehearsal::of_steps(steps.clone())
+    let broken = RehearsedScript::of_steps(steps.clone())
         .with(&["--permission-mode", "default"])
         .hooks(&[("PreToolUse", "exit 1")]);
     broken.play();
     assert!(!broken.path("made").exists());
-    let allowed = Rehearsal::of_steps(steps.clone())
+    let allowed = RehearsedScript::of_steps(steps.clone())
         .with(&["--permission-mode", "default"])
         .hooks(&[("PreToolUse", ALLOW)]);
     allowed.play();
     assert!(allowed.path("made").exists());
-    let bypassed = Rehearsal::of_steps(steps).hooks(&[("PreToolUse", "exit 1")]);
+    let bypassed = RehearsedScript::of_steps(steps).hooks(&[("PreToolUse", "exit 1")]);
     bypassed.play();
     assert!(bypassed.path("made").exists());
 }
@@ -182,7 +183,8 @@ fn in_default_mode_a_tool_needs_somebodys_word() {
 #[test]
 fn a_hook_may_change_what_a_tool_does() {
     let change = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"command":"touch other"}}}'"#;
-    let rehearsal = Rehearsal::of_steps(json!([{"bash": "touch made"}])).hooks(&[("PreToolUse", change)]);
+    let rehearsal =
+        RehearsedScript::of_steps(json!([{"bash": "touch made"}])).hooks(&[("PreToolUse", change)]);
     rehearsal.play();
     assert!(rehearsal.path("other").exists() && !rehearsal.path("made").exists());
 }
@@ -192,15 +194,15 @@ fn an_answer_reaches_the_model_and_the_script() {
     let answer = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"questions":[],"answers":{"Which?":"Blue"}}}}'"#;
     let steps =
         json!([{"ask": {"question": "Which?", "options": ["Red", "Blue"]}}, {"say": "So ${ANSWER}."}]);
-    let played = Rehearsal::of_steps(steps.clone()).hooks(&[("PreToolUse", answer)]).play();
+    let played = RehearsedScript::of_steps(steps.clone()).hooks(&[("PreToolUse", answer)]).play();
     assert!(played.tool_result()["content"].as_str().unwrap().contains("\"Which?\"=\"Blue\""));
     assert_eq!(played.result()["result"], "So Blue.");
-    assert_eq!(Rehearsal::of_steps(steps).play().tool_result()["is_error"], true);
+    assert_eq!(RehearsedScript::of_steps(steps).play().tool_result()["is_error"], true);
 }
 
 #[test]
 fn the_tracker_is_found_in_the_prompt_and_remembered() {
-    let rehearsal = Rehearsal::of_steps(json!([{"tracker": {"append": "<!-- X -->"}}]));
+    let rehearsal = RehearsedScript::of_steps(json!([{"tracker": {"append": "<!-- X -->"}}]));
     let tracker = rehearsal.path("loop-tracker.md");
     std::fs::write(&tracker, "# Progress").unwrap();
     let prompt = format!("Read the tracker at {}.", tracker.display());
@@ -217,10 +219,10 @@ fn the_tracker_is_found_in_the_prompt_and_remembered() {
 
 #[test]
 fn without_a_tracker_in_the_prompt_its_step_is_a_mistake() {
-    let played = Rehearsal::of_steps(json!([{"tracker": {"write": "x"}}])).play();
+    let played = RehearsedScript::of_steps(json!([{"tracker": {"write": "x"}}])).play();
     assert_eq!(
         (played.ending, played.err.as_str()),
-        (Ending::Exit(1), "Error: no prompt of this session names a tracker\n")
+        (PlayEnding::Exit(1), "Error: no prompt of this session names a tracker\n")
     );
 }
 
@@ -228,7 +230,7 @@ fn without_a_tracker_in_the_prompt_its_step_is_a_mistake() {
 fn a_prompt_never_becomes_shell_code() {
     let steps = json!([{"bash": "printf %s \"${PROMPT}\" > seen"}]);
     let prompt = "$(touch made); \"; touch made; '";
-    let rehearsal = Rehearsal::of_steps(steps).prompt(prompt);
+    let rehearsal = RehearsedScript::of_steps(steps).prompt(prompt);
     rehearsal.play();
     assert_eq!(rehearsal.text("seen"), prompt);
     assert!(!rehearsal.path("made").exists());
@@ -236,18 +238,18 @@ fn a_prompt_never_becomes_shell_code() {
 
 #[test]
 fn a_session_id_is_used_once() {
-    let rehearsal = Rehearsal::of_steps(json!([])).with(&["--session-id", "s"]);
+    let rehearsal = RehearsedScript::of_steps(json!([])).with(&["--session-id", "s"]);
     rehearsal.play();
     let again = rehearsal.play();
-    assert_eq!((again.ending, again.out.len()), (Ending::Exit(1), 0));
+    assert_eq!((again.ending, again.out.len()), (PlayEnding::Exit(1), 0));
     assert_eq!(again.err, "Error: Session ID s is already in use.\n");
     assert_eq!(rehearsal.requests().len(), 1);
 }
 
 #[test]
 fn a_session_nobody_knows_cannot_be_resumed() {
-    let played = Rehearsal::of_steps(json!([])).with(&["--resume", "s"]).play();
-    assert_eq!(played.ending, Ending::Exit(1));
+    let played = RehearsedScript::of_steps(json!([])).with(&["--resume", "s"]).play();
+    assert_eq!(played.ending, PlayEnding::Exit(1));
     assert_eq!(played.events().len(), 1);
     let result = played.result();
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("error_during_execution"), &json!(true)));
@@ -256,7 +258,8 @@ fn a_session_nobody_knows_cannot_be_resumed() {
 
 #[test]
 fn a_rate_limit_is_reported_with_its_end_if_known() {
-    let hooked = |limit: Value| Rehearsal::of_steps(json!([{"rate_limit": limit}])).hooks(&[("Stop", NOTE)]);
+    let hooked =
+        |limit: Value| RehearsedScript::of_steps(json!([{"rate_limit": limit}])).hooks(&[("Stop", NOTE)]);
     let rehearsal = hooked(json!({"resets_at_ms": 1_800_000_000_500_i64}));
     let played = rehearsal.play();
     let event = played.of_kind("rate_limit_event").pop().unwrap();
@@ -265,7 +268,7 @@ fn a_rate_limit_is_reported_with_its_end_if_known() {
     let result = played.result();
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(true)));
     assert_eq!((&result["api_error_status"], &result["terminal_reason"]), (&json!(429), &json!("api_error")));
-    assert_eq!(played.ending, Ending::Exit(1));
+    assert_eq!(played.ending, PlayEnding::Exit(1));
     assert!(rehearsal.told().is_empty(), "Stop is not asked");
     let event = hooked(json!({})).play().of_kind("rate_limit_event").pop().unwrap();
     assert_eq!(event["rate_limit_info"].get("resetsAt"), None);
@@ -275,7 +278,7 @@ fn a_rate_limit_is_reported_with_its_end_if_known() {
 fn a_stop_while_a_subagent_runs_gives_two_results_at_the_end() {
     let hooks = ["Stop", "SubagentStop", "UserPromptSubmit"].map(|name| (name, NOTE));
     let steps = json!([{"say": "started"}, {"background_stop": true}, {"say": "all done"}]);
-    let rehearsal = Rehearsal::of_steps(steps).hooks(&hooks);
+    let rehearsal = RehearsedScript::of_steps(steps).hooks(&hooks);
     let played = rehearsal.play();
     let told: Vec<(Value, usize)> = rehearsal
         .told()
@@ -299,7 +302,7 @@ fn a_stop_while_a_subagent_runs_gives_two_results_at_the_end() {
 
 #[test]
 fn a_subagent_may_be_kept_from_stopping() {
-    let rehearsal = Rehearsal::of_steps(json!([{"subagent_stop": true}, {"say": "end"}]));
+    let rehearsal = RehearsedScript::of_steps(json!([{"subagent_stop": true}, {"say": "end"}]));
     let rehearsal =
         rehearsal.hooks(&[("SubagentStop", &format!("{NOTE}; {BLOCK_TWICE}")), ("PreToolUse", NOTE)]);
     assert_eq!(rehearsal.play().result()["result"], "end");
@@ -312,7 +315,7 @@ fn a_subagent_may_be_kept_from_stopping() {
 #[test]
 fn a_broken_transport_means_tools_without_any_hook() {
     let names = ["SessionStart", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"];
-    let rehearsal = Rehearsal::of_steps(json!([{"skip_hooks": true}, {"bash": "touch made"}]));
+    let rehearsal = RehearsedScript::of_steps(json!([{"skip_hooks": true}, {"bash": "touch made"}]));
     let rehearsal = rehearsal.hooks(&names.map(|name| (name, NOTE))).with(&["--permission-mode", "default"]);
     assert_eq!(rehearsal.play().of_kind("assistant").len(), 1);
     assert!(rehearsal.path("made").exists());
@@ -322,8 +325,8 @@ fn a_broken_transport_means_tools_without_any_hook() {
 #[test]
 fn faults_in_the_stream_are_written_as_they_are() {
     let steps = json!([{"garbage": "not json"}, {"garbage": {"bytes": [255, 254]}}, {"big_line": 5_000_000}, {"half_line": true}]);
-    let played = Rehearsal::of_steps(steps).play();
-    assert_eq!(played.ending, Ending::Exit(1));
+    let played = RehearsedScript::of_steps(steps).play();
+    assert_eq!(played.ending, PlayEnding::Exit(1));
     let lines: Vec<&[u8]> = played.out.split(|byte| *byte == b'\n').collect();
     assert_eq!(lines[1], b"not json");
     assert_eq!(lines[2], [255, 254]);
@@ -335,16 +338,16 @@ fn faults_in_the_stream_are_written_as_they_are() {
 fn a_result_can_be_written_over() {
     let turn = json!({"steps": [{"say": "a"}], "usage": {"input_tokens": 7}, "cost_usd": 1.5,
         "result": {"terminal_reason": "max_turns", "exit_code": 9}});
-    let played = Rehearsal::of(json!({"turns": [turn]})).play();
+    let played = RehearsedScript::of(json!({"turns": [turn]})).play();
     let result = played.result();
     assert_eq!((&result["terminal_reason"], result.get("exit_code")), (&json!("max_turns"), None));
     assert_eq!((&result["usage"]["input_tokens"], &result["total_cost_usd"]), (&json!(7), &json!(1.5)));
-    assert_eq!(played.ending, Ending::Exit(9));
+    assert_eq!(played.ending, PlayEnding::Exit(9));
 }
 
 #[test]
 fn a_commit_holds_everything_that_was_done() {
-    let rehearsal = Rehearsal::of_steps(json!([
+    let rehearsal = RehearsedScript::of_steps(json!([
         {"bash": "git init -q ."}, {"write": {"path": "a", "content": "x"}}, {"commit": "it's done"},
         {"bash": "git log --format=%s; git status --short"},
     ]));
@@ -355,7 +358,7 @@ fn a_commit_holds_everything_that_was_done() {
 
 #[test]
 fn a_plugin_brings_its_own_hooks() {
-    let rehearsal = Rehearsal::of_steps(json!([{"say": "a"}])).with(&["--plugin-dir", "plugin"]);
+    let rehearsal = RehearsedScript::of_steps(json!([{"say": "a"}])).with(&["--plugin-dir", "plugin"]);
     std::fs::create_dir_all(rehearsal.path("plugin/hooks")).unwrap();
     let hook = json!({"type": "command", "command": "touch \"${CLAUDE_PLUGIN_ROOT}/stopped\""});
     let hooks = json!({"hooks": {"Stop": [{"hooks": [hook]}]}});
@@ -369,7 +372,7 @@ fn the_demo_fails_its_test_first_and_then_passes() {
     let demo: Value = serde_json::from_str(super::DEMO_SCRIPT).unwrap();
     let mut quick = demo;
     quick["delay_ms"] = json!(0);
-    let rehearsal = Rehearsal::of(quick);
+    let rehearsal = RehearsedScript::of(quick);
     let tracker = rehearsal.path("loop-tracker.md");
     std::fs::write(&tracker, "# Loop Progress\n\n_In progress_").unwrap();
     let test = "sh ./test.sh > checked 2>&1; echo $? >> checked; git init -q . 2>/dev/null";

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::signals::{self, Asked};
+use super::signals::{self, StopRequest};
 use crate::os::{hold, memory_file};
 
 /// More output than this is not looked at.
@@ -24,7 +24,7 @@ const MAX_OUTPUT: u64 = 8 * 1024 * 1024;
 pub(super) type Environment = Vec<(OsString, OsString)>;
 
 /// A program to run to its end.
-pub(super) struct Job<'a> {
+pub(super) struct SimProgram<'a> {
     pub(super) argv: &'a [OsString],
     pub(super) env: &'a Environment,
     pub(super) cwd: &'a Path,
@@ -43,7 +43,7 @@ pub(super) enum Stderr {
 
 /// How a program ended.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum ProgramEnd {
     Ended {
         /// None when a signal ended it.
         code: Option<i32>,
@@ -52,11 +52,11 @@ pub(super) enum Outcome {
     },
     TimedOut,
     /// This process was asked to end; the program was killed.
-    Cut(Asked),
+    Cut(StopRequest),
 }
 
 /// Runs a program to its end, or to the limit.
-pub(super) fn run(job: &Job<'_>) -> io::Result<Outcome> {
+pub(super) fn run(job: &SimProgram<'_>) -> io::Result<ProgramEnd> {
     let mut stdin = memory_file("stdin")?;
     stdin.write_all(job.stdin)?;
     stdin.rewind()?;
@@ -67,11 +67,13 @@ pub(super) fn run(job: &Job<'_>) -> io::Result<Outcome> {
     command.stdin(stdin).stdout(stdout.try_clone()?).stderr(errors);
     let mut child = command.spawn()?;
     match wait(&mut child, job.limit)? {
-        Waited::Ended(status) => {
-            Ok(Outcome::Ended { code: status.code(), stdout: text(&mut stdout)?, stderr: text(&mut stderr)? })
-        }
-        Waited::TimedOut => Ok(Outcome::TimedOut),
-        Waited::Cut(asked) => Ok(Outcome::Cut(asked)),
+        Waited::Ended(status) => Ok(ProgramEnd::Ended {
+            code: status.code(),
+            stdout: text(&mut stdout)?,
+            stderr: text(&mut stderr)?,
+        }),
+        Waited::TimedOut => Ok(ProgramEnd::TimedOut),
+        Waited::Cut(asked) => Ok(ProgramEnd::Cut(asked)),
     }
 }
 
@@ -86,7 +88,7 @@ pub(super) fn leave_sleeper(env: &Environment, cwd: &Path) -> io::Result<String>
 enum Waited {
     Ended(ExitStatus),
     TimedOut,
-    Cut(Asked),
+    Cut(StopRequest),
 }
 
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Waited> {
@@ -138,10 +140,11 @@ fn text(file: &mut File) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn shell(command: &str, limit: Duration, stderr: Stderr) -> Outcome {
+    fn shell(command: &str, limit: Duration, stderr: Stderr) -> ProgramEnd {
         let argv = ["sh", "-c", command].map(OsString::from);
         let env = vec![("PATH".into(), std::env::var_os("PATH").unwrap())];
-        run(&Job { argv: &argv, env: &env, cwd: Path::new("/"), stdin: b"in\n", limit, stderr }).unwrap()
+        run(&SimProgram { argv: &argv, env: &env, cwd: Path::new("/"), stdin: b"in\n", limit, stderr })
+            .unwrap()
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -149,9 +152,11 @@ mod tests {
     #[test]
     fn output_and_errors_are_kept_apart_or_merged_in_order() {
         let command = "cat; echo err >&2; echo out; exit 3";
-        let Outcome::Ended { code, stdout, stderr } = shell(command, LONG, Stderr::Apart) else { panic!() };
+        let ProgramEnd::Ended { code, stdout, stderr } = shell(command, LONG, Stderr::Apart) else {
+            panic!()
+        };
         assert_eq!((code, stdout.as_str(), stderr.as_str()), (Some(3), "in\nout\n", "err\n"));
-        let Outcome::Ended { stdout, .. } = shell(command, LONG, Stderr::Merged) else { panic!() };
+        let ProgramEnd::Ended { stdout, .. } = shell(command, LONG, Stderr::Merged) else { panic!() };
         assert_eq!(stdout, "in\nerr\nout\n");
     }
 
@@ -159,13 +164,13 @@ mod tests {
     fn a_program_that_takes_too_long_is_ended_with_its_children() {
         assert!(matches!(
             shell("sleep 600 & sleep 600", Duration::from_millis(50), Stderr::Apart),
-            Outcome::TimedOut
+            ProgramEnd::TimedOut
         ));
     }
 
     #[test]
     fn a_grandchild_that_keeps_the_output_open_is_not_waited_for() {
         let outcome = shell("sleep 5 & echo out", LONG, Stderr::Apart);
-        assert!(matches!(outcome, Outcome::Ended { stdout, .. } if stdout == "out\n"));
+        assert!(matches!(outcome, ProgramEnd::Ended { stdout, .. } if stdout == "out\n"));
     }
 }

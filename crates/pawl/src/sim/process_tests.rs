@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
-use super::rehearsal::Rehearsal;
+use super::rehearsal::RehearsedScript;
 use super::shape_tests::assert_shaped;
 
 const ARGS: &str = "SIM_TEST_ARGS";
@@ -22,7 +22,7 @@ fn the_program() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the program under test")]
-fn start(rehearsal: &Rehearsal) -> Child {
+fn start(rehearsal: &RehearsedScript) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "sim::process_tests::the_program", "--nocapture"]);
     command.env_clear().envs(rehearsal.env.iter().map(|(name, value)| (name, value)));
@@ -45,8 +45,8 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn steps(steps: Value) -> Rehearsal {
-    Rehearsal::of_steps(steps).with(&["do it"])
+fn steps(steps: Value) -> RehearsedScript {
+    RehearsedScript::of_steps(steps).with(&["do it"])
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -54,7 +54,7 @@ fn signal(child: &Child, signal: Signal) {
 }
 
 /// Starts a play whose shell command writes its process id and then sleeps; waits for that id.
-fn start_sleeping() -> (Rehearsal, Child, Pid) {
+fn start_sleeping() -> (RehearsedScript, Child, Pid) {
     let rehearsal = steps(json!([{"bash": "echo $$ > p.tmp; mv p.tmp pid; exec sleep 600"}]));
     let child = start(&rehearsal);
     wait_until("the tool runs", || rehearsal.path("pid").exists());

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::log::Request;
-use super::play::{self, Ending};
+use super::log::ModelRequest;
+use super::play::{self, PlayEnding};
 use super::process::Environment;
-use super::start::Stage;
+use super::start::ProcessInputs;
 
 /// A hook that notes what it is told in `hooks.jsonl`.
 pub(super) const NOTE: &str =
     "cat >> \"$CLAUDE_PROJECT_DIR/hooks.jsonl\"; echo >> \"$CLAUDE_PROJECT_DIR/hooks.jsonl\"";
 
 /// What is to be played, and where.
-pub(super) struct Rehearsal {
+pub(super) struct RehearsedScript {
     folder: tempfile::TempDir,
     pub(super) args: Vec<String>,
     pub(super) env: Environment,
@@ -24,13 +24,13 @@ pub(super) struct Rehearsal {
 
 /// What came of it.
 pub(super) struct Played {
-    pub(super) ending: Ending,
+    pub(super) ending: PlayEnding,
     pub(super) out: Vec<u8>,
     pub(super) err: String,
 }
 
-impl Rehearsal {
-    pub(super) fn of(script: Value) -> Rehearsal {
+impl RehearsedScript {
+    pub(super) fn of(script: Value) -> RehearsedScript {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("script.json"), script.to_string()).unwrap();
         let env = vec![
@@ -40,31 +40,31 @@ impl Rehearsal {
             ("WINDLASS_SIM_LOG".into(), "log.jsonl".into()),
         ];
         let args = ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
-        Rehearsal { folder, args, env, prompt: "do it".to_owned() }
+        RehearsedScript { folder, args, env, prompt: "do it".to_owned() }
     }
 
     /// One turn with these steps.
-    pub(super) fn of_steps(steps: Value) -> Rehearsal {
-        Rehearsal::of(json!({"turns": [{"steps": steps}]}))
+    pub(super) fn of_steps(steps: Value) -> RehearsedScript {
+        RehearsedScript::of(json!({"turns": [{"steps": steps}]}))
     }
 
-    pub(super) fn with(mut self, args: &[&str]) -> Rehearsal {
+    pub(super) fn with(mut self, args: &[&str]) -> RehearsedScript {
         self.args.extend(args.iter().map(|arg| (*arg).to_owned()));
         self
     }
 
-    pub(super) fn env(mut self, name: &str, value: &str) -> Rehearsal {
+    pub(super) fn env(mut self, name: &str, value: &str) -> RehearsedScript {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    pub(super) fn prompt(mut self, prompt: &str) -> Rehearsal {
+    pub(super) fn prompt(mut self, prompt: &str) -> RehearsedScript {
         self.prompt = prompt.to_owned();
         self
     }
 
     /// One shell command for each named hook.
-    pub(super) fn hooks(self, hooks: &[(&str, &str)]) -> Rehearsal {
+    pub(super) fn hooks(self, hooks: &[(&str, &str)]) -> RehearsedScript {
         let entry =
             |command: &str| json!([{"matcher": "*", "hooks": [{"type": "command", "command": command}]}]);
         let hooks: serde_json::Map<String, Value> =
@@ -83,7 +83,7 @@ impl Rehearsal {
 
     pub(super) fn play(&self) -> Played {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let ending = play::play(Stage {
+        let ending = play::play(ProcessInputs {
             args: self.args.clone(),
             env: self.env.clone(),
             cwd: self.folder.path().to_owned(),
@@ -96,7 +96,7 @@ impl Rehearsal {
     }
 
     /// What the model was asked, in all processes so far.
-    pub(super) fn requests(&self) -> Vec<Request> {
+    pub(super) fn requests(&self) -> Vec<ModelRequest> {
         self.text("log.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 

@@ -17,19 +17,19 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A whole script.
 #[derive(Debug, Deserialize)]
-pub(super) struct Script {
+pub(super) struct SimScript {
     /// Shown by `--check`.
     #[serde(default)]
     pub(super) name: Option<String>,
     /// By iteration, from 1.
     #[serde(default)]
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<ScriptTurn>,
     /// By node, then by its rounds and iterations; before the turns of all nodes.
     #[serde(default)]
-    pub(super) nodes: BTreeMap<String, Vec<Turn>>,
+    pub(super) nodes: BTreeMap<String, Vec<ScriptTurn>>,
     /// Played after the last turn.
     #[serde(default)]
-    pub(super) default: Option<Turn>,
+    pub(super) default: Option<ScriptTurn>,
     /// A pause between steps.
     #[serde(default)]
     pub(super) delay_ms: u64,
@@ -37,25 +37,25 @@ pub(super) struct Script {
 
 /// What the agent does from being asked to wanting to stop.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Turn {
+pub(super) struct ScriptTurn {
     #[serde(default)]
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ScriptStep>,
     /// Fields put over those of the result event; `exit_code` is the process's.
     #[serde(default)]
     pub(super) result: Map<String, Value>,
     #[serde(default)]
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<ScriptUsage>,
     #[serde(default)]
     pub(super) cost_usd: Option<f64>,
     /// Other turns, chosen by attempt, in place of this one.
     #[serde(default)]
-    pub(super) attempts: Vec<Turn>,
+    pub(super) attempts: Vec<ScriptTurn>,
 }
 
 /// The tokens of one turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub(super) struct Usage {
+pub(super) struct ScriptUsage {
     #[serde(alias = "input")]
     pub(super) input_tokens: u64,
     #[serde(alias = "output")]
@@ -69,27 +69,27 @@ pub(super) struct Usage {
 /// One thing the agent does, or one thing that goes wrong.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Step {
+pub(super) enum ScriptStep {
     Say(String),
     Think(String),
     Write { path: String, content: String },
     Append { path: String, content: String },
     Replace { path: String, old: String, new: String },
     Bash(String),
-    Tool(Tool),
+    Tool(ToolStep),
     Structured(Value),
-    Ask(Ask),
+    Ask(AskStep),
     Commit(String),
     Tracker(TrackerEdit),
     Hang(Hang),
     SleepMs(u64),
     WaitFor(String),
-    Crash(Crash),
+    Crash(CrashStep),
     HalfLine(bool),
     BigLine(usize),
     Garbage(Garbage),
     Grandchild(Grandchild),
-    RateLimit(RateLimit),
+    RateLimit(RateLimitStep),
     ApiError(ApiError),
     BackgroundStop(bool),
     SubagentStop(bool),
@@ -98,7 +98,7 @@ pub(super) enum Step {
 
 /// Any tool the sim cannot really use: its result is a fixed text.
 #[derive(Debug, Deserialize)]
-pub(super) struct Tool {
+pub(super) struct ToolStep {
     pub(super) name: String,
     #[serde(default)]
     pub(super) input: Value,
@@ -108,7 +108,7 @@ pub(super) struct Tool {
 
 /// A question to a person.
 #[derive(Debug, Deserialize)]
-pub(super) struct Ask {
+pub(super) struct AskStep {
     pub(super) question: String,
     #[serde(default)]
     pub(super) header: Option<String>,
@@ -152,7 +152,7 @@ pub(super) enum Hang {
 /// Dying without a result.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Value")]
-pub(super) enum Crash {
+pub(super) enum CrashStep {
     Signal(Signal),
     Code(u8),
 }
@@ -176,7 +176,7 @@ pub(super) enum Grandchild {
 /// The account's limit is reached.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct RateLimit {
+pub(super) struct RateLimitStep {
     /// When it ends, since the epoch.
     pub(super) resets_at_ms: Option<i64>,
     /// When it ends, from now.
@@ -191,16 +191,16 @@ pub(super) struct ApiError {
     pub(super) message: String,
 }
 
-impl TryFrom<Value> for Crash {
+impl TryFrom<Value> for CrashStep {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {
         if let Some(code) = value.as_u64().and_then(|code| u8::try_from(code).ok()) {
-            return Ok(Crash::Code(code));
+            return Ok(CrashStep::Code(code));
         }
         let named = value.as_str().and_then(signal_named);
         named
-            .map(Crash::Signal)
+            .map(CrashStep::Signal)
             .ok_or_else(|| format!("crash is an exit code or a signal like \"SIGKILL\", not {value}"))
     }
 }
@@ -255,16 +255,16 @@ fn without_position(cause: &serde_json::Error) -> String {
     text.rsplit_once(" at line ").map_or(text.clone(), |(before, _)| before.to_owned())
 }
 
-impl Script {
+impl SimScript {
     /// Reads a script file.
-    pub(super) fn read(path: &Path) -> Result<Script, ScriptError> {
+    pub(super) fn read(path: &Path) -> Result<SimScript, ScriptError> {
         Self::parse(path, &read_text(path)?)
     }
 
     /// Reads a script's text; the path is only named in errors.
-    pub(super) fn parse(path: &Path, text: &[u8]) -> Result<Script, ScriptError> {
+    pub(super) fn parse(path: &Path, text: &[u8]) -> Result<SimScript, ScriptError> {
         let path = path.to_owned();
-        match serde_json::from_slice::<Script>(text) {
+        match serde_json::from_slice::<SimScript>(text) {
             Err(cause) => Err(ScriptError::Malformed { path, cause }),
             Ok(script) if script.turns.is_empty() && script.nodes.is_empty() && script.default.is_none() => {
                 Err(ScriptError::Empty { path })
@@ -275,7 +275,7 @@ impl Script {
 
     /// The turn of this node, iteration and attempt, the latter counted from 1. Of a node in a
     /// loop, `fix@3`, the third round is the third turn.
-    pub(super) fn turn(&self, node: &str, iteration: u32, attempt: u32) -> Option<&Turn> {
+    pub(super) fn turn(&self, node: &str, iteration: u32, attempt: u32) -> Option<&ScriptTurn> {
         let own = self.nodes.get(node).map(|turns| (turns, iteration)).or_else(|| {
             let (id, marks) = node.split_at(node.find(['@', '~']).unwrap_or(node.len()));
             let round = marks.rsplit('@').next().and_then(|mark| mark.split('~').next()?.parse().ok());
@@ -287,7 +287,7 @@ impl Script {
     }
 }
 
-fn nth(turns: &[Turn], number: u32) -> Option<&Turn> {
+fn nth(turns: &[ScriptTurn], number: u32) -> Option<&ScriptTurn> {
     turns.get(usize::try_from(number.saturating_sub(1)).ok()?)
 }
 
@@ -307,13 +307,13 @@ pub(super) fn read_text(path: &Path) -> Result<Vec<u8>, ScriptError> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Script, ScriptError> {
-        Script::parse(Path::new("s.json"), text.as_bytes())
+    fn parse(text: &str) -> Result<SimScript, ScriptError> {
+        SimScript::parse(Path::new("s.json"), text.as_bytes())
     }
 
-    fn said(turn: Option<&Turn>) -> &str {
+    fn said(turn: Option<&ScriptTurn>) -> &str {
         match &turn.unwrap().steps[0] {
-            Step::Say(text) => text,
+            ScriptStep::Say(text) => text,
             other => panic!("{other:?}"),
         }
     }

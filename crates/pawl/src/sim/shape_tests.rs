@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::events::{self, Failure};
-use super::rehearsal::{NOTE, Played, Rehearsal};
+use super::rehearsal::{NOTE, Played, RehearsedScript};
 
 const RECORDED: &str = include_str!("testdata/recorded.jsonl");
 
@@ -50,7 +50,7 @@ fn first(played: &Played, fits: impl Fn(&Value) -> bool) -> Value {
 
 #[test]
 fn a_plain_turn_looks_as_recorded() {
-    let played = Rehearsal::of_steps(json!([{"say": "hi!"}])).with(&["--plugin-dir", "x"]).play();
+    let played = RehearsedScript::of_steps(json!([{"say": "hi!"}])).with(&["--plugin-dir", "x"]).play();
     assert_eq!(played.err, "");
     assert_shaped(&first(&played, |event| event["subtype"] == "init"), "init");
     assert_shaped(&first(&played, |event| event["type"] == "assistant"), "assistant");
@@ -60,7 +60,7 @@ fn a_plain_turn_looks_as_recorded() {
 
 #[test]
 fn an_answer_by_schema_looks_as_recorded() {
-    let rehearsal = Rehearsal::of_steps(json!([{"structured": {"verdict": "pass"}}]));
+    let rehearsal = RehearsedScript::of_steps(json!([{"structured": {"verdict": "pass"}}]));
     let played = rehearsal.with(&["--json-schema", r#"{"type":"object"}"#]).play();
     assert_eq!(played.err, "");
     assert_shaped(&played.result(), "result_structured");
@@ -71,17 +71,18 @@ fn an_answer_by_schema_looks_as_recorded() {
 
 #[test]
 fn tool_results_look_as_recorded() {
-    let rehearsal = Rehearsal::of_steps(json!([{"bash": "echo out"}]));
+    let rehearsal = RehearsedScript::of_steps(json!([{"bash": "echo out"}]));
     assert_shaped(&first(&rehearsal.play(), |event| event["type"] == "user"), "tool_result");
     let deny = "echo no >&2; exit 2";
-    let played = Rehearsal::of_steps(json!([{"bash": "echo out"}])).hooks(&[("PreToolUse", deny)]).play();
+    let played =
+        RehearsedScript::of_steps(json!([{"bash": "echo out"}])).hooks(&[("PreToolUse", deny)]).play();
     assert_shaped(&first(&played, |event| event["type"] == "user"), "tool_refused");
 }
 
 #[test]
 fn blocks_and_the_cap_look_as_recorded() {
     let block = r#"echo '{"decision":"block","reason":"more"}'"#;
-    let rehearsal = Rehearsal::of_steps(json!([{"say": "a"}])).hooks(&[("Stop", block)]);
+    let rehearsal = RehearsedScript::of_steps(json!([{"say": "a"}])).hooks(&[("Stop", block)]);
     let played = rehearsal.env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "1").play();
     assert_shaped(&first(&played, |event| event["type"] == "user"), "feedback");
     assert_shaped(&first(&played, |event| event["key"] == "stop-hook-error"), "stop_blocked");
@@ -91,10 +92,10 @@ fn blocks_and_the_cap_look_as_recorded() {
 
 #[test]
 fn refusals_of_the_service_look_as_recorded() {
-    let played = Rehearsal::of_steps(json!([{"api_error": {"status": 400, "message": "bad"}}])).play();
+    let played = RehearsedScript::of_steps(json!([{"api_error": {"status": 400, "message": "bad"}}])).play();
     assert_shaped(&first(&played, |event| event["type"] == "assistant"), "api_error");
     assert_shaped(&played.result(), "result_api_error");
-    let played = Rehearsal::of_steps(json!([{"api_error": {"status": 529}}])).play();
+    let played = RehearsedScript::of_steps(json!([{"api_error": {"status": 529}}])).play();
     assert_shaped(&first(&played, |event| event["subtype"] == "api_retry"), "api_retry");
     assert_eq!(Failure { status: 529, text: String::new() }.kind(), "overloaded_error");
     assert_eq!(events::rate_limit(None)["rate_limit_info"].get("resetsAt"), None);
@@ -102,14 +103,14 @@ fn refusals_of_the_service_look_as_recorded() {
 
 #[test]
 fn the_result_of_a_background_task_looks_as_recorded() {
-    let played = Rehearsal::of_steps(json!([{"background_stop": true}, {"say": "extra"}])).play();
+    let played = RehearsedScript::of_steps(json!([{"background_stop": true}, {"say": "extra"}])).play();
     assert_shaped(&played.result(), "result_of_task");
 }
 
 #[test]
 fn reported_hook_calls_look_as_recorded() {
     let rehearsal =
-        Rehearsal::of_steps(json!([])).hooks(&[("Stop", "true")]).with(&["--include-hook-events"]);
+        RehearsedScript::of_steps(json!([])).hooks(&[("Stop", "true")]).with(&["--include-hook-events"]);
     let played = rehearsal.play();
     assert_shaped(&first(&played, |event| event["subtype"] == "hook_started"), "hook_started");
     assert_shaped(&first(&played, |event| event["subtype"] == "hook_response"), "hook_response");
@@ -132,7 +133,7 @@ fn hooks_are_told_what_was_recorded() {
         {"write": {"path": "a", "content": "one\n"}}, {"replace": {"path": "a", "old": "one", "new": "two"}},
         {"bash": "exit 3"}, {"background_stop": true},
     ]);
-    let rehearsal = Rehearsal::of_steps(steps).hooks(&names.map(|name| (name, NOTE)));
+    let rehearsal = RehearsedScript::of_steps(steps).hooks(&names.map(|name| (name, NOTE)));
     rehearsal.play();
     let told = rehearsal.told();
     for name in names {

@@ -16,7 +16,7 @@ const SLICE: Duration = Duration::from_millis(100);
 
 /// Somebody wants this process to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum StopRequest {
     /// SIGINT: report what happened, then end well.
     Interrupt,
     /// SIGTERM or SIGHUP: end with this exit code.
@@ -62,16 +62,16 @@ fn set(signal: libc::c_int, handler: libc::sighandler_t) {
 }
 
 /// What was asked so far.
-pub(super) fn asked() -> Option<Asked> {
+pub(super) fn asked() -> Option<StopRequest> {
     match SEEN.load(Ordering::SeqCst) {
         0 => None,
-        libc::SIGINT => Some(Asked::Interrupt),
-        signal => Some(Asked::Terminate(u8::try_from(128 + signal).unwrap_or(u8::MAX))),
+        libc::SIGINT => Some(StopRequest::Interrupt),
+        signal => Some(StopRequest::Terminate(u8::try_from(128 + signal).unwrap_or(u8::MAX))),
     }
 }
 
 /// Waits for so long, or until asked to end.
-pub(super) fn pause(time: Duration) -> Result<(), Asked> {
+pub(super) fn pause(time: Duration) -> Result<(), StopRequest> {
     let end = Instant::now() + time;
     loop {
         if let Some(asked) = asked() {

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::args::{self, Flags};
+use super::args::{self, SimFlags};
 use super::hooks::Hooks;
 use super::log::RequestLog;
 use super::plain::{self, Wire};
 use super::play::Player;
 use super::process::Environment;
-use super::script::Script;
+use super::script::SimScript;
 use super::stream::{Stream, new_uuid};
-use super::words::{Words, find_tracker};
+use super::words::{ScriptVariables, find_tracker};
 
 const SCRIPT: &str = "WINDLASS_SIM_SCRIPT";
 const LOG: &str = "WINDLASS_SIM_LOG";
@@ -26,7 +26,7 @@ const BLOCK_CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
 pub(super) const DEFAULT_BLOCK_CAP: u32 = 8;
 
 /// What a process is given.
-pub(super) struct Stage<'a> {
+pub(super) struct ProcessInputs<'a> {
     pub(super) args: Vec<String>,
     pub(super) env: Environment,
     pub(super) cwd: PathBuf,
@@ -38,29 +38,29 @@ pub(super) struct Stage<'a> {
 }
 
 /// What a player takes over.
-pub(super) struct Given<'a> {
+pub(super) struct SessionStart<'a> {
     pub(super) env: Environment,
     pub(super) cwd: PathBuf,
     pub(super) out: &'a mut dyn Write,
     pub(super) prompt: String,
 }
 
-impl Stage<'_> {
+impl ProcessInputs<'_> {
     /// What was asked, what to play, and the prompt.
-    pub(super) fn read(&mut self) -> Result<(Flags, Script, String), String> {
+    pub(super) fn read(&mut self) -> Result<(SimFlags, SimScript, String), String> {
         let flags = match self.args.as_slice() {
             [flag, file, ..] if flag == "--plain" => plain::flags(file)?,
             args => args::parse(args),
         };
         let path =
             variable(&self.env, SCRIPT).ok_or_else(|| format!("{SCRIPT} does not name a script to play"))?;
-        let script = Script::read(&self.cwd.join(path)).map_err(|error| error.to_string())?;
+        let script = SimScript::read(&self.cwd.join(path)).map_err(|error| error.to_string())?;
         let prompt = read_prompt(&flags, self.input)?;
         Ok((flags, script, prompt))
     }
 }
 
-fn read_prompt(flags: &Flags, input: &mut dyn Read) -> Result<String, String> {
+fn read_prompt(flags: &SimFlags, input: &mut dyn Read) -> Result<String, String> {
     if let Some(prompt) = &flags.prompt {
         return Ok(prompt.clone());
     }
@@ -83,8 +83,12 @@ fn number(env: &Environment, name: &str) -> Option<u32> {
 
 impl<'a> Player<'a> {
     /// Everything is set, nothing has begun.
-    pub(super) fn new(script: &'a Script, flags: &'a Flags, given: Given<'a>) -> Result<Self, String> {
-        let Given { mut env, cwd, out, prompt } = given;
+    pub(super) fn new(
+        script: &'a SimScript,
+        flags: &'a SimFlags,
+        given: SessionStart<'a>,
+    ) -> Result<Self, String> {
+        let SessionStart { mut env, cwd, out, prompt } = given;
         let session = match (&flags.session_id, &flags.resume) {
             (Some(id), _) => id.clone(),
             (None, Some(id)) if !flags.fork => id.clone(),
@@ -100,7 +104,7 @@ impl<'a> Player<'a> {
         }
         let schema = flags.json_schema.as_deref().map(read_schema).transpose()?;
         let log = RequestLog(variable(&env, LOG).map(|path| cwd.join(path)));
-        let words = Words {
+        let words = ScriptVariables {
             node: variable(&env, NODE).and_then(|node| node.to_str().map(str::to_owned)).unwrap_or_default(),
             iteration: number(&env, ITERATION).unwrap_or(1).max(1),
             attempt: number(&env, ATTEMPT).unwrap_or(1).max(1),
@@ -109,7 +113,7 @@ impl<'a> Player<'a> {
                 .or_else(|| log.prompts(&session).iter().find_map(|p| find_tracker(p))),
             prompt,
             cwd,
-            ..Words::default()
+            ..ScriptVariables::default()
         };
         let block_cap = match flags.wire {
             Wire::Claude => number(&env, BLOCK_CAP).unwrap_or(DEFAULT_BLOCK_CAP),
@@ -156,7 +160,7 @@ fn read_schema(text: &str) -> Result<Value, String> {
 }
 
 /// What the CLI tells its children about itself.
-fn announce(env: &mut Environment, words: &Words) {
+fn announce(env: &mut Environment, words: &ScriptVariables) {
     let own = [
         ("CLAUDECODE", OsString::from("1")),
         ("CLAUDE_CODE_ENTRYPOINT", "sdk-cli".into()),
@@ -169,7 +173,7 @@ fn announce(env: &mut Environment, words: &Words) {
 }
 
 /// Where the real CLI would keep the transcript; nothing is written there.
-fn transcript_path(env: &Environment, words: &Words) -> String {
+fn transcript_path(env: &Environment, words: &ScriptVariables) -> String {
     let home = variable(env, "HOME").map(PathBuf::from).unwrap_or_default();
     let config = variable(env, "CLAUDE_CONFIG_DIR").map_or_else(|| home.join(".claude"), PathBuf::from);
     let folder: String = words

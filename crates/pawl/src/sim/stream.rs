@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::events::{self, put};
 use super::plain::{self, Wire};
-use super::script::Usage;
+use super::script::ScriptUsage;
 
 /// What one model request costs, when the script says nothing.
-const REQUEST: Usage = Usage {
+const REQUEST: ScriptUsage = ScriptUsage {
     input_tokens: 100,
     output_tokens: 20,
     cache_read_input_tokens: 0,
@@ -25,15 +25,15 @@ const REQUEST_USD: f64 = 0.0008;
 
 /// What was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Tally {
-    pub(super) usage: Usage,
+pub(super) struct UsageTally {
+    pub(super) usage: ScriptUsage,
     pub(super) cost_usd: f64,
     /// Model requests.
     pub(super) requests: u64,
 }
 
-impl Tally {
-    fn add(&mut self, usage: Usage, cost_usd: f64) {
+impl UsageTally {
+    fn add(&mut self, usage: ScriptUsage, cost_usd: f64) {
         self.usage.input_tokens += usage.input_tokens;
         self.usage.output_tokens += usage.output_tokens;
         self.usage.cache_read_input_tokens += usage.cache_read_input_tokens;
@@ -43,16 +43,16 @@ impl Tally {
 }
 
 /// The message a model request answers with: its blocks are events of their own.
-struct Message {
+struct StreamMessage {
     id: String,
     request: String,
-    usage: Usage,
+    usage: ScriptUsage,
 }
 
 /// The price of the turn being played.
 #[derive(Default)]
 struct Price {
-    usage: Option<Usage>,
+    usage: Option<ScriptUsage>,
     cost_usd: Option<f64>,
 }
 
@@ -64,12 +64,12 @@ pub(super) struct Stream<'a> {
     start: Instant,
     /// The format that is spoken.
     wire: Wire,
-    message: Option<Message>,
+    message: Option<StreamMessage>,
     price: Price,
     /// Since the process began.
-    pub(super) total: Tally,
+    pub(super) total: UsageTally,
     /// Since the last result.
-    pub(super) since: Tally,
+    pub(super) since: UsageTally,
 }
 
 impl<'a> Stream<'a> {
@@ -82,8 +82,8 @@ impl<'a> Stream<'a> {
             wire,
             message: None,
             price: Price::default(),
-            total: Tally::default(),
-            since: Tally::default(),
+            total: UsageTally::default(),
+            since: UsageTally::default(),
         }
     }
 
@@ -96,7 +96,7 @@ impl<'a> Stream<'a> {
     }
 
     /// Prices the turn that begins: what the script says is spent with its first request.
-    pub(super) fn begin_turn(&mut self, usage: Option<Usage>, cost_usd: Option<f64>) {
+    pub(super) fn begin_turn(&mut self, usage: Option<ScriptUsage>, cost_usd: Option<f64>) {
         self.message = None;
         self.price = Price { usage, cost_usd };
     }
@@ -163,14 +163,14 @@ impl<'a> Stream<'a> {
         self.message = None;
     }
 
-    fn request(&mut self) -> Message {
+    fn request(&mut self) -> StreamMessage {
         let usage = self.price.usage.as_mut().map_or(REQUEST, std::mem::take);
         let cost = self.price.cost_usd.as_mut().map_or(REQUEST_USD, std::mem::take);
         for tally in [&mut self.total, &mut self.since] {
             tally.add(usage, cost);
             tally.requests += 1;
         }
-        Message { id: format!("msg_{}", short_id()), request: format!("req_{}", short_id()), usage }
+        StreamMessage { id: format!("msg_{}", short_id()), request: format!("req_{}", short_id()), usage }
     }
 }
 
@@ -289,12 +289,12 @@ mod tests {
     fn scripted_tokens_are_counted_once_a_turn() {
         let mut out = Vec::new();
         let mut stream = Stream::new(&mut out, "s".into(), "m".into(), Wire::Claude);
-        let usage = Usage { input_tokens: 7, output_tokens: 3, ..Usage::default() };
+        let usage = ScriptUsage { input_tokens: 7, output_tokens: 3, ..ScriptUsage::default() };
         stream.begin_turn(Some(usage), Some(0.5));
         for _ in 0..3 {
             stream.block(json!({"type": "text", "text": "a"})).unwrap();
             stream.close_message();
         }
-        assert_eq!(stream.since, Tally { usage, cost_usd: 0.5, requests: 3 });
+        assert_eq!(stream.since, UsageTally { usage, cost_usd: 0.5, requests: 3 });
     }
 }

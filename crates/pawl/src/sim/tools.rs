@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use windlass_core::graph::schema::validate;
 
-use super::events::{self, ToolResult, Verdict, put};
-use super::hooks::{Answer, Decision};
-use super::perform::{self, Done};
-use super::play::{Cut, Player};
-use super::script::{Ask, Choice, Step, Tool, TrackerEdit};
-use super::signals::Asked;
+use super::events::{self, ResultVerdict, ToolResult, put};
+use super::hooks::{HookDecision, HookMeaning};
+use super::perform::{self, StepResult};
+use super::play::{PlayCut, Player};
+use super::script::{AskStep, Choice, ScriptStep, ToolStep, TrackerEdit};
+use super::signals::StopRequest;
 use super::stream::short_id;
 
 /// Said of a tool the user interrupted.
@@ -30,86 +30,94 @@ enum Permit {
 
 impl Player<'_> {
     /// Plays one step.
-    pub(super) fn step(&mut self, step: &Step) -> Result<(), Cut> {
+    pub(super) fn step(&mut self, step: &ScriptStep) -> Result<(), PlayCut> {
         match step {
-            Step::Say(text) => self.say(text),
-            Step::Think(text) => {
+            ScriptStep::Say(text) => self.say(text),
+            ScriptStep::Think(text) => {
                 let block = json!({"type": "thinking", "thinking": self.words.fill(text), "signature": ""});
                 Ok(self.stream.block(block)?)
             }
-            Step::Write { path, content } => self.write(&self.words.fill(path), &self.words.fill(content)),
-            Step::Append { path, content } => self.append(&self.words.fill(path), &self.words.fill(content)),
-            Step::Replace { path, old, new } => {
+            ScriptStep::Write { path, content } => {
+                self.write(&self.words.fill(path), &self.words.fill(content))
+            }
+            ScriptStep::Append { path, content } => {
+                self.append(&self.words.fill(path), &self.words.fill(content))
+            }
+            ScriptStep::Replace { path, old, new } => {
                 let input = json!({
                     "file_path": self.words.cwd.join(self.words.fill(path)), "old_string": self.words.fill(old),
                     "new_string": self.words.fill(new), "replace_all": false,
                 });
                 self.use_tool("Edit", input, |_, input| Ok(perform::replace(input)))
             }
-            Step::Bash(command) => self.bash(command, "Run a command"),
-            Step::Commit(message) => self.commit(message),
-            Step::Tool(tool) => self.other_tool(tool),
-            Step::Structured(answer) => self.give(answer),
-            Step::Ask(ask) => self.ask(ask),
-            Step::Tracker(edit) => self.edit_tracker(edit),
-            Step::BackgroundStop(on) => self.only_if(*on, Self::stop_in_background),
-            Step::SubagentStop(on) => self.only_if(*on, Self::run_subagent),
-            Step::SkipHooks(skip) => {
+            ScriptStep::Bash(command) => self.bash(command, "Run a command"),
+            ScriptStep::Commit(message) => self.commit(message),
+            ScriptStep::Tool(tool) => self.other_tool(tool),
+            ScriptStep::Structured(answer) => self.give(answer),
+            ScriptStep::Ask(ask) => self.ask(ask),
+            ScriptStep::Tracker(edit) => self.edit_tracker(edit),
+            ScriptStep::BackgroundStop(on) => self.only_if(*on, Self::stop_in_background),
+            ScriptStep::SubagentStop(on) => self.only_if(*on, Self::run_subagent),
+            ScriptStep::SkipHooks(skip) => {
                 self.skip_hooks = *skip || self.flags.bare;
                 Ok(())
             }
-            Step::Hang(_)
-            | Step::SleepMs(_)
-            | Step::WaitFor(_)
-            | Step::Crash(_)
-            | Step::HalfLine(_)
-            | Step::BigLine(_)
-            | Step::Garbage(_)
-            | Step::Grandchild(_)
-            | Step::RateLimit(_)
-            | Step::ApiError(_) => self.go_wrong(step),
+            ScriptStep::Hang(_)
+            | ScriptStep::SleepMs(_)
+            | ScriptStep::WaitFor(_)
+            | ScriptStep::Crash(_)
+            | ScriptStep::HalfLine(_)
+            | ScriptStep::BigLine(_)
+            | ScriptStep::Garbage(_)
+            | ScriptStep::Grandchild(_)
+            | ScriptStep::RateLimit(_)
+            | ScriptStep::ApiError(_) => self.go_wrong(step),
         }
     }
 
-    pub(super) fn only_if(&mut self, on: bool, play: fn(&mut Self) -> Result<(), Cut>) -> Result<(), Cut> {
+    pub(super) fn only_if(
+        &mut self,
+        on: bool,
+        play: fn(&mut Self) -> Result<(), PlayCut>,
+    ) -> Result<(), PlayCut> {
         if on { play(self) } else { Ok(()) }
     }
 
-    pub(super) fn say(&mut self, text: &str) -> Result<(), Cut> {
+    pub(super) fn say(&mut self, text: &str) -> Result<(), PlayCut> {
         let text = self.words.fill(text);
         self.stream.block(json!({"type": "text", "text": text}))?;
         self.said = text;
         Ok(())
     }
 
-    fn write(&mut self, path: &str, content: &str) -> Result<(), Cut> {
+    fn write(&mut self, path: &str, content: &str) -> Result<(), PlayCut> {
         let input = json!({"file_path": self.words.cwd.join(path), "content": content});
         self.use_tool("Write", input, |_, input| Ok(perform::write(input)))
     }
 
-    fn append(&mut self, path: &str, content: &str) -> Result<(), Cut> {
+    fn append(&mut self, path: &str, content: &str) -> Result<(), PlayCut> {
         let input = perform::append_input(&self.words.cwd.join(path), content);
         self.use_tool("Edit", input, |_, input| Ok(perform::append(input, content)))
     }
 
-    fn bash(&mut self, command: &str, description: &str) -> Result<(), Cut> {
+    fn bash(&mut self, command: &str, description: &str) -> Result<(), PlayCut> {
         let input = json!({"command": command, "description": description});
         self.use_tool("Bash", input, |player, input| player.run_shell(input))
     }
 
-    fn commit(&mut self, message: &str) -> Result<(), Cut> {
+    fn commit(&mut self, message: &str) -> Result<(), PlayCut> {
         let message = self.words.fill(message).replace('\'', r"'\''");
         self.bash(&format!("git add -A && git commit -m '{message}'"), "Commit the work")
     }
 
-    fn other_tool(&mut self, tool: &Tool) -> Result<(), Cut> {
+    fn other_tool(&mut self, tool: &ToolStep) -> Result<(), PlayCut> {
         let input = if tool.input.is_null() { json!({}) } else { self.fill_all(&tool.input) };
         let text = self.words.fill(tool.result.as_deref().unwrap_or("ok"));
-        self.use_tool(&self.words.fill(&tool.name), input, |_, _| Ok(Done::text(&text)))
+        self.use_tool(&self.words.fill(&tool.name), input, |_, _| Ok(StepResult::text(&text)))
     }
 
     /// Gives the answer that the session is held to.
-    fn give(&mut self, answer: &Value) -> Result<(), Cut> {
+    fn give(&mut self, answer: &Value) -> Result<(), PlayCut> {
         let input = self.fill_all(answer);
         let Some(schema) = self.schema.clone() else {
             let id = self.wish(events::ANSWERING, &input)?;
@@ -121,15 +129,15 @@ impl Player<'_> {
         };
         self.use_tool(events::ANSWERING, input, |player, input| {
             if let Some(fault) = validate(&schema, input).first() {
-                return Ok(Done::failed(&format!("Output does not match required schema: {fault}")));
+                return Ok(StepResult::failed(&format!("Output does not match required schema: {fault}")));
             }
             player.structured = Some(input.clone());
-            Ok(Done::text("Structured output provided successfully"))
+            Ok(StepResult::text("Structured output provided successfully"))
         })
     }
 
     /// What the model wants to use.
-    fn wish(&mut self, name: &str, input: &Value) -> Result<String, Cut> {
+    fn wish(&mut self, name: &str, input: &Value) -> Result<String, PlayCut> {
         let id = format!("toolu_{}", short_id());
         self.stream.block(json!({"type": "tool_use", "id": id, "name": name, "input": input}))?;
         Ok(id)
@@ -147,7 +155,7 @@ impl Player<'_> {
         }
     }
 
-    fn ask(&mut self, ask: &Ask) -> Result<(), Cut> {
+    fn ask(&mut self, ask: &AskStep) -> Result<(), PlayCut> {
         let question = self.words.fill(&ask.question);
         let options: Vec<Value> = ask.options.iter().map(option).collect();
         let header = ask.header.as_deref().unwrap_or("Question");
@@ -162,9 +170,9 @@ impl Player<'_> {
         })
     }
 
-    fn edit_tracker(&mut self, edit: &TrackerEdit) -> Result<(), Cut> {
+    fn edit_tracker(&mut self, edit: &TrackerEdit) -> Result<(), PlayCut> {
         let Some(path) = &self.words.tracker else {
-            return Err(Cut::Fatal("no prompt of this session names a tracker".to_owned()));
+            return Err(PlayCut::Fatal("no prompt of this session names a tracker".to_owned()));
         };
         let path = path.display().to_string();
         match edit {
@@ -181,8 +189,8 @@ impl Player<'_> {
         &mut self,
         name: &str,
         input: Value,
-        deed: impl FnOnce(&mut Self, &Value) -> Result<Done, Cut>,
-    ) -> Result<(), Cut> {
+        deed: impl FnOnce(&mut Self, &Value) -> Result<StepResult, PlayCut>,
+    ) -> Result<(), PlayCut> {
         let id = self.wish(name, &input)?;
         // Hooks know the subagent tool by another name than the stream.
         let hook_name = if name == "Task" { "Agent" } else { name };
@@ -195,7 +203,7 @@ impl Player<'_> {
             Permit::Run(input) => input,
             Permit::Refused(text) => return self.refuse(&id, name, input, &text),
             Permit::Deferred => {
-                return Err(Cut::Over(Verdict::said("tool_deferred", self.said.clone())));
+                return Err(PlayCut::Over(ResultVerdict::said("tool_deferred", self.said.clone())));
             }
         };
         let start = Instant::now();
@@ -211,7 +219,7 @@ impl Player<'_> {
         self.in_tool = false;
         if halt {
             // The tool has run all the same: that is how the real CLI does it.
-            return Err(Cut::Over(Verdict::said("hook_stopped", self.said.clone())));
+            return Err(PlayCut::Over(ResultVerdict::said("hook_stopped", self.said.clone())));
         }
         Ok(())
     }
@@ -221,9 +229,9 @@ impl Player<'_> {
         name: &str,
         id: &str,
         input: &Value,
-        done: &Done,
+        done: &StepResult,
         took: Duration,
-    ) -> Result<(), Cut> {
+    ) -> Result<(), PlayCut> {
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let mut extra = json!({
             "tool_name": name, "tool_input": input, "tool_use_id": id, "duration_ms": duration_ms,
@@ -239,21 +247,21 @@ impl Player<'_> {
         self.fire(event, name, extra).map(drop)
     }
 
-    fn permit(&mut self, name: &str, call: Value, answer: Answer) -> Result<Permit, Cut> {
+    fn permit(&mut self, name: &str, call: Value, answer: HookMeaning) -> Result<Permit, PlayCut> {
         let input = call.get("tool_input").cloned().unwrap_or_default();
         let run = |changed: Option<Value>| Permit::Run(changed.unwrap_or(input));
         Ok(match answer.decision {
-            Some(Decision::Refuse) => {
+            Some(HookDecision::Refuse) => {
                 Permit::Refused(format!("PreToolUse:{name} hook error: {}", answer.reason))
             }
-            Some(Decision::Ask) => Permit::Refused(not_granted(name)),
-            Some(Decision::Defer) => Permit::Deferred,
-            Some(Decision::Allow) => run(answer.updated_input),
+            Some(HookDecision::Ask) => Permit::Refused(not_granted(name)),
+            Some(HookDecision::Defer) => Permit::Deferred,
+            Some(HookDecision::Allow) => run(answer.updated_input),
             None if self.skip_hooks || permitted(self.permission_mode(), name) => run(answer.updated_input),
             None => {
                 let asked = self.fire("PermissionRequest", name, call)?;
                 match asked.decision {
-                    Some(Decision::Allow) => run(asked.updated_input),
+                    Some(HookDecision::Allow) => run(asked.updated_input),
                     _ if asked.reason.is_empty() => Permit::Refused(not_granted(name)),
                     _ => Permit::Refused(asked.reason),
                 }
@@ -261,7 +269,7 @@ impl Player<'_> {
         })
     }
 
-    fn refuse(&mut self, id: &str, name: &str, input: Value, text: &str) -> Result<(), Cut> {
+    fn refuse(&mut self, id: &str, name: &str, input: Value, text: &str) -> Result<(), PlayCut> {
         self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
         let decision = json!({"decision": "reject", "source": "hook", "reason_type": "hook"});
         let meta = json!({"non_execution_kind": "permission-rule", "permission_decision": decision});
@@ -270,8 +278,8 @@ impl Player<'_> {
     }
 
     /// The user interrupts a tool: the model is told before the session ends.
-    fn abort<T>(&mut self, id: &str, cut: Cut) -> Result<T, Cut> {
-        if matches!(cut, Cut::Asked(Asked::Interrupt)) {
+    fn abort<T>(&mut self, id: &str, cut: PlayCut) -> Result<T, PlayCut> {
+        if matches!(cut, PlayCut::Asked(StopRequest::Interrupt)) {
             let meta = json!({"non_execution_kind": "user-rejected"});
             self.tell_failure(id, REJECTED, "User rejected tool use".to_owned(), Some(meta))?;
             self.stream.user(events::user_text("[Request interrupted by user for tool use]"))?;
@@ -279,7 +287,13 @@ impl Player<'_> {
         Err(cut)
     }
 
-    fn tell_failure(&mut self, id: &str, text: &str, short: String, meta: Option<Value>) -> Result<(), Cut> {
+    fn tell_failure(
+        &mut self,
+        id: &str,
+        text: &str,
+        short: String,
+        meta: Option<Value>,
+    ) -> Result<(), PlayCut> {
         let result = ToolResult { content: json!(text), is_error: true, structured: json!(short), meta };
         Ok(self.stream.user(events::tool_result(id, &result))?)
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// What is known while a turn is played.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Words {
+pub(super) struct ScriptVariables {
     pub(super) tracker: Option<PathBuf>,
     pub(super) node: String,
     pub(super) iteration: u32,
@@ -20,7 +20,7 @@ pub(super) struct Words {
 
 const NAMES: [&str; 7] = ["TRACKER", "ITERATION", "ATTEMPT", "SESSION", "PROMPT", "CWD", "ANSWER"];
 
-impl Words {
+impl ScriptVariables {
     /// Puts the words into a text, in one pass: what a value contains is not looked at again.
     pub(super) fn fill(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
@@ -112,13 +112,13 @@ fn begins_here(before: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn words() -> Words {
-        Words {
+    fn words() -> ScriptVariables {
+        ScriptVariables {
             tracker: Some("/t/tracker.md".into()),
             iteration: 3,
             prompt: "say ${CWD}".into(),
             cwd: "/w".into(),
-            ..Words::default()
+            ..ScriptVariables::default()
         }
     }
 

@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use windlass_core::launch::{Exit, LAUNCH_VERSION, Launch, files};
+use windlass_core::launch::{ExitFile, LAUNCH_VERSION, Launch, files};
 
 use crate::common::{eventually, pawl};
 
@@ -105,14 +105,14 @@ impl Folder {
     }
 
     /// Runs a host from beginning to end.
-    pub(crate) fn run_host(&self) -> Exit {
+    pub(crate) fn run_host(&self) -> ExitFile {
         let status = self.start_host().wait();
         assert!(status.success(), "the host ended with {status}");
         self.exit()
     }
 
     /// How the child ended, once that is written.
-    pub(crate) fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> ExitFile {
         eventually("an exit file", || {
             let text = fs::read(self.file(files::EXIT)).ok()?;
             Some(serde_json::from_slice(&text).expect("exit.json is whole"))

@@ -12,8 +12,8 @@ use windlass_core::event::SessionEnd;
 use windlass_core::launch::files as names;
 
 use super::dialect::Dialect;
-use super::lines::Lines;
-use super::transcript::{Over, Transcript};
+use super::lines::AgentLines;
+use super::transcript::{ProcessEnd, Transcript};
 use crate::child::{ChildState, child_state};
 use crate::files;
 use crate::process::HostStart;
@@ -24,7 +24,7 @@ const STDERR_TAIL: u64 = 4_000;
 
 /// Something heard.
 #[derive(Debug)]
-pub enum Heard {
+pub enum ChannelItem {
     /// The agent said or did this. What was there before this process came is read for its facts alone, and is
     /// not given out again.
     Said(Vec<AgentEvent>),
@@ -37,7 +37,7 @@ pub enum Heard {
 pub struct Channel {
     dir: PathBuf,
     events: Receiver<TailEvent>,
-    lines: Lines,
+    lines: AgentLines,
     transcript: Transcript,
     offset: u64,
     /// What was written before this process came.
@@ -57,27 +57,27 @@ impl Channel {
             dir: dir.to_owned(),
             known: if host.is_some() { 0 } else { written },
             events: watcher.watch(dir, 0, host),
-            lines: Lines::of(dialect),
+            lines: AgentLines::of(dialect),
             transcript: Transcript::default(),
             offset: 0,
         }
     }
 
     /// Waits for what comes next. After [`Heard::Over`] nothing does.
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> ChannelItem {
         while let Some(event) = self.events.recv().await {
             match event {
                 TailEvent::Lines(chunk) => {
                     let is_new = chunk.offset > self.known;
                     let said = self.take(&chunk);
                     if is_new {
-                        return Heard::Said(said);
+                        return ChannelItem::Said(said);
                     }
                 }
-                TailEvent::Ended(state) => return Heard::Over(state),
+                TailEvent::Ended(state) => return ChannelItem::Over(state),
             }
         }
-        Heard::Over(child_state(&self.dir))
+        ChannelItem::Over(child_state(&self.dir))
     }
 
     /// Reads the rest of a turn whose host died, once nobody can write any more.
@@ -93,7 +93,7 @@ impl Channel {
     }
 
     /// Sums the turn up, by the judgement of its dialect.
-    pub fn sum_up(&self, dialect: &dyn Dialect, over: Over<'_>) -> SessionEnd {
+    pub fn sum_up(&self, dialect: &dyn Dialect, over: ProcessEnd<'_>) -> SessionEnd {
         let stderr = files::read_tail(&self.dir.join(names::STDERR), STDERR_TAIL);
         self.transcript.end(dialect.judge(&self.transcript, over, &stderr), self.offset)
     }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::SessionVerdict;
-use windlass_core::hook::{Answer, HookKind};
+use windlass_core::hook::{HookAnswer, HookKind};
 
 use super::Capabilities;
 use super::claude::Claude;
 use super::sim::Sim;
-use super::transcript::{Over, Transcript};
-use super::turn::{Outside, Paths, Prepared, Turn};
+use super::transcript::{ProcessEnd, Transcript};
+use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 
 /// Starts, reads and answers one agent CLI. A session has one dialect, found by the name of its driver.
 pub trait Dialect: fmt::Debug + Send + Sync {
@@ -34,7 +34,12 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     fn user_settings(&self, home: &Path, env: &[(String, String)]) -> Option<PathBuf>;
 
     /// Prepares one turn: arguments, environment and files. Starts and writes nothing.
-    fn prepare(&self, turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared;
+    fn prepare(
+        &self,
+        turn: &TurnRequest<'_>,
+        paths: &TurnPaths<'_>,
+        outside: &UserEnvironment<'_>,
+    ) -> Prepared;
 
     /// Names the files of a turn that may hold secrets. Windlass deletes them when the turn is over.
     fn secret_files(&self) -> &'static [&'static str];
@@ -52,11 +57,11 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// Puts an answer into the CLI's words. An answer that does not fit never lets a tool through.
     /// `payload` is what the CLI wrote to the hook. For a tool and for a
     /// stop it is empty.
-    fn write_answer(&self, event: &str, payload: &[u8], answer: &Answer) -> Printed;
+    fn write_answer(&self, event: &str, payload: &[u8], answer: &HookAnswer) -> Printed;
 
     /// Judges how a turn went, once its process is over. Most dialects leave it to the transcript, which
     /// judges by the typed results that their reader found.
-    fn judge(&self, transcript: &Transcript, over: Over<'_>, stderr: &str) -> SessionVerdict {
+    fn judge(&self, transcript: &Transcript, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {
         transcript.judge(over, stderr)
     }
 }

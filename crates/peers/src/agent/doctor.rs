@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::process::{Short, ShortEnv, SpawnError, run_short};
+use crate::process::{ShortEnv, ShortProgram, SpawnError, run_short};
 
 /// Why a CLI is of no use.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// The version an agent CLI says it is.
 pub fn probe(program: &Path) -> Result<String, ProbeError> {
     let args: &[&OsStr] = &[OsStr::new("--version")];
-    let output = run_short(&Short {
+    let output = run_short(&ShortProgram {
         program,
         args,
         cwd: Path::new("/"),

@@ -22,15 +22,15 @@ const LONG: usize = 64 * 1024;
 /// Reads a stream piece by piece. The first few lines that cannot be read are told one by one,
 /// the rest are counted.
 #[derive(Debug)]
-pub struct Lines {
+pub struct AgentLines {
     reader: Box<dyn ReadLine>,
     unreadable: u64,
 }
 
-impl Lines {
+impl AgentLines {
     /// Reads what a CLI of this dialect prints in one turn.
-    pub fn of(dialect: &dyn Dialect) -> Lines {
-        Lines { reader: dialect.reader(), unreadable: 0 }
+    pub fn of(dialect: &dyn Dialect) -> AgentLines {
+        AgentLines { reader: dialect.reader(), unreadable: 0 }
     }
 
     /// Reads whole lines, and says that so many bytes of lines that were too long came before.
@@ -90,7 +90,7 @@ impl Lines {
 
 /// Reads a whole stream of a dialect.
 pub fn read_stream(dialect: &dyn Dialect, stream: &[u8], out: &mut Vec<AgentEvent>) {
-    let mut lines = Lines::of(dialect);
+    let mut lines = AgentLines::of(dialect);
     lines.read(stream, 0, out);
     lines.end(out);
 }

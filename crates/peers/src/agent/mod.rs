@@ -16,12 +16,12 @@ mod turn;
 use serde::Serialize;
 use windlass_core::hook::ToolName;
 
-pub use channel::{Channel, Heard};
+pub use channel::{Channel, ChannelItem};
 pub use dialect::{Agents, Dialect, Printed, ReadLine};
-pub use lines::{Lines, read_stream};
-pub use transcript::{Over, Transcript};
-pub use turn::{Outside, Paths, Prepared, Turn};
-pub use windlass_core::agent::{AgentEvent, RateLimit, Retry, TurnResult};
+pub use lines::{AgentLines, read_stream};
+pub use transcript::{ProcessEnd, Transcript};
+pub use turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
+pub use windlass_core::agent::{AgentEvent, ApiRetry, RateLimit, TurnResult};
 
 /// What a driver can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

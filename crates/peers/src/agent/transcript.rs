@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use windlass_core::event::{SessionEnd, SessionFailure, SessionVerdict};
-use windlass_core::launch::{EndedBy, Exit};
+use windlass_core::launch::{EndedBy, ExitFile};
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
@@ -21,9 +21,9 @@ const OPEN_MESSAGES: usize = 8;
 
 /// How the process of a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Over<'a> {
+pub enum ProcessEnd<'a> {
     /// Its host says.
-    Exited(&'a Exit),
+    Exited(&'a ExitFile),
     /// Its host died.
     Lost,
 }
@@ -178,12 +178,12 @@ impl Transcript {
 
     /// Judges how the turn went, once its process is over. `stderr` is the end of its standard error, for
     /// the text of a failure alone.
-    pub fn judge(&self, over: Over<'_>, stderr: &str) -> SessionVerdict {
+    pub fn judge(&self, over: ProcessEnd<'_>, stderr: &str) -> SessionVerdict {
         let exit = match over {
             // A whole result and nothing after it: the turn was over before its host died.
-            Over::Lost if self.is_whole() => return SessionVerdict::Completed,
-            Over::Lost => return interrupted("its host died"),
-            Over::Exited(exit) => exit,
+            ProcessEnd::Lost if self.is_whole() => return SessionVerdict::Completed,
+            ProcessEnd::Lost => return interrupted("its host died"),
+            ProcessEnd::Exited(exit) => exit,
         };
         if let Some(error) = &exit.spawn_error {
             return failed(SessionFailure::NotStarted, format!("could not be started: {error}"));
@@ -206,7 +206,7 @@ impl Transcript {
         !self.is_mid_turn && self.last_result.as_ref().is_some_and(|result| result.failure.is_none())
     }
 
-    fn judge_result(&self, result: &TurnResult, exit: &Exit, stderr: &str) -> SessionVerdict {
+    fn judge_result(&self, result: &TurnResult, exit: &ExitFile, stderr: &str) -> SessionVerdict {
         // What comes after a whole turn, an exit code too, does not undo it.
         if self.is_whole() {
             return SessionVerdict::Completed;
@@ -237,7 +237,7 @@ impl Transcript {
         }
     }
 
-    fn judge_without_result(&self, exit: &Exit, stderr: &str) -> SessionVerdict {
+    fn judge_without_result(&self, exit: &ExitFile, stderr: &str) -> SessionVerdict {
         let code = exit.code.unwrap_or_default();
         if is_cut_off(exit) {
             return interrupted(&format!("ended with code {code}"));
@@ -264,7 +264,7 @@ impl Transcript {
 }
 
 /// 128 and more: the CLI says that a signal ended it.
-fn is_cut_off(exit: &Exit) -> bool {
+fn is_cut_off(exit: &ExitFile) -> bool {
     exit.code.is_some_and(|code| code > 128) || exit.signal.is_some()
 }
 

@@ -6,7 +6,7 @@ use windlass_core::effect::SessionPlan;
 use windlass_core::hook::wire::env::{FOLDER, RUN, SESSION, SOCKET};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::launch::{LAUNCH_VERSION, Launch};
-use windlass_core::spec::{Orders, Spec};
+use windlass_core::spec::{SessionSettings, Spec};
 use windlass_core::time::Moment;
 
 use crate::process::env::passed_on;
@@ -18,11 +18,11 @@ const ATTEMPT: &str = "WINDLASS_ATTEMPT";
 
 /// One turn to be started.
 #[derive(Debug, Clone, Copy)]
-pub struct Turn<'a> {
+pub struct TurnRequest<'a> {
     /// The run's orders.
     pub spec: &'a Spec,
     /// The node's orders.
-    pub orders: &'a Orders,
+    pub orders: &'a SessionSettings,
     /// The folder that the session works in.
     pub workspace: &'a str,
     /// The role of the agent.
@@ -39,7 +39,7 @@ pub struct Turn<'a> {
 
 /// Where the files and programs of a turn are.
 #[derive(Debug, Clone, Copy)]
-pub struct Paths<'a> {
+pub struct TurnPaths<'a> {
     /// The turn's own folder, absolute.
     pub dir: &'a Path,
     /// The run's socket.
@@ -50,7 +50,7 @@ pub struct Paths<'a> {
 
 /// What a turn takes from the user's machine.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Outside<'a> {
+pub struct UserEnvironment<'a> {
     /// The environment that Windlass itself was started with.
     pub env: &'a [(String, String)],
     /// The text of the user's own settings of the CLI ([`Dialect::user_settings`](super::Dialect::user_settings)).
@@ -66,14 +66,14 @@ pub struct Prepared {
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-impl Turn<'_> {
+impl TurnRequest<'_> {
     /// The mark by which the descendants of the turn's process are found.
     pub fn cookie(&self) -> String {
         format!("{}.{}", self.run, self.effect)
     }
 
     /// The variables of Windlass's own that the agent, its hooks and its tools get.
-    pub fn own_env(&self, paths: &Paths<'_>) -> Vec<(String, String)> {
+    pub fn own_env(&self, paths: &TurnPaths<'_>) -> Vec<(String, String)> {
         let pairs = [
             (RUN, self.run.to_string()),
             (SESSION, self.cookie()),
@@ -90,8 +90,8 @@ impl Turn<'_> {
     /// the environment, and Windlass's own variables.
     pub fn launch(
         &self,
-        paths: &Paths<'_>,
-        outside: &Outside<'_>,
+        paths: &TurnPaths<'_>,
+        outside: &UserEnvironment<'_>,
         argv: Vec<String>,
         stdin: Option<&Path>,
     ) -> Launch {

@@ -9,25 +9,25 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::draft::{self, Draft};
-use super::{FileError, Mode, create_whole, io_error, make_private_dir, read_bounded, write_whole};
+use super::draft::{self, DraftFile};
+use super::{FileError, FileMode, create_whole, io_error, make_private_dir, read_bounded, write_whole};
 
 /// What a `.git` file or the name of a shared folder may take.
 const MAX_NAME: u64 = 16 * 1024;
 const MAX_EXCLUDE: u64 = 1024 * 1024;
 
 /// Replaces a file's whole content; a crash leaves the old or the new.
-pub fn write(path: &Path, bytes: &[u8], mode: Mode) -> Result<(), FileError> {
+pub fn write(path: &Path, bytes: &[u8], mode: FileMode) -> Result<(), FileError> {
     write_whole(begin(path, mode.bits()), path, bytes)
 }
 
 /// Writes a file that must not exist yet. `false` when it does, and nothing is changed.
-pub fn create_new(path: &Path, bytes: &[u8], mode: Mode) -> Result<bool, FileError> {
+pub fn create_new(path: &Path, bytes: &[u8], mode: FileMode) -> Result<bool, FileError> {
     create_whole(begin(path, mode.bits()), path, bytes)
 }
 
 /// The draft of a file, whole and on the disk.
-pub fn draft(path: &Path, bytes: &[u8], mode: u32) -> Result<Draft, FileError> {
+pub fn draft(path: &Path, bytes: &[u8], mode: u32) -> Result<DraftFile, FileError> {
     let written = begin(path, mode).and_then(|draft| {
         draft.file().write_all(bytes)?;
         draft.file().sync_all()?;
@@ -36,17 +36,17 @@ pub fn draft(path: &Path, bytes: &[u8], mode: u32) -> Result<Draft, FileError> {
     written.map_err(|error| io_error(path, error))
 }
 
-fn begin(path: &Path, mode: u32) -> io::Result<Draft> {
+fn begin(path: &Path, mode: u32) -> io::Result<DraftFile> {
     let folder = drafts_for(path).filter(|folder| make_private_dir(folder).is_ok());
     if let Some(folder) = folder {
         if is_same_device(&folder, path)
-            && let Ok(draft) = Draft::within(&folder, path, mode)
+            && let Ok(draft) = DraftFile::within(&folder, path, mode)
         {
             return Ok(draft);
         }
         hide_drafts(path);
     }
-    Draft::beside(path, mode)
+    DraftFile::beside(path, mode)
 }
 
 /// A rename may still be refused: one file system may be mounted twice.
@@ -150,7 +150,7 @@ mod tests {
             drafted.place().unwrap();
             assert_eq!(fs::read(&path).unwrap(), b"new");
             assert_eq!(drafts_among(&root.join(".git/windlass/tmp")), 0);
-            assert!(!create_new(&path, b"other", Mode::Shared).unwrap());
+            assert!(!create_new(&path, b"other", FileMode::Shared).unwrap());
             assert_eq!(fs::read(&path).unwrap(), b"new");
         }
     }
@@ -187,7 +187,7 @@ mod tests {
         let status = git(checkout.path(), &["status", "--porcelain", "--untracked-files=all"]).unwrap();
         assert_eq!(String::from_utf8_lossy(&status), "");
         drafted.place().unwrap();
-        assert!(create_new(&checkout.path().join("more"), b"x", Mode::Shared).unwrap());
+        assert!(create_new(&checkout.path().join("more"), b"x", FileMode::Shared).unwrap());
         assert_eq!((fs::read(&path).unwrap(), drafts_among(checkout.path())), (b"new".to_vec(), 0));
         let exclude = fs::read_to_string(git_dir.join("info/exclude")).unwrap();
         assert_eq!(exclude.matches(draft::PATTERN).count(), 1, "{exclude}");
@@ -198,14 +198,14 @@ mod tests {
         let Some((checkout, far)) = two_file_systems() else { return };
         git(checkout.path(), &["init", "--quiet"]).unwrap();
         let path = checkout.path().join("a");
-        let drafted = Draft::within(far.path(), &path, 0o640).unwrap();
+        let drafted = DraftFile::within(far.path(), &path, 0o640).unwrap();
         drafted.file().write_all(b"new").unwrap();
         drafted.place().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!((drafts_among(far.path()), drafts_among(checkout.path())), (0, 0));
-        let drafted = Draft::within(far.path(), &checkout.path().join("b"), 0o640).unwrap();
+        let drafted = DraftFile::within(far.path(), &checkout.path().join("b"), 0o640).unwrap();
         assert!(drafted.place_new().unwrap());
-        assert!(!Draft::within(far.path(), &path, 0o640).unwrap().place_new().unwrap());
+        assert!(!DraftFile::within(far.path(), &path, 0o640).unwrap().place_new().unwrap());
         assert_eq!((drafts_among(far.path()), drafts_among(checkout.path())), (0, 0));
     }
 }

@@ -23,24 +23,24 @@ pub(super) const PATTERN: &str = ".windlass-*-*-*.tmp";
 
 /// A file on its way to its place. Dropped before it is there, it is removed.
 #[derive(Debug)]
-pub struct Draft {
+pub struct DraftFile {
     path: PathBuf,
     target: PathBuf,
     file: File,
 }
 
-impl Draft {
+impl DraftFile {
     /// An empty draft in the folder of its file.
-    pub(super) fn beside(target: &Path, mode: u32) -> io::Result<Draft> {
+    pub(super) fn beside(target: &Path, mode: u32) -> io::Result<DraftFile> {
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-        Draft::within(folder.unwrap_or(Path::new(".")), target, mode)
+        DraftFile::within(folder.unwrap_or(Path::new(".")), target, mode)
     }
 
     /// An empty draft in another folder.
-    pub(crate) fn within(folder: &Path, target: &Path, mode: u32) -> io::Result<Draft> {
+    pub(crate) fn within(folder: &Path, target: &Path, mode: u32) -> io::Result<DraftFile> {
         let path = folder.join(new_name());
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
-        let draft = Draft { path, target: target.to_owned(), file };
+        let draft = DraftFile { path, target: target.to_owned(), file };
         // Who cannot see this process, in another container, still sees that the file is in use.
         let _ = flock(&draft.file, FlockOperation::NonBlockingLockExclusive);
         // Not left to the umask: what is shared is meant to be.
@@ -77,17 +77,17 @@ impl Draft {
     }
 
     /// The same in the folder of its file, where that is on another file system.
-    fn nearer(&mut self) -> io::Result<Draft> {
+    fn nearer(&mut self) -> io::Result<DraftFile> {
         super::checkout::hide_drafts(&self.target);
         let mode = self.file.metadata()?.permissions().mode() & 0o777;
-        let near = Draft::beside(&self.target, mode)?;
+        let near = DraftFile::beside(&self.target, mode)?;
         io::copy(&mut File::open(&self.path)?, &mut &near.file)?;
         near.file.sync_all()?;
         Ok(near)
     }
 }
 
-impl Drop for Draft {
+impl Drop for DraftFile {
     fn drop(&mut self) {
         // Of no use any more; that it has become its file is what was wanted.
         let _ = fs::remove_file(&self.path);
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_draft_of_this_process_outlives_a_clearing_and_goes_when_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
-        let draft = Draft::beside(&dir.path().join("a"), 0o600).unwrap();
+        let draft = DraftFile::beside(&dir.path().join("a"), 0o600).unwrap();
         clear_dead(dir.path());
         assert_eq!(names(dir.path()).len(), 1);
         drop(draft);

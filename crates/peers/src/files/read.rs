@@ -7,13 +7,13 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 use super::stamp::Stamp;
-use super::walk::Found;
+use super::walk::FoundFile;
 use super::{FileError, io_error};
 use crate::os;
 
 /// Reads a found file, and says which state of it that was. With `inside`, a real path, it must
 /// still lie there.
-pub fn read(found: &Found, inside: Option<&Path>, max: u64) -> Result<(Vec<u8>, Stamp), FileError> {
+pub fn read(found: &FoundFile, inside: Option<&Path>, max: u64) -> Result<(Vec<u8>, Stamp), FileError> {
     let path = Path::new(&found.path);
     let too_large = || FileError::TooLarge { path: path.to_owned(), max };
     if found.stamp.size > max {

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 /// Something that could not be looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct UnreadablePath {
     /// What.
     pub path: PathBuf,
     /// Why not.
-    pub what: Trouble,
+    pub what: WalkError,
 }
 
 /// Why something could not be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum WalkError {
     /// The system does not let us.
     #[error("there is no permission to read it")]
     NoPermission,
@@ -44,9 +44,9 @@ pub enum Trouble {
     Io(io::ErrorKind),
 }
 
-impl Trouble {
+impl WalkError {
     /// Whether something that was meant to be there cannot be used.
     pub fn is_error(self) -> bool {
-        matches!(self, Trouble::NoPermission | Trouble::TooMany(_) | Trouble::Io(_))
+        matches!(self, WalkError::NoPermission | WalkError::TooMany(_) | WalkError::Io(_))
     }
 }

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
-use windlass_core::registry::places::Shape;
+use windlass_core::registry::places::PlaceShape;
 
 use super::stamp::Stamp;
-use super::trouble::{Finding, Trouble};
+use super::trouble::{UnreadablePath, WalkError};
 use crate::os::FolderReader;
 
 /// How many folders deep a place is looked into.
@@ -27,7 +27,7 @@ const SKILL: &str = "SKILL.md";
 
 /// A file of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundFile {
     /// Absolute, as it was found: a link is not resolved.
     pub path: String,
     /// What it is called by its file, or its folder.
@@ -40,56 +40,58 @@ pub struct Found {
 
 /// What there is in a place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Walked {
+pub struct FoundFiles {
     /// In the order of their paths' names.
-    pub files: Vec<Found>,
+    pub files: Vec<FoundFile>,
     /// What could not be looked at.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<UnreadablePath>,
 }
 
 /// Looks into a place. A missing one is an empty one. With `inside`, a real path, no link may
 /// lead out of that folder.
-pub fn walk(folder: &Path, shape: Shape, inside: Option<&Path>) -> Walked {
-    Walk::default().all(folder, shape, inside)
+pub fn walk(folder: &Path, shape: PlaceShape, inside: Option<&Path>) -> FoundFiles {
+    FolderWalk::default().all(folder, shape, inside)
 }
 
 /// The same, and what to watch to hear of changes: the folders looked into, and links to files.
-pub fn walk_to_watch(folder: &Path, shape: Shape, inside: Option<&Path>) -> (Walked, Vec<PathBuf>) {
+pub fn walk_to_watch(folder: &Path, shape: PlaceShape, inside: Option<&Path>) -> (FoundFiles, Vec<PathBuf>) {
     let mut watched = Vec::new();
-    let walk = Walk { watched: Some(&mut watched), ..Walk::default() };
+    let walk = FolderWalk { watched: Some(&mut watched), ..FolderWalk::default() };
     (walk.all(folder, shape, inside), watched)
 }
 
 #[derive(Default)]
-struct Walk<'a> {
+struct FolderWalk<'a> {
     inside: Option<&'a Path>,
     watched: Option<&'a mut Vec<PathBuf>>,
     names: usize,
     folders: usize,
     /// The folders above, by device and inode: one that comes again is a loop.
     way: Vec<(u64, u64)>,
-    out: Walked,
+    out: FoundFiles,
 }
 
 /// A folder that is open.
-struct Open<'a> {
+struct OpenFolder<'a> {
     fd: &'a OwnedFd,
     path: &'a str,
     /// What its names begin with: the folders above, joined.
     prefix: &'a str,
 }
 
-struct Entry {
+struct FolderEntry {
     name: CString,
     kind: FileType,
 }
 
-impl<'a> Walk<'a> {
-    fn all(mut self, folder: &Path, shape: Shape, inside: Option<&'a Path>) -> Walked {
+impl<'a> FolderWalk<'a> {
+    fn all(mut self, folder: &Path, shape: PlaceShape, inside: Option<&'a Path>) -> FoundFiles {
         self.inside = inside;
         match shape {
-            Shape::Document => self.document(folder),
-            Shape::Files(_) | Shape::Tree(..) | Shape::Skills | Shape::SkillTree => self.place(folder, shape),
+            PlaceShape::Document => self.document(folder),
+            PlaceShape::Files(_) | PlaceShape::Tree(..) | PlaceShape::Skills | PlaceShape::SkillTree => {
+                self.place(folder, shape)
+            }
         }
         self.out
     }
@@ -100,17 +102,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn tell(&mut self, path: impl Into<PathBuf>, what: Trouble) {
-        self.out.findings.push(Finding { path: path.into(), what });
+    fn tell(&mut self, path: impl Into<PathBuf>, what: WalkError) {
+        self.out.findings.push(UnreadablePath { path: path.into(), what });
     }
 
     /// Tells why something could not be looked at; that it is not there is nothing to tell.
     fn tell_errno(&mut self, path: &str, errno: Errno) {
         match errno {
             Errno::NOENT | Errno::NOTDIR => {}
-            Errno::ACCESS | Errno::PERM => self.tell(path, Trouble::NoPermission),
-            Errno::LOOP => self.tell(path, Trouble::Loop),
-            errno => self.tell(path, Trouble::Io(errno.kind())),
+            Errno::ACCESS | Errno::PERM => self.tell(path, WalkError::NoPermission),
+            Errno::LOOP => self.tell(path, WalkError::Loop),
+            errno => self.tell(path, WalkError::Io(errno.kind())),
         }
     }
 
@@ -118,65 +120,67 @@ impl<'a> Walk<'a> {
         let Some(path) = file.to_str() else { return self.odd_place(file) };
         let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
         if self.leads_out(file) {
-            return self.tell(file, Trouble::LeadsOut);
+            return self.tell(file, WalkError::LeadsOut);
         }
         self.file(CWD, path, path.to_owned(), name.to_owned());
     }
 
-    fn place(&mut self, folder: &Path, shape: Shape) {
+    fn place(&mut self, folder: &Path, shape: PlaceShape) {
         let Some(path) = folder.to_str() else { return self.odd_place(folder) };
         match open_folder(CWD, path, OFlags::empty()) {
             Ok(fd) if self.leads_out(folder) => {
                 drop(fd);
-                self.tell(folder, Trouble::LeadsOut);
+                self.tell(folder, WalkError::LeadsOut);
             }
-            Ok(fd) => self.look_into(&Open { fd: &fd, path, prefix: "" }, shape),
+            Ok(fd) => self.look_into(&OpenFolder { fd: &fd, path, prefix: "" }, shape),
             Err(errno) => self.tell_errno(path, errno),
         }
     }
 
     fn odd_place(&mut self, path: &Path) {
         if path.exists() {
-            self.tell(path, Trouble::OddName);
+            self.tell(path, WalkError::OddName);
         }
     }
 
-    fn look_into(&mut self, open: &Open<'_>, shape: Shape) {
+    fn look_into(&mut self, open: &OpenFolder<'_>, shape: PlaceShape) {
         let Ok(stat) = fstat(open.fd) else { return };
         let id = (stat.st_dev, stat.st_ino);
         if self.way.contains(&id) {
-            return self.tell(open.path, Trouble::Loop);
+            return self.tell(open.path, WalkError::Loop);
         }
         if self.way.len() >= DEPTH {
-            return self.tell(open.path, Trouble::TooDeep(DEPTH));
+            return self.tell(open.path, WalkError::TooDeep(DEPTH));
         }
         self.folders += 1;
         if self.folders > FOLDERS {
-            return self.tell_once(open.path, Trouble::TooMany(FOLDERS));
+            return self.tell_once(open.path, WalkError::TooMany(FOLDERS));
         }
         self.watch(open.path);
         self.way.push(id);
         for entry in self.entries(open) {
             let Ok(name) = entry.name.to_str() else {
                 let odd = String::from_utf8_lossy(entry.name.to_bytes()).into_owned();
-                self.tell(format!("{}/{odd}", open.path), Trouble::OddName);
+                self.tell(format!("{}/{odd}", open.path), WalkError::OddName);
                 continue;
             };
             match shape {
-                Shape::Files(endings) => self.look_for(open, &entry, name, endings),
-                Shape::Tree(endings, _) if ends_with(name, endings) && entry.kind != FileType::Directory => {
+                PlaceShape::Files(endings) => self.look_for(open, &entry, name, endings),
+                PlaceShape::Tree(endings, _)
+                    if ends_with(name, endings) && entry.kind != FileType::Directory =>
+                {
                     self.look_for(open, &entry, name, endings);
                 }
-                Shape::Tree(..) => self.go_below(open, &entry, name, shape),
-                Shape::Skills | Shape::SkillTree => self.skill(open, &entry, name, shape),
-                Shape::Document => {}
+                PlaceShape::Tree(..) => self.go_below(open, &entry, name, shape),
+                PlaceShape::Skills | PlaceShape::SkillTree => self.skill(open, &entry, name, shape),
+                PlaceShape::Document => {}
             }
         }
         self.way.pop();
     }
 
     /// The names in a folder, in order. Hidden ones are editors' and other programs'.
-    fn entries(&mut self, open: &Open<'_>) -> Vec<Entry> {
+    fn entries(&mut self, open: &OpenFolder<'_>) -> Vec<FolderEntry> {
         let mut entries = Vec::new();
         let mut space = [MaybeUninit::uninit(); 32 * 1024];
         let mut dir = FolderReader::new(open.fd, &mut space);
@@ -190,24 +194,24 @@ impl<'a> Walk<'a> {
             };
             self.names += 1;
             if self.names > NAMES {
-                self.tell_once(open.path, Trouble::TooMany(NAMES));
+                self.tell_once(open.path, WalkError::TooMany(NAMES));
                 break;
             }
             if next.file_name().to_bytes().first() != Some(&b'.') {
-                entries.push(Entry { name: next.file_name().to_owned(), kind: next.file_type() });
+                entries.push(FolderEntry { name: next.file_name().to_owned(), kind: next.file_type() });
             }
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries
     }
 
-    fn tell_once(&mut self, path: &str, what: Trouble) {
-        if !self.out.findings.iter().any(|finding| matches!(finding.what, Trouble::TooMany(_))) {
+    fn tell_once(&mut self, path: &str, what: WalkError) {
+        if !self.out.findings.iter().any(|finding| matches!(finding.what, WalkError::TooMany(_))) {
             self.tell(path, what);
         }
     }
 
-    fn look_for(&mut self, open: &Open<'_>, entry: &Entry, name: &str, endings: &[&str]) {
+    fn look_for(&mut self, open: &OpenFolder<'_>, entry: &FolderEntry, name: &str, endings: &[&str]) {
         let Some(stem) = stem(name, endings) else { return };
         if entry.kind == FileType::Directory {
             return;
@@ -216,7 +220,7 @@ impl<'a> Walk<'a> {
         self.file(open.fd, entry.name.as_c_str(), format!("{}/{name}", open.path), called);
     }
 
-    fn go_below(&mut self, open: &Open<'_>, entry: &Entry, name: &str, shape: Shape) {
+    fn go_below(&mut self, open: &OpenFolder<'_>, entry: &FolderEntry, name: &str, shape: PlaceShape) {
         // A folder is not swapped for a link behind our back; only a link is followed.
         let follow = match entry.kind {
             FileType::Directory => OFlags::NOFOLLOW,
@@ -231,29 +235,31 @@ impl<'a> Walk<'a> {
             Err(errno) => return self.tell_errno(&path, errno),
         };
         if follow.is_empty() && self.leads_out(Path::new(&path)) {
-            return self.tell(path, Trouble::LeadsOut);
+            return self.tell(path, WalkError::LeadsOut);
         }
         let prefix = match shape {
-            Shape::Tree(_, joint) => format!("{}{name}{joint}", open.prefix),
-            Shape::Files(_) | Shape::Skills | Shape::SkillTree | Shape::Document => String::new(),
+            PlaceShape::Tree(_, joint) => format!("{}{name}{joint}", open.prefix),
+            PlaceShape::Files(_) | PlaceShape::Skills | PlaceShape::SkillTree | PlaceShape::Document => {
+                String::new()
+            }
         };
-        self.look_into(&Open { fd: &fd, path: &path, prefix: &prefix }, shape);
+        self.look_into(&OpenFolder { fd: &fd, path: &path, prefix: &prefix }, shape);
     }
 
-    fn skill(&mut self, open: &Open<'_>, entry: &Entry, name: &str, shape: Shape) {
+    fn skill(&mut self, open: &OpenFolder<'_>, entry: &FolderEntry, name: &str, shape: PlaceShape) {
         if !matches!(entry.kind, FileType::Directory | FileType::Symlink | FileType::Unknown) {
             return;
         }
         let folder = format!("{}/{name}", open.path);
         if entry.kind != FileType::Directory && self.leads_out(Path::new(&folder)) {
-            return self.tell(folder, Trouble::LeadsOut);
+            return self.tell(folder, WalkError::LeadsOut);
         }
         let path = format!("{folder}/{SKILL}");
         // Relative to the folder above: one call, and the folder itself is never opened.
         let relative = format!("{name}/{SKILL}");
         match statat(open.fd, relative.as_str(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => self.take(open.fd, relative.as_str(), path, name.to_owned(), &stat),
-            Err(Errno::NOENT) if shape == Shape::SkillTree => {
+            Err(Errno::NOENT) if shape == PlaceShape::SkillTree => {
                 return self.go_below(open, entry, name, shape);
             }
             Err(errno) => self.tell_errno(&folder, errno),
@@ -282,16 +288,16 @@ impl<'a> Walk<'a> {
             FileType::Directory => {}
             FileType::Symlink => match statat(dir, name, AtFlags::empty()) {
                 Ok(stat) => self.take_linked(path, called, &stat),
-                Err(Errno::NOENT | Errno::NOTDIR) => self.tell(path, Trouble::LeadsNowhere),
+                Err(Errno::NOENT | Errno::NOTDIR) => self.tell(path, WalkError::LeadsNowhere),
                 Err(errno) => self.tell_errno(&path, errno),
             },
-            _ => self.tell(path, Trouble::NotPlain),
+            _ => self.tell(path, WalkError::NotPlain),
         }
     }
 
     fn take_linked(&mut self, path: String, called: String, stat: &Stat) {
         if self.leads_out(Path::new(&path)) {
-            return self.tell(path, Trouble::LeadsOut);
+            return self.tell(path, WalkError::LeadsOut);
         }
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
@@ -299,12 +305,12 @@ impl<'a> Walk<'a> {
                 self.keep(path, called, stat);
             }
             FileType::Directory => {}
-            _ => self.tell(path, Trouble::NotPlain),
+            _ => self.tell(path, WalkError::NotPlain),
         }
     }
 
     fn keep(&mut self, path: String, name: String, stat: &Stat) {
-        self.out.files.push(Found { path, name, stamp: Stamp::of(stat), device: stat.st_dev });
+        self.out.files.push(FoundFile { path, name, stamp: Stamp::of(stat), device: stat.st_dev });
     }
 
     /// Whether the real place of a path is not in the folder that it must not leave.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
 
-use crate::os::{FolderNotices, NoticeKind, Wanted};
+use crate::os::{FolderNotices, NoticeKind, WantedNotices};
 
 /// Changes this close together are one.
 const TOGETHER: Duration = Duration::from_millis(50);
@@ -24,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What to watch: a folder (or a file), and which of its names matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Point {
+pub struct WatchPoint {
     /// The folder.
     pub path: PathBuf,
     /// The one name in it that matters; all of them without.
@@ -33,12 +33,12 @@ pub struct Point {
 
 /// The points from which a path that may not exist yet is noticed when it comes, goes or is
 /// replaced: its folders up to `base`, or to the nearest one above that there is.
-pub fn approach(base: &Path, path: &Path) -> Vec<Point> {
+pub fn approach(base: &Path, path: &Path) -> Vec<WatchPoint> {
     let mut points = Vec::new();
     let mut below = path;
     for folder in path.ancestors().skip(1) {
         if folder.is_dir() {
-            points.push(Point { path: folder.to_owned(), name: below.file_name().map(OsStr::to_owned) });
+            points.push(WatchPoint { path: folder.to_owned(), name: below.file_name().map(OsStr::to_owned) });
             if base.starts_with(folder) {
                 break;
             }
@@ -50,33 +50,33 @@ pub fn approach(base: &Path, path: &Path) -> Vec<Point> {
 
 /// A watch over folders, on the tokio runtime it was started on.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FolderWatch {
     notices: Option<AsyncFd<FolderNotices>>,
-    names: HashMap<i32, Names>,
+    names: HashMap<i32, WatchedNames>,
     is_whole: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Names {
+enum WatchedNames {
     All,
     These(Vec<OsString>),
 }
 
-impl Names {
+impl WatchedNames {
     fn add(&mut self, name: Option<&OsString>) {
         match (&mut *self, name) {
-            (Names::All, _) => {}
-            (Names::These(_), None) => *self = Names::All,
-            (Names::These(names), Some(name)) if !names.contains(name) => names.push(name.clone()),
-            (Names::These(_), Some(_)) => {}
+            (WatchedNames::All, _) => {}
+            (WatchedNames::These(_), None) => *self = WatchedNames::All,
+            (WatchedNames::These(names), Some(name)) if !names.contains(name) => names.push(name.clone()),
+            (WatchedNames::These(_), Some(_)) => {}
         }
     }
 
     fn matter(&self, name: Option<&[u8]>) -> bool {
         match (self, name) {
             // About the folder itself.
-            (_, None) | (Names::All, _) => true,
-            (Names::These(names), Some(name)) => names.iter().any(|known| known.as_bytes() == name),
+            (_, None) | (WatchedNames::All, _) => true,
+            (WatchedNames::These(names), Some(name)) => names.iter().any(|known| known.as_bytes() == name),
         }
     }
 }
@@ -89,28 +89,31 @@ fn waited_for(notices: FolderNotices) -> Option<AsyncFd<FolderNotices>> {
     unsafe { AsyncFd::register(notices) }.ok()
 }
 
-impl Watch {
+impl FolderWatch {
     /// Starts to watch, nothing yet.
-    pub fn start() -> Watch {
+    pub fn start() -> FolderWatch {
         let notices = FolderNotices::start().ok().and_then(waited_for);
-        Watch { notices, ..Watch::looking() }
+        FolderWatch { notices, ..FolderWatch::looking() }
     }
 
     /// Asks the system for no notices, only looks regularly.
-    pub fn looking() -> Watch {
-        Watch { notices: None, names: HashMap::new(), is_whole: false }
+    pub fn looking() -> FolderWatch {
+        FolderWatch { notices: None, names: HashMap::new(), is_whole: false }
     }
 
     /// Watches these and no others. Folders that are not there are passed over.
-    pub fn follow(&mut self, points: &[Point]) {
+    pub fn follow(&mut self, points: &[WatchPoint]) {
         let Some(notices) = &self.notices else { return };
         let before = std::mem::take(&mut self.names);
         self.is_whole = true;
         for point in points {
             // Asked for anew each time: a folder that was replaced is another one.
-            match notices.get_ref().follow(&point.path, Wanted::Everything) {
+            match notices.get_ref().follow(&point.path, WantedNotices::Everything) {
                 Ok(watch) => {
-                    self.names.entry(watch).or_insert(Names::These(Vec::new())).add(point.name.as_ref());
+                    self.names
+                        .entry(watch)
+                        .or_insert(WatchedNames::These(Vec::new()))
+                        .add(point.name.as_ref());
                 }
                 Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {}
                 Err(_) => self.is_whole = false,
@@ -154,7 +157,7 @@ impl Watch {
 
     /// Reads the notices that there are. Whether any of them matters.
     fn drain(&mut self) -> bool {
-        let Watch { notices, names, .. } = self;
+        let FolderWatch { notices, names, .. } = self;
         let Some(notices) = notices else { return true };
         let mut matters = false;
         notices.get_ref().each(|notice| {
@@ -175,12 +178,12 @@ mod tests {
     use super::*;
     use std::fs;
 
-    async fn heard(watch: &mut Watch) -> bool {
+    async fn heard(watch: &mut FolderWatch) -> bool {
         tokio::time::timeout(Duration::from_secs(20), watch.changed()).await.is_ok()
     }
 
-    fn all(path: &Path) -> Point {
-        Point { path: path.to_owned(), name: None }
+    fn all(path: &Path) -> WatchPoint {
+        WatchPoint { path: path.to_owned(), name: None }
     }
 
     #[test]
@@ -188,7 +191,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().join("home");
         let place = base.join(".claude/skills");
-        let names = |points: Vec<Point>| -> Vec<(PathBuf, OsString)> {
+        let names = |points: Vec<WatchPoint>| -> Vec<(PathBuf, OsString)> {
             points.into_iter().map(|point| (point.path, point.name.unwrap())).collect()
         };
         assert_eq!(names(approach(&base, &place)), [(dir.path().to_owned(), "home".into())]);
@@ -201,7 +204,7 @@ mod tests {
     async fn files_that_come_change_and_go_are_told() {
         let dir = tempfile::tempdir().unwrap();
         let (a, b) = (dir.path().join("a.md"), dir.path().join("b.md"));
-        let mut watch = Watch::start();
+        let mut watch = FolderWatch::start();
         watch.follow(&[all(dir.path())]);
         fs::write(&a, "1").unwrap();
         assert!(heard(&mut watch).await);
@@ -216,8 +219,8 @@ mod tests {
     #[tokio::test]
     async fn only_the_names_that_matter_are_told() {
         let dir = tempfile::tempdir().unwrap();
-        let mut watch = Watch::start();
-        watch.follow(&[Point { path: dir.path().to_owned(), name: Some(".claude".into()) }]);
+        let mut watch = FolderWatch::start();
+        watch.follow(&[WatchPoint { path: dir.path().to_owned(), name: Some(".claude".into()) }]);
         fs::write(dir.path().join("other"), "").unwrap();
         let quiet = tokio::time::timeout(Duration::from_millis(300), watch.changed()).await;
         assert!(quiet.is_err());
@@ -230,8 +233,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (place, other) = (dir.path().join("place"), dir.path().join("other"));
         fs::create_dir(&place).unwrap();
-        let points = [all(&place), Point { path: dir.path().to_owned(), name: Some("place".into()) }];
-        let mut watch = Watch::start();
+        let points = [all(&place), WatchPoint { path: dir.path().to_owned(), name: Some("place".into()) }];
+        let mut watch = FolderWatch::start();
         watch.follow(&points);
         fs::rename(&place, &other).unwrap();
         fs::create_dir(&place).unwrap();
@@ -246,6 +249,6 @@ mod tests {
 
     #[tokio::test]
     async fn without_inotify_one_is_woken_to_look() {
-        assert!(heard(&mut Watch::looking()).await);
+        assert!(heard(&mut FolderWatch::looking()).await);
     }
 }

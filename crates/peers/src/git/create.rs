@@ -9,8 +9,8 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use super::at_work::{clear_locks, wait_until_idle};
-use super::door::{Call, GitError, again, git};
-use super::marker::{Marker, Stage};
+use super::door::{GitCall, GitError, again, git};
+use super::marker::{Marker, MarkerStage};
 use super::repository::{self, branch_commit, common_dir_and_base, git_dir_at, is_branch_name};
 use super::worktree::{Worktree, WorktreeError, changes};
 use super::{include, leftover, lock};
@@ -102,7 +102,7 @@ fn add(common: &Path, mut wanted: Marker) -> Result<(Worktree, How), WorktreeErr
     };
     // From here on a crash leaves something behind, and this says whose it is.
     wanted.write_intent(common)?;
-    let added = git_add(common, &wanted, if wanted.made_branch { Branch::New } else { Branch::There });
+    let added = git_add(common, &wanted, if wanted.made_branch { NewBranch::New } else { NewBranch::There });
     if added.is_err() {
         // git cleans up after itself when it says no, but not when it was killed.
         leftover::settle(common)?;
@@ -128,25 +128,25 @@ fn add_again(common: &Path, marker: &Marker) -> Result<(Worktree, How), Worktree
     if marker.path.symlink_metadata().is_ok() {
         return Err(taken(marker));
     }
-    let again = marker.at(Stage::CheckingOut);
+    let again = marker.at(MarkerStage::CheckingOut);
     again.write_intent(common)?;
     git(common, &["worktree", "remove", &path_text(&again)])?;
-    git_add(common, &again, Branch::There)?;
+    git_add(common, &again, NewBranch::There)?;
     mark(common, &again)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Branch {
+enum NewBranch {
     New,
     There,
 }
 
-fn git_add(common: &Path, marker: &Marker, branch: Branch) -> Result<Vec<u8>, GitError> {
+fn git_add(common: &Path, marker: &Marker, branch: NewBranch) -> Result<Vec<u8>, GitError> {
     let path = path_text(marker);
     let mut args = vec!["worktree", "add", "--quiet", "--no-checkout", "--no-guess-remote"];
     match branch {
-        Branch::New => args.extend(["--no-track", "-b", &marker.branch, &path, &marker.base]),
-        Branch::There => args.extend([path.as_str(), &marker.branch]),
+        NewBranch::New => args.extend(["--no-track", "-b", &marker.branch, &path, &marker.base]),
+        NewBranch::There => args.extend([path.as_str(), &marker.branch]),
     }
     git(common, &args)
 }
@@ -173,10 +173,12 @@ fn finish(repo: &Path, worktree: &Worktree, how: How) -> Result<(), WorktreeErro
         });
     };
     match marker.stage {
-        Stage::CheckingOut => {}
-        Stage::Ready => return Ok(()),
+        MarkerStage::CheckingOut => {}
+        MarkerStage::Ready => return Ok(()),
         // It was to go, and is wanted again before anything was taken away.
-        Stage::Removing => return marker.at(Stage::Ready).write(&worktree.common, &worktree.git_dir),
+        MarkerStage::Removing => {
+            return marker.at(MarkerStage::Ready).write(&worktree.common, &worktree.git_dir);
+        }
     }
     if how == How::Found {
         wait_until_idle(&worktree.path)?;
@@ -184,12 +186,12 @@ fn finish(repo: &Path, worktree: &Worktree, how: How) -> Result<(), WorktreeErro
     }
     check_out(&worktree.path)?;
     include::copy(repo, &worktree.path)?;
-    marker.at(Stage::Ready).write(&worktree.common, &worktree.git_dir)
+    marker.at(MarkerStage::Ready).write(&worktree.common, &worktree.git_dir)
 }
 
 /// Forced, as a crash may have left half of the files, and nobody has worked here yet.
 fn check_out(path: &Path) -> Result<(), WorktreeError> {
-    match Call::at(path).within(CHECKOUT).run(&["checkout", "--quiet", "--force"]) {
+    match GitCall::at(path).within(CHECKOUT).run(&["checkout", "--quiet", "--force"]) {
         Ok(_) => Ok(()),
         // A hook that fails or hangs makes git fail, but not the files.
         Err(_) if changes(path).is_ok_and(|changes| changes.is_empty()) => Ok(()),

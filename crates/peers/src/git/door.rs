@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::process::{Short, ShortEnv, SpawnError, run_short};
+use crate::process::{ShortEnv, ShortProgram, SpawnError, run_short};
 
 /// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -107,34 +107,34 @@ const NO_HOOKS: [(&str, &str); 3] =
 
 /// Runs git in a folder and gives its standard output. Output is bounded.
 pub fn git(dir: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
-    Call::at(dir).run(args)
+    GitCall::at(dir).run(args)
 }
 
 /// One call that needs more than the usual.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Call<'a> {
+pub(super) struct GitCall<'a> {
     dir: &'a Path,
     limit: Duration,
     env: &'a [(&'a str, &'a str)],
     hooks: &'a [(&'a str, &'a str)],
 }
 
-impl<'a> Call<'a> {
-    pub(super) fn at(dir: &'a Path) -> Call<'a> {
-        Call { dir, limit: LIMIT, env: &[], hooks: &[] }
+impl<'a> GitCall<'a> {
+    pub(super) fn at(dir: &'a Path) -> GitCall<'a> {
+        GitCall { dir, limit: LIMIT, env: &[], hooks: &[] }
     }
 
-    pub(super) fn within(self, limit: Duration) -> Call<'a> {
-        Call { limit, ..self }
+    pub(super) fn within(self, limit: Duration) -> GitCall<'a> {
+        GitCall { limit, ..self }
     }
 
-    pub(super) fn with(self, env: &'a [(&'a str, &'a str)]) -> Call<'a> {
-        Call { env, ..self }
+    pub(super) fn with(self, env: &'a [(&'a str, &'a str)]) -> GitCall<'a> {
+        GitCall { env, ..self }
     }
 
     /// For what Windlass keeps for itself: no hook has a say in it.
-    pub(super) fn without_hooks(self) -> Call<'a> {
-        Call { hooks: &NO_HOOKS, ..self }
+    pub(super) fn without_hooks(self) -> GitCall<'a> {
+        GitCall { hooks: &NO_HOOKS, ..self }
     }
 
     pub(super) fn run(self, args: &[&str]) -> Result<Vec<u8>, GitError> {
@@ -150,7 +150,7 @@ impl<'a> Call<'a> {
         let verb = verb.to_owned();
         let env = [&ENV, self.env, self.hooks].concat();
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        let output = run_short(&Short {
+        let output = run_short(&ShortProgram {
             program: Path::new("git"),
             args: &args,
             cwd: self.dir,

@@ -15,12 +15,12 @@ use super::lock::{drafts, file_name, ours};
 use super::repository::branch_commit;
 use super::target::in_the_way;
 use super::worktree::WorktreeError;
-use crate::files::{Mode, inside, read_bounded, write_atomic_by};
+use crate::files::{FileMode, inside, read_bounded, write_atomic_by};
 
 /// A branch on its way from one commit to another, with its checkout; without one, with the git
 /// folder.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Move {
+pub(super) struct BranchMove {
     v: u32,
     pub(super) path: PathBuf,
     pub(super) old: String,
@@ -34,15 +34,21 @@ fn file(common: &Path, target: &str) -> PathBuf {
     ours(common).join(format!("moving-{}.json", file_name(target)))
 }
 
-impl Move {
-    pub(super) fn new(path: &Path, old: &str, new: &str) -> Move {
-        Move { v: 1, path: path.to_owned(), old: old.to_owned(), new: new.to_owned(), was_locked: false }
+impl BranchMove {
+    pub(super) fn new(path: &Path, old: &str, new: &str) -> BranchMove {
+        BranchMove {
+            v: 1,
+            path: path.to_owned(),
+            old: old.to_owned(),
+            new: new.to_owned(),
+            was_locked: false,
+        }
     }
 
     pub(super) fn begin(mut self, common: &Path, target: &str) -> Result<(), WorktreeError> {
         self.was_locked = is_locked(common, target, &self.path)?;
         let text = serde_json::to_vec(&self).unwrap_or_default();
-        Ok(write_atomic_by(&drafts(common), &file(common, target), &text, Mode::Private)?)
+        Ok(write_atomic_by(&drafts(common), &file(common, target), &text, FileMode::Private)?)
     }
 }
 
@@ -55,7 +61,7 @@ pub(super) fn end(common: &Path, target: &str) {
 /// Puts back what a move left half done. The caller holds the lock of the landings.
 pub(super) fn put_back(common: &Path, target: &str) -> Result<(), WorktreeError> {
     let Ok(bytes) = read_bounded(&file(common, target), 64 * 1024) else { return Ok(()) };
-    let cut_off = serde_json::from_slice(&bytes).ok().filter(|cut_off: &Move| cut_off.v == 1);
+    let cut_off = serde_json::from_slice(&bytes).ok().filter(|cut_off: &BranchMove| cut_off.v == 1);
     if let Some(cut_off) = cut_off.filter(|cut_off| cut_off.path.is_dir()) {
         if !cut_off.was_locked {
             clear_locks_of_move(common, target, &cut_off.path)?;
@@ -69,7 +75,7 @@ pub(super) fn put_back(common: &Path, target: &str) -> Result<(), WorktreeError>
     Ok(())
 }
 
-fn put_files_back(cut_off: &Move) -> Result<(), WorktreeError> {
+fn put_files_back(cut_off: &BranchMove) -> Result<(), WorktreeError> {
     let names = in_the_way(&cut_off.path, &cut_off.old, &cut_off.new)?;
     for name in &names {
         if !is_gits(cut_off, name)? {
@@ -81,7 +87,7 @@ fn put_files_back(cut_off: &Move) -> Result<(), WorktreeError> {
 
 /// Whether nothing of anybody's is in a file: it is not there, is empty, or is what was to come;
 /// and the same in the index.
-fn is_gits(cut_off: &Move, name: &str) -> Result<bool, WorktreeError> {
+fn is_gits(cut_off: &BranchMove, name: &str) -> Result<bool, WorktreeError> {
     let to_come = blob(&cut_off.path, &cut_off.new, name)?;
     let staged = blob(&cut_off.path, ":0", name)?;
     if staged.is_some() && staged != to_come && staged != blob(&cut_off.path, &cut_off.old, name)? {
@@ -97,7 +103,7 @@ fn is_gits(cut_off: &Move, name: &str) -> Result<bool, WorktreeError> {
     Ok(to_come == Some(line(&on_disk)))
 }
 
-fn put_one_back(cut_off: &Move, name: &str) -> Result<(), WorktreeError> {
+fn put_one_back(cut_off: &BranchMove, name: &str) -> Result<(), WorktreeError> {
     let path = inside(&cut_off.path, Path::new(name))?;
     let literal = format!(":(literal){name}");
     if blob(&cut_off.path, &cut_off.old, name)?.is_some() {

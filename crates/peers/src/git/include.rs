@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::door::{git, line, names};
 use super::worktree::WorktreeError;
-use crate::files::{Draft, FileError, clear_dead, inside, make_dirs_inside, open_plain, read_bounded};
+use crate::files::{DraftFile, FileError, clear_dead, inside, make_dirs_inside, open_plain, read_bounded};
 use crate::os;
 
 const NAME: &str = ".worktreeinclude";
@@ -102,7 +102,7 @@ fn copy_file(worktree: &Path, from: &Path, to: &Path) -> Result<(), WorktreeErro
 
 fn fill(source: &mut File, folder: &Path, to: &Path) -> io::Result<()> {
     let mode = source.metadata()?.permissions().mode() & 0o777;
-    let draft = Draft::within(folder, to, mode)?;
+    let draft = DraftFile::within(folder, to, mode)?;
     if !os::clone_contents(source, draft.file()) {
         io::copy(source, &mut draft.file())?;
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use super::at_work::{clear_locks, clear_shared_lock};
 use super::door::{GitError, again};
 use super::leavings::{checks_begin, checks_end, put_aside, work};
-use super::rebase::{Updated, is_on_branch, recover, update};
+use super::rebase::{RebaseResult, is_on_branch, recover, update};
 use super::repository::{branch_commit, in_the_middle, is_ancestor, is_branch_name};
-use super::target::{Moved, advance, overwritten};
+use super::target::{MoveResult, advance, overwritten};
 use super::worktree::{Worktree, WorktreeError};
 use super::{half_moved, head, lock};
 
@@ -119,16 +119,16 @@ impl<E> From<GitError> for LandError<E> {
 
 /// How long a landing waits.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct LandingTimeouts {
     /// For the other landings on the same target.
     pub turn: Duration,
     /// For git to rebase or move a checkout, with the hooks of the repository.
     pub git: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { turn: Duration::from_secs(3600), git: Duration::from_secs(600) }
+impl Default for LandingTimeouts {
+    fn default() -> LandingTimeouts {
+        LandingTimeouts { turn: Duration::from_secs(3600), git: Duration::from_secs(600) }
     }
 }
 
@@ -142,12 +142,12 @@ pub fn land<E>(
     target: &str,
     checks: impl FnMut(&Path) -> Result<bool, E>,
 ) -> Result<Landing, LandError<E>> {
-    land_within(Patience::default(), worktree, target, checks)
+    land_within(LandingTimeouts::default(), worktree, target, checks)
 }
 
 /// As [`land`], with other patience.
 pub fn land_within<E>(
-    patience: Patience,
+    patience: LandingTimeouts,
     worktree: &Worktree,
     target: &str,
     mut checks: impl FnMut(&Path) -> Result<bool, E>,
@@ -157,7 +157,7 @@ pub fn land_within<E>(
 }
 
 fn land_once<E>(
-    patience: Patience,
+    patience: LandingTimeouts,
     worktree: &Worktree,
     target: &str,
     checks: &mut impl FnMut(&Path) -> Result<bool, E>,
@@ -181,7 +181,7 @@ fn land_once<E>(
 
 /// One try; nothing when the target moved meanwhile.
 fn try_once<E>(
-    patience: Patience,
+    patience: LandingTimeouts,
     worktree: &Worktree,
     target: &str,
     checks: &mut impl FnMut(&Path) -> Result<bool, E>,
@@ -204,7 +204,7 @@ fn try_once<E>(
             return Ok(Some(Landing::InTheWay { files }));
         }
         put_aside(path)?;
-        if let Updated::Conflict { files } = update(worktree, &before, &old, patience.git)? {
+        if let RebaseResult::Conflict { files } = update(worktree, &before, &old, patience.git)? {
             return Ok(Some(Landing::Conflict { files }));
         }
     }
@@ -223,10 +223,10 @@ fn try_once<E>(
         return Err(LandError::ChangedMeanwhile { branch: worktree.branch.clone() });
     }
     Ok(match advance(worktree, target, &old, &commit, patience.git)? {
-        Moved::Done => Some(Landing::Landed { commit }),
-        Moved::Elsewhere => None,
-        Moved::Dirty { path, files } => Some(Landing::TargetDirty { path, files }),
-        Moved::Busy { path } => Some(Landing::TargetBusy { path }),
+        MoveResult::Done => Some(Landing::Landed { commit }),
+        MoveResult::Elsewhere => None,
+        MoveResult::Dirty { path, files } => Some(Landing::TargetDirty { path, files }),
+        MoveResult::Busy { path } => Some(Landing::TargetBusy { path }),
     })
 }
 

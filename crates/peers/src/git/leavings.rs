@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::door::{Call, GitError, git, line};
+use super::door::{GitCall, GitError, git, line};
 use super::fingerprint::file_digest;
 use super::lock::drafts;
 use super::marker::Marker;
 use super::worktree::{WorktreeError, changes};
-use crate::files::{Mode, read_bounded, write_atomic_by};
+use crate::files::{FileMode, read_bounded, write_atomic_by};
 
 const VERSION: u32 = 1;
 const MAX: u64 = 64 << 20;
@@ -29,15 +29,15 @@ struct Note {
 }
 
 /// A worktree that Windlass made, and where it is written down what checks left there.
-struct Tree {
+struct WorktreeArtifacts {
     top: PathBuf,
     file: PathBuf,
     drafts: PathBuf,
 }
 
-impl Tree {
+impl WorktreeArtifacts {
     /// That of a folder; none where it is a person's own checkout.
-    fn at(dir: &Path) -> Result<Option<Tree>, GitError> {
+    fn at(dir: &Path) -> Result<Option<WorktreeArtifacts>, GitError> {
         let folders = ["--show-toplevel", "--git-dir", "--git-common-dir"];
         let said = git(dir, &[&["rev-parse", "--path-format=absolute"], &folders[..]].concat())?;
         let said = line(&said);
@@ -47,7 +47,7 @@ impl Tree {
             return Ok(None);
         };
         let (top, file) = (top.to_owned(), git_dir.join("windlass-checks.json"));
-        Ok(Marker::of(git_dir).map(|_| Tree { top, file, drafts: drafts(common) }))
+        Ok(Marker::of(git_dir).map(|_| WorktreeArtifacts { top, file, drafts: drafts(common) }))
     }
 
     fn note(&self) -> Note {
@@ -58,7 +58,7 @@ impl Tree {
 
     fn write(&self, note: &Note) -> Result<(), WorktreeError> {
         let text = serde_json::to_vec(note).unwrap_or_default();
-        Ok(write_atomic_by(&self.drafts, &self.file, &text, Mode::Private)?)
+        Ok(write_atomic_by(&self.drafts, &self.file, &text, FileMode::Private)?)
     }
 
     /// What is uncommitted and not left by checks.
@@ -73,7 +73,7 @@ impl Tree {
 /// To be called before checks begin in a worktree, by a name of theirs: the same checks that are
 /// begun again after a crash find what they left as theirs.
 pub fn checks_begin(dir: &Path, name: &str) -> Result<(), WorktreeError> {
-    let Some(tree) = Tree::at(dir)? else { return Ok(()) };
+    let Some(tree) = WorktreeArtifacts::at(dir)? else { return Ok(()) };
     let note = tree.note();
     if note.begun.as_deref() == Some(name) {
         return Ok(());
@@ -84,7 +84,7 @@ pub fn checks_begin(dir: &Path, name: &str) -> Result<(), WorktreeError> {
 
 /// To be called when checks have ended in a worktree.
 pub fn checks_end(dir: &Path) -> Result<(), WorktreeError> {
-    let Some(tree) = Tree::at(dir)? else { return Ok(()) };
+    let Some(tree) = WorktreeArtifacts::at(dir)? else { return Ok(()) };
     let note = tree.note();
     if note.begun.is_none() {
         return Ok(());
@@ -97,7 +97,7 @@ pub fn checks_end(dir: &Path) -> Result<(), WorktreeError> {
 /// What a worktree holds beyond its commit that somebody did there: as [`changes`], without what
 /// checks left.
 pub fn work(dir: &Path) -> Result<Vec<String>, GitError> {
-    match Tree::at(dir)? {
+    match WorktreeArtifacts::at(dir)? {
         Some(tree) => tree.work(&tree.note()),
         None => changes(dir),
     }
@@ -107,7 +107,7 @@ pub fn work(dir: &Path) -> Result<Vec<String>, GitError> {
 /// it. What stood there is kept under `refs/windlass/saved/`. Files that git does not know stay.
 pub(super) fn put_aside(dir: &Path) -> Result<(), GitError> {
     // A commit of what differs; nothing where nothing does.
-    let call = Call::at(dir).without_hooks();
+    let call = GitCall::at(dir).without_hooks();
     let kept = line(&call.run(&["stash", "create", "Left by checks"])?);
     if kept.is_empty() {
         return Ok(());

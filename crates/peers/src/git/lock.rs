@@ -45,7 +45,7 @@ fn named(pid: Option<u32>) -> String {
 
 /// Held as long as this lives.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct RepositoryLock {
     _file: File,
 }
 
@@ -55,12 +55,12 @@ const LONGEST_NAP: Duration = Duration::from_millis(10);
 
 /// The lock of what git keeps about all worktrees of a repository: concurrent changes of it, and
 /// reading it meanwhile, fail in git itself.
-pub(super) fn metadata(common: &Path) -> Result<Lock, LockError> {
+pub(super) fn metadata(common: &Path) -> Result<RepositoryLock, LockError> {
     hold(&ours(common).join("metadata.pid"), METADATA_WAIT)
 }
 
 /// The lock under which branches land on a target, one at a time.
-pub(super) fn landing(common: &Path, target: &str, wait: Duration) -> Result<Lock, LockError> {
+pub(super) fn landing(common: &Path, target: &str, wait: Duration) -> Result<RepositoryLock, LockError> {
     hold(&ours(common).join(format!("land-{}.pid", file_name(target))), wait)
 }
 
@@ -88,7 +88,7 @@ pub(super) fn file_name(branch: &str) -> String {
 }
 
 /// Waits for the lock on a file, which is made where it is missing and never deleted.
-pub(super) fn hold(path: &Path, wait: Duration) -> Result<Lock, LockError> {
+pub(super) fn hold(path: &Path, wait: Duration) -> Result<RepositoryLock, LockError> {
     let failed = |source| LockError::Io { path: path.to_owned(), source };
     if let Some(folder) = path.parent() {
         make_private_dir(folder).map_err(|e| failed(io::Error::other(e)))?;
@@ -101,7 +101,7 @@ pub(super) fn hold(path: &Path, wait: Duration) -> Result<Lock, LockError> {
             // A file that was replaced since it was opened is nobody's lock any more.
             Ok(()) if is_still(path, &file) => {
                 sign(&file).map_err(failed)?;
-                return Ok(Lock { _file: file });
+                return Ok(RepositoryLock { _file: file });
             }
             Ok(()) | Err(Errno::WOULDBLOCK | Errno::INTR) => {}
             Err(e) => return Err(failed(e.into())),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lock::{drafts, file_name, ours};
 use super::worktree::{Worktree, WorktreeError};
-use crate::files::{Mode, read_bounded, write_spare};
+use crate::files::{FileMode, read_bounded, write_spare};
 
 const VERSION: u32 = 1;
 const MAX: u64 = 64 * 1024;
@@ -26,12 +26,12 @@ pub(super) struct Marker {
     pub(super) base: String,
     /// Windlass made the branch, and so may delete it once it is merged.
     pub(super) made_branch: bool,
-    pub(super) stage: Stage,
+    pub(super) stage: MarkerStage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Stage {
+pub(super) enum MarkerStage {
     /// Nobody has been given it yet: what is in it is git's.
     CheckingOut,
     /// It was handed out: what is in it is somebody's work.
@@ -43,10 +43,10 @@ pub(super) enum Stage {
 impl Marker {
     pub(super) fn new(path: &Path, branch: &str, base: &str, made_branch: bool) -> Marker {
         let (path, branch, base) = (path.to_owned(), branch.to_owned(), base.to_owned());
-        Marker { v: VERSION, path, branch, base, made_branch, stage: Stage::CheckingOut }
+        Marker { v: VERSION, path, branch, base, made_branch, stage: MarkerStage::CheckingOut }
     }
 
-    pub(super) fn at(&self, stage: Stage) -> Marker {
+    pub(super) fn at(&self, stage: MarkerStage) -> Marker {
         Marker { stage, ..self.clone() }
     }
 
@@ -93,14 +93,14 @@ impl Marker {
 
 /// A worktree that git may have forgotten already, while its files or its branch are still there.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Going {
+pub(super) struct WorktreeBeingRemoved {
     marker: Marker,
     git_dir: PathBuf,
 }
 
-impl Going {
+impl WorktreeBeingRemoved {
     pub(super) fn write(worktree: &Worktree, marker: &Marker) -> Result<(), WorktreeError> {
-        let going = Going { marker: marker.clone(), git_dir: worktree.git_dir.clone() };
+        let going = WorktreeBeingRemoved { marker: marker.clone(), git_dir: worktree.git_dir.clone() };
         crate::files::make_private_dir(&going_dir(&worktree.common))?;
         write_file(&worktree.common, &going_path(worktree), &going)
     }
@@ -117,7 +117,9 @@ impl Going {
 
     /// All of a repository.
     pub(super) fn all(common: &Path) -> Vec<Worktree> {
-        let read = |path: PathBuf| serde_json::from_slice::<Going>(&read_bounded(&path, MAX).ok()?).ok();
+        let read = |path: PathBuf| {
+            serde_json::from_slice::<WorktreeBeingRemoved>(&read_bounded(&path, MAX).ok()?).ok()
+        };
         let all = whole_files(&going_dir(common)).into_iter();
         let all = all.filter_map(read).filter(|going| going.marker.v == VERSION);
         all.map(|going| going.marker.worktree(common, going.git_dir)).collect()
@@ -149,7 +151,7 @@ fn whole_files(folder: &Path) -> Vec<PathBuf> {
 // Nothing here is worth waiting for the disk: git does not for what it describes.
 fn write_file(common: &Path, path: &Path, value: &impl Serialize) -> Result<(), WorktreeError> {
     let text = serde_json::to_vec(value).map_err(io::Error::other);
-    Ok(write_spare(&drafts(common), path, Mode::Private, |file| file.write_all(&text?))?)
+    Ok(write_spare(&drafts(common), path, FileMode::Private, |file| file.write_all(&text?))?)
 }
 
 fn intents_dir(common: &Path) -> PathBuf {

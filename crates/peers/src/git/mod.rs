@@ -30,10 +30,10 @@ pub use at_work::{clear_dead_locks, locks};
 pub use create::create;
 pub use door::{GitError, git};
 pub use fingerprint::{digest, fingerprint};
-pub use land::{LandError, Landing, Patience, land, land_within};
+pub use land::{LandError, Landing, LandingTimeouts, land, land_within};
 pub use leavings::{checks_begin, checks_end, work};
 pub use lock::LockError;
-pub use remove::{Kept, Removal, remove};
+pub use remove::{KeepReason, Removal, remove};
 pub use uncommitted::{changed_again, uncommitted};
 pub use worktree::{Worktree, WorktreeError, ahead, changes, is_clean, list, refresh};
 

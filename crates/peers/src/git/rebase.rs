@@ -11,17 +11,17 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::at_work::{clear_locks, clear_shared_lock, wait_until_idle};
-use super::door::{Call, GitError, git, line, names};
+use super::door::{GitCall, GitError, git, line, names};
 use super::head;
 use super::leavings::work;
 use super::lock::drafts;
 use super::repository::in_the_middle;
 use super::worktree::{Worktree, WorktreeError};
-use crate::files::{Mode, read_bounded, write_atomic_by};
+use crate::files::{FileMode, read_bounded, write_atomic_by};
 
 /// Where a branch stood, and what it was to stand on.
 #[derive(Debug, Serialize, Deserialize)]
-struct Record {
+struct RebaseRecord {
     v: u32,
     before: String,
     onto: String,
@@ -31,14 +31,14 @@ fn record_path(worktree: &Worktree) -> PathBuf {
     worktree.git_dir.join("windlass-land.json")
 }
 
-fn record(worktree: &Worktree) -> Option<Record> {
+fn record(worktree: &Worktree) -> Option<RebaseRecord> {
     let bytes = read_bounded(&record_path(worktree), 4096).ok()?;
-    serde_json::from_slice(&bytes).ok().filter(|record: &Record| record.v == 1)
+    serde_json::from_slice(&bytes).ok().filter(|record: &RebaseRecord| record.v == 1)
 }
 
 /// How it went.
 #[derive(Debug)]
-pub(super) enum Updated {
+pub(super) enum RebaseResult {
     Done,
     /// Nothing has changed.
     Conflict {
@@ -52,10 +52,10 @@ pub(super) fn update(
     before: &str,
     onto: &str,
     limit: Duration,
-) -> Result<Updated, WorktreeError> {
-    let text = Record { v: 1, before: before.to_owned(), onto: onto.to_owned() };
+) -> Result<RebaseResult, WorktreeError> {
+    let text = RebaseRecord { v: 1, before: before.to_owned(), onto: onto.to_owned() };
     let text = serde_json::to_vec(&text).unwrap_or_default();
-    write_atomic_by(&drafts(&worktree.common), &record_path(worktree), &text, Mode::Private)?;
+    write_atomic_by(&drafts(&worktree.common), &record_path(worktree), &text, FileMode::Private)?;
     let merges =
         git(&worktree.path, &["rev-list", "--merges", "--max-count=1", &format!("{onto}..{before}")])?;
     // A rebase would drop merges, and with them what was decided in them.
@@ -73,7 +73,7 @@ pub(super) fn update(
     });
     let Err(error) = done else {
         forget(worktree)?;
-        return Ok(Updated::Done);
+        return Ok(RebaseResult::Done);
     };
     let files =
         git(&worktree.path, &["diff", "--name-only", "--diff-filter=U", "-z"]).map(|said| names(&said));
@@ -83,7 +83,7 @@ pub(super) fn update(
     take_back(worktree, before, onto)?;
     forget(worktree)?;
     match files {
-        Ok(files) if !files.is_empty() => Ok(Updated::Conflict { files }),
+        Ok(files) if !files.is_empty() => Ok(RebaseResult::Conflict { files }),
         _ => Err(error.into()),
     }
 }
@@ -103,12 +103,12 @@ fn rebase(path: &Path, onto: &str, limit: Duration) -> Result<(), GitError> {
         "--no-rerere-autoupdate",
         onto,
     ];
-    Call::at(path).within(limit).run(&args).map(drop)
+    GitCall::at(path).within(limit).run(&args).map(drop)
 }
 
 fn merge(path: &Path, onto: &str, limit: Duration) -> Result<(), GitError> {
     let args = ["merge", "--quiet", "--no-ff", "--no-edit", "--no-stat", "--no-autostash", "--commit", onto];
-    Call::at(path).within(limit).run(&args).map(drop)
+    GitCall::at(path).within(limit).run(&args).map(drop)
 }
 
 fn forget(worktree: &Worktree) -> Result<(), WorktreeError> {
@@ -179,7 +179,7 @@ fn save(worktree: &Worktree) -> Result<(), WorktreeError> {
     let index = worktree.git_dir.join("windlass-saved.index");
     let text = index.to_string_lossy();
     let env = [("GIT_INDEX_FILE", &*text)];
-    let call = Call::at(&worktree.path).with(&env).without_hooks();
+    let call = GitCall::at(&worktree.path).with(&env).without_hooks();
     let kept = call.run(&["add", "--all"]).and_then(|_| {
         let tree = line(&call.run(&["write-tree"])?);
         let message = "Found in the middle of a landing that was cut off";

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::at_work::{clear_locks, clear_shared_lock, wait_until_idle};
 use super::door::{again, git, names};
 use super::leavings::work;
-use super::marker::{Going, Marker, Stage};
+use super::marker::{Marker, MarkerStage, WorktreeBeingRemoved};
 use super::repository::{self, branch_commit, git_dir_at, in_the_middle, is_ancestor};
 use super::worktree::{Worktree, WorktreeError};
 use super::{head, lock};
@@ -23,12 +23,12 @@ pub enum Removal {
     /// It is gone.
     Removed,
     /// It is still there, whole.
-    Kept(Kept),
+    Kept(KeepReason),
 }
 
 /// Why a worktree was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeepReason {
     /// These files are not committed.
     Uncommitted {
         /// Changed and untracked ones.
@@ -64,30 +64,30 @@ fn remove_once(worktree: &Worktree, target: &str) -> Result<Removal, WorktreeErr
     }
     take_away(worktree, target)?;
     delete_aside(worktree)?;
-    Going::gone(worktree);
+    WorktreeBeingRemoved::gone(worktree);
     Ok(Removal::Removed)
 }
 
 /// Everything for which a worktree is kept.
-fn find_work(worktree: &Worktree, target: &str) -> Result<Option<Kept>, WorktreeError> {
+fn find_work(worktree: &Worktree, target: &str) -> Result<Option<KeepReason>, WorktreeError> {
     let marker = match Marker::of(&worktree.git_dir).filter(|_| is_ours(worktree)) {
         Some(marker) => marker,
         // Gone already, or somebody else's by now.
         None if worktree.path.symlink_metadata().is_err() => return Ok(None),
-        None => return Ok(Some(Kept::NotOurs)),
+        None => return Ok(Some(KeepReason::NotOurs)),
     };
-    if marker.stage == Stage::Removing && worktree.path.symlink_metadata().is_err() {
+    if marker.stage == MarkerStage::Removing && worktree.path.symlink_metadata().is_err() {
         return Ok(None);
     }
     if worktree.git_dir.join("locked").exists() {
-        return Ok(Some(Kept::Locked));
+        return Ok(Some(KeepReason::Locked));
     }
     if let Some(of) = in_the_middle(&worktree.git_dir) {
-        return Ok(Some(Kept::InTheMiddle { of }));
+        return Ok(Some(KeepReason::InTheMiddle { of }));
     }
     // Until it was handed out, what differs there is what git had not written yet.
     if worktree.path.exists()
-        && marker.stage != Stage::CheckingOut
+        && marker.stage != MarkerStage::CheckingOut
         && let Some(kept) = find_files(worktree)?
     {
         return Ok(Some(kept));
@@ -95,7 +95,7 @@ fn find_work(worktree: &Worktree, target: &str) -> Result<Option<Kept>, Worktree
     for commit in [head(&worktree.git_dir)?, branch_commit(&worktree.common, &worktree.branch)?] {
         match commit {
             Some(commit) if commit != marker.base && !is_merged(&worktree.common, &commit, target)? => {
-                return Ok(Some(Kept::Unmerged { commit }));
+                return Ok(Some(KeepReason::Unmerged { commit }));
             }
             _ => {}
         }
@@ -103,17 +103,17 @@ fn find_work(worktree: &Worktree, target: &str) -> Result<Option<Kept>, Worktree
     Ok(None)
 }
 
-fn find_files(worktree: &Worktree) -> Result<Option<Kept>, WorktreeError> {
+fn find_files(worktree: &Worktree) -> Result<Option<KeepReason>, WorktreeError> {
     let files = work(&worktree.path)?;
     if !files.is_empty() {
-        return Ok(Some(Kept::Uncommitted { files }));
+        return Ok(Some(KeepReason::Uncommitted { files }));
     }
     let staged = names(&git(&worktree.path, &["ls-files", "--stage", "-z"])?);
     let links = staged.iter().filter(|entry| entry.starts_with("160000 "));
     let mut folders = links.filter_map(|entry| Some(worktree.path.join(entry.split_once('\t')?.1)));
     let is_filled = |path: PathBuf| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     if worktree.git_dir.join("modules").exists() || folders.any(is_filled) {
-        return Ok(Some(Kept::Submodules));
+        return Ok(Some(KeepReason::Submodules));
     }
     Ok(None)
 }
@@ -135,15 +135,15 @@ fn is_ours(worktree: &Worktree) -> bool {
 fn take_away(worktree: &Worktree, target: &str) -> Result<(), WorktreeError> {
     let common = &worktree.common;
     let _lock = lock::metadata(common)?;
-    if Going::is(worktree) {
+    if WorktreeBeingRemoved::is(worktree) {
         wait_until_idle(&worktree.path)?;
         clear_locks(worktree)?;
     }
-    if Going::is(worktree) && worktree.path.symlink_metadata().is_err() {
+    if WorktreeBeingRemoved::is(worktree) && worktree.path.symlink_metadata().is_err() {
         take_rest_away(worktree)?;
     } else if let Some(marker) = Marker::of(&worktree.git_dir).filter(|_| is_ours(worktree)) {
-        Going::write(worktree, &marker)?;
-        marker.at(Stage::Removing).write(common, &worktree.git_dir)?;
+        WorktreeBeingRemoved::write(worktree, &marker)?;
+        marker.at(MarkerStage::Removing).write(common, &worktree.git_dir)?;
         move_aside(worktree)?;
         git(common, &["worktree", "remove", &worktree.path.to_string_lossy()])?;
     }

@@ -82,7 +82,7 @@ pub(super) fn is_ancestor(dir: &Path, older: &str, newer: &str) -> Result<bool, 
 
 /// One working tree of a repository, anybody's.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct WorktreeEntry {
     pub(super) path: PathBuf,
     pub(super) branch: Option<String>,
     pub(super) is_locked: bool,
@@ -92,7 +92,7 @@ pub(super) struct Entry {
 
 /// All working trees. The caller holds the metadata lock, but a person may be adding one by hand,
 /// and in that moment git cannot read the list.
-pub(super) fn entries(common: &Path) -> Result<Vec<Entry>, GitError> {
+pub(super) fn entries(common: &Path) -> Result<Vec<WorktreeEntry>, GitError> {
     let list = || git(common, &["worktree", "list", "--porcelain", "-z"]);
     let said = list().or_else(|_| {
         std::thread::sleep(A_MOMENT);
@@ -101,13 +101,13 @@ pub(super) fn entries(common: &Path) -> Result<Vec<Entry>, GitError> {
     Ok(parse_entries(&said))
 }
 
-fn parse_entries(said: &[u8]) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn parse_entries(said: &[u8]) -> Vec<WorktreeEntry> {
+    let mut entries: Vec<WorktreeEntry> = Vec::new();
     for attribute in said.split(|byte| *byte == 0) {
         let attribute = String::from_utf8_lossy(attribute);
         let (name, value) = attribute.split_once(' ').unwrap_or((&attribute, ""));
         if name == "worktree" {
-            entries.push(Entry { path: PathBuf::from(value), ..Entry::default() });
+            entries.push(WorktreeEntry { path: PathBuf::from(value), ..WorktreeEntry::default() });
         }
         let Some(entry) = entries.last_mut() else { continue };
         match name {

@@ -7,15 +7,15 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::door::{Call, GitError, git, names};
-use super::half_moved::{self, Move};
+use super::door::{GitCall, GitError, git, names};
+use super::half_moved::{self, BranchMove};
 use super::lock;
 use super::repository::{self, branch_commit, linked, rebasing};
 use super::worktree::{Worktree, WorktreeError, changes};
 
 /// How it went.
 #[derive(Debug)]
-pub(super) enum Moved {
+pub(super) enum MoveResult {
     Done,
     /// The target is elsewhere by now.
     Elsewhere,
@@ -37,10 +37,10 @@ pub(super) fn advance(
     old: &str,
     new: &str,
     limit: Duration,
-) -> Result<Moved, WorktreeError> {
+) -> Result<MoveResult, WorktreeError> {
     let (common, branch) = (&worktree.common, &worktree.branch);
     if let Some(path) = rebased_at(common, target) {
-        return Ok(Moved::Busy { path });
+        return Ok(MoveResult::Busy { path });
     }
     let entries = {
         let _lock = lock::metadata(common)?;
@@ -48,17 +48,17 @@ pub(super) fn advance(
     };
     let checked_out = entries.into_iter().find(|entry| entry.branch.as_deref() == Some(target));
     let moved = match checked_out {
-        Some(entry) if entry.is_missing => return Ok(Moved::Busy { path: entry.path }),
+        Some(entry) if entry.is_missing => return Ok(MoveResult::Busy { path: entry.path }),
         Some(entry) => {
             let files = in_the_way(&entry.path, old, new)?;
             if !files.is_empty() {
-                return Ok(Moved::Dirty { path: entry.path, files });
+                return Ok(MoveResult::Dirty { path: entry.path, files });
             }
-            Move::new(&entry.path, old, new).begin(common, target)?;
+            BranchMove::new(&entry.path, old, new).begin(common, target)?;
             merge_forward(&entry.path, new, limit)
         }
         None => {
-            Move::new(common, old, new).begin(common, target)?;
+            BranchMove::new(common, old, new).begin(common, target)?;
             let said = format!("windlass: land {branch}");
             git(common, &["update-ref", "-m", &said, &format!("refs/heads/{target}"), new, old])
         }
@@ -69,15 +69,15 @@ pub(super) fn advance(
     half_moved::end(common, target);
     match branch_commit(common, target)? {
         // A hook that failed or hung afterwards does not undo it.
-        Some(at) if at == new => Ok(Moved::Done),
-        Some(at) if at == old => moved.map(|_| Moved::Elsewhere).map_err(WorktreeError::Git),
-        _ => Ok(Moved::Elsewhere),
+        Some(at) if at == new => Ok(MoveResult::Done),
+        Some(at) if at == old => moved.map(|_| MoveResult::Elsewhere).map_err(WorktreeError::Git),
+        _ => Ok(MoveResult::Elsewhere),
     }
 }
 
 fn merge_forward(path: &Path, new: &str, limit: Duration) -> Result<Vec<u8>, GitError> {
     let args = ["merge", "--quiet", "--ff-only", "--no-stat", "--no-autostash", "--no-overwrite-ignore", new];
-    Call::at(path).within(limit).run(&args)
+    GitCall::at(path).within(limit).run(&args)
 }
 
 /// The files of a checkout that change with the commit and are not as committed there. An

@@ -9,9 +9,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::door::{Call, GitError, git, line, names};
+use super::door::{GitCall, GitError, git, line, names};
 use super::lock::LockError;
-use super::marker::{Going, Marker};
+use super::marker::{Marker, WorktreeBeingRemoved};
 use super::repository::{common_dir, linked};
 use crate::files::FileError;
 
@@ -138,7 +138,7 @@ pub fn list(repo: &Path) -> Result<Vec<Worktree>, WorktreeError> {
         Some(Worktree { path, ..marker.worktree(&common, git_dir) })
     };
     let mut found: Vec<Worktree> = linked(&common).into_iter().filter_map(ours).collect();
-    let going = Going::all(&common).into_iter();
+    let going = WorktreeBeingRemoved::all(&common).into_iter();
     let going: Vec<_> = going.filter(|one| found.iter().all(|other| other.git_dir != one.git_dir)).collect();
     found.extend(going);
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -178,6 +178,6 @@ pub fn refresh(worktree: &Worktree) -> Result<bool, GitError> {
     if i64::try_from(now).unwrap_or_default() <= written {
         return Ok(false);
     }
-    Call::at(&worktree.path).with(&[("GIT_OPTIONAL_LOCKS", "1")]).run(&STATUS)?;
+    GitCall::at(&worktree.path).with(&[("GIT_OPTIONAL_LOCKS", "1")]).run(&STATUS)?;
     Ok(true)
 }

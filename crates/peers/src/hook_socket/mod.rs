@@ -7,4 +7,4 @@ mod place;
 mod serve;
 
 pub use place::{MAX_PATH, SocketError, path_for};
-pub use serve::{HookRequest, NoReply, PersonRequest, Request, Server, bind, request};
+pub use serve::{HookRequest, HookServer, IncomingLine, NoReply, PersonRequest, bind, request};

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use windlass_core::hook::wire::{Ask, REQUEST, Reply, WIRE_VERSION};
+use windlass_core::hook::wire::{HookLine, HookReply, REQUEST, WIRE_VERSION};
 use windlass_core::id::HookId;
 
 use super::SocketError;
@@ -34,7 +34,7 @@ pub struct HookRequest {
     /// What the CLI wrote to it.
     pub payload: Vec<u8>,
     /// Where the reply goes. That the forwarder has gone is no error.
-    pub reply: oneshot::Sender<Reply>,
+    pub reply: oneshot::Sender<HookReply>,
 }
 
 /// What somebody asks of the run who waits for what comes of it.
@@ -45,12 +45,12 @@ pub struct PersonRequest {
     /// Where their process comes from, as the kernel says.
     pub from: Descent,
     /// Where the reply goes. That they have gone is no error.
-    pub reply: oneshot::Sender<Reply>,
+    pub reply: oneshot::Sender<HookReply>,
 }
 
 /// What comes in at the socket.
 #[derive(Debug)]
-pub enum Request {
+pub enum IncomingLine {
     /// A hook asks.
     Hook(HookRequest),
     /// A person asks, or somebody who would like to be one.
@@ -59,12 +59,12 @@ pub enum Request {
 
 /// A bound socket. Its file is removed when it is dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct HookServer {
     listener: UnixListener,
     path: PathBuf,
 }
 
-impl Drop for Server {
+impl Drop for HookServer {
     fn drop(&mut self) {
         // Gone already is as good.
         let _ = fs::remove_file(&self.path);
@@ -72,7 +72,7 @@ impl Drop for Server {
 }
 
 /// Binds the run's socket. A file that a dead owner left is replaced; a living one is not.
-pub fn bind(path: &Path) -> Result<Server, SocketError> {
+pub fn bind(path: &Path) -> Result<HookServer, SocketError> {
     let io_error = |source| SocketError::Io { path: path.to_owned(), source };
     match std::os::unix::net::UnixStream::connect(path) {
         Ok(_) => return Err(SocketError::Busy { path: path.to_owned() }),
@@ -82,19 +82,19 @@ pub fn bind(path: &Path) -> Result<Server, SocketError> {
     }
     // The folder is ours alone, so nobody gets in before the mode is set.
     let listener = UnixListener::bind(path).map_err(io_error)?;
-    let server = Server { listener, path: path.to_owned() };
+    let server = HookServer { listener, path: path.to_owned() };
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(io_error)?;
     Ok(server)
 }
 
-impl Server {
+impl HookServer {
     /// Where it listens.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Accepts and reads until the receiver is gone; run it as a task of its own.
-    pub async fn serve(self, requests: mpsc::Sender<Request>) {
+    pub async fn serve(self, requests: mpsc::Sender<IncomingLine>) {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -112,13 +112,13 @@ impl Server {
     }
 
     /// A channel of the usual size for [`Server::serve`].
-    pub fn channel() -> (mpsc::Sender<Request>, mpsc::Receiver<Request>) {
+    pub fn channel() -> (mpsc::Sender<IncomingLine>, mpsc::Receiver<IncomingLine>) {
         mpsc::channel(WAITING)
     }
 }
 
 /// One connection: a line in, a line out. Whatever is wrong with it, it is closed.
-async fn converse(stream: UnixStream, requests: mpsc::Sender<Request>) -> Option<()> {
+async fn converse(stream: UnixStream, requests: mpsc::Sender<IncomingLine>) -> Option<()> {
     let ours = rustix::process::getuid().as_raw();
     let peer = stream.peer_cred().ok()?;
     if peer.uid() != ours {
@@ -130,10 +130,10 @@ async fn converse(stream: UnixStream, requests: mpsc::Sender<Request>) -> Option
     // Looked at while it waits for us: who has gone by now cannot be told any more.
     let from = descent(peer.pid().unwrap_or_default());
     let (reply, replied) = oneshot::channel();
-    let Asked { id, event, session, payload } = asked;
+    let ParsedLine { id, event, session, payload } = asked;
     let request = match event.as_str() {
-        REQUEST => Request::Person(PersonRequest { payload, from, reply }),
-        _ => Request::Hook(HookRequest { id, event, session, from, payload, reply }),
+        REQUEST => IncomingLine::Person(PersonRequest { payload, from, reply }),
+        _ => IncomingLine::Hook(HookRequest { id, event, session, from, payload, reply }),
     };
     requests.send(request).await.ok()?;
     let mut more = [0_u8; 1];
@@ -145,26 +145,26 @@ async fn converse(stream: UnixStream, requests: mpsc::Sender<Request>) -> Option
 }
 
 /// A line that was understood.
-struct Asked {
+struct ParsedLine {
     id: HookId,
     event: String,
     session: Option<String>,
     payload: Vec<u8>,
 }
 
-async fn read_ask(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Asked> {
+async fn read_ask(from: &mut (impl AsyncBufReadExt + Unpin)) -> Option<ParsedLine> {
     let mut line = Vec::new();
     from.take(MAX_LINE).read_until(b'\n', &mut line).await.ok()?;
     if line.last() != Some(&b'\n') {
         skip_line(from).await?;
         line = without_payload(&line)?;
     }
-    let ask: Ask<'_> = serde_json::from_slice(&line).ok()?;
+    let ask: HookLine<'_> = serde_json::from_slice(&line).ok()?;
     if ask.v != WIRE_VERSION || ask.id.is_empty() {
         return None;
     }
     let payload = ask.payload.map(|raw| raw.get().as_bytes().to_vec()).unwrap_or_default();
-    Some(Asked { id: HookId::new(ask.id), event: ask.event, session: ask.session, payload })
+    Some(ParsedLine { id: HookId::new(ask.id), event: ask.event, session: ask.session, payload })
 }
 
 /// Reads a line to its end and keeps nothing of it.
@@ -191,7 +191,7 @@ fn without_payload(line: &[u8]) -> Option<Vec<u8>> {
     Some([line.get(..at)?, b"}"].concat())
 }
 
-async fn write_reply(to: &mut (impl AsyncWriteExt + Unpin), reply: &Reply) -> Option<()> {
+async fn write_reply(to: &mut (impl AsyncWriteExt + Unpin), reply: &HookReply) -> Option<()> {
     let mut line = serde_json::to_vec(reply).ok()?;
     line.push(b'\n');
     to.write_all(&line).await.ok()?;
@@ -213,18 +213,18 @@ pub enum NoReply {
 }
 
 /// Asks something of a run, of whoever owns it, and waits for what they say.
-pub fn request(path: &Path, payload: &str) -> Result<Reply, NoReply> {
+pub fn request(path: &Path, payload: &str) -> Result<HookReply, NoReply> {
     let Ok(mut stream) = std::os::unix::net::UnixStream::connect(path) else { return Err(NoReply::Nobody) };
     converse_with_owner(&mut stream, payload).ok_or(NoReply::Silence)
 }
 
-fn converse_with_owner(stream: &mut std::os::unix::net::UnixStream, payload: &str) -> Option<Reply> {
+fn converse_with_owner(stream: &mut std::os::unix::net::UnixStream, payload: &str) -> Option<HookReply> {
     use std::io::{Read, Write};
     // An owner that hangs must not hang us.
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.set_write_timeout(Some(PATIENCE)).ok()?;
     let payload = serde_json::value::RawValue::from_string(payload.to_owned()).ok()?;
-    let ask = Ask {
+    let ask = HookLine {
         v: WIRE_VERSION,
         id: REQUEST.to_owned(),
         event: REQUEST.to_owned(),
@@ -246,19 +246,19 @@ mod tests {
     struct Listening {
         _dir: tempfile::TempDir,
         path: PathBuf,
-        requests: mpsc::Receiver<Request>,
+        requests: mpsc::Receiver<IncomingLine>,
     }
 
     fn listening() -> Listening {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r.sock");
         let server = bind(&path).unwrap();
-        let (sender, requests) = Server::channel();
+        let (sender, requests) = HookServer::channel();
         tokio::spawn(server.serve(sender));
         Listening { _dir: dir, path, requests }
     }
 
-    async fn next(requests: &mut mpsc::Receiver<Request>) -> Request {
+    async fn next(requests: &mut mpsc::Receiver<IncomingLine>) -> IncomingLine {
         tokio::time::timeout(Duration::from_secs(20), requests.recv()).await.unwrap().unwrap()
     }
 
@@ -282,11 +282,11 @@ mod tests {
     async fn a_hook_asks_and_is_answered() {
         let mut listening = listening();
         let stream = ask(&listening.path, ASK).await;
-        let Request::Hook(request) = next(&mut listening.requests).await else { panic!() };
+        let IncomingLine::Hook(request) = next(&mut listening.requests).await else { panic!() };
         assert_eq!((request.id.as_str(), request.event.as_str()), ("h1", "Stop"));
         assert_eq!(request.payload, br#"{"a":[1, 2]}"#);
         assert_eq!(request.session, None);
-        let reply = Reply { v: 1, id: "h1".into(), exit: 0, stdout: "{}".into(), stderr: String::new() };
+        let reply = HookReply { v: 1, id: "h1".into(), exit: 0, stdout: "{}".into(), stderr: String::new() };
         request.reply.send(reply).unwrap();
         assert_eq!(
             read_all(stream).await,
@@ -299,7 +299,7 @@ mod tests {
         let mut listening = listening();
         let line = b"{\"v\":1,\"id\":\"h\",\"event\":\"Stop\",\"session\":\"r1.fix@2.1.1.session\",\"payload\":{}}\n";
         let _stream = ask(&listening.path, line).await;
-        let Request::Hook(request) = next(&mut listening.requests).await else { panic!() };
+        let IncomingLine::Hook(request) = next(&mut listening.requests).await else { panic!() };
         assert_eq!(request.session.as_deref(), Some("r1.fix@2.1.1.session"));
         // A payload cannot say it in its place.
         let twice = br#"{"v":1,"id":"h","event":"Stop","session":"a","payload":{},"session":"b"}
@@ -316,7 +316,7 @@ mod tests {
         );
         let path = listening.path.clone();
         let asking = tokio::spawn(async move { ask(&path, line.as_bytes()).await });
-        let Request::Hook(request) = next(&mut listening.requests).await else { panic!() };
+        let IncomingLine::Hook(request) = next(&mut listening.requests).await else { panic!() };
         assert_eq!(request.payload.len(), 5_000_002);
         drop(asking.await.unwrap());
     }
@@ -328,7 +328,7 @@ mod tests {
         let line = format!("{{\"v\":1,\"id\":\"h1\",\"event\":\"Stop\",\"payload\":{payload}}}\n");
         let path = listening.path.clone();
         let asking = tokio::spawn(async move { ask(&path, line.as_bytes()).await });
-        let Request::Hook(request) = next(&mut listening.requests).await else { panic!() };
+        let IncomingLine::Hook(request) = next(&mut listening.requests).await else { panic!() };
         assert_eq!((request.id.as_str(), request.event.as_str(), request.payload.len()), ("h1", "Stop", 0));
         drop(asking.await.unwrap());
     }
@@ -342,14 +342,14 @@ mod tests {
             assert_eq!(read_all(ask(&listening.path, line).await).await, "");
         }
         let _stream = ask(&listening.path, ASK).await;
-        assert!(matches!(next(&mut listening.requests).await, Request::Hook(_)));
+        assert!(matches!(next(&mut listening.requests).await, IncomingLine::Hook(_)));
     }
 
     #[tokio::test]
     async fn a_forwarder_that_goes_away_is_noticed() {
         let mut listening = listening();
         drop(ask(&listening.path, ASK).await);
-        let Request::Hook(mut request) = next(&mut listening.requests).await else { panic!() };
+        let IncomingLine::Hook(mut request) = next(&mut listening.requests).await else { panic!() };
         tokio::time::timeout(Duration::from_secs(20), request.reply.closed()).await.unwrap();
     }
 
@@ -366,10 +366,10 @@ mod tests {
         let mut listening = listening();
         let path = listening.path.clone();
         let asking = tokio::task::spawn_blocking(move || request(&path, r#"{"ask":"pause"}"#));
-        let Request::Person(asked) = next(&mut listening.requests).await else { panic!() };
+        let IncomingLine::Person(asked) = next(&mut listening.requests).await else { panic!() };
         assert_eq!(asked.payload, br#"{"ask":"pause"}"#);
         assert_eq!(asked.from, crate::descent::own_descent());
-        let reply = Reply { v: 1, id: "x".into(), exit: 5, stdout: String::new(), stderr: "no".into() };
+        let reply = HookReply { v: 1, id: "x".into(), exit: 5, stdout: String::new(), stderr: "no".into() };
         asked.reply.send(reply.clone()).unwrap();
         assert_eq!(asking.await.unwrap(), Ok(reply));
         assert_eq!(request(Path::new("/nowhere.sock"), "{}"), Err(NoReply::Nobody));

@@ -14,7 +14,7 @@ pub(crate) struct FolderNotices(OwnedFd);
 
 /// Which changes of a folder count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum WantedNotices {
     /// Its files come and grow.
     Growth,
     /// All of them, also those of the folder itself.
@@ -46,7 +46,7 @@ impl FolderNotices {
     }
 
     /// Follows a folder, or a file. Twice the same gives the same number, which is above 0.
-    pub(crate) fn follow(&self, path: &Path, wanted: Wanted) -> rustix::io::Result<i32> {
+    pub(crate) fn follow(&self, path: &Path, wanted: WantedNotices) -> rustix::io::Result<i32> {
         inotify::add_watch(&self.0, path, flags(wanted))
     }
 
@@ -73,11 +73,11 @@ fn kind(events: ReadFlags) -> NoticeKind {
     if events.contains(ReadFlags::IGNORED) { NoticeKind::Forgotten } else { NoticeKind::Changed }
 }
 
-fn flags(wanted: Wanted) -> WatchFlags {
+fn flags(wanted: WantedNotices) -> WatchFlags {
     let growth = WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE;
     match wanted {
-        Wanted::Growth => growth,
-        Wanted::Everything => {
+        WantedNotices::Growth => growth,
+        WantedNotices::Everything => {
             let losses = WatchFlags::DELETE | WatchFlags::MOVED_FROM | WatchFlags::ATTRIB;
             growth | losses | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF
         }

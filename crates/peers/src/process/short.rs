@@ -39,7 +39,7 @@ pub enum ShortEnv<'a> {
 
 /// A short program.
 #[derive(Debug, Clone, Copy)]
-pub struct Short<'a> {
+pub struct ShortProgram<'a> {
     /// The program, absolute or found on `PATH`.
     pub program: &'a Path,
     /// Its arguments.
@@ -56,7 +56,7 @@ pub struct Short<'a> {
 
 /// What a short program said.
 #[derive(Debug)]
-pub struct Output {
+pub struct ProgramOutput {
     /// Its exit code; none when a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -71,7 +71,7 @@ pub struct Output {
     pub timed_out: bool,
 }
 
-impl Output {
+impl ProgramOutput {
     /// Whether it ended by itself with exit code 0.
     pub fn succeeded(&self) -> bool {
         self.code == Some(0) && !self.timed_out
@@ -81,7 +81,7 @@ impl Output {
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a short program to its end or its deadline.
-pub fn run_short(short: &Short<'_>) -> Result<Output, SpawnError> {
+pub fn run_short(short: &ShortProgram<'_>) -> Result<ProgramOutput, SpawnError> {
     let failed = |source| SpawnError::Start { program: short.program.to_owned(), source };
     if ENDING.load(Ordering::SeqCst) || is_scope_ended() {
         return Err(failed(io::ErrorKind::Interrupted.into()));
@@ -94,7 +94,7 @@ pub fn run_short(short: &Short<'_>) -> Result<Output, SpawnError> {
     os::mark(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = born(|| command.spawn()).map_err(failed)?;
-    let running = Running::note(&child);
+    let running = RunningProgram::note(&child);
     let watched = watch_short(&mut child, short);
     drop(running);
     // Whatever happened above, nothing of its group is left and the child is reaped.
@@ -158,21 +158,21 @@ pub fn end_short() {
 }
 
 /// A short program under way. Noted until its end is seen, so that no other's id is taken for it.
-struct Running(Option<Pid>);
+struct RunningProgram(Option<Pid>);
 
-impl Running {
-    fn note(child: &Child) -> Running {
+impl RunningProgram {
+    fn note(child: &Child) -> RunningProgram {
         let pid = pid_of(child);
         let whom = SCOPE.with_borrow(Clone::clone);
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).extend(pid.map(|pid| (pid, whom)));
         if ENDING.load(Ordering::SeqCst) {
             signal_group(child, Signal::KILL);
         }
-        Running(pid)
+        RunningProgram(pid)
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|(pid, _)| Some(*pid) != self.0);
     }
@@ -197,16 +197,16 @@ fn apply_env(command: &mut Command, env: ShortEnv<'_>) {
 }
 
 #[derive(Default)]
-struct Seen {
+struct SeenOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     truncated: bool,
     timed_out: bool,
 }
 
-impl Seen {
-    fn into_output(self, status: ExitStatus) -> Output {
-        Output {
+impl SeenOutput {
+    fn into_output(self, status: ExitStatus) -> ProgramOutput {
+        ProgramOutput {
             code: status.code(),
             signal: status.signal(),
             stdout: self.stdout,
@@ -219,8 +219,8 @@ impl Seen {
 
 /// Reads until the program has ended and its output is drained. A grandchild that keeps the
 /// pipes open does not keep us.
-fn watch_short(child: &mut Child, short: &Short<'_>) -> io::Result<Seen> {
-    let mut seen = Seen::default();
+fn watch_short(child: &mut Child, short: &ShortProgram<'_>) -> io::Result<SeenOutput> {
+    let mut seen = SeenOutput::default();
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
     let pid = pid_of(child).ok_or(io::ErrorKind::NotFound)?;
     let ended = HeldProcess::open(pid.as_raw_nonzero().get())?;
@@ -298,8 +298,8 @@ fn signal_group(child: &Child, signal: Signal) {
 mod tests {
     use super::*;
 
-    fn sh<'a>(args: &'a [&'a OsStr], deadline: Duration, max_output: usize) -> Short<'a> {
-        Short {
+    fn sh<'a>(args: &'a [&'a OsStr], deadline: Duration, max_output: usize) -> ShortProgram<'a> {
+        ShortProgram {
             program: Path::new("/bin/sh"),
             args,
             cwd: Path::new("/"),
@@ -309,7 +309,7 @@ mod tests {
         }
     }
 
-    fn run(script: &str, deadline: Duration, max: usize) -> Output {
+    fn run(script: &str, deadline: Duration, max: usize) -> ProgramOutput {
         run_short(&sh(&[OsStr::new("-c"), OsStr::new(script)], deadline, max)).unwrap()
     }
 

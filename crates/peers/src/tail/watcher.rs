@@ -25,7 +25,7 @@ use windlass_core::launch::files;
 
 use super::{Chunk, Tail};
 use crate::child::{ChildState, child_state};
-use crate::os::{FolderNotices, Wanted};
+use crate::os::{FolderNotices, WantedNotices};
 use crate::process::{HostStart, end_adopted, reap};
 
 const READ_EVERY: Duration = Duration::from_millis(20);
@@ -56,13 +56,13 @@ pub enum TailEvent {
 /// Watches children's folders. One is enough for a process. Ends when dropped.
 #[derive(Debug)]
 pub struct Watcher {
-    shared: Arc<Shared>,
+    shared: Arc<WatcherShared>,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    arrived: Mutex<Vec<Entry>>,
+struct WatcherShared {
+    arrived: Mutex<Vec<WatchedFolder>>,
     bell: Notify,
 }
 
@@ -76,8 +76,9 @@ impl Watcher {
     /// Starts watching, on the current tokio runtime.
     pub fn start() -> io::Result<Watcher> {
         let notices = FolderNotices::start()?;
-        let shared = Arc::new(Shared::default());
-        let task = Task { shared: Arc::clone(&shared), notices, entries: HashMap::new(), buffer: Vec::new() };
+        let shared = Arc::new(WatcherShared::default());
+        let task =
+            WatchTask { shared: Arc::clone(&shared), notices, entries: HashMap::new(), buffer: Vec::new() };
         Ok(Watcher { shared, task: tokio::spawn(task.run()) })
     }
 
@@ -86,7 +87,7 @@ impl Watcher {
     /// watch.
     pub fn watch(&self, dir: &Path, offset: u64, host: Option<HostStart>) -> Receiver<TailEvent> {
         let (sender, receiver) = channel(LAG);
-        let entry = Entry {
+        let entry = WatchedFolder {
             dir: dir.to_owned(),
             tail: Tail::new(&dir.join(files::STDOUT), offset),
             sender,
@@ -119,7 +120,7 @@ async fn heard(notices: BorrowedFd<'_>) {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct WatchedFolder {
     dir: PathBuf,
     tail: Tail,
     sender: Sender<TailEvent>,
@@ -134,14 +135,14 @@ struct Entry {
     not_started_before: bool,
 }
 
-struct Task {
-    shared: Arc<Shared>,
+struct WatchTask {
+    shared: Arc<WatcherShared>,
     notices: FolderNotices,
-    entries: HashMap<i32, Entry>,
+    entries: HashMap<i32, WatchedFolder>,
     buffer: Vec<u8>,
 }
 
-impl Task {
+impl WatchTask {
     async fn run(mut self) {
         let mut next_look = Instant::now();
         let mut quiet_rounds = QUIET_ROUNDS;
@@ -196,7 +197,7 @@ impl Task {
 
     /// Marks what the notices name. `false` when there are none.
     fn drain_notices(&mut self) -> bool {
-        let Task { entries, notices, .. } = self;
+        let WatchTask { entries, notices, .. } = self;
         let mut heard = false;
         notices.each(|notice| {
             heard = true;
@@ -217,7 +218,7 @@ impl Task {
             std::mem::take(&mut *self.shared.arrived.lock().unwrap_or_else(PoisonError::into_inner));
         let any = !arrived.is_empty();
         for entry in arrived {
-            let watch = self.notices.follow(&entry.dir, Wanted::Growth);
+            let watch = self.notices.follow(&entry.dir, WantedNotices::Growth);
             // Where the system gives no notices (limits, no folder), the regular looks must do.
             let key = watch.unwrap_or_else(|_| self.free_key());
             self.entries.insert(key, entry);
@@ -232,7 +233,7 @@ impl Task {
 
     /// Gives out what there is, and says how many files had something new.
     fn serve(&mut self) -> u32 {
-        let Task { entries, buffer, notices, .. } = self;
+        let WatchTask { entries, buffer, notices, .. } = self;
         let mut speaking = 0;
         entries.retain(|key, entry| {
             let before = entry.tail.read_to;
@@ -252,7 +253,7 @@ fn read_every(speaking: u32) -> Duration {
     (READ_EVERY * speaking / BUSY_FILES).clamp(READ_EVERY, READ_AT_LEAST_EVERY)
 }
 
-impl Entry {
+impl WatchedFolder {
     /// Gives out what there is. `false` when it is over.
     fn serve(&mut self, buffer: &mut Vec<u8>) -> bool {
         if self.sender.is_closed() {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use windlass_peers::git::{LandError, Landing, Patience, is_clean, land, land_within};
+use windlass_peers::git::{LandError, Landing, LandingTimeouts, is_clean, land, land_within};
 
 use crate::ground::{Ground, at, commit, files, green, head, history, landed, read, run, script, write};
 
@@ -271,7 +271,7 @@ fn hooks_run_but_never_hold_it_up() {
     run(&ground.repo, &["config", "core.hooksPath", hooks.to_str().unwrap()]);
     commit(&worktree.path, "b.txt", "b");
     commit(&ground.repo, "c.txt", "c");
-    let patience = Patience { git: Duration::from_secs(3), ..Patience::default() };
+    let patience = LandingTimeouts { git: Duration::from_secs(3), ..LandingTimeouts::default() };
     let began = Instant::now();
     let commit = land_within(patience, &worktree, "main", green).unwrap();
     assert_eq!(at(&ground.repo, "main"), landed(&commit));
@@ -289,7 +289,7 @@ fn a_hook_that_hangs_or_refuses_in_a_rebase_leaves_all_as_it_was() {
         script(&ground.repo.join(".git/hooks/pre-rebase"), &format!("#!/bin/sh\n{body}\n"));
         script(&ground.repo.join(".git/hooks/reference-transaction"), "#!/bin/sh\nexit 0\n");
         let before = (head(&worktree.path), files(&worktree.path));
-        let patience = Patience { git: Duration::from_secs(1), ..Patience::default() };
+        let patience = LandingTimeouts { git: Duration::from_secs(1), ..LandingTimeouts::default() };
         let error = land_within(patience, &worktree, "main", green).unwrap_err();
         assert!(matches!(error, LandError::Worktree(_)), "{error}");
         assert_eq!((head(&worktree.path), files(&worktree.path)), before);

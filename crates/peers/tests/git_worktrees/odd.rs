@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use windlass_peers::git::{Kept, Removal, WorktreeError, create, is_clean, land, list, remove};
+use windlass_peers::git::{KeepReason, Removal, WorktreeError, create, is_clean, land, list, remove};
 
 use crate::ground::{Ground, at, commit, green, head, landed, read, run};
 
@@ -61,7 +61,7 @@ fn a_submodule_stays_empty_and_one_that_was_filled_keeps_the_worktree() {
     landed(&land(&empty, "main", green).unwrap());
     assert_eq!(remove(&empty, "main").unwrap(), Removal::Removed);
     run(&filled.path, &[&allow[..], &["submodule", "--quiet", "update", "--init"]].concat());
-    assert_eq!(remove(&filled, "main").unwrap(), Removal::Kept(Kept::Submodules));
+    assert_eq!(remove(&filled, "main").unwrap(), Removal::Kept(KeepReason::Submodules));
     assert!(filled.path.join("lib/a.txt").exists());
 }
 

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use windlass_peers::git::{Kept, Removal, Worktree, land, list, remove};
+use windlass_peers::git::{KeepReason, Removal, Worktree, land, list, remove};
 
 use crate::ground::{Ground, commit, green, read, run, write};
 
-fn kept(worktree: &Worktree) -> Kept {
+fn kept(worktree: &Worktree) -> KeepReason {
     match remove(worktree, "main").unwrap() {
         Removal::Kept(why) => why,
         Removal::Removed => panic!("removed"),
@@ -42,17 +42,17 @@ fn work_of_any_kind_keeps_it() {
     run(&ground.repo, &["config", "status.showUntrackedFiles", "no"]);
     let worktree = ground.worktree("w");
     write(&worktree.path, "new file", "x");
-    assert_eq!(kept(&worktree), Kept::Uncommitted { files: vec!["new file".into()] });
+    assert_eq!(kept(&worktree), KeepReason::Uncommitted { files: vec!["new file".into()] });
     fs::remove_file(worktree.path.join("new file")).unwrap();
     write(&worktree.path, "a.txt", "changed");
-    assert_eq!(kept(&worktree), Kept::Uncommitted { files: vec!["a.txt".into()] });
+    assert_eq!(kept(&worktree), KeepReason::Uncommitted { files: vec!["a.txt".into()] });
     run(&worktree.path, &["add", "a.txt"]);
-    assert_eq!(kept(&worktree), Kept::Uncommitted { files: vec!["a.txt".into()] });
+    assert_eq!(kept(&worktree), KeepReason::Uncommitted { files: vec!["a.txt".into()] });
     run(&worktree.path, &["commit", "--quiet", "-m", "mine"]);
     let commit = crate::ground::head(&worktree.path);
-    assert_eq!(kept(&worktree), Kept::Unmerged { commit: commit.clone() });
+    assert_eq!(kept(&worktree), KeepReason::Unmerged { commit: commit.clone() });
     run(&worktree.path, &["checkout", "--quiet", "--detach", "main"]);
-    assert_eq!(kept(&worktree), Kept::Unmerged { commit });
+    assert_eq!(kept(&worktree), KeepReason::Unmerged { commit });
     assert_eq!(branches(&ground), "main\nw");
 }
 
@@ -62,7 +62,7 @@ fn commits_beside_the_branch_keep_it() {
     let worktree = ground.worktree("w");
     run(&worktree.path, &["checkout", "--quiet", "--detach"]);
     let loose = commit(&worktree.path, "b.txt", "b");
-    assert_eq!(kept(&worktree), Kept::Unmerged { commit: loose });
+    assert_eq!(kept(&worktree), KeepReason::Unmerged { commit: loose });
 }
 
 #[test]
@@ -70,14 +70,14 @@ fn a_merge_in_the_middle_a_lock_and_a_missing_target_keep_it() {
     let ground = Ground::new();
     let worktree = ground.worktree("w");
     run(&ground.repo, &["worktree", "lock", worktree.path.to_str().unwrap()]);
-    assert_eq!(kept(&worktree), Kept::Locked);
+    assert_eq!(kept(&worktree), KeepReason::Locked);
     run(&ground.repo, &["worktree", "unlock", worktree.path.to_str().unwrap()]);
     commit(&worktree.path, "a.txt", "ours\n");
     commit(&ground.repo, "a.txt", "theirs\n");
     assert!(windlass_peers::git::git(&worktree.path, &["merge", "main"]).is_err());
-    assert_eq!(kept(&worktree), Kept::InTheMiddle { of: "a merge" });
+    assert_eq!(kept(&worktree), KeepReason::InTheMiddle { of: "a merge" });
     run(&worktree.path, &["merge", "--abort"]);
-    assert!(matches!(remove(&worktree, "no-such").unwrap(), Removal::Kept(Kept::Unmerged { .. })));
+    assert!(matches!(remove(&worktree, "no-such").unwrap(), Removal::Kept(KeepReason::Unmerged { .. })));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn what_windlass_did_not_make_is_not_touched() {
     let worktree = ground.worktree("w");
     run(&ground.repo, &["worktree", "remove", worktree.path.to_str().unwrap()]);
     run(&ground.repo, &["worktree", "add", "--quiet", worktree.path.to_str().unwrap(), "w"]);
-    assert_eq!(kept(&worktree), Kept::NotOurs);
+    assert_eq!(kept(&worktree), KeepReason::NotOurs);
     assert!(worktree.path.join("a.txt").exists());
 }
 
@@ -115,7 +115,7 @@ fn a_worktree_whose_folder_was_deleted_is_forgotten_but_not_its_commits() {
     let worktree = ground.worktree("w");
     let done = commit(&worktree.path, "b.txt", "b");
     fs::remove_dir_all(&worktree.path).unwrap();
-    assert_eq!(kept(&worktree), Kept::Unmerged { commit: done });
+    assert_eq!(kept(&worktree), KeepReason::Unmerged { commit: done });
     run(&ground.repo, &["merge", "--quiet", "w"]);
     assert_eq!(remove(&worktree, "main").unwrap(), Removal::Removed);
     assert_eq!(branches(&ground), "main");

@@ -8,8 +8,8 @@ use windlass_forms::workflow::builtin;
 use windlass_forms::workflow::document::{schema, starter};
 
 use crate::home::Home;
-use crate::problem::{Class, Problem};
-use crate::shelf::{self, Shelf};
+use crate::problem::{UserError, UserErrorKind};
+use crate::shelf::{self, WorkflowScope};
 
 /// The JSON Schema of workflow documents.
 pub fn document_schema() -> &'static str {
@@ -17,37 +17,52 @@ pub fn document_schema() -> &'static str {
 }
 
 /// Writes a commented document and says where. What is there already is left alone.
-pub fn begin_document(home: &Home, cwd: &Path, name: &str, shelf: Shelf) -> Result<PathBuf, Problem> {
+pub fn begin_document(
+    home: &Home,
+    cwd: &Path,
+    name: &str,
+    shelf: WorkflowScope,
+) -> Result<PathBuf, UserError> {
     if !is_id(name) {
-        return Err(Problem::new(Class::Usage, format!("`{name}` is no name for a workflow"))
+        return Err(UserError::new(UserErrorKind::Usage, format!("`{name}` is no name for a workflow"))
             .hint("use small letters, digits, `-` and `_`"));
     }
     // `tasks run` and others count on what comes with Windlass.
     if builtin().iter().any(|(own, _)| *own == name) {
-        return Err(Problem::new(Class::Configuration, format!("`{name}` comes with Windlass"))
+        return Err(UserError::new(UserErrorKind::Configuration, format!("`{name}` comes with Windlass"))
             .hint(format!("choose another name, or change a copy of it: `windlass workflow eject {name}`")));
     }
     put(home, cwd, name, shelf, &starter(name))
 }
 
 /// Writes a copy of a built-in workflow and says where. What is there already is left alone.
-pub fn eject_document(home: &Home, cwd: &Path, name: &str, shelf: Shelf) -> Result<PathBuf, Problem> {
+pub fn eject_document(
+    home: &Home,
+    cwd: &Path,
+    name: &str,
+    shelf: WorkflowScope,
+) -> Result<PathBuf, UserError> {
     let own = builtin();
     let Some((name, text)) = own.iter().find(|(own, _)| *own == name) else {
         let names: Vec<&str> = own.iter().map(|(name, _)| *name).collect();
-        return Err(Problem::new(Class::Configuration, format!("`{name}` is no built-in workflow"))
-            .hint(format!("there are: {}; any other is a file already", names.join(", "))));
+        return Err(UserError::new(
+            UserErrorKind::Configuration,
+            format!("`{name}` is no built-in workflow"),
+        )
+        .hint(format!("there are: {}; any other is a file already", names.join(", "))));
     };
     put(home, cwd, name, shelf, text)
 }
 
-fn put(home: &Home, cwd: &Path, name: &str, shelf: Shelf, text: &str) -> Result<PathBuf, Problem> {
+fn put(home: &Home, cwd: &Path, name: &str, shelf: WorkflowScope, text: &str) -> Result<PathBuf, UserError> {
     // The same name in another of the formats would be the same workflow twice.
     let folder = shelf::base(home, cwd, shelf).join("workflows");
     let others = ["yml", "json"].map(|extension| folder.join(format!("{name}.{extension}")));
     if let Some(other) = others.iter().find(|path| path.exists()) {
         let text = format!("{}: there is one already", other.display());
-        return Err(Problem::new(Class::Configuration, text).hint("change that one, or move it away"));
+        return Err(
+            UserError::new(UserErrorKind::Configuration, text).hint("change that one, or move it away")
+        );
     }
     shelf::put(home, cwd, shelf, &Path::new("workflows").join(format!("{name}.yaml")), text)
 }

@@ -9,7 +9,7 @@ use windlass_forms::workflow::document;
 use super::{Catalog, Of, World, add, collect, unreadable};
 use crate::config::{self, try_text};
 use crate::home::Home;
-use crate::problem::Problem;
+use crate::problem::UserError;
 
 /// Checks one workflow by name or file, or all there are: the names checked, and what is wrong.
 pub fn check_workflow(
@@ -17,7 +17,7 @@ pub fn check_workflow(
     cwd: &Path,
     plugins: &[PathBuf],
     wanted: Option<&str>,
-) -> Result<(Vec<String>, Vec<Diagnostic>), Problem> {
+) -> Result<(Vec<String>, Vec<Diagnostic>), UserError> {
     let resolved = config::read(home, cwd, Vec::new())?;
     let mut all = collect(home, cwd, plugins, &resolved)?;
     let world = World::look(home, cwd, plugins, &resolved, &all);

@@ -1,13 +1,13 @@
 //! Which workflow a name means.
 
 use super::{Catalog, Diagnostic, WorkflowEntry};
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 
 impl Catalog {
     /// The workflow of a name: `NAME`, or `WHOSE:NAME` where several have it. What plugins bring and what a
     /// person wrote stand beside each other, so that neither is chosen in silence; the project's own goes
     /// before the user's, and any before a built-in one.
-    pub fn named(&self, name: &str) -> Result<Option<&WorkflowEntry>, Problem> {
+    pub fn named(&self, name: &str) -> Result<Option<&WorkflowEntry>, UserError> {
         let all = || self.workflows.iter().filter(|entry| entry.name == name);
         let of_plugins = all().filter(|entry| entry.from_plugin);
         let own = all().find(|entry| !entry.from_plugin && !entry.is_builtin);
@@ -20,7 +20,7 @@ impl Catalog {
     }
 
     /// That there is no workflow of this name; and every file with mistakes, of these, that may be it.
-    pub fn missing(&self, name: &str, problems: &[Diagnostic]) -> Problem {
+    pub fn missing(&self, name: &str, problems: &[Diagnostic]) -> UserError {
         let files: Vec<String> = self.nameless.iter().map(|path| path.display().to_string()).collect();
         let is_its =
             |problem: &&Diagnostic| problem.is_error() && files.iter().any(|file| problem.is_in(file));
@@ -29,7 +29,8 @@ impl Catalog {
         if !perhaps.is_empty() {
             text = format!("{text}, unless it is in a file that says no name\n\n{}", perhaps.join("\n\n"));
         }
-        Problem::new(Class::Configuration, text).hint(format!("there are: {}", self.names().join(", ")))
+        UserError::new(UserErrorKind::Configuration, text)
+            .hint(format!("there are: {}", self.names().join(", ")))
     }
 
     fn whole_name(&self, name: &str) -> Option<&WorkflowEntry> {
@@ -38,7 +39,7 @@ impl Catalog {
     }
 }
 
-fn ambiguous(name: &str, first: &WorkflowEntry, all: &[&WorkflowEntry]) -> Problem {
+fn ambiguous(name: &str, first: &WorkflowEntry, all: &[&WorkflowEntry]) -> UserError {
     let place = |entry: &&WorkflowEntry| match &entry.path {
         Some(path) => format!("{}:{name} ({})", entry.whose(), path.display()),
         None => format!("{}:{name}", entry.whose()),
@@ -46,5 +47,5 @@ fn ambiguous(name: &str, first: &WorkflowEntry, all: &[&WorkflowEntry]) -> Probl
     let places: Vec<String> = all.iter().map(place).collect();
     let text = format!("{} workflows are named `{name}`: {}", all.len(), places.join(", "));
     let hint = format!("say which, as in `{}:{name}`, or rename one", first.whose());
-    Problem::new(Class::Configuration, text).hint(hint)
+    UserError::new(UserErrorKind::Configuration, text).hint(hint)
 }

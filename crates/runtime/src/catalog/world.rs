@@ -7,13 +7,13 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use windlass_core::graph::check::{Ability, Known};
-use windlass_core::graph::workflow::{Input, InputKind, Step, Workflow};
+use windlass_core::graph::check::{Ability, CheckContext};
+use windlass_core::graph::workflow::{InputKind, Node, Workflow, WorkflowInput};
 use windlass_core::registry::Registry;
 use windlass_core::spec::Check;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::settings::Resolved;
-use windlass_forms::workflow::document::Document;
+use windlass_forms::workflow::document::WorkflowDocument;
 use windlass_peers::agent::{Agents, Capabilities};
 
 use super::{Catalog, WorkflowEntry};
@@ -22,8 +22,8 @@ use crate::home::Home;
 
 /// What there is.
 pub(crate) struct World<'a> {
-    places: Places<'a>,
-    entities: OnceCell<Entities>,
+    places: SearchedPlaces<'a>,
+    entities: OnceCell<UsableEntities>,
     workflows: BTreeMap<String, Option<Workflow>>,
     checks: BTreeSet<String>,
     driver: String,
@@ -31,7 +31,7 @@ pub(crate) struct World<'a> {
 }
 
 /// Where entities are looked for.
-struct Places<'a> {
+struct SearchedPlaces<'a> {
     home: &'a Home,
     cwd: &'a Path,
     plugins: &'a [PathBuf],
@@ -40,7 +40,7 @@ struct Places<'a> {
 
 /// The entities there are, and why others cannot be used.
 #[derive(Default)]
-struct Entities {
+struct UsableEntities {
     registry: Registry,
     broken: BTreeMap<String, String>,
 }
@@ -58,7 +58,7 @@ impl<'a> World<'a> {
         let first = catalog.workflows.iter().rev();
         let workflows = first.map(|entry| (entry.name.clone(), Some(callable(entry)))).collect();
         World {
-            places: Places { home, cwd, plugins, resolved },
+            places: SearchedPlaces { home, cwd, plugins, resolved },
             entities: OnceCell::new(),
             workflows,
             checks: resolved.settings.checks.iter().map(|check| check.name.clone()).collect(),
@@ -74,10 +74,10 @@ impl<'a> World<'a> {
     }
 
     /// Everything that is wrong with a document, besides what reading it said.
-    pub(crate) fn check(&self, document: &Document, said: Vec<Diagnostic>) -> Vec<Diagnostic> {
-        let none = Entities::default();
+    pub(crate) fn check(&self, document: &WorkflowDocument, said: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let none = UsableEntities::default();
         let entities = if names_an_entity(&document.workflow) { self.entities() } else { &none };
-        let known = Known {
+        let known = CheckContext {
             broken: entities.broken.clone(),
             workflows: self.workflows.clone(),
             checks: self.checks.clone(),
@@ -88,7 +88,7 @@ impl<'a> World<'a> {
                 .collect(),
             driver: Some(self.driver.clone()),
             is_run: true,
-            ..Known::new(&entities.registry)
+            ..CheckContext::new(&entities.registry)
         };
         document.check(said, &known)
     }
@@ -98,18 +98,18 @@ impl<'a> World<'a> {
         self.entities.into_inner().unwrap_or_default().registry
     }
 
-    fn entities(&self) -> &Entities {
+    fn entities(&self) -> &UsableEntities {
         self.entities.get_or_init(|| {
-            let Places { home, cwd, plugins, resolved } = self.places;
+            let SearchedPlaces { home, cwd, plugins, resolved } = self.places;
             let loaded = entities::load_with(home, cwd, plugins, resolved);
-            Entities { broken: loaded.broken_names(), registry: loaded.registry }
+            UsableEntities { broken: loaded.broken_names(), registry: loaded.registry }
         })
     }
 }
 
 /// Whether a node asks for a skill, a command or an agent. A prompt that mentions one is for the agent to read.
 fn names_an_entity(workflow: &Workflow) -> bool {
-    let mut left: Vec<&Step> = workflow.body.iter().collect();
+    let mut left: Vec<&Node> = workflow.body.iter().collect();
     while let Some(step) = left.pop() {
         let names_one = step.act.names_entity();
         if names_one {
@@ -124,7 +124,7 @@ fn names_an_entity(workflow: &Workflow) -> bool {
 fn callable(entry: &WorkflowEntry) -> Workflow {
     let mut graph = entry.graph().into_owned();
     if graph.inputs.iter().all(|input| input.name != "input") {
-        graph.inputs.push(Input {
+        graph.inputs.push(WorkflowInput {
             name: "input".to_owned(),
             description: None,
             kind: InputKind::Text,

@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_core::event::SessionVerdict;
 use windlass_core::graph::builder::{
-    Builder, Rounds, agent, ask, check, clear_context, command, criteria_loop, prompt, shell, skill,
+    Builder, LoopRounds, agent, ask, check, clear_context, command, criteria_loop, prompt, shell, skill,
     task_loop, turns, wait, wait_for, workflow,
 };
-use windlass_core::graph::workflow::{Budget, Join, Turns, Workflow};
-use windlass_core::looping::Mode;
+use windlass_core::graph::workflow::{Budget, Join, TurnLoop, Workflow};
+use windlass_core::looping::LoopMode;
 use windlass_core::spec::Spec;
 use windlass_core::tasks::Task;
 
@@ -67,8 +67,8 @@ fn task(id: &str, after: &[&str]) -> Task {
     Task { dependencies, ..Task::named(id_of(id), format!("task {id}")) }
 }
 
-fn in_mode(mode: Mode, max: u32) -> Turns {
-    Turns { mode: Some(mode), ..turns(max) }
+fn in_mode(mode: LoopMode, max: u32) -> TurnLoop {
+    TurnLoop { mode: Some(mode), ..turns(max) }
 }
 
 fn few_turns(most: u32) -> Budget {
@@ -106,10 +106,10 @@ fn whole() -> Workflow {
         .then(command("count").args("{{ outputs.research.text }}").id("count"))
         .then(agent("planner").prompt("Plan {{ outputs.count.text }}").schema(plan).id("plan"))
         .then(clear_context())
-        .then(prompt("Turn by turn").turns(in_mode(Mode::Fresh, 4)).id("fresh"))
-        .then(prompt("Turn by turn").turns(in_mode(Mode::Resume, 4)).id("resume"))
-        .then(prompt("Turn by turn").turns(in_mode(Mode::InSession, 4)).id("inside"))
-        .then(prompt("Turn by turn").turns(in_mode(Mode::Plugin, 4)).id("plugin"))
+        .then(prompt("Turn by turn").turns(in_mode(LoopMode::Fresh, 4)).id("fresh"))
+        .then(prompt("Turn by turn").turns(in_mode(LoopMode::Resume, 4)).id("resume"))
+        .then(prompt("Turn by turn").turns(in_mode(LoopMode::InSession, 4)).id("inside"))
+        .then(prompt("Turn by turn").turns(in_mode(LoopMode::Plugin, 4)).id("plugin"))
         .then(prompt("A bad day").id("rough"))
         .then(shell("make {{ outputs.plan.value.big }}").id("make"))
         .then(shell("touch x").idempotent().id("touch"))
@@ -124,7 +124,7 @@ fn whole() -> Workflow {
             |red| red.then(prompt("Red").id("red")),
             |green| green.then(shell("echo green").id("green")),
         )
-        .loop_(Rounds::until("not outputs.tests.failed").max(4), |round| {
+        .loop_(LoopRounds::until("not outputs.tests.failed").max(4), |round| {
             round
                 .then(prompt("Make it green. {{ feedback }}").id("fix"))
                 .then(check(["test"]).id("tests").continue_on_failure())
@@ -165,7 +165,7 @@ fn whole() -> Workflow {
                 .branch("shell", |lane| lane.then(shell("sleep inf").id("hung-shell")))
                 .branch("session", |lane| lane.then(prompt("Think").id("hung-session")))
                 .branch("turns", |lane| {
-                    lane.then(prompt("Think").turns(in_mode(Mode::InSession, 4)).id("hung-inside"))
+                    lane.then(prompt("Think").turns(in_mode(LoopMode::InSession, 4)).id("hung-inside"))
                 })
                 .branch("event", |lane| lane.then(wait_for(NEVER_TOLD, Some(HOUR)).id("hung-event")))
         })
@@ -190,7 +190,7 @@ fn whole() -> Workflow {
         .then(shell("false").continue_on_failure().id("bad"))
         .then(
             prompt("Poor")
-                .turns(in_mode(Mode::Fresh, 9))
+                .turns(in_mode(LoopMode::Fresh, 9))
                 .budget(few_turns(1))
                 .continue_on_failure()
                 .id("poor"),

@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use windlass_core::effect::Planned;
-use windlass_core::engine::{self, Step, given_by};
+use windlass_core::engine::{self, Decision, given_by};
 use windlass_core::event::{Event, RunEnd, SessionEnd, SessionVerdict};
 use windlass_core::id::{EffectId, InboxId, NodeId, RunId};
-use windlass_core::run::{Active, State};
+use windlass_core::run::{ActiveNode, RunState};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
-use windlass_store::{Append, Durability, Found as InStore, Lease, NewRun, Projection, Store};
+use windlass_store::{Append, Durability, Lease, NewRun, Projection, RunMatch as InStore, Store};
 
 use super::proof::{Known, Left, prove};
 use super::story::{Line, Story};
@@ -62,7 +62,7 @@ pub(super) struct Wreck {
     pub(super) copy: Option<tempfile::TempDir>,
     pub(super) world: World,
     /// The states as of the last commit: what a fold must give.
-    pub(super) committed: BTreeMap<RunId, State>,
+    pub(super) committed: BTreeMap<RunId, RunState>,
 }
 
 /// Which of the facts that wait is taken first. Those of one node keep their order.
@@ -77,8 +77,8 @@ pub(super) enum Order {
 /// A run of this executor.
 struct Owned {
     lease: Lease,
-    state: State,
-    committed: State,
+    state: RunState,
+    committed: RunState,
     seq: u64,
     /// Records that are not in the store yet, and the requests they answer.
     unwritten: Vec<Vec<u8>>,
@@ -105,7 +105,7 @@ pub(super) struct Executor<'a> {
     world: World,
     runs: BTreeMap<RunId, Owned>,
     /// What the former process had committed, of the runs that were not taken over yet.
-    committed: BTreeMap<RunId, State>,
+    committed: BTreeMap<RunId, RunState>,
     crash: Crash<'a>,
     order: Order,
     at: &'a Whereabouts,
@@ -150,7 +150,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Takes over what another one left behind, which must be what it had committed.
-    pub(super) fn take_over(&mut self, committed: BTreeMap<RunId, State>) -> Result<(), Dropped> {
+    pub(super) fn take_over(&mut self, committed: BTreeMap<RunId, RunState>) -> Result<(), Dropped> {
         self.at.wait_for("the lease of the run".into());
         let is_owned = |run: &RunId| self.store.is_owned(run);
         assert!(!committed.keys().any(is_owned), "a dead owner holds its lease: {}", self.at.said());
@@ -194,7 +194,7 @@ impl<'a> Executor<'a> {
         self.runs.get_mut(run).expect("a run of this executor")
     }
 
-    fn state(&self, run: &RunId) -> &State {
+    fn state(&self, run: &RunId) -> &RunState {
         &self.runs[run].state
     }
 
@@ -230,7 +230,7 @@ impl<'a> Executor<'a> {
         self.perform_all(run, open)
     }
 
-    fn keep(&mut self, lease: Lease, state: State, seq: u64, from: Option<(RunId, EffectId)>) {
+    fn keep(&mut self, lease: Lease, state: RunState, seq: u64, from: Option<(RunId, EffectId)>) {
         let owned = Owned {
             lease,
             committed: state.clone(),
@@ -273,7 +273,7 @@ impl<'a> Executor<'a> {
     fn commit(
         &mut self,
         run: &RunId,
-        step: &Step,
+        step: &Decision,
         at: Moment,
         event: Event,
         taken: Vec<InboxId>,
@@ -389,7 +389,7 @@ impl<'a> Executor<'a> {
     }
 }
 
-fn actives(state: &State) -> Vec<&Active> {
+fn actives(state: &RunState) -> Vec<&ActiveNode> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     actives

@@ -13,10 +13,11 @@ use windlass_core::graph::builder::{
     workflow,
 };
 use windlass_core::graph::workflow::{
-    Act, Branch, Expression, IfNode, Join, LoopNode, OnFailure, ParallelNode, Retry, Step, Turns,
+    Expression, IfNode, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode, RetryPolicy,
+    TurnLoop,
 };
 use windlass_core::id::{EffectId, NodeId, Verb};
-use windlass_core::looping::Mode;
+use windlass_core::looping::LoopMode;
 use windlass_core::tasks::Task;
 
 use super::story::{Line, Pace, Script, Story, dice, number, spec_of};
@@ -94,18 +95,18 @@ impl Maker {
         dice(self.seed, 1_000 + self.count, sides)
     }
 
-    fn body(&mut self, depth: u32, luck: Luck) -> Vec<Step> {
+    fn body(&mut self, depth: u32, luck: Luck) -> Vec<Node> {
         (0..1 + self.roll(3)).map(|_| self.step(depth, luck)).collect()
     }
 
-    fn step(&mut self, depth: u32, luck: Luck) -> Step {
+    fn step(&mut self, depth: u32, luck: Luck) -> Node {
         let is_block = depth > 0 && self.roll(2) == 0;
         let mut step = if is_block { self.block(depth - 1) } else { self.leaf(luck) };
         if step.id.as_str().is_empty() {
             step.id = self.name(step.act.word(), luck);
         }
         if luck == Luck::Dice && self.roll(3) == 0 {
-            step.retry = Retry { times: 1, delay_ms: 1_000 };
+            step.retry = RetryPolicy { times: 1, delay_ms: 1_000 };
         }
         if self.roll(4) > 0 {
             step.on_failure = OnFailure::Continue;
@@ -119,13 +120,14 @@ impl Maker {
         NodeId::new(format!("{word}-{}", self.count))
     }
 
-    fn leaf(&mut self, luck: Luck) -> Step {
-        let mode = [Mode::Fresh, Mode::Resume, Mode::InSession, Mode::Plugin][self.roll(4) as usize];
+    fn leaf(&mut self, luck: Luck) -> Node {
+        let mode =
+            [LoopMode::Fresh, LoopMode::Resume, LoopMode::InSession, LoopMode::Plugin][self.roll(4) as usize];
         match self.roll(if luck == Luck::Sure { 3 } else { 8 }) {
             0 => prompt("Do it. {{ feedback }}").into(),
             1 => shell("make").into(),
             2 => shell("touch x").idempotent().into(),
-            3 => prompt("Turn by turn").turns(Turns { mode: Some(mode), ..turns(3) }).into(),
+            3 => prompt("Turn by turn").turns(TurnLoop { mode: Some(mode), ..turns(3) }).into(),
             4 => check_all().into(),
             5 => ask("Well?").into(),
             6 => wait(SECOND).into(),
@@ -133,19 +135,23 @@ impl Maker {
         }
     }
 
-    fn block(&mut self, depth: u32) -> Step {
+    fn block(&mut self, depth: u32) -> Node {
         match self.roll(7) {
             0 => {
                 let condition = ["true", "false"][self.roll(2) as usize];
                 let (then, otherwise) = (self.body(depth, Luck::Dice), self.body(depth, Luck::Dice));
-                bare(Act::If(IfNode { condition: Expression(condition.into()), then, otherwise }))
+                bare(NodeKind::If(IfNode { condition: Expression(condition.into()), then, otherwise }))
             }
             1 => {
                 let body = self.body(depth, Luck::Dice);
-                bare(Act::Loop(LoopNode { until: vec![Expression("iteration > 1".into())], max: 3, body }))
+                bare(NodeKind::Loop(LoopNode {
+                    until: vec![Expression("iteration > 1".into())],
+                    max: 3,
+                    body,
+                }))
             }
             2 => {
-                let mut step = Step::from(criteria_loop(SIGNAL).max(3));
+                let mut step = Node::from(criteria_loop(SIGNAL).max(3));
                 let talk = prompt("Round {{ iteration }}").id(self.name("clear", Luck::Dice).as_str());
                 *step.act.blocks_mut().remove(0) = vec![talk.into()];
                 step
@@ -155,33 +161,39 @@ impl Maker {
             5 => workflow("other").into(),
             _ => {
                 let mut branch =
-                    |name: &str| Branch { name: name.into(), body: self.body(depth, Luck::Dice) };
+                    |name: &str| ParallelBranch { name: name.into(), body: self.body(depth, Luck::Dice) };
                 let branches = vec![branch("x"), branch("y"), branch("z")];
-                bare(Act::Parallel(ParallelNode { limit: self.roll(4) as u32, join: Join::All, branches }))
+                bare(NodeKind::Parallel(ParallelNode {
+                    limit: self.roll(4) as u32,
+                    join: Join::All,
+                    branches,
+                }))
             }
         }
     }
 
     /// Several branches of which one can win.
-    fn race(&mut self) -> Step {
+    fn race(&mut self) -> Node {
         let mut branch = |word: &str| {
             let id = self.name(word, Luck::Dice);
-            Branch { name: id.as_str().into(), body: vec![shell(word).id(id.as_str()).into()] }
+            ParallelBranch { name: id.as_str().into(), body: vec![shell(word).id(id.as_str()).into()] }
         };
         let mut branches = vec![branch("hung"), branch("slow"), branch("hung")];
         let join = match self.roll(2) {
             0 => Join::Any,
             _ => {
                 let id = self.name("lose", Luck::Dice);
-                branches
-                    .push(Branch { name: "lose".into(), body: vec![shell("false").id(id.as_str()).into()] });
+                branches.push(ParallelBranch {
+                    name: "lose".into(),
+                    body: vec![shell("false").id(id.as_str()).into()],
+                });
                 Join::FirstSuccess
             }
         };
-        bare(Act::Parallel(ParallelNode { limit: 0, join, branches }))
+        bare(NodeKind::Parallel(ParallelNode { limit: 0, join, branches }))
     }
 
-    fn tasks(&mut self, depth: u32) -> Step {
+    fn tasks(&mut self, depth: u32) -> Node {
         let jobs = 1 + self.roll(2) as u32;
         let luck = if jobs > 1 { Luck::Sure } else { Luck::Dice };
         let id = self.name("task_loop", luck);
@@ -190,7 +202,7 @@ impl Maker {
         let mut list = vec![named("a"), named("b"), named("c")];
         list.truncate(1 + self.roll(3) as usize);
         self.tasks.insert(file.clone(), list);
-        let mut step = Step::from(task_loop().path(file).jobs(jobs).attempts(2).max(6).id(id.as_str()));
+        let mut step = Node::from(task_loop().path(file).jobs(jobs).attempts(2).max(6).id(id.as_str()));
         let depth = if jobs > 1 { 0 } else { depth };
         let bodies = [self.body(0, luck), self.body(depth, luck)];
         for (block, body) in step.act.blocks_mut().into_iter().zip(bodies) {
@@ -200,6 +212,6 @@ impl Maker {
     }
 }
 
-fn bare(act: Act) -> Step {
-    Step { act, ..Step::from(clear_context()) }
+fn bare(act: NodeKind) -> Node {
+    Node { act, ..Node::from(clear_context()) }
 }

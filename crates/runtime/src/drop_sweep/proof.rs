@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use windlass_core::effect::Effect;
 use windlass_core::engine;
 use windlass_core::event::{Event, LandingEnd, Record};
-use windlass_core::graph::template::Output;
-use windlass_core::graph::workflow::{Act, OnFailure, Step};
+use windlass_core::graph::template::NodeOutput;
+use windlass_core::graph::workflow::{Node, NodeKind, OnFailure};
 use windlass_core::id::{EffectId, NodeId, RunId};
 use windlass_core::looping::verdict::CheckResult;
-use windlass_core::run::{Cause, News, Outcome, Spent, State, Status};
+use windlass_core::run::{FinalStatus, News, NodeCause, Outcome, RunState, Spent};
 use windlass_core::spec::Spec;
-use windlass_core::tasks::{Status as TaskStatus, TaskId};
+use windlass_core::tasks::{TaskId, TaskStatus};
 use windlass_store::Store;
 
 use super::executor::{RUN, TOKENS};
@@ -33,7 +33,7 @@ pub(super) struct Ended {
     pub(super) turns: u32,
     pub(super) spent: Spent,
     pub(super) nodes: BTreeMap<NodeId, Seen>,
-    pub(super) outputs: BTreeMap<NodeId, Output>,
+    pub(super) outputs: BTreeMap<NodeId, NodeOutput>,
 }
 
 /// What became of a node.
@@ -43,7 +43,7 @@ pub(super) struct Seen {
     pub(super) times: u32,
     pub(super) outcome: Option<Outcome>,
     pub(super) spent: Spent,
-    pub(super) cause: Cause,
+    pub(super) cause: NodeCause,
 }
 
 /// Records that were read already: the logs of two lives have much in common.
@@ -97,7 +97,7 @@ fn paid_once(ended: &BTreeMap<RunId, Ended>, begun: &BTreeMap<String, String>) {
 }
 
 /// Decides everything once more: what is in the log must be what comes of it.
-fn replay(run: &RunId, log: &[Record]) -> State {
+fn replay(run: &RunId, log: &[Record]) -> RunState {
     let replayed = engine::replay(run.clone(), log);
     let differences: Vec<String> = replayed.differences.iter().map(ToString::to_string).collect();
     assert!(differences.is_empty(), "run {run}: a replay differs: {}", differences.join("; "));
@@ -114,13 +114,13 @@ fn planned_once(run: &RunId, log: &[Record]) {
 }
 
 /// Nothing is left, and the nodes together spent what the run did.
-fn settled(state: &State) {
-    let State { run, book, spent, spec, .. } = state;
+fn settled(state: &RunState) {
+    let RunState { run, book, spent, spec, .. } = state;
     assert!(state.is_done(), "run {run} is not over: {state:?}");
     assert!(book.open.is_empty() && book.held.is_empty() && book.asks.is_empty(), "run {run}: {book:?}");
     let mut sum = Spent::default();
     for place in places(&spec.body) {
-        let is_paid = matches!(place.step.act, Act::Session(_) | Act::Workflow(_));
+        let is_paid = matches!(place.step.act, NodeKind::Session(_) | NodeKind::Workflow(_));
         if let Some(seen) = book.nodes.get(&place.step.id).filter(|_| is_paid) {
             sum.add(&seen.spent);
         }
@@ -128,8 +128,8 @@ fn settled(state: &State) {
     assert_eq!(sum, *spent, "run {run}: its nodes spent something else than it did");
 }
 
-fn end_of(state: &State) -> Ended {
-    let seen = |seen: &windlass_core::run::Seen| Seen {
+fn end_of(state: &RunState) -> Ended {
+    let seen = |seen: &windlass_core::run::NodeHistory| Seen {
         instance: seen.instance.clone(),
         times: seen.times,
         outcome: seen.outcome.clone(),
@@ -170,29 +170,30 @@ fn children(
 
 /// A node and what must be over before it begins.
 struct Place<'s> {
-    step: &'s Step,
-    before: Option<&'s Step>,
+    step: &'s Node,
+    before: Option<&'s Node>,
     /// How many rounds and tries of blocks around it are in its name.
     marks: usize,
 }
 
-fn places(body: &[Step]) -> Vec<Place<'_>> {
+fn places(body: &[Node]) -> Vec<Place<'_>> {
     let mut into = Vec::new();
     gather(body, None, 0, &mut into);
     into
 }
 
-fn gather<'s>(body: &'s [Step], first: Option<&'s Step>, marks: usize, into: &mut Vec<Place<'s>>) {
+fn gather<'s>(body: &'s [Node], first: Option<&'s Node>, marks: usize, into: &mut Vec<Place<'s>>) {
     let mut before = first;
     for step in body {
         into.push(Place { step, before, marks });
-        let has_rounds = matches!(step.act, Act::Loop(_) | Act::CriteriaLoop(_) | Act::TaskLoop(_));
+        let has_rounds =
+            matches!(step.act, NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_));
         let inside = marks + usize::from(step.retry.times > 0) + usize::from(has_rounds);
         let mut first = None;
         for block in step.act.blocks() {
             gather(block.body, first, inside, into);
             // What comes before each task is over before the task begins.
-            first = matches!(step.act, Act::TaskLoop(_)).then(|| block.body.last()).flatten();
+            first = matches!(step.act, NodeKind::TaskLoop(_)).then(|| block.body.last()).flatten();
         }
         before = Some(step);
     }
@@ -215,7 +216,7 @@ fn gates(spec: &Spec, log: &[Record]) {
         let id = node.as_str().split(['@', '~']).next().unwrap_or_default();
         places.get(id).unwrap_or_else(|| panic!("no node `{node}`"))
     };
-    let mut over: BTreeMap<String, Option<Status>> = BTreeMap::new();
+    let mut over: BTreeMap<String, Option<FinalStatus>> = BTreeMap::new();
     for record in log {
         for planned in &record.effects {
             if let Effect::SettleTask { ok: true, .. } = &planned.effect {
@@ -236,14 +237,14 @@ fn gates(spec: &Spec, log: &[Record]) {
                     let Some(how) = over.get(&name) else {
                         panic!("`{node}` begins before `{name}` is over")
                     };
-                    let is_well = how.is_none_or(|status| status == Status::Completed);
+                    let is_well = how.is_none_or(|status| status == FinalStatus::Completed);
                     let goes_on = is_well || before.on_failure == OnFailure::Continue;
                     assert!(goes_on, "`{node}` begins though `{name}` is {how:?}");
                 }
                 News::NodeFinished { node, outcome, .. } => {
                     let Place { step, marks, .. } = place_of(node);
                     over.insert(format!("{}{}", step.id, mark_of(node, *marks)), Some(outcome.status));
-                    if outcome.status == Status::Completed {
+                    if outcome.status == FinalStatus::Completed {
                         passed(&step.act, node, &record.event);
                     }
                 }
@@ -258,13 +259,15 @@ fn gates(spec: &Spec, log: &[Record]) {
 }
 
 /// A gate is passed by who may open it.
-fn passed(act: &Act, node: &NodeId, by: &Event) {
+fn passed(act: &NodeKind, node: &NodeId, by: &Event) {
     let is_passed = match (act, by) {
-        (Act::Ask(_), by) => matches!(by, Event::PersonAnswered { .. }),
-        (Act::Check(_), Event::ChecksFinished { effect, results }) => effect.node == *node && green(results),
-        (Act::Check(_), _) => false,
-        (Act::Workflow(_), Event::RunEnded { end, .. }) => end.outcome.status == Status::Completed,
-        (Act::Workflow(_), _) => false,
+        (NodeKind::Ask(_), by) => matches!(by, Event::PersonAnswered { .. }),
+        (NodeKind::Check(_), Event::ChecksFinished { effect, results }) => {
+            effect.node == *node && green(results)
+        }
+        (NodeKind::Check(_), _) => false,
+        (NodeKind::Workflow(_), Event::RunEnded { end, .. }) => end.outcome.status == FinalStatus::Completed,
+        (NodeKind::Workflow(_), _) => false,
         _ => true,
     };
     assert!(is_passed, "`{node}` was passed by {by:?}");

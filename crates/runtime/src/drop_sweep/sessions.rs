@@ -2,9 +2,9 @@
 
 use windlass_core::event::SessionVerdict;
 use windlass_core::graph::builder::{Builder, prompt};
-use windlass_core::graph::workflow::Turns;
+use windlass_core::graph::workflow::TurnLoop;
 use windlass_core::id::{EffectId, Verb};
-use windlass_core::looping::{MarkerMatch, Mode, Rules};
+use windlass_core::looping::{LoopMode, LoopRules, MarkerMatch};
 use windlass_core::spec::{Check, OnQuestion, Spec};
 
 use super::story::{Line, Script, Story, dice, orders, spec_of};
@@ -14,14 +14,14 @@ pub(super) fn story(seed: u64) -> Story {
     Story::new(format!("session {seed}"), spec(seed), Script::Session(seed))
 }
 
-fn mode(seed: u64) -> Mode {
-    [Mode::Fresh, Mode::Resume, Mode::InSession][dice(seed, 1, 3) as usize]
+fn mode(seed: u64) -> LoopMode {
+    [LoopMode::Fresh, LoopMode::Resume, LoopMode::InSession][dice(seed, 1, 3) as usize]
 }
 
 fn spec(seed: u64) -> Spec {
-    let step = prompt("do it").turns(Turns::default()).id("loop");
+    let step = prompt("do it").turns(TurnLoop::default()).id("loop");
     let mut spec = spec_of(&Builder::new("story").start(step).end().unwrap());
-    let rules = Rules {
+    let rules = LoopRules {
         prompt: String::new(),
         mode: mode(seed),
         marker: Some("DONE".into()),

@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use windlass_core::event::SessionVerdict;
-use windlass_core::graph::workflow::{Act, Step, Turns, Workflow};
-use windlass_core::hook::permission::{Isolation, Rules as PermissionRules};
+use windlass_core::graph::workflow::{Node, NodeKind, TurnLoop, Workflow};
+use windlass_core::hook::permission::{Isolation, PermissionRules};
 use windlass_core::id::{EffectId, NodeId};
-use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_MARKER, DEFAULT_TRACKER, Mode, Rules};
-use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Orders, Policy, Spec};
+use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_MARKER, DEFAULT_TRACKER, LoopMode, LoopRules};
+use windlass_core::spec::{
+    AgentCommand, Check, OnPermission, OnQuestion, Policy, SessionSettings, Spec, TimeLimits,
+};
 use windlass_core::tasks::Task;
 
 /// What is played.
@@ -155,16 +157,16 @@ pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
         plugins: vec![],
         checks: workflow.checks.iter().map(check).collect(),
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Wait },
-        limits: Limits::default(),
+        limits: TimeLimits::default(),
         budget: workflow.budget,
         others: BTreeMap::new(),
         parent: None,
     }
 }
 
-fn orders_in(body: &[Step], into: &mut BTreeMap<NodeId, Orders>) {
+fn orders_in(body: &[Node], into: &mut BTreeMap<NodeId, SessionSettings>) {
     for step in body {
-        if let Act::Session(session) = &step.act {
+        if let NodeKind::Session(session) = &step.act {
             into.insert(step.id.clone(), orders(session.turns.as_ref().map(rules)));
         }
         for block in step.act.blocks() {
@@ -173,9 +175,9 @@ fn orders_in(body: &[Step], into: &mut BTreeMap<NodeId, Orders>) {
     }
 }
 
-pub(super) fn orders(rules: Option<Rules>) -> Orders {
-    Orders {
-        driver: Driver { name: "sim".into(), program: "/sim".into(), model: None, args: vec![] },
+pub(super) fn orders(rules: Option<LoopRules>) -> SessionSettings {
+    SessionSettings {
+        driver: AgentCommand { name: "sim".into(), program: "/sim".into(), model: None, args: vec![] },
         isolation: Isolation::Minimal,
         permissions: PermissionRules::default(),
         entity: None,
@@ -183,9 +185,9 @@ pub(super) fn orders(rules: Option<Rules>) -> Orders {
     }
 }
 
-fn rules(turns: &Turns) -> Rules {
+fn rules(turns: &TurnLoop) -> LoopRules {
     let mode = turns.mode.unwrap_or_default();
-    Rules {
+    LoopRules {
         prompt: String::new(),
         mode,
         marker: Some(DEFAULT_MARKER.into()),
@@ -196,7 +198,7 @@ fn rules(turns: &Turns) -> Rules {
         max_iterations: turns.max.unwrap_or(5),
         continue_message: DEFAULT_CONTINUE.into(),
         tracker_body: DEFAULT_TRACKER.into(),
-        tracker_path: (mode != Mode::Plugin).then(String::new),
+        tracker_path: (mode != LoopMode::Plugin).then(String::new),
         stuck_after: 0,
     }
 }

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use windlass_core::graph::workflow::Step;
+use windlass_core::graph::workflow::Node;
 use windlass_core::id::RunId;
-use windlass_core::run::{Reason, Status};
+use windlass_core::run::{EndReason, FinalStatus};
 
 use super::executor::{Crash, Executor, Order, RUN, Wreck};
 use super::proof::{Known, Left};
@@ -215,8 +215,8 @@ fn lost_shell(sweep: &mut Sweep) {
         |point, left| {
             let outcome = left.runs[&RunId::new(RUN)].outcome.clone();
             match outcome.reason {
-                Reason::ShellUnknown => {
-                    assert_eq!(outcome.status, Status::Blocked);
+                EndReason::ShellUnknown => {
+                    assert_eq!(outcome.status, FinalStatus::Blocked);
                     unknown += 1;
                 }
                 _ => same(&story, point, &expected, &left),
@@ -232,7 +232,7 @@ fn broken(sweep: &mut Sweep) {
     let mut known = Known::default();
     let proven = |left: &Left| {
         let outcome = &left.runs[&RunId::new(RUN)].outcome;
-        assert_eq!((outcome.status, outcome.reason), (Status::Failed, Reason::InternalError));
+        assert_eq!((outcome.status, outcome.reason), (FinalStatus::Failed, EndReason::InternalError));
         let begun: Vec<&String> = left.begun.keys().collect();
         let is_after = |name: &&String| ["late", "next", "never"].iter().any(|node| name.contains(node));
         assert!(!left.begun.keys().any(|name| is_after(&name)), "{begun:?}");
@@ -244,7 +244,7 @@ fn broken(sweep: &mut Sweep) {
 /// The large story is what it says: every kind of node runs, and each ends as it is meant to.
 fn is_everything(story: &Story, left: &Left) {
     let mut words = BTreeSet::new();
-    let mut bodies: Vec<&Step> = story.spec.body.iter().collect();
+    let mut bodies: Vec<&Node> = story.spec.body.iter().collect();
     while let Some(step) = bodies.pop() {
         words.insert(step.act.word());
         bodies.extend(step.act.blocks().iter().flat_map(|block| block.body));
@@ -268,19 +268,19 @@ fn is_everything(story: &Story, left: &Left) {
     ];
     assert_eq!(words.into_iter().collect::<Vec<_>>(), all);
     let run = &left.runs[&RunId::new(RUN)];
-    assert_eq!(run.outcome.status, Status::Completed, "{:?}", run.outcome);
-    let named = |status: &dyn Fn(Option<Status>) -> bool| -> Vec<&str> {
+    assert_eq!(run.outcome.status, FinalStatus::Completed, "{:?}", run.outcome);
+    let named = |status: &dyn Fn(Option<FinalStatus>) -> bool| -> Vec<&str> {
         let nodes = run.nodes.iter().filter(|(_, seen)| status(seen.outcome.as_ref().map(|o| o.status)));
         nodes.map(|(node, _)| node.as_str()).collect()
     };
     assert_eq!(named(&|status| status.is_none()), ["left-out"]);
-    assert_eq!(named(&|status| status == Some(Status::Failed)), ["bad", "loses"]);
-    assert_eq!(named(&|status| status == Some(Status::Exhausted)), ["poor"]);
+    assert_eq!(named(&|status| status == Some(FinalStatus::Failed)), ["bad", "loses"]);
+    assert_eq!(named(&|status| status == Some(FinalStatus::Exhausted)), ["poor"]);
     let cut = ["hung", "hung-event", "hung-inside", "hung-run", "hung-session", "hung-shell"];
-    assert_eq!(named(&|status| status == Some(Status::Cancelled)), cut);
-    let mut ends: Vec<Status> = left.runs.values().map(|ended| ended.outcome.status).collect();
+    assert_eq!(named(&|status| status == Some(FinalStatus::Cancelled)), cut);
+    let mut ends: Vec<FinalStatus> = left.runs.values().map(|ended| ended.outcome.status).collect();
     ends.sort_by_key(|status| status.word());
-    assert_eq!(ends, [Status::Cancelled, Status::Completed, Status::Completed]);
+    assert_eq!(ends, [FinalStatus::Cancelled, FinalStatus::Completed, FinalStatus::Completed]);
     assert_eq!(left.begun.keys().filter(|name| name.ends_with("land")).count(), 4);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::id::{EffectId, RunId};
-use windlass_core::tasks::{self, Attempts, By, Claim, Next, Status, Task, TaskId};
+use windlass_core::tasks::{self, Attempts, Claim, NextTask, StatusWriter, Task, TaskId, TaskStatus};
 use windlass_forms::tasks::claimed;
 
 use super::story::Story;
@@ -78,7 +78,7 @@ impl World {
     }
 
     /// How far the tasks are.
-    pub(super) fn statuses(&self) -> BTreeMap<String, Vec<(TaskId, Status)>> {
+    pub(super) fn statuses(&self) -> BTreeMap<String, Vec<(TaskId, TaskStatus)>> {
         let of = |tasks: &Vec<Task>| tasks.iter().map(|task| (task.id.clone(), task.status)).collect();
         self.tasks.iter().map(|(file, tasks)| (file.clone(), of(tasks))).collect()
     }
@@ -90,7 +90,7 @@ impl World {
         let ready = tasks::ready(list, attempts).into_iter().find(|task| !busy.contains(&task.id));
         let Some(id) = ready.map(|task| task.id.clone()) else { return nothing(list, busy, attempts) };
         let task = list.iter_mut().find(|task| task.id == id).unwrap();
-        task.status = Status::InProgress;
+        task.status = TaskStatus::InProgress;
         let told = serde_json::to_value(&*task).unwrap();
         let made = attempts.made.get(&id).copied().unwrap_or(0) + 1;
         self.begin_again(format!("{file}/{id}/try {made}"), "");
@@ -104,21 +104,21 @@ impl World {
         task: &TaskId,
         ok: bool,
         said: Option<&str>,
-    ) -> (Status, Option<String>) {
+    ) -> (TaskStatus, Option<String>) {
         let list = self.tasks.get_mut(file).expect("a file of tasks");
         let task = list.iter_mut().find(|other| other.id == *task).expect("a task of the file");
         let (status, why) =
-            tasks::settle(ok, said.is_some(), said.and_then(claimed), task.status, By::Person);
+            tasks::settle(ok, said.is_some(), said.and_then(claimed), task.status, StatusWriter::Person);
         task.status = status;
         (status, why.map(str::to_owned))
     }
 
     /// Puts a task back that nobody is at any more.
-    pub(super) fn release(&mut self, file: &str, task: &TaskId) -> Status {
+    pub(super) fn release(&mut self, file: &str, task: &TaskId) -> TaskStatus {
         let list = self.tasks.get_mut(file).expect("a file of tasks");
         let task = list.iter_mut().find(|other| other.id == *task).expect("a task of the file");
-        if task.status == Status::InProgress {
-            task.status = Status::Pending;
+        if task.status == TaskStatus::InProgress {
+            task.status = TaskStatus::Pending;
         }
         task.status
     }
@@ -129,10 +129,10 @@ fn nothing(list: &[Task], busy: &[TaskId], attempts: &Attempts) -> Claim {
         return Claim::Working;
     }
     match tasks::next(list, attempts) {
-        Next::Task(id) => panic!("task {id} is ready and was not"),
-        Next::Working => Claim::Working,
-        Next::AllDone => Claim::AllDone,
-        Next::Failed { ids } => Claim::Failed { ids },
-        Next::Deadlock(deadlock) => Claim::Deadlock(deadlock),
+        NextTask::Task(id) => panic!("task {id} is ready and was not"),
+        NextTask::Working => Claim::Working,
+        NextTask::AllDone => Claim::AllDone,
+        NextTask::Failed { ids } => Claim::Failed { ids },
+        NextTask::Deadlock(deadlock) => Claim::Deadlock(deadlock),
     }
 }

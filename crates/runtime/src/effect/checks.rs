@@ -13,8 +13,8 @@ use windlass_core::looping::verdict::{CheckResult, red};
 use windlass_core::spec::Check;
 use windlass_peers::{files, git};
 
-use super::child::{self, End, Errors, Hosts};
-use super::{Ground, Unstarted};
+use super::child::{self, ChildEnd, Errors, HostStarter};
+use super::{RunContext, StartFailure};
 use crate::error::RunError;
 use crate::supervise::blocking;
 
@@ -24,7 +24,12 @@ const OUTPUT_TAIL: u64 = 6_000;
 const TRIES: u32 = 5;
 
 /// Runs all checks and reports their results.
-pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, names: Vec<String>, workspace: String) {
+pub(super) async fn perform(
+    ground: Arc<RunContext>,
+    effect: EffectId,
+    names: Vec<String>,
+    workspace: String,
+) {
     let is_named = |check: &&Check| names.is_empty() || names.contains(&check.name);
     let checks: Vec<Check> = ground.spec.checks.iter().filter(is_named).cloned().collect();
     let is_all = checks.len() == ground.spec.checks.len();
@@ -48,7 +53,7 @@ pub(super) async fn perform(ground: Arc<Ground>, effect: EffectId, names: Vec<St
 
 /// The commit that checks in a worktree are about to say something of. Nothing where some may have
 /// run before a crash: they may have been about another one.
-async fn commit_to_be_checked(ground: &Ground, effect: &EffectId, workspace: &str) -> Option<String> {
+async fn commit_to_be_checked(ground: &RunContext, effect: &EffectId, workspace: &str) -> Option<String> {
     if workspace == ground.spec.workspace || ground.child_dir(effect).exists() {
         return None;
     }
@@ -64,7 +69,7 @@ fn commit_alone(folder: &Path) -> Option<String> {
 
 /// Whether all checks were green here on the very commit that the worktree is at. What is
 /// forgotten in a crash is only checked once more.
-pub(super) fn are_known_to_be_green(ground: &Ground, workspace: &str) -> bool {
+pub(super) fn are_known_to_be_green(ground: &RunContext, workspace: &str) -> bool {
     let known = ground.green.lock().unwrap_or_else(PoisonError::into_inner).get(workspace).cloned();
     let folder = Path::new(workspace);
     known.is_some()
@@ -74,7 +79,7 @@ pub(super) fn are_known_to_be_green(ground: &Ground, workspace: &str) -> bool {
 
 /// Runs these checks in a folder, one after the other.
 pub(super) async fn run_all(
-    ground: &Ground,
+    ground: &RunContext,
     effect: &EffectId,
     checks: &[Check],
     workspace: &str,
@@ -87,7 +92,7 @@ pub(super) async fn run_all(
 }
 
 async fn run(
-    ground: &Ground,
+    ground: &RunContext,
     effect: &EffectId,
     place: usize,
     check: &Check,
@@ -97,14 +102,14 @@ async fn run(
         let dir = ground.child_dir(effect).join(format!("{}-{attempt}", place + 1));
         let mut launch = child::launch(ground, &dir, &check.command, workspace, Errors::Merged);
         launch.deadline_ms = Some(ground.spec.limits.check_ms);
-        match child::see_through(&Hosts::of(ground, &effect.node), &dir, &launch).await {
-            Ok(End::Exited(exit)) => {
+        match child::see_through(&HostStarter::of(ground, &effect.node), &dir, &launch).await {
+            Ok(ChildEnd::Exited(exit)) => {
                 let output = files::read_tail(&dir.join(names::STDOUT), OUTPUT_TAIL);
                 return Ok(result(check, child::has_passed(&exit), child::how(&exit), output));
             }
-            Ok(End::Lost | End::NotStarted) => {}
-            Err(Unstarted::NoRoom(error)) => return Err(error),
-            Err(Unstarted::Failed(what)) => return Ok(result(check, false, what, String::new())),
+            Ok(ChildEnd::Lost | ChildEnd::NotStarted) => {}
+            Err(StartFailure::NoRoom(error)) => return Err(error),
+            Err(StartFailure::Failed(what)) => return Ok(result(check, false, what, String::new())),
         }
     }
     Ok(result(check, false, format!("cut off {TRIES} times"), String::new()))

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::NodeId;
-use windlass_core::launch::{EndedBy, Exit, LAUNCH_VERSION, Launch, files as names};
+use windlass_core::launch::{EndedBy, ExitFile, LAUNCH_VERSION, Launch, files as names};
 use windlass_peers::child::{
     ChildState, Terminate, child_state, forget_half_exit, sweep_cookie, sweep_group,
 };
@@ -16,14 +16,14 @@ use windlass_peers::process::{end_all_adopted, start_host};
 use windlass_peers::tail::{TailEvent, Watcher};
 
 use super::gate::Gate;
-use super::{Ground, Unstarted};
+use super::{RunContext, StartFailure};
 use crate::supervise::blocking;
 
 /// What a command line may print before it is taken for one that never ends.
 const OUTPUT_MAX_MB: u64 = 64;
 
 /// What starts hosts, and sees how their children end.
-pub(super) struct Hosts<'a> {
+pub(super) struct HostStarter<'a> {
     /// The binary.
     pub(super) exe: &'a Path,
     /// Notices the end.
@@ -36,19 +36,19 @@ pub(super) struct Hosts<'a> {
     pub(super) gate: &'a Gate,
 }
 
-impl Hosts<'_> {
+impl HostStarter<'_> {
     /// Those of a node.
-    pub(super) fn of<'g>(ground: &'g Ground, node: &NodeId) -> Hosts<'g> {
+    pub(super) fn of<'g>(ground: &'g RunContext, node: &NodeId) -> HostStarter<'g> {
         let (exe, watcher, gate) = (&ground.exe, &ground.watcher, &ground.gate);
-        Hosts { exe, watcher, env: ground.home.crash_env(), node: node.clone(), gate }
+        HostStarter { exe, watcher, env: ground.home.crash_env(), node: node.clone(), gate }
     }
 }
 
 /// What became of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ChildEnd {
     /// It ended, and nothing is left of it.
-    Exited(Exit),
+    Exited(ExitFile),
     /// Its host died. It may have done something, and nothing of it is left.
     Lost,
     /// Its host died before it began: nothing was done.
@@ -66,7 +66,13 @@ pub(super) enum Errors {
 
 /// A command line of the workflow's author or the settings, in the plain environment of a run.
 /// Its cookie is that of its folder.
-pub(super) fn launch(ground: &Ground, dir: &Path, command: &str, workspace: &str, errors: Errors) -> Launch {
+pub(super) fn launch(
+    ground: &RunContext,
+    dir: &Path,
+    command: &str,
+    workspace: &str,
+    errors: Errors,
+) -> Launch {
     Launch {
         v: LAUNCH_VERSION,
         cookie: ground.cookie(&ground.child_name(dir).unwrap_or_default()),
@@ -82,12 +88,16 @@ pub(super) fn launch(ground: &Ground, dir: &Path, command: &str, workspace: &str
 }
 
 /// Starts the child of a folder, or takes up the one that is there, and waits for its end.
-pub(super) async fn see_through(hosts: &Hosts<'_>, dir: &Path, launch: &Launch) -> Result<End, Unstarted> {
+pub(super) async fn see_through(
+    hosts: &HostStarter<'_>,
+    dir: &Path,
+    launch: &Launch,
+) -> Result<ChildEnd, StartFailure> {
     let host = match child_state(dir) {
         ChildState::NotStarted => {
             let start = || start_host(hosts.exe, dir, launch, &hosts.env);
             let started = hosts.gate.start(&hosts.node, dir, start);
-            match started.map_err(|error| Unstarted::of(&error, dir, hosts.exe))? {
+            match started.map_err(|error| StartFailure::of(&error, dir, hosts.exe))? {
                 Some(host) => Some(host),
                 // Nobody waits for what it would have done.
                 None => std::future::pending().await,
@@ -111,18 +121,18 @@ pub(super) async fn see_through(hosts: &Hosts<'_>, dir: &Path, launch: &Launch) 
     }
 }
 
-async fn end(dir: &Path, launch: &Launch, state: ChildState) -> End {
+async fn end(dir: &Path, launch: &Launch, state: ChildState) -> ChildEnd {
     match state {
-        ChildState::NotStarted => return End::NotStarted,
+        ChildState::NotStarted => return ChildEnd::NotStarted,
         ChildState::Ended(exit) => {
             forget_secrets(dir);
-            return End::Exited(exit);
+            return ChildEnd::Exited(exit);
         }
         ChildState::Lost | ChildState::Running { .. } => {}
     }
     put_away_lost(dir, launch.cookie.clone(), &launch.cwd).await;
     forget_secrets(dir);
-    End::Lost
+    ChildEnd::Lost
 }
 
 /// Ends whoever is left of a child whose host died, and takes away what they left half done: the exit
@@ -159,12 +169,12 @@ fn forget_secrets(dir: &Path) {
 }
 
 /// Whether it ended by itself, and well.
-pub(super) fn has_passed(exit: &Exit) -> bool {
+pub(super) fn has_passed(exit: &ExitFile) -> bool {
     exit.code == Some(0) && exit.ended_by.is_none() && !exit.too_much_output
 }
 
 /// How it ended, in words.
-pub(super) fn how(exit: &Exit) -> String {
+pub(super) fn how(exit: &ExitFile) -> String {
     if exit.too_much_output {
         return format!("printed more than {OUTPUT_MAX_MB} MB and was ended");
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use windlass_core::event::Event;
 use windlass_core::id::{EffectId, NodeId, RunId};
-use windlass_core::run::{Doing, Outcome, Reason, State, SubRunState};
+use windlass_core::run::{Activity, EndReason, Outcome, RunState, SubRunState};
 use windlass_peers::child::{ChildState, Terminate, child_state, terminate_host};
 use windlass_peers::process::end_short_of;
 
 use super::child::put_away_lost;
-use super::{Ground, Site, loop_file, prepare};
+use super::{RunContext, SessionSite, loop_file, prepare};
 use crate::supervise::blocking;
 
 /// How often a host that was asked to end is looked at.
@@ -21,28 +21,28 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const READER_MAX: Duration = Duration::from_secs(10);
 
 /// A run that a node started, and why it is ended.
-pub(super) struct Child {
+pub(super) struct ChildRunToEnd {
     run: RunId,
     why: String,
 }
 
 /// The run that a node started.
-pub(super) fn child(state: &State, node: &NodeId) -> Option<Child> {
+pub(super) fn child(state: &RunState, node: &NodeId) -> Option<ChildRunToEnd> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     let active = actives.into_iter().find(|active| active.instance == *node)?;
-    let Doing::Run(SubRunState { run, .. }) = &active.doing else { return None };
+    let Activity::Run(SubRunState { run, .. }) = &active.doing else { return None };
     let words = |cut: &Outcome| match (&cut.detail, cut.reason) {
         (Some(detail), _) => detail.clone(),
-        (None, Reason::User) => format!("run {} was cancelled", state.run),
+        (None, EndReason::User) => format!("run {} was cancelled", state.run),
         (None, reason) => reason.word().to_owned(),
     };
     let why = active.cut.as_ref().map(words).unwrap_or_default();
-    Some(Child { run: run.clone(), why })
+    Some(ChildRunToEnd { run: run.clone(), why })
 }
 
 /// Asks it to end, whoever owns it; whether there is one that ends.
-async fn end_child(ground: &Ground, child: &Child, effect: &EffectId) -> bool {
+async fn end_child(ground: &RunContext, child: &ChildRunToEnd, effect: &EffectId) -> bool {
     let inlet = ground.children.lock().unwrap_or_else(PoisonError::into_inner).get(&effect.node).cloned();
     if let Some(inlet) = inlet {
         let _ = inlet.send(Ok(Event::OuterEnded { inbox: None, why: child.why.clone() })).await;
@@ -62,9 +62,9 @@ async fn end_child(ground: &Ground, child: &Child, effect: &EffectId) -> bool {
 
 /// Ends what is left and marks the tracker.
 pub(super) async fn perform(
-    ground: Arc<Ground>,
-    site: Option<Site>,
-    child: Option<Child>,
+    ground: Arc<RunContext>,
+    site: Option<SessionSite>,
+    child: Option<ChildRunToEnd>,
     effect: EffectId,
     iteration: u32,
 ) {
@@ -98,7 +98,7 @@ pub(super) async fn perform(
 }
 
 /// Waits for a run that was asked to end. Who saw it to its end is gone where it broke.
-async fn wait_for_run(ground: &Ground, run: &RunId) {
+async fn wait_for_run(ground: &RunContext, run: &RunId) {
     let is_under_way = || {
         let lives = ground.handle.owner(run).is_some();
         lives && ground.handle.view(run).is_ok_and(|view| !view.state.is_done())
@@ -110,7 +110,7 @@ async fn wait_for_run(ground: &Ground, run: &RunId) {
 
 /// Waits for the host; a host that died is swept after. One that had only just been started could
 /// not be asked to end, and is asked as soon as it can be found.
-async fn wait_for_end(ground: &Ground, site: Option<&Site>, dir: &Path, mut is_asked: bool) {
+async fn wait_for_end(ground: &RunContext, site: Option<&SessionSite>, dir: &Path, mut is_asked: bool) {
     loop {
         is_asked = is_asked || terminate_host(dir, Terminate::WithGrace);
         match child_state(dir) {

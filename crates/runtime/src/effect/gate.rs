@@ -12,10 +12,10 @@ use windlass_peers::process::HostStart;
 
 /// What a run has started, and for whom it starts nothing more.
 #[derive(Debug, Default)]
-pub(crate) struct Gate(Mutex<Known>);
+pub(crate) struct Gate(Mutex<StartedSessions>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct StartedSessions {
     put_away: HashSet<NodeId>,
     hosts: HashMap<PathBuf, HostStart>,
 }
@@ -49,7 +49,7 @@ impl Gate {
         self.known().hosts.get(dir).is_some_and(|host| !host.is_gone())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, StartedSessions> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,16 +5,16 @@ use std::path::Path;
 use crate::error::chain;
 use windlass_core::event::Event;
 use windlass_core::id::EffectId;
-use windlass_core::looping::verdict::{Sight, TrackerSight, is_signalled};
-use windlass_core::looping::{MarkerMatch, Rules};
+use windlass_core::looping::verdict::{Inspection, TrackerSight, is_signalled};
+use windlass_core::looping::{LoopRules, MarkerMatch};
 use windlass_forms::tracker::{self, Markers};
 use windlass_peers::{files, git};
 
-use super::Site;
+use super::SessionSite;
 use super::prepare::TRACKER_MAX;
 
 /// Looks, and says what was seen.
-pub(super) fn inspect(site: &Site, effect: EffectId, last_message: Option<&str>) -> Event {
+pub(super) fn inspect(site: &SessionSite, effect: EffectId, last_message: Option<&str>) -> Event {
     let rules = site.node.rules();
     let message = last_message.unwrap_or_default();
     let promise = rules.and_then(|rules| rules.promise.as_deref());
@@ -24,12 +24,15 @@ pub(super) fn inspect(site: &Site, effect: EffectId, last_message: Option<&str>)
         Some(rules) => read_message(rules, tracker, message),
         None => (tracker, false),
     };
-    Event::Inspected { effect, sight: Sight { tracker, promised, signalled, fingerprint: fingerprint(site) } }
+    Event::Inspected {
+        effect,
+        sight: Inspection { tracker, promised, signalled, fingerprint: fingerprint(site) },
+    }
 }
 
 /// Reads the agent's last message: whether it holds the signal, and what the tracker says once a blocked
 /// marker in the message counts too.
-fn read_message(rules: &Rules, tracker: TrackerSight, message: &str) -> (TrackerSight, bool) {
+fn read_message(rules: &LoopRules, tracker: TrackerSight, message: &str) -> (TrackerSight, bool) {
     let blocked = rules.blocked_marker.as_deref().unwrap_or(Markers::DEFAULT_BLOCKED);
     let signalled = rules.signal.as_deref().is_some_and(|signal| is_signalled(message, signal));
     let markers = Markers { complete: None, blocked, how: MarkerMatch::Line };
@@ -44,7 +47,7 @@ fn read_message(rules: &Rules, tracker: TrackerSight, message: &str) -> (Tracker
     (tracker, signalled)
 }
 
-fn read_tracker(rules: &Rules) -> TrackerSight {
+fn read_tracker(rules: &LoopRules) -> TrackerSight {
     let Some(path) = rules.tracker_path.as_deref() else { return TrackerSight::None };
     let bytes = match files::read_bounded(Path::new(path), TRACKER_MAX) {
         Ok(bytes) => bytes,
@@ -61,7 +64,7 @@ fn read_tracker(rules: &Rules) -> TrackerSight {
 }
 
 /// A digest of everything that counts as progress: the tracker's body and the repository.
-pub(super) fn fingerprint(site: &Site) -> String {
+pub(super) fn fingerprint(site: &SessionSite) -> String {
     let path = site.node.rules().and_then(|rules| rules.tracker_path.as_deref());
     let text =
         path.and_then(|path| files::read_bounded(Path::new(path), TRACKER_MAX).ok()).unwrap_or_default();

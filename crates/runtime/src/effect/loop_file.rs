@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::effect::SessionPlan;
 use windlass_core::id::EffectId;
-use windlass_core::looping::{Mode, prompt};
+use windlass_core::looping::{LoopMode, prompt};
 use windlass_core::time::Moment;
 use windlass_forms::loop_state;
-use windlass_peers::files::{self, FileError, Mode as FileMode, checkout};
+use windlass_peers::files::{self, FileError, FileMode, checkout};
 
-use super::{Ground, Site};
+use super::{RunContext, SessionSite};
 
 /// Where it lies in the folder of a session.
 const STATE: &str = ".claude/ralph-loop.local.md";
@@ -22,16 +22,16 @@ const FOLDER_MADE: &str = "claude-folder-made";
 /// No state file is larger; a larger one is somebody else's.
 const LARGEST: u64 = 8 * 1024 * 1024;
 
-fn place(site: &Site) -> PathBuf {
+fn place(site: &SessionSite) -> PathBuf {
     Path::new(&site.workspace).join(STATE)
 }
 
-fn is_looped(site: &Site) -> bool {
-    site.node.rules().is_some_and(|rules| rules.mode == Mode::Plugin)
+fn is_looped(site: &SessionSite) -> bool {
+    site.node.rules().is_some_and(|rules| rules.mode == LoopMode::Plugin)
 }
 
 /// Takes a file out of the way on which a plugin would loop the node's sessions, before they begin.
-pub(super) fn clear(ground: &Ground, site: &Site, odd: &mut Vec<String>) -> Result<(), FileError> {
+pub(super) fn clear(ground: &RunContext, site: &SessionSite, odd: &mut Vec<String>) -> Result<(), FileError> {
     let has_plugin = ground.spec.plugins.iter().any(|plugin| plugin.loops);
     if !has_plugin && !is_looped(site) {
         return Ok(());
@@ -58,13 +58,13 @@ pub(super) fn clear(ground: &Ground, site: &Site, odd: &mut Vec<String>) -> Resu
 }
 
 /// The name a file gets that is moved aside. It stays one that people keep out of git.
-fn aside(ground: &Ground, nth: u32) -> String {
+fn aside(ground: &RunContext, nth: u32) -> String {
     let more = if nth == 0 { String::new() } else { format!("-{nth}") };
     format!("ralph-loop.before-{}{more}.local.md", ground.run)
 }
 
 /// The run that left the file: the last one that looped here.
-fn left_by(ground: &Ground, path: &Path) -> Option<windlass_core::id::RunId> {
+fn left_by(ground: &RunContext, path: &Path) -> Option<windlass_core::id::RunId> {
     let text = read(path)?;
     let run = ground.handle.last_loop_in(&ground.spec, &ground.run)?;
     let view = ground.handle.view(&run).ok()?;
@@ -86,12 +86,12 @@ fn remove(path: &Path) -> Result<(), FileError> {
 
 /// Writes it for a session that is about to start, from the turn that begins with it.
 pub(super) fn arm(
-    ground: &Ground,
-    site: &Site,
+    ground: &RunContext,
+    site: &SessionSite,
     effect: &EffectId,
     plan: &SessionPlan,
 ) -> Result<(), FileError> {
-    let Some(rules) = site.node.rules().filter(|rules| rules.mode == Mode::Plugin) else { return Ok(()) };
+    let Some(rules) = site.node.rules().filter(|rules| rules.mode == LoopMode::Plugin) else { return Ok(()) };
     let path = place(site);
     if let Some(dir) = path.parent() {
         if !dir.exists() {
@@ -116,7 +116,7 @@ pub(super) fn arm(
 
 /// Removes the state file, so that no later session loops on it, and its folder when that was
 /// made for it. Where another run has the loop of the folder by now, only a file of this one.
-pub(super) fn disarm(ground: &Ground, site: &Site) {
+pub(super) fn disarm(ground: &RunContext, site: &SessionSite) {
     if !is_looped(site) {
         return;
     }

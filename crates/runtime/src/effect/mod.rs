@@ -28,10 +28,10 @@ use tokio::task::{AbortHandle, JoinHandle};
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::engine;
 use windlass_core::event::Event;
-use windlass_core::graph::Node;
+use windlass_core::graph::SessionPrompt;
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
-use windlass_core::run::{Doing, Phase, State};
-use windlass_core::spec::{Orders, Spec};
+use windlass_core::run::{Activity, RunState, SessionPhase};
+use windlass_core::spec::{SessionSettings, Spec};
 use windlass_peers::child::{Terminate, sweep_cookie, terminate_host};
 use windlass_peers::orphan::end_orphans;
 use windlass_peers::process::SpawnError;
@@ -39,15 +39,15 @@ use windlass_peers::tail::Watcher;
 
 use crate::children;
 use crate::clock::until;
-use crate::crash::Crash;
+use crate::crash::CrashCounter;
 use crate::error::{RunError, chain, want_of_room};
 use crate::feed::Feed;
 use crate::handle::Handle;
 use crate::home::Home;
 use crate::named_lock::NamedLock;
 use crate::supervise::{self, blocking};
-use crate::tasks::vouched::Book;
-use crate::tasks::{Hold, Place, TasksError};
+use crate::tasks::vouched::VouchedTasks;
+use crate::tasks::{TaskFileClaim, TaskFilePath, TasksError};
 
 /// What is said of a task that is put back.
 const RELEASED: &str = "the work on it was ended before it was done";
@@ -56,21 +56,23 @@ const RELEASED: &str = "the work on it was ended before it was done";
 pub(crate) type Fact = Result<Event, RunError>;
 
 /// Why a child was not started.
-pub(crate) enum Unstarted {
+pub(crate) enum StartFailure {
     /// For want of room.
     NoRoom(RunError),
     /// For a reason that stays.
     Failed(String),
 }
 
-impl Unstarted {
-    fn of(error: &(dyn std::error::Error + 'static), dir: &Path, exe: &Path) -> Unstarted {
+impl StartFailure {
+    fn of(error: &(dyn std::error::Error + 'static), dir: &Path, exe: &Path) -> StartFailure {
         if let Some(error) = want_of_room(error, dir) {
-            return Unstarted::NoRoom(error);
+            return StartFailure::NoRoom(error);
         }
         // The copy of this binary is in the state folder, and nothing else removes it.
         let gone = error.downcast_ref::<SpawnError>().filter(|_| !exe.exists()).and_then(|_| state_of(exe));
-        Unstarted::Failed(gone.map_or_else(|| chain(error), |state| RunError::StateGone(state).to_string()))
+        StartFailure::Failed(
+            gone.map_or_else(|| chain(error), |state| RunError::StateGone(state).to_string()),
+        )
     }
 }
 
@@ -81,7 +83,7 @@ fn state_of(exe: &Path) -> Option<PathBuf> {
 }
 
 /// What the effects of one run stand on.
-pub(crate) struct Ground {
+pub(crate) struct RunContext {
     pub(crate) home: Arc<Home>,
     pub(crate) run: RunId,
     /// The run's folder: one folder a child in it.
@@ -95,7 +97,7 @@ pub(crate) struct Ground {
     pub(crate) watcher: Arc<Watcher>,
     pub(crate) outbox: mpsc::Sender<Fact>,
     pub(crate) feed: Feed,
-    pub(crate) crash: Crash,
+    pub(crate) crash: CrashCounter,
     pub(crate) tasks: Mutex<Vec<AbortHandle>>,
     /// For the runs that this one starts.
     pub(crate) handle: Handle,
@@ -109,7 +111,7 @@ pub(crate) struct Ground {
     /// The commit of each worktree on which all checks were green.
     pub(crate) green: Mutex<HashMap<String, String>>,
     /// The files of tasks that this run works on, and no other.
-    pub(crate) holds: Mutex<Vec<Hold>>,
+    pub(crate) holds: Mutex<Vec<TaskFileClaim>>,
     /// The right to the loop of a plugin in its folder.
     pub(crate) folder: Mutex<Option<NamedLock>>,
     /// The effects that a former owner began and whose folder is gone.
@@ -117,11 +119,11 @@ pub(crate) struct Ground {
 }
 
 /// A node with an agent, as its effects find it.
-pub(crate) struct Site {
+pub(crate) struct SessionSite {
     /// The node, with its texts in it.
-    pub(crate) node: Node,
+    pub(crate) node: SessionPrompt,
     /// How its sessions are run.
-    pub(crate) orders: Orders,
+    pub(crate) orders: SessionSettings,
     /// Where it works.
     pub(crate) workspace: String,
     /// The conversation, once there is one.
@@ -132,41 +134,41 @@ pub(crate) struct Site {
     pub(crate) begun: Option<EffectId>,
 }
 
-impl Site {
-    fn of(state: &State, node: &NodeId) -> Option<Site> {
+impl SessionSite {
+    fn of(state: &RunState, node: &NodeId) -> Option<SessionSite> {
         let work = state.work(node)?;
-        Some(Site {
+        Some(SessionSite {
             node: work.node.clone(),
             orders: state.orders(work)?.clone(),
             workspace: work.workspace.clone(),
             session: work.session.clone(),
-            is_ending: matches!(work.phase, Phase::Ending { .. }),
+            is_ending: matches!(work.phase, SessionPhase::Ending { .. }),
             begun: work.turn.as_ref().filter(|turn| turn.started).map(|turn| turn.effect.clone()),
         })
     }
 }
 
 /// How far an effect got at once.
-pub(crate) enum Outcome {
+pub(crate) enum Performed {
     /// It was done.
     Done,
     /// A task performs it and tells its outcome.
     UnderWay,
 }
 
-impl Ground {
+impl RunContext {
     /// Performs an effect, or starts to.
-    pub(crate) fn perform(self: &Arc<Self>, state: &State, planned: &Planned) -> Outcome {
+    pub(crate) fn perform(self: &Arc<Self>, state: &RunState, planned: &Planned) -> Performed {
         let ground = Arc::clone(self);
         let id = planned.id.clone();
-        let site = Site::of(state, &id.node);
+        let site = SessionSite::of(state, &id.node);
         match planned.effect.clone() {
-            Effect::AnswerHook { .. } => return Outcome::Done,
+            Effect::AnswerHook { .. } => return Performed::Done,
             Effect::MarkTracker { iteration, active } => {
                 if let Some(site) = &site {
                     prepare::mark_tracker(site, iteration, active);
                 }
-                return Outcome::Done;
+                return Performed::Done;
             }
             Effect::KillChildren => {
                 for dir in self.child_dirs(None) {
@@ -176,7 +178,7 @@ impl Ground {
                     // A second request, after the one that ended it.
                     let _ = child.try_send(Ok(Event::CancelAsked { inbox: None }));
                 }
-                return Outcome::Done;
+                return Performed::Done;
             }
             Effect::Prepare { args } => {
                 let Some(site) = site else { return self.without_site(id) };
@@ -215,14 +217,14 @@ impl Ground {
             }
             Effect::ClaimTask { path, select, busy, attempts } => {
                 let scope = engine::scope(state);
-                let query = tasks::Query { path, select, busy, attempts };
+                let query = tasks::TaskQuery { path, select, busy, attempts };
                 self.block(id.clone(), move |ground| tasks::claim(ground, scope, id, query));
             }
             Effect::SettleTask { path, task, ok, said, why, branch } => {
                 self.block(id.clone(), move |ground| {
                     let why = why.map(|why| worktree::leave(ground, &id, branch.as_deref(), why));
-                    let file = tasks::Word::in_round(&ground.dir, &id.node);
-                    tasks::settle(ground, id, tasks::End { path, task, ok, said, why, file })
+                    let file = tasks::StatusClaim::in_round(&ground.dir, &id.node);
+                    tasks::settle(ground, id, tasks::TaskEnd { path, task, ok, said, why, file })
                 })
             }
             Effect::ReleaseTask { path, task, branch, why } => self.block(id.clone(), move |ground| {
@@ -234,9 +236,9 @@ impl Ground {
                 self.attempt(id.clone(), move |ground| worktree::make(ground, id, &task, attempt, target));
             }
             Effect::Land { workspace, branch, target, path, task, said } => {
-                let file = tasks::Word::in_round(&ground.dir, &id.node);
-                let end = tasks::End { path, task, ok: true, said, why: None, file };
-                let home = worktree::Home { workspace, branch, target };
+                let file = tasks::StatusClaim::in_round(&ground.dir, &id.node);
+                let end = tasks::TaskEnd { path, task, ok: true, said, why: None, file };
+                let home = worktree::WorktreeHome { workspace, branch, target };
                 drop(self.spawn(id.clone(), async move { worktree::land(ground, id, home, end).await }));
             }
             Effect::WaitUntil { until: moment } => drop(self.spawn(id.clone(), async move {
@@ -250,26 +252,26 @@ impl Ground {
                 }));
             }
         }
-        Outcome::UnderWay
+        Performed::UnderWay
     }
 
     /// An effect of a session that is not under way: nobody could perform it, and nobody may wait for it.
-    fn without_site(self: &Arc<Self>, effect: EffectId) -> Outcome {
+    fn without_site(self: &Arc<Self>, effect: EffectId) -> Performed {
         let ground = Arc::clone(self);
         let what = format!("no session of `{}` is under way", effect.node);
         drop(self.spawn(effect.clone(), async move {
             ground.report(Event::EffectBroken { effect, what }).await;
         }));
-        Outcome::UnderWay
+        Performed::UnderWay
     }
 
     /// Runs something that blocks in a task of its own, and reports the fact it gives.
-    fn block(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&Ground) -> Event + Send + 'static) {
+    fn block(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&RunContext) -> Event + Send + 'static) {
         self.attempt(effect, move |ground| Ok(work(ground)));
     }
 
     /// The same for what may have to be left to whoever resumes the run.
-    fn attempt(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&Ground) -> Fact + Send + 'static) {
+    fn attempt(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&RunContext) -> Fact + Send + 'static) {
         let ground = Arc::clone(self);
         let attempt = async move {
             let beside = Arc::clone(&ground);
@@ -314,15 +316,15 @@ impl Ground {
     }
 
     /// Where it is written down which words in a file of tasks are believed.
-    fn book(&self) -> Book<'_> {
-        Book { state: &self.home.state, run: &self.run }
+    fn book(&self) -> VouchedTasks<'_> {
+        VouchedTasks { state: &self.home.state, run: &self.run }
     }
 
     /// Keeps other runs away from a file of tasks.
-    fn hold(&self, place: &Place) -> Result<(), TasksError> {
+    fn hold(&self, place: &TaskFilePath) -> Result<(), TasksError> {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
         if !holds.iter().any(|hold| hold.is_for(place)) {
-            holds.push(Hold::take(&self.home.state, place, &self.run, || Ok(()))?);
+            holds.push(TaskFileClaim::take(&self.home.state, place, &self.run, || Ok(()))?);
         }
         Ok(())
     }
@@ -333,7 +335,7 @@ impl Ground {
     }
 
     /// Lets others have the tasks, once no task loop is under way, and at the end the folder.
-    pub(crate) fn let_go(&self, state: &State) {
+    pub(crate) fn let_go(&self, state: &RunState) {
         if state.is_done() {
             self.folder.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
@@ -343,7 +345,7 @@ impl Ground {
         }
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
-        if !actives.iter().any(|active| matches!(active.doing, Doing::Tasks(_))) {
+        if !actives.iter().any(|active| matches!(active.doing, Activity::Tasks(_))) {
             holds.clear();
         }
     }
@@ -413,7 +415,7 @@ impl Ground {
 }
 
 /// Whether a node is being ended.
-fn is_cut(state: &State, node: &NodeId) -> bool {
+fn is_cut(state: &RunState, node: &NodeId) -> bool {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     actives.iter().any(|active| active.instance == *node && active.cut.is_some())

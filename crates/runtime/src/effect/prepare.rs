@@ -4,23 +4,28 @@
 use std::path::Path;
 
 use crate::error::chain;
-use crate::plan::{Stage, entity_texts};
-use windlass_core::event::{Event, PrepareEnd, Texts};
+use crate::plan::{PromptContext, entity_texts};
+use windlass_core::event::{EntityTexts, Event, PrepareEnd};
 use windlass_core::id::EffectId;
-use windlass_core::looping::Rules;
+use windlass_core::looping::LoopRules;
 use windlass_core::time::Moment;
 use windlass_forms::tracker;
-use windlass_peers::files::{self, FileError, Mode as FileMode, checkout};
+use windlass_peers::files::{self, FileError, FileMode, checkout};
 use windlass_peers::git;
 use windlass_peers::process::run_short_for;
 
-use super::{Ground, Site, inspect, loop_file};
+use super::{RunContext, SessionSite, inspect, loop_file};
 
 /// The largest tracker that is read.
 pub(crate) const TRACKER_MAX: u64 = 8 * 1024 * 1024;
 
 /// Makes what the loop needs. Never over an existing file: on a second try they are there.
-pub(super) fn prepare(ground: &Ground, site: &Site, effect: EffectId, args: Option<&str>) -> Event {
+pub(super) fn prepare(
+    ground: &RunContext,
+    site: &SessionSite,
+    effect: EffectId,
+    args: Option<&str>,
+) -> Event {
     crate::changes::remember(&ground.dir, Path::new(&ground.spec.workspace));
     let whom = ground.cookie(&effect.node.to_string());
     let mut odd = Vec::new();
@@ -37,9 +42,9 @@ pub(super) fn prepare(ground: &Ground, site: &Site, effect: EffectId, args: Opti
 }
 
 /// What the entity of a node says to these arguments.
-fn texts(ground: &Ground, site: &Site, args: Option<&str>) -> Result<Option<Texts>, String> {
+fn texts(ground: &RunContext, site: &SessionSite, args: Option<&str>) -> Result<Option<EntityTexts>, String> {
     let (Some(entity), Some(args)) = (&site.orders.entity, args) else { return Ok(None) };
-    let stage = Stage {
+    let stage = PromptContext {
         workspace: Path::new(&site.workspace),
         env: &ground.home.env,
         can: ground.home.agents.capabilities(&site.orders.driver.name),
@@ -52,10 +57,10 @@ fn texts(ground: &Ground, site: &Site, args: Option<&str>) -> Result<Option<Text
     let mut odd = Vec::new();
     let made = entity_texts(entity, args, &stage, &mut odd);
     let (prompt, system) = made.map_err(|problem| problem.text())?;
-    Ok(Some(Texts { prompt, system, odd }))
+    Ok(Some(EntityTexts { prompt, system, odd }))
 }
 
-fn arm(ground: &Ground, site: &Site, odd: &mut Vec<String>) -> Result<(), FileError> {
+fn arm(ground: &RunContext, site: &SessionSite, odd: &mut Vec<String>) -> Result<(), FileError> {
     let Some(rules) = site.node.rules() else { return loop_file::clear(ground, site, odd) };
     if let Some(path) = &rules.tracker_path {
         make_tracker(ground, site, rules, Path::new(path))?;
@@ -63,12 +68,17 @@ fn arm(ground: &Ground, site: &Site, odd: &mut Vec<String>) -> Result<(), FileEr
     loop_file::clear(ground, site, odd)
 }
 
-fn make_tracker(ground: &Ground, site: &Site, rules: &Rules, path: &Path) -> Result<(), FileError> {
+fn make_tracker(
+    ground: &RunContext,
+    site: &SessionSite,
+    rules: &LoopRules,
+    path: &Path,
+) -> Result<(), FileError> {
     if let Some(dir) = path.parent() {
         files::make_dirs_inside(Path::new(&site.workspace), dir)?;
     }
     ignore_runs(site)?;
-    let frontmatter = tracker::Frontmatter {
+    let frontmatter = tracker::TrackerFrontmatter {
         run: ground.run.as_str(),
         iteration: 0,
         max_iterations: rules.max_iterations,
@@ -90,14 +100,14 @@ fn runs_folder(tracker: &Path) -> &Path {
 }
 
 /// Keeps the runs of Windlass out of git by an ignore file of its own.
-fn ignore_runs(site: &Site) -> Result<(), FileError> {
+fn ignore_runs(site: &SessionSite) -> Result<(), FileError> {
     let ignore = Path::new(&site.workspace).join(".windlass/runs/.gitignore");
     checkout::create_new(&ignore, b"*\n", FileMode::Shared).map(|_| ())
 }
 
 /// Shows the counters in the tracker's frontmatter. Only for people: what decides is in the
 /// log, so a tracker that cannot be marked is left alone.
-pub(super) fn mark_tracker(site: &Site, iteration: u32, active: bool) {
+pub(super) fn mark_tracker(site: &SessionSite, iteration: u32, active: bool) {
     let Some(path) = site.node.rules().and_then(|rules| rules.tracker_path.as_deref()) else { return };
     let path = Path::new(path);
     let Ok(bytes) = files::read_bounded(path, TRACKER_MAX) else { return };

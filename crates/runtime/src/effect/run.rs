@@ -7,13 +7,13 @@ use std::time::Duration;
 use windlass_core::engine::given_by;
 use windlass_core::event::{Event, RunEnd};
 use windlass_core::id::{EffectId, RunId};
-use windlass_core::run::{Outcome, Reason, State, Status};
+use windlass_core::run::{EndReason, FinalStatus, Outcome, RunState};
 use windlass_core::spec::Spec;
 
-use super::Ground;
+use super::RunContext;
 use crate::error::{RunError, chain};
-use crate::feed::Item;
-use crate::handle::{Adopted, Running};
+use crate::feed::FeedItem;
+use crate::handle::{ChildStart, OwnedRun};
 
 /// How often a run that another process owns is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Starts the run or takes it over, at once; what is left to do is to see it to its end. The
 /// type is said outright, because a run may start a run.
 pub(super) fn perform(
-    ground: Arc<Ground>,
+    ground: Arc<RunContext>,
     effect: EffectId,
     run: RunId,
     spec: Option<Spec>,
@@ -30,15 +30,15 @@ pub(super) fn perform(
     Box::pin(async move {
         let end = loop {
             match adopted {
-                Ok(Adopted::Never) => return,
-                Ok(Adopted::Running(running)) => match follow(&ground, &effect, &run, *running).await {
+                Ok(ChildStart::Never) => return,
+                Ok(ChildStart::Running(running)) => match follow(&ground, &effect, &run, *running).await {
                     Ok(end) => break end,
                     // It is not over: whoever resumes this run resumes that one.
                     Err(error) => return ground.give_up(error).await,
                 },
-                Ok(Adopted::Over(state)) => break end_of(&state),
+                Ok(ChildStart::Over(state)) => break end_of(&state),
                 // Until it is over or its owner is gone: then it is ours.
-                Ok(Adopted::Elsewhere) => tokio::time::sleep(LOOK_EVERY).await,
+                Ok(ChildStart::Elsewhere) => tokio::time::sleep(LOOK_EVERY).await,
                 // Nothing is known of how it ends: it is for the windlass that started both.
                 Err(error @ RunError::Diverged { .. }) => return ground.give_up(error).await,
                 Err(error) => break failed(chain(&error)),
@@ -51,9 +51,14 @@ pub(super) fn perform(
 }
 
 /// Makes this process the owner where nobody else is; from then on the run can be told things.
-fn adopt(ground: &Ground, effect: &EffectId, run: &RunId, spec: Option<Spec>) -> Result<Adopted, RunError> {
+fn adopt(
+    ground: &RunContext,
+    effect: &EffectId,
+    run: &RunId,
+    spec: Option<Spec>,
+) -> Result<ChildStart, RunError> {
     let adopted = ground.handle.adopt(run, spec)?;
-    if let Adopted::Running(running) = &adopted {
+    if let ChildStart::Running(running) = &adopted {
         let mut children = ground.children.lock().unwrap_or_else(PoisonError::into_inner);
         children.insert(effect.node.clone(), running.inlet());
     }
@@ -62,14 +67,14 @@ fn adopt(ground: &Ground, effect: &EffectId, run: &RunId, spec: Option<Spec>) ->
 
 /// Shows what the run shows, and tells what it spends as it does.
 async fn follow(
-    ground: &Ground,
+    ground: &RunContext,
     effect: &EffectId,
     run: &RunId,
-    mut running: Running,
+    mut running: OwnedRun,
 ) -> Result<RunEnd, RunError> {
     while let Some(item) = running.next().await {
-        let has_spent = matches!(&item, Item::Record { record, .. } if record.spends());
-        ground.feed.offer(Item::Child { run: run.clone(), item: Box::new(item) }).await;
+        let has_spent = matches!(&item, FeedItem::Record { record, .. } if record.spends());
+        ground.feed.offer(FeedItem::Child { run: run.clone(), item: Box::new(item) }).await;
         if has_spent && let Ok(view) = ground.handle.view(run) {
             let (effect, spent) = (effect.clone(), view.state.known_spent());
             ground.report(Event::RunSpent { effect, spent }).await;
@@ -78,14 +83,14 @@ async fn follow(
     Ok(end_of(&running.finish().await?))
 }
 
-fn end_of(state: &State) -> RunEnd {
+fn end_of(state: &RunState) -> RunEnd {
     let unknown =
-        || Outcome::new(Status::Failed, Reason::ChildFailed).because("it stopped before it was over");
+        || Outcome::new(FinalStatus::Failed, EndReason::ChildFailed).because("it stopped before it was over");
     let (text, value) = given_by(state);
     RunEnd { outcome: state.outcome().cloned().unwrap_or_else(unknown), spent: state.spent, text, value }
 }
 
 fn failed(why: String) -> RunEnd {
-    let outcome = Outcome::new(Status::Failed, Reason::ChildFailed).because(why);
+    let outcome = Outcome::new(FinalStatus::Failed, EndReason::ChildFailed).because(why);
     RunEnd { outcome, spent: Default::default(), text: String::new(), value: None }
 }

@@ -10,18 +10,20 @@ use windlass_core::event::{Event, SessionEnd, SessionFailure, SessionVerdict};
 use windlass_core::id::EffectId;
 use windlass_core::launch::files as names;
 use windlass_core::usage::Usage;
-use windlass_peers::agent::{Channel, Dialect, Heard, Outside, Over, Paths, Turn};
+use windlass_peers::agent::{
+    Channel, ChannelItem, Dialect, ProcessEnd, TurnPaths, TurnRequest, UserEnvironment,
+};
 use windlass_peers::child::{ChildState, Terminate, child_state, gave_up, terminate_host, unanswered};
 use windlass_peers::files;
 use windlass_peers::process::{HostStart, start_host};
 
 use super::child::{put_away_locks, put_away_lost};
-use super::{Ground, Site, Unstarted, loop_file};
+use super::{RunContext, SessionSite, StartFailure, loop_file};
 use crate::clock::now;
-use crate::feed::Item;
+use crate::feed::FeedItem;
 
 /// Starts the turn or adopts it, and reports how it ended.
-pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, plan: SessionPlan) {
+pub(super) async fn perform(ground: Arc<RunContext>, site: SessionSite, effect: EffectId, plan: SessionPlan) {
     let dir = ground.child_dir(&effect);
     let name = &site.orders.driver.name;
     let Some(dialect) = ground.home.agents.named(name) else {
@@ -41,8 +43,8 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, p
         match launch(&ground, &**dialect, &site, &effect, &plan, &dir) {
             Ok(Some(started)) => host = Some(started),
             Ok(None) => return,
-            Err(Unstarted::NoRoom(error)) => return ground.give_up(error).await,
-            Err(Unstarted::Failed(what)) => {
+            Err(StartFailure::NoRoom(error)) => return ground.give_up(error).await,
+            Err(StartFailure::Failed(what)) => {
                 return ground.report(Event::SessionEnded { effect, end: failed(what) }).await;
             }
         }
@@ -61,17 +63,17 @@ pub(super) async fn perform(ground: Arc<Ground>, site: Site, effect: EffectId, p
 }
 
 fn launch(
-    ground: &Ground,
+    ground: &RunContext,
     dialect: &dyn Dialect,
-    site: &Site,
+    site: &SessionSite,
     effect: &EffectId,
     plan: &SessionPlan,
     dir: &Path,
-) -> Result<Option<HostStart>, Unstarted> {
+) -> Result<Option<HostStart>, StartFailure> {
     let user_settings = dialect.user_settings(&ground.home.user, &ground.home.env);
     let user_settings = user_settings.and_then(|path| files::read_bounded(&path, 1 << 20).ok());
     let user_settings = user_settings.and_then(|bytes| String::from_utf8(bytes).ok());
-    let turn = Turn {
+    let turn = TurnRequest {
         spec: &ground.spec,
         orders: &site.orders,
         workspace: &site.workspace,
@@ -81,26 +83,26 @@ fn launch(
         effect,
         now: now(),
     };
-    let paths = Paths { dir, socket: &ground.socket, windlass_exe: &ground.exe };
-    let outside = Outside { env: &ground.home.env, user_settings: user_settings.as_deref() };
+    let paths = TurnPaths { dir, socket: &ground.socket, windlass_exe: &ground.exe };
+    let outside = UserEnvironment { env: &ground.home.env, user_settings: user_settings.as_deref() };
     let prepared = dialect.prepare(&turn, &paths, &outside);
-    files::make_private_dir(dir).map_err(|error| Unstarted::of(&error, dir, &ground.exe))?;
+    files::make_private_dir(dir).map_err(|error| StartFailure::of(&error, dir, &ground.exe))?;
     for (path, bytes) in &prepared.files {
-        files::write_atomic(path, bytes, files::Mode::Private)
-            .map_err(|error| Unstarted::of(&error, dir, &ground.exe))?;
+        files::write_atomic(path, bytes, files::FileMode::Private)
+            .map_err(|error| StartFailure::of(&error, dir, &ground.exe))?;
     }
     let start = || {
         loop_file::arm(ground, site, effect, plan)
-            .map_err(|error| Unstarted::of(&error, dir, &ground.exe))?;
+            .map_err(|error| StartFailure::of(&error, dir, &ground.exe))?;
         start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env())
-            .map_err(|error| Unstarted::of(&error, dir, &ground.exe))
+            .map_err(|error| StartFailure::of(&error, dir, &ground.exe))
     };
     ground.gate.start(&effect.node, dir, start)
 }
 
 /// Follows the turn to its end.
 async fn follow(
-    ground: &Ground,
+    ground: &RunContext,
     dialect: &dyn Dialect,
     effect: &EffectId,
     workspace: &str,
@@ -108,8 +110,8 @@ async fn follow(
 ) -> SessionEnd {
     let over = loop {
         match channel.next().await {
-            Heard::Said(said) => show(ground, effect, said).await,
-            Heard::Over(state) => break state,
+            ChannelItem::Said(said) => show(ground, effect, said).await,
+            ChannelItem::Over(state) => break state,
         }
     };
     let end = finish(ground, dialect, effect, workspace, &mut channel, &over).await;
@@ -117,16 +119,16 @@ async fn follow(
     end
 }
 
-async fn show(ground: &Ground, effect: &EffectId, said: Vec<AgentEvent>) {
+async fn show(ground: &RunContext, effect: &EffectId, said: Vec<AgentEvent>) {
     for event in said {
-        ground.feed.offer(Item::Agent { effect: effect.clone(), event }).await;
+        ground.feed.offer(FeedItem::Agent { effect: effect.clone(), event }).await;
     }
 }
 
 /// Judges the whole turn. Where the host died, whoever is left is ended first, and then the
 /// rest of what they wrote is read.
 async fn finish(
-    ground: &Ground,
+    ground: &RunContext,
     dialect: &dyn Dialect,
     effect: &EffectId,
     workspace: &str,
@@ -138,23 +140,23 @@ async fn finish(
         if exit.code.is_none() {
             tell_of_locks(ground, effect, put_away_locks(&dir, workspace).await);
         }
-        return channel.sum_up(dialect, Over::Exited(exit));
+        return channel.sum_up(dialect, ProcessEnd::Exited(exit));
     }
     let left = put_away_lost(&dir, ground.cookie(&effect.to_string()), workspace).await;
     tell_of_locks(ground, effect, left);
     channel.read_rest();
-    channel.sum_up(dialect, Over::Lost)
+    channel.sum_up(dialect, ProcessEnd::Lost)
 }
 
 /// Warns of locks that may be somebody's: the next commit there fails.
-fn tell_of_locks(ground: &Ground, effect: &EffectId, left: Vec<PathBuf>) {
+fn tell_of_locks(ground: &RunContext, effect: &EffectId, left: Vec<PathBuf>) {
     for lock in left {
         let text = format!(
             "the agent was cut off, and git is locked by {}: perhaps you are at work there; if no git is, remove it",
             lock.display()
         );
         let event = AgentEvent::Notice { about: "git".to_owned(), text };
-        ground.feed.send(Item::Aside { effect: effect.clone(), event });
+        ground.feed.send(FeedItem::Aside { effect: effect.clone(), event });
     }
 }
 

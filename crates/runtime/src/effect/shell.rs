@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use windlass_core::event::{Event, ShellEnd};
 use windlass_core::id::EffectId;
-use windlass_core::launch::{Exit, Launch, files as names};
+use windlass_core::launch::{ExitFile, Launch, files as names};
 use windlass_core::time::Moment;
 use windlass_peers::files;
 
-use super::child::{self, End, Errors, Hosts};
-use super::{Ground, Unstarted};
+use super::child::{self, ChildEnd, Errors, HostStarter};
+use super::{RunContext, StartFailure};
 use crate::clock::now;
 use crate::error::RunError;
 
@@ -25,50 +25,50 @@ const TRIES: u32 = 5;
 
 /// Whether it may be run once more when nobody knows whether it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Again {
+enum RerunPolicy {
     May,
     MustNot,
 }
 
 /// Runs it, or takes it up, and reports how it ended.
 pub(super) async fn perform(
-    ground: Arc<Ground>,
+    ground: Arc<RunContext>,
     effect: EffectId,
     command: String,
     workspace: String,
     idempotent: bool,
     deadline: Option<Moment>,
 ) {
-    let again = if idempotent { Again::May } else { Again::MustNot };
-    if again == Again::MustNot && ground.is_orphaned(&effect) {
+    let again = if idempotent { RerunPolicy::May } else { RerunPolicy::MustNot };
+    if again == RerunPolicy::MustNot && ground.is_orphaned(&effect) {
         return ground.report(Event::ShellEnded { effect, end: ShellEnd::Unknown }).await;
     }
     let launch = |dir: &Path| Launch {
         deadline_ms: deadline.map(|deadline| deadline.since(now()).max(1)),
         ..child::launch(&ground, dir, &command, &workspace, Errors::Apart)
     };
-    match run(&Hosts::of(&ground, &effect.node), &ground.child_dir(&effect), launch, again).await {
+    match run(&HostStarter::of(&ground, &effect.node), &ground.child_dir(&effect), launch, again).await {
         Ok(end) => ground.report(Event::ShellEnded { effect, end }).await,
         Err(error) => ground.give_up(error).await,
     }
 }
 
 async fn run(
-    hosts: &Hosts<'_>,
+    hosts: &HostStarter<'_>,
     dir: &Path,
     launch: impl Fn(&Path) -> Launch,
-    again: Again,
+    again: RerunPolicy,
 ) -> Result<ShellEnd, RunError> {
     let mut place = 1;
     for _ in 0..TRIES {
         let dir = dir.join(format!("1-{place}"));
         match child::see_through(hosts, &dir, &launch(&dir)).await {
-            Ok(End::Exited(exit)) => return Ok(ended(&dir, &exit)),
-            Ok(End::NotStarted) => {}
-            Ok(End::Lost) if again == Again::May => place += 1,
-            Ok(End::Lost) => return Ok(ShellEnd::Unknown),
-            Err(Unstarted::NoRoom(error)) => return Err(error),
-            Err(Unstarted::Failed(how)) => return Ok(failed(how)),
+            Ok(ChildEnd::Exited(exit)) => return Ok(ended(&dir, &exit)),
+            Ok(ChildEnd::NotStarted) => {}
+            Ok(ChildEnd::Lost) if again == RerunPolicy::May => place += 1,
+            Ok(ChildEnd::Lost) => return Ok(ShellEnd::Unknown),
+            Err(StartFailure::NoRoom(error)) => return Err(error),
+            Err(StartFailure::Failed(how)) => return Ok(failed(how)),
         }
     }
     Ok(failed(format!("cut off {TRIES} times")))
@@ -78,7 +78,7 @@ fn failed(how: String) -> ShellEnd {
     ShellEnd::Exited { passed: false, how, output: String::new() }
 }
 
-fn ended(dir: &Path, exit: &Exit) -> ShellEnd {
+fn ended(dir: &Path, exit: &ExitFile) -> ShellEnd {
     let passed = child::has_passed(exit);
     let tail =
         |name: &str, max: u64| files::read_tail(&dir.join(name), max).trim_end_matches('\n').to_owned();

@@ -13,16 +13,18 @@ use windlass_core::event::Event;
 use windlass_core::graph::template::{self, Scope, TemplateError};
 use windlass_core::graph::workflow::Expression;
 use windlass_core::id::{EffectId, NodeId};
-use windlass_core::tasks::{self as core, Attempts, By, Claim, Deadlock, Flaw, Next, Status, Task, TaskId};
+use windlass_core::tasks::{
+    self as core, Attempts, Claim, Deadlock, NextTask, StatusWriter, Task, TaskId, TaskListError, TaskStatus,
+};
 use windlass_core::time::Moment;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::tasks::claimed;
 
-use super::Ground;
+use super::RunContext;
 use crate::clock::now;
 use crate::tasks::overtaken::is_overtaken;
-use crate::tasks::vouched::{self, Book, Doubts};
-use crate::tasks::{Change, Loaded, Place, TasksError, change, load, locate, locate_inside};
+use crate::tasks::vouched::{self, UnvouchedStatuses, VouchedTasks};
+use crate::tasks::{LoadedTasks, TaskChange, TaskFilePath, TasksError, change, load, locate, locate_inside};
 
 /// So often a file is looked at again that somebody changed in between.
 const LOOKS: usize = 10;
@@ -44,28 +46,28 @@ const OVERTAKEN: &str =
 
 /// What a status in the file means for a task that is being done, where it is not `in_progress`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum StatusClaim {
     /// A claim: the agent wrote it, or a person.
     Claim,
     /// It stands: another run wrote it after this one died.
     Stands,
 }
 
-impl Word {
+impl StatusClaim {
     /// What it means in a round.
-    pub(super) fn in_round(dir: &Path, round: &NodeId) -> Word {
-        if is_overtaken(dir, round) { Word::Stands } else { Word::Claim }
+    pub(super) fn in_round(dir: &Path, round: &NodeId) -> StatusClaim {
+        if is_overtaken(dir, round) { StatusClaim::Stands } else { StatusClaim::Claim }
     }
 
     /// How far a task is whatever this run has done for it.
-    fn decided(self, in_file: Status) -> Option<Status> {
-        (self == Word::Stands && in_file != Status::InProgress).then_some(in_file)
+    fn decided(self, in_file: TaskStatus) -> Option<TaskStatus> {
+        (self == StatusClaim::Stands && in_file != TaskStatus::InProgress).then_some(in_file)
     }
 }
 
 /// Which task is wanted.
 #[derive(Debug, Clone)]
-pub(super) struct Query {
+pub(super) struct TaskQuery {
     /// The file; the usual places where nothing is said.
     pub(super) path: Option<String>,
     /// Which of the ready tasks may be taken.
@@ -78,7 +80,7 @@ pub(super) struct Query {
 
 /// How the work on a task ended.
 #[derive(Debug, Clone)]
-pub(super) struct End {
+pub(super) struct TaskEnd {
     /// The file; the usual places where nothing is said.
     pub(super) path: Option<String>,
     /// Which.
@@ -91,11 +93,11 @@ pub(super) struct End {
     /// What was wrong, where something was.
     pub(super) why: Option<String>,
     /// What the file says counts as this.
-    pub(super) file: Word,
+    pub(super) file: StatusClaim,
 }
 
 /// Chooses the next task and marks it as begun.
-pub(super) fn claim(ground: &Ground, scope: Scope, effect: EffectId, query: Query) -> Event {
+pub(super) fn claim(ground: &RunContext, scope: Scope, effect: EffectId, query: TaskQuery) -> Event {
     let workspace = Path::new(&ground.spec.workspace);
     let held = place(workspace, query.path.as_deref()).and_then(|place| ground.hold(&place));
     let mut odd = Vec::new();
@@ -106,14 +108,14 @@ pub(super) fn claim(ground: &Ground, scope: Scope, effect: EffectId, query: Quer
 }
 
 /// Says in the file how a task went.
-pub(super) fn settle(ground: &Ground, effect: EffectId, end: End) -> Event {
+pub(super) fn settle(ground: &RunContext, effect: EffectId, end: TaskEnd) -> Event {
     let (status, why, error) = write_end(ground.book(), Path::new(&ground.spec.workspace), end, now());
     Event::TaskSettled { effect, status, why, error }
 }
 
 /// Puts a task back in the file that was not done, and that nobody is at any more.
 pub(super) fn release(
-    ground: &Ground,
+    ground: &RunContext,
     effect: EffectId,
     path: Option<&str>,
     task: &TaskId,
@@ -124,14 +126,14 @@ pub(super) fn release(
         Err(error) => {
             let error = told_in_a_run(error);
             let why = format!("{why}, and it could not be put back: {error}");
-            Event::TaskSettled { effect, status: Status::InProgress, why: Some(why), error: Some(error) }
+            Event::TaskSettled { effect, status: TaskStatus::InProgress, why: Some(why), error: Some(error) }
         }
     }
 }
 
 /// Why what was done for a task is not to be brought back, though it succeeded: it would not be
 /// passing by the words of its agent and by its file.
-pub(super) fn withheld(book: Book<'_>, workspace: &Path, end: &End) -> Option<String> {
+pub(super) fn withheld(book: VouchedTasks<'_>, workspace: &Path, end: &TaskEnd) -> Option<String> {
     let word = end.said.as_deref().and_then(claimed);
     let (in_file, by) = match place(workspace, end.path.as_deref()).and_then(|place| load(&place)) {
         Ok(seen) => match seen.document.tasks().get(&end.task) {
@@ -139,25 +141,25 @@ pub(super) fn withheld(book: Book<'_>, workspace: &Path, end: &End) -> Option<St
             None => return Some(REMOVED.to_owned()),
         },
         // What the file would say is not known; that it cannot be read is said when it is written.
-        Err(_) => (Status::InProgress, By::Anybody),
+        Err(_) => (TaskStatus::InProgress, StatusWriter::Anybody),
     };
     if end.file.decided(in_file).is_some() {
         return Some(OVERTAKEN.to_owned());
     }
     match core::settle(end.ok, end.said.is_some(), word, in_file, by) {
-        (Status::Passing, _) => None,
-        (Status::Skipped, _) => Some("the task was given up meanwhile".to_owned()),
+        (TaskStatus::Passing, _) => None,
+        (TaskStatus::Skipped, _) => Some("the task was given up meanwhile".to_owned()),
         (status, why) => Some(why.unwrap_or_else(|| status.word()).to_owned()),
     }
 }
 
 /// Who wrote a status into the file for the task that is being done.
-fn by(book: Book<'_>, place: &Place, id: &TaskId, in_file: Status) -> By {
-    if book.is_vouched(place, id, in_file) { By::Person } else { By::Anybody }
+fn by(book: VouchedTasks<'_>, place: &TaskFilePath, id: &TaskId, in_file: TaskStatus) -> StatusWriter {
+    if book.is_vouched(place, id, in_file) { StatusWriter::Person } else { StatusWriter::Anybody }
 }
 
 /// The file of a run; one with a path of its own must be below the workspace.
-pub(crate) fn place(workspace: &Path, path: Option<&str>) -> Result<Place, TasksError> {
+pub(crate) fn place(workspace: &Path, path: Option<&str>) -> Result<TaskFilePath, TasksError> {
     match path.map(Path::new) {
         Some(path) => locate_inside(workspace, path.strip_prefix(workspace).unwrap_or(path)),
         None => locate(workspace, None),
@@ -166,10 +168,10 @@ pub(crate) fn place(workspace: &Path, path: Option<&str>) -> Result<Place, Tasks
 
 /// What there is to do, or why the file cannot be used.
 fn choose(
-    book: Book<'_>,
+    book: VouchedTasks<'_>,
     workspace: &Path,
     mut scope: Scope,
-    query: &Query,
+    query: &TaskQuery,
     odd: &mut Vec<String>,
     now: Moment,
 ) -> Result<Claim, String> {
@@ -178,17 +180,17 @@ fn choose(
         odd.clear();
         match look(book, &place, &mut scope, query, odd, now) {
             Ok(claim) => return Ok(claim),
-            Err(Hitch::Changed) => {}
-            Err(Hitch::File(error)) if query.attempts.made.is_empty() => return Err(error.told()),
-            Err(Hitch::File(error)) => return Err(told_in_a_run(error)),
-            Err(Hitch::Unusable(why)) => return Err(why),
+            Err(ClaimObstacle::Changed) => {}
+            Err(ClaimObstacle::File(error)) if query.attempts.made.is_empty() => return Err(error.told()),
+            Err(ClaimObstacle::File(error)) => return Err(told_in_a_run(error)),
+            Err(ClaimObstacle::Unusable(why)) => return Err(why),
         }
     }
     Err(TasksError::Busy { file: place.shown().to_owned() }.told())
 }
 
 /// Why one look came to nothing.
-enum Hitch {
+enum ClaimObstacle {
     /// Somebody changed the task that was chosen.
     Changed,
     /// The file cannot be used.
@@ -197,28 +199,28 @@ enum Hitch {
     Unusable(String),
 }
 
-impl From<TasksError> for Hitch {
-    fn from(error: TasksError) -> Hitch {
+impl From<TasksError> for ClaimObstacle {
+    fn from(error: TasksError) -> ClaimObstacle {
         match error {
-            TasksError::StatusChanged { .. } | TasksError::TaskGone { .. } => Hitch::Changed,
-            error => Hitch::File(error),
+            TasksError::StatusChanged { .. } | TasksError::TaskGone { .. } => ClaimObstacle::Changed,
+            error => ClaimObstacle::File(error),
         }
     }
 }
 
 fn look(
-    book: Book<'_>,
-    place: &Place,
+    book: VouchedTasks<'_>,
+    place: &TaskFilePath,
     scope: &mut Scope,
-    query: &Query,
+    query: &TaskQuery,
     odd: &mut Vec<String>,
     now: Moment,
-) -> Result<Claim, Hitch> {
+) -> Result<Claim, ClaimObstacle> {
     let seen = load(place)?;
     refuse_twins(&seen)?;
     let doubts = book.look(place, &seen.document.tasks().tasks, &query.busy)?;
     odd.extend(doubts.iter().map(|(id, status)| vouched::told(place.shown(), id, *status)));
-    let recovered = change(&seen, &Change::Recover { held: query.busy.clone() }, now)?;
+    let recovered = change(&seen, &TaskChange::Recover { held: query.busy.clone() }, now)?;
     let recovered = &recovered.document.tasks().tasks;
     let tasks = as_held(&as_believed(recovered, &doubts), &query.busy);
     if query.attempts.allowed == 0 {
@@ -232,15 +234,20 @@ fn look(
         };
     };
     let from = recovered.iter().find(|other| other.id == task.id).map(|other| other.status);
-    book.vouch(place, &task.id, Status::InProgress)?;
-    let begun = Change::Status { id: task.id.clone(), from, to: Status::InProgress };
+    book.vouch(place, &task.id, TaskStatus::InProgress)?;
+    let begun = TaskChange::Status { id: task.id.clone(), from, to: TaskStatus::InProgress };
     let begun = change(&seen, &begun, now)?;
-    let task = begun.document.tasks().get(&task.id).ok_or(Hitch::Changed)?;
+    let task = begun.document.tasks().get(&task.id).ok_or(ClaimObstacle::Changed)?;
     Ok(Claim::Task { id: task.id.clone(), task: told(task) })
 }
 
 /// Whether any task is left that may be taken.
-fn whether_done(tasks: &[Task], doubts: &Doubts, scope: &mut Scope, query: &Query) -> Result<Claim, Hitch> {
+fn whether_done(
+    tasks: &[Task],
+    doubts: &UnvouchedStatuses,
+    scope: &mut Scope,
+    query: &TaskQuery,
+) -> Result<Claim, ClaimObstacle> {
     if doubts.values().any(Option::is_none) {
         return Ok(Claim::Working);
     }
@@ -254,7 +261,7 @@ fn whether_done(tasks: &[Task], doubts: &Doubts, scope: &mut Scope, query: &Quer
 
 /// Nothing is left that may be taken. Where `select` matches no task at all, that is no success: it may be
 /// a slip in it.
-fn all_done(tasks: &[Task], scope: &mut Scope, query: &Query) -> Claim {
+fn all_done(tasks: &[Task], scope: &mut Scope, query: &TaskQuery) -> Claim {
     let open = tasks.iter().filter(|task| !task.status.is_met()).count();
     let is_any = |task| !matches!(is_selected(task, scope, query), Ok(false));
     match open > 0 && !tasks.iter().any(is_any) {
@@ -265,20 +272,20 @@ fn all_done(tasks: &[Task], scope: &mut Scope, query: &Query) -> Claim {
 
 /// Of two tasks with one id nobody can say which is meant. Any other flaw holds up only the
 /// tasks that it is about.
-fn refuse_twins(seen: &Loaded) -> Result<(), Hitch> {
-    let is_twin = |flaw: &Flaw| matches!(flaw, Flaw::DuplicateId { .. });
+fn refuse_twins(seen: &LoadedTasks) -> Result<(), ClaimObstacle> {
+    let is_twin = |flaw: &TaskListError| matches!(flaw, TaskListError::DuplicateId { .. });
     if !core::flaws(&seen.document.tasks().tasks).iter().any(is_twin) {
         return Ok(());
     }
     let flaws: Vec<String> = seen.flaws.iter().map(Diagnostic::to_string).collect();
-    Err(Hitch::Unusable(flaws.join("\n\n")))
+    Err(ClaimObstacle::Unusable(flaws.join("\n\n")))
 }
 
 /// The tasks with those in progress that this run is at, whatever an agent wrote meanwhile: how
 /// far they are is said when they are settled.
 fn as_held(tasks: &[Task], busy: &[TaskId]) -> Vec<Task> {
     let held = |task: &Task| match busy.contains(&task.id) {
-        true => Task { status: Status::InProgress, ..task.clone() },
+        true => Task { status: TaskStatus::InProgress, ..task.clone() },
         false => task.clone(),
     };
     tasks.iter().map(held).collect()
@@ -286,24 +293,28 @@ fn as_held(tasks: &[Task], busy: &[TaskId]) -> Vec<Task> {
 
 /// The tasks without what nobody stands behind: what is only said to be passing is to be done, and one that
 /// no person left out waits for one.
-fn as_believed(tasks: &[Task], doubts: &Doubts) -> Vec<Task> {
+fn as_believed(tasks: &[Task], doubts: &UnvouchedStatuses) -> Vec<Task> {
     let believed = |task: &Task| match doubts.get(&task.id) {
-        Some(Some(Status::Skipped)) => Task { status: Status::InProgress, ..task.clone() },
-        Some(Some(_)) => Task { status: Status::Pending, ..task.clone() },
+        Some(Some(TaskStatus::Skipped)) => Task { status: TaskStatus::InProgress, ..task.clone() },
+        Some(Some(_)) => Task { status: TaskStatus::Pending, ..task.clone() },
         Some(None) | None => task.clone(),
     };
     tasks.iter().map(believed).collect()
 }
 
 /// What a person has to decide before all can be done.
-fn unproven(place: &Place, doubts: &Doubts) -> Option<Claim> {
-    let open = doubts.iter().filter(|(_, status)| **status != Some(Status::Passing));
+fn unproven(place: &TaskFilePath, doubts: &UnvouchedStatuses) -> Option<Claim> {
+    let open = doubts.iter().filter(|(_, status)| **status != Some(TaskStatus::Passing));
     let why: Vec<String> = open.map(|(id, status)| vouched::told(place.shown(), id, *status)).collect();
     (!why.is_empty()).then(|| Claim::Unproven { why: why.join("\n") })
 }
 
 /// The first of the ready tasks that may be taken.
-fn first<'a>(tasks: &'a [Task], scope: &mut Scope, query: &Query) -> Result<Option<&'a Task>, Hitch> {
+fn first<'a>(
+    tasks: &'a [Task],
+    scope: &mut Scope,
+    query: &TaskQuery,
+) -> Result<Option<&'a Task>, ClaimObstacle> {
     for task in core::ready(tasks, &query.attempts) {
         if is_selected(task, scope, query)? {
             return Ok(Some(task));
@@ -312,7 +323,7 @@ fn first<'a>(tasks: &'a [Task], scope: &mut Scope, query: &Query) -> Result<Opti
     Ok(None)
 }
 
-fn is_selected(task: &Task, scope: &mut Scope, query: &Query) -> Result<bool, Hitch> {
+fn is_selected(task: &Task, scope: &mut Scope, query: &TaskQuery) -> Result<bool, ClaimObstacle> {
     let Some(select) = &query.select else { return Ok(true) };
     scope.set_task(Some(&told(task)));
     let wrong = |error: TemplateError| {
@@ -323,14 +334,16 @@ fn is_selected(task: &Task, scope: &mut Scope, query: &Query) -> Result<bool, Hi
             _ => "",
         };
         let (id, written) = (&task.id, select.0.trim());
-        Hitch::Unusable(format!("`select` cannot be told for task `{id}`: {error}, in: {written}{hint}"))
+        ClaimObstacle::Unusable(format!(
+            "`select` cannot be told for task `{id}`: {error}, in: {written}{hint}"
+        ))
     };
     template::holds(select, scope).map_err(wrong)
 }
 
 /// Why there is nothing to take: judged by the tasks that may be taken, since the others are left
 /// as they are.
-fn nothing(tasks: &[Task], scope: &mut Scope, query: &Query) -> Result<Claim, Hitch> {
+fn nothing(tasks: &[Task], scope: &mut Scope, query: &TaskQuery) -> Result<Claim, ClaimObstacle> {
     if !query.busy.is_empty() {
         return Ok(Claim::Working);
     }
@@ -346,11 +359,11 @@ fn nothing(tasks: &[Task], scope: &mut Scope, query: &Query) -> Result<Claim, Hi
     }
     match core::next(&ours, &query.attempts) {
         // Then it would have been taken.
-        Next::Task(_) => Err(Hitch::Changed),
-        Next::Working => Ok(Claim::Working),
-        Next::AllDone => Ok(all_done(tasks, scope, query)),
-        Next::Failed { ids } => Ok(Claim::Failed { ids }),
-        Next::Deadlock(deadlock) => Ok(Claim::Deadlock(deadlock)),
+        NextTask::Task(_) => Err(ClaimObstacle::Changed),
+        NextTask::Working => Ok(Claim::Working),
+        NextTask::AllDone => Ok(all_done(tasks, scope, query)),
+        NextTask::Failed { ids } => Ok(Claim::Failed { ids }),
+        NextTask::Deadlock(deadlock) => Ok(Claim::Deadlock(deadlock)),
     }
 }
 
@@ -379,11 +392,11 @@ pub(crate) fn told(task: &Task) -> Value {
 
 /// How far the task is now, why, and what kept it out of the file.
 fn write_end(
-    book: Book<'_>,
+    book: VouchedTasks<'_>,
     workspace: &Path,
-    end: End,
+    end: TaskEnd,
     now: Moment,
-) -> (Status, Option<String>, Option<String>) {
+) -> (TaskStatus, Option<String>, Option<String>) {
     let word = end.said.as_deref().and_then(claimed);
     let decide = |in_file, by| match end.file.decided(in_file) {
         // What a landing said of it names the branch that holds the work.
@@ -405,10 +418,10 @@ fn write_end(
         Err(TasksError::NoSuchTask { .. } | TasksError::TaskGone { .. }) => {
             // What a landing said of it names the branch that holds the work.
             let why = end.why.filter(|why| why.starts_with(REMOVED)).unwrap_or_else(|| REMOVED.to_owned());
-            (Status::Skipped, Some(why), None)
+            (TaskStatus::Skipped, Some(why), None)
         }
         Err(error) => {
-            let (status, reason) = decide(Status::InProgress, By::Anybody);
+            let (status, reason) = decide(TaskStatus::InProgress, StatusWriter::Anybody);
             (status, reason.map(str::to_owned).or(end.why), Some(told_in_a_run(error)))
         }
     }
@@ -417,27 +430,27 @@ fn write_end(
 /// How far a task is that is not worked on any more: what a person or another run wrote about it stays. What
 /// its agent claimed was never proven.
 fn put_back(
-    book: Book<'_>,
+    book: VouchedTasks<'_>,
     workspace: &Path,
     path: Option<&str>,
     id: &TaskId,
     now: Moment,
-) -> Result<Status, TasksError> {
+) -> Result<TaskStatus, TasksError> {
     let place = place(workspace, path)?;
     let mut tries = 0..LOOKS;
     loop {
         let seen = load(&place)?;
         let Some(in_file) = seen.document.tasks().get(id).map(|task| task.status) else {
-            return Ok(Status::Pending);
+            return Ok(TaskStatus::Pending);
         };
         let is_claimed = in_file.is_met() && !book.is_vouched(&place, id, in_file);
-        if in_file != Status::InProgress && !is_claimed {
+        if in_file != TaskStatus::InProgress && !is_claimed {
             return Ok(in_file);
         }
-        book.vouch(&place, id, Status::Pending)?;
-        let back = Change::Status { id: id.clone(), from: Some(in_file), to: Status::Pending };
+        book.vouch(&place, id, TaskStatus::Pending)?;
+        let back = TaskChange::Status { id: id.clone(), from: Some(in_file), to: TaskStatus::Pending };
         match change(&seen, &back, now) {
-            Ok(_) => return Ok(Status::Pending),
+            Ok(_) => return Ok(TaskStatus::Pending),
             Err(TasksError::StatusChanged { .. } | TasksError::TaskGone { .. }) if tries.next().is_some() => {
             }
             Err(error) => return Err(error),
@@ -445,31 +458,31 @@ fn put_back(
     }
 }
 
-type Decided = (Status, Option<&'static str>);
+type Decided = (TaskStatus, Option<&'static str>);
 
 fn write_once(
-    book: Book<'_>,
-    place: &Place,
+    book: VouchedTasks<'_>,
+    place: &TaskFilePath,
     id: &TaskId,
-    decide: &impl Fn(Status, By) -> Decided,
+    decide: &impl Fn(TaskStatus, StatusWriter) -> Decided,
     now: Moment,
 ) -> Result<Decided, TasksError> {
     let seen = load(place)?;
     let in_file = seen.document.tasks().get(id).map(|task| task.status);
-    let by = in_file.map_or(By::Anybody, |in_file| by(book, place, id, in_file));
+    let by = in_file.map_or(StatusWriter::Anybody, |in_file| by(book, place, id, in_file));
     // Written once more after a crash, the file does not say any more what was tried.
-    let was_tried = in_file == Some(Status::Failing) && book.is_doubted(place, id, Status::Skipped);
-    let found = if was_tried { Status::Skipped } else { in_file.unwrap_or(Status::InProgress) };
-    let by = if was_tried { By::Anybody } else { by };
+    let was_tried = in_file == Some(TaskStatus::Failing) && book.is_doubted(place, id, TaskStatus::Skipped);
+    let found = if was_tried { TaskStatus::Skipped } else { in_file.unwrap_or(TaskStatus::InProgress) };
+    let by = if was_tried { StatusWriter::Anybody } else { by };
     let decided = decide(found, by);
-    if found == Status::Skipped && decided.0 == Status::Failing {
+    if found == TaskStatus::Skipped && decided.0 == TaskStatus::Failing {
         book.doubt(place, id, found)?;
     }
     if in_file.is_some() {
         book.vouch(place, id, decided.0)?;
     }
     // A task that is not there is named by the change itself.
-    change(&seen, &Change::Status { id: id.clone(), from: in_file, to: decided.0 }, now)?;
+    change(&seen, &TaskChange::Status { id: id.clone(), from: in_file, to: decided.0 }, now)?;
     Ok(decided)
 }
 

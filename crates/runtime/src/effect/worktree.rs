@@ -17,14 +17,14 @@ use windlass_core::event::{Event, WorktreeEnd};
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::looping::verdict::red;
 use windlass_core::tasks::TaskId;
-use windlass_peers::files::{self, Mode};
+use windlass_peers::files::{self, FileMode};
 use windlass_peers::git::{self, GitError};
 
-use super::{Fact, Ground, checks, tasks};
+use super::{Fact, RunContext, checks, tasks};
 use crate::error::{RunError, chain, passing};
 use crate::supervise::blocking;
-use crate::tasks::Place;
-use landing::{Course, Stop, Told, bring_back, keep_out};
+use crate::tasks::TaskFilePath;
+use landing::{LandingJob, LandingResult, LandingStop, bring_back, keep_out};
 
 /// What is said where there can be no worktree.
 const WITHOUT: &str = "`--jobs 1` needs no worktree";
@@ -38,17 +38,17 @@ const NAMESAKES: u32 = 1_000;
 /// Makes a worktree for a task on the commit that its target is at: a branch, that of the workspace
 /// where none is decided yet.
 pub(super) fn make(
-    ground: &Ground,
+    ground: &RunContext,
     effect: EffectId,
     task: &TaskId,
     attempt: u32,
     target: Option<String>,
 ) -> Fact {
     let workspace = Path::new(&ground.spec.workspace);
-    let target = target.map_or_else(|| on_a_branch(workspace), Ok).map_err(Unmade::Why);
+    let target = target.map_or_else(|| on_a_branch(workspace), Ok).map_err(WorktreeFailure::Why);
     let made = target.and_then(|target| {
         let (run, dir) = (&ground.run, &ground.dir);
-        let wanted = Wanted { run, dir, effect: &effect, task, attempt, target: &target };
+        let wanted = WorktreeRequest { run, dir, effect: &effect, task, attempt, target: &target };
         let (folder, branch) = make_at(workspace, &wanted)?;
         Ok((folder, branch, target))
     });
@@ -57,13 +57,15 @@ pub(super) fn make(
             let end = WorktreeEnd::Made { workspace: folder, branch, target: Some(target) };
             Ok(Event::WorktreeMade { effect, end })
         }
-        Err(Unmade::Why(why)) => Ok(Event::WorktreeMade { effect, end: WorktreeEnd::Failed { why } }),
-        Err(Unmade::ForNow(error)) => Err(error),
+        Err(WorktreeFailure::Why(why)) => {
+            Ok(Event::WorktreeMade { effect, end: WorktreeEnd::Failed { why } })
+        }
+        Err(WorktreeFailure::ForNow(error)) => Err(error),
     }
 }
 
 /// Why there is no worktree.
-enum Unmade {
+enum WorktreeFailure {
     /// For a reason that stays.
     Why(String),
     /// For one that may be gone when the run is resumed.
@@ -71,7 +73,7 @@ enum Unmade {
 }
 
 /// What a worktree is for.
-struct Wanted<'a> {
+struct WorktreeRequest<'a> {
     run: &'a RunId,
     /// The run's folder.
     dir: &'a Path,
@@ -83,11 +85,12 @@ struct Wanted<'a> {
 }
 
 /// The folder to work in, and the branch.
-fn make_at(workspace: &Path, wanted: &Wanted<'_>) -> Result<(String, String), Unmade> {
-    let failed =
-        |why: String| Unmade::Why(format!("no worktree for task `{}`: {why}; {WITHOUT}", wanted.task));
+fn make_at(workspace: &Path, wanted: &WorktreeRequest<'_>) -> Result<(String, String), WorktreeFailure> {
+    let failed = |why: String| {
+        WorktreeFailure::Why(format!("no worktree for task `{}`: {why}; {WITHOUT}", wanted.task))
+    };
     let of = |error: &(dyn std::error::Error + 'static)| {
-        passing(error, wanted.dir).map_or_else(|| failed(chain(error)), Unmade::ForNow)
+        passing(error, wanted.dir).map_or_else(|| failed(chain(error)), WorktreeFailure::ForNow)
     };
     let below = below_the_top(workspace).map_err(|error| of(&error))?;
     let name = name_for(wanted).map_err(&failed)?;
@@ -155,14 +158,14 @@ fn folder_in(worktree: &Path, below: &Path) -> Result<String, String> {
 
 /// The name of a worktree, which no other of this run has. It is written down whose it is before
 /// it is made: a second performance finds it, and another round of the same task gets another.
-fn name_for(wanted: &Wanted<'_>) -> Result<String, String> {
+fn name_for(wanted: &WorktreeRequest<'_>) -> Result<String, String> {
     let folder = wanted.dir.join(FOLDER);
     files::make_private_dir(&folder).map_err(|error| chain(&error))?;
     let owner = wanted.effect.to_string();
     for count in (wanted.attempt.max(1)..).take(NAMESAKES as usize) {
         let name = format!("task-{}-{count}", slug(wanted.task));
         let note = folder.join(format!("{name}.for"));
-        let is_new = files::create_new(&note, owner.as_bytes(), Mode::Private);
+        let is_new = files::create_new(&note, owner.as_bytes(), FileMode::Private);
         if is_new.map_err(|error| chain(&error))? {
             return Ok(name);
         }
@@ -181,15 +184,15 @@ fn slug(task: &TaskId) -> String {
 
 /// Leaves a worktree from which nothing is brought back, and adds to what is said where its work is
 /// kept; one without any work is taken away.
-pub(super) fn leave(ground: &Ground, effect: &EffectId, branch: Option<&str>, why: String) -> String {
+pub(super) fn leave(ground: &RunContext, effect: &EffectId, branch: Option<&str>, why: String) -> String {
     let Some(branch) = branch else { return why };
     let repo = Path::new(&ground.spec.workspace);
-    let course = Course { repo, notes: &ground.child_dir(effect), branch, target: None, tasks: None };
+    let course = LandingJob { repo, notes: &ground.child_dir(effect), branch, target: None, tasks: None };
     keep_out(&course, why)
 }
 
 /// A worktree and where it belongs.
-pub(super) struct Home {
+pub(super) struct WorktreeHome {
     /// Its folder.
     pub(super) workspace: String,
     /// Its branch.
@@ -200,33 +203,33 @@ pub(super) struct Home {
 
 /// Brings the commits of a worktree onto their target, with the checks run on exactly what is
 /// brought there, and reports how it went. What nobody says is done stays out.
-pub(super) async fn land(ground: Arc<Ground>, effect: EffectId, home: Home, end: tasks::End) {
+pub(super) async fn land(ground: Arc<RunContext>, effect: EffectId, home: WorktreeHome, end: tasks::TaskEnd) {
     // Dropped with this task: then nobody wants the landing any more.
     let (_wanted, given_up) = watch::channel(());
     let landing = {
         let (ground, effect) = (Arc::clone(&ground), effect.clone());
         let handle = tokio::runtime::Handle::current();
         blocking(move || {
-            let Home { workspace, branch, target } = home;
+            let WorktreeHome { workspace, branch, target } = home;
             let repo = Path::new(&ground.spec.workspace);
             let tasks = tasks::place(repo, end.path.as_deref()).ok();
-            let course = Course {
+            let course = LandingJob {
                 repo,
                 notes: &ground.child_dir(&effect),
                 branch: &branch,
                 target: target.as_deref(),
-                tasks: tasks.as_ref().map(Place::path),
+                tasks: tasks.as_ref().map(TaskFilePath::path),
             };
             if !course.is_begun() && !Path::new(&workspace).is_dir() {
                 let why = format!(
                     "the worktree {workspace} is gone; what was committed there is on branch {branch}"
                 );
-                return Ok(Told::Refused(why));
+                return Ok(LandingResult::Refused(why));
             }
             if !course.is_begun()
                 && let Some(why) = tasks::withheld(ground.book(), course.repo, &end)
             {
-                return Ok(Told::Refused(keep_out(&course, why)));
+                return Ok(LandingResult::Refused(keep_out(&course, why)));
             }
             let is_given_up = || given_up.has_changed().is_err();
             let told = bring_back(&course, is_given_up, |round| {
@@ -241,9 +244,9 @@ pub(super) async fn land(ground: Arc<Ground>, effect: EffectId, home: Home, end:
                 handle.block_on(async {
                     tokio::select! {
                         biased;
-                        _ = given_up.changed() => Err(Stop::GivenUp),
+                        _ = given_up.changed() => Err(LandingStop::GivenUp),
                         results = checks::run_all(&ground, &effect, &ground.spec.checks, &workspace) => {
-                            results.map(|results| red(&results)).map_err(Stop::ForNow)
+                            results.map(|results| red(&results)).map_err(LandingStop::ForNow)
                         }
                     }
                 })
@@ -253,8 +256,8 @@ pub(super) async fn land(ground: Arc<Ground>, effect: EffectId, home: Home, end:
     };
     match landing.await {
         Ok(told) => ground.report(told.event(effect)).await,
-        Err(Stop::ForNow(error)) => ground.give_up(error).await,
+        Err(LandingStop::ForNow(error)) => ground.give_up(error).await,
         // Nobody waits for it any more: this task was ended.
-        Err(Stop::GivenUp) => {}
+        Err(LandingStop::GivenUp) => {}
     }
 }

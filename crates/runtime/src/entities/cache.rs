@@ -16,12 +16,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use windlass_core::entity::{Entity, Source};
+use windlass_core::entity::{Entity, EntitySource};
 use windlass_peers::files::stamp::Stamp;
-use windlass_peers::files::{self, Mode};
+use windlass_peers::files::{self, FileMode};
 
 use super::codec::{checksum, put_entities, take_entities};
-use super::load::Item;
+use super::load::PlaceFile;
 
 const MAGIC: &[u8] = b"windlass entities 3\n";
 /// The largest entry that is read or written.
@@ -47,14 +47,14 @@ pub(super) struct Cache {
 
 /// What is worth remembering: which file, and where among all entities its own are.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct CachedFile {
     pub(super) item: usize,
     pub(super) entities: Range<usize>,
 }
 
 /// The beginning of an entry.
 #[derive(Serialize, Deserialize)]
-struct Head<'a> {
+struct EntryHead<'a> {
     root: u16,
     place: u16,
     path: &'a str,
@@ -88,7 +88,7 @@ impl Cache {
 
     /// Adds what a file says to the entities, if it is still the one that was read. Files have
     /// to be asked for in the order in which they are found.
-    pub(super) fn take(&mut self, item: &Item<'_>, entities: &mut Vec<Entity>) -> bool {
+    pub(super) fn take(&mut self, item: &PlaceFile<'_>, entities: &mut Vec<Entity>) -> bool {
         while let Some((head, bytes)) = self.peek() {
             match head.compare(item) {
                 Ordering::Less => self.entry.clear(),
@@ -110,7 +110,7 @@ impl Cache {
     }
 
     /// The entry that comes next. Nothing at the end, or from the first broken one on.
-    fn peek(&mut self) -> Option<(Head<'_>, &[u8])> {
+    fn peek(&mut self) -> Option<(EntryHead<'_>, &[u8])> {
         if self.entry.is_empty() && self.read().is_none() {
             self.file = None;
             self.entry.clear();
@@ -131,7 +131,7 @@ impl Cache {
 
     /// Writes what is known now, if that is not what is there. That it cannot be written only
     /// costs the next one's time.
-    pub(super) fn renew(&self, items: &[Item<'_>], known: &[Known], entities: &[Entity]) {
+    pub(super) fn renew(&self, items: &[PlaceFile<'_>], known: &[CachedFile], entities: &[Entity]) {
         if known.len() == self.used as usize && self.used == self.count {
             return;
         }
@@ -140,7 +140,7 @@ impl Cache {
             return;
         }
         files::clear_dead(folder);
-        let written = files::write_spare(folder, &self.path, Mode::Private, |out| {
+        let written = files::write_spare(folder, &self.path, FileMode::Private, |out| {
             write(out, &self.label, items, known, entities)
         });
         if written.is_ok() {
@@ -166,9 +166,9 @@ fn numbers(stamp: Stamp) -> (u64, i64, i64, u64) {
     (size, mtime, ctime, inode)
 }
 
-impl Head<'_> {
+impl EntryHead<'_> {
     /// In the order of the walk: folder by folder, by name.
-    fn compare(&self, item: &Item<'_>) -> Ordering {
+    fn compare(&self, item: &PlaceFile<'_>) -> Ordering {
         let place = (self.root, self.place).cmp(&(item.spot.root_number, item.spot.place_number));
         if place.is_ne() || self.path == item.found.path {
             return place;
@@ -180,11 +180,11 @@ impl Head<'_> {
 fn write(
     out: &mut impl Write,
     label: &str,
-    items: &[Item<'_>],
-    known: &[Known],
+    items: &[PlaceFile<'_>],
+    known: &[CachedFile],
     entities: &[Entity],
 ) -> io::Result<()> {
-    let fitting = |known: &Known| Some((items.get(known.item)?, entities.get(known.entities.clone())?));
+    let fitting = |known: &CachedFile| Some((items.get(known.item)?, entities.get(known.entities.clone())?));
     let entries: Vec<_> = known.iter().filter_map(fitting).collect();
     out.write_all(&header(label, u32::try_from(entries.len()).unwrap_or_default()))?;
     let mut entry = Vec::new();
@@ -201,15 +201,15 @@ fn write(
     Ok(())
 }
 
-fn put_entry(out: Vec<u8>, item: &Item<'_>, entities: &[Entity]) -> Option<Vec<u8>> {
+fn put_entry(out: Vec<u8>, item: &PlaceFile<'_>, entities: &[Entity]) -> Option<Vec<u8>> {
     let (root, place) = (item.spot.root_number, item.spot.place_number);
-    let head = Head { root, place, path: &item.found.path, stamp: numbers(item.found.stamp) };
+    let head = EntryHead { root, place, path: &item.found.path, stamp: numbers(item.found.stamp) };
     put_entities(postcard::to_extend(&head, out).ok()?, entities)
 }
 
 /// Where the entities of a file come from; only the line is their own.
-pub(super) fn source(item: &Item<'_>) -> Source {
-    Source {
+pub(super) fn source(item: &PlaceFile<'_>) -> EntitySource {
+    EntitySource {
         provider: item.spot.place.provider,
         level: item.spot.root.level,
         distance: item.spot.root.distance,

@@ -6,13 +6,15 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use windlass_core::entity::{Entity, Kind, Model, Source, Tier, Tool, ToolEffect, ToolRule};
+use windlass_core::entity::{
+    Entity, EntityKind, EntitySource, EntityTool, Model, Tier, ToolEffect, ToolRule,
+};
 
 /// An entity, all but where it comes from, which is known by its file, and its roles, which are found when all files
 /// are read.
 #[derive(Serialize, Deserialize)]
-struct Row<'a> {
-    kind: Kind,
+struct CachedEntity<'a> {
+    kind: EntityKind,
     line: u32,
     name: &'a str,
     description: &'a str,
@@ -30,11 +32,11 @@ struct Row<'a> {
 
 /// Adds the entities of a file to the bytes.
 pub(super) fn put_entities(out: Vec<u8>, entities: &[Entity]) -> Option<Vec<u8>> {
-    let rows: Option<Vec<Row<'_>>> = entities.iter().map(row).collect();
+    let rows: Option<Vec<CachedEntity<'_>>> = entities.iter().map(row).collect();
     postcard::to_extend(&rows?, out).ok()
 }
 
-fn row(entity: &Entity) -> Option<Row<'_>> {
+fn row(entity: &Entity) -> Option<CachedEntity<'_>> {
     let Entity {
         kind,
         name,
@@ -51,7 +53,7 @@ fn row(entity: &Entity) -> Option<Row<'_>> {
         extra,
     } = entity;
     let tools = tools.as_ref();
-    Some(Row {
+    Some(CachedEntity {
         kind: *kind,
         line: source.line,
         name,
@@ -76,17 +78,17 @@ fn texts(texts: &[String]) -> Vec<&str> {
 }
 
 /// Reads the entities of a file; of their source only the line is their own.
-pub(super) fn take_entities(bytes: &[u8], source: &Source, into: &mut Vec<Entity>) -> Option<()> {
-    let (rows, rest) = postcard::take_from_bytes::<Vec<Row<'_>>>(bytes).ok()?;
+pub(super) fn take_entities(bytes: &[u8], source: &EntitySource, into: &mut Vec<Entity>) -> Option<()> {
+    let (rows, rest) = postcard::take_from_bytes::<Vec<CachedEntity<'_>>>(bytes).ok()?;
     for row in rows {
         into.push(entity(&row, source)?);
     }
     rest.is_empty().then_some(())
 }
 
-fn entity(row: &Row<'_>, source: &Source) -> Option<Entity> {
+fn entity(row: &CachedEntity<'_>, source: &EntitySource) -> Option<Entity> {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    let tool = |(name, pattern): &(&str, Option<&str>)| Tool {
+    let tool = |(name, pattern): &(&str, Option<&str>)| EntityTool {
         name: (*name).to_owned(),
         pattern: pattern.map(str::to_owned),
     };
@@ -107,7 +109,7 @@ fn entity(row: &Row<'_>, source: &Source) -> Option<Entity> {
         roles: Vec::new(),
         model: row.model.map(|(tier, original)| Model { tier, original: original.to_owned() }),
         argument_hint: row.argument_hint.map(str::to_owned),
-        source: Source { line: row.line, ..source.clone() },
+        source: EntitySource { line: row.line, ..source.clone() },
         extra: if row.extra.is_empty() {
             Default::default()
         } else {
@@ -146,13 +148,13 @@ mod tests {
         put_entities(Vec::new(), entities).unwrap()
     }
 
-    fn read(bytes: &[u8], source: &Source) -> Option<Vec<Entity>> {
+    fn read(bytes: &[u8], source: &EntitySource) -> Option<Vec<Entity>> {
         let mut found = Vec::new();
         take_entities(bytes, source, &mut found).map(|()| found)
     }
 
-    fn source() -> Source {
-        Source {
+    fn source() -> EntitySource {
+        EntitySource {
             provider: Provider::Claude,
             level: Level::Project,
             distance: 0,
@@ -167,12 +169,12 @@ mod tests {
             json!({"hooks": {"Stop": [{"n": 1, "m": -2, "f": 1.5, "no": null, "t": true}]}, "x": "é"});
         let Value::Object(extra) = extra else { unreachable!() };
         Entity {
-            kind: Kind::Agent,
+            kind: EntityKind::Agent,
             name: "n".into(),
             description: "d".into(),
             aliases: vec!["b".into(), "c".into()],
             prompt: "text\n".repeat(100),
-            tools: Some(vec![Tool::named("bash"), Tool::named("Bash(git:*)")]),
+            tools: Some(vec![EntityTool::named("bash"), EntityTool::named("Bash(git:*)")]),
             limits: vec![
                 ToolRule { tool: "bash".into(), pattern: None, effect: ToolEffect::Ask },
                 ToolRule { tool: "bash".into(), pattern: Some("git *".into()), effect: ToolEffect::Allow },

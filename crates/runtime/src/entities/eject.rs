@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_core::entity::{Entity, Kind, Provider};
+use windlass_core::entity::{Entity, EntityKind, Provider};
 use windlass_forms::entity::print;
 
 use crate::home::Home;
-use crate::problem::{Class, Problem};
-use crate::shelf::{self, Shelf};
+use crate::problem::{UserError, UserErrorKind};
+use crate::shelf::{self, WorkflowScope};
 
 /// Writes a copy in our own format and says where. What is there already is left alone.
-pub fn eject(home: &Home, cwd: &Path, entity: &Entity, shelf: Shelf) -> Result<PathBuf, Problem> {
+pub fn eject(home: &Home, cwd: &Path, entity: &Entity, shelf: WorkflowScope) -> Result<PathBuf, UserError> {
     if entity.source.provider != Provider::Windlass {
         // In our format its places for arguments would mean something else.
         let text = format!("{} `{}` is a file already: {}", entity.kind, entity.name, entity.source.path);
-        return Err(Problem::new(Class::Usage, text).hint(format!(
+        return Err(UserError::new(UserErrorKind::Usage, text).hint(format!(
             "change that one; only Windlass's own are copied, and this is {}'s",
             entity.source.provider
         )));
@@ -29,8 +29,8 @@ fn place(entity: &Entity) -> PathBuf {
     // A name is one plain word by the readers' rules; a leading dot would hide the copy.
     let name = name.trim_start_matches('.');
     match entity.kind {
-        Kind::Command => Path::new("commands").join(format!("{name}.md")),
-        Kind::Skill => Path::new("skills").join(name).join("SKILL.md"),
-        Kind::Agent => Path::new("agents").join(format!("{name}.md")),
+        EntityKind::Command => Path::new("commands").join(format!("{name}.md")),
+        EntityKind::Skill => Path::new("skills").join(name).join("SKILL.md"),
+        EntityKind::Agent => Path::new("agents").join(format!("{name}.md")),
     }
 }

@@ -9,26 +9,26 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windlass_core::entity::{Entity, Kind, Provider, Source};
+use windlass_core::entity::{Entity, EntityKind, EntitySource, Provider};
 use windlass_core::registry::Registry;
-use windlass_core::registry::roles::{Miscast, cast};
+use windlass_core::registry::roles::{RoleError, cast};
 use windlass_forms::diagnostic::{Diagnostic, Severity};
-use windlass_forms::entity::{Ground, builtin};
+use windlass_forms::entity::{DefaultLimits, builtin};
 use windlass_forms::settings::Resolved;
 use windlass_peers::files::read_bounded;
-use windlass_peers::files::walk::{Found, Walked, walk, walk_to_watch};
-use windlass_peers::files::watch::{Point, approach};
+use windlass_peers::files::walk::{FoundFile, FoundFiles, walk, walk_to_watch};
+use windlass_peers::files::watch::{WatchPoint, approach};
 
-use super::cache::{Cache, Known, source};
-use super::read::{Outcome, read_file, told};
-use super::roots::{self, Roots, Spot};
+use super::cache::{Cache, CachedFile, source};
+use super::read::{FileRead, read_file, told};
+use super::roots::{self, RootPlace, Roots};
 use crate::config;
 use crate::home::Home;
-use crate::problem::Problem;
+use crate::problem::UserError;
 
 /// Everything that was found, and what is wrong with it.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadedEntities {
     /// By name.
     pub registry: Registry,
     /// By file and line.
@@ -39,7 +39,7 @@ pub struct Loaded {
     pub read: usize,
 }
 
-impl Loaded {
+impl LoadedEntities {
     /// A line a provider: what was found there.
     pub fn start_up_lines(&self) -> Vec<String> {
         self.registry.counts().iter().map(|counts| format!("[entities] {counts}")).collect()
@@ -57,7 +57,7 @@ impl Loaded {
     }
 
     /// Whether a person would see a difference.
-    pub(super) fn says_the_same(&self, other: &Loaded) -> bool {
+    pub(super) fn says_the_same(&self, other: &LoadedEntities) -> bool {
         self.diagnostics == other.diagnostics && self.registry.all().eq(other.registry.all())
     }
 }
@@ -95,8 +95,8 @@ pub fn why(problem: &Diagnostic) -> String {
 }
 
 /// A command or skill that cannot be used, for nobody knows the limits of its agent.
-fn miscast(lost: &Miscast, diagnostics: &[Diagnostic]) -> Diagnostic {
-    let Miscast { entity, agent, near } = lost;
+fn miscast(lost: &RoleError, diagnostics: &[Diagnostic]) -> Diagnostic {
+    let RoleError { entity, agent, near } = lost;
     let what = format!("{} `{}` is done by agent `{agent}`", entity.kind, entity.name);
     let (message, hint) = match broken(diagnostics, agent) {
         Some(Diagnostic { file: Some(file), message, .. }) => {
@@ -136,14 +136,14 @@ fn place_of(text: &str, line: u32, agent: &str) -> Option<usize> {
 }
 
 /// Loads everything there is for work in a folder. A file that cannot be used is a diagnostic.
-pub fn load(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<Loaded, Problem> {
+pub fn load(home: &Home, cwd: &Path, plugins: &[PathBuf]) -> Result<LoadedEntities, UserError> {
     Ok(load_with(home, cwd, plugins, &config::read(home, cwd, Vec::new())?))
 }
 
 /// The same where the settings are known.
-pub(crate) fn load_with(home: &Home, cwd: &Path, plugins: &[PathBuf], resolved: &Resolved) -> Loaded {
+pub(crate) fn load_with(home: &Home, cwd: &Path, plugins: &[PathBuf], resolved: &Resolved) -> LoadedEntities {
     let roots = roots::find(home, cwd, plugins, resolved);
-    let walk = |spot: &Spot<'_>| walk(&spot.path, spot.place.shape, spot.root.inside.as_deref());
+    let walk = |spot: &RootPlace<'_>| walk(&spot.path, spot.place.shape, spot.root.inside.as_deref());
     look(home, &roots, walk)
 }
 
@@ -152,7 +152,7 @@ pub(super) fn load_and_points(
     home: &Home,
     cwd: &Path,
     plugins: &[PathBuf],
-) -> Result<(Loaded, Vec<Point>), Problem> {
+) -> Result<(LoadedEntities, Vec<WatchPoint>), UserError> {
     let resolved = config::read(home, cwd, Vec::new())?;
     let roots = roots::find(home, cwd, plugins, &resolved);
     let mut points = Vec::new();
@@ -160,7 +160,7 @@ pub(super) fn load_and_points(
         // Before it is looked into: what comes after that is noticed.
         points.extend(approach(&spot.start, &spot.path));
         let (walked, watched) = walk_to_watch(&spot.path, spot.place.shape, spot.root.inside.as_deref());
-        points.extend(watched.into_iter().map(|path| Point { path, name: None }));
+        points.extend(watched.into_iter().map(|path| WatchPoint { path, name: None }));
         walked
     });
     for file in &roots.settings {
@@ -170,19 +170,19 @@ pub(super) fn load_and_points(
 }
 
 /// A file of a place.
-pub(super) struct Item<'a> {
-    pub(super) spot: &'a Spot<'a>,
-    pub(super) found: Found,
+pub(super) struct PlaceFile<'a> {
+    pub(super) spot: &'a RootPlace<'a>,
+    pub(super) found: FoundFile,
 }
 
-fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -> Loaded {
-    let spots: Vec<Spot<'_>> = roots.spots().collect();
+fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&RootPlace<'_>) -> FoundFiles) -> LoadedEntities {
+    let spots: Vec<RootPlace<'_>> = roots.spots().collect();
     let mut diagnostics = roots.diagnostics.clone();
     let mut items = Vec::new();
     for spot in &spots {
         let walked = walk(spot);
         diagnostics.extend(walked.findings.iter().map(told));
-        items.extend(walked.files.into_iter().map(|found| Item { spot, found }));
+        items.extend(walked.files.into_iter().map(|found| PlaceFile { spot, found }));
     }
     keep_each_once(&mut items);
     let mut cache = Cache::open(&home.state, &roots.describe());
@@ -207,7 +207,7 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -
                 continue;
             }
         }
-        known.push(Known { item: number, entities: before..entities.len() });
+        known.push(CachedFile { item: number, entities: before..entities.len() });
     }
     cache.renew(&items, &known, &entities);
     // The farthest first: of two rules that match a call the last one counts.
@@ -232,13 +232,13 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&Spot<'_>) -> Walked) -
     }
     entities.extend(builtin());
     sort(&mut diagnostics);
-    Loaded { registry: Registry::new(entities), diagnostics, files: items.len(), read }
+    LoadedEntities { registry: Registry::new(entities), diagnostics, files: items.len(), read }
 }
 
 /// Lets an agent do what its provider has and names none.
 fn name_agent(agent: &str, provider: Provider, entities: &mut [Entity]) {
     let is_meant = |entity: &&mut Entity| {
-        entity.source.provider == provider && entity.kind != Kind::Agent && entity.agents.is_empty()
+        entity.source.provider == provider && entity.kind != EntityKind::Agent && entity.agents.is_empty()
     };
     for entity in entities.iter_mut().filter(is_meant) {
         entity.agents.push(agent.to_owned());
@@ -246,11 +246,11 @@ fn name_agent(agent: &str, provider: Provider, entities: &mut [Entity]) {
 }
 
 /// Puts limits under those that the agents of a provider have of their own.
-fn lay(ground: &Ground, provider: Provider, entities: &mut Vec<Entity>) {
+fn lay(ground: &DefaultLimits, provider: Provider, entities: &mut Vec<Entity>) {
     let is_meant = |entity: &Entity| {
         let is_named = |name: &String| name.to_lowercase() == entity.name.to_lowercase();
         entity.source.provider == provider
-            && entity.kind == Kind::Agent
+            && entity.kind == EntityKind::Agent
             && ground.agent.as_ref().is_none_or(is_named)
     };
     match &ground.rules {
@@ -265,10 +265,11 @@ fn lay(ground: &Ground, provider: Provider, entities: &mut Vec<Entity>) {
 
 /// Whether what a file says may be remembered: there is nothing to tell about it, it did not
 /// change just now, and its entities come from it as all others do.
-fn is_lasting(item: &Item<'_>, outcome: &Outcome, now: i64) -> bool {
-    let Outcome { read, stamp: Some(stamp) } = outcome else { return false };
+fn is_lasting(item: &PlaceFile<'_>, outcome: &FileRead, now: i64) -> bool {
+    let FileRead { read, stamp: Some(stamp) } = outcome else { return false };
     let expected = source(item);
-    let is_plain = |entity: &Entity| entity.source == Source { line: entity.source.line, ..expected.clone() };
+    let is_plain =
+        |entity: &Entity| entity.source == EntitySource { line: entity.source.line, ..expected.clone() };
     read.diagnostics.is_empty()
         && read.grounds.is_empty()
         && read.default_agent.is_none()
@@ -277,7 +278,7 @@ fn is_lasting(item: &Item<'_>, outcome: &Outcome, now: i64) -> bool {
 }
 
 /// A file that is reached on two ways under the same name is one: the nearer stays.
-fn keep_each_once(items: &mut Vec<Item<'_>>) {
+fn keep_each_once(items: &mut Vec<PlaceFile<'_>>) {
     let mut inodes: Vec<u64> = items.iter().map(|item| item.found.stamp.inode).collect();
     inodes.sort_unstable();
     let is_alone = |inode: u64| {
@@ -285,7 +286,7 @@ fn keep_each_once(items: &mut Vec<Item<'_>>) {
         inodes.get(at + 1) != Some(&inode)
     };
     let mut first: HashMap<_, PathBuf> = HashMap::new();
-    items.retain(|Item { spot, found }| {
+    items.retain(|PlaceFile { spot, found }| {
         if is_alone(found.stamp.inode) {
             return true;
         }

@@ -14,9 +14,9 @@ mod watch;
 
 pub use eject::eject;
 pub(crate) use load::load_with;
-pub use load::{Loaded, load, why};
+pub use load::{LoadedEntities, load, why};
 pub(crate) use watch::subscribe;
-pub use windlass_core::entity::{Entity, Kind, Level, Provider};
+pub use windlass_core::entity::{Entity, EntityKind, Level, Provider};
 pub use windlass_core::registry::Registry;
 
 #[cfg(test)]

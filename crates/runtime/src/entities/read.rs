@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 use windlass_forms::diagnostic::{Diagnostic, Severity};
-use windlass_forms::entity::{Origin, Read, parse};
+use windlass_forms::entity::{Origin, ReadEntities, parse};
 use windlass_peers::files::FileError;
 use windlass_peers::files::read::read;
 use windlass_peers::files::stamp::Stamp;
-use windlass_peers::files::trouble::{Finding, Trouble};
-use windlass_peers::files::walk::Found;
+use windlass_peers::files::trouble::{UnreadablePath, WalkError};
+use windlass_peers::files::walk::FoundFile;
 
-use super::roots::Spot;
+use super::roots::RootPlace;
 use crate::error::chain;
 
 /// The largest file that is read.
@@ -19,36 +19,39 @@ const MAX: u64 = 1 << 20;
 
 /// What a file says, and which state of it was read; without one it could not be.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) read: Read,
+pub(super) struct FileRead {
+    pub(super) read: ReadEntities,
     pub(super) stamp: Option<Stamp>,
 }
 
 /// Reads a file that was found.
-pub(super) fn read_file(spot: &Spot<'_>, found: &Found) -> Outcome {
+pub(super) fn read_file(spot: &RootPlace<'_>, found: &FoundFile) -> FileRead {
     let (bytes, stamp) = match read(found, spot.root.inside.as_deref(), MAX) {
         Ok(read) => read,
         // Gone since it was found: as if it had not been.
-        Err(error) if error.is_missing() => return Outcome::default(),
-        Err(error) => return Outcome::only(unreadable(&found.path, &error)),
+        Err(error) if error.is_missing() => return FileRead::default(),
+        Err(error) => return FileRead::only(unreadable(&found.path, &error)),
     };
     let text = match std::str::from_utf8(&bytes) {
         Ok(text) => text,
-        Err(error) => return Outcome::only(not_text(&found.path, &bytes, error.valid_up_to())),
+        Err(error) => return FileRead::only(not_text(&found.path, &bytes, error.valid_up_to())),
     };
     if is_about_the_folder(spot, found, text) {
-        return Outcome { read: Read::default(), stamp: Some(stamp) };
+        return FileRead { read: ReadEntities::default(), stamp: Some(stamp) };
     }
-    Outcome { read: parse(&origin(spot, found), text), stamp: Some(stamp) }
+    FileRead { read: parse(&origin(spot, found), text), stamp: Some(stamp) }
 }
 
-impl Outcome {
-    fn only(diagnostic: Diagnostic) -> Outcome {
-        Outcome { read: Read { diagnostics: vec![diagnostic], ..Read::default() }, stamp: None }
+impl FileRead {
+    fn only(diagnostic: Diagnostic) -> FileRead {
+        FileRead {
+            read: ReadEntities { diagnostics: vec![diagnostic], ..ReadEntities::default() },
+            stamp: None,
+        }
     }
 }
 
-fn origin<'a>(spot: &Spot<'a>, found: &'a Found) -> Origin<'a> {
+fn origin<'a>(spot: &RootPlace<'a>, found: &'a FoundFile) -> Origin<'a> {
     Origin {
         provider: spot.place.provider,
         kind: spot.place.kind,
@@ -61,8 +64,8 @@ fn origin<'a>(spot: &Spot<'a>, found: &'a Found) -> Origin<'a> {
 }
 
 /// A README without frontmatter is for the people who look into the folder.
-fn is_about_the_folder(spot: &Spot<'_>, found: &Found, text: &str) -> bool {
-    let is_flat = matches!(spot.place.kind, Some(Kind::Agent | Kind::Command));
+fn is_about_the_folder(spot: &RootPlace<'_>, found: &FoundFile, text: &str) -> bool {
+    let is_flat = matches!(spot.place.kind, Some(EntityKind::Agent | EntityKind::Command));
     let stem = Path::new(&found.path).file_stem().unwrap_or_default();
     is_flat
         && stem.eq_ignore_ascii_case("readme")
@@ -77,10 +80,10 @@ fn unreadable(path: &str, error: &FileError) -> Diagnostic {
             (Severity::Error, text, None)
         }
         FileError::Outside { .. } => {
-            let leads_out = Trouble::LeadsOut;
+            let leads_out = WalkError::LeadsOut;
             (Severity::Warning, leads_out.to_string(), hint(leads_out))
         }
-        FileError::NotPlain { .. } => (Severity::Warning, Trouble::NotPlain.to_string(), None),
+        FileError::NotPlain { .. } => (Severity::Warning, WalkError::NotPlain.to_string(), None),
         FileError::Io { source, .. } => (Severity::Error, format!("cannot be read: {}", chain(source)), None),
     };
     Diagnostic::new(severity, &text).in_file(Some(path)).hint(hint)
@@ -96,17 +99,17 @@ fn not_text(path: &str, bytes: &[u8], offset: usize) -> Diagnostic {
 }
 
 /// What could not be looked at, for people.
-pub(super) fn told(finding: &Finding) -> Diagnostic {
+pub(super) fn told(finding: &UnreadablePath) -> Diagnostic {
     let severity = if finding.what.is_error() { Severity::Error } else { Severity::Warning };
     Diagnostic::new(severity, &finding.what.to_string())
         .in_file(Some(&finding.path.to_string_lossy()))
         .hint(hint(finding.what))
 }
 
-fn hint(trouble: Trouble) -> Option<String> {
+fn hint(trouble: WalkError) -> Option<String> {
     let text = match trouble {
-        Trouble::LeadsOut => "copy what it leads to, or keep it in your home folder",
-        Trouble::LeadsNowhere => "remove the link, or make what it leads to",
+        WalkError::LeadsOut => "copy what it leads to, or keep it in your home folder",
+        WalkError::LeadsNowhere => "remove the link, or make what it leads to",
         _ => return None,
     };
     Some(text.to_owned())

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_core::entity::{Level, PluginSource, Provider};
-use windlass_core::registry::places::{Base, PLACES, Place};
+use windlass_core::registry::places::{Base, EntityPlace, PLACES};
 use windlass_forms::diagnostic::{Diagnostic, Severity};
 use windlass_forms::plugin::parse_plugin_json;
 use windlass_forms::settings::{LayerKind, Resolved};
@@ -38,10 +38,10 @@ pub(super) struct Roots {
 
 /// A place of a root.
 #[derive(Debug, Clone)]
-pub(super) struct Spot<'a> {
+pub(super) struct RootPlace<'a> {
     pub(super) root: &'a Root,
     pub(super) root_number: u16,
-    pub(super) place: &'static Place,
+    pub(super) place: &'static EntityPlace,
     pub(super) place_number: u16,
     /// Where it starts from, and where it is.
     pub(super) start: PathBuf,
@@ -50,14 +50,14 @@ pub(super) struct Spot<'a> {
 
 impl Roots {
     /// Every place there is to look at.
-    pub(super) fn spots(&self) -> impl Iterator<Item = Spot<'_>> {
+    pub(super) fn spots(&self) -> impl Iterator<Item = RootPlace<'_>> {
         (0..).zip(&self.roots).flat_map(|(root_number, root)| {
             let ours = (0..)
                 .zip(PLACES)
                 .filter(|(_, place)| place.base == root.base && self.providers.contains(&place.provider));
             ours.map(move |(place_number, place)| {
                 let (start, path) = root.locate(place);
-                Spot { root, root_number, place, place_number, start, path }
+                RootPlace { root, root_number, place, place_number, start, path }
             })
         })
     }
@@ -73,7 +73,7 @@ impl Root {
         Root { base, path, level: Level::User, distance: 0, inside: None, plugin: None, moved: Vec::new() }
     }
 
-    fn locate(&self, place: &Place) -> (PathBuf, PathBuf) {
+    fn locate(&self, place: &EntityPlace) -> (PathBuf, PathBuf) {
         let (first, rest) = place.path.split_once('/').unwrap_or((place.path, ""));
         match self.moved.iter().find(|(name, _)| *name == first) {
             Some((_, folder)) => (folder.clone(), folder.join(rest)),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use tokio::sync::watch::{self, Receiver, Sender};
 use tokio::task::spawn_blocking;
-use windlass_peers::files::watch::{Point, Watch};
+use windlass_peers::files::watch::{FolderWatch, WatchPoint};
 
-use super::load::{Loaded, load_and_points};
+use super::load::{LoadedEntities, load_and_points};
 use crate::home::Home;
-use crate::problem::Problem;
+use crate::problem::UserError;
 
 /// Loads everything, and again whenever a file in one of the places changes, until nobody
 /// listens any more. What would look the same is not told.
@@ -17,21 +17,26 @@ pub(crate) fn subscribe(
     home: Arc<Home>,
     cwd: PathBuf,
     plugins: Vec<PathBuf>,
-) -> Result<Receiver<Arc<Loaded>>, Problem> {
+) -> Result<Receiver<Arc<LoadedEntities>>, UserError> {
     let (loaded, points) = load_and_points(&home, &cwd, &plugins)?;
     let (sender, receiver) = watch::channel(Arc::new(loaded));
-    let ground = Arc::new(Ground { home, cwd, plugins });
-    tokio::spawn(follow(ground, sender, Watch::start(), points));
+    let ground = Arc::new(WatchContext { home, cwd, plugins });
+    tokio::spawn(follow(ground, sender, FolderWatch::start(), points));
     Ok(receiver)
 }
 
-struct Ground {
+struct WatchContext {
     home: Arc<Home>,
     cwd: PathBuf,
     plugins: Vec<PathBuf>,
 }
 
-async fn follow(ground: Arc<Ground>, sender: Sender<Arc<Loaded>>, mut watch: Watch, mut points: Vec<Point>) {
+async fn follow(
+    ground: Arc<WatchContext>,
+    sender: Sender<Arc<LoadedEntities>>,
+    mut watch: FolderWatch,
+    mut points: Vec<WatchPoint>,
+) {
     watch.follow(&points);
     loop {
         // Once more at the start: something may have changed before it was watched.
@@ -52,7 +57,7 @@ async fn follow(ground: Arc<Ground>, sender: Sender<Arc<Loaded>>, mut watch: Wat
     }
 }
 
-fn publish(sender: &Sender<Arc<Loaded>>, loaded: Loaded) {
+fn publish(sender: &Sender<Arc<LoadedEntities>>, loaded: LoadedEntities) {
     sender.send_if_modified(|before| {
         let is_new = !before.says_the_same(&loaded);
         if is_new {

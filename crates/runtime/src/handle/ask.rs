@@ -6,16 +6,16 @@
 use std::time::{Duration, Instant};
 
 use windlass_core::event::PersonReply;
-use windlass_core::hook::wire::Reply;
+use windlass_core::hook::wire::HookReply;
 use windlass_core::id::{EffectId, HookId, InboxId, RunId};
-use windlass_core::run::{Standing, Waiting};
+use windlass_core::run::{Progress, Waiting};
 use windlass_peers::hook_socket::{self, NoReply};
-use windlass_store::{Put, Request};
+use windlass_store::{InboxRequest, PutResult};
 
 use super::Handle;
 use crate::error::RunError;
-use crate::inbox::{Asked, FRESH, Message};
-use crate::seal::Key;
+use crate::inbox::{FRESH, InboxMessage, SocketRequest};
+use crate::seal::InboxKey;
 use crate::view::children;
 
 /// How long an owner may be without its socket: one that somebody deleted is mended within two seconds.
@@ -25,11 +25,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 impl Handle {
     /// Asks a run to end: its owner, or whoever resumes it.
     pub async fn cancel(&self, run: &RunId) -> Result<(), RunError> {
-        self.ask_open(run, Message::Cancel).await
+        self.ask_open(run, InboxMessage::Cancel).await
     }
 
     /// Asks a run that is not over.
-    async fn ask_open(&self, run: &RunId, message: Message) -> Result<(), RunError> {
+    async fn ask_open(&self, run: &RunId, message: InboxMessage) -> Result<(), RunError> {
         let run = run.clone();
         let ask = move |handle: &Handle| {
             if handle.view(&run)?.state.is_done() {
@@ -42,23 +42,23 @@ impl Handle {
 
     /// Asks a run to end because the one that started it does. Asked twice for the same, it is asked once.
     pub(crate) fn end_with_outer(&self, run: &RunId, by: &EffectId, why: &str) -> Result<(), RunError> {
-        let message = Message::EndWithOuter { why: why.to_owned() };
+        let message = InboxMessage::EndWithOuter { why: why.to_owned() };
         self.ask(run, &InboxId::new(format!("outer/{by}")), &message).map(|_| ())
     }
 
     /// Lets a run begin nothing new; what is under way is finished. So do the runs it started.
     pub async fn pause(&self, run: &RunId) -> Result<(), RunError> {
         let run = run.clone();
-        self.waiting(move |handle| handle.ask_all(&run, &Message::Pause)).await
+        self.waiting(move |handle| handle.ask_all(&run, &InboxMessage::Pause)).await
     }
 
     /// Lets a paused run go on, and the runs it started.
     pub async fn go_on(&self, run: &RunId) -> Result<(), RunError> {
         let run = run.clone();
-        self.waiting(move |handle| handle.ask_all(&run, &Message::GoOn)).await
+        self.waiting(move |handle| handle.ask_all(&run, &InboxMessage::GoOn)).await
     }
 
-    fn ask_all(&self, run: &RunId, message: &Message) -> Result<(), RunError> {
+    fn ask_all(&self, run: &RunId, message: &InboxMessage) -> Result<(), RunError> {
         let view = self.view(run)?;
         if view.state.is_done() {
             return Err(RunError::Over(run.clone()));
@@ -73,13 +73,13 @@ impl Handle {
 
     /// Tells a run that something happened that it may wait for.
     pub async fn tell(&self, run: &RunId, name: &str, text: &str) -> Result<(), RunError> {
-        self.ask_open(run, Message::Tell { name: name.to_owned(), text: text.to_owned() }).await
+        self.ask_open(run, InboxMessage::Tell { name: name.to_owned(), text: text.to_owned() }).await
     }
 
     /// The run that waits for a person: this one, or one that it started.
     pub fn who_asks(&self, run: &RunId) -> Result<RunId, RunError> {
         let view = self.view(run)?;
-        if matches!(view.state.standing(), Standing::Waiting(Waiting::Person(_))) {
+        if matches!(view.state.standing(), Progress::Waiting(Waiting::Person(_))) {
             return Ok(run.clone());
         }
         let asking = children(&view.state).into_iter().find_map(|child| self.who_asks(&child).ok());
@@ -106,19 +106,24 @@ impl Handle {
             PersonReply::Approve | PersonReply::Reject { .. } => "",
         };
         let id = InboxId::new(format!("reply/{name}/{question}"));
-        match self.ask(run, &id, &Message::Reply { hook, reply })? {
-            Put::Fresh => Ok(()),
-            Put::Known => Err(RunError::AlreadyAnswered(run.clone())),
+        match self.ask(run, &id, &InboxMessage::Reply { hook, reply })? {
+            PutResult::Fresh => Ok(()),
+            PutResult::Known => Err(RunError::AlreadyAnswered(run.clone())),
         }
     }
 
     /// Asks the owner of a run, who looks at who asks. Without an owner the request waits, sealed, for the next.
-    pub(super) fn ask(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
+    pub(super) fn ask(
+        &self,
+        run: &RunId,
+        id: &InboxId,
+        message: &InboxMessage,
+    ) -> Result<PutResult, RunError> {
         let unheard = || RunError::Unheard { run: run.clone(), owner: self.owner(run) };
         if self.owner(run).is_some_and(|owner| owner.is_stopped) {
             return Err(unheard());
         }
-        let asked = Asked { id: id.clone(), message: message.clone() };
+        let asked = SocketRequest { id: id.clone(), message: message.clone() };
         let payload = serde_json::to_string(&asked).map_err(RunError::Encode)?;
         let path = hook_socket::path_for(&self.home.state, run, &self.home.temp)?;
         let until = Instant::now() + PATIENCE;
@@ -145,7 +150,12 @@ impl Handle {
 
     /// Puts a request into the inbox for the next owner. One of the same name that nobody sealed gives way to
     /// it; what else waits there is the owner's to refuse, aloud.
-    pub(crate) fn keep(&self, run: &RunId, id: &InboxId, message: &Message) -> Result<Put, RunError> {
+    pub(crate) fn keep(
+        &self,
+        run: &RunId,
+        id: &InboxId,
+        message: &InboxMessage,
+    ) -> Result<PutResult, RunError> {
         let key = self.key()?;
         let pending = self.pending(run, key)?;
         let unverified = pending.unverified.iter().map(|(id, _)| id);
@@ -157,12 +167,12 @@ impl Handle {
     }
 
     /// What waits for a run: what Windlass has sealed, and what somebody else wrote into the database.
-    pub(crate) fn pending(&self, run: &RunId, key: Key) -> Result<Pending, RunError> {
+    pub(crate) fn pending(&self, run: &RunId, key: InboxKey) -> Result<Pending, RunError> {
         let mut pending = Pending::default();
-        for Request { id, body } in self.store.pending(run)? {
+        for InboxRequest { id, body } in self.store.pending(run)? {
             match key.open(run, &id, &body) {
                 Some(message) => pending.sealed.push((id, message)),
-                None => match Key::read_unverified(&body) {
+                None => match InboxKey::read_unverified(&body) {
                     Some(message) => pending.unverified.push((id, message)),
                     None => pending.planted.push(id),
                 },
@@ -171,9 +181,9 @@ impl Handle {
         Ok(pending)
     }
 
-    pub(crate) fn key(&self) -> Result<Key, RunError> {
+    pub(crate) fn key(&self) -> Result<InboxKey, RunError> {
         let state = &self.home.state;
-        Key::of(state).map_err(|source| RunError::Place { path: state.clone(), source })
+        InboxKey::of(state).map_err(|source| RunError::Place { path: state.clone(), source })
     }
 }
 
@@ -181,21 +191,21 @@ impl Handle {
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     /// Requests, in the order they came.
-    pub(crate) sealed: Vec<(InboxId, Message)>,
+    pub(crate) sealed: Vec<(InboxId, InboxMessage)>,
     /// Requests with a seal that the key does not fit: the key was deleted or replaced since, or somebody wrote
     /// them by hand.
-    pub(crate) unverified: Vec<(InboxId, Message)>,
+    pub(crate) unverified: Vec<(InboxId, InboxMessage)>,
     /// Rows that Windlass did not write.
     pub(crate) planted: Vec<InboxId>,
 }
 
 /// What the owner's reply says of a request, which may have been left for it before.
-fn heard(reply: &Reply, kept: Option<Put>) -> Result<Put, RunError> {
+fn heard(reply: &HookReply, kept: Option<PutResult>) -> Result<PutResult, RunError> {
     match (reply.exit, reply.stdout.as_str(), kept) {
-        (0, FRESH, _) => Ok(Put::Fresh),
+        (0, FRESH, _) => Ok(PutResult::Fresh),
         // What was kept just now is what the owner knows.
         (0, _, Some(put)) => Ok(put),
-        (0, _, None) => Ok(Put::Known),
+        (0, _, None) => Ok(PutResult::Known),
         _ => Err(RunError::Refused(reply.stderr.clone())),
     }
 }

@@ -15,7 +15,7 @@ use windlass_peers::{files, git};
 
 use super::Handle;
 use crate::error::RunError;
-use crate::named_lock::{NamedLock, Share, Tried};
+use crate::named_lock::{LockAttempt, NamedLock, Share};
 use crate::view::children;
 
 /// The folder of the locks in the state folder.
@@ -27,7 +27,7 @@ const LOOKS: u32 = 50;
 
 /// What a run has to do with the loops of plugins in its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum PluginLoopRole {
     /// It has one.
     Loops,
     /// A plugin is loaded that would loop its sessions, too.
@@ -36,17 +36,17 @@ enum Part {
     None,
 }
 
-impl Part {
+impl PluginLoopRole {
     /// A run that another one starts works with the right of that one.
-    fn of(spec: &Spec) -> Part {
+    fn of(spec: &Spec) -> PluginLoopRole {
         if spec.parent.is_some() {
-            return Part::None;
+            return PluginLoopRole::None;
         }
         let loops = |spec: &Spec| spec.plugins.iter().any(|plugin| plugin.loops);
         match spec.has_plugin_mode() {
-            true => Part::Loops,
-            false if loops(spec) || spec.others.values().any(loops) => Part::WouldBeLooped,
-            false => Part::None,
+            true => PluginLoopRole::Loops,
+            false if loops(spec) || spec.others.values().any(loops) => PluginLoopRole::WouldBeLooped,
+            false => PluginLoopRole::None,
         }
     }
 }
@@ -55,7 +55,7 @@ impl Handle {
     /// Ends the run that has the loop of this folder and was left without owner and agent, and says
     /// which. Where it lives, the new prompt is refused.
     pub async fn make_way(&self, spec: &Spec) -> Result<Option<RunId>, RunError> {
-        if Part::of(spec) != Part::Loops {
+        if PluginLoopRole::of(spec) != PluginLoopRole::Loops {
             return Ok(None);
         }
         let last = self.try_folder(spec, Share::Alone)?.last();
@@ -78,22 +78,22 @@ impl Handle {
     /// Takes the loop of a folder for a run, where it needs it. Refused where another has it, or has not
     /// ended since it had.
     pub(crate) fn hold_folder(&self, run: &RunId, spec: &Spec) -> Result<Option<NamedLock>, RunError> {
-        let part = Part::of(spec);
-        if part == Part::None {
+        let part = PluginLoopRole::of(spec);
+        if part == PluginLoopRole::None {
             return Ok(None);
         }
-        let share = if part == Part::Loops { Share::Alone } else { Share::WithOthers };
+        let share = if part == PluginLoopRole::Loops { Share::Alone } else { Share::WithOthers };
         let mut lock = self.try_folder(spec, share)?;
         let last = lock.last().filter(|last| last != run && self.is_unfinished(last));
         match (part, last) {
-            (Part::Loops, Some(last)) => Err(held(spec, Some(last))),
-            (Part::WouldBeLooped, Some(last)) if self.lives(&last) => Err(held(spec, Some(last))),
-            (Part::Loops, None) => {
+            (PluginLoopRole::Loops, Some(last)) => Err(held(spec, Some(last))),
+            (PluginLoopRole::WouldBeLooped, Some(last)) if self.lives(&last) => Err(held(spec, Some(last))),
+            (PluginLoopRole::Loops, None) => {
                 let named = lock.name(run);
                 named.map_err(|source| RunError::Place { path: self.folder_lock(spec), source })?;
                 Ok(Some(lock))
             }
-            (Part::WouldBeLooped | Part::None, _) => Ok(Some(lock)),
+            (PluginLoopRole::WouldBeLooped | PluginLoopRole::None, _) => Ok(Some(lock)),
         }
     }
 
@@ -113,10 +113,12 @@ impl Handle {
             .map_err(|error| failed(std::io::Error::other(error)))?;
         for _ in 0..LOOKS {
             match NamedLock::take(&path, share).map_err(failed)? {
-                Tried::Taken(lock) => return Ok(lock),
-                Tried::Held(Some(run)) if self.is_unfinished(&run) => return Err(held(spec, Some(run))),
+                LockAttempt::Taken(lock) => return Ok(lock),
+                LockAttempt::Held(Some(run)) if self.is_unfinished(&run) => {
+                    return Err(held(spec, Some(run)));
+                }
                 // Somebody only looks who has it, or takes it at this moment and has not said so yet.
-                Tried::Held(_) => std::thread::sleep(LOOK_EVERY),
+                LockAttempt::Held(_) => std::thread::sleep(LOOK_EVERY),
             }
         }
         Err(held(spec, self.at_work_in(spec)))

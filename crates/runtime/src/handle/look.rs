@@ -5,13 +5,13 @@ use std::path::Path;
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, RunId};
 use windlass_peers::git;
-use windlass_store::{Cadence, Found};
+use windlass_store::{Cadence, RunMatch};
 
 use super::Handle;
 use crate::error::RunError;
 use crate::recover::{self, Recovered};
-use crate::transcript::{Transcript, TranscriptPlace};
-use crate::view::{RunStatus, View};
+use crate::transcript::{TranscriptPlace, TranscriptReader};
+use crate::view::{RunStatus, RunView};
 
 /// How many records are read at once.
 const BATCH: usize = 256;
@@ -20,12 +20,12 @@ impl Handle {
     /// The run whose id begins so.
     pub fn find(&self, prefix: &str) -> Result<RunId, RunError> {
         match self.store.find(prefix)? {
-            Found::One(row) => Ok(row.id),
-            Found::None => Err(match self.find_stray(prefix)? {
+            RunMatch::One(row) => Ok(row.id),
+            RunMatch::None => Err(match self.find_stray(prefix)? {
                 Some(stray) => RunError::NotInLog { run: stray.run, dir: stray.dir },
                 None => RunError::NoSuchRun(prefix.to_owned()),
             }),
-            Found::Many(rows) => {
+            RunMatch::Many(rows) => {
                 let candidates = rows.into_iter().map(|row| row.id).collect();
                 Err(RunError::Ambiguous { prefix: prefix.to_owned(), candidates })
             }
@@ -33,13 +33,13 @@ impl Handle {
     }
 
     /// One run as it stands.
-    pub fn view(&self, run: &RunId) -> Result<View, RunError> {
+    pub fn view(&self, run: &RunId) -> Result<RunView, RunError> {
         let seen = recover::look(&self.store, run).map_err(|error| self.with_binary(error))?;
         let Recovered { loaded, state, divergence } = seen;
         let status = self.owned(run, RunStatus::of(&state.standing()));
         let (run, seq, dir) = (run.clone(), loaded.last_seq(), self.store.run_dir(run));
         let cadence = Cadence::of(&loaded);
-        Ok(View { run, status, state, seq, cadence, divergence, dir })
+        Ok(RunView { run, status, state, seq, cadence, divergence, dir })
     }
 
     /// A run that is not over and that nobody owns has crashed, and can be resumed.
@@ -75,10 +75,15 @@ impl Handle {
     }
 
     /// What the agent says and does in one turn, after what was given out before.
-    pub(crate) fn transcript(&self, run: &RunId, effect: &EffectId, place: TranscriptPlace) -> Transcript {
+    pub(crate) fn transcript(
+        &self,
+        run: &RunId,
+        effect: &EffectId,
+        place: TranscriptPlace,
+    ) -> TranscriptReader {
         let dir = self.store.run_dir(run).join(effect.to_string());
         let dialect = self.home.agents.named_or_first(self.driver_of(run, effect).as_deref());
-        Transcript::open(&dir.join(windlass_core::launch::files::STDOUT), dialect, place)
+        TranscriptReader::open(&dir.join(windlass_core::launch::files::STDOUT), dialect, place)
     }
 
     /// The driver of a turn, as the first record says.

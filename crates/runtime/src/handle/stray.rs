@@ -7,21 +7,21 @@
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::{InboxId, RunId};
-use windlass_core::run::{Reason, Status};
-use windlass_store::{Found, Projection};
+use windlass_core::run::{EndReason, FinalStatus};
+use windlass_store::{Projection, RunMatch};
 
 use super::Handle;
-use crate::children::{self, Ended};
+use crate::children::{self, EndedChildren};
 use crate::clock::now;
 use crate::error::RunError;
-use crate::inbox::Message;
+use crate::inbox::InboxMessage;
 use crate::recover;
 use crate::view::RunStatus;
 use crate::without_log::{children_of, one_of, owner_process};
 
 /// A folder of a run that the log does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stray {
+pub struct StrayRun {
     /// The run, by the name of its folder.
     pub run: RunId,
     /// The folder.
@@ -29,12 +29,12 @@ pub struct Stray {
     /// The process that owns it, where one does.
     pub owner: Option<u32>,
     /// What lives of it.
-    pub living: Vec<Living>,
+    pub living: Vec<LiveChild>,
 }
 
 /// A child that lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Living {
+pub struct LiveChild {
     /// Its turn, check or command.
     pub name: String,
     /// The process id of its host.
@@ -63,15 +63,15 @@ pub struct OtherVersion {
 
 impl Handle {
     /// The folders of runs that the log does not know.
-    pub fn strays(&self) -> Result<Vec<Stray>, RunError> {
-        let mut strays: Vec<Stray> = Vec::new();
+    pub fn strays(&self) -> Result<Vec<StrayRun>, RunError> {
+        let mut strays: Vec<StrayRun> = Vec::new();
         for run in self.unknown()? {
             let dir = self.store.run_dir(&run);
             let living = children_of(&dir);
             let owner = self.store.folders().owner(&run);
             // A run that begins at this moment has a folder first.
             if owner.is_none() || !living.is_empty() {
-                strays.push(Stray { run, dir, owner, living });
+                strays.push(StrayRun { run, dir, owner, living });
             }
         }
         Ok(strays)
@@ -96,12 +96,12 @@ impl Handle {
     }
 
     /// The one folder of an unknown run whose name begins so.
-    pub fn find_stray(&self, prefix: &str) -> Result<Option<Stray>, RunError> {
+    pub fn find_stray(&self, prefix: &str) -> Result<Option<StrayRun>, RunError> {
         Ok(one_of(self.strays()?, prefix))
     }
 
     /// Ends everything that lives of a run, by its folder alone. Nothing is deleted or recorded.
-    fn end_children(&self, run: &RunId) -> Ended {
+    fn end_children(&self, run: &RunId) -> EndedChildren {
         children::end_all(run, &self.store.run_dir(run))
     }
 
@@ -152,13 +152,13 @@ impl Handle {
     /// Ends a run that another version recorded, or decided by other rules. Its owner is asked, where it has one; else its
     /// children are ended, and lists show it as cancelled. Its log is left as it is, and the request
     /// waits in its inbox for a Windlass that can read it. `None` where an owner is to end it.
-    pub async fn cancel_other_version(&self, run: &RunId) -> Result<Option<Ended>, RunError> {
+    pub async fn cancel_other_version(&self, run: &RunId) -> Result<Option<EndedChildren>, RunError> {
         let run = run.clone();
         self.waiting(move |handle| handle.end_other_version(&run)).await
     }
 
-    fn end_other_version(&self, run: &RunId) -> Result<Option<Ended>, RunError> {
-        let Found::One(row) = self.store.find(run.as_str())? else {
+    fn end_other_version(&self, run: &RunId) -> Result<Option<EndedChildren>, RunError> {
+        let RunMatch::One(row) = self.store.find(run.as_str())? else {
             return Err(RunError::NoSuchRun(run.to_string()));
         };
         if RunStatus::of_word(&row.projection.status).is_over() {
@@ -166,18 +166,18 @@ impl Handle {
         }
         if self.other_version(run)?.is_some() {
             // As an older owner, or the binary that resumes the run, reads it: neither knows of seals.
-            let body = serde_json::to_vec(&Message::Cancel).map_err(RunError::Encode)?;
+            let body = serde_json::to_vec(&InboxMessage::Cancel).map_err(RunError::Encode)?;
             self.store.put(run, &InboxId::new("cancel/other-version"), &body)?;
         } else {
-            self.ask(run, &InboxId::new(crate::random::token()), &Message::Cancel)?;
+            self.ask(run, &InboxId::new(crate::random::token()), &InboxMessage::Cancel)?;
         }
         if self.store.is_owned(run) {
             return Ok(None);
         }
         let lease = self.store.acquire(run).map_err(|source| RunError::Lease { run: run.clone(), source })?;
         let ended = self.end_children(run);
-        let status = RunStatus::Ended(Status::Cancelled).word().to_owned();
-        let reason = Some(Reason::User.word().to_owned());
+        let status = RunStatus::Ended(FinalStatus::Cancelled).word().to_owned();
+        let reason = Some(EndReason::User.word().to_owned());
         let projection = Projection { status, reason, updated_ms: now().0, ..row.projection };
         self.store.list_as(run, &lease, projection)?;
         Ok(Some(ended))
@@ -193,7 +193,7 @@ impl Handle {
         if let Some(named) = named.filter(|path| path.is_file() && own.as_deref() != Some(*path)) {
             return Some(named.to_owned());
         }
-        let Ok(Found::One(row)) = self.store.find(run.as_str()) else { return None };
+        let Ok(RunMatch::One(row)) = self.store.find(run.as_str()) else { return None };
         let builds = std::fs::read_dir(bin).ok()?.flatten();
         let made = |dir: &Path| {
             let made = dir.metadata().and_then(|meta| meta.modified()).ok()?;

@@ -3,26 +3,26 @@
 
 use std::path::Path;
 
-use windlass_core::graph::check::Finding;
+use windlass_core::graph::check::GraphDiagnostic;
 use windlass_core::graph::workflow::Workflow;
 use windlass_core::registry::Registry;
 use windlass_core::spec::Check;
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::settings::Resolved;
-use windlass_forms::workflow::document::Document;
+use windlass_forms::workflow::document::WorkflowDocument;
 
-use super::{Request, Want, entity, nodes};
+use super::{RunRequest, WantedWorkflow, entity, nodes};
 use crate::catalog::{Body, Catalog, WorkflowEntry, World};
 use crate::entities;
 use crate::home::Home;
-use crate::problem::{Class, Problem, ProblemPart};
+use crate::problem::{ProblemPart, UserError, UserErrorKind};
 
 /// What is to be run.
-pub(super) struct Chosen<'a> {
+pub(super) struct Selection<'a> {
     /// The workflow itself.
-    pub(super) main: Part<'a>,
+    pub(super) main: PlannedWorkflow<'a>,
     /// Those that it runs, at any depth, each once.
-    pub(super) others: Vec<Part<'a>>,
+    pub(super) others: Vec<PlannedWorkflow<'a>>,
     /// The entities that nodes name.
     pub(super) registry: Registry,
     /// What is odd but possible.
@@ -32,23 +32,23 @@ pub(super) struct Chosen<'a> {
 }
 
 /// A workflow, and the document it was read from where it is one.
-pub(super) struct Part<'a> {
+pub(super) struct PlannedWorkflow<'a> {
     pub(super) workflow: Workflow,
-    pub(super) document: Option<&'a Document>,
+    pub(super) document: Option<&'a WorkflowDocument>,
     is_builtin: bool,
 }
 
-impl<'a> Part<'a> {
-    fn of(entry: &'a WorkflowEntry) -> Part<'a> {
+impl<'a> PlannedWorkflow<'a> {
+    fn of(entry: &'a WorkflowEntry) -> PlannedWorkflow<'a> {
         let document = match &entry.body {
             Body::Document(document) => Some(&**document),
             Body::File(_) => None,
         };
-        Part { workflow: entry.graph().into_owned(), document, is_builtin: entry.is_builtin }
+        PlannedWorkflow { workflow: entry.graph().into_owned(), document, is_builtin: entry.is_builtin }
     }
 
-    fn alone(self) -> Chosen<'a> {
-        Chosen {
+    fn alone(self) -> Selection<'a> {
+        Selection {
             main: self,
             others: Vec::new(),
             registry: Registry::new(Vec::new()),
@@ -59,7 +59,7 @@ impl<'a> Part<'a> {
 }
 
 /// Where to look for what is wanted.
-pub(super) struct Shelves<'a> {
+pub(super) struct WorkflowSources<'a> {
     pub(super) home: &'a Home,
     pub(super) cwd: &'a Path,
     pub(super) resolved: &'a Resolved,
@@ -70,10 +70,10 @@ pub(super) struct Shelves<'a> {
     pub(super) checks: &'a [Check],
 }
 
-impl<'a> Shelves<'a> {
-    pub(super) fn choose(&self, request: &Request) -> Result<Chosen<'a>, Problem> {
-        let Want::Entity { kind, name } = &request.want else {
-            let part = Part::of(select(self.catalog, self.broken, &request.want)?);
+impl<'a> WorkflowSources<'a> {
+    pub(super) fn choose(&self, request: &RunRequest) -> Result<Selection<'a>, UserError> {
+        let WantedWorkflow::Entity { kind, name } = &request.want else {
+            let part = PlannedWorkflow::of(select(self.catalog, self.broken, &request.want)?);
             if part.document.is_some() {
                 return self.with_others(request, part);
             }
@@ -85,53 +85,57 @@ impl<'a> Shelves<'a> {
         let entity = found.map_err(|miss| {
             let Some(problem) = loaded.broken(name) else {
                 let hint = format!("`windlass entities list --type {kind}` names those there are");
-                return Problem::new(Class::Configuration, miss.to_string()).hint(hint);
+                return UserError::new(UserErrorKind::Configuration, miss.to_string()).hint(hint);
             };
             let text = format!("{kind} `{name}` cannot be used: {}", entities::why(problem));
             let hint = problem.hint.clone();
-            Problem::new(Class::Configuration, text)
+            UserError::new(UserErrorKind::Configuration, text)
                 .hint(hint.unwrap_or_else(|| "`windlass entities check` shows the line".to_owned()))
         })?;
         no_inputs(request, &entity.name)?;
-        let part = Part { workflow: entity::workflow(entity), document: None, is_builtin: false };
+        let part = PlannedWorkflow { workflow: entity::workflow(entity), document: None, is_builtin: false };
         let notes = loaded.start_up_lines();
-        Ok(Chosen { registry: loaded.registry, notes, ..part.alone() })
+        Ok(Selection { registry: loaded.registry, notes, ..part.alone() })
     }
 
     /// A document and all that is run from it, checked. An error in one of them is refused.
-    fn with_others(&self, request: &Request, main: Part<'a>) -> Result<Chosen<'a>, Problem> {
+    fn with_others(
+        &self,
+        request: &RunRequest,
+        main: PlannedWorkflow<'a>,
+    ) -> Result<Selection<'a>, UserError> {
         let world = World::look(self.home, self.cwd, &request.plugins, self.resolved, self.catalog);
         let world = world.with_checks(self.checks);
         let mut warnings = Vec::new();
-        let mut others: Vec<Part<'a>> = Vec::new();
+        let mut others: Vec<PlannedWorkflow<'a>> = Vec::new();
         self.check(&world, &main, &mut warnings)?;
         let mut left = nodes::called(&main.workflow);
         while let Some(name) = left.pop() {
-            let is_there = |other: &Part<'_>| other.workflow.name == name;
+            let is_there = |other: &PlannedWorkflow<'_>| other.workflow.name == name;
             if is_there(&main) || others.iter().any(is_there) {
                 continue;
             }
-            let part = Part::of(self.find(&name)?);
+            let part = PlannedWorkflow::of(self.find(&name)?);
             self.check(&world, &part, &mut warnings)?;
             left.extend(nodes::called(&part.workflow));
             others.push(part);
         }
-        Ok(Chosen { main, others, registry: world.into_registry(), warnings, notes: Vec::new() })
+        Ok(Selection { main, others, registry: world.into_registry(), warnings, notes: Vec::new() })
     }
 
     /// Everything that is wrong with a workflow: an error is refused, the rest is said.
     fn check(
         &self,
         world: &World<'_>,
-        part: &Part<'_>,
+        part: &PlannedWorkflow<'_>,
         warnings: &mut Vec<ProblemPart>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), UserError> {
         let Some(document) = part.document else { return Ok(()) };
         for name in nodes::called(&part.workflow) {
             self.is_whole(&name)?;
         }
         let found = world.check(document, Vec::new());
-        if let Some(problem) = Problem::of(&found) {
+        if let Some(problem) = UserError::of(&found) {
             return Err(self.with_nameless(problem, &part.workflow));
         }
         if let Some(problem) = not_yet(document) {
@@ -145,15 +149,15 @@ impl<'a> Shelves<'a> {
     }
 
     /// A workflow that is called and broken is not one that does not exist.
-    fn is_whole(&self, name: &str) -> Result<(), Problem> {
+    fn is_whole(&self, name: &str) -> Result<(), UserError> {
         if self.catalog.workflows.iter().any(|entry| entry.name == name) {
             return Ok(());
         }
-        Problem::of(&self.catalog.about(self.broken, name)).map_or(Ok(()), Err)
+        UserError::of(&self.catalog.about(self.broken, name)).map_or(Ok(()), Err)
     }
 
     /// A workflow that is called and not there may be in a file that says no name.
-    fn with_nameless(&self, problem: Problem, workflow: &Workflow) -> Problem {
+    fn with_nameless(&self, problem: UserError, workflow: &Workflow) -> UserError {
         let is_there = |name: &String| !matches!(self.catalog.named(name), Ok(None));
         let missing = nodes::called(workflow).into_iter().find(|name| !is_there(name));
         let missing = missing.map(|name| self.catalog.missing(&name, self.broken));
@@ -161,13 +165,13 @@ impl<'a> Shelves<'a> {
         problem.after(missing.parts)
     }
 
-    fn find(&self, name: &str) -> Result<&'a WorkflowEntry, Problem> {
+    fn find(&self, name: &str) -> Result<&'a WorkflowEntry, UserError> {
         self.catalog.named(name)?.ok_or_else(|| self.catalog.missing(name, self.broken))
     }
 }
 
 /// Nodes that can be written and not yet be run.
-fn not_yet(document: &Document) -> Option<Problem> {
+fn not_yet(document: &WorkflowDocument) -> Option<UserError> {
     let refused = nodes::each(&document.workflow).into_iter().filter_map(|node| {
         let act = &node.step.act;
         if act.can_run() {
@@ -176,20 +180,20 @@ fn not_yet(document: &Document) -> Option<Problem> {
         let word = act.word();
         let text = format!("node `{}` cannot be run yet: it is a `{word}` node", node.step.id);
         let hint = "leave it out; `windlass workflow check` and `graph` know it already";
-        Some(document.diagnose(&Finding::error(Some(&node.step.id), word, text).hint(hint)))
+        Some(document.diagnose(&GraphDiagnostic::error(Some(&node.step.id), word, text).hint(hint)))
     });
-    Problem::of(&refused.collect::<Vec<_>>())
+    UserError::of(&refused.collect::<Vec<_>>())
 }
 
 /// What was left out: what to say of it, and what is wrong with it.
-pub(super) struct Aside {
+pub(super) struct SetAside {
     pub(super) warnings: Vec<String>,
     pub(super) broken: Vec<Diagnostic>,
 }
 
 /// A document that is broken is in nobody's way but of those who want that one: the others hear
 /// of it. What is wrong with it, when it is the one.
-pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Aside, Problem> {
+pub(super) fn set_aside(catalog: &mut Catalog, want: &WantedWorkflow) -> Result<SetAside, UserError> {
     let is_broken =
         |file: &String| catalog.problems.iter().any(|problem| problem.is_error() && problem.is_in(file));
     let files: Vec<String> =
@@ -198,13 +202,13 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Aside, Pro
     let (broken, others) = std::mem::take(&mut catalog.problems).into_iter().partition(is_of_a_document);
     catalog.problems = others;
     let broken: Vec<Diagnostic> = broken;
-    if let Want::Workflow(Some(name)) = want {
+    if let WantedWorkflow::Workflow(Some(name)) = want {
         let is_there = !matches!(catalog.named(name), Ok(None));
         let mut about = catalog.about(&broken, name);
         if let (true, Some((_, own))) = (about.is_empty(), name.split_once(':')) {
             about = catalog.about(&broken, own);
         }
-        if let Some(problem) = Problem::of(&about).filter(|_| !is_there) {
+        if let Some(problem) = UserError::of(&about).filter(|_| !is_there) {
             return Err(problem);
         }
     }
@@ -212,7 +216,7 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Aside, Pro
         catalog.of_plugins.iter().any(|path| problem.is_in(&path.display().to_string()))
     };
     let of_plugins: Vec<Diagnostic> = broken.iter().filter(is_of_a_plugin).cloned().collect();
-    if let (Want::Workflow(None), Some(problem)) = (want, Problem::of(&of_plugins)) {
+    if let (WantedWorkflow::Workflow(None), Some(problem)) = (want, UserError::of(&of_plugins)) {
         // It may be the one that is meant: nothing else is run in its place.
         return Err(problem.hint("mend it, or say what to run: `--workflow NAME`, or `windlass loop`"));
     }
@@ -225,13 +229,13 @@ pub(super) fn set_aside(catalog: &mut Catalog, want: &Want) -> Result<Aside, Pro
     let say =
         |file: &&str| format!("{file} has mistakes and is left out; `windlass workflow check` shows them");
     let warnings = names.iter().map(say).collect();
-    Ok(Aside { warnings, broken })
+    Ok(SetAside { warnings, broken })
 }
 
 /// Only a workflow document has inputs of its own.
-fn no_inputs(request: &Request, name: &str) -> Result<(), Problem> {
+fn no_inputs(request: &RunRequest, name: &str) -> Result<(), UserError> {
     let Some((input, _)) = request.inputs.first() else { return Ok(()) };
-    Err(Problem::new(Class::Usage, format!("`{name}` has no input `{input}`"))
+    Err(UserError::new(UserErrorKind::Usage, format!("`{name}` has no input `{input}`"))
         .hint("only workflow documents with `inputs` take --input"))
 }
 
@@ -239,24 +243,26 @@ fn no_inputs(request: &Request, name: &str) -> Result<(), Problem> {
 fn select<'a>(
     catalog: &'a Catalog,
     broken: &[Diagnostic],
-    want: &Want,
-) -> Result<&'a WorkflowEntry, Problem> {
+    want: &WantedWorkflow,
+) -> Result<&'a WorkflowEntry, UserError> {
     let all: Vec<&WorkflowEntry> = catalog.workflows.iter().collect();
     let wanted = match want {
-        Want::Loop => Some("loop"),
-        Want::Workflow(name) => name.as_deref(),
-        Want::Entity { .. } => None,
+        WantedWorkflow::Loop => Some("loop"),
+        WantedWorkflow::Workflow(name) => name.as_deref(),
+        WantedWorkflow::Entity { .. } => None,
     };
     if let Some(wanted) = wanted {
         let found = match want {
-            Want::Loop => all.iter().find(|entry| entry.name == wanted && entry.is_builtin).copied(),
-            Want::Workflow(_) | Want::Entity { .. } => catalog.named(wanted)?,
+            WantedWorkflow::Loop => {
+                all.iter().find(|entry| entry.name == wanted && entry.is_builtin).copied()
+            }
+            WantedWorkflow::Workflow(_) | WantedWorkflow::Entity { .. } => catalog.named(wanted)?,
         };
         return found.ok_or_else(|| catalog.missing(wanted, broken));
     }
     let of_plugins: Vec<&WorkflowEntry> = all.iter().copied().filter(|entry| entry.from_plugin).collect();
     match of_plugins.as_slice() {
-        [] => select(catalog, broken, &Want::Loop),
+        [] => select(catalog, broken, &WantedWorkflow::Loop),
         [only] => Ok(only),
         several => {
             let text = format!("plugins bring {} workflows, and none is chosen", several.len());
@@ -265,7 +271,7 @@ fn select<'a>(
                 if is_alone { entry.name.clone() } else { format!("{}:{}", entry.whose(), entry.name) }
             };
             let names: Vec<String> = several.iter().map(whole).collect();
-            Err(Problem::new(Class::Usage, text)
+            Err(UserError::new(UserErrorKind::Usage, text)
                 .hint(format!("choose one with --workflow NAME: {}", names.join(", "))))
         }
     }

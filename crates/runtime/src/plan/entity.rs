@@ -8,24 +8,25 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use windlass_core::entity::{Entity, Kind, Level, Model, Provider, Source, Tier};
+use windlass_core::entity::{Entity, EntityKind, EntitySource, Level, Model, Provider, Tier};
 use windlass_core::graph::ids::default_id;
 use windlass_core::graph::workflow::{
-    Act, Budget, OnFailure, Retry, Session, Settings, Source as SessionSource, Step, Template, Workflow,
+    Budget, Node, NodeKind, OnFailure, PromptSource as SessionSource, RetryPolicy, Session, SessionOptions,
+    Template, Workflow,
 };
 use windlass_core::hook::ToolCall;
-use windlass_core::hook::permission::{Bound, Isolation, Rules, Ruling, decide};
+use windlass_core::hook::permission::{FileLimits, Isolation, PermissionRules, Ruling, decide};
 use windlass_core::id::NodeId;
-use windlass_core::registry::limits::{DriverTools, Limits, limits, limits_of_role};
+use windlass_core::registry::limits::{DriverTools, EntityLimits, limits, limits_of_role};
 use windlass_core::registry::{Piece, expand};
 use windlass_core::spec::OnPermission;
 use windlass_peers::agent::Capabilities;
 use windlass_peers::files;
 use windlass_peers::process::env::passed_on;
-use windlass_peers::process::{Output, Short, ShortEnv, run_short};
+use windlass_peers::process::{ProgramOutput, ShortEnv, ShortProgram, run_short};
 
 use crate::error::chain;
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 
 /// How long a command in a text may take, if the whole run may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,13 +36,13 @@ const LARGEST: usize = 16 << 20;
 const MOST: usize = 256 * 1024;
 
 /// What is known of a session while its text is made.
-pub(crate) struct Stage<'a> {
+pub(crate) struct PromptContext<'a> {
     pub(crate) workspace: &'a Path,
     pub(crate) env: &'a [(String, String)],
     /// What the agent can do.
     pub(crate) can: Capabilities,
     pub(crate) isolation: Isolation,
-    pub(crate) rules: &'a Rules,
+    pub(crate) rules: &'a PermissionRules,
     pub(crate) on_permission: OnPermission,
     /// How long the whole run may take.
     pub(crate) timeout_ms: Option<u64>,
@@ -54,17 +55,17 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
     let name = entity.name.clone();
     let told = Template("{{ input }}".to_owned());
     let source = match entity.kind {
-        Kind::Skill => SessionSource::Skill { name, args: Some(told) },
-        Kind::Command => SessionSource::Command { name, args: Some(told) },
-        Kind::Agent => SessionSource::Agent { name, prompt: told },
+        EntityKind::Skill => SessionSource::Skill { name, args: Some(told) },
+        EntityKind::Command => SessionSource::Command { name, args: Some(told) },
+        EntityKind::Agent => SessionSource::Agent { name, prompt: told },
     };
-    let act = Act::Session(Session { source, turns: None, schema: None });
-    let step = Step {
+    let act = NodeKind::Session(Session { source, turns: None, schema: None });
+    let step = Node {
         id: NodeId::new(default_id(&act)),
         act,
         when: None,
-        settings: Settings::default(),
-        retry: Retry::default(),
+        settings: SessionOptions::default(),
+        retry: RetryPolicy::default(),
         budget: Budget::default(),
         on_failure: OnFailure::default(),
     };
@@ -72,7 +73,7 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
         name: format!("{} {}", entity.kind, entity.name),
         description: None,
         inputs: Vec::new(),
-        settings: Settings::default(),
+        settings: SessionOptions::default(),
         budget: Budget::default(),
         plugins: Vec::new(),
         checks: Default::default(),
@@ -107,7 +108,7 @@ fn is_plain_name(model: &str) -> bool {
 pub(super) fn narrow(
     entity: &Entity,
     (driver, can): (&str, Capabilities),
-    rules: &mut Rules,
+    rules: &mut PermissionRules,
     warnings: &mut Vec<String>,
 ) {
     let tools = DriverTools { has: can.tools, keeps_patterns: can.permissions };
@@ -127,11 +128,11 @@ pub(super) fn narrow(
 fn bound(
     entity: &Entity,
     driver: &str,
-    (whose, limits): (String, Limits),
-    rules: &mut Rules,
+    (whose, limits): (String, EntityLimits),
+    rules: &mut PermissionRules,
     warnings: &mut Vec<String>,
 ) {
-    let Limits { only, deny, ask, ordered, missing, wider } = limits;
+    let EntityLimits { only, deny, ask, ordered, missing, wider } = limits;
     let mut say = |what: String| warnings.push(format!("{} `{}` {what}", entity.kind, entity.name));
     for written in missing {
         say(format!("names the tool `{written}`, which `{driver}` does not have"));
@@ -140,11 +141,12 @@ fn bound(
         say(format!("limits a tool to `{written}`, which `{driver}` cannot"));
     }
     // Without a rule the whole preset is allowed already; a first one would narrow it.
-    if let Some(only) = only.as_ref().filter(|_| entity.kind != Kind::Agent && !rules.allow.is_empty()) {
+    if let Some(only) = only.as_ref().filter(|_| entity.kind != EntityKind::Agent && !rules.allow.is_empty())
+    {
         rules.allow.extend(only.iter().cloned());
     }
-    let bound = Bound { whose, only, deny, ask, limits: ordered };
-    if bound != (Bound { whose: bound.whose.clone(), ..Bound::default() }) {
+    let bound = FileLimits { whose, only, deny, ask, limits: ordered };
+    if bound != (FileLimits { whose: bound.whose.clone(), ..FileLimits::default() }) {
         rules.bounds.push(bound);
     }
 }
@@ -153,15 +155,21 @@ fn bound(
 pub(crate) fn texts(
     entity: &Entity,
     args: &str,
-    stage: &Stage<'_>,
+    stage: &PromptContext<'_>,
     warnings: &mut Vec<String>,
-) -> Result<(String, Option<String>), Problem> {
-    let mut writing =
-        Writing { entity, stage, warnings, text: String::new(), attached: Vec::new(), mentioned: Vec::new() };
-    if entity.kind == Kind::Agent {
+) -> Result<(String, Option<String>), UserError> {
+    let mut writing = EntityTextWriter {
+        entity,
+        stage,
+        warnings,
+        text: String::new(),
+        attached: Vec::new(),
+        mentioned: Vec::new(),
+    };
+    if entity.kind == EntityKind::Agent {
         if args.trim().is_empty() {
             let text = format!("agent `{}` is asked nothing", entity.name);
-            return Err(Problem::new(Class::Usage, text)
+            return Err(UserError::new(UserErrorKind::Usage, text)
                 .hint(format!("give it a task: windlass run --agent {} \"TASK\"", entity.name)));
         }
         return Ok((plain_for(stage.can, args.to_owned()), Some(writing.whole("")?)));
@@ -169,12 +177,14 @@ pub(crate) fn texts(
     if entity.prompt.matches("$ARGUMENTS").count().saturating_mul(args.len()) > LARGEST {
         let text =
             format!("{} `{}` would be larger than 16 MB with these arguments", entity.kind, entity.name);
-        return Err(Problem::new(Class::Usage, text).hint("put them into a file and name the file"));
+        return Err(UserError::new(UserErrorKind::Usage, text).hint("put them into a file and name the file"));
     }
     let prompt = plain_for(stage.can, writing.whole(args)?);
     if prompt.trim().is_empty() {
         let text = format!("{} `{}` says nothing", entity.kind, entity.name);
-        return Err(Problem::new(Class::Configuration, text).hint(format!("see {}", entity.source.path)));
+        return Err(
+            UserError::new(UserErrorKind::Configuration, text).hint(format!("see {}", entity.source.path))
+        );
     }
     Ok((prompt, None))
 }
@@ -189,22 +199,22 @@ fn plain_for(can: Capabilities, message: String) -> String {
 }
 
 /// The text of an entity in the making.
-struct Writing<'a> {
+struct EntityTextWriter<'a> {
     entity: &'a Entity,
-    stage: &'a Stage<'a>,
+    stage: &'a PromptContext<'a>,
     warnings: &'a mut Vec<String>,
     text: String,
     attached: Vec<String>,
     mentioned: Vec<String>,
 }
 
-impl Writing<'_> {
-    fn whole(&mut self, args: &str) -> Result<String, Problem> {
+impl EntityTextWriter<'_> {
+    fn whole(&mut self, args: &str) -> Result<String, UserError> {
         if let Some(mark) = unclosed(self.entity) {
             let Entity { kind, name, .. } = self.entity;
             let text =
                 format!("{kind} `{name}` has a `{mark}` that is never closed{}", place(self.entity, mark));
-            return Err(Problem::new(Class::Configuration, text).hint("close it with `}`"));
+            return Err(UserError::new(UserErrorKind::Configuration, text).hint("close it with `}`"));
         }
         if let Some(folder) = base_folder(self.entity) {
             self.text = format!("Base directory for this skill: {folder}\n\n");
@@ -221,7 +231,7 @@ impl Writing<'_> {
     }
 
     /// A command in the text becomes what it prints.
-    fn shell(&mut self, command: &str, written: &str) -> Result<(), Problem> {
+    fn shell(&mut self, command: &str, written: &str) -> Result<(), UserError> {
         if let Some(reason) = self.refusal(command) {
             let entity = self.entity;
             let text = format!(
@@ -236,7 +246,7 @@ impl Writing<'_> {
                 }
                 false => "change the rule in the settings, or take the command out of the text",
             };
-            return Err(Problem::new(Class::Refused, text).hint(hint));
+            return Err(UserError::new(UserErrorKind::Refused, text).hint(hint));
         }
         if self.stage.dry_run {
             self.text.push_str(written);
@@ -244,7 +254,10 @@ impl Writing<'_> {
         }
         let output = run(self.stage, command).map_err(|why| {
             let name = format!("{} `{}`", self.entity.kind, self.entity.name);
-            Problem::new(Class::Agent, format!("`{command}` in the text of {name} could not be run: {why}"))
+            UserError::new(
+                UserErrorKind::Agent,
+                format!("`{command}` in the text of {name} could not be run: {why}"),
+            )
         })?;
         self.text.push_str(printed(&output).trim_end_matches('\n'));
         if !output.succeeded() {
@@ -270,7 +283,7 @@ impl Writing<'_> {
 
     /// Some agents read a mentioned file themselves; for others it is put at the end. `@{file}` means a file
     /// and nothing else, and only Gemini would read it.
-    fn mention(&mut self, path: &str, written: &str) -> Result<(), Problem> {
+    fn mention(&mut self, path: &str, written: &str) -> Result<(), UserError> {
         self.text.push_str(written);
         let is_braced = written.starts_with("@{");
         let is_theirs = self.stage.can.reads_mentions && !is_braced;
@@ -289,13 +302,13 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn unreadable(&self, written: &str, why: &str) -> Problem {
+    fn unreadable(&self, written: &str, why: &str) -> UserError {
         let Entity { kind, name, .. } = self.entity;
         let text = format!(
             "{kind} `{name}` cannot be given `{written}` of its text: {why}{}",
             place(self.entity, written)
         );
-        Problem::new(Class::Configuration, text).hint("name a text file of the workspace")
+        UserError::new(UserErrorKind::Configuration, text).hint("name a text file of the workspace")
     }
 
     fn warn(&mut self, what: &str) {
@@ -305,7 +318,7 @@ impl Writing<'_> {
 
 /// Where a piece of an entity's text is, as an error shows it: the line of its file, where that has it.
 fn place(entity: &Entity, written: &str) -> String {
-    let Source { path, line, level, .. } = &entity.source;
+    let EntitySource { path, line, level, .. } = &entity.source;
     if *level == Level::Builtin {
         return String::new();
     }
@@ -325,7 +338,7 @@ fn place(entity: &Entity, written: &str) -> String {
 
 /// The mark of a command or a file in a text of Gemini's that nothing ends.
 fn unclosed(entity: &Entity) -> Option<&'static str> {
-    if entity.source.provider != Provider::Gemini || entity.kind != Kind::Command {
+    if entity.source.provider != Provider::Gemini || entity.kind != EntityKind::Command {
         return None;
     }
     let is_left = |mark: &&str| {
@@ -337,7 +350,7 @@ fn unclosed(entity: &Entity) -> Option<&'static str> {
 
 /// The folder of a skill that has more in it than its text.
 fn base_folder(entity: &Entity) -> Option<&str> {
-    if entity.kind != Kind::Skill || entity.source.level == Level::Builtin {
+    if entity.kind != EntityKind::Skill || entity.source.level == Level::Builtin {
         return None;
     }
     let file = Path::new(&entity.source.path);
@@ -357,11 +370,11 @@ fn read_mentioned(workspace: &Path, path: &str) -> Result<Option<String>, String
     }
 }
 
-fn run(stage: &Stage<'_>, command: &str) -> Result<Output, String> {
+fn run(stage: &PromptContext<'_>, command: &str) -> Result<ProgramOutput, String> {
     let env = passed_on(stage.env);
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let args = [OsStr::new("-c"), OsStr::new(command)];
-    let short = Short {
+    let short = ShortProgram {
         program: Path::new("/bin/sh"),
         args: &args,
         cwd: stage.workspace,
@@ -372,7 +385,7 @@ fn run(stage: &Stage<'_>, command: &str) -> Result<Output, String> {
     run_short(&short).map_err(|error| chain(&error))
 }
 
-fn printed(output: &Output) -> String {
+fn printed(output: &ProgramOutput) -> String {
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.succeeded() {
         text.push_str(&String::from_utf8_lossy(&output.stderr));
@@ -383,7 +396,7 @@ fn printed(output: &Output) -> String {
     text
 }
 
-fn ending(output: &Output) -> String {
+fn ending(output: &ProgramOutput) -> String {
     match output.code {
         _ if output.timed_out => "did not end in time".to_owned(),
         Some(code) => format!("ended with exit code {code}"),

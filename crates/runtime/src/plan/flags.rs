@@ -1,24 +1,24 @@
 //! Flags that are about the nodes of a workflow: where they belong, and where they do not.
 
-use windlass_core::graph::workflow::{Act, TaskLoopNode};
+use windlass_core::graph::workflow::{NodeKind, TaskLoopNode};
 use windlass_core::looping::reach;
 use windlass_core::spec::{Check, Spec};
 
-use super::choose::Part;
-use super::{Flags, Request, nodes};
-use crate::problem::{Class, Problem};
+use super::choose::PlannedWorkflow;
+use super::{PlanFlags, RunRequest, nodes};
+use crate::problem::{UserError, UserErrorKind};
 
-fn usage(text: impl Into<String>) -> Problem {
-    Problem::new(Class::Usage, text)
+fn usage(text: impl Into<String>) -> UserError {
+    UserError::new(UserErrorKind::Usage, text)
 }
 
 /// Puts flags into the graphs that are run, and refuses those that would mean nothing there.
 pub(super) fn apply<'a>(
-    flags: &Flags,
-    main: &mut Part<'a>,
-    others: &mut [Part<'a>],
+    flags: &PlanFlags,
+    main: &mut PlannedWorkflow<'a>,
+    others: &mut [PlannedWorkflow<'a>],
     warnings: &mut Vec<String>,
-) -> Result<(), Problem> {
+) -> Result<(), UserError> {
     jobs(flags, main, others)?;
     let all = || std::iter::once(&*main).chain(&*others);
     let name = &main.workflow.name;
@@ -43,12 +43,16 @@ pub(super) fn apply<'a>(
 }
 
 /// Where no session has turns, `--max-iterations` is for the rounds of every task loop; how many there are.
-fn rounds<'a>(flags: &Flags, main: &mut Part<'a>, others: &mut [Part<'a>]) -> usize {
+fn rounds<'a>(
+    flags: &PlanFlags,
+    main: &mut PlannedWorkflow<'a>,
+    others: &mut [PlannedWorkflow<'a>],
+) -> usize {
     let Some(most) = flags.max_iterations else { return 0 };
     let mut loops = 0_usize;
     for part in std::iter::once(&mut *main).chain(others) {
         nodes::change(&mut part.workflow.body, &mut |_, act| {
-            if let Act::TaskLoop(TaskLoopNode { max, .. }) = act {
+            if let NodeKind::TaskLoop(TaskLoopNode { max, .. }) = act {
                 *max = most;
                 loops += 1;
             }
@@ -58,7 +62,11 @@ fn rounds<'a>(flags: &Flags, main: &mut Part<'a>, others: &mut [Part<'a>]) -> us
 }
 
 /// `--jobs` is for every task loop there is.
-fn jobs<'a>(flags: &Flags, main: &mut Part<'a>, others: &mut [Part<'a>]) -> Result<(), Problem> {
+fn jobs<'a>(
+    flags: &PlanFlags,
+    main: &mut PlannedWorkflow<'a>,
+    others: &mut [PlannedWorkflow<'a>],
+) -> Result<(), UserError> {
     let Some(wanted) = flags.jobs else { return Ok(()) };
     if wanted == 0 {
         return Err(usage("with --jobs 0 no task would ever be done").hint("give 1 or more"));
@@ -66,7 +74,7 @@ fn jobs<'a>(flags: &Flags, main: &mut Part<'a>, others: &mut [Part<'a>]) -> Resu
     let mut loops = 0_usize;
     for part in std::iter::once(&mut *main).chain(others) {
         nodes::change(&mut part.workflow.body, &mut |_, act| {
-            if let Act::TaskLoop(TaskLoopNode { jobs, .. }) = act {
+            if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = act {
                 *jobs = wanted;
                 loops += 1;
             }
@@ -80,7 +88,7 @@ fn jobs<'a>(flags: &Flags, main: &mut Part<'a>, others: &mut [Part<'a>]) -> Resu
 }
 
 /// A program, or arguments for one, mean something to one driver only.
-pub(super) fn one_driver(request: &Request, spec: &Spec) -> Result<(), Problem> {
+pub(super) fn one_driver(request: &RunRequest, spec: &Spec) -> Result<(), UserError> {
     let what = match (&request.flags.agent_bin, request.agent_args.is_empty()) {
         (Some(_), _) => "--agent-bin names the program",
         (None, false) => "the arguments behind `--` are those",
@@ -101,7 +109,7 @@ pub(super) fn one_driver(request: &Request, spec: &Spec) -> Result<(), Problem> 
 }
 
 /// The checks of `--check`. Two of one name are a mistake.
-pub(super) fn checks(flags: &Flags) -> Result<Vec<Check>, Problem> {
+pub(super) fn checks(flags: &PlanFlags) -> Result<Vec<Check>, UserError> {
     let mut checks: Vec<Check> = Vec::new();
     for text in &flags.checks {
         let check = named_check(text)?;
@@ -116,7 +124,7 @@ pub(super) fn checks(flags: &Flags) -> Result<Vec<Check>, Problem> {
 
 /// `NAME=COMMAND` or a command. A name is in small letters, so that the variable of
 /// `RUST_BACKTRACE=1 cargo test` is not taken for one.
-fn named_check(text: &str) -> Result<Check, Problem> {
+fn named_check(text: &str) -> Result<Check, UserError> {
     let (name, command) = match text.split_once('=') {
         Some((name, command)) if is_name(name) => (name, command),
         _ => (text, text),

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use windlass_core::graph::check::uses_input;
-use windlass_core::graph::workflow::{Act, Input, InputKind, Workflow, WorkflowNode};
+use windlass_core::graph::workflow::{InputKind, NodeKind, Workflow, WorkflowInput, WorkflowNode};
 
-use super::{Request, Want, nodes};
-use crate::problem::{Class, Problem};
+use super::{RunRequest, WantedWorkflow, nodes};
+use crate::problem::{UserError, UserErrorKind};
 
 /// What each input is where nobody says: its default, or nothing.
 pub(super) fn defaults(workflow: &Workflow) -> BTreeMap<String, Value> {
-    let value = |input: &Input| (input.name.clone(), input.default.clone().unwrap_or_else(|| unsaid(input)));
+    let value =
+        |input: &WorkflowInput| (input.name.clone(), input.default.clone().unwrap_or_else(|| unsaid(input)));
     workflow.inputs.iter().map(value).collect()
 }
 
@@ -21,7 +22,7 @@ pub(super) fn kinds(workflow: &Workflow) -> BTreeMap<String, InputKind> {
 }
 
 /// Nothing; of an input that whoever runs the workflow must say, of which kind it will be.
-fn unsaid(input: &Input) -> Value {
+fn unsaid(input: &WorkflowInput) -> Value {
     match input.kind {
         _ if !input.required => Value::Null,
         InputKind::Text => Value::Null,
@@ -33,7 +34,7 @@ fn unsaid(input: &Input) -> Value {
 
 /// What each input is: as given, else its default; nothing where neither is said. Or all that is
 /// wrong with what was typed.
-pub(super) fn given(request: &Request, parts: &[&Workflow]) -> Result<BTreeMap<String, Value>, Problem> {
+pub(super) fn given(request: &RunRequest, parts: &[&Workflow]) -> Result<BTreeMap<String, Value>, UserError> {
     let Some(workflow) = parts.first() else { return Ok(BTreeMap::new()) };
     let mut wrong = strangers(workflow, &request.inputs);
     let mut values = BTreeMap::new();
@@ -46,11 +47,11 @@ pub(super) fn given(request: &Request, parts: &[&Workflow]) -> Result<BTreeMap<S
         }
     }
     wrong.extend(empty(request, parts));
-    Problem::all(wrong).map_or(Ok(values), Err)
+    UserError::all(wrong).map_or(Ok(values), Err)
 }
 
 /// What was given, and is no input.
-fn strangers(workflow: &Workflow, given: &[(String, String)]) -> Vec<Problem> {
+fn strangers(workflow: &Workflow, given: &[(String, String)]) -> Vec<UserError> {
     let names: Vec<&str> = workflow.inputs.iter().map(|input| input.name.as_str()).collect();
     let there =
         if names.is_empty() { "it has none".to_owned() } else { format!("it has: {}", names.join(", ")) };
@@ -59,13 +60,13 @@ fn strangers(workflow: &Workflow, given: &[(String, String)]) -> Vec<Problem> {
     unknown.dedup();
     let problem = |name: &str| {
         let text = format!("workflow `{}` has no input `{name}`", workflow.name);
-        Problem::new(Class::Usage, text).hint(there.clone())
+        UserError::new(UserErrorKind::Usage, text).hint(there.clone())
     };
     unknown.into_iter().map(problem).collect()
 }
 
-fn one(workflow: &Workflow, input: &Input, given: &[(String, String)]) -> Result<Value, Problem> {
-    let usage = |text: String| Problem::new(Class::Usage, text);
+fn one(workflow: &Workflow, input: &WorkflowInput, given: &[(String, String)]) -> Result<Value, UserError> {
+    let usage = |text: String| UserError::new(UserErrorKind::Usage, text);
     let mut said = given.iter().filter(|(name, _)| *name == input.name);
     match (said.next(), said.next()) {
         (Some(_), Some(_)) if input.kind != InputKind::List => {
@@ -81,12 +82,15 @@ fn one(workflow: &Workflow, input: &Input, given: &[(String, String)]) -> Result
 }
 
 /// What was typed, as what the input is. A list is given once an item.
-fn value(input: &Input, given: &[(String, String)]) -> Result<Value, Problem> {
+fn value(input: &WorkflowInput, given: &[(String, String)]) -> Result<Value, UserError> {
     let texts: Vec<&String> =
         given.iter().filter(|(name, _)| *name == input.name).map(|(_, text)| text).collect();
     let Some(text) = texts.first() else { return Ok(Value::Null) };
     let wrong = |what: &str| {
-        Problem::new(Class::Usage, format!("input `{}` must be {what}, and is `{text}`", input.name))
+        UserError::new(
+            UserErrorKind::Usage,
+            format!("input `{}` must be {what}, and is `{text}`", input.name),
+        )
     };
     let value = match input.kind {
         InputKind::Text => json!(text),
@@ -114,8 +118,8 @@ fn value(input: &Input, given: &[(String, String)]) -> Result<Value, Problem> {
 }
 
 /// A workflow that works on its input needs one; one that looks whether there is any does not.
-fn empty(request: &Request, parts: &[&Workflow]) -> Option<Problem> {
-    let is_named = matches!(request.want, Want::Workflow(Some(_)));
+fn empty(request: &RunRequest, parts: &[&Workflow]) -> Option<UserError> {
+    let is_named = matches!(request.want, WantedWorkflow::Workflow(Some(_)));
     let main = parts.first()?;
     if !is_named || !request.input.trim().is_empty() {
         return None;
@@ -124,13 +128,16 @@ fn empty(request: &Request, parts: &[&Workflow]) -> Option<Problem> {
         return None;
     }
     let text = format!("workflow `{}` works on its input, and there is none", main.name);
-    Some(Problem::new(Class::Usage, text).hint("give it: windlass run --workflow NAME \"what to work on\""))
+    Some(
+        UserError::new(UserErrorKind::Usage, text)
+            .hint("give it: windlass run --workflow NAME \"what to work on\""),
+    )
 }
 
 /// What to say where an input was given that no node uses.
-pub(super) fn unused(request: &Request, parts: &[&Workflow]) -> Option<String> {
+pub(super) fn unused(request: &RunRequest, parts: &[&Workflow]) -> Option<String> {
     let name = &parts.first()?.name;
-    let is_workflow = !matches!(request.want, Want::Entity { .. });
+    let is_workflow = !matches!(request.want, WantedWorkflow::Entity { .. });
     let is_used = || reached(parts).into_iter().any(uses_input);
     (is_workflow && !request.input.trim().is_empty() && !is_used())
         .then(|| format!("workflow `{name}` does not use its input, so what was given is ignored"))
@@ -144,7 +151,7 @@ fn reached<'w>(parts: &[&'w Workflow]) -> Vec<&'w Workflow> {
         let heirs: Vec<&str> = nodes::each(workflow)
             .into_iter()
             .filter_map(|node| match &node.step.act {
-                Act::Workflow(WorkflowNode { name, inputs }) if !inputs.contains_key("input") => {
+                NodeKind::Workflow(WorkflowNode { name, inputs }) if !inputs.contains_key("input") => {
                     Some(name.as_str())
                 }
                 _ => None,

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use windlass_core::graph::workflow::{Act, Step, TaskLoopNode};
+use windlass_core::graph::workflow::{Node, NodeKind, TaskLoopNode};
 use windlass_core::spec::Spec;
 use windlass_peers::git::{self, GitError};
 
-use super::Flags;
+use super::PlanFlags;
 use crate::effect::{in_a_repository, on_a_branch};
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 
 /// How long git may be at work before it is taken for one that has died or stays.
 const LOCKED: Duration = Duration::from_secs(2);
@@ -17,10 +17,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Refuses task loops with several jobs where no worktree can be made.
 pub(super) fn need_a_repository(
-    flags: &Flags,
+    flags: &PlanFlags,
     spec: &Spec,
     warnings: &mut Vec<String>,
-) -> Result<(), Problem> {
+) -> Result<(), UserError> {
     let has_jobs =
         std::iter::once(spec).chain(spec.others.values()).any(|spec| spec.body.iter().any(needs_worktrees));
     if !has_jobs {
@@ -29,17 +29,17 @@ pub(super) fn need_a_repository(
     let workspace = Path::new(&spec.workspace);
     // A node that comes before may still make the branch or the first commit.
     let found = match spec.body.first() {
-        Some(Step { act: Act::TaskLoop(TaskLoopNode { jobs: 2.., .. }), when: None, .. }) => {
+        Some(Node { act: NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }), when: None, .. }) => {
             on_a_branch(workspace).map(drop)
         }
         _ => in_a_repository(workspace),
     };
-    let class = if flags.jobs.is_some() { Class::Usage } else { Class::Configuration };
-    found.map_err(|why| Problem::new(class, why))?;
+    let class = if flags.jobs.is_some() { UserErrorKind::Usage } else { UserErrorKind::Configuration };
+    found.map_err(|why| UserError::new(class, why))?;
     let has_branch = ["show-ref", "--verify", "--quiet", "refs/heads/windlass"];
     if git::git(workspace, &has_branch).is_ok() {
         let text = "a branch is called `windlass`, so that git can have none called `windlass/…`, as those of tasks are";
-        return Err(Problem::new(class, text)
+        return Err(UserError::new(class, text)
             .hint("rename it: `git branch --move windlass OTHER`; `--jobs 1` needs no branches"));
     }
     know_who_commits(workspace)?;
@@ -55,12 +55,12 @@ pub(super) fn need_a_repository(
 
 /// A second task lands by a rebase, which makes commits: better refused now than after the agents
 /// have worked.
-fn know_who_commits(workspace: &Path) -> Result<(), Problem> {
+fn know_who_commits(workspace: &Path) -> Result<(), UserError> {
     for name in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
         if let Err(GitError::Failed { code: Some(_), .. }) = git::git(workspace, &["var", name]) {
             let text =
                 "git does not know who commits here, and what tasks have done is brought back by commits";
-            return Err(Problem::new(Class::Configuration, text).hint(
+            return Err(UserError::new(UserErrorKind::Configuration, text).hint(
                 "`git config user.name NAME` and `git config user.email EMAIL`, or GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL, \
                  GIT_COMMITTER_NAME and GIT_COMMITTER_EMAIL",
             ));
@@ -71,7 +71,7 @@ fn know_who_commits(workspace: &Path) -> Result<(), Problem> {
 
 /// A lock of git's would keep what is done from coming back. A person who commits just now is waited
 /// for.
-fn find_no_lock(workspace: &Path) -> Result<(), Problem> {
+fn find_no_lock(workspace: &Path) -> Result<(), UserError> {
     let until = Instant::now() + LOCKED;
     loop {
         // What git says to the question is said by whoever needs the repository.
@@ -81,7 +81,7 @@ fn find_no_lock(workspace: &Path) -> Result<(), Problem> {
                 "git is locked by {}, so that what tasks have done could not come back",
                 lock.display()
             );
-            return Err(Problem::new(Class::Configuration, text).hint(
+            return Err(UserError::new(UserErrorKind::Configuration, text).hint(
                 "wait until git is done there; when no git is at work in the repository, it was left by one that was \
                  killed: remove the file",
             ));
@@ -100,19 +100,19 @@ pub(super) fn note_missing_checks(spec: &Spec, warnings: &mut Vec<String>) {
     }
 }
 
-fn is_done_by_agents(step: &Step) -> bool {
-    let is_loop = matches!(step.act, Act::TaskLoop(_));
+fn is_done_by_agents(step: &Node) -> bool {
+    let is_loop = matches!(step.act, NodeKind::TaskLoop(_));
     let blocks = step.act.blocks();
     let mut inside = blocks.iter().flat_map(|block| block.body.iter());
     inside.any(|step| if is_loop { has_session(step) } else { is_done_by_agents(step) })
 }
 
-fn has_session(step: &Step) -> bool {
-    matches!(step.act, Act::Session(_))
+fn has_session(step: &Node) -> bool {
+    matches!(step.act, NodeKind::Session(_))
         || step.act.blocks().iter().any(|block| block.body.iter().any(has_session))
 }
 
-fn needs_worktrees(step: &Step) -> bool {
-    matches!(step.act, Act::TaskLoop(TaskLoopNode { jobs: 2.., .. }))
+fn needs_worktrees(step: &Node) -> bool {
+    matches!(step.act, NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }))
         || step.act.blocks().iter().any(|block| block.body.iter().any(needs_worktrees))
 }

@@ -4,15 +4,15 @@
 use std::path::Path;
 
 use windlass_core::graph::template::{Scope, names_used, render};
-use windlass_core::graph::workflow::{Act, Source, Step, Template};
+use windlass_core::graph::workflow::{Node, NodeKind, PromptSource, Template};
 use windlass_core::spec::Spec;
 
-use super::entity::{Stage, texts};
+use super::entity::{PromptContext, texts};
 use crate::home::Home;
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 
 /// Makes the text of the only session, where nothing of the run itself is needed for it.
-pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Result<(), Problem> {
+pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Result<(), UserError> {
     let Some((step, orders)) = spec.only_session() else { return Ok(()) };
     let Some(template) = told(step).filter(|_| step.when.is_none()) else { return Ok(()) };
     if needs_a_run(template) {
@@ -20,10 +20,10 @@ pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Res
     }
     let text = render(template, &Scope::new(&spec.input, &spec.inputs)).map_err(|error| {
         let text = format!("workflow `{}`, node `{}`: {error}", spec.workflow, step.id);
-        Problem::new(Class::Configuration, text)
+        UserError::new(UserErrorKind::Configuration, text)
     })?;
     let Some(entity) = &orders.entity else { return Ok(()) };
-    let stage = Stage {
+    let stage = PromptContext {
         workspace: Path::new(&spec.workspace),
         env: &home.env,
         can: home.agents.capabilities(&orders.driver.name),
@@ -37,12 +37,14 @@ pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Res
 }
 
 /// What a session is told: its prompt, or what an entity is.
-fn told(step: &Step) -> Option<&Template> {
+fn told(step: &Node) -> Option<&Template> {
     static NOTHING: Template = Template(String::new());
-    let Act::Session(session) = &step.act else { return None };
+    let NodeKind::Session(session) = &step.act else { return None };
     Some(match &session.source {
-        Source::Prompt { prompt } | Source::Agent { prompt, .. } => prompt,
-        Source::Skill { args, .. } | Source::Command { args, .. } => args.as_ref().unwrap_or(&NOTHING),
+        PromptSource::Prompt { prompt } | PromptSource::Agent { prompt, .. } => prompt,
+        PromptSource::Skill { args, .. } | PromptSource::Command { args, .. } => {
+            args.as_ref().unwrap_or(&NOTHING)
+        }
     })
 }
 

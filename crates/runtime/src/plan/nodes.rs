@@ -1,42 +1,44 @@
 //! The nodes of a workflow, blocks included, each with what is said of its sessions around it.
 
-use windlass_core::graph::workflow::{Act, Session, Settings, Step, Turns, Workflow, WorkflowNode};
+use windlass_core::graph::workflow::{
+    Node, NodeKind, Session, SessionOptions, TurnLoop, Workflow, WorkflowNode,
+};
 use windlass_core::id::NodeId;
 use windlass_core::spec::Spec;
 
 /// A node and how its sessions are to be run: its own word, else that of the blocks around it from
 /// the inside out, else the workflow's.
-pub(super) struct Node<'w> {
-    pub(super) step: &'w Step,
-    pub(super) said: Settings,
+pub(super) struct PlannedNode<'w> {
+    pub(super) step: &'w Node,
+    pub(super) said: SessionOptions,
 }
 
-impl<'w> Node<'w> {
+impl<'w> PlannedNode<'w> {
     /// The session, where it is one.
     pub(super) fn session(&self) -> Option<&'w Session> {
         match &self.step.act {
-            Act::Session(session) => Some(session),
+            NodeKind::Session(session) => Some(session),
             _ => None,
         }
     }
 
     /// The turns of its session, where it has some.
-    pub(super) fn turns(&self) -> Option<&'w Turns> {
+    pub(super) fn turns(&self) -> Option<&'w TurnLoop> {
         self.session().and_then(|session| session.turns.as_ref())
     }
 }
 
 /// All nodes, in the order of the text. Blocks nest no deeper than the checks let them.
-pub(super) fn each(workflow: &Workflow) -> Vec<Node<'_>> {
+pub(super) fn each(workflow: &Workflow) -> Vec<PlannedNode<'_>> {
     let mut nodes = Vec::new();
     gather(&workflow.body, &workflow.settings, &mut nodes);
     nodes
 }
 
-fn gather<'w>(body: &'w [Step], around: &Settings, nodes: &mut Vec<Node<'w>>) {
+fn gather<'w>(body: &'w [Node], around: &SessionOptions, nodes: &mut Vec<PlannedNode<'w>>) {
     for step in body {
         let own = &step.settings;
-        let said = Settings {
+        let said = SessionOptions {
             driver: own.driver.as_ref().or(around.driver.as_ref()).cloned(),
             model: own.model.as_ref().or(around.model.as_ref()).cloned(),
             isolation: own.isolation.or(around.isolation),
@@ -44,7 +46,7 @@ fn gather<'w>(body: &'w [Step], around: &Settings, nodes: &mut Vec<Node<'w>>) {
             timeout_ms: own.timeout_ms,
         };
         let blocks = step.act.blocks();
-        nodes.push(Node { step, said: said.clone() });
+        nodes.push(PlannedNode { step, said: said.clone() });
         for block in blocks {
             gather(block.body, &said, nodes);
         }
@@ -53,15 +55,15 @@ fn gather<'w>(body: &'w [Step], around: &Settings, nodes: &mut Vec<Node<'w>>) {
 
 /// The workflows that are run from its nodes.
 pub(super) fn called(workflow: &Workflow) -> Vec<String> {
-    let name = |node: Node<'_>| match &node.step.act {
-        Act::Workflow(WorkflowNode { name, .. }) => Some(name.clone()),
+    let name = |node: PlannedNode<'_>| match &node.step.act {
+        NodeKind::Workflow(WorkflowNode { name, .. }) => Some(name.clone()),
         _ => None,
     };
     each(workflow).into_iter().filter_map(name).collect()
 }
 
 /// Changes every node, blocks included.
-pub(super) fn change(body: &mut [Step], to: &mut impl FnMut(&NodeId, &mut Act)) {
+pub(super) fn change(body: &mut [Node], to: &mut impl FnMut(&NodeId, &mut NodeKind)) {
     for step in body {
         to(&step.id, &mut step.act);
         for block in step.act.blocks_mut() {
@@ -75,7 +77,7 @@ pub(super) fn bounded(workflow: &Workflow, spec: &Spec) -> Workflow {
     let mut workflow = workflow.clone();
     change(&mut workflow.body, &mut |id, act| {
         let rules = spec.sessions.get(id).and_then(|orders| orders.rules.as_ref());
-        if let (Act::Session(Session { turns: Some(turns), .. }), Some(rules)) = (act, rules) {
+        if let (NodeKind::Session(Session { turns: Some(turns), .. }), Some(rules)) = (act, rules) {
             turns.max = Some(rules.max_iterations);
         }
     });

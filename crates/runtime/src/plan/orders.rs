@@ -5,27 +5,31 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use windlass_core::entity::{Entity, Kind};
-use windlass_core::graph::workflow::{Session, Source, Turns};
+use windlass_core::entity::{Entity, EntityKind};
+use windlass_core::graph::workflow::{PromptSource, Session, TurnLoop};
 use windlass_core::hook::permission::Isolation;
-use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_GO_ON, DEFAULT_MARKER, DEFAULT_TRACKER, Mode, Rules};
+use windlass_core::looping::{
+    DEFAULT_CONTINUE, DEFAULT_GO_ON, DEFAULT_MARKER, DEFAULT_TRACKER, LoopMode, LoopRules,
+};
 use windlass_core::registry::Registry;
-use windlass_core::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Orders, Plugin, Policy, Spec};
+use windlass_core::spec::{
+    AgentCommand, Check, OnPermission, OnQuestion, Plugin, Policy, SessionSettings, Spec, TimeLimits,
+};
 use windlass_forms::settings::{Resolved, Settings};
 
-use super::choose::Part;
-use super::nodes::{self, Node};
-use super::{Flags, Request, entity, inputs, text_path};
+use super::choose::PlannedWorkflow;
+use super::nodes::{self, PlannedNode};
+use super::{PlanFlags, RunRequest, entity, inputs, text_path};
 use crate::catalog::{Catalog, is_public_name};
 use crate::doctor::find_agent;
 use crate::home::Home;
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 
 /// Everything that is known while the orders are made.
-pub(super) struct Given<'a> {
+pub(super) struct PlanInputs<'a> {
     pub(super) home: &'a Home,
     pub(super) cwd: &'a Path,
-    pub(super) request: &'a Request,
+    pub(super) request: &'a RunRequest,
     pub(super) resolved: &'a Resolved,
     pub(super) catalog: &'a Catalog,
     pub(super) registry: &'a Registry,
@@ -33,9 +37,13 @@ pub(super) struct Given<'a> {
     pub(super) checks: &'a [Check],
 }
 
-impl Given<'_> {
+impl PlanInputs<'_> {
     /// The orders of a workflow, but for what it is told and the workflows it runs.
-    pub(super) fn spec(&self, part: &Part<'_>, warnings: &mut Vec<String>) -> Result<Spec, Problem> {
+    pub(super) fn spec(
+        &self,
+        part: &PlannedWorkflow<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Spec, UserError> {
         let nodes = nodes::each(&part.workflow);
         self.require_plugins(part, &nodes)?;
         let mut sessions = BTreeMap::new();
@@ -66,11 +74,11 @@ impl Given<'_> {
 
     fn orders(
         &self,
-        part: &Part<'_>,
-        node: &Node<'_>,
+        part: &PlannedWorkflow<'_>,
+        node: &PlannedNode<'_>,
         session: &Session,
         warnings: &mut Vec<String>,
-    ) -> Result<Orders, Problem> {
+    ) -> Result<SessionSettings, UserError> {
         let entity = self.entity(&session.source)?;
         let isolation = self.isolation(part, node, warnings)?;
         let driver = self.driver(node, entity)?;
@@ -83,7 +91,7 @@ impl Given<'_> {
                 warnings,
             );
         }
-        Ok(Orders {
+        Ok(SessionSettings {
             driver,
             isolation,
             permissions,
@@ -92,7 +100,7 @@ impl Given<'_> {
         })
     }
 
-    fn flags(&self) -> &Flags {
+    fn flags(&self) -> &PlanFlags {
         &self.request.flags
     }
 
@@ -111,13 +119,17 @@ impl Given<'_> {
         own.unwrap_or(setting)
     }
 
-    fn mode(&self, turns: &Turns) -> Mode {
+    fn mode(&self, turns: &TurnLoop) -> LoopMode {
         self.pick("mode", self.flags().mode, turns.mode, self.settings().mode)
     }
 
     /// A plugin that loops is needed only in `plugin` mode, whatever it is called: otherwise Windlass
     /// itself is it.
-    fn require_plugins(&self, part: &Part<'_>, nodes: &[Node<'_>]) -> Result<(), Problem> {
+    fn require_plugins(
+        &self,
+        part: &PlannedWorkflow<'_>,
+        nodes: &[PlannedNode<'_>],
+    ) -> Result<(), UserError> {
         let name = &part.workflow.name;
         let plugins = &self.catalog.plugins;
         let is_loaded = |needed: &&str| plugins.iter().any(|plugin| plugin.name == plugin_name(needed));
@@ -126,11 +138,11 @@ impl Given<'_> {
         let missing: Vec<&str> = needed.filter(|needed| !is_loaded(needed)).collect();
         if !missing.is_empty() {
             let text = format!("workflow `{name}` needs plugins that are not loaded: {}", missing.join(", "));
-            return Err(Problem::new(Class::Configuration, text)
+            return Err(UserError::new(UserErrorKind::Configuration, text)
                 .hint("load each with --plugin DIR, or name its folder under `plugins` in the settings"));
         }
         let has_plugin_mode =
-            nodes.iter().filter_map(Node::turns).any(|turns| self.mode(turns) == Mode::Plugin);
+            nodes.iter().filter_map(PlannedNode::turns).any(|turns| self.mode(turns) == LoopMode::Plugin);
         if !has_plugin_mode || plugins.iter().any(|plugin| plugin.loops) {
             return Ok(());
         }
@@ -141,29 +153,29 @@ impl Given<'_> {
         if let Some(plugin) = plugins.iter().find(|plugin| is_public_name(&plugin.name)) {
             text.push_str(&format!("; the loaded `{}` has no such hook", plugin.name));
         }
-        Err(Problem::new(Class::Configuration, text)
+        Err(UserError::new(UserErrorKind::Configuration, text)
             .hint("load one with --plugin DIR, or let Windlass itself loop: --mode fresh"))
     }
 
     /// Whose text the session is told.
-    fn entity(&self, source: &Source) -> Result<Option<&Entity>, Problem> {
+    fn entity(&self, source: &PromptSource) -> Result<Option<&Entity>, UserError> {
         let (kind, name) = match source {
-            Source::Prompt { .. } => return Ok(None),
-            Source::Skill { name, .. } => (Kind::Skill, name),
-            Source::Command { name, .. } => (Kind::Command, name),
-            Source::Agent { name, .. } => (Kind::Agent, name),
+            PromptSource::Prompt { .. } => return Ok(None),
+            PromptSource::Skill { name, .. } => (EntityKind::Skill, name),
+            PromptSource::Command { name, .. } => (EntityKind::Command, name),
+            PromptSource::Agent { name, .. } => (EntityKind::Agent, name),
         };
         let found = self.registry.lookup(kind, name);
-        found.map(Some).map_err(|miss| Problem::new(Class::Configuration, miss.to_string()))
+        found.map(Some).map_err(|miss| UserError::new(UserErrorKind::Configuration, miss.to_string()))
     }
 
     /// The workflow's isolation wins upward, with a warning, as far as the settings let it.
     fn isolation(
         &self,
-        part: &Part<'_>,
-        node: &Node<'_>,
+        part: &PlannedWorkflow<'_>,
+        node: &PlannedNode<'_>,
         warnings: &mut Vec<String>,
-    ) -> Result<Isolation, Problem> {
+    ) -> Result<Isolation, UserError> {
         let asked = self.flags().isolation.unwrap_or(self.settings().isolation);
         let most = self.settings().max_isolation;
         // What nobody asked for gives way to what a document says, up or down.
@@ -183,7 +195,7 @@ impl Given<'_> {
                 wanted.word(),
                 most.word()
             );
-            return Err(Problem::new(Class::Refused, text)
+            return Err(UserError::new(UserErrorKind::Refused, text)
                 .hint("raise `max_isolation` in your own settings if you trust this workflow"));
         }
         if wanted > asked {
@@ -196,7 +208,7 @@ impl Given<'_> {
         Ok(wanted)
     }
 
-    fn driver(&self, node: &Node<'_>, entity: Option<&Entity>) -> Result<Driver, Problem> {
+    fn driver(&self, node: &PlannedNode<'_>, entity: Option<&Entity>) -> Result<AgentCommand, UserError> {
         let own = node.said.driver.clone();
         let name = self.pick("driver", self.flags().driver.clone(), own, self.settings().driver.clone());
         let configured = self.settings().agents.get(&name);
@@ -205,17 +217,20 @@ impl Given<'_> {
         let program = find_agent(self.home, &name, program.as_deref())?;
         let is_own = self.home.agents.named(&name).is_some_and(|dialect| dialect.program().is_none());
         if is_own && self.flags().agent_bin.is_none() && self.home.var("WINDLASS_SIM_SCRIPT").is_none() {
-            return Err(Problem::new(Class::Usage, "driver `sim` plays a script, and none is named")
-                .hint("set WINDLASS_SIM_SCRIPT to a script file; `windlass demo` brings its own"));
+            return Err(UserError::new(
+                UserErrorKind::Usage,
+                "driver `sim` plays a script, and none is named",
+            )
+            .hint("set WINDLASS_SIM_SCRIPT to a script file; `windlass demo` brings its own"));
         }
         let mut args = configured.map(|agent| agent.args.clone()).unwrap_or_default();
         args.extend(self.request.agent_args.clone());
         let model = self.model(node, entity, &name);
-        Ok(Driver { name, program: text_path(&program)?, model, args })
+        Ok(AgentCommand { name, program: text_path(&program)?, model, args })
     }
 
     /// What the workflow says counts for more than what an entity says of itself.
-    fn model(&self, node: &Node<'_>, entity: Option<&Entity>, driver: &str) -> Option<String> {
+    fn model(&self, node: &PlannedNode<'_>, entity: Option<&Entity>, driver: &str) -> Option<String> {
         let of_entity = || {
             let entity = entity?;
             let can = self.home.agents.capabilities(driver);
@@ -227,9 +242,14 @@ impl Given<'_> {
     }
 
     /// The loop of a session's turns. A signal is there only where that is the only one.
-    fn rules(&self, part: &Part<'_>, turns: &Turns, warnings: &mut Vec<String>) -> Result<Rules, Problem> {
+    fn rules(
+        &self,
+        part: &PlannedWorkflow<'_>,
+        turns: &TurnLoop,
+        warnings: &mut Vec<String>,
+    ) -> Result<LoopRules, UserError> {
         let mode = self.mode(turns);
-        if mode == Mode::Plugin {
+        if mode == LoopMode::Plugin {
             self.ends_by_promise(part, turns, warnings)?;
         }
         let promise = turns.promise.clone();
@@ -239,12 +259,12 @@ impl Given<'_> {
         };
         // A plugin keeps a state file of its own, and knows of no tracker.
         let signal = self.flags().until_signal.clone();
-        let has_tracker = signal.is_none() && mode != Mode::Plugin;
+        let has_tracker = signal.is_none() && mode != LoopMode::Plugin;
         let marker = marker.filter(|_| has_tracker);
         let go_on = if has_tracker { DEFAULT_CONTINUE } else { DEFAULT_GO_ON };
         let settings = self.settings();
         let most = self.flags().max_iterations;
-        Ok(Rules {
+        Ok(LoopRules {
             prompt: String::new(),
             mode,
             marker,
@@ -263,19 +283,21 @@ impl Given<'_> {
     /// A plugin that loops looks for the promise alone: without one the loop could only run out.
     fn ends_by_promise(
         &self,
-        part: &Part<'_>,
-        turns: &Turns,
+        part: &PlannedWorkflow<'_>,
+        turns: &TurnLoop,
         warnings: &mut Vec<String>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), UserError> {
         let name = &part.workflow.name;
         if self.flags().until_signal.is_some() {
             let text = "--until-signal ends nothing in `plugin` mode, where only a promise does";
-            return Err(Problem::new(Class::Usage, text).hint("leave it out, or choose another --mode"));
+            return Err(
+                UserError::new(UserErrorKind::Usage, text).hint("leave it out, or choose another --mode")
+            );
         }
         if turns.promise.is_none() {
             let text =
                 format!("in `plugin` mode only a promise completes a loop, and workflow `{name}` has none");
-            return Err(Problem::new(Class::Configuration, text).hint(
+            return Err(UserError::new(UserErrorKind::Configuration, text).hint(
                 "add `completionPromise` to the `loop` of its workflow.json, `promise` to the `turns` of a document, \
                  or choose another mode: --mode fresh",
             ));
@@ -288,7 +310,7 @@ impl Given<'_> {
         Ok(())
     }
 
-    fn plugins(&self) -> Result<Vec<Plugin>, Problem> {
+    fn plugins(&self) -> Result<Vec<Plugin>, UserError> {
         let plugin = |entry: &crate::catalog::PluginEntry| {
             Ok(Plugin { name: entry.name.clone(), dir: text_path(&entry.dir)?, loops: entry.loops })
         };
@@ -296,7 +318,7 @@ impl Given<'_> {
     }
 
     /// The settings' checks, the workflow's, then the flags'; a later source of the same name wins.
-    fn checks(&self, part: &Part<'_>) -> Vec<Check> {
+    fn checks(&self, part: &PlannedWorkflow<'_>) -> Vec<Check> {
         let mut checks = self.settings().checks.clone();
         let own = part.workflow.checks.iter();
         let own = own.map(|(name, command)| Check { name: name.clone(), command: command.clone() });
@@ -326,11 +348,11 @@ impl Given<'_> {
     }
 
     /// What a workflow says of its time is for the whole run; what a node says stays with the node.
-    fn limits(&self, part: &Part<'_>) -> Limits {
+    fn limits(&self, part: &PlannedWorkflow<'_>) -> TimeLimits {
         let settings = self.settings();
         let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let own = part.workflow.settings.timeout_ms;
-        Limits {
+        TimeLimits {
             run_ms: self.flags().timeout_ms.or(own).or(settings.timeout.map(ms)),
             check_ms: ms(settings.check_timeout),
             grace_ms: ms(settings.grace),

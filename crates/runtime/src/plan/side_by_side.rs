@@ -2,22 +2,22 @@
 //! The check of a document knows the modes that stand in it; here those of flags and settings are known, too.
 
 use windlass_core::graph::check::beside_a_plugins_loop;
-use windlass_core::graph::workflow::{Act, ParallelNode, Step, WorkflowNode};
-use windlass_core::looping::Mode;
+use windlass_core::graph::workflow::{Node, NodeKind, ParallelNode, WorkflowNode};
+use windlass_core::looping::LoopMode;
 use windlass_core::spec::Spec;
 
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 
 /// Refuses branches that run at once, where a plugin loops in one of them.
-pub(super) fn refuse(spec: &Spec) -> Result<(), Problem> {
+pub(super) fn refuse(spec: &Spec) -> Result<(), UserError> {
     let all = || std::iter::once(spec).chain(spec.others.values());
     all().try_for_each(|part| {
-        let is_looped = |step: &Step| match &step.act {
-            Act::Session(_) => {
+        let is_looped = |step: &Node| match &step.act {
+            NodeKind::Session(_) => {
                 let rules = part.sessions.get(&step.id).and_then(|orders| orders.rules.as_ref());
-                rules.is_some_and(|rules| rules.mode == Mode::Plugin)
+                rules.is_some_and(|rules| rules.mode == LoopMode::Plugin)
             }
-            Act::Workflow(WorkflowNode { name, .. }) => spec.others.get(name).is_some_and(Spec::has_plugin_mode),
+            NodeKind::Workflow(WorkflowNode { name, .. }) => spec.others.get(name).is_some_and(Spec::has_plugin_mode),
             _ => false,
         };
         let Some((looping, beside)) = find(&part.body, &is_looped) else { return Ok(()) };
@@ -25,15 +25,15 @@ pub(super) fn refuse(spec: &Spec) -> Result<(), Problem> {
             "workflow `{}`: `{looping}` loops by a plugin, whose loop would take in `{beside}` beside it, too",
             part.workflow
         );
-        Err(Problem::new(Class::Configuration, text)
+        Err(UserError::new(UserErrorKind::Configuration, text)
             .hint("let the branches run one after the other (`limit: 1`), or choose another mode: --mode fresh"))
     })
 }
 
-fn find(body: &[Step], is_looped: &dyn Fn(&Step) -> bool) -> Option<(String, String)> {
+fn find(body: &[Node], is_looped: &dyn Fn(&Node) -> bool) -> Option<(String, String)> {
     body.iter().find_map(|step| {
         let here = match &step.act {
-            Act::Parallel(ParallelNode { limit, branches, .. }) if *limit != 1 => {
+            NodeKind::Parallel(ParallelNode { limit, branches, .. }) if *limit != 1 => {
                 beside_a_plugins_loop(branches, is_looped)
             }
             _ => None,

@@ -18,10 +18,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use windlass_core::spec::Orders;
+use windlass_core::spec::SessionSettings;
 
 use super::*;
-use crate::crash::Crash;
+use crate::crash::CrashCounter;
 
 /// A project, and the program of an agent CLI that is never run.
 struct Place {
@@ -43,7 +43,7 @@ impl Place {
             agents: Default::default(),
             binary: None,
             machine: "m".to_owned(),
-            crash: Crash::default(),
+            crash: CrashCounter::default(),
         };
         let place = Place { folder, home };
         let program = place.write("bin/claude", "#!/bin/sh\n");
@@ -82,33 +82,33 @@ impl Place {
         self.home.env.push((name.to_owned(), value.to_owned()));
     }
 
-    fn request(&self, want: Want) -> Request {
-        Request {
+    fn request(&self, want: WantedWorkflow) -> RunRequest {
+        RunRequest {
             cwd: self.folder.path().join("repo"),
             input: "the input".to_owned(),
             want,
             inputs: Vec::new(),
             plugins: Vec::new(),
-            flags: Flags::default(),
+            flags: PlanFlags::default(),
             agent_args: Vec::new(),
             interactive: false,
             dry_run: false,
         }
     }
 
-    fn run(&self, name: &str) -> Request {
-        self.request(Want::Workflow(Some(name.to_owned())))
+    fn run(&self, name: &str) -> RunRequest {
+        self.request(WantedWorkflow::Workflow(Some(name.to_owned())))
     }
 
-    fn plan(&self, request: &Request) -> Plan {
+    fn plan(&self, request: &RunRequest) -> Plan {
         plan(&self.home, request).unwrap_or_else(|problem| panic!("{problem:?}"))
     }
 
-    fn refusal(&self, request: &Request) -> Problem {
+    fn refusal(&self, request: &RunRequest) -> UserError {
         plan(&self.home, request).map(|plan| plan.spec).unwrap_err()
     }
 }
 
-fn orders<'a>(spec: &'a Spec, node: &str) -> &'a Orders {
+fn orders<'a>(spec: &'a Spec, node: &str) -> &'a SessionSettings {
     spec.sessions.get(&windlass_core::id::NodeId::new(node)).unwrap_or_else(|| panic!("no {node}"))
 }

@@ -7,15 +7,15 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use windlass_core::tasks::{self, Priority, Status, Task, TaskId, Tasks};
+use windlass_core::tasks::{self, Priority, Task, TaskId, TaskStatus, Tasks};
 use windlass_core::time::Moment;
 use windlass_forms::diagnostic::Diagnostic;
-use windlass_forms::tasks::{self as forms, Document, EditError, Reading};
-use windlass_peers::files::{self, Mode, checkout};
+use windlass_forms::tasks::{self as forms, EditError, ParsedTasks, TaskDocument};
+use windlass_peers::files::{self, FileMode, checkout};
 
 use super::error::TasksError;
-use super::lock::Lock;
-use super::place::{Place, io_error};
+use super::lock::TaskFileLock;
+use super::place::{TaskFilePath, io_error};
 
 /// The largest file of tasks.
 const MAX: u64 = 4 << 20;
@@ -34,11 +34,11 @@ const KEPT: u32 = 100;
 
 /// A file of tasks as it was read.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedTasks {
     /// Where.
-    pub place: Place,
+    pub place: TaskFilePath,
     /// What it says, and how.
-    pub document: Document,
+    pub document: TaskDocument,
     /// What was read as it was probably meant.
     pub warnings: Vec<Diagnostic>,
     /// What is wrong with the tasks, though they can be read.
@@ -48,15 +48,15 @@ pub struct Loaded {
 
 /// What is to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum TaskChange {
     /// How far one task is.
     Status {
         /// Which.
         id: TaskId,
         /// How far it must still be on the disk, if that matters.
-        from: Option<Status>,
+        from: Option<TaskStatus>,
         /// How far it is now.
-        to: Status,
+        to: TaskStatus,
     },
     /// One more task.
     Add(NewTask),
@@ -82,31 +82,33 @@ pub struct NewTask {
 
 /// What came of a change.
 #[derive(Debug, Clone)]
-pub struct Changed {
+pub struct ChangedTasks {
     /// The file as it is now.
-    pub document: Document,
+    pub document: TaskDocument,
     /// The tasks that were changed or added.
     pub ids: Vec<TaskId>,
     /// How far the task was, when its status was to be changed.
-    pub before: Option<Status>,
+    pub before: Option<TaskStatus>,
     /// Whether somebody else had changed the file since it was read; their change is in there.
     pub picked_up: bool,
 }
 
 /// Reads the tasks. Flaws are no error here: what is fine can still be done.
-pub fn load(place: &Place) -> Result<Loaded, TasksError> {
+pub fn load(place: &TaskFilePath) -> Result<LoadedTasks, TasksError> {
     when_written(place, || {
         let text = text_of(place)?;
-        let Reading { document, problems, flaws } = forms::read(&text, &place.shown);
+        let ParsedTasks { document, problems, flaws } = forms::read(&text, &place.shown);
         match document {
-            Some(document) => Ok(Loaded { place: place.clone(), document, warnings: problems, flaws, text }),
+            Some(document) => {
+                Ok(LoadedTasks { place: place.clone(), document, warnings: problems, flaws, text })
+            }
             None => Err(TasksError::Broken { file: place.shown.clone(), problems }),
         }
     })
 }
 
 /// Reads, and reads again while what cannot be read was written only now.
-fn when_written<T>(place: &Place, read: impl Fn() -> Result<T, TasksError>) -> Result<T, TasksError> {
+fn when_written<T>(place: &TaskFilePath, read: impl Fn() -> Result<T, TasksError>) -> Result<T, TasksError> {
     let until = Instant::now() + PATIENCE;
     loop {
         match read() {
@@ -118,19 +120,19 @@ fn when_written<T>(place: &Place, read: impl Fn() -> Result<T, TasksError>) -> R
     }
 }
 
-fn is_young(place: &Place) -> bool {
+fn is_young(place: &TaskFilePath) -> bool {
     let written = fs::metadata(&place.path).and_then(|meta| meta.modified()).ok();
     written.and_then(|written| written.elapsed().ok()).is_some_and(|age| age < YOUNG)
 }
 
 /// Everything that is to be said about a file, whether it can be used or not.
-pub fn inspect(place: &Place) -> Result<Reading, TasksError> {
+pub fn inspect(place: &TaskFilePath) -> Result<ParsedTasks, TasksError> {
     Ok(forms::read(&text_of(place)?, &place.shown))
 }
 
 /// Writes a new file; one that is there is left as it is.
-pub fn create(place: &Place, tasks: &Tasks) -> Result<(), TasksError> {
-    let made = checkout::create_new(&place.path, forms::print(tasks).as_bytes(), Mode::Shared);
+pub fn create(place: &TaskFilePath, tasks: &Tasks) -> Result<(), TasksError> {
+    let made = checkout::create_new(&place.path, forms::print(tasks).as_bytes(), FileMode::Shared);
     match made.map_err(|source| file_error(place, source))? {
         true => Ok(()),
         false => Err(TasksError::Exists { file: place.shown.clone() }),
@@ -138,7 +140,7 @@ pub fn create(place: &Place, tasks: &Tasks) -> Result<(), TasksError> {
 }
 
 /// Reads a `feature-list.json` as tasks; warnings may come with them.
-pub fn migrate(place: &Place, now: Moment) -> Result<(Tasks, Vec<Diagnostic>), TasksError> {
+pub fn migrate(place: &TaskFilePath, now: Moment) -> Result<(Tasks, Vec<Diagnostic>), TasksError> {
     let (tasks, problems) = forms::migrate(&text_of(place)?, &place.shown, now);
     match tasks {
         Some(tasks) => Ok((tasks, problems)),
@@ -148,9 +150,9 @@ pub fn migrate(place: &Place, now: Moment) -> Result<(Tasks, Vec<Diagnostic>), T
 
 /// Changes a file that was read before. What somebody else wrote since is kept, or the change
 /// is refused and nothing written.
-pub fn change(seen: &Loaded, change: &Change, now: Moment) -> Result<Changed, TasksError> {
+pub fn change(seen: &LoadedTasks, change: &TaskChange, now: Moment) -> Result<ChangedTasks, TasksError> {
     let place = &seen.place;
-    let _lock = Lock::take(place)?;
+    let _lock = TaskFileLock::take(place)?;
     place.path.parent().into_iter().for_each(checkout::clear);
     for _ in 0..ROUNDS {
         let read = || {
@@ -164,43 +166,43 @@ pub fn change(seen: &Loaded, change: &Change, now: Moment) -> Result<Changed, Ta
         let (after, ids, before) = apply(seen, &document, change)?;
         let picked_up = text != seen.text;
         if after.tasks() == document.tasks() {
-            return Ok(Changed { document, ids, before, picked_up });
+            return Ok(ChangedTasks { document, ids, before, picked_up });
         }
         let after = after.touch(now).map_err(|source| edit_error(place, source))?;
         if document.is_excerpt() {
             keep_before(place, &text)?;
         }
         if replace(place, &text, after.text())? {
-            return Ok(Changed { document: after, ids, before, picked_up });
+            return Ok(ChangedTasks { document: after, ids, before, picked_up });
         }
     }
     Err(TasksError::Busy { file: place.shown.clone() })
 }
 
-fn document_now(seen: &Loaded, text: &str) -> Result<Document, TasksError> {
+fn document_now(seen: &LoadedTasks, text: &str) -> Result<TaskDocument, TasksError> {
     if text == seen.text {
         return Ok(seen.document.clone());
     }
-    let Reading { document, problems, .. } = forms::read(text, &seen.place.shown);
+    let ParsedTasks { document, problems, .. } = forms::read(text, &seen.place.shown);
     document.ok_or_else(|| TasksError::BrokenMeanwhile { file: seen.place.shown.clone(), problems })
 }
 
-type Applied = (Document, Vec<TaskId>, Option<Status>);
+type Applied = (TaskDocument, Vec<TaskId>, Option<TaskStatus>);
 
-fn apply(seen: &Loaded, document: &Document, change: &Change) -> Result<Applied, TasksError> {
+fn apply(seen: &LoadedTasks, document: &TaskDocument, change: &TaskChange) -> Result<Applied, TasksError> {
     match change {
-        Change::Status { id, from, to } => set(seen, document, id, *from, *to),
-        Change::Add(new) => add(seen, document, new),
-        Change::Recover { held } => recover(seen, document, held),
+        TaskChange::Status { id, from, to } => set(seen, document, id, *from, *to),
+        TaskChange::Add(new) => add(seen, document, new),
+        TaskChange::Recover { held } => recover(seen, document, held),
     }
 }
 
 fn set(
-    seen: &Loaded,
-    document: &Document,
+    seen: &LoadedTasks,
+    document: &TaskDocument,
     id: &TaskId,
-    from: Option<Status>,
-    to: Status,
+    from: Option<TaskStatus>,
+    to: TaskStatus,
 ) -> Result<Applied, TasksError> {
     let Some(task) = document.tasks().get(id) else { return Err(no_such_task(seen, document, id)) };
     let found = task.status;
@@ -212,7 +214,7 @@ fn set(
     Ok((after, vec![id.clone()], Some(found)))
 }
 
-fn add(seen: &Loaded, document: &Document, new: &NewTask) -> Result<Applied, TasksError> {
+fn add(seen: &LoadedTasks, document: &TaskDocument, new: &NewTask) -> Result<Applied, TasksError> {
     let tasks = document.tasks();
     if let Some(unknown) = new.dependencies.iter().find(|id| tasks.get(id).is_none()) {
         return Err(no_such_task(seen, document, unknown));
@@ -226,16 +228,17 @@ fn add(seen: &Loaded, document: &Document, new: &NewTask) -> Result<Applied, Tas
     Ok((after, vec![id], None))
 }
 
-fn recover(seen: &Loaded, document: &Document, held: &[TaskId]) -> Result<Applied, TasksError> {
+fn recover(seen: &LoadedTasks, document: &TaskDocument, held: &[TaskId]) -> Result<Applied, TasksError> {
     let ids = tasks::recover(&mut document.tasks().tasks.clone(), |id| held.contains(id));
     let mut after = document.clone();
     for id in &ids {
-        after = after.set_status(id, Status::Pending).map_err(|source| edit_error(&seen.place, source))?;
+        after =
+            after.set_status(id, TaskStatus::Pending).map_err(|source| edit_error(&seen.place, source))?;
     }
     Ok((after, ids, None))
 }
 
-fn no_such_task(seen: &Loaded, document: &Document, id: &TaskId) -> TasksError {
+fn no_such_task(seen: &LoadedTasks, document: &TaskDocument, id: &TaskId) -> TasksError {
     let (file, id) = (seen.place.shown.clone(), id.clone());
     if seen.document.tasks().get(&id).is_some() {
         return TasksError::TaskGone { file, id };
@@ -244,20 +247,20 @@ fn no_such_task(seen: &Loaded, document: &Document, id: &TaskId) -> TasksError {
     TasksError::NoSuchTask { file, id, known }
 }
 
-fn text_of(place: &Place) -> Result<String, TasksError> {
+fn text_of(place: &TaskFilePath) -> Result<String, TasksError> {
     let bytes = files::read_bounded(&place.path, MAX).map_err(|source| file_error(place, source))?;
     String::from_utf8(bytes).map_err(|_| TasksError::NotText { file: place.shown.clone() })
 }
 
 /// Keeps a file beside itself as it was: what stands around the tasks is dropped when they are
 /// written. One that is kept already is left as it is.
-fn keep_before(place: &Place, text: &str) -> Result<(), TasksError> {
+fn keep_before(place: &TaskFilePath, text: &str) -> Result<(), TasksError> {
     let failed = |source| file_error(place, source);
     for count in 1..=KEPT {
         let mut name = place.path.file_name().unwrap_or_default().to_owned();
         name.push(if count == 1 { ".before".to_owned() } else { format!(".before-{count}") });
         let beside = place.path.with_file_name(name);
-        if checkout::create_new(&beside, text.as_bytes(), Mode::Shared).map_err(failed)? {
+        if checkout::create_new(&beside, text.as_bytes(), FileMode::Shared).map_err(failed)? {
             return Ok(());
         }
         if files::read_bounded(&beside, MAX).is_ok_and(|kept| kept == text.as_bytes()) {
@@ -271,7 +274,7 @@ fn keep_before(place: &Place, text: &str) -> Result<(), TasksError> {
 ///
 /// Not `checkout::write`: the new file is made and synced first, and the old one is looked at last,
 /// so that an editor that knows no lock has next to no time to be overwritten unseen.
-fn replace(place: &Place, old: &str, new: &str) -> Result<bool, TasksError> {
+fn replace(place: &TaskFilePath, old: &str, new: &str) -> Result<bool, TasksError> {
     let path = &place.path;
     if new.len() as u64 > MAX {
         // It could not be read again.
@@ -289,11 +292,11 @@ fn replace(place: &Place, old: &str, new: &str) -> Result<bool, TasksError> {
     Ok(true)
 }
 
-fn file_error(place: &Place, source: files::FileError) -> TasksError {
+fn file_error(place: &TaskFilePath, source: files::FileError) -> TasksError {
     let file = place.shown.clone();
     if source.is_missing() { TasksError::Missing { file } } else { TasksError::File { file, source } }
 }
 
-fn edit_error(place: &Place, source: EditError) -> TasksError {
+fn edit_error(place: &TaskFilePath, source: EditError) -> TasksError {
     TasksError::Edit { file: place.shown.clone(), source }
 }

@@ -3,13 +3,13 @@
 use std::io;
 
 use windlass_core::id::RunId;
-use windlass_core::tasks::{Status, TaskId};
+use windlass_core::tasks::{TaskId, TaskStatus};
 use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::tasks::EditError;
 use windlass_peers::files::FileError;
 
 use crate::error::chain;
-use crate::problem::{Class, Problem};
+use crate::problem::{UserError, UserErrorKind};
 
 /// What went wrong with a file of tasks. `file` is its path as people know it.
 #[derive(Debug, thiserror::Error)]
@@ -120,9 +120,9 @@ pub enum TasksError {
         /// Which.
         id: TaskId,
         /// How far it was to be.
-        expected: Status,
+        expected: TaskStatus,
         /// How far it is.
-        found: Status,
+        found: TaskStatus,
     },
     /// Another process is writing it, and does not come to an end.
     #[error("somebody else is writing {file}")]
@@ -196,7 +196,7 @@ impl TasksError {
 impl TasksError {
     /// All that a person needs, in one text: what is wrong, where, and what to do.
     pub(crate) fn told(self) -> String {
-        let problem = Problem::from(self);
+        let problem = UserError::from(self);
         let text = problem.text();
         match problem.hint {
             Some(hint) => format!("{text}\n  hint: {hint}"),
@@ -219,25 +219,25 @@ fn listed(known: &[TaskId]) -> String {
     format!("there are: {}{more}", ids.join(", "))
 }
 
-impl From<TasksError> for Problem {
-    fn from(error: TasksError) -> Problem {
+impl From<TasksError> for UserError {
+    fn from(error: TasksError) -> UserError {
         let class = match &error {
-            TasksError::NoSuchTask { .. } | TasksError::Held { .. } => Class::Usage,
-            TasksError::Outside { .. } => Class::Refused,
-            _ => Class::Configuration,
+            TasksError::NoSuchTask { .. } | TasksError::Held { .. } => UserErrorKind::Usage,
+            TasksError::Outside { .. } => UserErrorKind::Refused,
+            _ => UserErrorKind::Configuration,
         };
         let hint = error.hint();
         let problem = match &error {
             TasksError::Broken { problems, .. } => {
-                return Problem::of(problems).unwrap_or_else(|| Problem::new(class, error.to_string()));
+                return UserError::of(problems).unwrap_or_else(|| UserError::new(class, error.to_string()));
             }
-            TasksError::BrokenMeanwhile { problems, .. } => match Problem::of(problems) {
+            TasksError::BrokenMeanwhile { problems, .. } => match UserError::of(problems) {
                 // A blank line before what is wrong in the file.
                 Some(problem) => problem.after(vec![format!("{error}\n").into()]),
-                None => Problem::new(class, error.to_string()),
+                None => UserError::new(class, error.to_string()),
             },
-            _ => Problem::new(class, chain(&error)),
+            _ => UserError::new(class, chain(&error)),
         };
-        Problem { hint, ..problem }
+        UserError { hint, ..problem }
     }
 }

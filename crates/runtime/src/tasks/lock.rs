@@ -15,7 +15,7 @@ use windlass_peers::files::{checkout, make_private_dir};
 use windlass_peers::git::digest;
 
 use super::error::TasksError;
-use super::place::{Place, io_error};
+use super::place::{TaskFilePath, io_error};
 
 /// Writing takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,19 +23,19 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// The right to write, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct TaskFileLock {
     path: PathBuf,
     /// Closing it gives the lock back.
     _file: File,
 }
 
-impl Lock {
+impl TaskFileLock {
     /// Waits for the right to write a file of tasks.
-    pub(super) fn take(place: &Place) -> Result<Lock, TasksError> {
-        Lock::take_within(place, PATIENCE)
+    pub(super) fn take(place: &TaskFilePath) -> Result<TaskFileLock, TasksError> {
+        TaskFileLock::take_within(place, PATIENCE)
     }
 
-    pub(super) fn take_within(place: &Place, patience: Duration) -> Result<Lock, TasksError> {
+    pub(super) fn take_within(place: &TaskFilePath, patience: Duration) -> Result<TaskFileLock, TasksError> {
         let path = path_for(&place.path);
         let begun = Instant::now();
         loop {
@@ -50,7 +50,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for TaskFileLock {
     fn drop(&mut self) {
         // Still held here: nobody else can have it under this name. Left behind it does no harm.
         let _ = fs::remove_file(&self.path);
@@ -72,7 +72,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn try_take(path: &Path) -> io::Result<Option<Lock>> {
+fn try_take(path: &Path) -> io::Result<Option<TaskFileLock>> {
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::CLOEXEC).bits()).unwrap_or_default();
     let file = OpenOptions::new()
         .write(true)
@@ -89,5 +89,5 @@ fn try_take(path: &Path) -> io::Result<Option<Lock>> {
     let held = file.metadata()?;
     let is_it =
         fs::symlink_metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (held.dev(), held.ino()));
-    Ok(is_it.then(|| Lock { path: path.to_owned(), _file: file }))
+    Ok(is_it.then(|| TaskFileLock { path: path.to_owned(), _file: file }))
 }

@@ -14,12 +14,12 @@ pub(crate) mod overtaken;
 mod place;
 pub(crate) mod vouched;
 
-pub use change::{Change, Changed, Loaded, NewTask, change, create, inspect, load, migrate};
+pub use change::{ChangedTasks, LoadedTasks, NewTask, TaskChange, change, create, inspect, load, migrate};
 pub use error::TasksError;
-pub(crate) use hold::Hold;
-pub use place::{Place, locate, locate_inside};
+pub(crate) use hold::TaskFileClaim;
+pub use place::{TaskFilePath, locate, locate_inside};
 pub use vouched::{take_back, vouch_for};
-pub use windlass_forms::tasks::{Document, Reading, draw, print, starter};
+pub use windlass_forms::tasks::{ParsedTasks, TaskDocument, draw, print, starter};
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use windlass_core::id::NodeId;
-use windlass_peers::files::{self, Mode};
+use windlass_peers::files::{self, FileMode};
 
 use super::error::TasksError;
 
@@ -33,7 +33,7 @@ pub(crate) fn note(dir: &Path, rounds: impl IntoIterator<Item = String>) -> Resu
     let text = serde_json::to_vec(&Note { v: VERSION, rounds: all }).unwrap_or_default();
     let failed = |source| TasksError::File { file: path(dir).display().to_string(), source };
     files::make_private_dir(dir).map_err(failed)?;
-    files::write_atomic(&path(dir), &text, Mode::Private).map_err(failed)
+    files::write_atomic(&path(dir), &text, FileMode::Private).map_err(failed)
 }
 
 /// Whether a round may have been settled by another run.

@@ -13,14 +13,14 @@ const DEFAULTS: [&str; 2] = ["tasks.json", "research/tasks.json"];
 
 /// A place for a file of tasks, which need not be there yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TaskFilePath {
     /// Without links.
     pub(super) path: PathBuf,
     /// As people know it.
     pub(super) shown: String,
 }
 
-impl Place {
+impl TaskFilePath {
     /// The file, without links.
     pub fn path(&self) -> &Path {
         &self.path
@@ -34,7 +34,7 @@ impl Place {
 
 /// The file a person named, or the one of this folder or of the nearest above it in the
 /// repository that has one; `tasks.json` of this folder when none has.
-pub fn locate(cwd: &Path, given: Option<&Path>) -> Result<Place, TasksError> {
+pub fn locate(cwd: &Path, given: Option<&Path>) -> Result<TaskFilePath, TasksError> {
     let path = match given {
         Some(given) => cwd.join(given),
         None => nearest(cwd).unwrap_or_else(|| cwd.join("tasks.json")),
@@ -52,7 +52,7 @@ pub fn locate(cwd: &Path, given: Option<&Path>) -> Result<Place, TasksError> {
 }
 
 /// The file that a workflow names, below the folder of a project.
-pub fn locate_inside(project: &Path, path: &Path) -> Result<Place, TasksError> {
+pub fn locate_inside(project: &Path, path: &Path) -> Result<TaskFilePath, TasksError> {
     let shown = path.display().to_string();
     let is_below = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if !is_below || path.file_name().is_none() {
@@ -76,7 +76,7 @@ fn project_of(folder: &Path) -> &Path {
 }
 
 /// Follows links, and looks where they lead.
-fn settle(path: &Path, root: &Path, shown: String) -> Result<Place, TasksError> {
+fn settle(path: &Path, root: &Path, shown: String) -> Result<TaskFilePath, TasksError> {
     let real = match path.canonicalize() {
         Ok(real) => real,
         Err(error) if error.kind() == io::ErrorKind::NotFound => unmade(path, &shown)?,
@@ -85,7 +85,7 @@ fn settle(path: &Path, root: &Path, shown: String) -> Result<Place, TasksError> 
     if !real.starts_with(root) {
         return Err(TasksError::Outside { file: shown, project: root.display().to_string() });
     }
-    Ok(Place { path: real, shown })
+    Ok(TaskFilePath { path: real, shown })
 }
 
 /// The path of a file that is not there, in a folder that is.

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use windlass_core::tasks::{Status, TaskId};
+use windlass_core::tasks::{TaskId, TaskStatus};
 use windlass_core::time::Moment;
 
-use super::lock::{Lock, path_for};
+use super::lock::{TaskFileLock, path_for};
 use super::*;
-use crate::problem::Problem;
+use crate::problem::UserError;
 
 const NOW: Moment = Moment(1_770_292_800_000);
 const FILE: &str = r#"{
@@ -30,7 +30,7 @@ fn project() -> TempDir {
     dir
 }
 
-fn loaded(dir: &Path) -> Loaded {
+fn loaded(dir: &Path) -> LoadedTasks {
     load(&locate(dir, None).unwrap()).unwrap()
 }
 
@@ -42,13 +42,13 @@ fn id(text: &str) -> TaskId {
     text.parse().unwrap()
 }
 
-fn to(status: Status, task: &str) -> Change {
-    Change::Status { id: id(task), from: None, to: status }
+fn to(status: TaskStatus, task: &str) -> TaskChange {
+    TaskChange::Status { id: id(task), from: None, to: status }
 }
 
 /// What a person reads.
 fn told(error: TasksError) -> String {
-    let problem = Problem::from(error);
+    let problem = UserError::from(error);
     format!("{}|{}", problem.text(), problem.hint.unwrap_or_default())
 }
 
@@ -56,8 +56,8 @@ fn told(error: TasksError) -> String {
 fn a_change_is_written_with_its_time_and_leaves_nothing_beside_the_file() {
     let dir = project();
     let seen = loaded(dir.path());
-    let changed = change(&seen, &to(Status::Passing, "#1"), NOW).unwrap();
-    assert_eq!((changed.before, changed.picked_up), (Some(Status::InProgress), false));
+    let changed = change(&seen, &to(TaskStatus::Passing, "#1"), NOW).unwrap();
+    assert_eq!((changed.before, changed.picked_up), (Some(TaskStatus::InProgress), false));
     assert_eq!(text(dir.path()), changed.document.text());
     assert!(text(dir.path()).contains("\"status\": \"passing\", \"owner\": \"me\""));
     assert!(text(dir.path()).contains("\"updatedAt\": \"2026-02-05T12:00:00Z\""));
@@ -71,8 +71,8 @@ fn text_around_the_tasks_is_kept_in_a_file_beside_them() {
     for (count, name) in ["tasks.json.before", "tasks.json.before-2"].into_iter().enumerate() {
         let prose = format!("Plan {count}, precious:\n{FILE}");
         fs::write(dir.path().join("tasks.json"), &prose).unwrap();
-        change(&loaded(dir.path()), &to(Status::Passing, "1"), NOW).unwrap();
-        change(&loaded(dir.path()), &to(Status::Failing, "1"), NOW).unwrap();
+        change(&loaded(dir.path()), &to(TaskStatus::Passing, "1"), NOW).unwrap();
+        change(&loaded(dir.path()), &to(TaskStatus::Failing, "1"), NOW).unwrap();
         assert_eq!(kept(name), prose);
         assert!(text(dir.path()).starts_with("{\n"), "{}", text(dir.path()));
     }
@@ -93,8 +93,8 @@ fn what_is_missing_is_said_with_the_command_that_begins_it() {
 #[test]
 fn nothing_is_written_when_nothing_changes() {
     let dir = project();
-    let changed = change(&loaded(dir.path()), &to(Status::Pending, "2"), NOW).unwrap();
-    assert_eq!((text(dir.path()).as_str(), changed.before), (FILE, Some(Status::Pending)));
+    let changed = change(&loaded(dir.path()), &to(TaskStatus::Pending, "2"), NOW).unwrap();
+    assert_eq!((text(dir.path()).as_str(), changed.before), (FILE, Some(TaskStatus::Pending)));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn what_somebody_wrote_meanwhile_is_picked_up() {
     let edited =
         FILE.replace("Print", "Print it all").replace("\"dependencies\"", "\"note\": 1.10, \"dependencies\"");
     fs::write(dir.path().join("tasks.json"), &edited).unwrap();
-    let changed = change(&seen, &to(Status::Passing, "1"), NOW).unwrap();
+    let changed = change(&seen, &to(TaskStatus::Passing, "1"), NOW).unwrap();
     assert!(changed.picked_up);
     let now = text(dir.path());
     assert!(
@@ -135,7 +135,7 @@ fn a_file_that_is_half_written_for_a_moment_is_read_when_it_is_whole() {
         std::thread::sleep(std::time::Duration::from_millis(200));
         fs::write(&path, FILE).unwrap();
     });
-    change(&seen, &to(Status::Passing, "1"), NOW).unwrap();
+    change(&seen, &to(TaskStatus::Passing, "1"), NOW).unwrap();
     writer.join().unwrap();
 }
 
@@ -145,15 +145,16 @@ fn a_status_that_somebody_changed_meanwhile_is_refused_when_it_matters() {
     let seen = loaded(dir.path());
     let edited = FILE.replace("\"pending\"", "\"skip\"");
     fs::write(dir.path().join("tasks.json"), &edited).unwrap();
-    let claim = Change::Status { id: id("2"), from: Some(Status::Pending), to: Status::InProgress };
+    let claim =
+        TaskChange::Status { id: id("2"), from: Some(TaskStatus::Pending), to: TaskStatus::InProgress };
     let error = change(&seen, &claim, NOW).unwrap_err();
-    assert!(matches!(error, TasksError::StatusChanged { found: Status::Skipped, .. }));
+    assert!(matches!(error, TasksError::StatusChanged { found: TaskStatus::Skipped, .. }));
     assert!(
         told(error)
             .starts_with("task `2` in tasks.json is skipped now, no longer pending: nothing was written|")
     );
     assert_eq!(text(dir.path()), edited);
-    assert_eq!(change(&seen, &to(Status::Failing, "2"), NOW).unwrap().before, Some(Status::Skipped));
+    assert_eq!(change(&seen, &to(TaskStatus::Failing, "2"), NOW).unwrap().before, Some(TaskStatus::Skipped));
 }
 
 #[test]
@@ -161,7 +162,7 @@ fn a_file_that_was_broken_meanwhile_is_left_alone_and_said() {
     let dir = project();
     let seen = loaded(dir.path());
     fs::write(dir.path().join("tasks.json"), "{\"tasks\": [").unwrap();
-    let said = told(change(&seen, &to(Status::Passing, "1"), NOW).unwrap_err());
+    let said = told(change(&seen, &to(TaskStatus::Passing, "1"), NOW).unwrap_err());
     assert!(said.starts_with(
         "tasks.json was changed meanwhile and cannot be read as tasks now: nothing was written"
     ));
@@ -174,10 +175,10 @@ fn a_file_or_task_that_was_removed_meanwhile_is_said() {
     let dir = project();
     let seen = loaded(dir.path());
     fs::write(dir.path().join("tasks.json"), "{\"version\": \"1.0\", \"tasks\": []}").unwrap();
-    let error = change(&seen, &to(Status::Passing, "1"), NOW).unwrap_err();
+    let error = change(&seen, &to(TaskStatus::Passing, "1"), NOW).unwrap_err();
     assert_eq!(error.to_string(), "task `1` was removed from tasks.json meanwhile: nothing was written");
     fs::remove_file(dir.path().join("tasks.json")).unwrap();
-    let error = change(&seen, &to(Status::Passing, "1"), NOW).unwrap_err();
+    let error = change(&seen, &to(TaskStatus::Passing, "1"), NOW).unwrap_err();
     assert_eq!(error.to_string(), "tasks.json was removed meanwhile: nothing was written");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
@@ -186,10 +187,10 @@ fn a_file_or_task_that_was_removed_meanwhile_is_said() {
 fn an_unknown_task_is_answered_with_those_there_are() {
     let dir = project();
     let seen = loaded(dir.path());
-    let said = told(change(&seen, &to(Status::Passing, "9"), NOW).unwrap_err());
+    let said = told(change(&seen, &to(TaskStatus::Passing, "9"), NOW).unwrap_err());
     assert_eq!(said, "there is no task `9` in tasks.json|there are: 1, 2");
     let new = NewTask { name: "x".to_owned(), dependencies: vec![id("7")], ..NewTask::default() };
-    assert!(matches!(change(&seen, &Change::Add(new), NOW), Err(TasksError::NoSuchTask { .. })));
+    assert!(matches!(change(&seen, &TaskChange::Add(new), NOW), Err(TasksError::NoSuchTask { .. })));
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn tasks_that_are_added_at_once_are_all_there() {
             let place = &place;
             scope.spawn(move || {
                 let new = NewTask { name: format!("new {number}"), ..NewTask::default() };
-                change(&load(place).unwrap(), &Change::Add(new), NOW).unwrap();
+                change(&load(place).unwrap(), &TaskChange::Add(new), NOW).unwrap();
             });
         }
     });
@@ -217,8 +218,8 @@ fn tasks_that_are_added_at_once_are_all_there() {
 fn what_a_crash_left_in_progress_is_pending_again() {
     let dir = project();
     let seen = loaded(dir.path());
-    assert_eq!(change(&seen, &Change::Recover { held: vec![id("1")] }, NOW).unwrap().ids, []);
-    assert_eq!(change(&seen, &Change::Recover { held: vec![] }, NOW).unwrap().ids, [id("1")]);
+    assert_eq!(change(&seen, &TaskChange::Recover { held: vec![id("1")] }, NOW).unwrap().ids, []);
+    assert_eq!(change(&seen, &TaskChange::Recover { held: vec![] }, NOW).unwrap().ids, [id("1")]);
     assert!(!text(dir.path()).contains("in_progress"));
 }
 
@@ -226,14 +227,14 @@ fn what_a_crash_left_in_progress_is_pending_again() {
 fn whoever_comes_second_waits_and_then_gives_up_with_a_text() {
     let dir = project();
     let place = locate(dir.path(), None).unwrap();
-    let held = Lock::take(&place).unwrap();
-    let error = Lock::take_within(&place, Duration::from_millis(20)).unwrap_err();
+    let held = TaskFileLock::take(&place).unwrap();
+    let error = TaskFileLock::take_within(&place, Duration::from_millis(20)).unwrap_err();
     assert_eq!(error.to_string(), "somebody else is writing tasks.json");
     drop(held);
     assert!(!path_for(place.path()).exists());
     // One that a crash left behind is free.
     fs::write(path_for(place.path()), "").unwrap();
-    assert!(Lock::take_within(&place, Duration::ZERO).is_ok());
+    assert!(TaskFileLock::take_within(&place, Duration::ZERO).is_ok());
 }
 
 #[test]
@@ -244,7 +245,7 @@ fn a_link_stays_a_link_and_its_file_keeps_its_mode() {
     fs::rename(dir.path().join("tasks.json"), &real).unwrap();
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     symlink("docs/all.json", dir.path().join("tasks.json")).unwrap();
-    change(&loaded(dir.path()), &to(Status::Passing, "1"), NOW).unwrap();
+    change(&loaded(dir.path()), &to(TaskStatus::Passing, "1"), NOW).unwrap();
     assert!(dir.path().join("tasks.json").symlink_metadata().unwrap().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("passing"));
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);

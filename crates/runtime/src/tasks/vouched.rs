@@ -9,24 +9,24 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use windlass_core::id::RunId;
-use windlass_core::tasks::{Status, Task, TaskId};
-use windlass_peers::files::{self, Mode};
+use windlass_core::tasks::{Task, TaskId, TaskStatus};
+use windlass_peers::files::{self, FileMode};
 use windlass_peers::git;
 
 use super::error::TasksError;
 use super::hold::FOLDER;
-use super::lock::Lock;
-use super::place::Place;
+use super::lock::TaskFileLock;
+use super::place::TaskFilePath;
 
 const VERSION: u32 = 1;
 const MAX: u64 = 16 << 20;
 
 /// What nobody stands behind: `passing` or `skipped` by whoever wrote it, or that a task is gone.
-pub(crate) type Doubts = BTreeMap<TaskId, Option<Status>>;
+pub(crate) type UnvouchedStatuses = BTreeMap<TaskId, Option<TaskStatus>>;
 
 /// Where it is written down, and for which run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Book<'a> {
+pub(crate) struct VouchedTasks<'a> {
     /// The state folder.
     pub(crate) state: &'a Path,
     /// The run that works on the file.
@@ -39,15 +39,20 @@ struct Note {
     /// The run that last began to work on the file.
     run: Option<RunId>,
     /// How far each task is.
-    known: BTreeMap<TaskId, Status>,
+    known: BTreeMap<TaskId, TaskStatus>,
     /// What is not believed.
-    doubts: Doubts,
+    doubts: UnvouchedStatuses,
 }
 
-impl Book<'_> {
+impl VouchedTasks<'_> {
     /// Looks at all tasks but those that the run is at: how far these are is said when they are settled. A run
     /// begins with the file as it finds it, except for what was not believed before.
-    pub(crate) fn look(&self, place: &Place, tasks: &[Task], busy: &[TaskId]) -> Result<Doubts, TasksError> {
+    pub(crate) fn look(
+        &self,
+        place: &TaskFilePath,
+        tasks: &[Task],
+        busy: &[TaskId],
+    ) -> Result<UnvouchedStatuses, TasksError> {
         let at = |id: &TaskId| tasks.iter().find(|task| task.id == *id).map(|task| task.status);
         update(self.state, place, |note| {
             if note.run.as_ref() != Some(self.run) {
@@ -57,7 +62,7 @@ impl Book<'_> {
             for task in tasks.iter().filter(|task| !busy.contains(&task.id)) {
                 note.see(&task.id, task.status);
             }
-            let gone: Vec<(TaskId, Status)> = note
+            let gone: Vec<(TaskId, TaskStatus)> = note
                 .known
                 .iter()
                 .filter(|(id, _)| at(id).is_none())
@@ -77,24 +82,34 @@ impl Book<'_> {
     }
 
     /// Whether a status in the file is that of Windlass or of a person.
-    pub(crate) fn is_vouched(&self, place: &Place, id: &TaskId, status: Status) -> bool {
+    pub(crate) fn is_vouched(&self, place: &TaskFilePath, id: &TaskId, status: TaskStatus) -> bool {
         read(&path(self.state, place)).known.get(id) == Some(&status)
     }
 
     /// Whether somebody wrote so for a task, and was not believed.
-    pub(crate) fn is_doubted(&self, place: &Place, id: &TaskId, status: Status) -> bool {
+    pub(crate) fn is_doubted(&self, place: &TaskFilePath, id: &TaskId, status: TaskStatus) -> bool {
         read(&path(self.state, place)).doubts.get(id) == Some(&Some(status))
     }
 
     /// Somebody wrote this for a task, and is not believed.
-    pub(crate) fn doubt(&self, place: &Place, id: &TaskId, status: Status) -> Result<(), TasksError> {
+    pub(crate) fn doubt(
+        &self,
+        place: &TaskFilePath,
+        id: &TaskId,
+        status: TaskStatus,
+    ) -> Result<(), TasksError> {
         update(self.state, place, |note| {
             note.doubts.insert(id.clone(), Some(status));
         })
     }
 
     /// Windlass stands behind a status: it writes it next.
-    pub(crate) fn vouch(&self, place: &Place, id: &TaskId, status: Status) -> Result<(), TasksError> {
+    pub(crate) fn vouch(
+        &self,
+        place: &TaskFilePath,
+        id: &TaskId,
+        status: TaskStatus,
+    ) -> Result<(), TasksError> {
         update(self.state, place, |note| {
             note.known.insert(id.clone(), status);
         })
@@ -111,14 +126,15 @@ impl Note {
         // Who begins a new run begins it with the tasks that are left.
         self.doubts.retain(|_, status| status.is_some());
         let before = std::mem::take(&mut self.known);
-        let was_at = |task: &Task| before.get(&task.id) == Some(&Status::InProgress) && task.status.is_met();
+        let was_at =
+            |task: &Task| before.get(&task.id) == Some(&TaskStatus::InProgress) && task.status.is_met();
         let is_doubted = |task: &Task| self.doubts.get(&task.id) == Some(&Some(task.status));
         // The last run died in the middle of it: what its agent wrote was never proven.
         let known = tasks.iter().filter(|task| !was_at(task) && !is_doubted(task));
         self.known = known.map(|task| (task.id.clone(), task.status)).collect();
     }
 
-    fn see(&mut self, id: &TaskId, status: Status) {
+    fn see(&mut self, id: &TaskId, status: TaskStatus) {
         if !status.is_met() {
             self.known.insert(id.clone(), status);
         } else if self.known.get(id) == Some(&status) {
@@ -132,10 +148,10 @@ impl Note {
 /// A person says how far a task is; how it was known to be before, where it was.
 pub fn vouch_for(
     state: &Path,
-    place: &Place,
+    place: &TaskFilePath,
     id: &TaskId,
-    status: Status,
-) -> Result<Option<Status>, TasksError> {
+    status: TaskStatus,
+) -> Result<Option<TaskStatus>, TasksError> {
     // No run has ever worked on it: the next one begins with what it finds.
     if !path(state, place).exists() {
         return Ok(None);
@@ -147,7 +163,7 @@ pub fn vouch_for(
 }
 
 /// What a person said could not be written.
-pub fn take_back(state: &Path, place: &Place, id: &TaskId, before: Option<Status>) {
+pub fn take_back(state: &Path, place: &TaskFilePath, id: &TaskId, before: Option<TaskStatus>) {
     if !path(state, place).exists() {
         return;
     }
@@ -159,9 +175,9 @@ pub fn take_back(state: &Path, place: &Place, id: &TaskId, before: Option<Status
 }
 
 /// What is to be told of a doubt, and what to do.
-pub(crate) fn told(file: &str, id: &TaskId, status: Option<Status>) -> String {
+pub(crate) fn told(file: &str, id: &TaskId, status: Option<TaskStatus>) -> String {
     match status {
-        Some(Status::Passing) => format!(
+        Some(TaskStatus::Passing) => format!(
             "task `{id}` is `passing` in {file}, and neither Windlass nor a person wrote that: it is done before it counts"
         ),
         Some(status) => format!(
@@ -176,7 +192,7 @@ pub(crate) fn told(file: &str, id: &TaskId, status: Option<Status>) -> String {
     }
 }
 
-fn path(state: &Path, place: &Place) -> PathBuf {
+fn path(state: &Path, place: &TaskFilePath) -> PathBuf {
     state.join(FOLDER).join(format!("{}.json", git::digest(place.path().as_os_str().as_encoded_bytes())))
 }
 
@@ -187,10 +203,10 @@ fn read(path: &Path) -> Note {
 }
 
 /// Changes what is written down, one at a time.
-fn update<T>(state: &Path, place: &Place, act: impl FnOnce(&mut Note) -> T) -> Result<T, TasksError> {
+fn update<T>(state: &Path, place: &TaskFilePath, act: impl FnOnce(&mut Note) -> T) -> Result<T, TasksError> {
     let path = path(state, place);
     let failed = |source| TasksError::File { file: path.display().to_string(), source };
-    let _lock = Lock::take(place)?;
+    let _lock = TaskFileLock::take(place)?;
     let before = read(&path);
     let mut note = before.clone();
     let result = act(&mut note);
@@ -199,7 +215,7 @@ fn update<T>(state: &Path, place: &Place, act: impl FnOnce(&mut Note) -> T) -> R
         files::make_private_dir(&folder).map_err(failed)?;
         files::clear_dead(&folder);
         let text = serde_json::to_vec(&note).unwrap_or_default();
-        files::write_atomic(&path, &text, Mode::Private).map_err(failed)?;
+        files::write_atomic(&path, &text, FileMode::Private).map_err(failed)?;
     }
     Ok(result)
 }
@@ -209,41 +225,51 @@ mod tests {
     use super::*;
     use crate::tasks::locate;
 
-    fn task(id: &str, status: Status) -> Task {
+    fn task(id: &str, status: TaskStatus) -> Task {
         Task { status, ..Task::named(id.parse().unwrap(), id.to_owned()) }
     }
 
     #[test]
     fn only_what_windlass_or_a_person_wrote_is_believed_and_the_next_run_knows_it() {
-        use Status::{InProgress, Passing, Pending, Skipped};
+        use TaskStatus::{InProgress, Passing, Pending, Skipped};
         let dir = tempfile::tempdir().unwrap();
         let place = locate(dir.path(), None).unwrap();
         let (first, second) = (RunId::new("a"), RunId::new("b"));
-        let book = Book { state: dir.path(), run: &first };
+        let book = VouchedTasks { state: dir.path(), run: &first };
         let id = |text: &str| text.parse::<TaskId>().unwrap();
         let begun = [task("1", Pending), task("2", Passing), task("3", Skipped), task("4", Pending)];
-        assert_eq!(book.look(&place, &begun, &[]).unwrap(), Doubts::new(), "it begins with what it finds");
+        assert_eq!(
+            book.look(&place, &begun, &[]).unwrap(),
+            UnvouchedStatuses::new(),
+            "it begins with what it finds"
+        );
         book.vouch(&place, &id("1"), InProgress).unwrap();
         let forged = [task("1", Passing), task("2", Passing), task("4", Skipped), task("5", Passing)];
         let busy = [id("1")];
-        let doubts = Doubts::from([(id("4"), Some(Skipped)), (id("5"), Some(Passing))]);
+        let doubts = UnvouchedStatuses::from([(id("4"), Some(Skipped)), (id("5"), Some(Passing))]);
         assert_eq!(
             book.look(&place, &forged, &busy).unwrap(),
             doubts,
             "a removed one that was done is no loss"
         );
         let lost = [task("2", Passing)];
-        let gone = Doubts::from([(id("4"), None), (id("1"), None)]);
+        let gone = UnvouchedStatuses::from([(id("4"), None), (id("1"), None)]);
         assert_eq!(book.look(&place, &lost, &[]).unwrap(), gone);
         assert_eq!(book.look(&place, &forged, &busy).unwrap(), doubts, "and back again");
         // A run that died, and the next one.
-        let next = Book { state: dir.path(), run: &second };
-        let died =
-            Doubts::from([(id("1"), Some(Passing)), (id("4"), Some(Skipped)), (id("5"), Some(Passing))]);
+        let next = VouchedTasks { state: dir.path(), run: &second };
+        let died = UnvouchedStatuses::from([
+            (id("1"), Some(Passing)),
+            (id("4"), Some(Skipped)),
+            (id("5"), Some(Passing)),
+        ]);
         assert_eq!(next.look(&place, &forged, &[]).unwrap(), died);
         vouch_for(dir.path(), &place, &id("4"), Skipped).unwrap();
         next.vouch(&place, &id("1"), Passing).unwrap();
-        assert_eq!(next.look(&place, &forged, &[]).unwrap(), Doubts::from([(id("5"), Some(Passing))]));
+        assert_eq!(
+            next.look(&place, &forged, &[]).unwrap(),
+            UnvouchedStatuses::from([(id("5"), Some(Passing))])
+        );
         assert!(next.is_vouched(&place, &id("4"), Skipped) && !next.is_vouched(&place, &id("5"), Passing));
         take_back(dir.path(), &place, &id("4"), Some(Pending));
         assert!(!next.is_vouched(&place, &id("4"), Skipped));

@@ -6,24 +6,24 @@
 use windlass_core::engine::{self, Divergence};
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{RunId, Verb};
-use windlass_core::run::{Ask, Doing, Standing, State, SubRunState};
+use windlass_core::run::{Activity, Ask, Progress, RunState, SubRunState};
 use windlass_core::spec::MAX_DEPTH;
 use windlass_store::Cadence;
 
-use super::{FeedCursor, RunStatus, View};
+use super::{FeedCursor, RunStatus, RunView};
 use crate::handle::Handle;
 
 /// A run, and the runs that it started and waits for, and those that these started.
 #[derive(Debug, Clone)]
 pub struct Family {
-    root: Box<Member>,
-    below: Vec<Member>,
+    root: Box<FamilyMember>,
+    below: Vec<FamilyMember>,
 }
 
 /// One of them, and the last record that is in its state.
 #[derive(Debug, Clone)]
-struct Member {
-    state: State,
+struct FamilyMember {
+    state: RunState,
     seq: u64,
     cadence: Cadence,
     divergence: Option<Divergence>,
@@ -31,24 +31,24 @@ struct Member {
 
 impl Handle {
     /// Loads the runs below a run. One that cannot be read, or was not made yet, is left out.
-    pub fn family(&self, view: &View) -> Family {
-        let mut below: Vec<Member> = Vec::new();
+    pub fn family(&self, view: &RunView) -> Family {
+        let mut below: Vec<FamilyMember> = Vec::new();
         let mut next = children(&view.state);
         // A log is data: one that names itself must not be followed for ever.
         for _ in 0..=MAX_DEPTH {
             let views = next.iter().filter_map(|run| self.view(run).ok());
-            let members: Vec<Member> = views.map(Member::of).collect();
+            let members: Vec<FamilyMember> = views.map(FamilyMember::of).collect();
             next = members.iter().flat_map(|member| children(&member.state)).collect();
             below.extend(members);
         }
-        Family { root: Box::new(Member::of(view.clone())), below }
+        Family { root: Box::new(FamilyMember::of(view.clone())), below }
     }
 }
 
-impl Member {
-    fn of(view: View) -> Member {
-        let View { state, seq, cadence, divergence, .. } = view;
-        Member { state, seq, cadence, divergence }
+impl FamilyMember {
+    fn of(view: RunView) -> FamilyMember {
+        let RunView { state, seq, cadence, divergence, .. } = view;
+        FamilyMember { state, seq, cadence, divergence }
     }
 
     fn see(&mut self, seq: u64, record: &Record) {
@@ -62,8 +62,8 @@ impl Member {
 
 impl Family {
     /// Makes the family of a run that has started no other.
-    pub(crate) fn of_one(state: State, seq: u64) -> Family {
-        let root = Member { state, seq, cadence: Cadence::new(), divergence: None };
+    pub(crate) fn of_one(state: RunState, seq: u64) -> Family {
+        let root = FamilyMember { state, seq, cadence: Cadence::new(), divergence: None };
         Family { root: Box::new(root), below: Vec::new() }
     }
 
@@ -82,12 +82,12 @@ impl Family {
     }
 
     /// Returns the state of the run itself.
-    pub fn root(&self) -> &State {
+    pub fn root(&self) -> &RunState {
         &self.root.state
     }
 
     /// Returns the states of the runs below it, those that started others first.
-    pub fn below(&self) -> impl Iterator<Item = &State> {
+    pub fn below(&self) -> impl Iterator<Item = &RunState> {
         self.below.iter().map(|member| &member.state)
     }
 
@@ -102,7 +102,7 @@ impl Family {
     /// Returns everything that waits for a person, with the run that asks.
     pub fn asks(&self) -> Vec<(RunId, Ask)> {
         let states = std::iter::once(self.root()).chain(self.below()).filter(|state| !state.is_done());
-        let of = |state: &State| {
+        let of = |state: &RunState| {
             let run = state.run.clone();
             state.book.asks.iter().cloned().map(move |ask| (run.clone(), ask)).collect::<Vec<_>>()
         };
@@ -120,7 +120,7 @@ impl Family {
             (None, Event::RunStarted { spec }) => {
                 let (state, step) = engine::start(run.clone(), (**spec).clone(), record.at);
                 let divergence = Divergence::of(seq, record, &step);
-                self.below.push(Member { state, seq, cadence: Cadence::new(), divergence });
+                self.below.push(FamilyMember { state, seq, cadence: Cadence::new(), divergence });
             }
             // Nobody has seen how it began: it was over before.
             (None, _) => {}
@@ -147,36 +147,36 @@ impl Family {
     }
 
     /// A question holds up its own run and those around it, whatever else goes on in them.
-    fn is_waiting(&self, state: &State) -> bool {
-        let asks = |state: &State| !state.is_done() && !state.book.asks.is_empty();
+    fn is_waiting(&self, state: &RunState) -> bool {
+        let asks = |state: &RunState| !state.is_done() && !state.book.asks.is_empty();
         let is_asked = asks(state) || self.below().any(asks);
-        if !matches!(state.standing(), Standing::Running) || is_asked {
+        if !matches!(state.standing(), Progress::Running) || is_asked {
             return true;
         }
-        let started: Vec<&State> = self.below().filter(|other| is_started_by(other, &state.run)).collect();
-        let is_settled = |state: &&State| state.is_done() || self.is_waiting(state);
+        let started: Vec<&RunState> = self.below().filter(|other| is_started_by(other, &state.run)).collect();
+        let is_settled = |state: &&RunState| state.is_done() || self.is_waiting(state);
         !started.is_empty() && !is_busy_itself(state) && started.iter().all(is_settled)
     }
 }
 
-fn is_started_by(state: &State, run: &RunId) -> bool {
+fn is_started_by(state: &RunState, run: &RunId) -> bool {
     state.spec.parent.as_ref().is_some_and(|parent| parent.run == *run)
 }
 
 /// Whether something works beside the runs it started: a paused run without these says so.
-fn is_busy_itself(state: &State) -> bool {
+fn is_busy_itself(state: &RunState) -> bool {
     let mut alone = state.clone();
     alone.book.open.retain(|planned| planned.id.verb != Verb::Run);
     alone.book.paused = true;
-    matches!(alone.standing(), Standing::Running)
+    matches!(alone.standing(), Progress::Running)
 }
 
 /// Returns the runs that a run waits for now.
-pub(crate) fn children(state: &State) -> Vec<RunId> {
+pub(crate) fn children(state: &RunState) -> Vec<RunId> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
-    let run = |doing: &Doing| match doing {
-        Doing::Run(SubRunState { run, .. }) => Some(run.clone()),
+    let run = |doing: &Activity| match doing {
+        Activity::Run(SubRunState { run, .. }) => Some(run.clone()),
         _ => None,
     };
     actives.into_iter().filter_map(|active| run(&active.doing)).collect()

@@ -20,7 +20,7 @@ pub use asks::OpenAsks;
 pub use family::Family;
 pub(crate) use family::children;
 pub use newest::NewestRun;
-pub use run::View;
+pub use run::RunView;
 pub use status::RunStatus;
 pub(crate) use subscribe::Pulse;
 pub use subscribe::{AgentWords, FeedCursor, FeedScope, FeedStart, RunChange, RunUpdate, Subscription};

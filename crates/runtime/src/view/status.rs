@@ -1,6 +1,6 @@
 //! How a run is doing, as one value, and the one place that turns it into a word.
 
-use windlass_core::run::{Standing, Status, Waiting};
+use windlass_core::run::{FinalStatus, Progress, Waiting};
 
 /// How a run is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum RunStatus {
     /// It is not over and no process owns it: it can be resumed, as soon as its folder is there.
     Crashed,
     /// It is over.
-    Ended(Status),
+    Ended(FinalStatus),
     /// Another version of Windlass listed it with a word that this one does not know.
     Unknown,
 }
@@ -56,7 +56,7 @@ impl RunStatus {
 
     /// Reads the word of a list, which says nothing about owners or what a run waits for.
     pub(crate) fn of_word(word: &str) -> RunStatus {
-        let ended = || Status::ALL.into_iter().find(|status| status.word() == word);
+        let ended = || FinalStatus::ALL.into_iter().find(|status| status.word() == word);
         match word {
             "running" => RunStatus::Running,
             "waiting" => RunStatus::Waiting,
@@ -65,18 +65,18 @@ impl RunStatus {
     }
 
     /// Returns the status of a run that has an owner, or is over.
-    pub(crate) fn of(standing: &Standing) -> RunStatus {
+    pub(crate) fn of(standing: &Progress) -> RunStatus {
         match standing {
-            Standing::Running => RunStatus::Running,
-            Standing::Waiting(Waiting::Paused) => RunStatus::Paused,
-            Standing::Waiting(
+            Progress::Running => RunStatus::Running,
+            Progress::Waiting(Waiting::Paused) => RunStatus::Paused,
+            Progress::Waiting(
                 Waiting::Person(_)
                 | Waiting::RateLimit { .. }
                 | Waiting::Retry { .. }
                 | Waiting::Time { .. }
                 | Waiting::Event { .. },
             ) => RunStatus::Waiting,
-            Standing::Finished(outcome) => RunStatus::Ended(outcome.status),
+            Progress::Finished(outcome) => RunStatus::Ended(outcome.status),
         }
     }
 
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_word_of_a_list_is_read_back() {
-        for status in Status::ALL.map(RunStatus::Ended).into_iter().chain([RunStatus::Running]) {
+        for status in FinalStatus::ALL.map(RunStatus::Ended).into_iter().chain([RunStatus::Running]) {
             assert_eq!(RunStatus::of_word(status.word()), status);
         }
         assert_eq!(RunStatus::of_word("waiting"), RunStatus::Waiting);
@@ -103,7 +103,7 @@ mod tests {
     fn only_a_run_that_needs_an_owner_crashes_without_one() {
         let lost = |status: RunStatus| status.unless_lost(|| false);
         assert_eq!(lost(RunStatus::Paused), RunStatus::Crashed);
-        assert_eq!(lost(RunStatus::Ended(Status::Failed)), RunStatus::Ended(Status::Failed));
+        assert_eq!(lost(RunStatus::Ended(FinalStatus::Failed)), RunStatus::Ended(FinalStatus::Failed));
         assert_eq!(RunStatus::Waiting.unless_lost(|| true), RunStatus::Waiting);
     }
 }

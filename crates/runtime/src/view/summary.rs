@@ -191,11 +191,11 @@ impl Handle {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::run::Status;
+    use windlass_core::run::FinalStatus;
     use windlass_store::{Durability, Lease, NewRun};
 
     use super::*;
-    use crate::crash::Crash;
+    use crate::crash::CrashCounter;
     use crate::home::Home;
 
     fn handle(dir: &Path) -> Handle {
@@ -209,7 +209,7 @@ mod tests {
             agents: crate::Agents::default(),
             binary: None,
             machine: "m".to_owned(),
-            crash: Crash::from_text(None),
+            crash: CrashCounter::from_text(None),
         };
         Handle::open(home, Durability::Normal).unwrap()
     }
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(ids(with(StatusFilter::Open)), "ba");
         assert_eq!(ids(with(StatusFilter::Over)), "dc");
         assert_eq!(ids(with(StatusFilter::Only(RunStatus::Crashed))), "a", "nobody owns it");
-        assert_eq!(ids(with(StatusFilter::Only(RunStatus::Ended(Status::Failed)))), "d");
+        assert_eq!(ids(with(StatusFilter::Only(RunStatus::Ended(FinalStatus::Failed)))), "d");
         let below = FolderFilter::Below("/w".into());
         assert_eq!(ids(RunFilter { folder: below, ..RunFilter::default() }), "cba");
         let around = FolderFilter::Around("/w".into());

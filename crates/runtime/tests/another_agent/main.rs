@@ -14,13 +14,13 @@ use std::time::Duration;
 use teletype::Teletype;
 use windlass_core::event::PersonReply;
 use windlass_core::hook::permission::Isolation;
-use windlass_core::run::{Reason, State, Status};
+use windlass_core::run::{EndReason, FinalStatus, RunState};
 use windlass_core::spec::OnQuestion;
 use windlass_peers::agent::Agents;
-use windlass_runtime::crash::Crash;
-use windlass_runtime::handle::{Handle, Running};
+use windlass_runtime::crash::CrashCounter;
+use windlass_runtime::handle::{Handle, OwnedRun};
 use windlass_runtime::home::Home;
-use windlass_runtime::plan::{Flags, Request, Want, plan};
+use windlass_runtime::plan::{PlanFlags, RunRequest, WantedWorkflow, plan};
 use windlass_store::Durability;
 use windlass_testkit::{Sealed, eventually, windlass_bin};
 
@@ -72,7 +72,7 @@ impl Place {
             agents: Agents::default().with(Arc::new(Teletype)),
             binary: Some(windlass_bin()),
             machine: "here".to_owned(),
-            crash: Crash::from_text(None),
+            crash: CrashCounter::from_text(None),
         }
     }
 
@@ -81,13 +81,13 @@ impl Place {
     }
 
     /// Begins the built-in loop on this agent.
-    async fn begin(&self, handle: &Handle, flags: Flags) -> Running {
+    async fn begin(&self, handle: &Handle, flags: PlanFlags) -> OwnedRun {
         let driver = Some("teletype".to_owned());
-        let flags = Flags { driver, agent_bin: Some(self.path("teletype")), ..flags };
-        let request = Request {
+        let flags = PlanFlags { driver, agent_bin: Some(self.path("teletype")), ..flags };
+        let request = RunRequest {
             cwd: self.sealed.repo(),
             input: "work".to_owned(),
-            want: Want::Loop,
+            want: WantedWorkflow::Loop,
             inputs: Vec::new(),
             plugins: Vec::new(),
             flags,
@@ -99,7 +99,7 @@ impl Place {
         handle.start(plan.spec).await.unwrap()
     }
 
-    fn run(&self, flags: Flags) -> State {
+    fn run(&self, flags: PlanFlags) -> RunState {
         runtime().block_on(async {
             let handle = self.handle();
             finish(self.begin(&handle, flags).await).await
@@ -111,18 +111,18 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-async fn finish(mut running: Running) -> State {
+async fn finish(mut running: OwnedRun) -> RunState {
     while running.next().await.is_some() {}
     running.finish().await.unwrap()
 }
 
-fn ended(state: &State) -> (Status, Reason) {
+fn ended(state: &RunState) -> (FinalStatus, EndReason) {
     let outcome = state.outcome().unwrap();
     (outcome.status, outcome.reason)
 }
 
-fn strict() -> Flags {
-    Flags { isolation: Some(Isolation::Strict), max_iterations: Some(4), ..Flags::default() }
+fn strict() -> PlanFlags {
+    PlanFlags { isolation: Some(Isolation::Strict), max_iterations: Some(4), ..PlanFlags::default() }
 }
 
 #[test]
@@ -134,7 +134,7 @@ done_now
 "#,
     );
     let state = place.run(strict());
-    assert_eq!(ended(&state), (Status::Completed, Reason::Marker));
+    assert_eq!(ended(&state), (FinalStatus::Completed, EndReason::Marker));
     assert_eq!(state.turns(), 2);
     assert_eq!(fs::read_to_string(place.sealed.repo().join("made")).unwrap(), "made\n");
 }
@@ -149,7 +149,7 @@ tool terminal "touch ran"
 done_now
 "#,
     );
-    assert_eq!(ended(&place.run(strict())), (Status::Completed, Reason::Marker));
+    assert_eq!(ended(&place.run(strict())), (FinalStatus::Completed, EndReason::Marker));
     let answer = fs::read_to_string(place.path("answer")).unwrap();
     assert_eq!(
         answer,
@@ -171,7 +171,7 @@ done_now
         fs::create_dir_all(place.sealed.config().join("windlass")).unwrap();
         let settings = format!("[permissions]\ndeny = [\"{rule}\"]\n");
         fs::write(place.sealed.config().join("windlass/config.toml"), settings).unwrap();
-        assert_eq!(ended(&place.run(strict())), (Status::Completed, Reason::Marker));
+        assert_eq!(ended(&place.run(strict())), (FinalStatus::Completed, EndReason::Marker));
         let answer = fs::read_to_string(place.path("answer")).unwrap();
         assert_eq!(answer, format!("NO terminal is denied by the rule `{rule}` of this run\n"));
     }
@@ -186,7 +186,8 @@ done_now
     );
     let state = runtime().block_on(async {
         let handle = place.handle();
-        let running = place.begin(&handle, Flags { on_question: Some(OnQuestion::Wait), ..strict() }).await;
+        let running =
+            place.begin(&handle, PlanFlags { on_question: Some(OnQuestion::Wait), ..strict() }).await;
         let run = running.run.clone();
         let person = tokio::spawn(async move {
             let asked = || handle.view(&run).unwrap().state.book.asks.first().cloned();
@@ -204,7 +205,7 @@ done_now
         person.await.unwrap();
         state
     });
-    assert_eq!(ended(&state), (Status::Completed, Reason::Marker));
+    assert_eq!(ended(&state), (FinalStatus::Completed, EndReason::Marker));
     assert_eq!(fs::read_to_string(place.path("answer")).unwrap(), "8080");
 }
 
@@ -247,6 +248,6 @@ done_now
         let family = handle.family(&handle.view(&run).unwrap());
         finish(handle.resume(family).await.unwrap()).await
     });
-    assert_eq!(ended(&state), (Status::Completed, Reason::Marker));
+    assert_eq!(ended(&state), (FinalStatus::Completed, EndReason::Marker));
     assert!(place.sealed.repo().join("asked").exists());
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use windlass_core::hook::{Answer, HookKind, Question, QuestionOption, ToolCall, ToolName};
+use windlass_core::hook::{HookAnswer, HookKind, Question, QuestionOption, ToolCall, ToolName};
 use windlass_peers::agent::{
-    AgentEvent, Capabilities, Dialect, Outside, Paths, Prepared, Printed, ReadLine, Turn, TurnResult,
+    AgentEvent, Capabilities, Dialect, Prepared, Printed, ReadLine, TurnPaths, TurnRequest, TurnResult,
+    UserEnvironment,
 };
 
 #[derive(Debug)]
@@ -42,7 +43,12 @@ impl Dialect for Teletype {
         None
     }
 
-    fn prepare(&self, turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
+    fn prepare(
+        &self,
+        turn: &TurnRequest<'_>,
+        paths: &TurnPaths<'_>,
+        outside: &UserEnvironment<'_>,
+    ) -> Prepared {
         let prompt = paths.dir.join("prompt");
         let argv = vec![turn.orders.driver.program.clone(), turn.plan.session.to_string()];
         let mut launch = turn.launch(paths, outside, argv, Some(&prompt));
@@ -80,12 +86,12 @@ impl Dialect for Teletype {
         None
     }
 
-    fn write_answer(&self, _: &str, _: &[u8], answer: &Answer) -> Printed {
+    fn write_answer(&self, _: &str, _: &[u8], answer: &HookAnswer) -> Printed {
         let stdout = match answer {
-            Answer::Allow => "YES".to_owned(),
-            Answer::Reply { answers } => answers.iter().map(|(_, answer)| answer.as_str()).collect(),
-            Answer::Deny { reason } | Answer::Block { reason } => format!("NO {reason}"),
-            Answer::Pass => String::new(),
+            HookAnswer::Allow => "YES".to_owned(),
+            HookAnswer::Reply { answers } => answers.iter().map(|(_, answer)| answer.as_str()).collect(),
+            HookAnswer::Deny { reason } | HookAnswer::Block { reason } => format!("NO {reason}"),
+            HookAnswer::Pass => String::new(),
         };
         Printed { stdout, ..Printed::default() }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, RECORD_VERSION, Record, SessionEnd, SessionVerdict};
-use windlass_core::hook::{Answer, HookCall, HookKind, ToolCall, ToolName};
+use windlass_core::hook::{HookAnswer, HookCall, HookKind, ToolCall, ToolName};
 use windlass_core::id::{EffectId, HookId, NodeId, Verb};
 use windlass_core::looping::verdict::CheckResult;
 use windlass_core::run::News;
@@ -107,7 +107,7 @@ impl Source {
             _ => ("Task", json!({ "description": "Look into it", "prompt": self.text(PROSE, room) })),
         };
         let id = HookId::new(format!("0000{:012x}{:016x}", self.roll() >> 16, self.roll()));
-        let answer = Answer::Allow;
+        let answer = HookAnswer::Allow;
         let told = Effect::AnswerHook { hook: id.clone(), answer: answer.clone() };
         let (asked, tool) = ("tool".to_owned(), Some(name.to_owned()));
         let news = News::HookDecided { hook: id.clone(), asked, tool, answer };

@@ -7,7 +7,7 @@ use windlass_runtime::handle::Handle;
 
 use super::asks::narrowed;
 use super::feed::{choice, choices, envelope, gist, naming, none_of, words};
-use super::here::{Here, print, wait_for};
+use super::here::{Invocation, print, wait_for};
 use super::plain::plain_line;
 use super::report::{Report, note};
 use crate::exit::Exit;
@@ -52,7 +52,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     if open.asks.iter().all(|(_, ask)| ask.tool.is_none() && !is_asked(ask)) {
         return Err(not_asked(&open.asks));
     }
-    let Waits { handle, run, ask } = open.narrowed(is_asked).only()?;
+    let OpenRequest { handle, run, ask } = open.narrowed(is_asked).only()?;
     if ask.tool.is_some() {
         let report = Report::usage(format!("run {run} asks for a permission, not a question"));
         return Err(report.hint(format!("windlass approve {run}")));
@@ -85,14 +85,14 @@ fn chosen(run: &RunId, ask: &Ask, text: String) -> Result<String, Report> {
 }
 
 /// Everything of a run that waits for a person; something does.
-pub(super) struct Open {
+pub(super) struct OpenRequests {
     handle: Handle,
     run: RunId,
     asks: Vec<(RunId, Ask)>,
 }
 
 /// What waits for a person.
-pub(super) struct Waits {
+pub(super) struct OpenRequest {
     pub(super) handle: Handle,
     /// The run that asks: the one that was named, or one that it started.
     pub(super) run: RunId,
@@ -100,8 +100,8 @@ pub(super) struct Waits {
 }
 
 /// What of a run waits for a person: the named call, or all.
-pub(super) fn open(prefix: &str, to: Option<String>) -> Result<Open, Report> {
-    let handle = Here::look()?.open_to_ask()?;
+pub(super) fn open(prefix: &str, to: Option<String>) -> Result<OpenRequests, Report> {
+    let handle = Invocation::look()?.open_to_ask()?;
     let view = handle.view(&handle.find(prefix)?)?;
     let hook = to.map(HookId::new);
     let mut asks = handle.family(&view).asks();
@@ -113,19 +113,19 @@ pub(super) fn open(prefix: &str, to: Option<String>) -> Result<Open, Report> {
         };
         return Err(Report::usage(text).hint(format!("`windlass show {}` says what it is doing", view.run)));
     }
-    Ok(Open { handle, run: view.run, asks })
+    Ok(OpenRequests { handle, run: view.run, asks })
 }
 
-impl Open {
+impl OpenRequests {
     /// Only what a word may be about, where something is.
-    pub(super) fn narrowed(self, is_meant: impl Fn(&Ask) -> bool) -> Open {
-        Open { asks: narrowed(self.asks, is_meant), ..self }
+    pub(super) fn narrowed(self, is_meant: impl Fn(&Ask) -> bool) -> OpenRequests {
+        OpenRequests { asks: narrowed(self.asks, is_meant), ..self }
     }
 
     /// The one that is meant; refused where it could be several.
-    pub(super) fn only(mut self) -> Result<Waits, Report> {
+    pub(super) fn only(mut self) -> Result<OpenRequest, Report> {
         match self.asks.pop() {
-            Some((run, ask)) if self.asks.is_empty() => Ok(Waits { handle: self.handle, run, ask }),
+            Some((run, ask)) if self.asks.is_empty() => Ok(OpenRequest { handle: self.handle, run, ask }),
             last => {
                 self.asks.extend(last);
                 Err(several(&self.run, &self.asks))

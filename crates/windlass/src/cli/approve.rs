@@ -4,7 +4,7 @@ use windlass_core::event::PersonReply;
 use windlass_core::id::RunId;
 use windlass_core::run::Ask;
 
-use super::answer::{Waits, open, tell};
+use super::answer::{OpenRequest, open, tell};
 use super::feed::{choice, choices, is_of_workflow};
 use super::here::wait_for;
 use super::plain::plain_line;
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 /// Leaves the word for the run.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let is_meant = |ask: &Ask| ask.tool.is_some() || is_of_workflow(ask);
-    let Waits { handle, run, ask } = open(&args.run, args.to)?.narrowed(is_meant).only()?;
+    let OpenRequest { handle, run, ask } = open(&args.run, args.to)?.narrowed(is_meant).only()?;
     may_be_said(&run, &ask, args.deny.as_deref())?;
     let reply = match args.deny {
         Some(reason) => PersonReply::Reject { reason },

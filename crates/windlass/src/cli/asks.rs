@@ -4,13 +4,13 @@ use windlass_core::id::RunId;
 use windlass_core::run::Ask;
 use windlass_core::spec::Spec;
 
-use super::feed::Whose;
+use super::feed::Asker;
 
 /// Whether it must be said which agent asks.
-pub(super) fn whose(spec: &Spec) -> Whose {
+pub(super) fn whose(spec: &Spec) -> Asker {
     match (spec.only_session(), &spec.parent) {
-        (Some(_), None) => Whose::Only,
-        _ => Whose::OneOfSeveral,
+        (Some(_), None) => Asker::Only,
+        _ => Asker::OneOfSeveral,
     }
 }
 

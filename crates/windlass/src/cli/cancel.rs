@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use windlass_core::id::RunId;
-use windlass_runtime::children::Ended;
+use windlass_runtime::children::EndedChildren;
 use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{Family, RunStatus};
@@ -17,8 +17,8 @@ use windlass_runtime::without_log;
 
 use super::drive::{OnHangup, Viewer, drive};
 use super::feed::{Face, envelope, words};
-use super::here::{Here, block_on, print, wait_for};
-use super::output::Out;
+use super::here::{Invocation, block_on, print, wait_for};
+use super::output::OutputWriter;
 use super::report::{Report, note};
 use super::stray;
 use crate::exit::Exit;
@@ -46,10 +46,10 @@ pub(crate) struct Args {
 
 /// Ends it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     let (handle, run) = match find(&here, &args.run)? {
-        Target::Known(handle, run) => (*handle, run),
-        Target::Folder(run, dir) => return end_folder(&here, &run, &dir, args.json),
+        CancelTarget::Known(handle, run) => (*handle, run),
+        CancelTarget::Folder(run, dir) => return end_folder(&here, &run, &dir, args.json),
     };
     if handle.other_version(&run)?.is_some() {
         return end_other_version(&handle, &run, args.json);
@@ -63,21 +63,21 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 }
 
 /// What is to be ended.
-enum Target {
+enum CancelTarget {
     /// A run of the log.
     Known(Box<Handle>, RunId),
     /// A folder: the log does not know its run, or cannot be read.
     Folder(RunId, PathBuf),
 }
 
-fn find(here: &Here, prefix: &str) -> Result<Target, RunError> {
+fn find(here: &Invocation, prefix: &str) -> Result<CancelTarget, RunError> {
     let handle = Handle::open(here.home.clone(), here.durability());
     let found = handle.and_then(|handle| Ok((handle.find(prefix)?, Box::new(handle))));
     match found {
-        Ok((run, handle)) => Ok(Target::Known(handle, run)),
-        Err(RunError::NotInLog { run, dir }) => Ok(Target::Folder(run, dir)),
+        Ok((run, handle)) => Ok(CancelTarget::Known(handle, run)),
+        Err(RunError::NotInLog { run, dir }) => Ok(CancelTarget::Folder(run, dir)),
         Err(error) if error.is_without_log() => match without_log::find(&here.home, prefix) {
-            Some(stray) => Ok(Target::Folder(stray.run, stray.dir)),
+            Some(stray) => Ok(CancelTarget::Folder(stray.run, stray.dir)),
             None => Err(error),
         },
         Err(error) => Err(error),
@@ -106,7 +106,7 @@ fn tell(handle: &Handle, run: &RunId, status: RunStatus, json: bool) -> Result<E
 }
 
 /// Ends what lives of a run that the log does not know.
-fn end_folder(here: &Here, run: &RunId, dir: &Path, json: bool) -> Result<Exit, Report> {
+fn end_folder(here: &Invocation, run: &RunId, dir: &Path, json: bool) -> Result<Exit, Report> {
     let (ended, owner) = without_log::end(&here.home, run)?;
     if let Some(owner) = owner {
         let text = format!("process {} still runs {run}, and may start its agent again", owner.pid);
@@ -131,7 +131,7 @@ fn end_other_version(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, R
         match block_on(async { Ok(handle.cancel_other_version(run).await) })? {
             Ok(Some(ended)) => break ended,
             // Its owner was quicker.
-            Err(RunError::Over(_)) if begun.elapsed() > POLL => break Ended::default(),
+            Err(RunError::Over(_)) if begun.elapsed() > POLL => break EndedChildren::default(),
             Err(error) => return Err(error.into()),
             Ok(None) if begun.elapsed() < PATIENCE => std::thread::sleep(POLL),
             Ok(None) => return tell(handle, run, RunStatus::Running, json),
@@ -148,7 +148,7 @@ fn end_other_version(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, R
     Ok(Exit::Completed)
 }
 
-fn counted(ended: &Ended) -> serde_json::Value {
+fn counted(ended: &EndedChildren) -> serde_json::Value {
     json!({"children": ended.children, "processes": ended.processes, "left": ended.left})
 }
 
@@ -161,7 +161,7 @@ fn put_away(handle: &Handle, family: Family) -> Result<(), Report> {
             Err(RunError::Over(_) | RunError::Lease { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let viewer = Viewer { face: &mut Face::Quiet, out: &mut Out::stdout(), inline: None };
+        let viewer = Viewer { face: &mut Face::Quiet, out: &mut OutputWriter::stdout(), inline: None };
         drive(running, None, viewer, OnHangup::Leave).await.map(|_| ())
     })
 }

@@ -7,8 +7,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use windlass_runtime::{adopt_orphans, end_all_adopted};
 
-use super::here::Here;
-use super::output::Out;
+use super::here::Invocation;
+use super::output::OutputWriter;
 use super::plain::plain;
 use super::report::Report;
 use super::{
@@ -35,11 +35,11 @@ Exit codes:
 #[command(arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Windlass {
     #[command(subcommand)]
-    verb: Verb,
+    verb: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum CliCommand {
     Run(run::Args),
     Loop(r#loop::Args),
     Resume(resume::Args),
@@ -66,13 +66,13 @@ enum Verb {
     Mcp(mcp::Args),
 }
 
-impl Verb {
+impl CliCommand {
     /// What is to be worked on, where it may be any text.
     fn text(&self) -> Option<&str> {
         match self {
-            Verb::Run(args) => args.input.as_deref(),
-            Verb::Loop(args) => Some(&args.prompt),
-            Verb::Tasks(args) => args.text(),
+            CliCommand::Run(args) => args.input.as_deref(),
+            CliCommand::Loop(args) => Some(&args.prompt),
+            CliCommand::Tasks(args) => args.text(),
             _ => None,
         }
     }
@@ -80,39 +80,39 @@ impl Verb {
 
 /// Who may use a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum Audience {
     /// A person, and an agent in its session as well.
     Anybody,
     /// A person alone, who may do this. Whatever is below the session of a run is refused.
     Person(&'static str),
 }
 
-impl Verb {
+impl CliCommand {
     /// Every verb says it, so that none is forgotten: one that decides for a person about a run is a person's.
-    fn who(&self) -> Who {
+    fn who(&self) -> Audience {
         match self {
-            Verb::Answer(_) | Verb::Approve(_) => Who::Person("answer"),
-            Verb::Send(_) => Who::Person("tell a run what happened"),
-            Verb::Resume(_) => Who::Person("resume a run"),
-            Verb::Pause(_) => Who::Person("pause a run"),
-            Verb::Cancel(_) => Who::Person("cancel a run"),
-            Verb::Fork(_) => Who::Person("fork a run"),
-            Verb::Run(args) => args.orders.who(),
-            Verb::Loop(args) => args.orders.who(),
-            Verb::Tasks(args) => args.who(),
-            Verb::Ps(_)
-            | Verb::Show(_)
-            | Verb::Logs(_)
-            | Verb::Replay(_)
-            | Verb::Workflow(_)
-            | Verb::Entities(_)
-            | Verb::Hint(_)
-            | Verb::Plugin(_)
-            | Verb::Config(_)
-            | Verb::Doctor(_)
-            | Verb::Demo(_)
-            | Verb::Completions(_)
-            | Verb::Mcp(_) => Who::Anybody,
+            CliCommand::Answer(_) | CliCommand::Approve(_) => Audience::Person("answer"),
+            CliCommand::Send(_) => Audience::Person("tell a run what happened"),
+            CliCommand::Resume(_) => Audience::Person("resume a run"),
+            CliCommand::Pause(_) => Audience::Person("pause a run"),
+            CliCommand::Cancel(_) => Audience::Person("cancel a run"),
+            CliCommand::Fork(_) => Audience::Person("fork a run"),
+            CliCommand::Run(args) => args.orders.who(),
+            CliCommand::Loop(args) => args.orders.who(),
+            CliCommand::Tasks(args) => args.who(),
+            CliCommand::Ps(_)
+            | CliCommand::Show(_)
+            | CliCommand::Logs(_)
+            | CliCommand::Replay(_)
+            | CliCommand::Workflow(_)
+            | CliCommand::Entities(_)
+            | CliCommand::Hint(_)
+            | CliCommand::Plugin(_)
+            | CliCommand::Config(_)
+            | CliCommand::Doctor(_)
+            | CliCommand::Demo(_)
+            | CliCommand::Completions(_)
+            | CliCommand::Mcp(_) => Audience::Anybody,
         }
     }
 }
@@ -138,9 +138,9 @@ pub(crate) fn grammar() -> clap::Command {
     Windlass::command()
 }
 
-fn perform(verb: Verb) -> Result<Exit, Report> {
-    if let Who::Person(what) = verb.who() {
-        Here::look()?.refuse_agents(what)?;
+fn perform(verb: CliCommand) -> Result<Exit, Report> {
+    if let Audience::Person(what) = verb.who() {
+        Invocation::look()?.refuse_agents(what)?;
     }
     adopt_orphans();
     let done = act(verb);
@@ -149,31 +149,31 @@ fn perform(verb: Verb) -> Result<Exit, Report> {
     done
 }
 
-fn act(verb: Verb) -> Result<Exit, Report> {
+fn act(verb: CliCommand) -> Result<Exit, Report> {
     match verb {
-        Verb::Run(args) => run::perform(args),
-        Verb::Loop(args) => r#loop::perform(args),
-        Verb::Resume(args) => resume::perform(args),
-        Verb::Ps(args) => ps::perform(&args),
-        Verb::Show(args) => show::perform(&args),
-        Verb::Logs(args) => logs::perform(&args),
-        Verb::Answer(args) => answer::perform(args),
-        Verb::Approve(args) => approve::perform(args),
-        Verb::Send(args) => send::perform(&args),
-        Verb::Pause(args) => pause::perform(&args),
-        Verb::Cancel(args) => cancel::perform(&args),
-        Verb::Replay(args) => replay::perform(&args),
-        Verb::Fork(args) => fork::perform(args),
-        Verb::Workflow(args) => workflow::perform(args),
-        Verb::Tasks(args) => tasks::perform(args),
-        Verb::Entities(args) => entities::perform(args),
-        Verb::Hint(args) => hint::perform(&args),
-        Verb::Plugin(args) => plugin::perform(args),
-        Verb::Config(args) => config::perform(args),
-        Verb::Doctor(args) => doctor::perform(&args),
-        Verb::Demo(args) => demo::perform(&args),
-        Verb::Completions(args) => completions::perform(&args),
-        Verb::Mcp(args) => mcp::perform(args),
+        CliCommand::Run(args) => run::perform(args),
+        CliCommand::Loop(args) => r#loop::perform(args),
+        CliCommand::Resume(args) => resume::perform(args),
+        CliCommand::Ps(args) => ps::perform(&args),
+        CliCommand::Show(args) => show::perform(&args),
+        CliCommand::Logs(args) => logs::perform(&args),
+        CliCommand::Answer(args) => answer::perform(args),
+        CliCommand::Approve(args) => approve::perform(args),
+        CliCommand::Send(args) => send::perform(&args),
+        CliCommand::Pause(args) => pause::perform(&args),
+        CliCommand::Cancel(args) => cancel::perform(&args),
+        CliCommand::Replay(args) => replay::perform(&args),
+        CliCommand::Fork(args) => fork::perform(args),
+        CliCommand::Workflow(args) => workflow::perform(args),
+        CliCommand::Tasks(args) => tasks::perform(args),
+        CliCommand::Entities(args) => entities::perform(args),
+        CliCommand::Hint(args) => hint::perform(&args),
+        CliCommand::Plugin(args) => plugin::perform(args),
+        CliCommand::Config(args) => config::perform(args),
+        CliCommand::Doctor(args) => doctor::perform(&args),
+        CliCommand::Demo(args) => demo::perform(&args),
+        CliCommand::Completions(args) => completions::perform(&args),
+        CliCommand::Mcp(args) => mcp::perform(args),
     }
 }
 
@@ -189,7 +189,7 @@ fn explain(error: &clap::Error) -> Result<Exit, Report> {
 }
 
 fn show(text: &str) -> Result<Exit, Report> {
-    let mut out = Out::stdout();
+    let mut out = OutputWriter::stdout();
     out.text(text);
     out.end(Exit::Completed)
 }
@@ -254,10 +254,10 @@ mod tests {
             typed.unwrap_or_else(|error| panic!("{error}")).verb.who()
         };
         for typed in &persons {
-            assert!(matches!(who(typed), Who::Person(_)), "{typed:?}");
+            assert!(matches!(who(typed), Audience::Person(_)), "{typed:?}");
         }
         for typed in &anybodys {
-            assert_eq!(who(typed), Who::Anybody, "{typed:?}");
+            assert_eq!(who(typed), Audience::Anybody, "{typed:?}");
         }
         let said = |verb: &&str| persons.iter().chain(&anybodys).any(|typed| typed[0] == *verb);
         let missing: Vec<&&str> = all.iter().filter(|verb| !said(verb)).collect();
@@ -268,7 +268,7 @@ mod tests {
     fn an_input_may_begin_with_a_dash_and_agent_arguments_follow_two() {
         let typed =
             Windlass::try_parse_from(["windlass", "run", "-3 is the answer", "--json", "--", "--foo", "x"]);
-        let Verb::Run(args) = typed.unwrap().verb else { panic!() };
+        let CliCommand::Run(args) = typed.unwrap().verb else { panic!() };
         assert_eq!(args.input.as_deref(), Some("-3 is the answer"));
         assert_eq!(args.orders.agent_args, ["--foo", "x"]);
     }

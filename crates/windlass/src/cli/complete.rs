@@ -6,11 +6,11 @@
 use std::ffi::OsStr;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 use windlass_core::registry::truncate;
 use windlass_runtime::entities;
 
-use super::here::Here;
+use super::here::Invocation;
 use super::plain::plain_line;
 
 /// The variable by which a shell's script asks.
@@ -21,12 +21,12 @@ const MOST: usize = 200;
 const ABOUT: usize = 60;
 
 /// Completes the names of entities.
-pub(super) fn entities(kind: Option<Kind>) -> ArgValueCompleter {
+pub(super) fn entities(kind: Option<EntityKind>) -> ArgValueCompleter {
     ArgValueCompleter::new(move |typed: &OsStr| names(kind, typed).unwrap_or_default())
 }
 
-fn names(kind: Option<Kind>, typed: &OsStr) -> Option<Vec<CompletionCandidate>> {
-    let here = Here::look().ok()?;
+fn names(kind: Option<EntityKind>, typed: &OsStr) -> Option<Vec<CompletionCandidate>> {
+    let here = Invocation::look().ok()?;
     let loaded = entities::load(&here.home, &here.cwd, &[]).ok()?;
     let typed = typed.to_str()?;
     let mut found = loaded.registry.search(kind, typed, MOST);

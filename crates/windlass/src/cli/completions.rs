@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap_complete::env::Shells;
 
 use super::complete::ASKED;
-use super::output::Out;
+use super::output::OutputWriter;
 use super::report::Report;
 use crate::exit::Exit;
 
@@ -37,7 +37,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     if !matches!(written, Some(Ok(()))) {
         return Err(Report::usage("there is no completion for this shell"));
     }
-    let mut out = Out::stdout();
+    let mut out = OutputWriter::stdout();
     if args.shell == "bash" {
         // Otherwise bash takes `front:component` for three words.
         out.text("COMP_WORDBREAKS=${COMP_WORDBREAKS//:}\n");

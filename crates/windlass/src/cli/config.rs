@@ -4,10 +4,10 @@ use serde_json::json;
 use windlass_runtime::config::{SettingLine, show};
 
 use super::feed::{envelope, words};
-use super::here::{Here, print};
+use super::here::{Invocation, print};
 use super::plain::plain_line;
 use super::report::{Report, tell};
-use super::screen::Tone;
+use super::screen::TextTone;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -19,11 +19,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: ConfigCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ConfigCommand {
     /// Every setting, its value and the file, variable or flag it comes from
     Show {
         /// Print JSON, one object a line
@@ -34,8 +34,8 @@ enum What {
 
 /// Shows them.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let What::Show { json } = args.what;
-    let here = Here::look()?;
+    let ConfigCommand::Show { json } = args.what;
+    let here = Invocation::look()?;
     let (lines, diagnostics) = show(&here.home, &here.cwd)?;
     tell(&diagnostics);
     let shown: Vec<String> = if json { lines.iter().map(object).collect() } else { table(&here, &lines) };
@@ -48,7 +48,7 @@ fn object(line: &SettingLine) -> String {
     envelope("setting", words::now(), None, data)
 }
 
-fn table(here: &Here, lines: &[SettingLine]) -> Vec<String> {
+fn table(here: &Invocation, lines: &[SettingLine]) -> Vec<String> {
     let shown: Vec<(String, &str)> = lines
         .iter()
         .map(|line| (format!("{} = {}", line.key, plain_line(&line.value)), line.source.as_str()))
@@ -56,7 +56,7 @@ fn table(here: &Here, lines: &[SettingLine]) -> Vec<String> {
     let width =
         shown.iter().map(|(text, _)| text.chars().count()).filter(|width| *width <= 50).max().unwrap_or(0);
     let line = |(text, source): &(String, &str)| {
-        format!("{text:width$}  {}", here.screen.paint(Tone::Faint, &format!("# {}", plain_line(source))))
+        format!("{text:width$}  {}", here.screen.paint(TextTone::Faint, &format!("# {}", plain_line(source))))
     };
     shown.iter().map(line).collect()
 }

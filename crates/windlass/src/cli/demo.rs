@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_pawl::sim::DEMO_SCRIPT;
-use windlass_runtime::demo::{PREFIX, Playing, make_repository, mark, remove_stale};
-use windlass_runtime::plan::{Flags, Request, Want, plan};
+use windlass_runtime::demo::{PREFIX, RunningDemo, make_repository, mark, remove_stale};
+use windlass_runtime::plan::{PlanFlags, RunRequest, WantedWorkflow, plan};
 
-use super::here::{Here, block_on};
+use super::here::{Invocation, block_on};
 use super::report::{Report, note, warn};
-use super::watch::Watch;
+use super::watch::WatchFlags;
 use crate::exit::Exit;
 
 const PROMPT: &str =
@@ -46,8 +46,8 @@ pub(crate) struct Args {
 
 /// Plays it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
-    let stage = Stage::build(&here.home.temp, args.keep)?;
+    let here = Invocation::look()?;
+    let stage = DemoFolder::build(&here.home.temp, args.keep)?;
     let played = stage.play(here, args);
     if args.keep {
         note(&format!("kept in {}", stage.dir.display()));
@@ -61,14 +61,14 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 }
 
 /// The temporary folder.
-struct Stage {
+struct DemoFolder {
     dir: PathBuf,
-    _playing: Option<Playing>,
+    _playing: Option<RunningDemo>,
 }
 
-impl Stage {
+impl DemoFolder {
     /// A folder of its own that nobody else can look into.
-    fn build(temp: &Path, keep: bool) -> Result<Stage, Report> {
+    fn build(temp: &Path, keep: bool) -> Result<DemoFolder, Report> {
         let temp = temp.canonicalize().map_err(|error| unwritable(temp, &error))?;
         remove_stale(&temp);
         for number in 0..1000 {
@@ -80,12 +80,12 @@ impl Stage {
             // What is to be kept is nobody's to remove.
             let playing = if keep { None } else { Some(mark(&dir)) };
             let playing = playing.transpose().map_err(|error| unwritable(&dir, &error))?;
-            return Ok(Stage { dir, _playing: playing });
+            return Ok(DemoFolder { dir, _playing: playing });
         }
         Err(Report::new(Exit::Configuration, format!("{} is full of demos", temp.display())))
     }
 
-    fn play(&self, mut here: Here, args: &Args) -> Result<Exit, Report> {
+    fn play(&self, mut here: Invocation, args: &Args) -> Result<Exit, Report> {
         let script = self.dir.join("demo.json");
         std::fs::write(&script, script_text(args.fast)).map_err(|error| {
             Report::new(Exit::Configuration, format!("cannot write {}", script.display())).caused_by(&error)
@@ -102,7 +102,7 @@ impl Stage {
         })?;
         let plan = plan(&here.home, &request(&here))?;
         let handle = here.open(plan.durability)?;
-        let watch = Watch { json: args.json, stays: args.keep, ..Watch::default() };
+        let watch = WatchFlags { json: args.json, stays: args.keep, ..WatchFlags::default() };
         block_on(async {
             let running = handle.start(plan.spec).await?;
             watch.follow(&here, &handle, running).await
@@ -121,17 +121,17 @@ fn unwritable(dir: &Path, error: &std::io::Error) -> Report {
         .hint("set TMPDIR to a folder that can be written")
 }
 
-fn request(here: &Here) -> Request {
-    Request {
+fn request(here: &Invocation) -> RunRequest {
+    RunRequest {
         cwd: here.cwd.clone(),
         input: PROMPT.to_owned(),
-        want: Want::Loop,
+        want: WantedWorkflow::Loop,
         plugins: Vec::new(),
-        flags: Flags {
+        flags: PlanFlags {
             driver: Some("sim".to_owned()),
             max_iterations: Some(5),
             checks: vec!["test=sh test.sh".to_owned()],
-            ..Flags::default()
+            ..PlanFlags::default()
         },
         agent_args: Vec::new(),
         interactive: false,

@@ -7,15 +7,15 @@ use windlass_pawl::host::{Grouping, clear_dead_groups, grouping};
 use windlass_runtime::Durability;
 use windlass_runtime::doctor::{DriverReport, doctor};
 use windlass_runtime::error::RunError;
-use windlass_runtime::handle::{Handle, Stray};
+use windlass_runtime::handle::{Handle, StrayRun};
 use windlass_runtime::without_log;
 
 use super::feed::{envelope, words};
-use super::here::{Here, print};
+use super::here::{Invocation, print};
 use super::plain::plain_line;
 use super::report::Report;
-use super::screen::{Screen, Tone};
-use super::stray::{self, Log};
+use super::screen::{Terminal, TextTone};
+use super::stray::{self, LogState};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 /// Looks.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     clear_dead_groups();
     let drivers = doctor(&here.home);
     let log = LogReport::of(&here);
@@ -67,7 +67,7 @@ fn keeping_object(grouping: &Grouping) -> String {
 }
 
 /// The same in words.
-fn keeping(screen: Screen, grouping: &Grouping) -> Vec<String> {
+fn keeping(screen: Terminal, grouping: &Grouping) -> Vec<String> {
     match grouping {
         Grouping::In(folder) => {
             let folder = plain_line(&folder.display().to_string());
@@ -90,13 +90,13 @@ fn keeping(screen: Screen, grouping: &Grouping) -> Vec<String> {
 struct LogReport {
     path: PathBuf,
     error: Option<RunError>,
-    strays: Vec<Stray>,
+    strays: Vec<StrayRun>,
     kept: Vec<PathBuf>,
 }
 
 impl LogReport {
     /// Nothing is wrong where there is no state folder yet.
-    fn of(here: &Here) -> LogReport {
+    fn of(here: &Invocation) -> LogReport {
         let (path, kept) = (here.home.state.join("windlass.db"), without_log::kept_aside(&here.home));
         let strays = match here.home.state.exists() {
             true => Handle::open(here.home.clone(), Durability::Full).and_then(|handle| handle.strays()),
@@ -124,7 +124,7 @@ impl LogReport {
         envelope("log", words::now(), None, data)
     }
 
-    fn lines(&self, screen: Screen) -> Vec<String> {
+    fn lines(&self, screen: Terminal) -> Vec<String> {
         let (bad, path) = (screen.check(false), plain_line(&self.path.display().to_string()));
         let mut lines = match &self.error {
             None if self.strays.is_empty() => {
@@ -139,7 +139,7 @@ impl LogReport {
                 [format!("{bad} {}", plain_line(&report.one_line()))].into_iter().chain(hint).collect()
             }
         };
-        let log = if self.error.is_some() { Log::Unreadable } else { Log::Silent };
+        let log = if self.error.is_some() { LogState::Unreadable } else { LogState::Silent };
         lines.extend(stray::lines(&self.strays, log).iter().map(|line| format!("{bad} {line}")));
         let kept = |path: &PathBuf| plain_line(&path.display().to_string());
         lines.extend(
@@ -165,11 +165,11 @@ fn object(driver: &DriverReport) -> String {
     envelope("driver", words::now(), None, data)
 }
 
-fn describe(screen: Screen, driver: &DriverReport) -> Vec<String> {
+fn describe(screen: Terminal, driver: &DriverReport) -> Vec<String> {
     let state = match (&driver.version, driver.ok) {
         (Some(version), true) => plain_line(version),
         (_, true) => "found".to_owned(),
-        (_, false) => screen.paint(Tone::Careful, "cannot be used"),
+        (_, false) => screen.paint(TextTone::Careful, "cannot be used"),
     };
     let mut lines = vec![format!("{} {}: {state}", screen.check(driver.ok), driver.name)];
     lines

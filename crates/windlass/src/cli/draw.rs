@@ -6,17 +6,17 @@ use windlass_core::graph::workflow::Workflow;
 
 /// How it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum DrawFormat {
     Mermaid,
     Dot,
     Svg,
 }
 
 /// The picture of a workflow, with how its nodes fared.
-pub(super) fn picture(format: Format, workflow: &Workflow, states: &States) -> String {
+pub(super) fn picture(format: DrawFormat, workflow: &Workflow, states: &States) -> String {
     match format {
-        Format::Mermaid => mermaid(workflow, states),
-        Format::Dot => dot(workflow, states),
-        Format::Svg => svg(workflow, states),
+        DrawFormat::Mermaid => mermaid(workflow, states),
+        DrawFormat::Dot => dot(workflow, states),
+        DrawFormat::Svg => svg(workflow, states),
     }
 }

@@ -6,16 +6,16 @@
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use windlass_core::run::State;
+use windlass_core::run::RunState;
 use windlass_pawl::host::clear_dead_groups;
 use windlass_runtime::error::RunError;
-use windlass_runtime::feed::Item;
-use windlass_runtime::handle::Running;
+use windlass_runtime::feed::FeedItem;
+use windlass_runtime::handle::OwnedRun;
 use windlass_runtime::view::{RunChange, RunUpdate, Subscription};
 
 use super::feed::{Face, words};
-use super::inline::Inline;
-use super::output::{Out, Room};
+use super::inline::TerminalPrompt;
+use super::output::{OutputRoom, OutputWriter};
 use super::report::Report;
 use crate::exit::Exit;
 
@@ -26,9 +26,9 @@ const STALL: Duration = Duration::from_millis(250);
 const BEHIND: u64 = 2 << 20;
 
 /// How following ended.
-pub(crate) enum Ended {
+pub(crate) enum FollowEnd {
     /// The run is over.
-    Over(Box<State>),
+    Over(Box<RunState>),
     /// The run goes on without an owner and can be resumed.
     Left,
 }
@@ -47,22 +47,22 @@ pub(crate) struct Viewer<'a> {
     /// How it is shown.
     pub(crate) face: &'a mut Face,
     /// Where to.
-    pub(crate) out: &'a mut Out,
+    pub(crate) out: &'a mut OutputWriter,
     /// A person at the terminal.
-    pub(crate) inline: Option<Inline>,
+    pub(crate) inline: Option<TerminalPrompt>,
 }
 
 /// Shows a run until it is over: what the feed says of it, if anybody looks.
 pub(crate) async fn drive(
-    mut running: Running,
+    mut running: OwnedRun,
     mut feed: Option<Subscription>,
     mut viewer: Viewer<'_>,
     on_hangup: OnHangup,
-) -> Result<Ended, Report> {
-    let mut signals = Signals::listen()?;
+) -> Result<FollowEnd, Report> {
+    let mut signals = RunSignals::listen()?;
     let mut redraw = tokio::time::interval(REDRAW);
     let mut asked = 0u32;
-    let mut reader = Reader { room: viewer.out.room(), stalled: None };
+    let mut reader = DisplayReader { room: viewer.out.room(), stalled: None };
     let (mut is_owned, mut is_told, mut is_lost) = (true, feed.is_none(), false);
     viewer.ask();
     while is_owned || !is_told && !is_lost {
@@ -79,8 +79,8 @@ pub(crate) async fn drive(
             },
             keys = viewer.keys() => viewer.take(&keys).await,
             wish = signals.next() => match wish {
-                Wish::Leave if on_hangup == OnHangup::Leave => return Ok(Ended::Left),
-                Wish::Leave | Wish::Cancel => {
+                SignalRequest::Leave if on_hangup == OnHangup::Leave => return Ok(FollowEnd::Left),
+                SignalRequest::Leave | SignalRequest::Cancel => {
                     asked += 1;
                     running.cancel().await;
                     viewer.face.remark(viewer.out, remark(asked));
@@ -96,17 +96,17 @@ pub(crate) async fn drive(
     let over = running.finish().await;
     // Of runs that were killed and that nobody took up.
     clear_dead_groups();
-    Ok(Ended::Over(Box::new(over?)))
+    Ok(FollowEnd::Over(Box::new(over?)))
 }
 
 /// Whoever reads what is shown, as quickly as they like: the log keeps what they have not read.
-struct Reader {
-    room: Room,
+struct DisplayReader {
+    room: OutputRoom,
     /// Since when nothing could be written.
     stalled: Option<Instant>,
 }
 
-impl Reader {
+impl DisplayReader {
     /// Waits for room, then for the next update. Somebody who stalled is not told everything that agents said
     /// meanwhile. Without an owner it is over when nothing more is there.
     async fn next(
@@ -152,13 +152,13 @@ impl Viewer<'_> {
     }
 
     /// Shows what is in no log.
-    fn aside(&mut self, item: Item) {
+    fn aside(&mut self, item: FeedItem) {
         let (mut path, mut item) = (Vec::new(), item);
-        while let Item::Child { run, item: inner } = item {
+        while let FeedItem::Child { run, item: inner } = item {
             path.push(run);
             item = *inner;
         }
-        if let Item::Aside { effect, event } = item {
+        if let FeedItem::Aside { effect, event } = item {
             self.face.agent(self.out, &path, &effect, &event, words::now());
         }
     }
@@ -195,35 +195,35 @@ fn remark(asked: u32) -> &'static str {
 }
 
 /// What a signal asks for.
-pub(super) enum Wish {
+pub(super) enum SignalRequest {
     Cancel,
     Leave,
 }
 
-pub(super) struct Signals {
+pub(super) struct RunSignals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
-impl Signals {
-    pub(super) fn listen() -> Result<Signals, Report> {
+impl RunSignals {
+    pub(super) fn listen() -> Result<RunSignals, Report> {
         let on = |kind| {
             signal(kind)
                 .map_err(|error| Report::new(Exit::Unexpected, "cannot listen to signals").caused_by(&error))
         };
-        Ok(Signals {
+        Ok(RunSignals {
             interrupt: on(SignalKind::interrupt())?,
             terminate: on(SignalKind::terminate())?,
             hangup: on(SignalKind::hangup())?,
         })
     }
 
-    pub(super) async fn next(&mut self) -> Wish {
+    pub(super) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.interrupt.recv() => Wish::Cancel,
-            _ = self.terminate.recv() => Wish::Cancel,
-            _ = self.hangup.recv() => Wish::Leave,
+            _ = self.interrupt.recv() => SignalRequest::Cancel,
+            _ = self.terminate.recv() => SignalRequest::Cancel,
+            _ = self.hangup.recv() => SignalRequest::Leave,
         }
     }
 }

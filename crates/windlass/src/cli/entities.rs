@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use windlass_core::entity::{Entity, Kind, Level, Provider, ToolEffect, ToolRule};
-use windlass_core::registry::limits::{DriverTools, Limits, limits, limits_of_role};
+use windlass_core::entity::{Entity, EntityKind, Level, Provider, ToolEffect, ToolRule};
+use windlass_core::registry::limits::{DriverTools, EntityLimits, limits, limits_of_role};
 use windlass_core::registry::{Registry, expand, truncate};
 use windlass_runtime::catalog::Diagnostic;
-use windlass_runtime::entities::{self, Loaded};
-use windlass_runtime::shelf::Shelf;
+use windlass_runtime::entities::{self, LoadedEntities};
+use windlass_runtime::shelf::WorkflowScope;
 
 use super::complete;
 use super::feed::{envelope, words};
-use super::here::{Here, print};
+use super::here::{Invocation, print};
 use super::orders::words_of;
 use super::plain::{plain, plain_line};
 use super::report::{Report, note};
@@ -33,14 +33,14 @@ Examples:
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<EntitiesCommand>,
 
     #[command(flatten)]
     list: List,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum EntitiesCommand {
     /// Those that can be called by their name
     List(List),
     /// What one says, where it comes from and what it hides
@@ -55,8 +55,8 @@ enum What {
 #[derive(Debug, clap::Args)]
 struct List {
     /// Only commands, skills or agents
-    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(Kind::WORDS))]
-    kind: Option<Kind>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(EntityKind::WORDS))]
+    kind: Option<EntityKind>,
 
     /// Only those of one provider
     #[arg(long, value_name = "NAME", value_parser = words_of(Provider::WORDS))]
@@ -78,8 +78,8 @@ struct Show {
     name: String,
 
     /// A command, a skill or an agent, where there are several of that name
-    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(Kind::WORDS))]
-    kind: Option<Kind>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(EntityKind::WORDS))]
+    kind: Option<EntityKind>,
 
     /// Show the text with these arguments in it
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
@@ -97,8 +97,8 @@ struct Eject {
     name: String,
 
     /// A command, a skill or an agent, where there are several of that name
-    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(Kind::WORDS))]
-    kind: Option<Kind>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = words_of(EntityKind::WORDS))]
+    kind: Option<EntityKind>,
 
     /// For all projects: into the user's own folder
     #[arg(long)]
@@ -121,13 +121,13 @@ struct Of {
 }
 
 impl Of {
-    fn load(&self, here: &Here) -> Result<Loaded, Report> {
+    fn load(&self, here: &Invocation) -> Result<LoadedEntities, Report> {
         load(here, &self.plugins)
     }
 }
 
 /// Everything there is; a plugin that was asked for must be there.
-pub(super) fn load(here: &Here, plugins: &[PathBuf]) -> Result<Loaded, Report> {
+pub(super) fn load(here: &Invocation, plugins: &[PathBuf]) -> Result<LoadedEntities, Report> {
     let plugins: Vec<PathBuf> = plugins.iter().map(|dir| here.cwd.join(dir)).collect();
     if let Some(dir) = plugins.iter().find(|dir| !dir.join(".claude-plugin/plugin.json").is_file()) {
         let text = format!("{} is not a plugin: it has no .claude-plugin/plugin.json", dir.display());
@@ -139,17 +139,17 @@ pub(super) fn load(here: &Here, plugins: &[PathBuf]) -> Result<Loaded, Report> {
 
 /// Does it.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
-    match args.what.unwrap_or(What::List(args.list)) {
-        What::List(list) => list.perform(&here),
-        What::Show(show) => show.perform(&here),
-        What::Check(of) => check(&here, &of),
-        What::Eject(eject) => eject.perform(&here),
+    let here = Invocation::look()?;
+    match args.what.unwrap_or(EntitiesCommand::List(args.list)) {
+        EntitiesCommand::List(list) => list.perform(&here),
+        EntitiesCommand::Show(show) => show.perform(&here),
+        EntitiesCommand::Check(of) => check(&here, &of),
+        EntitiesCommand::Eject(eject) => eject.perform(&here),
     }
 }
 
 impl List {
-    fn perform(&self, here: &Here) -> Result<Exit, Report> {
+    fn perform(&self, here: &Invocation) -> Result<Exit, Report> {
         let loaded = self.of.load(here)?;
         let registry = &loaded.registry;
         let shown = |entity: &&Entity| {
@@ -171,7 +171,7 @@ impl List {
 }
 
 /// A line a provider: what was found there.
-pub(crate) fn announce(loaded: &Loaded) {
+pub(crate) fn announce(loaded: &LoadedEntities) {
     loaded.start_up_lines().iter().for_each(|line| note(line));
 }
 
@@ -243,7 +243,7 @@ fn shown_limits(entity: &Entity) -> Value {
 }
 
 /// The rules by what they do.
-fn effects(limits: &Limits) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
+fn effects(limits: &EntityLimits) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
     [ToolEffect::Allow, ToolEffect::Deny, ToolEffect::Ask].into_iter().map(|effect| {
         let plain: &[String] = match effect {
             ToolEffect::Allow => &[],
@@ -297,7 +297,7 @@ fn place(entity: &Entity) -> String {
 }
 
 /// The one of this name: a command before a skill before an agent, when it is not said which.
-fn find<'a>(loaded: &'a Loaded, kind: Option<Kind>, name: &str) -> Result<&'a Entity, Report> {
+fn find<'a>(loaded: &'a LoadedEntities, kind: Option<EntityKind>, name: &str) -> Result<&'a Entity, Report> {
     let name = name.strip_prefix('/').unwrap_or(name);
     let registry = &loaded.registry;
     if let Some(kind) = kind {
@@ -314,7 +314,7 @@ fn find<'a>(loaded: &'a Loaded, kind: Option<Kind>, name: &str) -> Result<&'a En
 }
 
 /// That nothing is called so; with the file that would be, if it were not broken.
-pub(super) fn miss(loaded: &Loaded, name: &str, text: &str) -> Report {
+pub(super) fn miss(loaded: &LoadedEntities, name: &str, text: &str) -> Report {
     match loaded.broken(name) {
         Some(problem) => {
             let text = format!("`{name}` cannot be used: {}", entities::why(problem));
@@ -328,13 +328,13 @@ pub(super) fn miss(loaded: &Loaded, name: &str, text: &str) -> Report {
 
 /// That nothing is called so, and what was probably meant.
 pub(super) fn unknown(registry: &Registry, name: &str) -> String {
-    let near = Kind::ALL.into_iter().find_map(|kind| registry.suggest(kind, name));
+    let near = EntityKind::ALL.into_iter().find_map(|kind| registry.suggest(kind, name));
     let near = near.map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default();
     format!("no command, skill or agent is called {name:?}{near}")
 }
 
 impl Show {
-    fn perform(&self, here: &Here) -> Result<Exit, Report> {
+    fn perform(&self, here: &Invocation) -> Result<Exit, Report> {
         let loaded = self.of.load(here)?;
         let entity = find(&loaded, self.kind, &self.name)?;
         let text = match &self.args {
@@ -395,7 +395,7 @@ fn about(entity: &Entity) -> Vec<String> {
     lines
 }
 
-fn check(here: &Here, of: &Of) -> Result<Exit, Report> {
+fn check(here: &Invocation, of: &Of) -> Result<Exit, Report> {
     let loaded = of.load(here)?;
     let errors = loaded.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
     let warnings = loaded.diagnostics.len() - errors;
@@ -425,10 +425,10 @@ fn check(here: &Here, of: &Of) -> Result<Exit, Report> {
 }
 
 impl Eject {
-    fn perform(&self, here: &Here) -> Result<Exit, Report> {
+    fn perform(&self, here: &Invocation) -> Result<Exit, Report> {
         let loaded = self.of.load(here)?;
         let entity = find(&loaded, self.kind, &self.name)?;
-        let shelf = if self.user { Shelf::User } else { Shelf::Project };
+        let shelf = if self.user { WorkflowScope::User } else { WorkflowScope::Project };
         let path = entities::eject(&here.home, &here.cwd, entity, shelf)?;
         if self.of.json {
             return print(&[envelope("entity.ejected", words::now(), None, json!({ "path": path }))]);

@@ -7,14 +7,14 @@ use windlass_core::engine::ForkError;
 use windlass_core::id::{NodeId, RunId};
 use windlass_core::spec::{OnPermission, OnQuestion};
 use windlass_runtime::handle::Handle;
-use windlass_runtime::time_travel::{Asks, Fork, TravelError};
+use windlass_runtime::time_travel::{Fork, TravelError, WaitPolicy};
 
 use super::feed::{Face, envelope, words};
-use super::here::{Here, block_on, print, wait_for};
+use super::here::{Invocation, block_on, print, wait_for};
 use super::orders::{wait_for_owner, words_of};
 use super::plain::plain_line;
 use super::report::{Report, note};
-use super::watch::Watch;
+use super::watch::WatchFlags;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 
     /// The node, and which of its times is meant, from 1; in a run of one session that is the turn
     #[arg(long, value_name = "NODE[:ITERATION]", value_parser = point)]
-    at: Point,
+    at: ForkPoint,
 
     /// What a tool is told that the rules say to ask about; without it as in the other run, but a person
     /// who watches is asked
@@ -55,17 +55,17 @@ pub(crate) struct Args {
     detach: bool,
 
     #[command(flatten)]
-    watch: Watch,
+    watch: WatchFlags,
 }
 
 /// A node, in one of its times.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Point {
+struct ForkPoint {
     node: NodeId,
     iteration: Option<u32>,
 }
 
-fn point(text: &str) -> Result<Point, String> {
+fn point(text: &str) -> Result<ForkPoint, String> {
     let (node, iteration) = match text.split_once(':') {
         None => (text, None),
         Some((node, iteration)) => {
@@ -80,16 +80,16 @@ fn point(text: &str) -> Result<Point, String> {
     if node.is_empty() {
         return Err("write it like NODE or NODE:2".to_owned());
     }
-    Ok(Point { node: NodeId::new(node), iteration })
+    Ok(ForkPoint { node: NodeId::new(node), iteration })
 }
 
 /// Forks it.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     args.watch.check()?;
     let handle = here.open(here.durability())?;
     let from = handle.find(&args.run)?;
-    let Point { node, iteration } = &args.at;
+    let ForkPoint { node, iteration } = &args.at;
     let asks = args.asks(&here);
     if args.detach {
         let fork = wait_for(handle.fork_detached(&from, node, *iteration, asks))?;
@@ -112,8 +112,8 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
 
 impl Args {
     /// Who can be asked.
-    fn asks(&self, here: &Here) -> Asks {
-        Asks {
+    fn asks(&self, here: &Invocation) -> WaitPolicy {
+        WaitPolicy {
             on_permission: self.on_permission,
             on_question: self.on_question,
             interactive: !self.detach && !self.watch.json && here.has_person(),
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_point_is_a_node_and_a_time() {
-        let at = |node: &str, iteration| Ok(Point { node: NodeId::new(node), iteration });
+        let at = |node: &str, iteration| Ok(ForkPoint { node: NodeId::new(node), iteration });
         assert_eq!(point("fix"), at("fix", None));
         assert_eq!(point("fix:2"), at("fix", Some(2)));
         for wrong in ["", ":2", "fix:", "fix:0", "fix:x", "fix:-1", "fix:2:3"] {

@@ -10,29 +10,29 @@ use windlass_runtime::home::Home;
 
 use super::plain::plain_line;
 use super::report::{Report, warn};
-use super::screen::Screen;
-use super::{home, output::Out};
+use super::screen::Terminal;
+use super::{home, output::OutputWriter};
 use crate::exit::Exit;
 
 /// What somebody who is no person is told to do.
 pub(crate) const OWN_TERMINAL: &str = "do it from a terminal of your own";
 
 /// What every verb starts from.
-pub(crate) struct Here {
+pub(crate) struct Invocation {
     /// The user's places and environment.
     pub(crate) home: Home,
     /// The current folder.
     pub(crate) cwd: PathBuf,
     /// The terminal, or that there is none.
-    pub(crate) screen: Screen,
+    pub(crate) screen: Terminal,
 }
 
-impl Here {
+impl Invocation {
     /// Looks around.
-    pub(crate) fn look() -> Result<Here, Report> {
+    pub(crate) fn look() -> Result<Invocation, Report> {
         let home = home::read()?;
-        let screen = Screen::of(&home);
-        Ok(Here { cwd: home::cwd()?, screen, home })
+        let screen = Terminal::of(&home);
+        Ok(Invocation { cwd: home::cwd()?, screen, home })
     }
 
     /// Opens the store. A log that holds nothing, where runs have left folders, was lost: nobody
@@ -103,7 +103,7 @@ pub(crate) fn waiting_runtime() -> Result<tokio::runtime::Runtime, Report> {
 
 /// Prints lines and ends well.
 pub(crate) fn print(lines: &[String]) -> Result<Exit, Report> {
-    let mut out = Out::stdout();
+    let mut out = OutputWriter::stdout();
     for line in lines {
         out.line(line);
     }

@@ -8,7 +8,7 @@ use windlass_core::registry::hint;
 use super::complete;
 use super::entities::{load, miss, unknown};
 use super::feed::{envelope, words};
-use super::here::{Here, print};
+use super::here::{Invocation, print};
 use super::plain::plain_line;
 use super::report::Report;
 use crate::exit::Exit;
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 
 /// Says it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     let loaded = load(&here, &args.plugins)?;
     let name = args.name.strip_prefix('/').unwrap_or(&args.name);
     let hint = match hint(&loaded.registry, name) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_runtime::Agents;
-use windlass_runtime::crash::Crash;
+use windlass_runtime::crash::CrashCounter;
 use windlass_runtime::home::Home;
 
 use super::report::Report;
@@ -46,7 +46,7 @@ fn from(env: Vec<(String, String)>) -> Result<Home, Report> {
         agents: Agents::default(),
         binary: None,
         machine: machine(),
-        crash: Crash::from_text(crash),
+        crash: CrashCounter::from_text(crash),
         user,
         env,
     })

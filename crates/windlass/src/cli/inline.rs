@@ -11,38 +11,38 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{Family, OpenAsks};
 
 use super::asks::whose;
-use super::feed::{Beside, Face, Point, Typed, Whose};
+use super::feed::{Asker, Face, OtherRequests, PersonPrompt, TypedAnswer};
 use super::keyboard::{Echo, Keyboard};
-use super::output::Out;
+use super::output::OutputWriter;
 use super::plain::plain_short;
 use super::report::{ask_for_line, note};
-use super::screen::{Screen, Tone};
+use super::screen::{Terminal, TextTone};
 use super::typing::Typing;
 
 /// The longest answer that is shown again.
 const ANSWER: usize = 200;
 
 /// A person at the terminal.
-pub(crate) struct Inline {
+pub(crate) struct TerminalPrompt {
     handle: Handle,
-    screen: Screen,
+    screen: Terminal,
     keyboard: Keyboard,
     typing: Typing,
     waiting: OpenAsks,
-    whose: Whose,
+    whose: Asker,
     /// What is asked on the screen now.
-    shown: Option<Point>,
+    shown: Option<PersonPrompt>,
     /// The call that was asked about last, and its run.
     last: Option<(RunId, HookId)>,
 }
 
-impl Inline {
+impl TerminalPrompt {
     /// With what already waits, in the run and in those that were started from it.
-    pub(crate) fn new(handle: &Handle, family: Family, screen: Screen) -> Inline {
+    pub(crate) fn new(handle: &Handle, family: Family, screen: Terminal) -> TerminalPrompt {
         let whose = whose(&family.root().spec);
         let keyboard = Keyboard::of_stdin(if screen.redraws { Echo::Feed } else { Echo::Terminal });
         let (handle, typing, waiting) = (handle.clone(), Typing::default(), OpenAsks::of(family));
-        Inline { handle, screen, keyboard, typing, waiting, whose, shown: None, last: None }
+        TerminalPrompt { handle, screen, keyboard, typing, waiting, whose, shown: None, last: None }
     }
 
     /// What is typed next. Where the terminal echoes, for ever nothing while nothing is asked.
@@ -54,7 +54,14 @@ impl Inline {
     }
 
     /// Sees what happened, and takes a question away that is none any more.
-    pub(crate) fn see(&mut self, face: &mut Face, out: &mut Out, run: &RunId, seq: u64, record: &Record) {
+    pub(crate) fn see(
+        &mut self,
+        face: &mut Face,
+        out: &mut OutputWriter,
+        run: &RunId,
+        seq: u64,
+        record: &Record,
+    ) {
         self.waiting.see(run, seq, record);
         let by_somebody = matches!(record.event, Event::PersonAnswered { .. });
         if self.shown != self.first()
@@ -69,7 +76,7 @@ impl Inline {
     }
 
     /// Shows what waits, unless it can be seen.
-    pub(crate) fn ask(&mut self, face: &mut Face, out: &mut Out) {
+    pub(crate) fn ask(&mut self, face: &mut Face, out: &mut OutputWriter) {
         if let Some(point) = &self.shown {
             if self.is_out_of_sight(face, point) {
                 self.show(face, out, point);
@@ -87,7 +94,7 @@ impl Inline {
         face.type_in(self.typing.text());
     }
 
-    fn show(&self, face: &mut Face, out: &mut Out, point: &Point) {
+    fn show(&self, face: &mut Face, out: &mut OutputWriter, point: &PersonPrompt) {
         for line in point.lines(self.beside()) {
             self.write(face, out, &point.run, &line);
         }
@@ -99,7 +106,7 @@ impl Inline {
     }
 
     /// Whether the feed has moved the question off the screen.
-    fn is_out_of_sight(&self, face: &Face, point: &Point) -> bool {
+    fn is_out_of_sight(&self, face: &Face, point: &PersonPrompt) -> bool {
         let below = face.lines_since_input() + point.lines(self.beside()).len() + 1;
         self.is_in_feed() && below > self.screen.rows()
     }
@@ -111,7 +118,7 @@ impl Inline {
     }
 
     /// Takes what was typed. While nothing is asked it is no answer.
-    pub(crate) async fn take(&mut self, face: &mut Face, out: &mut Out, keys: &[u8]) {
+    pub(crate) async fn take(&mut self, face: &mut Face, out: &mut OutputWriter, keys: &[u8]) {
         if self.shown.is_none() {
             return;
         }
@@ -130,24 +137,24 @@ impl Inline {
     }
 
     /// Takes a line as the answer to what is shown.
-    async fn enter(&mut self, face: &mut Face, out: &mut Out, line: &str) {
+    async fn enter(&mut self, face: &mut Face, out: &mut OutputWriter, line: &str) {
         let Some(point) = self.shown.take() else { return };
         face.input_entered(out, line);
         let told = match point.read(line) {
-            Typed::Nothing => {
+            TypedAnswer::Nothing => {
                 let elsewhere = point.elsewhere(self.beside());
                 self.waiting.leave(&point.run, &point.hook);
                 format!("left waiting; {elsewhere}")
             }
-            Typed::Unclear(what) => what,
-            Typed::Reply(reply) => self.reply(&point, reply).await,
+            TypedAnswer::Unclear(what) => what,
+            TypedAnswer::Reply(reply) => self.reply(&point, reply).await,
         };
         self.write(face, out, &point.run, &told);
         self.ask(face, out);
     }
 
     /// Leaves the reply for the run, and says what came of it.
-    async fn reply(&mut self, point: &Point, reply: PersonReply) -> String {
+    async fn reply(&mut self, point: &PersonPrompt, reply: PersonReply) -> String {
         let said = match &reply {
             PersonReply::Answers { answers } => {
                 answers.first().map(|(_, answer)| answer.clone()).unwrap_or_default()
@@ -173,13 +180,13 @@ impl Inline {
     }
 
     /// What is asked first.
-    fn first(&self) -> Option<Point> {
+    fn first(&self) -> Option<PersonPrompt> {
         first(self.waiting.list(), self.whose)
     }
 
     /// Whether that is not the only thing that waits.
-    fn beside(&self) -> Beside {
-        Beside::of(self.waiting.list().len())
+    fn beside(&self) -> OtherRequests {
+        OtherRequests::of(self.waiting.list().len())
     }
 
     /// Whether the terminal shows the feed as well, or standard error alone.
@@ -188,10 +195,10 @@ impl Inline {
     }
 
     /// Says something about what a run asks; of one within the run, with the node that started it.
-    fn write(&self, face: &mut Face, out: &mut Out, run: &RunId, line: &str) {
+    fn write(&self, face: &mut Face, out: &mut OutputWriter, run: &RunId, line: &str) {
         let line = format!("  {line}");
         if self.is_in_feed() {
-            let lines = face.labelled(run, vec![self.screen.paint(Tone::Careful, &line)]);
+            let lines = face.labelled(run, vec![self.screen.paint(TextTone::Careful, &line)]);
             face.write(out, &lines);
         } else {
             face.labelled(run, vec![line]).iter().for_each(|line| note(line));
@@ -200,8 +207,8 @@ impl Inline {
 }
 
 /// The oldest question that is open.
-fn first(open: &[(RunId, Ask)], whose: Whose) -> Option<Point> {
-    open.iter().find_map(|(run, ask)| Point::first_of(run, ask, whose))
+fn first(open: &[(RunId, Ask)], whose: Asker) -> Option<PersonPrompt> {
+    open.iter().find_map(|(run, ask)| PersonPrompt::first_of(run, ask, whose))
 }
 
 #[cfg(test)]
@@ -217,7 +224,7 @@ mod tests {
     }
 
     fn first_line(open: &[(RunId, Ask)]) -> Option<String> {
-        first(open, Whose::Only).map(|point| point.lines(Beside::Nothing)[0].clone())
+        first(open, Asker::Only).map(|point| point.lines(OtherRequests::Nothing)[0].clone())
     }
 
     #[test]

@@ -9,8 +9,8 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{AgentWords, FeedScope, FeedStart, RunChange, RunUpdate, Subscription};
 
 use super::feed::{Face, Style};
-use super::here::{Here, block_on};
-use super::output::Out;
+use super::here::{Invocation, block_on};
+use super::output::OutputWriter;
 use super::report::{Report, note};
 use super::watch::ending_lines;
 use crate::exit::Exit;
@@ -47,12 +47,13 @@ pub(crate) struct Args {
 
 /// Tells it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     let handle = here.open_to_ask()?;
     let run = handle.find(&args.run)?;
     let style = Style { thinking: args.show_thinking, whole: true };
     let face = if args.json { Face::json(&run, style) } else { Face::human(here.screen, style, &run) };
-    let mut telling = Telling { handle: &handle, run: &run, face, out: Out::stdout(), at: Moment(0) };
+    let mut telling =
+        FollowedRun { handle: &handle, run: &run, face, out: OutputWriter::stdout(), at: Moment(0) };
     block_on(async {
         let scope = FeedScope::Family(run.clone());
         let mut feed = handle.subscribe(scope, FeedStart::Beginning, AgentWords::Included)?;
@@ -65,16 +66,16 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 }
 
 /// A run being told, with those that were started from it.
-struct Telling<'a> {
+struct FollowedRun<'a> {
     handle: &'a Handle,
     run: &'a RunId,
     face: Face,
-    out: Out,
+    out: OutputWriter,
     /// When the last record was made.
     at: Moment,
 }
 
-impl Telling<'_> {
+impl FollowedRun<'_> {
     /// Tells what is there now.
     async fn tell(&mut self, feed: &mut Subscription) -> Result<(), Report> {
         while self.out.is_read()
@@ -99,7 +100,7 @@ impl Telling<'_> {
     }
 
     fn show(&mut self, update: &RunUpdate) {
-        let Telling { face, out, at, .. } = self;
+        let FollowedRun { face, out, at, .. } = self;
         match &update.change {
             RunChange::Record { record, .. } => {
                 *at = record.at;
@@ -115,7 +116,7 @@ impl Telling<'_> {
     }
 
     /// The summary of a run that is over, or what to do with one that is not.
-    fn end(mut self, here: &Here) -> Result<Exit, Report> {
+    fn end(mut self, here: &Invocation) -> Result<Exit, Report> {
         let view = self.handle.view(self.run)?;
         if let Face::Human(_) = self.face {
             let lines = ending_lines(here, self.handle, &view.state, self.at.since(view.state.started));

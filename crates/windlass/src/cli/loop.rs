@@ -1,8 +1,8 @@
 //! `windlass loop`: the built-in loop on a prompt.
 
-use windlass_runtime::plan::Want;
+use windlass_runtime::plan::WantedWorkflow;
 
-use super::orders::Orders;
+use super::orders::RunFlags;
 use super::report::Report;
 use crate::exit::Exit;
 
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     until_signal: Option<String>,
 
     #[command(flatten)]
-    pub(super) orders: Orders,
+    pub(super) orders: RunFlags,
 }
 
 /// One line that is not empty.
@@ -44,5 +44,5 @@ fn signal(text: &str) -> Result<String, String> {
 /// Runs it.
 pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
     args.orders.until_signal = args.until_signal;
-    args.orders.carry_out(Want::Loop, &args.prompt)
+    args.orders.carry_out(WantedWorkflow::Loop, &args.prompt)
 }

@@ -3,7 +3,7 @@
 use super::here::block_on;
 use super::report::Report;
 use crate::exit::Exit;
-use crate::mcp::Prompt;
+use crate::mcp::PermissionPrompt;
 
 /// Serve MCP on standard input and output
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,8 @@ pub(crate) struct Args {
 
 /// Serves until the agent closes its end.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let prompt = args.prompt.map(|event| Prompt { event, refusal: args.refusal.unwrap_or_default() });
+    let prompt =
+        args.prompt.map(|event| PermissionPrompt { event, refusal: args.refusal.unwrap_or_default() });
     block_on(async {
         let served = crate::mcp::serve(prompt).await;
         served.map_err(|error| Report::new(Exit::Unexpected, "the MCP server ended").caused_by(&*error))

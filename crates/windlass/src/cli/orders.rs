@@ -11,18 +11,18 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::RunId;
-use windlass_core::looping::Mode;
+use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion};
 use windlass_runtime::handle::Handle;
-use windlass_runtime::plan::{Flags, Plan, Request, Want, give_up, plan};
+use windlass_runtime::plan::{Plan, PlanFlags, RunRequest, WantedWorkflow, give_up, plan};
 
-use super::command::Who;
-use super::drive::Signals;
+use super::command::Audience;
+use super::drive::RunSignals;
 use super::feed::{envelope, words};
-use super::here::{Here, block_on, print, wait_for, waiting_runtime};
+use super::here::{Invocation, block_on, print, wait_for, waiting_runtime};
 use super::report::{Report, note, warn};
 use super::stray;
-use super::watch::Watch;
+use super::watch::WatchFlags;
 use crate::exit::Exit;
 
 /// The largest input that is read from standard input.
@@ -34,7 +34,7 @@ const OWNER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was typed about how a run is done.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Orders {
+pub(crate) struct RunFlags {
     /// An input of a workflow document (may be repeated)
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = pair)]
     inputs: Vec<(String, String)>,
@@ -64,8 +64,8 @@ pub(crate) struct Orders {
     max_iterations: Option<u32>,
 
     /// How one iteration follows another
-    #[arg(long, value_parser = words_of(Mode::WORDS))]
-    mode: Option<Mode>,
+    #[arg(long, value_parser = words_of(LoopMode::WORDS))]
+    mode: Option<LoopMode>,
 
     /// A command that must succeed, as CMD or NAME=CMD (may be repeated)
     #[arg(long = "check", value_name = "CMD")]
@@ -98,7 +98,7 @@ pub(crate) struct Orders {
     pub(super) jobs: Option<u32>,
 
     #[command(flatten)]
-    watch: Watch,
+    watch: WatchFlags,
 
     /// Arguments for the agent CLI
     #[arg(last = true, value_name = "AGENT ARGS")]
@@ -152,21 +152,21 @@ pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
     }
 }
 
-impl Orders {
+impl RunFlags {
     /// Who may give them. What a session leaves in the background ends with that session.
-    pub(super) fn who(&self) -> Who {
-        if self.detach { Who::Person("leave a run in the background") } else { Who::Anybody }
+    pub(super) fn who(&self) -> Audience {
+        if self.detach { Audience::Person("leave a run in the background") } else { Audience::Anybody }
     }
 
     /// What it means, for a run of `want` on `input`.
-    fn request(&self, here: &Here, want: Want, input: String) -> Request {
-        Request {
+    fn request(&self, here: &Invocation, want: WantedWorkflow, input: String) -> RunRequest {
+        RunRequest {
             cwd: here.cwd.clone(),
             input,
             want,
             inputs: self.inputs.clone(),
             plugins: self.plugins.iter().map(|dir| here.cwd.join(dir)).collect(),
-            flags: Flags {
+            flags: PlanFlags {
                 driver: self.driver.clone(),
                 agent_bin: self.agent_bin.clone(),
                 model: self.model.clone(),
@@ -187,11 +187,13 @@ impl Orders {
     }
 
     /// Plans a run on an input and starts it, or only shows the plan.
-    pub(crate) fn carry_out(&self, want: Want, input: &str) -> Result<Exit, Report> {
-        let here = Here::look()?;
+    pub(crate) fn carry_out(&self, want: WantedWorkflow, input: &str) -> Result<Exit, Report> {
+        let here = Invocation::look()?;
         let input = read_input(input)?;
         // An entity may do without arguments.
-        if input.trim().is_empty() && !matches!(want, Want::Entity { .. } | Want::Workflow(Some(_))) {
+        if input.trim().is_empty()
+            && !matches!(want, WantedWorkflow::Entity { .. } | WantedWorkflow::Workflow(Some(_)))
+        {
             return Err(Report::usage("there is nothing to work on: the input is empty"));
         }
         self.begin(&here, self.request(&here, want, input))
@@ -199,14 +201,14 @@ impl Orders {
 
     /// The same for the tasks of a file; the input is what holds for all of them, and may be nothing.
     pub(crate) fn carry_out_tasks(&self, input: &str, file: Option<String>) -> Result<Exit, Report> {
-        let here = Here::look()?;
-        let want = Want::Workflow(Some("tasks".to_owned()));
+        let here = Invocation::look()?;
+        let want = WantedWorkflow::Workflow(Some("tasks".to_owned()));
         let mut request = self.request(&here, want, read_input(input)?);
         request.inputs.extend(file.map(|file| ("path".to_owned(), file)));
         self.begin(&here, request)
     }
 
-    fn begin(&self, here: &Here, request: Request) -> Result<Exit, Report> {
+    fn begin(&self, here: &Invocation, request: RunRequest) -> Result<Exit, Report> {
         let mut plan = prepare(here, request)?;
         plan.notes.iter().for_each(|line| note(line));
         for warning in &plan.warning_texts() {
@@ -230,7 +232,7 @@ impl Orders {
     }
 
     /// Starts it in the background.
-    fn leave(&self, here: &Here, mut plan: Plan) -> Result<Exit, Report> {
+    fn leave(&self, here: &Invocation, mut plan: Plan) -> Result<Exit, Report> {
         let handle = here.open(plan.durability)?;
         block_on(make_way(&handle, &mut plan))?;
         stray::warn_of(&handle, &plan.spec.workspace);
@@ -265,11 +267,11 @@ async fn make_way(handle: &Handle, plan: &mut Plan) -> Result<(), Report> {
 
 /// Plans a run. Commands in an entity's text take their time: a person hears of it, and a signal
 /// ends them too.
-fn prepare(here: &Here, request: Request) -> Result<Plan, Report> {
+fn prepare(here: &Invocation, request: RunRequest) -> Result<Plan, Report> {
     let home = here.home.clone();
     let runtime = waiting_runtime()?;
     let planned = runtime.block_on(async {
-        let mut signals = Signals::listen()?;
+        let mut signals = RunSignals::listen()?;
         let mut work = tokio::task::spawn_blocking(move || plan(&home, &request));
         let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
         let mut has_spoken = false;

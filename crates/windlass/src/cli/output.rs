@@ -20,29 +20,29 @@ const ROOM: usize = 1 << 20;
 /// Where data goes. A thread of its own writes it: a reader that stalls (`| less`, Ctrl-S) must
 /// not keep the owner of a run from answering hooks and signals. Who has much to write waits
 /// for [`Room`] first.
-pub(crate) struct Out {
+pub(crate) struct OutputWriter {
     texts: Option<Sender<String>>,
     writer: Option<JoinHandle<()>>,
-    shared: Arc<Shared>,
+    shared: Arc<OutputShared>,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct OutputShared {
+    state: Mutex<OutputState>,
     wrote: Condvar,
     wrote_async: Notify,
 }
 
 #[derive(Default)]
-struct State {
-    reader: Reader,
+struct OutputState {
+    reader: ReaderState,
     /// Bytes that wait to be written.
     waiting: usize,
 }
 
 /// Whether somebody still reads.
 #[derive(Default)]
-enum Reader {
+enum ReaderState {
     #[default]
     There,
     Gone,
@@ -51,9 +51,9 @@ enum Reader {
 
 /// Whether there is room for more.
 #[derive(Clone)]
-pub(crate) struct Room(Arc<Shared>);
+pub(crate) struct OutputRoom(Arc<OutputShared>);
 
-impl Room {
+impl OutputRoom {
     /// Whether there is room now. There is always room for what nobody reads.
     pub(crate) fn is_there(&self) -> bool {
         lock(&self.0).waiting < ROOM
@@ -71,19 +71,19 @@ impl Room {
     }
 }
 
-impl Out {
+impl OutputWriter {
     /// Standard output.
-    pub(crate) fn stdout() -> Out {
-        Out::to(Box::new(io::stdout()))
+    pub(crate) fn stdout() -> OutputWriter {
+        OutputWriter::to(Box::new(io::stdout()))
     }
 
     /// Any other place.
-    pub(crate) fn to(to: Box<dyn Write + Send>) -> Out {
+    pub(crate) fn to(to: Box<dyn Write + Send>) -> OutputWriter {
         let (texts, received) = channel();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(OutputShared::default());
         let theirs = Arc::clone(&shared);
         let writer = std::thread::spawn(move || write_all(to, &received, &theirs));
-        Out { texts: Some(texts), writer: Some(writer), shared }
+        OutputWriter { texts: Some(texts), writer: Some(writer), shared }
     }
 
     /// Writes a line.
@@ -95,7 +95,7 @@ impl Out {
     pub(crate) fn text(&mut self, text: &str) {
         let Some(texts) = self.texts.as_ref().filter(|_| !text.is_empty()) else { return };
         let mut state = lock(&self.shared);
-        if matches!(state.reader, Reader::There) {
+        if matches!(state.reader, ReaderState::There) {
             state.waiting += text.len();
             // A writer that has ended has said why.
             let _ = texts.send(text.to_owned());
@@ -104,12 +104,12 @@ impl Out {
 
     /// Whether anything written still arrives.
     pub(crate) fn is_read(&self) -> bool {
-        matches!(lock(&self.shared).reader, Reader::There)
+        matches!(lock(&self.shared).reader, ReaderState::There)
     }
 
     /// For those who can wait elsewhere meanwhile.
-    pub(crate) fn room(&self) -> Room {
-        Room(Arc::clone(&self.shared))
+    pub(crate) fn room(&self) -> OutputRoom {
+        OutputRoom(Arc::clone(&self.shared))
     }
 
     /// Waits in place until there is room for more.
@@ -132,21 +132,21 @@ impl Out {
     pub(crate) fn end(mut self, exit: Exit) -> Result<Exit, Report> {
         self.settle();
         match &lock(&self.shared).reader {
-            Reader::There | Reader::Gone => Ok(exit),
-            Reader::Failed(error) => {
+            ReaderState::There | ReaderState::Gone => Ok(exit),
+            ReaderState::Failed(error) => {
                 Err(Report::new(Exit::Output, "the output could not be written").caused_by(error))
             }
         }
     }
 }
 
-impl Drop for Out {
+impl Drop for OutputWriter {
     fn drop(&mut self) {
         self.settle();
     }
 }
 
-fn write_all(mut to: Box<dyn Write + Send>, texts: &Receiver<String>, shared: &Shared) {
+fn write_all(mut to: Box<dyn Write + Send>, texts: &Receiver<String>, shared: &OutputShared) {
     for text in texts {
         let written = to.write_all(text.as_bytes()).and_then(|()| to.flush());
         let mut state = lock(shared);
@@ -156,8 +156,8 @@ fn write_all(mut to: Box<dyn Write + Send>, texts: &Receiver<String>, shared: &S
         if let Some(error) = failed {
             state.waiting = 0;
             state.reader = match error.kind() {
-                io::ErrorKind::BrokenPipe => Reader::Gone,
-                _ => Reader::Failed(error),
+                io::ErrorKind::BrokenPipe => ReaderState::Gone,
+                _ => ReaderState::Failed(error),
             };
         }
         drop(state);
@@ -169,7 +169,7 @@ fn write_all(mut to: Box<dyn Write + Send>, texts: &Receiver<String>, shared: &S
     }
 }
 
-fn lock(shared: &Shared) -> MutexGuard<'_, State> {
+fn lock(shared: &OutputShared) -> MutexGuard<'_, OutputState> {
     shared.state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_went_away_is_no_error() {
-        let mut out = Out::to(Box::new(Broken(io::ErrorKind::BrokenPipe)));
+        let mut out = OutputWriter::to(Box::new(Broken(io::ErrorKind::BrokenPipe)));
         out.line("hello");
         out.settle();
         assert!(!out.is_read());
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_said_at_the_end() {
-        let mut out = Out::to(Box::new(Broken(io::ErrorKind::StorageFull)));
+        let mut out = OutputWriter::to(Box::new(Broken(io::ErrorKind::StorageFull)));
         out.line("hello");
         assert_eq!(out.end(Exit::Completed).unwrap_err().exit, Exit::Output);
     }
@@ -222,7 +222,7 @@ mod tests {
     #[tokio::test]
     async fn there_is_room_again_when_a_stalled_reader_reads_on() {
         let (go, stalled) = channel();
-        let mut out = Out::to(Box::new(Stalled(stalled)));
+        let mut out = OutputWriter::to(Box::new(Stalled(stalled)));
         let room = out.room();
         room.wait().await;
         for _ in 0..2 {

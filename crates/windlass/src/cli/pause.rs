@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use windlass_core::id::RunId;
-use windlass_core::run::State;
+use windlass_core::run::RunState;
 use windlass_runtime::handle::Handle;
-use windlass_runtime::view::View;
+use windlass_runtime::view::RunView;
 
 use super::feed::{envelope, words};
-use super::here::{Here, print, wait_for};
+use super::here::{Invocation, print, wait_for};
 use super::plain::plain_line;
 use super::report::{Report, note};
 use crate::exit::Exit;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
 /// Pauses it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     let handle = here.open_to_ask()?;
     let run = handle.find(&args.run)?;
     let view = handle.view(&run)?;
@@ -51,23 +51,23 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     if !view.state.book.paused {
         wait_for(handle.pause(&run))?;
     }
-    let view = wait(&handle, &run, Wish::Paused)?;
+    let view = wait(&handle, &run, PauseChange::Paused)?;
     tell(&view, args.json)
 }
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum PauseChange {
     Paused,
     GoesOn,
 }
 
 /// Waits until the owner has done so, the run is over, or patience ends.
-pub(super) fn wait(handle: &Handle, run: &RunId, wish: Wish) -> Result<View, Report> {
+pub(super) fn wait(handle: &Handle, run: &RunId, wish: PauseChange) -> Result<RunView, Report> {
     let begun = Instant::now();
     loop {
         let view = handle.view(run)?;
-        let is_so = view.state.book.paused == (wish == Wish::Paused);
+        let is_so = view.state.book.paused == (wish == PauseChange::Paused);
         let is_over = view.state.is_done() || view.status.is_crashed();
         if is_so || is_over || begun.elapsed() > PATIENCE {
             return Ok(view);
@@ -76,7 +76,7 @@ pub(super) fn wait(handle: &Handle, run: &RunId, wish: Wish) -> Result<View, Rep
     }
 }
 
-fn tell(view: &View, json: bool) -> Result<Exit, Report> {
+fn tell(view: &RunView, json: bool) -> Result<Exit, Report> {
     let (run, state) = (&view.run, &view.state);
     let busy = busy(state);
     if json {
@@ -99,11 +99,12 @@ fn tell(view: &View, json: bool) -> Result<Exit, Report> {
 }
 
 /// The nodes under way that go on until they are over.
-fn busy(state: &State) -> Vec<String> {
+fn busy(state: &RunState) -> Vec<String> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
-    let is_held =
-        |active: &&&windlass_core::run::Active| state.book.held.iter().any(|id| id.node == active.instance);
+    let is_held = |active: &&&windlass_core::run::ActiveNode| {
+        state.book.held.iter().any(|id| id.node == active.instance)
+    };
     let busy = actives.iter().filter(|active| active.doing.lanes().is_empty());
     busy.filter(|active| !is_held(active)).map(|active| plain_line(active.instance.as_str())).collect()
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use windlass_runtime::catalog::{PluginEntry, catalog};
 
 use super::feed::{envelope, words};
-use super::here::{Here, print};
+use super::here::{Invocation, print};
 use super::plain::plain_line;
 use super::report::{Report, note};
 use crate::exit::Exit;
@@ -21,11 +21,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: PluginCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum PluginCommand {
     /// The plugins of the settings and of --plugin
     List {
         /// Load the plugin in DIR, too (may be repeated)
@@ -40,8 +40,8 @@ enum What {
 
 /// Lists them.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let What::List { plugins, json } = args.what;
-    let here = Here::look()?;
+    let PluginCommand::List { plugins, json } = args.what;
+    let here = Invocation::look()?;
     let found = catalog(&here.home, &here.cwd, &plugins)?;
     for problem in &found.problems {
         note(&problem.to_string());

@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use windlass_core::time::Moment;
 use windlass_runtime::Durability;
 use windlass_runtime::error::RunError;
-use windlass_runtime::handle::{Handle, Living, OtherVersion, Stray};
+use windlass_runtime::handle::{Handle, LiveChild, OtherVersion, StrayRun};
 use windlass_runtime::view::{FolderFilter, OriginFilter, RunFilter, RunStatus, RunSummary};
 use windlass_runtime::without_log;
-use windlass_runtime::workspace::{Absence, Look};
+use windlass_runtime::workspace::{Absence, FolderCheck};
 
 use super::feed::{envelope, rfc3339, words};
-use super::here::{Here, print};
+use super::here::{Invocation, print};
 use super::plain::{columns, padded, plain_short};
 use super::report::{Report, note, warn};
-use super::screen::{Screen, Tone};
-use super::stray::{self, Log};
+use super::screen::{Terminal, TextTone};
+use super::stray::{self, LogState};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -53,28 +53,28 @@ impl Args {
 
 /// Lists them.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
-    let is_here = |living: &Living| living.workspace.as_ref().is_some_and(|place| place.starts_with(&cwd));
-    let is_meant = |stray: &Stray| !args.here || stray.living.iter().any(is_here);
+    let is_here = |living: &LiveChild| living.workspace.as_ref().is_some_and(|place| place.starts_with(&cwd));
+    let is_meant = |stray: &StrayRun| !args.here || stray.living.iter().any(is_here);
     let filter = args.filter(&cwd);
     let (handle, mut strays, runs) = match read(&here, &filter) {
         Ok(read) => read,
         Err(error) if error.is_without_log() => {
             let mut strays = without_log::alive(&here.home);
             strays.retain(is_meant);
-            list_strays(&strays, Log::Unreadable, args.json)?;
+            list_strays(&strays, LogState::Unreadable, args.json)?;
             return Err(error.into());
         }
         Err(error) => return Err(error.into()),
     };
     strays.retain(is_meant);
-    let runs: Vec<Shown> = runs.into_iter().map(|run| Shown::of(&handle, run)).collect();
+    let runs: Vec<ListedRun> = runs.into_iter().map(|run| ListedRun::of(&handle, run)).collect();
     if args.json {
         let strays = strays.iter().map(stray::object);
         return print(&runs.iter().map(object).chain(strays).collect::<Vec<_>>());
     }
-    list_strays(&strays, Log::Silent, false)?;
+    list_strays(&strays, LogState::Silent, false)?;
     if runs.is_empty() {
         note("no runs");
         return Ok(Exit::Completed);
@@ -91,13 +91,13 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 }
 
 /// What the log and the folders say.
-fn read(here: &Here, filter: &RunFilter) -> Result<(Handle, Vec<Stray>, Vec<RunSummary>), RunError> {
+fn read(here: &Invocation, filter: &RunFilter) -> Result<(Handle, Vec<StrayRun>, Vec<RunSummary>), RunError> {
     let handle = Handle::open(here.home.clone(), Durability::Full)?;
     let (strays, runs) = (handle.strays()?, handle.runs(filter)?);
     Ok((handle, strays, runs))
 }
 
-fn list_strays(strays: &[Stray], log: Log, json: bool) -> Result<(), Report> {
+fn list_strays(strays: &[StrayRun], log: LogState, json: bool) -> Result<(), Report> {
     if json {
         return print(&strays.iter().map(stray::object).collect::<Vec<_>>()).map(drop);
     }
@@ -106,7 +106,7 @@ fn list_strays(strays: &[Stray], log: Log, json: bool) -> Result<(), Report> {
 }
 
 /// A run in the list, and whether it begins nothing new.
-struct Shown {
+struct ListedRun {
     run: RunSummary,
     is_paused: bool,
     /// Another version recorded it, and this one cannot read it.
@@ -115,25 +115,25 @@ struct Shown {
     absence: Option<Absence>,
 }
 
-impl Shown {
+impl ListedRun {
     /// The list is written when people are told something. A run that is not over may stand still
     /// since, or have spent more; the others need no second look.
-    fn of(handle: &Handle, mut run: RunSummary) -> Shown {
+    fn of(handle: &Handle, mut run: RunSummary) -> ListedRun {
         let is_over = run.status.is_over();
         let view = if is_over { None } else { handle.view(&run.run).ok() };
         let Some(view) = view else {
             let other = if is_over { None } else { handle.other_version(&run.run).ok().flatten() };
-            return Shown { run, is_paused: false, other, absence: None };
+            return ListedRun { run, is_paused: false, other, absence: None };
         };
         run.status = handle.family(&view).status(view.status);
         run.cost_usd = view.state.spent.usage.cost_usd;
         run.turn = view.state.current_turn();
         let is_paused = view.state.book.paused && !view.status.is_crashed();
-        Shown { run, is_paused, other: None, absence: view.absence(Look::Brief) }
+        ListedRun { run, is_paused, other: None, absence: view.absence(FolderCheck::Brief) }
     }
 }
 
-fn object(Shown { run, is_paused, other, absence, .. }: &Shown) -> String {
+fn object(ListedRun { run, is_paused, other, absence, .. }: &ListedRun) -> String {
     let mut data = json!({
         "status": run.status.word(),
         "resumable": run.status.is_crashed() && other.is_none(),
@@ -162,7 +162,7 @@ fn object(Shown { run, is_paused, other, absence, .. }: &Shown) -> String {
 
 const TITLES: [&str; 7] = ["RUN", "STATUS", "WORKFLOW", "DRIVER", "TURN", "COST", "AGE"];
 
-fn table(screen: Screen, runs: &[Shown], now: Moment) -> Vec<String> {
+fn table(screen: Terminal, runs: &[ListedRun], now: Moment) -> Vec<String> {
     let rows: Vec<[String; 7]> = runs.iter().map(|run| row(run, now)).collect();
     let mut widths = TITLES.map(str::len);
     for row in &rows {
@@ -177,7 +177,7 @@ fn table(screen: Screen, runs: &[Shown], now: Moment) -> Vec<String> {
         format!("{line}{}", plain_short(last, room)).trim_end().to_owned()
     };
     let title = join(&TITLES.map(str::to_owned), "INPUT");
-    let mut lines = vec![screen.paint(Tone::Strong, &title)];
+    let mut lines = vec![screen.paint(TextTone::Strong, &title)];
     lines.extend(rows.iter().zip(runs).map(|(row, shown)| join(row, &about(&shown.run))));
     lines
 }
@@ -190,7 +190,7 @@ fn about(run: &RunSummary) -> String {
     }
 }
 
-fn row(Shown { run, is_paused, other, absence }: &Shown, now: Moment) -> [String; 7] {
+fn row(ListedRun { run, is_paused, other, absence }: &ListedRun, now: Moment) -> [String; 7] {
     let word = run.status.word();
     let status = match (run.status, &run.reason) {
         (RunStatus::Crashed, _) if other.is_some() => "of another version".to_owned(),

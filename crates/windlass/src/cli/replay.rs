@@ -14,12 +14,12 @@ use windlass_core::id::{EffectId, RunId};
 use windlass_runtime::handle::Handle;
 
 use super::feed::{envelope, words};
-use super::here::Here;
-use super::output::Out;
+use super::here::Invocation;
+use super::output::OutputWriter;
 use super::plain::plain_line;
 use super::report::{Report, note};
 use crate::exit::Exit;
-use change::Change;
+use change::SettingChange;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// max_iterations=N, budget.turns=N, budget.tokens=N, budget.cost=USD, timeout=TIME,
     /// stuck_after=N
     #[arg(long, value_name = "KEY=VALUE", value_parser = change::read)]
-    what_if: Vec<Change>,
+    what_if: Vec<SettingChange>,
 
     /// Print JSON, one object a line
     #[arg(long)]
@@ -51,7 +51,7 @@ pub(crate) struct Args {
 
 /// Replays it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     let handle = here.open_to_ask()?;
     let run = handle.find(&args.run)?;
     let logs = with_those_it_started(&handle, &run)?;
@@ -62,7 +62,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 }
 
 /// A run and what was recorded of it.
-struct Log {
+struct ReplayedLog {
     run: RunId,
     workflow: String,
     records: Vec<Record>,
@@ -71,7 +71,7 @@ struct Log {
 }
 
 /// The run itself first, then those that it started, and those that these did.
-fn with_those_it_started(handle: &Handle, run: &RunId) -> Result<Vec<Log>, Report> {
+fn with_those_it_started(handle: &Handle, run: &RunId) -> Result<Vec<ReplayedLog>, Report> {
     let (mut logs, mut seen) = (Vec::new(), BTreeSet::new());
     let mut left = vec![run.clone()];
     while let Some(next) = left.pop() {
@@ -86,7 +86,7 @@ fn with_those_it_started(handle: &Handle, run: &RunId) -> Result<Vec<Log>, Repor
         left.extend(started_in(&records).into_iter().rev());
         // One that was ordered before a crash, and never begun, has no log.
         if !records.is_empty() || next == *run {
-            logs.push(Log { is_started: next != *run, run: next, workflow, records });
+            logs.push(ReplayedLog { is_started: next != *run, run: next, workflow, records });
         }
     }
     Ok(logs)
@@ -102,8 +102,8 @@ fn started_in(records: &[Record]) -> Vec<RunId> {
 }
 
 /// Decides everything again.
-fn again(logs: &[Log], run: &RunId, json: bool) -> Result<Exit, Report> {
-    let mut out = Out::stdout();
+fn again(logs: &[ReplayedLog], run: &RunId, json: bool) -> Result<Exit, Report> {
+    let mut out = OutputWriter::stdout();
     let mut is_same = true;
     for log in logs {
         let Replayed { records, differences, .. } = engine::replay(log.run.clone(), &log.records);
@@ -125,7 +125,7 @@ fn again(logs: &[Log], run: &RunId, json: bool) -> Result<Exit, Report> {
     done
 }
 
-fn told(log: &Log, records: usize, differences: &[Difference]) -> Vec<String> {
+fn told(log: &ReplayedLog, records: usize, differences: &[Difference]) -> Vec<String> {
     let records = words::count(many(records), "record");
     let found = match differences.len() {
         0 => "every decision is the same".to_owned(),
@@ -136,7 +136,12 @@ fn told(log: &Log, records: usize, differences: &[Difference]) -> Vec<String> {
     lines
 }
 
-fn object(log: &Log, records: usize, differences: &[Difference], divergence: Option<&Divergence>) -> String {
+fn object(
+    log: &ReplayedLog,
+    records: usize,
+    differences: &[Difference],
+    divergence: Option<&Divergence>,
+) -> String {
     let difference = |found: &Difference| json!({"record": found.seq, "what": found.what});
     let differences: Vec<Value> = differences.iter().map(difference).collect();
     let names = |ids: &[EffectId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -150,7 +155,7 @@ fn object(log: &Log, records: usize, differences: &[Difference], divergence: Opt
 }
 
 /// Whose log it is, where it is not that of the run itself.
-fn of_whom(log: &Log) -> String {
+fn of_whom(log: &ReplayedLog) -> String {
     match log.is_started {
         true => format!("run {} ({}): ", log.run, plain_line(&log.workflow)),
         false => String::new(),
@@ -163,16 +168,16 @@ fn many(count: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::engine::Step;
+    use windlass_core::engine::Decision;
     use windlass_core::time::Moment;
 
     use super::*;
 
     #[test]
     fn every_difference_is_told_with_its_record_and_is_no_success() {
-        let record = |event| Step::default().record(Moment(0), event);
+        let record = |event| Decision::default().record(Moment(0), event);
         let records = vec![record(Event::OwnerChanged), record(Event::RunTimedOut)];
-        let log = Log { run: RunId::new("r"), workflow: "inner".into(), records, is_started: true };
+        let log = ReplayedLog { run: RunId::new("r"), workflow: "inner".into(), records, is_started: true };
         let Replayed { records, differences, .. } = engine::replay(log.run.clone(), &log.records);
         let lines = told(&log, records, &differences);
         let expected = [

@@ -7,9 +7,9 @@ use std::io::Write;
 
 use windlass_core::id::RunId;
 use windlass_runtime::catalog::Diagnostic;
-use windlass_runtime::error::{Loss, RunError};
+use windlass_runtime::error::{LostFile, RunError};
 use windlass_runtime::handle::OwnerProcess;
-use windlass_runtime::problem::Problem;
+use windlass_runtime::problem::UserError;
 use windlass_runtime::tasks::TasksError;
 
 use super::plain::plain;
@@ -133,8 +133,8 @@ fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-impl From<Problem> for Report {
-    fn from(problem: Problem) -> Report {
+impl From<UserError> for Report {
+    fn from(problem: UserError) -> Report {
         let report = Report::new(problem.class.into(), problem.text());
         Report { hint: problem.hint, ..report }
     }
@@ -200,7 +200,7 @@ fn hint_of(error: &RunError) -> Option<String> {
             "the log was emptied, deleted or put back: `windlass ps` lists such folders, and \
              `windlass cancel {run}` ends what still runs of it"
         ),
-        RunError::LogGone { run, how: Loss::Moved, .. } => format!(
+        RunError::LogGone { run, how: LostFile::Moved, .. } => format!(
             "put it back, then `windlass resume {run}` goes on; without it the run cannot be continued: start it again"
         ),
         RunError::LogGone { dir, .. } => format!(
@@ -265,7 +265,7 @@ fn hint_of(error: &RunError) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_runtime::problem::Class;
+    use windlass_runtime::problem::UserErrorKind;
 
     use super::*;
 
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_problem_before_a_run_keeps_its_hint() {
-        let report = Report::from(Problem::new(Class::Refused, "no").hint("ask"));
+        let report = Report::from(UserError::new(UserErrorKind::Refused, "no").hint("ask"));
         assert_eq!((report.exit, report.shown().as_str()), (Exit::Refused, "error: no\n  hint: ask\n"));
     }
 }

@@ -6,12 +6,12 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{NewestRun, RunSummary};
 
 use super::feed::{Face, envelope, words};
-use super::here::{Here, block_on, print, wait_for};
-use super::pause::{Wish, wait};
+use super::here::{Invocation, block_on, print, wait_for};
+use super::pause::{PauseChange, wait};
 use super::plain::plain_short;
 use super::report::{Report, note};
 use super::stray;
-use super::watch::Watch;
+use super::watch::WatchFlags;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     run: Option<String>,
 
     #[command(flatten)]
-    watch: Watch,
+    watch: WatchFlags,
 
     /// Show nothing (for runs in the background)
     #[arg(long, hide = true)]
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
 /// Takes the run over.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     args.watch.check()?;
     let handle = here.open(here.durability())?;
     let run = match &args.run {
@@ -67,7 +67,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
 
 /// Another process has it: it was told, and is waited for.
 fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
-    let view = wait(handle, run, Wish::GoesOn)?;
+    let view = wait(handle, run, PauseChange::GoesOn)?;
     if json {
         let data = json!({"paused": view.state.book.paused, "status": view.status.word()});
         return print(&[envelope("run.goes_on", words::now(), Some(run), data)]);
@@ -80,7 +80,7 @@ fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
 }
 
 /// The newest run of this folder, or of one above it, that has crashed.
-fn newest(here: &Here, handle: &Handle) -> Result<RunId, Report> {
+fn newest(here: &Invocation, handle: &Handle) -> Result<RunId, Report> {
     let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
     match wait_for(handle.newest_run(&cwd))? {
         NewestRun::Resumable(run) => Ok(run),

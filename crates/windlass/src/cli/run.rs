@@ -1,10 +1,10 @@
 //! `windlass run`: a workflow on an input, or one session with a command, a skill or an agent.
 
-use windlass_core::entity::Kind;
-use windlass_runtime::plan::Want;
+use windlass_core::entity::EntityKind;
+use windlass_runtime::plan::WantedWorkflow;
 
 use super::complete;
-use super::orders::{Orders, jobs};
+use super::orders::{RunFlags, jobs};
 use super::plain::plain_line;
 use super::report::Report;
 use crate::exit::Exit;
@@ -40,15 +40,15 @@ pub(crate) struct Args {
     workflow: Option<String>,
 
     /// One session with this skill
-    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(Kind::Skill)))]
+    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(EntityKind::Skill)))]
     skill: Option<String>,
 
     /// One session with this command
-    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(Kind::Command)))]
+    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(EntityKind::Command)))]
     command: Option<String>,
 
     /// One session with this agent
-    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(Kind::Agent)))]
+    #[arg(long, value_name = "NAME", group = "entity", conflicts_with = "workflow", add = complete::entities(Some(EntityKind::Agent)))]
     agent: Option<String>,
 
     /// How many tasks of a task loop at once, each in a worktree of its own
@@ -56,13 +56,17 @@ pub(crate) struct Args {
     jobs: Option<u32>,
 
     #[command(flatten)]
-    pub(crate) orders: Orders,
+    pub(crate) orders: RunFlags,
 }
 
 impl Args {
     /// The entity that is named, without the slash people may type before it.
-    fn entity(&self) -> Option<(Kind, &str)> {
-        let named = [(Kind::Skill, &self.skill), (Kind::Command, &self.command), (Kind::Agent, &self.agent)];
+    fn entity(&self) -> Option<(EntityKind, &str)> {
+        let named = [
+            (EntityKind::Skill, &self.skill),
+            (EntityKind::Command, &self.command),
+            (EntityKind::Agent, &self.agent),
+        ];
         let (kind, name) = named.into_iter().find_map(|(kind, name)| Some((kind, name.as_ref()?)))?;
         Some((kind, name.strip_prefix('/').unwrap_or(name)))
     }
@@ -101,7 +105,7 @@ pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
         ));
     }
     if let Some((kind, name)) = args.entity() {
-        let want = Want::Entity { kind, name: name.to_owned() };
+        let want = WantedWorkflow::Entity { kind, name: name.to_owned() };
         return args.orders.carry_out(want, &args.arguments());
     }
     let input = args.input.clone().unwrap_or_default();
@@ -114,5 +118,5 @@ pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
         return Err(Report::usage("the input is one text, and several words were given")
             .hint("put it into quotes: windlass run \"fix the login\""));
     };
-    args.orders.carry_out(Want::Workflow(args.workflow), &input)
+    args.orders.carry_out(WantedWorkflow::Workflow(args.workflow), &input)
 }

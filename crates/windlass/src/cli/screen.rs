@@ -14,7 +14,7 @@ const ROWS: usize = 24;
 
 /// The terminal that standard output is, or is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Screen {
+pub(crate) struct Terminal {
     /// A line can be drawn again in place.
     pub(crate) redraws: bool,
     /// Colours may be used.
@@ -27,7 +27,7 @@ pub(crate) struct Screen {
 
 /// What a text means, for those who see colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum TextTone {
     Good,
     Bad,
     Careful,
@@ -35,15 +35,15 @@ pub(crate) enum Tone {
     Faint,
 }
 
-impl Screen {
+impl Terminal {
     /// Looks at standard output and the environment.
-    pub(crate) fn of(home: &Home) -> Screen {
+    pub(crate) fn of(home: &Home) -> Terminal {
         let stdout = std::io::stdout();
         let is_terminal = rustix::termios::isatty(stdout.as_fd());
         let is_dumb = home.var("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         let no_colour = home.var("NO_COLOR").is_some_and(|value| !value.is_empty());
         let width = columns().filter(|_| is_terminal).unwrap_or(PLAIN_WIDTH);
-        Screen {
+        Terminal {
             redraws: is_terminal && !is_dumb,
             colours: is_terminal && !is_dumb && !no_colour,
             unicode: ["LC_ALL", "LC_CTYPE", "LANG"]
@@ -69,21 +69,21 @@ impl Screen {
 
     /// Output that is kept in a file: no colours, no redrawing, ASCII.
     #[cfg(test)]
-    pub(crate) fn plain() -> Screen {
-        Screen { redraws: false, colours: false, unicode: false, width: 80 }
+    pub(crate) fn plain() -> Terminal {
+        Terminal { redraws: false, colours: false, unicode: false, width: 80 }
     }
 
     /// The text in its colour.
-    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
+    pub(crate) fn paint(self, tone: TextTone, text: &str) -> String {
         if !self.colours || text.is_empty() {
             return text.to_owned();
         }
         let code = match tone {
-            Tone::Good => "32",
-            Tone::Bad => "31",
-            Tone::Careful => "33",
-            Tone::Strong => "1",
-            Tone::Faint => "2",
+            TextTone::Good => "32",
+            TextTone::Bad => "31",
+            TextTone::Careful => "33",
+            TextTone::Strong => "1",
+            TextTone::Faint => "2",
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
@@ -96,7 +96,7 @@ impl Screen {
             (false, true) => "ok",
             (false, false) => "FAILED",
         };
-        self.paint(if passed { Tone::Good } else { Tone::Bad }, sign)
+        self.paint(if passed { TextTone::Good } else { TextTone::Bad }, sign)
     }
 
     /// The sign of something that begins.
@@ -140,14 +140,14 @@ mod tests {
 
     #[test]
     fn without_colours_there_is_not_one_escape() {
-        let screen = Screen::plain();
-        assert_eq!(screen.paint(Tone::Bad, "x"), "x");
+        let screen = Terminal::plain();
+        assert_eq!(screen.paint(TextTone::Bad, "x"), "x");
         assert_eq!(screen.check(false), "FAILED");
     }
 
     #[test]
     fn colours_end_where_the_text_does() {
-        let screen = Screen { colours: true, unicode: true, ..Screen::plain() };
+        let screen = Terminal { colours: true, unicode: true, ..Terminal::plain() };
         assert_eq!(screen.check(true), "\u{1b}[32m✓\u{1b}[0m");
     }
 

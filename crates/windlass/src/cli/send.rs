@@ -1,13 +1,13 @@
 //! `windlass send`: tells a run that something happened that it waits for.
 
 use serde_json::json;
-use windlass_core::graph::workflow::{Act, ListenNode, Step, Until};
+use windlass_core::graph::workflow::{ListenNode, Node, NodeKind, WaitUntil};
 use windlass_core::id::RunId;
 use windlass_core::spec::Spec;
 use windlass_runtime::view::Family;
 
 use super::feed::{envelope, words};
-use super::here::{Here, print, wait_for};
+use super::here::{Invocation, print, wait_for};
 use super::plain::plain_line;
 use super::report::{Report, note};
 use crate::exit::Exit;
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 
 /// Tells it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     let handle = here.open_to_ask()?;
     let view = handle.view(&handle.find(&args.run)?)?;
     let run = listener(&handle.family(&view), &args.event)?;
@@ -97,10 +97,10 @@ fn later<'a>((name, spec): (&'a String, &Spec), event: &str) -> Option<&'a Strin
 }
 
 /// The events that nodes wait for.
-fn events(body: &[Step]) -> Vec<String> {
+fn events(body: &[Node]) -> Vec<String> {
     let mut names = Vec::new();
     for step in body {
-        if let Act::Wait(Until::Event(ListenNode { name, .. })) = &step.act {
+        if let NodeKind::Wait(WaitUntil::Event(ListenNode { name, .. })) = &step.act {
             names.push(name.clone());
         }
         names.extend(step.act.blocks().iter().flat_map(|block| events(block.body)));

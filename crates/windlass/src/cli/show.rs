@@ -8,10 +8,10 @@ mod nodes;
 use windlass_core::effect::Effect;
 use windlass_core::event::{Event, Record};
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
-use windlass_runtime::view::View;
+use windlass_runtime::view::RunView;
 
-use super::draw::Format;
-use super::here::{Here, print};
+use super::draw::DrawFormat;
+use super::here::{Invocation, print};
 use super::report::Report;
 use crate::exit::Exit;
 
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 
     /// How it is drawn
     #[arg(long, value_enum, default_value = "mermaid", requires = "graph")]
-    format: Format,
+    format: DrawFormat,
 
     /// Say why a node ran or did not, and how it went
     #[arg(long, value_name = "NODE")]
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 
 /// Shows it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     let handle = here.open_to_ask()?;
     let mut view = handle.view(&handle.find(&args.run)?)?;
     view.status = handle.family(&view).status(view.status);
@@ -58,7 +58,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         return print(&graph::lines(&view, args.format, args.json));
     }
     let records: Vec<Record> = handle.records(&view.run, 1)?.into_iter().map(|(_, record)| record).collect();
-    let story = Story::of(view, records.iter());
+    let story = RunDetails::of(view, records.iter());
     if let Some(node) = &args.explain {
         return print(&explain::lines(here.screen, &story, &records, node, args.json)?);
     }
@@ -69,28 +69,28 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
 }
 
 /// A run, and what only its log tells.
-struct Story {
-    view: View,
-    turns: Vec<Turn>,
-    children: Vec<Child>,
+struct RunDetails {
+    view: RunView,
+    turns: Vec<ShownTurn>,
+    children: Vec<ChildRun>,
 }
 
 /// A turn's process.
-struct Turn {
+struct ShownTurn {
     effect: EffectId,
     session: SessionId,
 }
 
 /// A run that was started from it.
-struct Child {
+struct ChildRun {
     run: RunId,
     node: NodeId,
     workflow: String,
 }
 
-impl Story {
-    fn of<'a>(view: View, records: impl Iterator<Item = &'a Record>) -> Story {
-        let mut story = Story { view, turns: Vec::new(), children: Vec::new() };
+impl RunDetails {
+    fn of<'a>(view: RunView, records: impl Iterator<Item = &'a Record>) -> RunDetails {
+        let mut story = RunDetails { view, turns: Vec::new(), children: Vec::new() };
         for record in records {
             story.add(record);
         }
@@ -101,13 +101,13 @@ impl Story {
         if let Event::SessionStarted { effect, session } = &record.event {
             // A turn that was adopted after a crash is told twice.
             if self.turns.iter().all(|turn| turn.effect != *effect) {
-                self.turns.push(Turn { effect: effect.clone(), session: session.clone() });
+                self.turns.push(ShownTurn { effect: effect.clone(), session: session.clone() });
             }
         }
         for planned in &record.effects {
             if let Effect::StartRun { run, spec } = &planned.effect {
                 let (run, node) = (run.clone(), planned.id.node.clone());
-                self.children.push(Child { run, node, workflow: spec.workflow.clone() });
+                self.children.push(ChildRun { run, node, workflow: spec.workflow.clone() });
             }
         }
     }

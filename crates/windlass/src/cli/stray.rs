@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use windlass_core::id::RunId;
-use windlass_runtime::children::Ended;
-use windlass_runtime::handle::{Handle, OtherVersion, Stray};
+use windlass_runtime::children::EndedChildren;
+use windlass_runtime::handle::{Handle, OtherVersion, StrayRun};
 
 use super::feed::{envelope, words};
 use super::plain::plain_line;
@@ -16,7 +16,7 @@ use super::report::warn;
 const NAMED: usize = 3;
 
 /// A folder of a run that is not in the log, as JSON.
-pub(super) fn object(stray: &Stray) -> String {
+pub(super) fn object(stray: &StrayRun) -> String {
     let living: Vec<Value> = stray
         .living
         .iter()
@@ -28,7 +28,7 @@ pub(super) fn object(stray: &Stray) -> String {
 
 /// What the log says of these runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Log {
+pub(super) enum LogState {
     /// It does not know them.
     Silent,
     /// Nobody can tell: it cannot be read.
@@ -36,8 +36,8 @@ pub(super) enum Log {
 }
 
 /// The same for people: what lives one by one, the rest together.
-pub(super) fn lines(strays: &[Stray], log: Log) -> Vec<String> {
-    let (living, dead): (Vec<&Stray>, Vec<&Stray>) =
+pub(super) fn lines(strays: &[StrayRun], log: LogState) -> Vec<String> {
+    let (living, dead): (Vec<&StrayRun>, Vec<&StrayRun>) =
         strays.iter().partition(|stray| stray.owner.is_some() || !stray.living.is_empty());
     let mut lines: Vec<String> = living.into_iter().map(|stray| alive(stray, log)).collect();
     let names: Vec<&str> = dead.iter().take(NAMED).map(|stray| stray.run.as_str()).collect();
@@ -57,8 +57,8 @@ pub(super) fn lines(strays: &[Stray], log: Log) -> Vec<String> {
     lines
 }
 
-fn alive(stray: &Stray, log: Log) -> String {
-    let child = |living: &windlass_runtime::handle::Living| {
+fn alive(stray: &StrayRun, log: LogState) -> String {
+    let child = |living: &windlass_runtime::handle::LiveChild| {
         let place =
             living.workspace.as_ref().map(|place| format!(" in {}", place.display())).unwrap_or_default();
         let host = living.host.map(|pid| format!(" (process {pid})")).unwrap_or_default();
@@ -68,15 +68,15 @@ fn alive(stray: &Stray, log: Log) -> String {
     let parts: Vec<String> = stray.living.iter().map(child).chain(owner).collect();
     let (run, parts) = (&stray.run, parts.join(", "));
     let why = match log {
-        Log::Silent => "is not in the log and still works",
-        Log::Unreadable => "still works, and its log cannot be read",
+        LogState::Silent => "is not in the log and still works",
+        LogState::Unreadable => "still works, and its log cannot be read",
     };
     format!("run {run} {why}: {parts}; `windlass cancel {run}` ends it")
 }
 
 /// What was ended, in words.
-pub(super) fn ended(ended: &Ended) -> String {
-    let Ended { children, processes, left } = *ended;
+pub(super) fn ended(ended: &EndedChildren) -> String {
+    let EndedChildren { children, processes, left } = *ended;
     let many =
         |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     let done = match (children, processes) {
@@ -110,7 +110,7 @@ pub(super) fn warn_of(handle: &Handle, workspace: &str) {
     for stray in handle.strays().unwrap_or_default() {
         let is_here = |place: &Path| place.starts_with(workspace) || Path::new(workspace).starts_with(place);
         if stray.living.iter().any(|living| living.workspace.as_deref().is_some_and(is_here)) {
-            warn(&alive(&stray, Log::Silent));
+            warn(&alive(&stray, LogState::Silent));
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Typing {
 }
 
 /// What a key does.
-enum Key {
+enum KeyAction {
     Enter,
     Erase,
     EraseWord,
@@ -41,38 +41,38 @@ impl Typing {
     pub(crate) fn line(&mut self) -> Option<String> {
         while let Some(key) = self.key() {
             match key {
-                Key::Enter => return Some(std::mem::take(&mut self.text)),
-                Key::Erase => drop(self.text.pop()),
-                Key::EraseAll => self.text.clear(),
-                Key::EraseWord => {
+                KeyAction::Enter => return Some(std::mem::take(&mut self.text)),
+                KeyAction::Erase => drop(self.text.pop()),
+                KeyAction::EraseAll => self.text.clear(),
+                KeyAction::EraseWord => {
                     let kept = self.text.trim_end().rfind(' ').map_or(0, |blank| blank + 1);
                     self.text.truncate(kept);
                 }
-                Key::Character(c) if self.text.len() < MOST => self.text.push(c),
-                Key::Character(_) | Key::Other => {}
+                KeyAction::Character(c) if self.text.len() < MOST => self.text.push(c),
+                KeyAction::Character(_) | KeyAction::Other => {}
             }
         }
         None
     }
 
     /// The next key that was read to its end.
-    fn key(&mut self) -> Option<Key> {
+    fn key(&mut self) -> Option<KeyAction> {
         let (first, size) = self.character()?;
         if first == ESCAPE {
             let size = self.sequence()?;
             self.rest.drain(..size);
-            return Some(Key::Other);
+            return Some(KeyAction::Other);
         }
         self.rest.drain(..size);
         Some(match first {
             // The end of a file enters what was typed, as terminals have it.
-            '\n' | '\r' | '\u{4}' => Key::Enter,
-            '\u{7f}' | '\u{8}' => Key::Erase,
-            '\u{15}' => Key::EraseAll,
-            '\u{17}' => Key::EraseWord,
-            '\t' => Key::Character(' '),
-            c if c.is_control() => Key::Other,
-            c => Key::Character(c),
+            '\n' | '\r' | '\u{4}' => KeyAction::Enter,
+            '\u{7f}' | '\u{8}' => KeyAction::Erase,
+            '\u{15}' => KeyAction::EraseAll,
+            '\u{17}' => KeyAction::EraseWord,
+            '\t' => KeyAction::Character(' '),
+            c if c.is_control() => KeyAction::Other,
+            c => KeyAction::Character(c),
         })
     }
 

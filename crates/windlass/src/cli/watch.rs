@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use windlass_core::id::RunId;
-use windlass_core::run::State;
+use windlass_core::run::RunState;
 use windlass_core::time::Moment;
-use windlass_runtime::handle::{Handle, Running};
+use windlass_runtime::handle::{Handle, OwnedRun};
 use windlass_runtime::view::{AgentWords, Family, FeedScope, FeedStart, Subscription};
 
-use super::drive::{Ended, OnHangup, Viewer, drive};
-use super::feed::{Changes, Ending, Face, Style, Turns, envelope, summary, words};
-use super::here::Here;
-use super::inline::Inline;
-use super::output::Out;
+use super::drive::{FollowEnd, OnHangup, Viewer, drive};
+use super::feed::{Changes, Face, RunEnding, Style, TurnCount, envelope, summary, words};
+use super::here::Invocation;
+use super::inline::TerminalPrompt;
+use super::output::OutputWriter;
 use super::report::{Report, note};
 use crate::exit::Exit;
 
 /// What was typed about watching.
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Watch {
+pub(crate) struct WatchFlags {
     /// Print JSON, one object a line, instead of the feed
     #[arg(long)]
     pub(crate) json: bool,
@@ -39,9 +39,9 @@ pub(crate) struct Watch {
     pub(crate) stays: bool,
 }
 
-impl Watch {
+impl WatchFlags {
     /// Who looks at a run.
-    pub(crate) fn face(&self, here: &Here, run: &RunId) -> Face {
+    pub(crate) fn face(&self, here: &Invocation, run: &RunId) -> Face {
         let style = Style { thinking: self.show_thinking, whole: false };
         if self.json { Face::json(run, style) } else { Face::human(here.screen, style, run) }
     }
@@ -58,9 +58,9 @@ impl Watch {
     /// Shows a run to its end.
     pub(crate) async fn follow(
         &self,
-        here: &Here,
+        here: &Invocation,
         handle: &Handle,
-        running: Running,
+        running: OwnedRun,
     ) -> Result<Exit, Report> {
         self.follow_warned(here, handle, running, &[]).await
     }
@@ -68,9 +68,9 @@ impl Watch {
     /// The same, with what was odd about its start.
     pub(crate) async fn follow_warned(
         &self,
-        here: &Here,
+        here: &Invocation,
         handle: &Handle,
-        running: Running,
+        running: OwnedRun,
         warnings: &[String],
     ) -> Result<Exit, Report> {
         let mut face = self.face(here, &running.run);
@@ -81,9 +81,9 @@ impl Watch {
     pub(crate) async fn follow_as(
         &self,
         face: &mut Face,
-        here: &Here,
+        here: &Invocation,
         handle: &Handle,
-        running: Running,
+        running: OwnedRun,
     ) -> Result<Exit, Report> {
         self.show(face, here, handle, running, &[]).await
     }
@@ -91,13 +91,13 @@ impl Watch {
     async fn show(
         &self,
         face: &mut Face,
-        here: &Here,
+        here: &Invocation,
         handle: &Handle,
-        running: Running,
+        running: OwnedRun,
         warnings: &[String],
     ) -> Result<Exit, Report> {
         let run = running.run.clone();
-        let mut out = Out::stdout();
+        let mut out = OutputWriter::stdout();
         let family = running.family.clone();
         let begun = family.root();
         let feed = self.feed(face, handle, &family)?;
@@ -113,8 +113,8 @@ impl Watch {
         }
         let on_hangup = if self.stays { OnHangup::Leave } else { OnHangup::Cancel };
         let state = match drive(running, feed, Viewer { face, out: &mut out, inline }, on_hangup).await? {
-            Ended::Over(state) => state,
-            Ended::Left => {
+            FollowEnd::Over(state) => state,
+            FollowEnd::Left => {
                 // A command in a text is begun anew by whoever resumes the run.
                 windlass_runtime::plan::give_up();
                 note(&format!("run {run} goes on without an owner: `windlass resume {run}`"));
@@ -146,17 +146,23 @@ impl Watch {
     }
 
     /// A person who can type the answers to what the run asks.
-    fn inline(&self, face: &mut Face, here: &Here, handle: &Handle, family: Family) -> Option<Inline> {
+    fn inline(
+        &self,
+        face: &mut Face,
+        here: &Invocation,
+        handle: &Handle,
+        family: Family,
+    ) -> Option<TerminalPrompt> {
         if !matches!(face, Face::Human(_)) || !here.has_person() {
             return None;
         }
         if here.screen.redraws {
             face.answer_here();
         }
-        Some(Inline::new(handle, family, here.screen))
+        Some(TerminalPrompt::new(handle, family, here.screen))
     }
 
-    fn keep_last_message(&self, state: &State) -> Result<(), Report> {
+    fn keep_last_message(&self, state: &RunState) -> Result<(), Report> {
         let Some(file) = &self.output_last_message else { return Ok(()) };
         let text = state.book.last_message.as_deref().unwrap_or_default();
         std::fs::write(file, text).map_err(|error| unwritable(file, &error))
@@ -173,14 +179,23 @@ fn more(run: &RunId) -> String {
 }
 
 /// The summary of a run that is over; nothing of one that is not.
-pub(crate) fn ending_lines(here: &Here, handle: &Handle, state: &State, elapsed_ms: u64) -> Vec<String> {
+pub(crate) fn ending_lines(
+    here: &Invocation,
+    handle: &Handle,
+    state: &RunState,
+    elapsed_ms: u64,
+) -> Vec<String> {
     let Some(outcome) = state.outcome() else { return Vec::new() };
     // A repository that cannot be read changes nothing about how the run ended.
     let changes = handle.changes(&state.run).unwrap_or_default();
     let is_one = state.spec.only_session().is_some();
-    let ending = Ending {
+    let ending = RunEnding {
         outcome,
-        turns: if is_one { Turns::Iterations(state.turns()) } else { Turns::OfNodes(state.spent.turns) },
+        turns: if is_one {
+            TurnCount::Iterations(state.turns())
+        } else {
+            TurnCount::OfNodes(state.spent.turns)
+        },
         elapsed_ms,
         usage: &state.spent.usage,
         changes: match &changes {
@@ -195,7 +210,7 @@ pub(crate) fn ending_lines(here: &Here, handle: &Handle, state: &State, elapsed_
 }
 
 /// An owner that stops before its run is over has not done what it was asked.
-fn exit_of(state: &State) -> Exit {
+fn exit_of(state: &RunState) -> Exit {
     state.outcome().map_or(Exit::Unexpected, Exit::of_outcome)
 }
 

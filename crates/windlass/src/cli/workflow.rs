@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use windlass_runtime::catalog::{Catalog, Diagnostic, WorkflowEntry, catalog, check_workflow};
-use windlass_runtime::shelf::Shelf;
+use windlass_runtime::shelf::WorkflowScope;
 
-use super::draw::Format;
+use super::draw::DrawFormat;
 use super::feed::{envelope, words};
-use super::here::{Here, print};
+use super::here::{Invocation, print};
 use super::plain::{columns, padded, plain, plain_line};
 use super::report::{Report, on_screen, tell};
 use crate::exit::Exit;
@@ -40,11 +40,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: WorkflowCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum WorkflowCommand {
     /// The workflows of the loaded plugins, the project, the user, and the built-in ones
     List {
         #[command(flatten)]
@@ -76,7 +76,7 @@ enum What {
 
         /// How it is drawn
         #[arg(long, value_enum, default_value = "mermaid")]
-        format: Format,
+        format: DrawFormat,
 
         #[command(flatten)]
         of: Of,
@@ -128,25 +128,25 @@ struct Of {
 
 /// Does it.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     match args.what {
-        What::List { of } => list(&here, &of),
-        What::Show { name, of } => show(&here, &name, &of),
-        What::Check { name, of } => check(&here, name.as_deref(), &of),
-        What::Graph { name, format, of } => draw::perform(&here, &name, format, &of),
-        What::New { name, user, json } => {
-            let shelf = if user { Shelf::User } else { Shelf::Project };
+        WorkflowCommand::List { of } => list(&here, &of),
+        WorkflowCommand::Show { name, of } => show(&here, &name, &of),
+        WorkflowCommand::Check { name, of } => check(&here, name.as_deref(), &of),
+        WorkflowCommand::Graph { name, format, of } => draw::perform(&here, &name, format, &of),
+        WorkflowCommand::New { name, user, json } => {
+            let shelf = if user { WorkflowScope::User } else { WorkflowScope::Project };
             begin::new(&here, &name, shelf, json)
         }
-        What::Eject { name, user, json } => {
-            let shelf = if user { Shelf::User } else { Shelf::Project };
+        WorkflowCommand::Eject { name, user, json } => {
+            let shelf = if user { WorkflowScope::User } else { WorkflowScope::Project };
             begin::eject(&here, &name, shelf, json)
         }
-        What::Schema => begin::schema(),
+        WorkflowCommand::Schema => begin::schema(),
     }
 }
 
-fn list(here: &Here, of: &Of) -> Result<Exit, Report> {
+fn list(here: &Invocation, of: &Of) -> Result<Exit, Report> {
     let found = catalog(&here.home, &here.cwd, &of.plugins)?;
     tell(&found.problems);
     let lines: Vec<String> = match of.json {
@@ -179,7 +179,7 @@ fn row(entry: &WorkflowEntry, all: &[WorkflowEntry]) -> String {
     format!("{name}  {source}  {about}").trim_end().to_owned()
 }
 
-fn show(here: &Here, name: &str, of: &Of) -> Result<Exit, Report> {
+fn show(here: &Invocation, name: &str, of: &Of) -> Result<Exit, Report> {
     let found = catalog(&here.home, &here.cwd, &of.plugins)?;
     let entry = find(&found, name)?;
     tell(&found.problems);
@@ -237,7 +237,7 @@ fn text_of(path: &std::path::Path) -> String {
     std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
-fn check(here: &Here, name: Option<&str>, of: &Of) -> Result<Exit, Report> {
+fn check(here: &Invocation, name: Option<&str>, of: &Of) -> Result<Exit, Report> {
     let (names, problems) = check_workflow(&here.home, &here.cwd, &of.plugins, name)?;
     let failed = has_errors(&problems);
     if of.json {

@@ -6,5 +6,5 @@
 mod prompt;
 mod server;
 
-pub(crate) use prompt::Prompt;
+pub(crate) use prompt::PermissionPrompt;
 pub(crate) use server::serve;

@@ -12,7 +12,7 @@ pub(super) const ABOUT: &str = "Answers permission prompts that no rule decided.
 
 /// How permission prompts reach the run.
 #[derive(Debug, Clone)]
-pub(crate) struct Prompt {
+pub(crate) struct PermissionPrompt {
     /// The hook event to use.
     pub(crate) event: String,
     /// The answer when the run gives none.
@@ -27,7 +27,7 @@ pub(super) fn schema() -> Map<String, Value> {
     }
 }
 
-impl Prompt {
+impl PermissionPrompt {
     /// Returns the run's answer. It waits as long as a person thinks.
     pub(super) async fn answer(&self, arguments: Option<Map<String, Value>>) -> String {
         let payload = Value::Object(arguments.unwrap_or_default()).to_string();
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_run_that_does_not_answer_refuses() {
-        let prompt = Prompt { event: "Tool".to_owned(), refusal: "no".to_owned() };
+        let prompt = PermissionPrompt { event: "Tool".to_owned(), refusal: "no".to_owned() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         assert_eq!(runtime.block_on(prompt.answer(None)), "no");
     }

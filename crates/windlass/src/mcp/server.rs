@@ -10,16 +10,16 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ErrorData, ServiceExt};
 
-use super::prompt::{self, Prompt};
+use super::prompt::{self, PermissionPrompt};
 
 #[derive(Clone)]
-struct Server {
-    prompt: Option<Prompt>,
+struct McpServer {
+    prompt: Option<PermissionPrompt>,
 }
 
 /// Serves standard input and output until the other end closes.
-pub(crate) async fn serve(prompt: Option<Prompt>) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let service = match (Server { prompt }).serve(rmcp::transport::stdio()).await {
+pub(crate) async fn serve(prompt: Option<PermissionPrompt>) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let service = match (McpServer { prompt }).serve(rmcp::transport::stdio()).await {
         Ok(service) => service,
         // An agent that ends before it says hello is no failure of ours.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -29,7 +29,7 @@ pub(crate) async fn serve(prompt: Option<Prompt>) -> Result<(), Box<dyn Error + 
     Ok(())
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         InitializeResult::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("windlass", env!("CARGO_PKG_VERSION")))
@@ -40,7 +40,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tool = |_: &Prompt| Tool::new(prompt::NAME, prompt::ABOUT, prompt::schema());
+        let tool = |_: &PermissionPrompt| Tool::new(prompt::NAME, prompt::ABOUT, prompt::schema());
         Ok(ListToolsResult::with_all_items(self.prompt.iter().map(tool).collect()))
     }
 

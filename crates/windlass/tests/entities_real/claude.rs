@@ -1,7 +1,7 @@
 //! Claude Code: its own folders and those of a plugin, and nobody else's.
 
 use serde_json::Value;
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 use windlass_testkit::{Model, require_claude, say};
 
 use crate::listed::assert_listed;
@@ -41,9 +41,9 @@ fn claude_code_reads_the_places_in_the_table() {
     let has = |list: &str, name: &str| begun[list].as_array().unwrap().iter().any(|entry| entry == name);
     assert_reads(&planted.probes, READS, |probe| match probe.kind {
         // Skills can be called like commands, and are in both lists.
-        Kind::Command => has("slash_commands", &probe.name) && !has("skills", &probe.name),
-        Kind::Skill => has("skills", &probe.name),
-        Kind::Agent => has("agents", &probe.name),
+        EntityKind::Command => has("slash_commands", &probe.name) && !has("skills", &probe.name),
+        EntityKind::Skill => has("skills", &probe.name),
+        EntityKind::Agent => has("agents", &probe.name),
     });
     assert_listed(&planted);
 }

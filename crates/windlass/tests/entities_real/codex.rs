@@ -1,6 +1,6 @@
 //! Codex: skills, and agents in TOML, of the project and the home. Its prompts are no longer read.
 
-use windlass_core::entity::{Kind, Provider};
+use windlass_core::entity::{EntityKind, Provider};
 use windlass_testkit::{Recorder, require_agent};
 
 use crate::listed::assert_listed;
@@ -37,7 +37,7 @@ fn codex_reads_the_places_in_the_table() {
     let codex = require_agent!("codex");
     let (planted, recorder) = (Planted::everywhere(), Recorder::start());
     planted.sealed.write("home/.codex/config.toml", settings(&planted, &recorder));
-    let prompt = planted.of(Provider::Codex, Kind::Command).next().unwrap();
+    let prompt = planted.of(Provider::Codex, EntityKind::Command).next().unwrap();
     let mut command = planted.sealed.command(codex);
     command.args(["exec", "--json", "-s", "read-only"]).arg(format!("/prompts:{} it", prompt.name));
     command.env("FAKE_KEY", "fake");
@@ -46,8 +46,8 @@ fn codex_reads_the_places_in_the_table() {
     let asked = recorder.asked();
     assert!(asked.contains(&format!("/prompts:{} it", prompt.name)), "{}\n{}", said.stdout, said.stderr);
     assert_reads(&planted.probes, READS, |probe| match probe.kind {
-        Kind::Command => asked.contains(&probe.text),
-        Kind::Skill | Kind::Agent => asked.contains(&probe.tale) && asked.contains(&probe.name),
+        EntityKind::Command => asked.contains(&probe.text),
+        EntityKind::Skill | EntityKind::Agent => asked.contains(&probe.tale) && asked.contains(&probe.name),
     });
     assert_listed(&planted);
 }

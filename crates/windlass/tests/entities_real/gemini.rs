@@ -1,7 +1,7 @@
 //! Gemini: its own folders and `.agents`. A project's agents are documented, and not read.
 
 use serde_json::json;
-use windlass_core::entity::{Kind, Provider};
+use windlass_core::entity::{EntityKind, Provider};
 use windlass_testkit::{Recorder, require_agent};
 
 use crate::listed::assert_listed;
@@ -32,7 +32,7 @@ fn gemini_reads_the_places_in_the_table() {
     });
     planted.sealed.write("home/.gemini/settings.json", settings.to_string());
     // It lists its commands nowhere: each is called, and seen by what becomes of it.
-    for (nth, probe) in planted.of(Provider::Gemini, Kind::Command).enumerate() {
+    for (nth, probe) in planted.of(Provider::Gemini, EntityKind::Command).enumerate() {
         let mut command = planted.sealed.command(&gemini);
         command.args(["-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-o", "stream-json", "-p"]);
         command.arg(format!("/{} it", probe.name));
@@ -46,8 +46,8 @@ fn gemini_reads_the_places_in_the_table() {
     let asked = recorder.asked();
     // Names alone prove nothing: it tells its model which files there are.
     assert_reads(&planted.probes, READS, |probe| match probe.kind {
-        Kind::Command => asked.contains(&format!("{} it", probe.text)),
-        Kind::Skill | Kind::Agent => asked.contains(&probe.tale) && asked.contains(&probe.name),
+        EntityKind::Command => asked.contains(&format!("{} it", probe.text)),
+        EntityKind::Skill | EntityKind::Agent => asked.contains(&probe.tale) && asked.contains(&probe.name),
     });
     assert_listed(&planted);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use windlass_core::entity::Kind;
+use windlass_core::entity::EntityKind;
 use windlass_testkit::{Recorder, require_agent};
 
 use crate::listed::assert_listed;
@@ -98,9 +98,11 @@ fn opencode_reads_the_places_in_the_table() {
     let skills = skills.as_array().unwrap();
 
     assert_reads(&planted.probes, READS, |probe| match probe.kind {
-        Kind::Command => describes(&settings["command"][&probe.name], probe),
-        Kind::Agent => describes(&settings["agent"][&probe.name], probe),
-        Kind::Skill => skills.iter().any(|skill| skill["name"] == *probe.name && describes(skill, probe)),
+        EntityKind::Command => describes(&settings["command"][&probe.name], probe),
+        EntityKind::Agent => describes(&settings["agent"][&probe.name], probe),
+        EntityKind::Skill => {
+            skills.iter().any(|skill| skill["name"] == *probe.name && describes(skill, probe))
+        }
     });
     assert_listed(&planted);
 }

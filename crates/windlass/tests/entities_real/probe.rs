@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use windlass_core::entity::{Kind, Level, Provider};
-use windlass_core::registry::places::{Base, PLACES, Place, Shape};
+use windlass_core::entity::{EntityKind, Level, Provider};
+use windlass_core::registry::places::{Base, EntityPlace, PLACES, PlaceShape};
 use windlass_testkit::Sealed;
 
 /// The plugin in whose folder the places of plugins lie.
@@ -17,7 +17,7 @@ pub(crate) const PLUGIN: &str = "probes";
 #[derive(Debug, Clone)]
 pub(crate) struct Probe {
     pub(crate) provider: Provider,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntityKind,
     pub(crate) base: Base,
     /// As a person calls it.
     pub(crate) name: String,
@@ -58,7 +58,7 @@ impl Planted {
     }
 
     /// The probes of a provider that are of a kind.
-    pub(crate) fn of(&self, provider: Provider, kind: Kind) -> impl Iterator<Item = &Probe> {
+    pub(crate) fn of(&self, provider: Provider, kind: EntityKind) -> impl Iterator<Item = &Probe> {
         self.probes.iter().filter(move |probe| probe.provider == provider && probe.kind == kind)
     }
 
@@ -67,29 +67,29 @@ impl Planted {
         self.sealed.root().join(PLUGIN)
     }
 
-    fn plant(&mut self, place: &Place) {
+    fn plant(&mut self, place: &EntityPlace) {
         let path = place.path;
         match place.shape {
-            Shape::Skills => self.plant_file(place, &format!("{path}/*/SKILL.md"), ""),
-            Shape::SkillTree => {
+            PlaceShape::Skills => self.plant_file(place, &format!("{path}/*/SKILL.md"), ""),
+            PlaceShape::SkillTree => {
                 self.plant_file(place, &format!("{path}/*/SKILL.md"), "");
                 self.plant_file(place, &format!("{path}/front/*/SKILL.md"), "");
             }
-            Shape::Files(endings) => {
+            PlaceShape::Files(endings) => {
                 endings.iter().for_each(|ending| self.plant_file(place, &format!("{path}/*{ending}"), ""));
             }
-            Shape::Tree(endings, joint) => {
+            PlaceShape::Tree(endings, joint) => {
                 for ending in endings {
                     self.plant_file(place, &format!("{path}/*{ending}"), "");
                     self.plant_file(place, &format!("{path}/front/*{ending}"), &format!("front{joint}"));
                 }
             }
-            Shape::Document => self.plant_document(place),
+            PlaceShape::Document => self.plant_document(place),
         }
     }
 
     /// The next probe, at this spot below its base; not written yet.
-    fn probe(&self, place: &Place, kind: Kind, spot: &str, folder: &str) -> Probe {
+    fn probe(&self, place: &EntityPlace, kind: EntityKind, spot: &str, folder: &str) -> Probe {
         let number = self.probes.len();
         let own = format!("{kind}-{number}-x");
         let (root, sign) = match place.base {
@@ -111,7 +111,7 @@ impl Planted {
         }
     }
 
-    fn plant_file(&mut self, place: &Place, spot: &str, folder: &str) {
+    fn plant_file(&mut self, place: &EntityPlace, spot: &str, folder: &str) {
         let kind = place.kind.expect("a place of files says what lies in them");
         let named = names_itself(place, kind, folder);
         let mut probe = self.probe(place, kind, spot, folder);
@@ -123,10 +123,10 @@ impl Planted {
     }
 
     /// A command and an agent in one document.
-    fn plant_document(&mut self, place: &Place) {
-        let command = self.probe(place, Kind::Command, place.path, "");
+    fn plant_document(&mut self, place: &EntityPlace) {
+        let command = self.probe(place, EntityKind::Command, place.path, "");
         self.probes.push(Probe { spot: format!("{}: command", command.spot), ..command.clone() });
-        let agent = self.probe(place, Kind::Agent, place.path, "");
+        let agent = self.probe(place, EntityKind::Agent, place.path, "");
         self.probes.push(Probe { spot: format!("{}: agent", agent.spot), ..agent.clone() });
         let document = json!({
             "$schema": "https://opencode.ai/config.json",
@@ -140,12 +140,12 @@ impl Planted {
 
 /// Whether people write its name into it: commands are called by their files, and so are the agents
 /// of OpenCode, and those that a plugin has in folders.
-fn names_itself(place: &Place, kind: Kind, folder: &str) -> bool {
+fn names_itself(place: &EntityPlace, kind: EntityKind, folder: &str) -> bool {
     let is_in_plugin_folder = place.base == Base::Plugin && !folder.is_empty();
     match kind {
-        Kind::Command => false,
-        Kind::Skill => true,
-        Kind::Agent => place.provider != Provider::Opencode && !is_in_plugin_folder,
+        EntityKind::Command => false,
+        EntityKind::Skill => true,
+        EntityKind::Agent => place.provider != Provider::Opencode && !is_in_plugin_folder,
     }
 }
 
@@ -154,8 +154,10 @@ fn in_its_format(probe: &Probe, named: bool) -> String {
     let name = probe.name.rsplit(':').next().unwrap_or(&probe.name);
     if probe.file.extension().is_some_and(|ending| ending == "toml") {
         return match kind {
-            Kind::Command => format!("description = \"Knows {tale}\"\nprompt = \"{text} {{{{args}}}}\"\n"),
-            Kind::Skill | Kind::Agent => {
+            EntityKind::Command => {
+                format!("description = \"Knows {tale}\"\nprompt = \"{text} {{{{args}}}}\"\n")
+            }
+            EntityKind::Skill | EntityKind::Agent => {
                 format!(
                     "name = \"{name}\"\ndescription = \"Knows {tale}\"\ndeveloper_instructions = \"{text}\"\n"
                 )
@@ -164,7 +166,7 @@ fn in_its_format(probe: &Probe, named: bool) -> String {
     }
     let mut head = if named { format!("name: {name}\n") } else { String::new() };
     head.push_str(&format!("description: Knows {tale}\n"));
-    if (*provider, *kind) == (Provider::Opencode, Kind::Agent) {
+    if (*provider, *kind) == (Provider::Opencode, EntityKind::Agent) {
         head.push_str("mode: subagent\n");
     }
     format!("---\n{head}---\n{text} $ARGUMENTS\n")

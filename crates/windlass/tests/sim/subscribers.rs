@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use windlass_runtime::Durability;
-use windlass_runtime::crash::Crash;
+use windlass_runtime::crash::CrashCounter;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::home::Home;
 use windlass_runtime::view::{AgentWords, FeedScope, FeedStart, RunChange, RunUpdate, Subscription};
@@ -41,7 +41,7 @@ fn open(state: PathBuf) -> Handle {
         binary: None,
         agents: windlass_runtime::Agents::default(),
         machine: "here".to_owned(),
-        crash: Crash::from_text(None),
+        crash: CrashCounter::from_text(None),
         state,
     };
     Handle::open(home, Durability::Normal).unwrap()

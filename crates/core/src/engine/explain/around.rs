@@ -1,10 +1,10 @@
 //! What the blocks around a node did: which way, how many rounds, which branch.
 
-use super::{Around, Did, actives, far};
-use crate::graph::walk::Block;
-use crate::graph::workflow::{Act, CriteriaLoopNode, IfNode, LoopNode, ParallelNode, Step};
+use super::{BlockProgress, EnclosingBlock, actives, far};
+use crate::graph::walk::NodeBlock;
+use crate::graph::workflow::{CriteriaLoopNode, IfNode, LoopNode, Node, NodeKind, ParallelNode};
 use crate::id::NodeId;
-use crate::run::{Cause, Doing, IfState, RoundsState, Seen, State, Status};
+use crate::run::{Activity, FinalStatus, IfState, NodeCause, NodeHistory, RoundsState, RunState};
 
 /// Whether the node was come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,64 +17,68 @@ pub(super) enum Reached {
 
 /// What a block around a node did.
 pub(super) fn around_by(
-    state: &State,
-    step: &Step,
-    inside: Block<'_>,
+    state: &RunState,
+    step: &Node,
+    inside: NodeBlock<'_>,
     reached: Reached,
     of_node: &mut impl Iterator<Item = u32>,
-) -> Option<Around> {
+) -> Option<EnclosingBlock> {
     let block = match &step.act {
-        Act::If(IfNode { condition, .. }) => {
+        NodeKind::If(IfNode { condition, .. }) => {
             let then = inside.field == "then";
             // In a later round it may have gone the other way.
             let held = if reached == Reached::Yes { Some(then) } else { taken(state, step) };
-            Did::If { condition: condition.0.trim().to_owned(), held, then }
+            BlockProgress::If { condition: condition.0.trim().to_owned(), held, then }
         }
-        Act::Loop(LoopNode { max, .. }) | Act::CriteriaLoop(CriteriaLoopNode { max, .. }) => {
-            Did::Loop { rounds: counted(state, step, "iteration"), round: of_node.next(), max: *max }
+        NodeKind::Loop(LoopNode { max, .. }) | NodeKind::CriteriaLoop(CriteriaLoopNode { max, .. }) => {
+            BlockProgress::Loop {
+                rounds: counted(state, step, "iteration"),
+                round: of_node.next(),
+                max: *max,
+            }
         }
-        Act::TaskLoop(_) => Did::Tasks {
+        NodeKind::TaskLoop(_) => BlockProgress::Tasks {
             rounds: counted(state, step, "iteration"),
             round: of_node.next(),
             passed: counted(state, step, "passed"),
         },
-        Act::Parallel(ParallelNode { join, .. }) => {
-            Did::Parallel { branch: inside.name.unwrap_or_default().to_owned(), join: *join }
+        NodeKind::Parallel(ParallelNode { join, .. }) => {
+            BlockProgress::Parallel { branch: inside.name.unwrap_or_default().to_owned(), join: *join }
         }
         _ => return None,
     };
     let outcome = state.book.nodes.get(&step.id).and_then(|seen| seen.outcome.clone());
-    Some(Around { node: step.id.clone(), far: far(state, &step.id), outcome, block })
+    Some(EnclosingBlock { node: step.id.clone(), far: far(state, &step.id), outcome, block })
 }
 
 /// Which way an `if` took, the last time; nothing where nobody can tell.
-pub(super) fn taken(state: &State, step: &Step) -> Option<bool> {
-    let Act::If(IfNode { then, otherwise, .. }) = &step.act else { return None };
+pub(super) fn taken(state: &RunState, step: &Node) -> Option<bool> {
+    let NodeKind::If(IfNode { then, otherwise, .. }) = &step.act else { return None };
     let doing =
         actives(state).into_iter().filter(|active| active.step == step.id).map(|active| &active.doing);
     let mut now = doing.filter_map(|doing| match doing {
-        Doing::If(IfState { then, .. }) => Some(*then),
+        Activity::If(IfState { then, .. }) => Some(*then),
         _ => None,
     });
     if let Some(then) = now.next_back() {
         return Some(then);
     }
     let seen = state.book.nodes.get(&step.id)?;
-    if matches!(seen.cause, Cause::WhenFalse { .. }) {
+    if matches!(seen.cause, NodeCause::WhenFalse { .. }) {
         return None;
     }
     match (has_begun(state, step, seen, then), has_begun(state, step, seen, otherwise)) {
         (true, _) => Some(true),
         (_, true) => Some(false),
         // A condition without a value fails the node, and no way is taken.
-        _ if seen.outcome.as_ref().is_none_or(|outcome| outcome.status != Status::Completed) => None,
+        _ if seen.outcome.as_ref().is_none_or(|outcome| outcome.status != FinalStatus::Completed) => None,
         _ if then.is_empty() != otherwise.is_empty() => Some(then.is_empty()),
         _ => None,
     }
 }
 
 /// Whether a way of an `if` was begun in the round and try in which the node itself last was.
-fn has_begun(state: &State, outer: &Step, seen: &Seen, body: &[Step]) -> bool {
+fn has_begun(state: &RunState, outer: &Node, seen: &NodeHistory, body: &[Node]) -> bool {
     let Some(first) = body.first() else { return false };
     let Some(inner) = state.book.nodes.get(&first.id) else { return false };
     let mark = |instance: &NodeId, id: &NodeId| {
@@ -86,13 +90,13 @@ fn has_begun(state: &State, outer: &Step, seen: &Seen, body: &[Step]) -> bool {
 }
 
 /// What a loop counted: while it is under way, or what it gave.
-fn counted(state: &State, step: &Step, what: &str) -> u32 {
+fn counted(state: &RunState, step: &Node, what: &str) -> u32 {
     let doing =
         actives(state).into_iter().filter(|active| active.step == step.id).map(|active| &active.doing);
     let mut now = doing.filter_map(|doing| match doing {
-        Doing::Loop(RoundsState { round, .. }) => Some(*round),
-        Doing::Tasks(tasks) if what == "passed" => Some(tasks.passed),
-        Doing::Tasks(tasks) => Some(tasks.rounds),
+        Activity::Loop(RoundsState { round, .. }) => Some(*round),
+        Activity::Tasks(tasks) if what == "passed" => Some(tasks.passed),
+        Activity::Tasks(tasks) => Some(tasks.rounds),
         _ => None,
     });
     let given = || {

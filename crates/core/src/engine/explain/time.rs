@@ -2,15 +2,15 @@
 //!
 //! The state keeps the last time alone, so this is read from the log.
 
-use super::{Explained, Far, Spot, Why, around, far, way};
+use super::{ExplainedCause, Explanation, NodeProgress, SequencePosition, around, far, way};
 use crate::engine::fold;
 use crate::event::Record;
 use crate::id::NodeId;
-use crate::run::{Cause, News, Outcome, Seen, Spent, State};
+use crate::run::{News, NodeCause, NodeHistory, Outcome, RunState, Spent};
 use crate::time::Moment;
 
 /// How a time began.
-enum Begun {
+enum HowItStarted {
     Started,
     Skipped,
 }
@@ -24,7 +24,7 @@ struct Finish {
 }
 
 /// Why a node ran or did not in one of its times; nothing where there was none of this name.
-pub fn explain_time(state: &State, records: &[Record], instance: &NodeId) -> Option<Explained> {
+pub fn explain_time(state: &RunState, records: &[Record], instance: &NodeId) -> Option<Explanation> {
     let (place, begun) = records.iter().enumerate().find_map(|(place, record)| {
         let begun = record.news.iter().find_map(|news| begins(news, instance))?;
         Some((place, begun))
@@ -34,17 +34,19 @@ pub fn explain_time(state: &State, records: &[Record], instance: &NodeId) -> Opt
     let spot = way.last()?;
     let finish = records.iter().skip(place).find_map(|record| finish(record, instance));
     let (cause, far) = match begun {
-        Begun::Skipped => {
+        HowItStarted::Skipped => {
             let condition = spot.step()?.when.as_ref().map(|when| when.0.clone()).unwrap_or_default();
-            (Cause::WhenFalse { condition }, Far::Skipped)
+            (NodeCause::WhenFalse { condition }, NodeProgress::Skipped)
         }
-        Begun::Started => {
-            let far = finish.as_ref().map_or_else(|| far(state, &node), |end| Far::Over(end.outcome.status));
+        HowItStarted::Started => {
+            let far = finish
+                .as_ref()
+                .map_or_else(|| far(state, &node), |end| NodeProgress::Over(end.outcome.status));
             (cause(state, records, place, instance, spot), far)
         }
     };
     let began = records.get(place)?.at;
-    let seen = Seen {
+    let seen = NodeHistory {
         instance: instance.clone(),
         times: 1,
         began,
@@ -57,7 +59,7 @@ pub fn explain_time(state: &State, records: &[Record], instance: &NodeId) -> Opt
     };
     let around = around(state, &way, Some(instance));
     let kind = spot.step()?.act.word();
-    Some(Explained { node, kind, far, why: Why::Reached(cause), around, seen: Some(seen) })
+    Some(Explanation { node, kind, far, why: ExplainedCause::Reached(cause), around, seen: Some(seen) })
 }
 
 /// The names of all times in which a node began, in their order.
@@ -69,10 +71,10 @@ pub fn times_of(records: &[Record], node: &NodeId) -> Vec<NodeId> {
     started.collect()
 }
 
-fn begins(news: &News, instance: &NodeId) -> Option<Begun> {
+fn begins(news: &News, instance: &NodeId) -> Option<HowItStarted> {
     match news {
-        News::NodeStarted { node, .. } if node == instance => Some(Begun::Started),
-        News::NodeSkipped { node, .. } if node == instance => Some(Begun::Skipped),
+        News::NodeStarted { node, .. } if node == instance => Some(HowItStarted::Started),
+        News::NodeSkipped { node, .. } if node == instance => Some(HowItStarted::Skipped),
         _ => None,
     }
 }
@@ -88,14 +90,20 @@ fn finish(record: &Record, instance: &NodeId) -> Option<Finish> {
 
 /// Why it began, as the run knew it then. Where it was over and begun anew within one record, that is
 /// told by its place.
-fn cause(state: &State, records: &[Record], place: usize, instance: &NodeId, spot: &Spot<'_>) -> Cause {
+fn cause(
+    state: &RunState,
+    records: &[Record],
+    place: usize,
+    instance: &NodeId,
+    spot: &SequencePosition<'_>,
+) -> NodeCause {
     let then = fold(state.run.clone(), records.iter().take(place + 1));
     let seen = then.and_then(|then| then.book.nodes.get(&instance.in_workflow()).cloned());
     if let Some(seen) = seen.filter(|seen| seen.instance == *instance) {
         return seen.cause;
     }
     let before = spot.at.checked_sub(1).and_then(|at| spot.steps.get(at));
-    let Some(before) = before else { return Cause::First };
+    let Some(before) = before else { return NodeCause::First };
     let news = records.iter().take(place + 1).flat_map(|record| &record.news);
     let before_it = news.take_while(|news| begins(news, instance).is_none());
     let status = before_it.filter_map(|news| match news {
@@ -106,5 +114,5 @@ fn cause(state: &State, records: &[Record], place: usize, instance: &NodeId, spo
         _ => None,
     });
     let status = status.last().unwrap_or("over").to_owned();
-    Cause::After { node: before.id.clone(), status }
+    NodeCause::After { node: before.id.clone(), status }
 }

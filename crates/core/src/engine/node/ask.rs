@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::workflow::Template;
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
-use super::shape::{GivenValue, NodeShape, Role};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
+use super::shape::{GivenValue, NodeRole, NodeShape};
 use crate::graph::check::outline::Text;
 
 use crate::engine::begin::own_time;
-use crate::engine::{Cx, answered};
+use crate::engine::{DecisionCx, answered};
 use crate::event::{Event, PersonReply};
 use crate::hook::Question;
 use crate::id::HookId;
-use crate::run::{Ask, Doing, News, Outcome, Reason, Status, Waiting};
+use crate::run::{Activity, Ask, EndReason, FinalStatus, News, Outcome, Waiting};
 use crate::spec::OnQuestion;
 use crate::time::written;
 
@@ -41,8 +41,8 @@ impl NodeShape for AskNode {
         vec![Text::template("ask", &self.question)]
     }
 
-    fn role(&self) -> Role {
-        Role::Answer
+    fn role(&self) -> NodeRole {
+        NodeRole::Answer
     }
 
     fn value(&self) -> GivenValue<'_> {
@@ -53,27 +53,27 @@ impl NodeShape for AskNode {
 impl NodeRun for AskNode {
     type State<'s> = ();
 
-    fn state(doing: &mut Doing) -> Option<()> {
-        matches!(doing, Doing::Ask).then_some(())
+    fn state(doing: &mut Activity) -> Option<()> {
+        matches!(doing, Activity::Ask).then_some(())
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let question = match site.around.render(cx, &self.question) {
             Ok(question) => question,
-            Err(outcome) => return Opening::NotBegun(outcome),
+            Err(outcome) => return NodeOpening::NotBegun(outcome),
         };
         if cx.spec.policy.on_question != OnQuestion::Wait {
-            return Opening::NotBegun(self.unasked(cx, site, &question));
+            return NodeOpening::NotBegun(self.unasked(cx, site, &question));
         }
         let hook = HookId::new(format!("ask/{}", site.instance));
         let questions = vec![Question::of_workflow(&question, &self.choices)];
         let ask = Ask::question(site.instance.clone(), hook, questions);
         cx.step.news.push(News::Waiting(Waiting::Person(ask.clone())));
         cx.book.asks.push(ask);
-        Opening::UnderWay(Doing::Ask)
+        NodeOpening::UnderWay(Activity::Ask)
     }
 
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, (): (), event: &Event) -> Delivered {
+    fn apply(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>, (): (), event: &Event) -> Delivered {
         match event {
             Event::PersonAnswered { reply, .. } => self.answer(cx, site, reply).into(),
             _ => site.unexpected(cx, event),
@@ -81,7 +81,7 @@ impl NodeRun for AskNode {
     }
 
     /// Nobody answered in the time given to a question that has a default: that is the answer.
-    fn out_of_time(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, (): ()) -> Option<Delivered> {
+    fn out_of_time(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>, (): ()) -> Option<Delivered> {
         let default = self.default.as_deref()?;
         cx.book.asks.retain(|ask| ask.node != *site.instance);
         cx.wait_is_over();
@@ -95,7 +95,7 @@ impl NodeRun for AskNode {
 
 impl AskNode {
     /// Nobody may be asked: what holds then.
-    fn unasked(&self, cx: &mut Cx<'_>, site: &Site<'_>, question: &str) -> Outcome {
+    fn unasked(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, question: &str) -> Outcome {
         let id = &site.step.id;
         let asks = format!("`{id}` asks: {question}; nobody may be asked");
         match (self.default.as_deref(), cx.spec.policy.on_question) {
@@ -105,13 +105,13 @@ impl AskNode {
             (None, OnQuestion::Empty) => answered(cx, id, "").because(format!("{asks}: the answer is empty")),
             (None, OnQuestion::Fail | OnQuestion::Wait) => {
                 let way = "run it with `--on-question wait`, fork the run there with that flag, or give the node a `default`";
-                Outcome::new(Status::Blocked, Reason::Question).because(format!("{asks}; {way}"))
+                Outcome::new(FinalStatus::Blocked, EndReason::Question).because(format!("{asks}; {way}"))
             }
         }
     }
 
     /// A person answered. What is none of the choices is no answer.
-    fn answer(&self, cx: &mut Cx<'_>, site: &Site<'_>, reply: &PersonReply) -> Option<Outcome> {
+    fn answer(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, reply: &PersonReply) -> Option<Outcome> {
         let place = cx.book.asks.iter().position(|ask| ask.node == *site.instance)?;
         let ask = cx.book.asks.get(place)?;
         let is_asked = |text: &String| ask.questions.iter().any(|question| question.text == *text);

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
-use super::shape::{GivenValue, NodeShape, Role};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
+use super::shape::{GivenValue, NodeRole, NodeShape};
 use serde_json::{Value, json};
 
 use crate::effect::Effect;
 use crate::engine::output::give_value;
-use crate::engine::{Cx, done};
+use crate::engine::{DecisionCx, done};
 use crate::event::Event;
 use crate::id::Verb;
 use crate::looping::verdict::{CheckResult, red};
-use crate::run::{Doing, Outcome, Reason, Status};
+use crate::run::{Activity, EndReason, FinalStatus, Outcome};
 
 /// Checks that must be green.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,8 +38,8 @@ impl NodeShape for CheckNode {
         }
     }
 
-    fn role(&self) -> Role {
-        Role::Gate
+    fn role(&self) -> NodeRole {
+        NodeRole::Gate
     }
 
     fn value(&self) -> GivenValue<'_> {
@@ -50,25 +50,27 @@ impl NodeShape for CheckNode {
 impl NodeRun for CheckNode {
     type State<'s> = ();
 
-    fn state(doing: &mut Doing) -> Option<()> {
-        matches!(doing, Doing::Check).then_some(())
+    fn state(doing: &mut Activity) -> Option<()> {
+        matches!(doing, Activity::Check).then_some(())
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let is_unknown = |name: &&String| !cx.spec.checks.iter().any(|check| check.name == **name);
         if let Some(name) = self.names.iter().find(is_unknown) {
             let why = format!("`{}` wants the check `{name}`, which nobody defines", site.step.id);
-            return Opening::NotBegun(Outcome::new(Status::Failed, Reason::ChecksFailed).because(why));
+            return NodeOpening::NotBegun(
+                Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed).because(why),
+            );
         }
         if cx.spec.checks.is_empty() {
-            return Opening::NotBegun(done(Reason::AllDone).because("there are no checks"));
+            return NodeOpening::NotBegun(done(EndReason::AllDone).because("there are no checks"));
         }
         let (names, workspace) = (self.names.clone(), site.around.workspace.clone());
         cx.plan_once(site.instance, Verb::Checks, Effect::RunChecks { names, workspace });
-        Opening::UnderWay(Doing::Check)
+        NodeOpening::UnderWay(Activity::Check)
     }
 
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, (): (), event: &Event) -> Delivered {
+    fn apply(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>, (): (), event: &Event) -> Delivered {
         match (event, site.cut) {
             (Event::ChecksFinished { results, .. }, None) => Delivered::Over(finished(cx, site, results)),
             (Event::CleanedUp { .. }, Some(cut)) => Delivered::Over(cut.clone()),
@@ -76,16 +78,22 @@ impl NodeRun for CheckNode {
         }
     }
 
-    fn cancel(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, (): (), _outcome: &Outcome) -> Option<Outcome> {
+    fn cancel(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        (): (),
+        _outcome: &Outcome,
+    ) -> Option<Outcome> {
         site.abandon(cx)
     }
 }
 
-fn finished(cx: &mut Cx<'_>, site: &Site<'_>, results: &[CheckResult]) -> Outcome {
+fn finished(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, results: &[CheckResult]) -> Outcome {
     let id = &site.step.id;
     if results.is_empty() {
         let why = format!("the checks of `{id}` were not run");
-        return Outcome::new(Status::Failed, Reason::ChecksFailed).because(why);
+        return Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed).because(why);
     }
     let text = red(results).unwrap_or_default();
     let by_name: serde_json::Map<String, Value> =
@@ -94,8 +102,8 @@ fn finished(cx: &mut Cx<'_>, site: &Site<'_>, results: &[CheckResult]) -> Outcom
     let red: Vec<&str> =
         results.iter().filter(|check| !check.passed).map(|check| check.name.as_str()).collect();
     if red.is_empty() {
-        return done(Reason::AllDone);
+        return done(EndReason::AllDone);
     }
-    Outcome::new(Status::Failed, Reason::ChecksFailed)
+    Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed)
         .because(format!("`{id}` found red: {}", red.join(", ")))
 }

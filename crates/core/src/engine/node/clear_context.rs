@@ -1,11 +1,11 @@
 //! `clear_context`: starts the next session without the context of earlier ones. Every session starts so, and the
 //! node does nothing.
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::NodeShape;
-use crate::engine::{Cx, done};
+use crate::engine::{DecisionCx, done};
 use crate::event::Event;
-use crate::run::{Doing, Reason};
+use crate::run::{Activity, EndReason};
 
 /// A node that starts the next session without the context of earlier ones.
 pub(super) struct ClearContextNode;
@@ -19,15 +19,21 @@ impl NodeShape for ClearContextNode {
 impl NodeRun for ClearContextNode {
     type State<'s> = ();
 
-    fn state(_doing: &mut Doing) -> Option<()> {
+    fn state(_doing: &mut Activity) -> Option<()> {
         None
     }
 
-    fn begin(&self, _cx: &mut Cx<'_>, _site: &mut Site<'_>) -> Opening {
-        Opening::NotBegun(done(Reason::AllDone))
+    fn begin(&self, _cx: &mut DecisionCx<'_>, _site: &mut NodeSite<'_>) -> NodeOpening {
+        NodeOpening::NotBegun(done(EndReason::AllDone))
     }
 
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, _state: (), event: &Event) -> Delivered {
+    fn apply(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        _state: (),
+        event: &Event,
+    ) -> Delivered {
         site.unexpected(cx, event)
     }
 }

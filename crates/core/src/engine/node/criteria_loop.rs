@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rounds::{ROUNDS, RoundsEnd, RoundsNode};
 use super::shape::{GivenValue, NodeShape, Structure, times};
-use crate::graph::workflow::Step;
+use crate::graph::workflow::Node;
 
 /// The same again, until the last words of a session hold a signal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct CriteriaLoopNode {
     /// Rounds at most; 0 is without bound.
     pub max: u32,
     /// What is done in each round.
-    pub body: Vec<Step>,
+    pub body: Vec<Node>,
 }
 
 impl RoundsNode for CriteriaLoopNode {
@@ -26,7 +26,7 @@ impl RoundsNode for CriteriaLoopNode {
         self.max
     }
 
-    fn body(&self) -> &[Step] {
+    fn body(&self) -> &[Node] {
         &self.body
     }
 }
@@ -44,7 +44,7 @@ impl NodeShape for CriteriaLoopNode {
         Structure::Rounds { ends: self.ends(), max: self.max, body: &self.body }
     }
 
-    fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+    fn blocks_mut(&mut self) -> Vec<&mut Vec<Node>> {
         vec![&mut self.body]
     }
 

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::workflow::{Expression, Step};
+use crate::graph::workflow::{Expression, Node};
 use crate::run::Lane;
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape, Structure};
 use crate::engine::begin::forget_outputs;
-use crate::engine::{Cx, cut, lane};
+use crate::engine::{DecisionCx, cut, lane};
 use crate::event::Event;
-use crate::graph::check::outline::{Moment, Text};
+use crate::graph::check::outline::{EvaluationTime, Text};
 use crate::id::NodeId;
-use crate::run::{Doing, Outcome, Word};
+use crate::run::{Activity, Outcome, SessionSignal};
 use serde_json::Value;
 
 /// One of two ways.
@@ -21,9 +21,9 @@ pub struct IfNode {
     /// Which.
     pub condition: Expression,
     /// Where it holds.
-    pub then: Vec<Step>,
+    pub then: Vec<Node>,
     /// Where it does not.
-    pub otherwise: Vec<Step>,
+    pub otherwise: Vec<Node>,
 }
 
 /// Where an `if` stands.
@@ -37,7 +37,7 @@ pub struct IfState {
 
 impl IfNode {
     /// The nodes of the way that was taken.
-    fn taken(&self, then: bool) -> &[Step] {
+    fn taken(&self, then: bool) -> &[Node] {
         if then { &self.then } else { &self.otherwise }
     }
 }
@@ -55,12 +55,12 @@ impl NodeShape for IfNode {
         Structure::Either(self)
     }
 
-    fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+    fn blocks_mut(&mut self) -> Vec<&mut Vec<Node>> {
         vec![&mut self.then, &mut self.otherwise]
     }
 
     fn texts(&self) -> Vec<Text> {
-        vec![Text::condition("if", &self.condition, Moment::Begin)]
+        vec![Text::condition("if", &self.condition, EvaluationTime::Begin)]
     }
 
     fn value(&self) -> GivenValue<'_> {
@@ -71,30 +71,36 @@ impl NodeShape for IfNode {
 impl NodeRun for IfNode {
     type State<'s> = &'s mut IfState;
 
-    fn state(doing: &mut Doing) -> Option<&mut IfState> {
-        if let Doing::If(state) = doing { Some(state) } else { None }
+    fn state(doing: &mut Activity) -> Option<&mut IfState> {
+        if let Activity::If(state) = doing { Some(state) } else { None }
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let inside = site.inside();
         let then = match inside.holds(cx, &self.condition) {
             Ok(then) => then,
-            Err(outcome) => return Opening::NotBegun(outcome),
+            Err(outcome) => return NodeOpening::NotBegun(outcome),
         };
         forget_outputs(cx, self.taken(!then));
         let mut inner = Lane::default();
         let over = lane::proceed(cx, self.taken(then), &mut inner, &inside);
-        Opening::of(Doing::If(IfState { then, lane: inner }), over)
+        NodeOpening::of(Activity::If(IfState { then, lane: inner }), over)
     }
 
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, _state: &mut IfState, event: &Event) -> Delivered {
+    fn apply(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        _state: &mut IfState,
+        event: &Event,
+    ) -> Delivered {
         site.unexpected(cx, event)
     }
 
     fn deliver(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         state: &mut IfState,
         to: &NodeId,
         event: &Event,
@@ -104,23 +110,33 @@ impl NodeRun for IfNode {
 
     fn cancel(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         state: &mut IfState,
         outcome: &Outcome,
     ) -> Option<Outcome> {
         cut::lane(cx, self.taken(state.then), &mut state.lane, &site.inside(), outcome)
     }
 
-    fn said(&self, site: &Site<'_>, state: Option<&mut IfState>) -> Option<String> {
+    fn said(&self, site: &NodeSite<'_>, state: Option<&mut IfState>) -> Option<String> {
         state.and_then(|state| state.lane.said.clone()).or_else(|| site.said.clone())
     }
 
-    fn last_word(&self, site: &Site<'_>, state: Option<&mut IfState>, _outcome: &Outcome) -> Option<Word> {
+    fn last_word(
+        &self,
+        site: &NodeSite<'_>,
+        state: Option<&mut IfState>,
+        _outcome: &Outcome,
+    ) -> Option<SessionSignal> {
         state.and_then(|state| state.lane.word.clone()).or_else(|| site.word.clone())
     }
 
-    fn gives(&self, _cx: &Cx<'_>, _site: &Site<'_>, state: Option<&mut IfState>) -> (String, Option<Value>) {
+    fn gives(
+        &self,
+        _cx: &DecisionCx<'_>,
+        _site: &NodeSite<'_>,
+        state: Option<&mut IfState>,
+    ) -> (String, Option<Value>) {
         (state.and_then(|state| state.lane.said.clone()).unwrap_or_default(), None)
     }
 }

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::workflow::Template;
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
-use super::shape::{NodeShape, Role};
-use crate::engine::{Cx, not_yet};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
+use super::shape::{NodeRole, NodeShape};
+use crate::engine::{DecisionCx, not_yet};
 use crate::event::Event;
 use crate::graph::check::outline::Text;
-use crate::run::Doing;
+use crate::run::Activity;
 
 /// The commits of the worktree onto the target branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,23 +35,29 @@ impl NodeShape for LandNode {
         self.target.iter().map(|target| Text::template("land.target", target)).collect()
     }
 
-    fn role(&self) -> Role {
-        Role::Landing
+    fn role(&self) -> NodeRole {
+        NodeRole::Landing
     }
 }
 
 impl NodeRun for LandNode {
     type State<'s> = ();
 
-    fn state(_doing: &mut Doing) -> Option<()> {
+    fn state(_doing: &mut Activity) -> Option<()> {
         None
     }
 
-    fn begin(&self, _cx: &mut Cx<'_>, _site: &mut Site<'_>) -> Opening {
-        Opening::NotBegun(not_yet(self.word()))
+    fn begin(&self, _cx: &mut DecisionCx<'_>, _site: &mut NodeSite<'_>) -> NodeOpening {
+        NodeOpening::NotBegun(not_yet(self.word()))
     }
 
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, _state: (), event: &Event) -> Delivered {
+    fn apply(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        _state: (),
+        event: &Event,
+    ) -> Delivered {
         site.unexpected(cx, event)
     }
 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape};
 use crate::effect::Effect;
-use crate::engine::{Cx, answered};
+use crate::engine::{DecisionCx, answered};
 use crate::event::Event;
 use crate::id::{EffectId, Verb};
-use crate::run::{Doing, News, Waiting};
+use crate::run::{Activity, News, Waiting};
 
 /// A wait for something that is told to the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,13 +43,13 @@ impl NodeShape for ListenNode {
 impl NodeRun for ListenNode {
     type State<'s> = &'s mut ListenState;
 
-    fn state(doing: &mut Doing) -> Option<&mut ListenState> {
-        if let Doing::Listen(state) = doing { Some(state) } else { None }
+    fn state(doing: &mut Activity) -> Option<&mut ListenState> {
+        if let Activity::Listen(state) = doing { Some(state) } else { None }
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         if let Some(text) = cx.book.take_told(&self.name) {
-            return Opening::NotBegun(answered(cx, &site.step.id, &text));
+            return NodeOpening::NotBegun(answered(cx, &site.step.id, &text));
         }
         cx.step.news.push(News::Waiting(Waiting::Event { name: self.name.clone() }));
         if let Some(ms) = self.timeout_ms {
@@ -58,13 +58,13 @@ impl NodeRun for ListenNode {
             let id = EffectId { node: site.instance.clone(), iteration: 2, attempt: 1, verb: Verb::Timeout };
             cx.plan(id, Effect::WaitUntil { until });
         }
-        Opening::UnderWay(Doing::Listen(ListenState { name: self.name.clone() }))
+        NodeOpening::UnderWay(Activity::Listen(ListenState { name: self.name.clone() }))
     }
 
     fn apply(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         _state: &mut ListenState,
         event: &Event,
     ) -> Delivered {

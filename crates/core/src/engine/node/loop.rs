@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::rounds::{ROUNDS, RoundsEnd, RoundsNode};
 use super::shape::{GivenValue, NodeShape, Structure, times};
-use crate::graph::check::outline::{Moment, Text};
-use crate::graph::workflow::{Expression, Step};
+use crate::graph::check::outline::{EvaluationTime, Text};
+use crate::graph::workflow::{Expression, Node};
 
 /// The same again, until something holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct LoopNode {
     /// Rounds at most; 0 is without bound.
     pub max: u32,
     /// What is done in each round.
-    pub body: Vec<Step>,
+    pub body: Vec<Node>,
 }
 
 impl RoundsNode for LoopNode {
@@ -27,7 +27,7 @@ impl RoundsNode for LoopNode {
         self.max
     }
 
-    fn body(&self) -> &[Step] {
+    fn body(&self) -> &[Node] {
         &self.body
     }
 }
@@ -47,13 +47,13 @@ impl NodeShape for LoopNode {
         Structure::Rounds { ends: self.ends(), max: self.max, body: &self.body }
     }
 
-    fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+    fn blocks_mut(&mut self) -> Vec<&mut Vec<Node>> {
         vec![&mut self.body]
     }
 
     fn texts(&self) -> Vec<Text> {
         let until = self.until.iter().enumerate();
-        let text = |until| Text::condition("loop.until", until, Moment::RoundOver);
+        let text = |until| Text::condition("loop.until", until, EvaluationTime::RoundOver);
         until.map(|(index, until)| Text { key: Some(index.to_string()), ..text(until) }).collect()
     }
 

@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use super::shape::NodeShape;
 use crate::effect::Effect;
-use crate::engine::Cx;
+use crate::engine::DecisionCx;
 use crate::engine::frame::Frame;
 use crate::engine::output;
 use crate::event::Event;
-use crate::graph::workflow::Step;
+use crate::graph::workflow::Node;
 use crate::id::{NodeId, Verb};
-use crate::run::{Active, Doing, Outcome, Word};
+use crate::run::{ActiveNode, Activity, Outcome, SessionSignal};
 use crate::time::Moment;
 
 /// Where a node under way stands, beside what its kind keeps.
-pub(in crate::engine) struct Site<'a> {
-    pub(in crate::engine) step: &'a Step,
+pub(in crate::engine) struct NodeSite<'a> {
+    pub(in crate::engine) step: &'a Node,
     /// What stands around it.
     pub(in crate::engine) around: &'a Frame<'a>,
     /// Its name in this round and try.
@@ -30,19 +30,19 @@ pub(in crate::engine) struct Site<'a> {
     /// See [`Active::said`].
     pub(in crate::engine) said: &'a mut Option<String>,
     /// See [`Active::word`].
-    pub(in crate::engine) word: &'a mut Option<Word>,
+    pub(in crate::engine) word: &'a mut Option<SessionSignal>,
 }
 
-impl<'a> Site<'a> {
+impl<'a> NodeSite<'a> {
     /// Splits a node under way into where it stands and what its kind keeps.
     pub(in crate::engine) fn of(
-        step: &'a Step,
+        step: &'a Node,
         around: &'a Frame<'a>,
-        active: &'a mut Active,
-    ) -> (Site<'a>, &'a mut Doing) {
-        let Active { instance, tries, deadline, cut, said, word, doing, .. } = active;
+        active: &'a mut ActiveNode,
+    ) -> (NodeSite<'a>, &'a mut Activity) {
+        let ActiveNode { instance, tries, deadline, cut, said, word, doing, .. } = active;
         let (tries, deadline, cut) = (*tries, *deadline, cut.as_ref());
-        (Site { step, around, instance, tries, deadline, cut, said, word }, doing)
+        (NodeSite { step, around, instance, tries, deadline, cut, said, word }, doing)
     }
 
     /// What stands around the nodes of a block.
@@ -51,24 +51,24 @@ impl<'a> Site<'a> {
     }
 
     /// Plans to end everything of the node that runs outside. The node is over when that is done.
-    pub(super) fn clean_up(&self, cx: &mut Cx<'_>) -> Option<Outcome> {
+    pub(super) fn clean_up(&self, cx: &mut DecisionCx<'_>) -> Option<Outcome> {
         cx.plan_once(self.instance, Verb::CleanUp, Effect::CleanUp { iteration: 0 });
         None
     }
 
     /// Does the same, and no longer waits for what the node had begun.
-    pub(super) fn abandon(&self, cx: &mut Cx<'_>) -> Option<Outcome> {
+    pub(super) fn abandon(&self, cx: &mut DecisionCx<'_>) -> Option<Outcome> {
         cx.forget(self.instance);
         self.clean_up(cx)
     }
 
     /// A fact that no node of this kind can be told.
-    pub(in crate::engine) fn unexpected(&self, cx: &mut Cx<'_>, event: &Event) -> Delivered {
+    pub(in crate::engine) fn unexpected(&self, cx: &mut DecisionCx<'_>, event: &Event) -> Delivered {
         let kind = self.step.act.word();
         self.broken(cx, format!("`{}` is a `{kind}` node and was told {}", self.instance, event.word()))
     }
 
-    fn misfit(&self, cx: &mut Cx<'_>, doing: &Doing) -> Delivered {
+    fn misfit(&self, cx: &mut DecisionCx<'_>, doing: &Activity) -> Delivered {
         let kind = self.step.act.word();
         let kept = doing.word();
         self.broken(
@@ -77,7 +77,7 @@ impl<'a> Site<'a> {
         )
     }
 
-    fn broken(&self, cx: &mut Cx<'_>, why: String) -> Delivered {
+    fn broken(&self, cx: &mut DecisionCx<'_>, why: String) -> Delivered {
         // One that is being ended has nothing else to wait for.
         if let Some(cut) = self.cut {
             return Delivered::Over(cut.clone());
@@ -88,21 +88,21 @@ impl<'a> Site<'a> {
 }
 
 /// How a node begins.
-pub(in crate::engine) enum Opening {
+pub(in crate::engine) enum NodeOpening {
     /// It takes time.
-    UnderWay(Doing),
+    UnderWay(Activity),
     /// It ended at once, and this is left of it.
-    Ended(Doing, Outcome),
+    Ended(Activity, Outcome),
     /// It ended before it did anything.
     NotBegun(Outcome),
 }
 
-impl Opening {
+impl NodeOpening {
     /// What a block does, and how it ended, when it has.
-    pub(super) fn of(doing: Doing, over: Option<Outcome>) -> Opening {
+    pub(super) fn of(doing: Activity, over: Option<Outcome>) -> NodeOpening {
         match over {
-            None => Opening::UnderWay(doing),
-            Some(outcome) => Opening::Ended(doing, outcome),
+            None => NodeOpening::UnderWay(doing),
+            Some(outcome) => NodeOpening::Ended(doing, outcome),
         }
     }
 }
@@ -141,20 +141,25 @@ pub(in crate::engine) trait NodeRun: NodeShape {
     type State<'s>;
 
     /// Returns this kind's state, or nothing where another kind's is kept.
-    fn state(doing: &mut Doing) -> Option<Self::State<'_>>;
+    fn state(doing: &mut Activity) -> Option<Self::State<'_>>;
 
     /// Begins a node.
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening;
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening;
 
     /// Applies a fact about the node itself.
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, state: Self::State<'_>, event: &Event)
-    -> Delivered;
+    fn apply(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        state: Self::State<'_>,
+        event: &Event,
+    ) -> Delivered;
 
     /// Passes a fact on to the node inside that it is about.
     fn deliver(
         &self,
-        _cx: &mut Cx<'_>,
-        _site: &mut Site<'_>,
+        _cx: &mut DecisionCx<'_>,
+        _site: &mut NodeSite<'_>,
         _state: Self::State<'_>,
         _to: &NodeId,
         _event: &Event,
@@ -165,8 +170,8 @@ pub(in crate::engine) trait NodeRun: NodeShape {
     /// Ends a node early. How it ended, when that takes no time.
     fn cancel(
         &self,
-        _cx: &mut Cx<'_>,
-        _site: &mut Site<'_>,
+        _cx: &mut DecisionCx<'_>,
+        _site: &mut NodeSite<'_>,
         _state: Self::State<'_>,
         outcome: &Outcome,
     ) -> Option<Outcome> {
@@ -176,33 +181,33 @@ pub(in crate::engine) trait NodeRun: NodeShape {
     /// Decides what comes of a node whose time is up, where it is not just ended.
     fn out_of_time(
         &self,
-        _cx: &mut Cx<'_>,
-        _site: &mut Site<'_>,
+        _cx: &mut DecisionCx<'_>,
+        _site: &mut NodeSite<'_>,
         _state: Self::State<'_>,
     ) -> Option<Delivered> {
         None
     }
 
     /// Returns the last words of an agent in it.
-    fn said(&self, site: &Site<'_>, _state: Option<Self::State<'_>>) -> Option<String> {
+    fn said(&self, site: &NodeSite<'_>, _state: Option<Self::State<'_>>) -> Option<String> {
         site.said.clone()
     }
 
     /// Returns the word of the last session in it; see [`Lane::word`](crate::run::Lane::word).
     fn last_word(
         &self,
-        site: &Site<'_>,
+        site: &NodeSite<'_>,
         _state: Option<Self::State<'_>>,
         _outcome: &Outcome,
-    ) -> Option<Word> {
+    ) -> Option<SessionSignal> {
         site.word.clone()
     }
 
     /// Returns what it gives, as a text and as a value.
     fn gives(
         &self,
-        cx: &Cx<'_>,
-        site: &Site<'_>,
+        cx: &DecisionCx<'_>,
+        site: &NodeSite<'_>,
         _state: Option<Self::State<'_>>,
     ) -> (String, Option<Value>) {
         output::put_down(cx, &site.step.id)
@@ -216,75 +221,102 @@ pub(in crate::engine) trait NodeRun: NodeShape {
 
 /// A kind of node without the type of its state. Every [`NodeRun`] is one.
 pub(in crate::engine) trait AnyNode: NodeShape {
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening;
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, doing: &mut Doing, event: &Event) -> Delivered;
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening;
+    fn apply(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        doing: &mut Activity,
+        event: &Event,
+    ) -> Delivered;
     fn deliver(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
-        doing: &mut Doing,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        doing: &mut Activity,
         to: &NodeId,
         event: &Event,
     ) -> Delivered;
     fn cancel(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
-        doing: &mut Doing,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        doing: &mut Activity,
         outcome: &Outcome,
     ) -> Option<Outcome>;
-    fn out_of_time(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, doing: &mut Doing) -> Option<Delivered>;
-    fn said(&self, site: &Site<'_>, doing: &mut Doing) -> Option<String>;
-    fn last_word(&self, site: &Site<'_>, doing: &mut Doing, outcome: &Outcome) -> Option<Word>;
-    fn gives(&self, cx: &Cx<'_>, site: &Site<'_>, doing: &mut Doing) -> (String, Option<Value>);
-    fn fixed(&self, doing: &mut Doing) -> Option<Outcome>;
+    fn out_of_time(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        doing: &mut Activity,
+    ) -> Option<Delivered>;
+    fn said(&self, site: &NodeSite<'_>, doing: &mut Activity) -> Option<String>;
+    fn last_word(
+        &self,
+        site: &NodeSite<'_>,
+        doing: &mut Activity,
+        outcome: &Outcome,
+    ) -> Option<SessionSignal>;
+    fn gives(
+        &self,
+        cx: &DecisionCx<'_>,
+        site: &NodeSite<'_>,
+        doing: &mut Activity,
+    ) -> (String, Option<Value>);
+    fn fixed(&self, doing: &mut Activity) -> Option<Outcome>;
 }
 
 /// What the run keeps of a node, seen as a kind sees it.
-enum Kept<'d, K: NodeRun> {
+enum NodeState<'d, K: NodeRun> {
     /// The state of this kind.
     Own(K::State<'d>),
     /// It is not under way: a pause holds it back, or it was over at once.
     NotBegun,
     /// The state of another kind.
-    Misfit(&'d Doing),
+    Misfit(&'d Activity),
 }
 
-fn kept<K: NodeRun>(doing: &mut Doing) -> Kept<'_, K> {
+fn kept<K: NodeRun>(doing: &mut Activity) -> NodeState<'_, K> {
     if !doing.has_begun() {
-        return Kept::NotBegun;
+        return NodeState::NotBegun;
     }
     if K::state(doing).is_none() {
-        return Kept::Misfit(doing);
+        return NodeState::Misfit(doing);
     }
-    K::state(doing).map_or(Kept::NotBegun, Kept::Own)
+    K::state(doing).map_or(NodeState::NotBegun, NodeState::Own)
 }
 
 impl<K: NodeRun> AnyNode for K {
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         NodeRun::begin(self, cx, site)
     }
 
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, doing: &mut Doing, event: &Event) -> Delivered {
+    fn apply(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        doing: &mut Activity,
+        event: &Event,
+    ) -> Delivered {
         match kept::<K>(doing) {
-            Kept::Own(state) => NodeRun::apply(self, cx, site, state, event),
-            Kept::NotBegun => site.unexpected(cx, event),
-            Kept::Misfit(doing) => site.misfit(cx, doing),
+            NodeState::Own(state) => NodeRun::apply(self, cx, site, state, event),
+            NodeState::NotBegun => site.unexpected(cx, event),
+            NodeState::Misfit(doing) => site.misfit(cx, doing),
         }
     }
 
     fn deliver(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
-        doing: &mut Doing,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        doing: &mut Activity,
         to: &NodeId,
         event: &Event,
     ) -> Delivered {
         match kept::<K>(doing) {
-            Kept::Own(state) => NodeRun::deliver(self, cx, site, state, to, event),
-            Kept::NotBegun => Delivered::NotMine,
-            Kept::Misfit(doing) => {
+            NodeState::Own(state) => NodeRun::deliver(self, cx, site, state, to, event),
+            NodeState::NotBegun => Delivered::NotMine,
+            NodeState::Misfit(doing) => {
                 site.misfit(cx, doing);
                 Delivered::NotMine
             }
@@ -293,40 +325,55 @@ impl<K: NodeRun> AnyNode for K {
 
     fn cancel(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
-        doing: &mut Doing,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        doing: &mut Activity,
         outcome: &Outcome,
     ) -> Option<Outcome> {
         match kept::<K>(doing) {
-            Kept::Own(state) => NodeRun::cancel(self, cx, site, state, outcome),
-            Kept::NotBegun => Some(outcome.clone()),
+            NodeState::Own(state) => NodeRun::cancel(self, cx, site, state, outcome),
+            NodeState::NotBegun => Some(outcome.clone()),
             // Nobody knows what runs for it.
-            Kept::Misfit(_) => site.abandon(cx),
+            NodeState::Misfit(_) => site.abandon(cx),
         }
     }
 
-    fn out_of_time(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, doing: &mut Doing) -> Option<Delivered> {
+    fn out_of_time(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        doing: &mut Activity,
+    ) -> Option<Delivered> {
         match kept::<K>(doing) {
-            Kept::Own(state) => NodeRun::out_of_time(self, cx, site, state),
-            Kept::NotBegun => None,
-            Kept::Misfit(doing) => Some(site.misfit(cx, doing)),
+            NodeState::Own(state) => NodeRun::out_of_time(self, cx, site, state),
+            NodeState::NotBegun => None,
+            NodeState::Misfit(doing) => Some(site.misfit(cx, doing)),
         }
     }
 
-    fn said(&self, site: &Site<'_>, doing: &mut Doing) -> Option<String> {
+    fn said(&self, site: &NodeSite<'_>, doing: &mut Activity) -> Option<String> {
         NodeRun::said(self, site, K::state(doing))
     }
 
-    fn last_word(&self, site: &Site<'_>, doing: &mut Doing, outcome: &Outcome) -> Option<Word> {
+    fn last_word(
+        &self,
+        site: &NodeSite<'_>,
+        doing: &mut Activity,
+        outcome: &Outcome,
+    ) -> Option<SessionSignal> {
         NodeRun::last_word(self, site, K::state(doing), outcome)
     }
 
-    fn gives(&self, cx: &Cx<'_>, site: &Site<'_>, doing: &mut Doing) -> (String, Option<Value>) {
+    fn gives(
+        &self,
+        cx: &DecisionCx<'_>,
+        site: &NodeSite<'_>,
+        doing: &mut Activity,
+    ) -> (String, Option<Value>) {
         NodeRun::gives(self, cx, site, K::state(doing))
     }
 
-    fn fixed(&self, doing: &mut Doing) -> Option<Outcome> {
+    fn fixed(&self, doing: &mut Activity) -> Option<Outcome> {
         K::state(doing).and_then(|state| NodeRun::fixed(self, state))
     }
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape, Structure};
 use crate::engine::frame::Frame;
-use crate::engine::{Cx, cut, done, lane};
+use crate::engine::{DecisionCx, cut, done, lane};
 use crate::event::Event;
-use crate::graph::workflow::Step;
+use crate::graph::workflow::Node;
 use crate::id::NodeId;
-use crate::run::{Doing, Lane, Outcome, Reason, Slot, Status, Word};
+use crate::run::{Activity, BranchState, EndReason, FinalStatus, Lane, Outcome, SessionSignal};
 use crate::words;
 
 /// Several things at once.
@@ -23,16 +23,16 @@ pub struct ParallelNode {
     /// When it is over.
     pub join: Join,
     /// What is done, by name.
-    pub branches: Vec<Branch>,
+    pub branches: Vec<ParallelBranch>,
 }
 
 /// A branch of a parallel block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Branch {
+pub struct ParallelBranch {
     /// Its name.
     pub name: String,
     /// What is done.
-    pub body: Vec<Step>,
+    pub body: Vec<Node>,
 }
 
 words! {
@@ -53,7 +53,7 @@ words! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParallelState {
     /// The branches, in the order of the workflow.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<BranchState>,
 }
 
 impl NodeShape for ParallelNode {
@@ -75,7 +75,7 @@ impl NodeShape for ParallelNode {
         Structure::Beside(self)
     }
 
-    fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+    fn blocks_mut(&mut self) -> Vec<&mut Vec<Node>> {
         self.branches.iter_mut().map(|branch| &mut branch.body).collect()
     }
 
@@ -87,20 +87,20 @@ impl NodeShape for ParallelNode {
 impl NodeRun for ParallelNode {
     type State<'s> = &'s mut ParallelState;
 
-    fn state(doing: &mut Doing) -> Option<&mut ParallelState> {
-        if let Doing::Parallel(state) = doing { Some(state) } else { None }
+    fn state(doing: &mut Activity) -> Option<&mut ParallelState> {
+        if let Activity::Parallel(state) = doing { Some(state) } else { None }
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
-        let mut state = ParallelState { slots: vec![Slot::Waiting; self.branches.len()] };
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
+        let mut state = ParallelState { slots: vec![BranchState::Waiting; self.branches.len()] };
         let over = self.fill(cx, site, &site.inside(), &mut state.slots);
-        Opening::of(Doing::Parallel(state), over)
+        NodeOpening::of(Activity::Parallel(state), over)
     }
 
     fn apply(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         _state: &mut ParallelState,
         event: &Event,
     ) -> Delivered {
@@ -109,15 +109,15 @@ impl NodeRun for ParallelNode {
 
     fn deliver(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         state: &mut ParallelState,
         to: &NodeId,
         event: &Event,
     ) -> Delivered {
         let inside = site.inside();
         for (slot, branch) in state.slots.iter_mut().zip(&self.branches) {
-            let Slot::Open(open) = slot else { continue };
+            let BranchState::Open(open) = slot else { continue };
             match lane::deliver(cx, &branch.body, open, &inside, to, event) {
                 Delivered::NotMine => {}
                 Delivered::UnderWay => return Delivered::UnderWay,
@@ -132,44 +132,44 @@ impl NodeRun for ParallelNode {
 
     fn cancel(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         state: &mut ParallelState,
         outcome: &Outcome,
     ) -> Option<Outcome> {
         let inside = site.inside();
         for (slot, branch) in state.slots.iter_mut().zip(&self.branches) {
             let over = match slot {
-                Slot::Waiting => Some(outcome.clone()),
-                Slot::Over(_) => None,
-                Slot::Open(open) => cut::lane(cx, &branch.body, open, &inside, outcome),
+                BranchState::Waiting => Some(outcome.clone()),
+                BranchState::Over(_) => None,
+                BranchState::Open(open) => cut::lane(cx, &branch.body, open, &inside, outcome),
             };
             if let Some(over) = over {
-                *slot = Slot::Over(over);
+                *slot = BranchState::Over(over);
             }
         }
         are_over(&state.slots).then(|| outcome.clone())
     }
 
-    fn said(&self, site: &Site<'_>, state: Option<&mut ParallelState>) -> Option<String> {
+    fn said(&self, site: &NodeSite<'_>, state: Option<&mut ParallelState>) -> Option<String> {
         let mut open = state.iter().flat_map(|state| state.lanes().rev());
         open.find_map(|lane| lane.said.clone()).or_else(|| site.said.clone())
     }
 
     fn last_word(
         &self,
-        site: &Site<'_>,
+        site: &NodeSite<'_>,
         state: Option<&mut ParallelState>,
         _outcome: &Outcome,
-    ) -> Option<Word> {
+    ) -> Option<SessionSignal> {
         let mut open = state.iter().flat_map(|state| state.lanes().rev());
         open.find_map(|lane| lane.word.clone()).or_else(|| site.word.clone())
     }
 
     fn gives(
         &self,
-        _cx: &Cx<'_>,
-        _site: &Site<'_>,
+        _cx: &DecisionCx<'_>,
+        _site: &NodeSite<'_>,
         state: Option<&mut ParallelState>,
     ) -> (String, Option<Value>) {
         match state {
@@ -179,12 +179,13 @@ impl NodeRun for ParallelNode {
     }
 
     fn fixed(&self, state: &mut ParallelState) -> Option<Outcome> {
-        let is_fixed = |slot: &Slot| matches!(slot, Slot::Over(outcome) if outcome.fixed().is_some());
+        let is_fixed =
+            |slot: &BranchState| matches!(slot, BranchState::Over(outcome) if outcome.fixed().is_some());
         match self.join {
             // One branch that succeeds is enough.
             Join::FirstSuccess | Join::Any if !state.slots.iter().all(is_fixed) => None,
             Join::All | Join::FirstSuccess | Join::Any => {
-                state.slots.iter().find(|slot| is_fixed(slot)).and_then(Slot::outcome)
+                state.slots.iter().find(|slot| is_fixed(slot)).and_then(BranchState::outcome)
             }
         }
     }
@@ -194,26 +195,26 @@ impl ParallelState {
     /// Where the branches stand that are under way.
     pub(crate) fn lanes(&self) -> impl DoubleEndedIterator<Item = &Lane> {
         self.slots.iter().filter_map(|slot| match slot {
-            Slot::Open(lane) => Some(lane),
-            Slot::Waiting | Slot::Over(_) => None,
+            BranchState::Open(lane) => Some(lane),
+            BranchState::Waiting | BranchState::Over(_) => None,
         })
     }
 }
 
 /// Keeps what a branch leaves that is over.
-fn branch_over(site: &mut Site<'_>, slot: &mut Slot, outcome: Outcome) {
-    if let Slot::Open(Lane { said, word, .. }) = slot {
+fn branch_over(site: &mut NodeSite<'_>, slot: &mut BranchState, outcome: Outcome) {
+    if let BranchState::Open(Lane { said, word, .. }) = slot {
         *site.said = said.take().or(site.said.take());
         // A branch that another one made needless was stopped, and takes no word away.
-        if outcome.reason != Reason::NotNeeded {
+        if outcome.reason != EndReason::NotNeeded {
             *site.word = word.take().or(site.word.take());
         }
     }
-    *slot = Slot::Over(outcome);
+    *slot = BranchState::Over(outcome);
 }
 
-fn are_over(slots: &[Slot]) -> bool {
-    slots.iter().all(|slot| matches!(slot, Slot::Over(_)))
+fn are_over(slots: &[BranchState]) -> bool {
+    slots.iter().all(|slot| matches!(slot, BranchState::Over(_)))
 }
 
 impl ParallelNode {
@@ -221,10 +222,10 @@ impl ParallelNode {
     /// when it has.
     fn fill(
         &self,
-        cx: &mut Cx<'_>,
-        site: &Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &NodeSite<'_>,
         inside: &Frame<'_>,
-        slots: &mut [Slot],
+        slots: &mut [BranchState],
     ) -> Option<Outcome> {
         loop {
             if let Some(cut) = site.cut {
@@ -234,60 +235,66 @@ impl ParallelNode {
                 self.end_others(cx, site, inside, slots);
                 return are_over(slots).then_some(outcome);
             }
-            let open = slots.iter().filter(|slot| matches!(slot, Slot::Open(_))).count();
+            let open = slots.iter().filter(|slot| matches!(slot, BranchState::Open(_))).count();
             let room = self.limit == 0 || open < usize::try_from(self.limit).unwrap_or(usize::MAX);
             let mut waiting =
-                slots.iter_mut().zip(&self.branches).filter(|(slot, _)| matches!(slot, Slot::Waiting));
+                slots.iter_mut().zip(&self.branches).filter(|(slot, _)| matches!(slot, BranchState::Waiting));
             let Some((slot, branch)) = waiting.next().filter(|_| room) else {
                 return (open == 0).then(|| self.joined(slots));
             };
             let mut inner = Lane::default();
             let over = lane::proceed(cx, &branch.body, &mut inner, inside);
-            *slot = over.map_or(Slot::Open(inner), Slot::Over);
+            *slot = over.map_or(BranchState::Open(inner), BranchState::Over);
         }
     }
 
-    fn end_others(&self, cx: &mut Cx<'_>, site: &Site<'_>, inside: &Frame<'_>, slots: &mut [Slot]) {
-        let cut_by = Outcome::new(Status::Cancelled, Reason::NotNeeded)
+    fn end_others(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &NodeSite<'_>,
+        inside: &Frame<'_>,
+        slots: &mut [BranchState],
+    ) {
+        let cut_by = Outcome::new(FinalStatus::Cancelled, EndReason::NotNeeded)
             .because(format!("another branch of `{}` was enough", site.step.id));
         for (slot, branch) in slots.iter_mut().zip(&self.branches) {
             let over = match slot {
-                Slot::Waiting => Some(cut_by.clone()),
-                Slot::Over(_) => None,
-                Slot::Open(open) if open.cut.is_some() => None,
-                Slot::Open(open) => cut::lane(cx, &branch.body, open, inside, &cut_by),
+                BranchState::Waiting => Some(cut_by.clone()),
+                BranchState::Over(_) => None,
+                BranchState::Open(open) if open.cut.is_some() => None,
+                BranchState::Open(open) => cut::lane(cx, &branch.body, open, inside, &cut_by),
             };
             if let Some(over) = over {
-                *slot = Slot::Over(over);
+                *slot = BranchState::Over(over);
             }
         }
     }
 
     /// How the block ends before all of its branches have, where one is enough.
-    fn is_enough(&self, slots: &[Slot]) -> Option<Outcome> {
+    fn is_enough(&self, slots: &[BranchState]) -> Option<Outcome> {
         let mut over = slots.iter().filter_map(|slot| match slot {
-            Slot::Over(outcome) if outcome.reason != Reason::NotNeeded => Some(outcome),
-            Slot::Over(_) | Slot::Waiting | Slot::Open(_) => None,
+            BranchState::Over(outcome) if outcome.reason != EndReason::NotNeeded => Some(outcome),
+            BranchState::Over(_) | BranchState::Waiting | BranchState::Open(_) => None,
         });
         match self.join {
             Join::All => None,
             Join::Any => over.next().cloned(),
-            Join::FirstSuccess => over.find(|outcome| outcome.status == Status::Completed).cloned(),
+            Join::FirstSuccess => over.find(|outcome| outcome.status == FinalStatus::Completed).cloned(),
         }
     }
 
     /// How the block ends when all of its branches have.
-    fn joined(&self, slots: &[Slot]) -> Outcome {
+    fn joined(&self, slots: &[BranchState]) -> Outcome {
         let over = slots.iter().filter_map(|slot| match slot {
-            Slot::Over(outcome) => Some(outcome),
-            Slot::Waiting | Slot::Open(_) => None,
+            BranchState::Over(outcome) => Some(outcome),
+            BranchState::Waiting | BranchState::Open(_) => None,
         });
-        let bad: Vec<&Outcome> = over.filter(|outcome| outcome.status != Status::Completed).collect();
+        let bad: Vec<&Outcome> = over.filter(|outcome| outcome.status != FinalStatus::Completed).collect();
         match (self.join, bad.first()) {
-            (_, None) => done(Reason::AllDone),
+            (_, None) => done(EndReason::AllDone),
             (Join::FirstSuccess, Some(first)) => {
                 let detail = first.detail.clone().unwrap_or_else(|| first.reason.sentence().to_owned());
-                Outcome::new(Status::Failed, Reason::NoBranch)
+                Outcome::new(FinalStatus::Failed, EndReason::NoBranch)
                     .because(format!("no branch succeeded: {detail}"))
             }
             (Join::All | Join::Any, Some(first)) => (*first).clone(),
@@ -295,10 +302,10 @@ impl ParallelNode {
     }
 
     /// How each branch ended that did, by its name.
-    fn ended(&self, slots: &[Slot]) -> BTreeMap<String, &'static str> {
+    fn ended(&self, slots: &[BranchState]) -> BTreeMap<String, &'static str> {
         let ended = slots.iter().zip(&self.branches).filter_map(|(slot, branch)| match slot {
-            Slot::Over(outcome) => Some((branch.name.clone(), outcome.status.word())),
-            Slot::Waiting | Slot::Open(_) => None,
+            BranchState::Over(outcome) => Some((branch.name.clone(), outcome.status.word())),
+            BranchState::Waiting | BranchState::Open(_) => None,
         });
         ended.collect()
     }

@@ -3,33 +3,33 @@
 use super::clear_context::ClearContextNode;
 use super::pair::AnyNode;
 use super::shape::NodeShape;
-use crate::graph::workflow::{Act, Step, Until};
+use crate::graph::workflow::{Node, NodeKind, WaitUntil};
 
 /// Does something with the kind of a node, whichever it is.
 macro_rules! of_kind {
     ($act:expr, $node:ident => $then:expr, clear_context => $clear_context:expr) => {
         match $act {
-            Act::Session($node) => $then,
-            Act::Shell($node) => $then,
-            Act::Check($node) => $then,
-            Act::If($node) => $then,
-            Act::Loop($node) => $then,
-            Act::TaskLoop($node) => $then,
-            Act::CriteriaLoop($node) => $then,
-            Act::Parallel($node) => $then,
-            Act::Workflow($node) => $then,
-            Act::Ask($node) => $then,
-            Act::Wait(Until::Elapsed($node)) => $then,
-            Act::Wait(Until::Event($node)) => $then,
-            Act::Review($node) => $then,
-            Act::Land($node) => $then,
-            Act::PullRequest($node) => $then,
-            Act::ClearContext => $clear_context,
+            NodeKind::Session($node) => $then,
+            NodeKind::Shell($node) => $then,
+            NodeKind::Check($node) => $then,
+            NodeKind::If($node) => $then,
+            NodeKind::Loop($node) => $then,
+            NodeKind::TaskLoop($node) => $then,
+            NodeKind::CriteriaLoop($node) => $then,
+            NodeKind::Parallel($node) => $then,
+            NodeKind::Workflow($node) => $then,
+            NodeKind::Ask($node) => $then,
+            NodeKind::Wait(WaitUntil::Elapsed($node)) => $then,
+            NodeKind::Wait(WaitUntil::Event($node)) => $then,
+            NodeKind::Review($node) => $then,
+            NodeKind::Land($node) => $then,
+            NodeKind::PullRequest($node) => $then,
+            NodeKind::ClearContext => $clear_context,
         }
     };
 }
 
-impl Act {
+impl NodeKind {
     /// Returns its kind, to run it.
     pub(in crate::engine) fn node(&self) -> &dyn AnyNode {
         of_kind!(self, node => node, clear_context => &ClearContextNode)
@@ -41,7 +41,7 @@ impl Act {
     }
 
     /// The blocks inside it, to change them.
-    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Node>> {
         of_kind!(self, node => node.blocks_mut(), clear_context => Vec::new())
     }
 }

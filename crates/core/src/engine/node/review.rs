@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
-use super::shape::{NodeShape, Role};
-use crate::engine::{Cx, not_yet};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
+use super::shape::{NodeRole, NodeShape};
+use crate::engine::{DecisionCx, not_yet};
 use crate::event::Event;
-use crate::graph::check::least::Least;
-use crate::graph::workflow::Step;
-use crate::graph::worst::Bound;
-use crate::run::Doing;
+use crate::graph::check::least::LowerBound;
+use crate::graph::workflow::Node;
+use crate::graph::worst::UpperBound;
+use crate::run::Activity;
 
 /// A review of what was done so far, by a session of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,17 +35,17 @@ impl NodeShape for ReviewNode {
         self.agent.as_ref().map_or_else(|| "review".to_owned(), |agent| format!("review by {agent}"))
     }
 
-    fn role(&self) -> Role {
-        Role::Gate
+    fn role(&self) -> NodeRole {
+        NodeRole::Gate
     }
 
     /// A review and what mends it, each time, and a last review.
-    fn most_turns(&self, _step: &Step) -> Bound {
-        Bound::AtMost(2 * u64::from(self.max_cycles) + 1)
+    fn most_turns(&self, _step: &Node) -> UpperBound {
+        UpperBound::AtMost(2 * u64::from(self.max_cycles) + 1)
     }
 
-    fn least(&self) -> Least {
-        Least { turns: 1, ms: 0 }
+    fn least(&self) -> LowerBound {
+        LowerBound { turns: 1, ms: 0 }
     }
 
     fn names_entity(&self) -> bool {
@@ -56,15 +56,21 @@ impl NodeShape for ReviewNode {
 impl NodeRun for ReviewNode {
     type State<'s> = ();
 
-    fn state(_doing: &mut Doing) -> Option<()> {
+    fn state(_doing: &mut Activity) -> Option<()> {
         None
     }
 
-    fn begin(&self, _cx: &mut Cx<'_>, _site: &mut Site<'_>) -> Opening {
-        Opening::NotBegun(not_yet(self.word()))
+    fn begin(&self, _cx: &mut DecisionCx<'_>, _site: &mut NodeSite<'_>) -> NodeOpening {
+        NodeOpening::NotBegun(not_yet(self.word()))
     }
 
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, _state: (), event: &Event) -> Delivered {
+    fn apply(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        _state: (),
+        event: &Event,
+    ) -> Delivered {
         site.unexpected(cx, event)
     }
 }

@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{FieldKind, NodeShape};
 use crate::engine::frame::Frame;
-use crate::engine::{Cx, cut, done, lane};
+use crate::engine::{DecisionCx, cut, done, lane};
 use crate::event::Event;
-use crate::graph::workflow::{Expression, Step};
+use crate::graph::workflow::{Expression, Node};
 use crate::id::NodeId;
 use crate::looping::verdict::is_signalled;
-use crate::run::{Doing, Lane, News, Outcome, Reason, Status, Word};
+use crate::run::{Activity, EndReason, FinalStatus, Lane, News, Outcome, SessionSignal};
 
 /// Rounds one fact may begin: a loop whose rounds take no time would never let the run go on.
 const ROUNDS_AT_ONCE: u32 = 1_000;
@@ -44,26 +44,26 @@ pub(super) trait RoundsNode: NodeShape {
     fn ends(&self) -> RoundsEnd<'_>;
     /// Rounds at most; 0 is without bound.
     fn max(&self) -> u32;
-    fn body(&self) -> &[Step];
+    fn body(&self) -> &[Node];
 }
 
 impl<L: RoundsNode> NodeRun for L {
     type State<'s> = &'s mut RoundsState;
 
-    fn state(doing: &mut Doing) -> Option<&mut RoundsState> {
-        if let Doing::Loop(state) = doing { Some(state) } else { None }
+    fn state(doing: &mut Activity) -> Option<&mut RoundsState> {
+        if let Activity::Loop(state) = doing { Some(state) } else { None }
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let mut state = RoundsState { round: 0, feedback: String::new(), lane: Lane::default() };
         let over = go_round(self, cx, site, &mut state);
-        Opening::of(Doing::Loop(state), over)
+        NodeOpening::of(Activity::Loop(state), over)
     }
 
     fn apply(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         state: &mut RoundsState,
         event: &Event,
     ) -> Delivered {
@@ -76,8 +76,8 @@ impl<L: RoundsNode> NodeRun for L {
 
     fn deliver(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         state: &mut RoundsState,
         to: &NodeId,
         event: &Event,
@@ -92,8 +92,8 @@ impl<L: RoundsNode> NodeRun for L {
 
     fn cancel(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         state: &mut RoundsState,
         outcome: &Outcome,
     ) -> Option<Outcome> {
@@ -101,23 +101,23 @@ impl<L: RoundsNode> NodeRun for L {
         cut::lane(cx, self.body(), &mut state.lane, &framed, outcome)
     }
 
-    fn said(&self, site: &Site<'_>, state: Option<&mut RoundsState>) -> Option<String> {
+    fn said(&self, site: &NodeSite<'_>, state: Option<&mut RoundsState>) -> Option<String> {
         state.and_then(|state| state.lane.said.clone()).or_else(|| site.said.clone())
     }
 
     fn last_word(
         &self,
-        site: &Site<'_>,
+        site: &NodeSite<'_>,
         state: Option<&mut RoundsState>,
         _outcome: &Outcome,
-    ) -> Option<Word> {
+    ) -> Option<SessionSignal> {
         state.and_then(|state| state.lane.word.clone()).or_else(|| site.word.clone())
     }
 
     fn gives(
         &self,
-        _cx: &Cx<'_>,
-        _site: &Site<'_>,
+        _cx: &DecisionCx<'_>,
+        _site: &NodeSite<'_>,
         state: Option<&mut RoundsState>,
     ) -> (String, Option<Value>) {
         match state {
@@ -141,8 +141,8 @@ fn framed<'f, L: RoundsNode>(node: &'f L, inside: &Frame<'f>, state: &RoundsStat
 /// Begins rounds until one takes time; while the run is paused, none.
 fn go_round<L: RoundsNode>(
     node: &L,
-    cx: &mut Cx<'_>,
-    site: &Site<'_>,
+    cx: &mut DecisionCx<'_>,
+    site: &NodeSite<'_>,
     state: &mut RoundsState,
 ) -> Option<Outcome> {
     let inside = site.inside();
@@ -154,7 +154,7 @@ fn go_round<L: RoundsNode>(
         if cx.rounds >= ROUNDS_AT_ONCE {
             let id = &site.step.id;
             let why = format!("the rounds of `{id}` do nothing that takes time, and none is the last");
-            return Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
+            return Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why));
         }
         cx.rounds += 1;
         state.round += 1;
@@ -172,13 +172,13 @@ fn go_round<L: RoundsNode>(
 /// How the loop ended, when this round was its last.
 fn judge<L: RoundsNode>(
     node: &L,
-    cx: &Cx<'_>,
-    site: &Site<'_>,
+    cx: &DecisionCx<'_>,
+    site: &NodeSite<'_>,
     framed: &Frame<'_>,
     state: &RoundsState,
     outcome: Outcome,
 ) -> Option<Outcome> {
-    if outcome.status != Status::Completed {
+    if outcome.status != FinalStatus::Completed {
         return Some(outcome);
     }
     let is_bare = match node.ends() {
@@ -186,7 +186,9 @@ fn judge<L: RoundsNode>(
             for condition in until {
                 match framed.holds(cx, condition) {
                     Ok(true) => {
-                        return Some(done(Reason::Until).because(format!("`{}` holds", condition.0.trim())));
+                        return Some(
+                            done(EndReason::Until).because(format!("`{}` holds", condition.0.trim())),
+                        );
                     }
                     Ok(false) => {}
                     Err(outcome) => return Some(outcome),
@@ -196,7 +198,7 @@ fn judge<L: RoundsNode>(
         }
         RoundsEnd::Signal(signal) => {
             if state.lane.word.as_ref().is_some_and(|word| is_signalled(word.text(), signal)) {
-                return Some(done(Reason::Signal));
+                return Some(done(EndReason::Signal));
             }
             false
         }
@@ -206,9 +208,9 @@ fn judge<L: RoundsNode>(
         return None;
     }
     if is_bare {
-        return Some(done(Reason::MaxIterations));
+        return Some(done(EndReason::MaxIterations));
     }
     let rounds = if most == 1 { "1 round".to_owned() } else { format!("{most} rounds") };
     let why = format!("`{}` is not done after {rounds}", site.step.id);
-    Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why))
+    Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why))
 }

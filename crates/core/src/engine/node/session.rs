@@ -3,27 +3,27 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
-use super::shape::{GivenValue, NodeShape, Role};
-use crate::engine::{Cx, output, work};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
+use super::shape::{GivenValue, NodeRole, NodeShape};
+use crate::engine::{DecisionCx, output, work};
 use crate::event::Event;
-use crate::graph::check::least::Least;
+use crate::graph::check::least::LowerBound;
 use crate::graph::check::outline::Text;
 use crate::graph::ids::named;
 use crate::graph::schema;
-use crate::graph::workflow::{Step, Template};
-use crate::graph::worst::{Bound, Unbounded};
-use crate::graph::{Node, NodeKind};
-use crate::looping::{DEFAULT_MAX_ITERATIONS, MarkerMatch, Mode, Rules, prompt};
-use crate::run::{Doing, Outcome, Phase, Reason, Status, Word, Work};
+use crate::graph::workflow::{Node, Template};
+use crate::graph::worst::{Unbounded, UpperBound};
+use crate::graph::{SessionPrompt, SessionPromptKind};
+use crate::looping::{DEFAULT_MAX_ITERATIONS, LoopMode, LoopRules, MarkerMatch, prompt};
+use crate::run::{Activity, EndReason, FinalStatus, Outcome, SessionPhase, SessionSignal, SessionWork};
 
 /// A session: what the agent is told, and how many turns it has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// What it is told, or who tells it.
-    pub source: Source,
+    pub source: PromptSource,
     /// Turns until it is done; one turn where nothing is said.
-    pub turns: Option<Turns>,
+    pub turns: Option<TurnLoop>,
     /// The JSON Schema of what it must answer; the value is `outputs.ID.value`.
     pub schema: Option<Value>,
 }
@@ -31,7 +31,7 @@ pub struct Session {
 /// What an agent is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum PromptSource {
     /// This.
     Prompt {
         /// The text.
@@ -63,11 +63,11 @@ pub enum Source {
 /// A loop of turns of one agent, with a tracker.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Turns {
+pub struct TurnLoop {
     /// Turns in total; 0 is without bound. As the settings say where it is not said.
     pub max: Option<u32>,
     /// How one follows another. As the settings say where it is not said.
-    pub mode: Option<Mode>,
+    pub mode: Option<LoopMode>,
     /// Text in the tracker that completes it.
     pub marker: Option<String>,
     /// Where that text must stand.
@@ -87,37 +87,37 @@ pub struct Turns {
 impl NodeShape for Session {
     fn word(&self) -> &'static str {
         match self.source {
-            Source::Prompt { .. } => "prompt",
-            Source::Skill { .. } => "skill",
-            Source::Command { .. } => "command",
-            Source::Agent { .. } => "agent",
+            PromptSource::Prompt { .. } => "prompt",
+            PromptSource::Skill { .. } => "skill",
+            PromptSource::Command { .. } => "command",
+            PromptSource::Agent { .. } => "agent",
         }
     }
 
     fn about(&self) -> Option<String> {
         Some(match &self.source {
-            Source::Prompt { .. } => "prompt".to_owned(),
-            Source::Skill { name, .. } => format!("skill {name}"),
-            Source::Command { name, .. } => format!("command {name}"),
-            Source::Agent { name, .. } => format!("agent {name}"),
+            PromptSource::Prompt { .. } => "prompt".to_owned(),
+            PromptSource::Skill { name, .. } => format!("skill {name}"),
+            PromptSource::Command { name, .. } => format!("command {name}"),
+            PromptSource::Agent { name, .. } => format!("agent {name}"),
         })
     }
 
     fn default_id(&self) -> String {
         match &self.source {
-            Source::Prompt { .. } => "prompt".to_owned(),
-            Source::Skill { name, .. } => named("skill", name),
-            Source::Command { name, .. } => named("command", name),
-            Source::Agent { name, .. } => named("agent", name),
+            PromptSource::Prompt { .. } => "prompt".to_owned(),
+            PromptSource::Skill { name, .. } => named("skill", name),
+            PromptSource::Command { name, .. } => named("command", name),
+            PromptSource::Agent { name, .. } => named("agent", name),
         }
     }
 
     fn label(&self) -> String {
         let told = match &self.source {
-            Source::Prompt { prompt } => format!("prompt: {}", prompt.0),
-            Source::Skill { name, .. } => format!("skill {name}"),
-            Source::Command { name, .. } => format!("command {name}"),
-            Source::Agent { name, .. } => format!("agent {name}"),
+            PromptSource::Prompt { prompt } => format!("prompt: {}", prompt.0),
+            PromptSource::Skill { name, .. } => format!("skill {name}"),
+            PromptSource::Command { name, .. } => format!("command {name}"),
+            PromptSource::Agent { name, .. } => format!("agent {name}"),
         };
         match self.turns.as_ref().map(|turns| turns.max) {
             None => told,
@@ -129,32 +129,32 @@ impl NodeShape for Session {
 
     fn texts(&self) -> Vec<Text> {
         match &self.source {
-            Source::Prompt { prompt } | Source::Agent { prompt, .. } => {
+            PromptSource::Prompt { prompt } | PromptSource::Agent { prompt, .. } => {
                 vec![Text::template("prompt", prompt)]
             }
-            Source::Skill { args, .. } | Source::Command { args, .. } => {
+            PromptSource::Skill { args, .. } | PromptSource::Command { args, .. } => {
                 args.iter().map(|args| Text::template("args", args)).collect()
             }
         }
     }
 
-    fn role(&self) -> Role {
-        Role::Work
+    fn role(&self) -> NodeRole {
+        NodeRole::Work
     }
 
-    fn most_turns(&self, step: &Step) -> Bound {
+    fn most_turns(&self, step: &Node) -> UpperBound {
         // An answer that does not fit is asked for again, each time by a turn.
         let again = if self.schema.is_some() { schema::ASKED_AGAIN } else { 0 };
         // What the settings say is not known here, so it counts as what they say at first.
         let most = self.turns.as_ref().map_or(1, |turns| turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS));
         match most {
-            0 => Bound::without(step, Unbounded::Turns),
-            most => Bound::AtMost(u64::from(most) + u64::from(again)),
+            0 => UpperBound::without(step, Unbounded::Turns),
+            most => UpperBound::AtMost(u64::from(most) + u64::from(again)),
         }
     }
 
-    fn least(&self) -> Least {
-        Least { turns: 1, ms: 0 }
+    fn least(&self) -> LowerBound {
+        LowerBound { turns: 1, ms: 0 }
     }
 
     fn value(&self) -> GivenValue<'_> {
@@ -162,66 +162,87 @@ impl NodeShape for Session {
     }
 
     fn names_entity(&self) -> bool {
-        !matches!(self.source, Source::Prompt { .. })
+        !matches!(self.source, PromptSource::Prompt { .. })
     }
 }
 
 impl NodeRun for Session {
-    type State<'s> = &'s mut Work;
+    type State<'s> = &'s mut SessionWork;
 
-    fn state(doing: &mut Doing) -> Option<&mut Work> {
-        if let Doing::Session(work) = doing { Some(work) } else { None }
+    fn state(doing: &mut Activity) -> Option<&mut SessionWork> {
+        if let Activity::Session(work) = doing { Some(work) } else { None }
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         match self.start(cx, site) {
-            Ok(work) => Opening::UnderWay(Doing::Session(Box::new(work))),
-            Err(outcome) => Opening::NotBegun(outcome),
+            Ok(work) => NodeOpening::UnderWay(Activity::Session(Box::new(work))),
+            Err(outcome) => NodeOpening::NotBegun(outcome),
         }
     }
 
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, work: &mut Work, event: &Event) -> Delivered {
+    fn apply(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        work: &mut SessionWork,
+        event: &Event,
+    ) -> Delivered {
         work::apply(cx, site, work, event)
     }
 
     fn cancel(
         &self,
-        cx: &mut Cx<'_>,
-        _site: &mut Site<'_>,
-        work: &mut Work,
+        cx: &mut DecisionCx<'_>,
+        _site: &mut NodeSite<'_>,
+        work: &mut SessionWork,
         outcome: &Outcome,
     ) -> Option<Outcome> {
-        if !matches!(work.phase, Phase::Ending { .. }) {
+        if !matches!(work.phase, SessionPhase::Ending { .. }) {
             work::ending::end(work, cx, outcome.clone());
         }
         None
     }
 
     /// An agent that is done and only has to stop is done.
-    fn out_of_time(&self, cx: &mut Cx<'_>, _site: &mut Site<'_>, work: &mut Work) -> Option<Delivered> {
-        let Phase::Closing { outcome } = work.phase.clone() else { return None };
+    fn out_of_time(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        _site: &mut NodeSite<'_>,
+        work: &mut SessionWork,
+    ) -> Option<Delivered> {
+        let SessionPhase::Closing { outcome } = work.phase.clone() else { return None };
         work::ending::end(work, cx, outcome);
         Some(Delivered::UnderWay)
     }
 
-    fn said(&self, site: &Site<'_>, work: Option<&mut Work>) -> Option<String> {
+    fn said(&self, site: &NodeSite<'_>, work: Option<&mut SessionWork>) -> Option<String> {
         match work {
             Some(work) => Some(answer(work)).filter(|answer| !answer.is_empty()),
             None => site.said.clone(),
         }
     }
 
-    fn last_word(&self, _site: &Site<'_>, work: Option<&mut Work>, outcome: &Outcome) -> Option<Word> {
+    fn last_word(
+        &self,
+        _site: &NodeSite<'_>,
+        work: Option<&mut SessionWork>,
+        outcome: &Outcome,
+    ) -> Option<SessionSignal> {
         let asked = self.schema.is_none();
-        if outcome.status != Status::Completed {
+        if outcome.status != FinalStatus::Completed {
             let how = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
-            return Some(Word::Broken { broken: how, asked });
+            return Some(SessionSignal::Broken { broken: how, asked });
         }
         let work = work.filter(|_| asked)?;
-        Some(Word::Said(work.last_message.clone().unwrap_or_default()))
+        Some(SessionSignal::Said(work.last_message.clone().unwrap_or_default()))
     }
 
-    fn gives(&self, cx: &Cx<'_>, site: &Site<'_>, work: Option<&mut Work>) -> (String, Option<Value>) {
+    fn gives(
+        &self,
+        cx: &DecisionCx<'_>,
+        site: &NodeSite<'_>,
+        work: Option<&mut SessionWork>,
+    ) -> (String, Option<Value>) {
         match work {
             Some(work) => (answer(work), work.value.clone()),
             None => output::put_down(cx, &site.step.id),
@@ -231,30 +252,30 @@ impl NodeRun for Session {
 
 impl Session {
     /// Begins the work of an agent: what it is told is made from the values of now.
-    fn start(&self, cx: &mut Cx<'_>, site: &Site<'_>) -> Result<Work, Outcome> {
+    fn start(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>) -> Result<SessionWork, Outcome> {
         let (id, frame) = (&site.step.id, site.around);
         let Some(orders) = cx.spec.sessions.get(id) else {
             let why = format!("there are no orders for the sessions of `{id}`");
-            return Err(Outcome::new(Status::Failed, Reason::NotYet).because(why));
+            return Err(Outcome::new(FinalStatus::Failed, EndReason::NotYet).because(why));
         };
         let (told, args) = match &self.source {
-            Source::Prompt { prompt } => (frame.render(cx, prompt)?, None),
-            Source::Skill { args, .. } | Source::Command { args, .. } => {
+            PromptSource::Prompt { prompt } => (frame.render(cx, prompt)?, None),
+            PromptSource::Skill { args, .. } | PromptSource::Command { args, .. } => {
                 let args = args.as_ref().map(|args| frame.render(cx, args)).transpose()?;
                 (String::new(), Some(args.unwrap_or_default()))
             }
-            Source::Agent { prompt, .. } => (String::new(), Some(frame.render(cx, prompt)?)),
+            PromptSource::Agent { prompt, .. } => (String::new(), Some(frame.render(cx, prompt)?)),
         };
         let text = self.with_notes(site, told);
         let kind = match &orders.rules {
-            None => NodeKind::Prompt { prompt: text },
-            Some(rules) => NodeKind::Loop(Rules {
+            None => SessionPromptKind::Prompt { prompt: text },
+            Some(rules) => SessionPromptKind::Loop(LoopRules {
                 prompt: text,
                 tracker_path: rules.tracker_path.as_ref().map(|path| tracker(cx, site, path)),
                 ..rules.clone()
             }),
         };
-        let node = Node { id: site.instance.clone(), kind, system: None };
+        let node = SessionPrompt { id: site.instance.clone(), kind, system: None };
         let mut work = work::new(node, id, &frame.workspace);
         work.schema.clone_from(&self.schema);
         // Between the nodes of a workflow its `check` nodes are the gates.
@@ -266,7 +287,7 @@ impl Session {
     }
 
     /// Adds what the agent must know of the answer that is wanted.
-    fn with_notes(&self, site: &Site<'_>, told: String) -> String {
+    fn with_notes(&self, site: &NodeSite<'_>, told: String) -> String {
         let mut parts = vec![told];
         match &self.schema {
             // Nothing else may stand beside such an answer, so that no word is asked for and none is heard.
@@ -281,7 +302,7 @@ impl Session {
 }
 
 /// Where the loop of a node keeps its tracker: in a folder of the run's own below the workspace.
-fn tracker(cx: &Cx<'_>, site: &Site<'_>, given: &str) -> String {
+fn tracker(cx: &DecisionCx<'_>, site: &NodeSite<'_>, given: &str) -> String {
     if !given.is_empty() {
         return given.to_owned();
     }
@@ -294,7 +315,7 @@ fn tracker(cx: &Cx<'_>, site: &Site<'_>, given: &str) -> String {
 
 /// The last words of a session. One that only gave a value said that value, and one whose value is a text
 /// said that text, without the quotes around it.
-fn answer(work: &Work) -> String {
+fn answer(work: &SessionWork) -> String {
     if let Some(Value::String(text)) = &work.value {
         return text.clone();
     }

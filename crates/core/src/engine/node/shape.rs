@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 pub(crate) use super::rounds::RoundsEnd;
-use super::{Branch, IfNode, ParallelNode, TaskLoopNode, WorkflowNode};
-use crate::graph::check::least::Least;
+use super::{IfNode, ParallelBranch, ParallelNode, TaskLoopNode, WorkflowNode};
+use crate::graph::check::least::LowerBound;
 use crate::graph::check::outline::Text;
-use crate::graph::workflow::Step;
-use crate::graph::worst::Bound;
+use crate::graph::workflow::Node;
+use crate::graph::worst::UpperBound;
 
 /// What a kind of node is, by its definition alone.
 pub(crate) trait NodeShape {
@@ -50,7 +50,7 @@ pub(crate) trait NodeShape {
     }
 
     /// Returns the sequences inside it, to change them.
-    fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+    fn blocks_mut(&mut self) -> Vec<&mut Vec<Node>> {
         Vec::new()
     }
 
@@ -60,18 +60,18 @@ pub(crate) trait NodeShape {
     }
 
     /// Returns what it does to the work, for whoever asks whether that was checked.
-    fn role(&self) -> Role {
-        Role::Aside
+    fn role(&self) -> NodeRole {
+        NodeRole::Aside
     }
 
     /// Returns the most turns that it takes itself.
-    fn most_turns(&self, _step: &Step) -> Bound {
-        Bound::AtMost(0)
+    fn most_turns(&self, _step: &Node) -> UpperBound {
+        UpperBound::AtMost(0)
     }
 
     /// Returns the least that it needs itself.
-    fn least(&self) -> Least {
-        Least::default()
+    fn least(&self) -> LowerBound {
+        LowerBound::default()
     }
 
     /// Returns the workflow it runs.
@@ -99,7 +99,7 @@ pub(crate) enum Structure<'w> {
         /// Rounds at most; 0 is without bound.
         max: u32,
         /// What is done in each round.
-        body: &'w [Step],
+        body: &'w [Node],
     },
     /// A round for each task of a file.
     Tasks(&'w TaskLoopNode),
@@ -109,7 +109,7 @@ pub(crate) enum Structure<'w> {
 
 /// What a node without others in it does to the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum NodeRole {
     /// It changes the work.
     Work,
     /// It looks at the work, and fails where that is not good.
@@ -138,7 +138,7 @@ pub(crate) enum GivenValue<'n> {
     /// Whether each of these checks passed; of all of them where none is named.
     Checks(&'n [String]),
     /// How each branch ended.
-    Branches(&'n [Branch]),
+    Branches(&'n [ParallelBranch]),
     /// The value of the last node of another workflow.
     Called(&'n str),
 }

@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::workflow::Template;
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
-use super::shape::{GivenValue, NodeShape, Role};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
+use super::shape::{GivenValue, NodeRole, NodeShape};
 use crate::effect::Effect;
 use crate::engine::output::give;
-use crate::engine::{Cx, done};
+use crate::engine::{DecisionCx, done};
 use crate::event::{Event, ShellEnd};
 use crate::graph::check::outline::Text;
 use crate::id::Verb;
-use crate::run::{Doing, Outcome, Reason, Status};
+use crate::run::{Activity, EndReason, FinalStatus, Outcome};
 
 /// A command line of the workflow's author.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,8 +40,8 @@ impl NodeShape for ShellNode {
         vec![Text::template("shell", &self.command)]
     }
 
-    fn role(&self) -> Role {
-        Role::Work
+    fn role(&self) -> NodeRole {
+        NodeRole::Work
     }
 
     fn value(&self) -> GivenValue<'_> {
@@ -52,14 +52,14 @@ impl NodeShape for ShellNode {
 impl NodeRun for ShellNode {
     type State<'s> = ();
 
-    fn state(doing: &mut Doing) -> Option<()> {
-        matches!(doing, Doing::Shell).then_some(())
+    fn state(doing: &mut Activity) -> Option<()> {
+        matches!(doing, Activity::Shell).then_some(())
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let command = match site.around.render(cx, &self.command) {
             Ok(command) => command,
-            Err(outcome) => return Opening::NotBegun(outcome),
+            Err(outcome) => return NodeOpening::NotBegun(outcome),
         };
         let effect = Effect::RunShell {
             command,
@@ -68,10 +68,10 @@ impl NodeRun for ShellNode {
             deadline: site.deadline,
         };
         cx.plan_once(site.instance, Verb::Shell, effect);
-        Opening::UnderWay(Doing::Shell)
+        NodeOpening::UnderWay(Activity::Shell)
     }
 
-    fn apply(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, (): (), event: &Event) -> Delivered {
+    fn apply(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>, (): (), event: &Event) -> Delivered {
         match (event, site.cut) {
             (Event::ShellEnded { end, .. }, None) => Delivered::Over(ended(cx, site, end)),
             (Event::CleanedUp { .. }, Some(cut)) => Delivered::Over(cut.clone()),
@@ -79,23 +79,29 @@ impl NodeRun for ShellNode {
         }
     }
 
-    fn cancel(&self, cx: &mut Cx<'_>, site: &mut Site<'_>, (): (), _outcome: &Outcome) -> Option<Outcome> {
+    fn cancel(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
+        (): (),
+        _outcome: &Outcome,
+    ) -> Option<Outcome> {
         site.abandon(cx)
     }
 }
 
-fn ended(cx: &mut Cx<'_>, site: &Site<'_>, end: &ShellEnd) -> Outcome {
+fn ended(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, end: &ShellEnd) -> Outcome {
     let id = &site.step.id;
     match end {
         ShellEnd::Exited { passed, how, output } => {
             give(cx, id, output);
             if *passed {
-                return done(Reason::AllDone);
+                return done(EndReason::AllDone);
             }
-            Outcome::new(Status::Failed, Reason::ShellFailed)
+            Outcome::new(FinalStatus::Failed, EndReason::ShellFailed)
                 .because(format!("the command of `{id}` failed: {how}"))
         }
-        ShellEnd::Unknown => Outcome::new(Status::Blocked, Reason::ShellUnknown).because(format!(
+        ShellEnd::Unknown => Outcome::new(FinalStatus::Blocked, EndReason::ShellUnknown).because(format!(
             "the command of `{id}` was cut off, and nobody knows whether it did its work; look, then \
              fork the run there, or mark the node `idempotent: true` where it may run twice"
         )),

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Moment;
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape};
 use crate::effect::Effect;
-use crate::engine::{Cx, done};
+use crate::engine::{DecisionCx, done};
 use crate::event::Event;
-use crate::graph::check::least::Least;
+use crate::graph::check::least::LowerBound;
 use crate::id::Verb;
-use crate::run::{Doing, News, Reason, Waiting};
+use crate::run::{Activity, EndReason, News, Waiting};
 
 /// A wait for a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,8 +36,8 @@ impl NodeShape for SleepNode {
         format!("wait {} s", self.ms / 1000)
     }
 
-    fn least(&self) -> Least {
-        Least { turns: 0, ms: self.ms }
+    fn least(&self) -> LowerBound {
+        LowerBound { turns: 0, ms: self.ms }
     }
 
     fn value(&self) -> GivenValue<'_> {
@@ -48,28 +48,28 @@ impl NodeShape for SleepNode {
 impl NodeRun for SleepNode {
     type State<'s> = &'s mut SleepState;
 
-    fn state(doing: &mut Doing) -> Option<&mut SleepState> {
-        if let Doing::Sleep(state) = doing { Some(state) } else { None }
+    fn state(doing: &mut Activity) -> Option<&mut SleepState> {
+        if let Activity::Sleep(state) = doing { Some(state) } else { None }
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let until = cx.at.plus_ms(self.ms);
         cx.step.news.push(News::Waiting(Waiting::Time { until }));
         cx.plan_once(site.instance, Verb::Wait, Effect::WaitUntil { until });
-        Opening::UnderWay(Doing::Sleep(SleepState { until }))
+        NodeOpening::UnderWay(Activity::Sleep(SleepState { until }))
     }
 
     fn apply(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         _state: &mut SleepState,
         event: &Event,
     ) -> Delivered {
         match event {
             Event::WaitOver { .. } => {
                 cx.wait_is_over();
-                Delivered::Over(done(Reason::AllDone))
+                Delivered::Over(done(EndReason::AllDone))
             }
             _ => site.unexpected(cx, event),
         }

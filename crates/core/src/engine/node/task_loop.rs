@@ -9,18 +9,18 @@ mod round;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{FieldKind, GivenValue, NodeShape, Structure, times};
 use crate::effect::Effect;
 use crate::engine::frame::Frame;
-use crate::engine::{Cx, done};
+use crate::engine::{DecisionCx, done};
 use crate::event::Event;
-use crate::graph::check::outline::{Moment, Text};
-use crate::graph::workflow::{Expression, Step, Template};
+use crate::graph::check::outline::{EvaluationTime, Text};
+use crate::graph::workflow::{Expression, Node, Template};
 use crate::id::{EffectId, NodeId, Verb};
-use crate::run::{Doing, News, Outcome, Reason, Round, Status, TaskRounds, Word};
-use crate::tasks::{Attempts, Claim, Status as TaskStatus, TaskId};
-use round::{Rounds, round_frame};
+use crate::run::{Activity, EndReason, FinalStatus, News, Outcome, Round, SessionSignal, TaskRounds};
+use crate::tasks::{Attempts, Claim, TaskId, TaskStatus};
+use round::{RoundContext, round_frame};
 
 /// What there is in the value of a task loop.
 const TASKS: [(&str, FieldKind); 4] = [
@@ -46,9 +46,9 @@ pub struct TaskLoopNode {
     /// How often a task is tried before it counts as failed; each try is a round.
     pub attempts: u32,
     /// Done before each task.
-    pub before_each: Vec<Step>,
+    pub before_each: Vec<Node>,
     /// Done for each task.
-    pub body: Vec<Step>,
+    pub body: Vec<Node>,
 }
 
 impl NodeShape for TaskLoopNode {
@@ -66,13 +66,13 @@ impl NodeShape for TaskLoopNode {
         Structure::Tasks(self)
     }
 
-    fn blocks_mut(&mut self) -> Vec<&mut Vec<Step>> {
+    fn blocks_mut(&mut self) -> Vec<&mut Vec<Node>> {
         vec![&mut self.before_each, &mut self.body]
     }
 
     fn texts(&self) -> Vec<Text> {
         let path = self.path.iter().map(|path| Text::template("task_loop.path", path));
-        let round = |field, condition| Text::condition(field, condition, Moment::Round);
+        let round = |field, condition| Text::condition(field, condition, EvaluationTime::Round);
         path.chain(self.until.iter().map(|until| round("task_loop.until", until)))
             .chain(self.select.iter().map(|select| round("task_loop.select", select)))
             .collect()
@@ -86,25 +86,25 @@ impl NodeShape for TaskLoopNode {
 impl NodeRun for TaskLoopNode {
     type State<'s> = &'s mut TaskRounds;
 
-    fn state(doing: &mut Doing) -> Option<&mut TaskRounds> {
-        if let Doing::Tasks(state) = doing { Some(state) } else { None }
+    fn state(doing: &mut Activity) -> Option<&mut TaskRounds> {
+        if let Activity::Tasks(state) = doing { Some(state) } else { None }
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let inside = site.inside();
         let path = match self.path.as_ref().map(|path| inside.render(cx, path)).transpose() {
             Ok(path) => path.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty()),
-            Err(outcome) => return Opening::NotBegun(outcome),
+            Err(outcome) => return NodeOpening::NotBegun(outcome),
         };
         let mut tasks = TaskRounds::of(path, Attempts::of(self.attempts));
         let over = self.go_on(cx, site, &mut tasks);
-        Opening::of(Doing::Tasks(Box::new(tasks)), over)
+        NodeOpening::of(Activity::Tasks(Box::new(tasks)), over)
     }
 
     fn apply(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         tasks: &mut TaskRounds,
         event: &Event,
     ) -> Delivered {
@@ -125,8 +125,8 @@ impl NodeRun for TaskLoopNode {
 
     fn deliver(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         tasks: &mut TaskRounds,
         to: &NodeId,
         event: &Event,
@@ -140,7 +140,7 @@ impl NodeRun for TaskLoopNode {
             self.settled(cx, site, &inside, tasks, &round, *status, why.as_deref(), error.as_deref());
             return self.go_on(cx, site, tasks).into();
         }
-        let rounds = Rounds::of(self, site, &inside);
+        let rounds = RoundContext::of(self, site, &inside);
         let (mut all, open) = tasks.split();
         if let Some(round) = open.iter_mut().find(|round| is_its(round)) {
             if !rounds.about(cx, &mut all, round, event) {
@@ -165,8 +165,8 @@ impl NodeRun for TaskLoopNode {
     /// nobody is at them any more.
     fn cancel(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         tasks: &mut TaskRounds,
         outcome: &Outcome,
     ) -> Option<Outcome> {
@@ -178,7 +178,7 @@ impl NodeRun for TaskLoopNode {
             cx.forget(site.instance);
         }
         let inside = site.inside();
-        let rounds = Rounds::of(self, site, &inside);
+        let rounds = RoundContext::of(self, site, &inside);
         let (all, open) = tasks.split();
         let idle: Vec<bool> = open.iter_mut().map(|round| rounds.cancel(cx, &all, round, outcome)).collect();
         for (round, _) in open.iter_mut().zip(idle).filter(|(_, is_idle)| *is_idle) {
@@ -187,20 +187,25 @@ impl NodeRun for TaskLoopNode {
         (tasks.open.is_empty() && !tasks.asking).then(|| outcome.clone())
     }
 
-    fn said(&self, site: &Site<'_>, tasks: Option<&mut TaskRounds>) -> Option<String> {
+    fn said(&self, site: &NodeSite<'_>, tasks: Option<&mut TaskRounds>) -> Option<String> {
         let mut open = tasks.iter().flat_map(|tasks| tasks.open.iter().rev());
         open.find_map(|round| round.lane.said.clone()).or_else(|| site.said.clone())
     }
 
-    fn last_word(&self, site: &Site<'_>, tasks: Option<&mut TaskRounds>, _outcome: &Outcome) -> Option<Word> {
+    fn last_word(
+        &self,
+        site: &NodeSite<'_>,
+        tasks: Option<&mut TaskRounds>,
+        _outcome: &Outcome,
+    ) -> Option<SessionSignal> {
         let mut open = tasks.iter().flat_map(|tasks| tasks.open.iter().rev());
         open.find_map(|round| round.lane.word.clone()).or_else(|| site.word.clone())
     }
 
     fn gives(
         &self,
-        _cx: &Cx<'_>,
-        _site: &Site<'_>,
+        _cx: &DecisionCx<'_>,
+        _site: &NodeSite<'_>,
         tasks: Option<&mut TaskRounds>,
     ) -> (String, Option<Value>) {
         let Some(tasks) = tasks else { return Default::default() };
@@ -208,8 +213,8 @@ impl NodeRun for TaskLoopNode {
         let value = json!({
             "iteration": tasks.rounds,
             "passed": tasks.passed,
-            "all_tasks_complete": matches!(reason, Some(Reason::AllDone)),
-            "max_iterations_reached": matches!(reason, Some(Reason::MaxIterations)),
+            "all_tasks_complete": matches!(reason, Some(EndReason::AllDone)),
+            "max_iterations_reached": matches!(reason, Some(EndReason::MaxIterations)),
         });
         (format!("{} of {} rounds passed", tasks.passed, tasks.rounds), Some(value))
     }
@@ -231,7 +236,7 @@ impl TaskLoopNode {
     }
 
     /// Asks for a task where there is room for one; how the loop ended, when nothing is left.
-    fn go_on(&self, cx: &mut Cx<'_>, site: &Site<'_>, tasks: &mut TaskRounds) -> Option<Outcome> {
+    fn go_on(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, tasks: &mut TaskRounds) -> Option<Outcome> {
         if tasks.over.is_some() {
             return tasks.over.clone().filter(|_| tasks.open.is_empty() && !tasks.asking);
         }
@@ -256,7 +261,7 @@ impl TaskLoopNode {
     }
 
     /// A task was chosen, or why none was.
-    fn claimed(&self, cx: &mut Cx<'_>, site: &Site<'_>, tasks: &mut TaskRounds, claim: &Claim) {
+    fn claimed(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, tasks: &mut TaskRounds, claim: &Claim) {
         let is_stale = std::mem::take(&mut tasks.stale);
         if tasks.over.is_some() {
             // It is being ended: a task that was taken meanwhile goes back.
@@ -272,7 +277,8 @@ impl TaskLoopNode {
                     if self.max == 1 { "one round".to_owned() } else { format!("{} rounds", self.max) };
                 let id = &site.step.id;
                 let why = format!("`{id}` has had its {rounds}, and tasks are left: run again to go on");
-                tasks.over = Some(Outcome::new(Status::Exhausted, Reason::MaxIterations).because(why));
+                tasks.over =
+                    Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why));
             }
             // No task is done twice at once, whatever its file says.
             Claim::Task { id, .. } if tasks.open.iter().any(|round| round.id == *id) => tasks.idle = true,
@@ -285,27 +291,41 @@ impl TaskLoopNode {
     }
 
     /// A round begins for a task: in a worktree of its own where there are several.
-    fn open(&self, cx: &mut Cx<'_>, site: &Site<'_>, tasks: &mut TaskRounds, id: &TaskId, task: &Value) {
+    fn open(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &NodeSite<'_>,
+        tasks: &mut TaskRounds,
+        id: &TaskId,
+        task: &Value,
+    ) {
         tasks.attempts.count(id);
         let mut round = tasks.next_round(id, task);
         let (number, about) = (round.round, Some(id.to_string()));
         cx.step.news.push(News::Round { node: site.instance.clone(), round: number, task: about });
         let inside = site.inside();
-        let rounds = Rounds::of(self, site, &inside);
+        let rounds = RoundContext::of(self, site, &inside);
         let (mut all, open) = tasks.split();
         rounds.begin(cx, &mut all, &mut round);
         open.push(round);
     }
 
     /// A task that was taken too late is put back.
-    fn give_back(&self, cx: &mut Cx<'_>, site: &Site<'_>, tasks: &mut TaskRounds, id: &TaskId, task: &Value) {
+    fn give_back(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        site: &NodeSite<'_>,
+        tasks: &mut TaskRounds,
+        id: &TaskId,
+        task: &Value,
+    ) {
         if tasks.open.iter().any(|round| round.id == *id) {
             return;
         }
         let mut round = tasks.next_round(id, task);
         let inside = site.inside();
         let (all, open) = tasks.split();
-        Rounds::of(self, site, &inside).release(cx, &all, &mut round);
+        RoundContext::of(self, site, &inside).release(cx, &all, &mut round);
         open.push(round);
     }
 
@@ -313,8 +333,8 @@ impl TaskLoopNode {
     #[expect(clippy::too_many_arguments, reason = "one fact, and where it belongs")]
     fn settled(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         inside: &Frame<'_>,
         tasks: &mut TaskRounds,
         round: &Round,
@@ -349,7 +369,7 @@ impl TaskLoopNode {
         if let Some(until) = self.until.as_ref().filter(|_| tasks.over.is_none()) {
             let frame = round_frame(inside, round.round, "", None);
             tasks.over = match (Frame { task: Some(&round.task), ..frame }).holds(cx, until) {
-                Ok(true) => Some(done(Reason::Until).because(format!("`{}` holds", until.0.trim()))),
+                Ok(true) => Some(done(EndReason::Until).because(format!("`{}` holds", until.0.trim()))),
                 Ok(false) => None,
                 Err(outcome) => Some(outcome),
             };
@@ -359,30 +379,31 @@ impl TaskLoopNode {
 
 /// How the loop ends when no task is under way and none was taken.
 fn ending(tasks: &TaskRounds, claim: &Claim) -> Outcome {
-    let blocked = |reason: Reason, why: String| Outcome::new(Status::Blocked, reason).because(why);
+    let blocked = |reason: EndReason, why: String| Outcome::new(FinalStatus::Blocked, reason).because(why);
     match claim {
         Claim::Working | Claim::Task { .. } => {
-            blocked(Reason::Deadlock, "tasks are in progress, and not in this run".to_owned())
+            blocked(EndReason::Deadlock, "tasks are in progress, and not in this run".to_owned())
         }
         Claim::NoneSelected { open } if tasks.rounds == 0 => {
             let open =
                 if *open == 1 { "the one open task".to_owned() } else { format!("any of {open} open tasks") };
-            done(Reason::NoneSelected).because(format!("`select` did not match {open}"))
+            done(EndReason::NoneSelected).because(format!("`select` did not match {open}"))
         }
         Claim::AllDone if tasks.rounds == 0 => {
-            done(Reason::AllDone).because("no task was there to be done".to_owned())
+            done(EndReason::AllDone).because("no task was there to be done".to_owned())
         }
         // A task of the last rounds may have been what `select` matched.
-        Claim::AllDone | Claim::NoneSelected { .. } => done(Reason::AllDone),
+        Claim::AllDone | Claim::NoneSelected { .. } => done(EndReason::AllDone),
         Claim::Failed { ids } => {
-            let failed = Outcome::new(Status::Failed, Reason::TasksFailed).because(failed(tasks, ids));
+            let failed =
+                Outcome::new(FinalStatus::Failed, EndReason::TasksFailed).because(failed(tasks, ids));
             tasks.blocked.clone().unwrap_or(failed)
         }
         Claim::Deadlock(deadlock) => {
-            blocked(Reason::Deadlock, format!("{deadlock}\n  hint: {}", deadlock.way_out()))
+            blocked(EndReason::Deadlock, format!("{deadlock}\n  hint: {}", deadlock.way_out()))
         }
-        Claim::Unproven { why } => blocked(Reason::TasksUnproven, why.clone()),
-        Claim::Unreadable { why } => blocked(Reason::TasksUnreadable, why.clone()),
+        Claim::Unproven { why } => blocked(EndReason::TasksUnproven, why.clone()),
+        Claim::Unreadable { why } => blocked(EndReason::TasksUnreadable, why.clone()),
     }
 }
 
@@ -414,7 +435,7 @@ fn failed(tasks: &TaskRounds, ids: &[TaskId]) -> String {
 fn unwritten(over: Option<Outcome>, result: String, error: &str) -> Outcome {
     let why = format!("{result}: {error}");
     let Some(over) = over else {
-        return Outcome::new(Status::Blocked, Reason::TasksUnreadable).because(why);
+        return Outcome::new(FinalStatus::Blocked, EndReason::TasksUnreadable).because(why);
     };
     let detail = match over.detail.as_deref().filter(|before| !before.is_empty()) {
         // What is wrong with the file is said once.

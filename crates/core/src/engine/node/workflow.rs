@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::pair::{Delivered, NodeRun, Opening, Site};
-use super::shape::{GivenValue, NodeShape, Role};
+use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
+use super::shape::{GivenValue, NodeRole, NodeShape};
 use crate::effect::Effect;
 use crate::engine::frame::Frame;
 use crate::engine::output::give_value;
 use crate::engine::purse::left_to;
-use crate::engine::{Cx, done};
+use crate::engine::{DecisionCx, done};
 use crate::event::{Event, RunEnd};
 use crate::graph::check::outline::Text;
 use crate::graph::ids::named;
 use crate::graph::workflow::{Budget, Expression, InputKind, Template};
 use crate::id::{NodeId, RunId, Verb, derive_run};
-use crate::run::{Doing, Outcome, Reason, Spent, Status};
+use crate::run::{Activity, EndReason, FinalStatus, Outcome, Spent};
 use crate::spec::{MAX_DEPTH, Parent, Spec};
 
 /// As much of a text is shown where it does not fit.
@@ -62,8 +62,8 @@ impl NodeShape for WorkflowNode {
         self.inputs.iter().map(|(name, value)| Text { key: Some(name.clone()), ..text(value) }).collect()
     }
 
-    fn role(&self) -> Role {
-        Role::Work
+    fn role(&self) -> NodeRole {
+        NodeRole::Work
     }
 
     fn calls(&self) -> Option<&WorkflowNode> {
@@ -78,21 +78,21 @@ impl NodeShape for WorkflowNode {
 impl NodeRun for WorkflowNode {
     type State<'s> = &'s mut SubRunState;
 
-    fn state(doing: &mut Doing) -> Option<&mut SubRunState> {
-        if let Doing::Run(state) = doing { Some(state) } else { None }
+    fn state(doing: &mut Activity) -> Option<&mut SubRunState> {
+        if let Activity::Run(state) = doing { Some(state) } else { None }
     }
 
-    fn begin(&self, cx: &mut Cx<'_>, site: &mut Site<'_>) -> Opening {
+    fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         match self.start(cx, site) {
-            Ok(state) => Opening::UnderWay(Doing::Run(state)),
-            Err(outcome) => Opening::NotBegun(outcome),
+            Ok(state) => NodeOpening::UnderWay(Activity::Run(state)),
+            Err(outcome) => NodeOpening::NotBegun(outcome),
         }
     }
 
     fn apply(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         state: &mut SubRunState,
         event: &Event,
     ) -> Delivered {
@@ -121,8 +121,8 @@ impl NodeRun for WorkflowNode {
     /// What it spends until it is over still counts.
     fn cancel(
         &self,
-        cx: &mut Cx<'_>,
-        site: &mut Site<'_>,
+        cx: &mut DecisionCx<'_>,
+        site: &mut NodeSite<'_>,
         _state: &mut SubRunState,
         _outcome: &Outcome,
     ) -> Option<Outcome> {
@@ -132,14 +132,14 @@ impl NodeRun for WorkflowNode {
 
 impl WorkflowNode {
     /// Starts the run.
-    fn start(&self, cx: &mut Cx<'_>, site: &Site<'_>) -> Result<SubRunState, Outcome> {
+    fn start(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>) -> Result<SubRunState, Outcome> {
         let name = &self.name;
         let depth = cx.spec.parent.as_ref().map_or(0, |parent| parent.depth) + 1;
         if depth > MAX_DEPTH {
-            return Err(failed(Reason::TooDeep, format!("runs start runs more than {MAX_DEPTH} deep")));
+            return Err(failed(EndReason::TooDeep, format!("runs start runs more than {MAX_DEPTH} deep")));
         }
         let Some(other) = cx.spec.others.get(name) else {
-            return Err(failed(Reason::NotYet, format!("there are no orders for the workflow `{name}`")));
+            return Err(failed(EndReason::NotYet, format!("there are no orders for the workflow `{name}`")));
         };
         let mut spec = Spec { input: cx.spec.input.clone(), ..other.clone() };
         tell(cx, &site.step.id, site.around, &self.inputs, &mut spec)?;
@@ -160,7 +160,7 @@ impl WorkflowNode {
 
 /// Counts the first turn of a run that takes turns before it begins it: those that are started
 /// at the same moment would each find it unspent.
-fn count_first_turn(cx: &mut Cx<'_>, spec: &Spec) -> Result<bool, Outcome> {
+fn count_first_turn(cx: &mut DecisionCx<'_>, spec: &Spec) -> Result<bool, Outcome> {
     if spec.sessions.is_empty() {
         return Ok(false);
     }
@@ -171,7 +171,7 @@ fn count_first_turn(cx: &mut Cx<'_>, spec: &Spec) -> Result<bool, Outcome> {
 
 impl SubRunState {
     /// The run tells what it spent in all.
-    fn spends(&mut self, cx: &mut Cx<'_>, now: &Spent) {
+    fn spends(&mut self, cx: &mut DecisionCx<'_>, now: &Spent) {
         let mut fresh = now.since(&self.spent);
         // What was told before another, and comes after it, says nothing new.
         self.spent.add(&fresh);
@@ -183,32 +183,33 @@ impl SubRunState {
     }
 
     /// The run is over, or never begins: the turn that was counted for it is given back.
-    fn took_no_turn(&mut self, cx: &mut Cx<'_>) {
+    fn took_no_turn(&mut self, cx: &mut DecisionCx<'_>) {
         if std::mem::take(&mut self.is_ahead) {
             cx.give_back_turn();
         }
     }
 }
 
-fn ended(cx: &mut Cx<'_>, site: &Site<'_>, state: &SubRunState, end: &RunEnd) -> Outcome {
+fn ended(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, state: &SubRunState, end: &RunEnd) -> Outcome {
     give_value(cx, &site.step.id, &end.text, end.value.clone());
-    if end.outcome.status == Status::Completed {
-        return done(Reason::AllDone);
+    if end.outcome.status == FinalStatus::Completed {
+        return done(EndReason::AllDone);
     }
     let detail = end.outcome.detail.clone().unwrap_or_else(|| end.outcome.reason.sentence().to_owned());
     let why = format!("run {} is {}: {detail}", state.run, end.outcome.status.word());
     // That what may be spent is spent can be so for this run, too.
-    let reason = if end.outcome.reason == Reason::Budget { Reason::Budget } else { Reason::ChildFailed };
+    let reason =
+        if end.outcome.reason == EndReason::Budget { EndReason::Budget } else { EndReason::ChildFailed };
     Outcome::new(end.outcome.status, reason).because(why).from(&end.outcome)
 }
 
-fn failed(reason: Reason, why: String) -> Outcome {
-    Outcome::new(Status::Failed, reason).because(why)
+fn failed(reason: EndReason, why: String) -> Outcome {
+    Outcome::new(FinalStatus::Failed, reason).because(why)
 }
 
 /// Fills in what the node says of the inputs.
 fn tell(
-    cx: &Cx<'_>,
+    cx: &DecisionCx<'_>,
     node: &NodeId,
     frame: &Frame<'_>,
     inputs: &BTreeMap<String, Template>,
@@ -221,7 +222,7 @@ fn tell(
         }
         let value = match spec.kinds.get(input) {
             Some(kind) => value(cx, frame, template, *kind)?.map_err(|given| {
-                failed(Reason::Template, misfit(node, &spec.workflow, input, *kind, &given))
+                failed(EndReason::Template, misfit(node, &spec.workflow, input, *kind, &given))
             })?,
             None => like_planned(spec.inputs.get(input), frame.render(cx, template)?),
         };
@@ -232,7 +233,7 @@ fn tell(
 
 /// What a template gives as this kind; what it gives instead, where that does not fit.
 fn value(
-    cx: &Cx<'_>,
+    cx: &DecisionCx<'_>,
     frame: &Frame<'_>,
     template: &Template,
     kind: InputKind,

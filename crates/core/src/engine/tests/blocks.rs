@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::graph::builder::{
-    Rounds, Steps, ask, check_all, clear_context, criteria_loop, prompt, shell, task_loop,
+    LoopRounds, Steps, ask, check_all, clear_context, criteria_loop, prompt, shell, task_loop,
 };
 use crate::graph::workflow::{Expression, Join, LoopNode};
-use crate::run::Cause;
+use crate::run::NodeCause;
 
 const NONE: Duration = Duration::ZERO;
 
@@ -36,11 +36,11 @@ fn nodes_run_one_after_the_other_and_later_ones_see_what_earlier_ones_gave() {
     story.shell("b", true, "printed").prepared("c");
     assert_eq!(story.plan().prompt, "then: printed completed");
     story.session_ends(SessionVerdict::Completed).seen(false).cleaned("c");
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
     let news = ["+a", "-a completed", "+b", "-b completed", "+c", "-c completed"];
     assert_eq!(news_of_nodes(&story), news);
     let cause = &story.state.book.nodes[&NodeId::new("b")].cause;
-    assert_eq!(*cause, Cause::After { node: NodeId::new("a"), status: "completed".into() });
+    assert_eq!(*cause, NodeCause::After { node: NodeId::new("a"), status: "completed".into() });
 }
 
 #[test]
@@ -71,16 +71,16 @@ fn a_template_about_all_outputs_sees_all_of_them() {
 
 #[test]
 fn a_run_without_nodes_is_over_at_once() {
-    assert_eq!(Story::of(spec_of(vec![])).ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(Story::of(spec_of(vec![])).ended(), (FinalStatus::Completed, EndReason::AllDone));
     let only = Story::drawn(Builder::new("w").start(clear_context()));
-    assert_eq!(only.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(only.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
 fn a_failure_ends_the_run_and_what_comes_after_never_begins() {
     let workflow = Builder::new("w").start(prompt("x").id("a")).then(shell("y").id("b"));
     let mut story = Story::drawn(workflow);
-    assert_eq!(story.breaks("a").ended(), (Status::Failed, Reason::AgentFailed));
+    assert_eq!(story.breaks("a").ended(), (FinalStatus::Failed, EndReason::AgentFailed));
     assert!(!story.state.book.nodes.contains_key(&NodeId::new("b")));
 }
 
@@ -92,7 +92,7 @@ fn a_failure_that_is_lived_with_is_seen_by_later_nodes() {
     let mut story = Story::drawn(workflow);
     story.shell("a", false, "oh");
     assert_eq!(story.command("b"), "true oh");
-    assert_eq!(story.shell("b", true, "").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.shell("b", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_node_is_left_out_where_its_condition_does_not_hold() {
     let mut story = Story::drawn(workflow);
     assert_eq!(story.command("b"), "false");
     story.shell("b", true, "");
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
     assert_eq!(news_of_nodes(&story), ["/a", "+b", "-b completed"]);
     let seen = &story.state.book.nodes[&NodeId::new("a")];
     assert_eq!((seen.times, seen.outcome.as_ref()), (0, None));
@@ -112,10 +112,13 @@ fn a_node_is_left_out_where_its_condition_does_not_hold() {
 #[test]
 fn a_condition_that_has_no_value_fails_its_node() {
     let node = shell("x").id("a").when("outputs.nobody.text == 'x'").retry(2, NONE);
-    assert_eq!(Story::drawn(Builder::new("w").start(node)).ended(), (Status::Failed, Reason::Template));
+    assert_eq!(
+        Story::drawn(Builder::new("w").start(node)).ended(),
+        (FinalStatus::Failed, EndReason::Template)
+    );
     let workflow = Builder::new("w").start(shell("{{ outputs.nobody.text }}").id("a"));
     let story = Story::drawn(workflow);
-    assert_eq!(story.ended(), (Status::Failed, Reason::Template));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::Template));
     assert!(story.detail().contains("{{ outputs.nobody.text }}"), "{}", story.detail());
 }
 
@@ -130,15 +133,15 @@ fn one_of_two_ways_is_taken() {
     };
     let mut story = Story::drawn(two_ways());
     assert_eq!(story.shell("a", true, "yes").wanted(), ["yes.1.1.shell"]);
-    assert_eq!(story.shell("yes", true, "").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.shell("yes", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
     let mut story = Story::drawn(two_ways());
     assert_eq!(story.shell("a", true, "no").wanted(), ["no.1.1.shell"]);
-    assert_eq!(story.shell("no", false, "").ended(), (Status::Failed, Reason::ShellFailed));
+    assert_eq!(story.shell("no", false, "").ended(), (FinalStatus::Failed, EndReason::ShellFailed));
 }
 
 #[test]
 fn what_the_other_way_gave_in_an_earlier_round_is_forgotten() {
-    let workflow = Builder::new("w").start(clear_context()).loop_(Rounds::times(2), |round| {
+    let workflow = Builder::new("w").start(clear_context()).loop_(LoopRounds::times(2), |round| {
         round
             .if_("iteration == 1", |first| first.then(shell("x").id("one")), |no| no)
             .then(shell("{{ outputs.one is defined }}").id("look"))
@@ -154,7 +157,7 @@ fn what_the_other_way_gave_in_an_earlier_round_is_forgotten() {
 fn a_loop_goes_round_until_its_condition_holds() {
     let workflow = Builder::new("w")
         .start(clear_context())
-        .loop_(Rounds::until("outputs.x.text == 'ok'").max(5), |round| {
+        .loop_(LoopRounds::until("outputs.x.text == 'ok'").max(5), |round| {
             round.then(shell("try {{ iteration }}").id("x"))
         })
         .id("l")
@@ -165,8 +168,8 @@ fn a_loop_goes_round_until_its_condition_holds() {
     assert_eq!(story.command("x@2"), "try 2");
     story.shell("x@2", true, "ok");
     assert_eq!(story.command("after"), "2");
-    assert_eq!(story.became("l"), (Status::Completed, Reason::Until));
-    assert_eq!(story.shell("after", true, "").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.became("l"), (FinalStatus::Completed, EndReason::Until));
+    assert_eq!(story.shell("after", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -174,18 +177,18 @@ fn a_loop_that_never_gets_there_is_exhausted_and_one_without_a_condition_is_done
     let workflow = |rounds| {
         Builder::new("w").start(clear_context()).loop_(rounds, |round| round.then(shell("x").id("x"))).id("l")
     };
-    let mut story = Story::drawn(workflow(Rounds::until("false").max(2)));
+    let mut story = Story::drawn(workflow(LoopRounds::until("false").max(2)));
     story.shell("x@1", true, "").shell("x@2", true, "");
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
-    let mut story = Story::drawn(workflow(Rounds::times(2)));
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::MaxIterations));
+    let mut story = Story::drawn(workflow(LoopRounds::times(2)));
     story.shell("x@1", true, "").shell("x@2", true, "");
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
 fn a_round_is_told_what_was_wrong_in_the_one_before_it() {
     let mut spec = drawn(Builder::new("w").start(clear_context()).loop_(
-        Rounds::until("not outputs.tests.failed").max(3),
+        LoopRounds::until("not outputs.tests.failed").max(3),
         |round| {
             round
                 .then(prompt("Fix it. {{ feedback }}").id("fix"))
@@ -198,38 +201,38 @@ fn a_round_is_told_what_was_wrong_in_the_one_before_it() {
     let told = story.plan().prompt;
     assert!(told.starts_with("Fix it. `tests`: ") && told.contains("boom"), "{told}");
     story.session_ends(SessionVerdict::Completed).seen(false).cleaned("fix@2").checks("tests@2", true);
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
 fn a_failure_in_a_round_ends_the_loop() {
     let workflow = Builder::new("w")
         .start(clear_context())
-        .loop_(Rounds::times(3), |round| round.then(shell("x").id("x")));
+        .loop_(LoopRounds::times(3), |round| round.then(shell("x").id("x")));
     let mut story = Story::drawn(workflow);
-    assert_eq!(story.shell("x@1", false, "").ended(), (Status::Failed, Reason::ShellFailed));
+    assert_eq!(story.shell("x@1", false, "").ended(), (FinalStatus::Failed, EndReason::ShellFailed));
 }
 
 #[test]
 fn loops_in_loops_have_names_of_their_own() {
-    let workflow = Builder::new("w").start(clear_context()).loop_(Rounds::times(2), |outer| {
-        outer.loop_(Rounds::times(2), |inner| inner.then(shell("{{ iteration }}").id("x")))
+    let workflow = Builder::new("w").start(clear_context()).loop_(LoopRounds::times(2), |outer| {
+        outer.loop_(LoopRounds::times(2), |inner| inner.then(shell("{{ iteration }}").id("x")))
     });
     let mut story = Story::drawn(workflow);
     for name in ["x@1@1", "x@1@2", "x@2@1", "x@2@2"] {
         story.shell(name, true, "");
     }
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
 fn a_loop_whose_rounds_take_no_time_is_ended_instead_of_going_round_for_ever() {
     let workflow = Builder::new("w")
         .start(clear_context())
-        .loop_(Rounds::until("false"), |round| round.then(shell("x").id("x").when("false")))
+        .loop_(LoopRounds::until("false"), |round| round.then(shell("x").id("x").when("false")))
         .id("l");
     let story = Story::drawn(workflow);
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::MaxIterations));
     assert!(story.detail().contains("`l`"), "{}", story.detail());
 }
 
@@ -237,16 +240,16 @@ fn a_loop_whose_rounds_take_no_time_is_ended_instead_of_going_round_for_ever() {
 fn loops_without_time_in_one_another_are_ended_too() {
     let endless = |lived_with: bool| {
         let mut spec =
-            drawn(Builder::new("w").start(clear_context()).loop_(Rounds::until("false"), |round| {
-                round.loop_(Rounds::until("false"), |inner| inner.then(clear_context())).id("inner")
+            drawn(Builder::new("w").start(clear_context()).loop_(LoopRounds::until("false"), |round| {
+                round.loop_(LoopRounds::until("false"), |inner| inner.then(clear_context())).id("inner")
             }));
-        if let (true, Act::Loop(LoopNode { body, .. })) = (lived_with, &mut spec.body[1].act) {
+        if let (true, NodeKind::Loop(LoopNode { body, .. })) = (lived_with, &mut spec.body[1].act) {
             body[0].on_failure = crate::graph::workflow::OnFailure::Continue;
         }
         spec
     };
-    assert_eq!(Story::of(endless(false)).ended(), (Status::Exhausted, Reason::MaxIterations));
-    assert_eq!(Story::of(endless(true)).ended(), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(Story::of(endless(false)).ended(), (FinalStatus::Exhausted, EndReason::MaxIterations));
+    assert_eq!(Story::of(endless(true)).ended(), (FinalStatus::Exhausted, EndReason::MaxIterations));
 }
 
 #[test]
@@ -258,8 +261,8 @@ fn a_criteria_loop_goes_round_until_the_last_words_hold_the_signal() {
     assert!(story.plan().prompt.contains("ALL GREEN"), "the agent knows the signal");
     story.session_ends(SessionVerdict::Completed).seen(false).cleaned("work@1");
     story.says("work@2", "nearly: ALL GREEN soon").says("work@3", "so:\nALL GREEN");
-    assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.became("l"), (FinalStatus::Completed, EndReason::Signal));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -272,7 +275,7 @@ fn a_signal_is_heard_from_within_branches_and_tasks() {
     };
     let mut story = Story::drawn(Builder::new("w").start(criteria_loop("S").max(2).each(branches).id("l")));
     story.says("x@1", "S").shell("y@1", true, "");
-    assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
+    assert_eq!(story.became("l"), (FinalStatus::Completed, EndReason::Signal));
     let tasks = |round: Steps| round.then(task_loop().each(|task| task.then(prompt("x").id("x"))).id("t"));
     let mut story = Story::drawn(Builder::new("w").start(criteria_loop("S").max(2).each(tasks).id("l")));
     let claimed = |effect, claim| Event::TaskClaimed { effect, claim, odd: Vec::new() };
@@ -281,7 +284,7 @@ fn a_signal_is_heard_from_within_branches_and_tasks() {
     let effect = story.open(Verb::Settle);
     story.tell(Event::TaskSettled { effect, status: TaskStatus::Passing, why: None, error: None });
     story.tell(claimed(story.open(Verb::Claim), Claim::AllDone));
-    assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
+    assert_eq!(story.became("l"), (FinalStatus::Completed, EndReason::Signal));
 }
 
 #[test]
@@ -295,7 +298,7 @@ fn a_signal_of_a_session_that_did_not_end_well_is_not_heard() {
         let end = SessionEnd { last_message: Some("S".into()), ..session_end(verdict) };
         story.tell(Event::SessionEnded { effect, end }).cleaned(node);
     }
-    assert_eq!(story.became("l"), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(story.became("l"), (FinalStatus::Exhausted, EndReason::MaxIterations));
 }
 
 #[test]
@@ -308,7 +311,7 @@ fn a_branch_that_another_made_needless_takes_no_signal_away() {
     };
     let mut story = Story::drawn(Builder::new("w").start(criteria_loop("S").max(2).each(branches).id("l")));
     story.says("x@1", "S").cleaned("y@1");
-    assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
+    assert_eq!(story.became("l"), (FinalStatus::Completed, EndReason::Signal));
 }
 
 #[test]
@@ -323,15 +326,15 @@ fn a_session_that_answers_by_a_schema_is_asked_for_no_signal_and_takes_none_away
     let effect = story.open_of("review@1", Verb::Session);
     let end = SessionEnd { last_message: Some("{}".into()), ..session_end(SessionVerdict::Completed) };
     story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned("review@1");
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
-    assert_eq!(story.became("l"), (Status::Completed, Reason::Signal));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
+    assert_eq!(story.became("l"), (FinalStatus::Completed, EndReason::Signal));
 }
 
 #[test]
 fn what_a_template_cannot_say_is_not_tried_again() {
     let fails = |workflow: Builder| {
         let story = Story::drawn(workflow);
-        assert_eq!(story.ended(), (Status::Failed, Reason::Template));
+        assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::Template));
         assert!(
             story.detail().ends_with("; not tried again: another try would find the same"),
             "{}",
@@ -355,20 +358,20 @@ fn tried_again(block: impl FnOnce(Builder) -> Builder) -> Story {
 }
 
 fn is_final(story: &Story) {
-    assert_eq!(story.ended(), (Status::Failed, Reason::Template), "{}", story.detail());
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::Template), "{}", story.detail());
     assert!(story.detail().ends_with(NOT_AGAIN), "{}", story.detail());
 }
 
 #[test]
 fn a_block_is_not_tried_again_for_a_template_whatever_has_run_in_it() {
     let mut story = tried_again(|w| {
-        w.loop_(Rounds::times(2), |round| {
+        w.loop_(LoopRounds::times(2), |round| {
             round.then(shell("x").id("a")).then(shell("{{ outputs.a.value.n }}").id("b"))
         })
     });
     is_final(story.shell("a~1@1", true, "fine"));
     let mut story = tried_again(|w| {
-        w.loop_(Rounds::until("outputs.a.value.n > 1").max(2), |r| r.then(shell("x").id("a")))
+        w.loop_(LoopRounds::until("outputs.a.value.n > 1").max(2), |r| r.then(shell("x").id("a")))
     });
     is_final(story.shell("a~1@1", true, "fine"));
     let mut story = tried_again(|w| {
@@ -380,7 +383,7 @@ fn a_block_is_not_tried_again_for_a_template_whatever_has_run_in_it() {
     });
     story.shell("a~1", false, "");
     story.shell("b~1", true, "");
-    assert_eq!(story.ended(), (Status::Failed, Reason::ShellFailed), "the other branch is as it was");
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ShellFailed), "the other branch is as it was");
     assert!(story.detail().ends_with(NOT_AGAIN), "{}", story.detail());
 }
 
@@ -398,7 +401,7 @@ fn the_first_success_is_looked_for_again_where_a_branch_may_have_one() {
         spec.body[1].retry.times = 1;
         Story::of(spec)
     };
-    assert_eq!(branches("{{ outputs.nobody.text }}").ended(), (Status::Failed, Reason::NoBranch));
+    assert_eq!(branches("{{ outputs.nobody.text }}").ended(), (FinalStatus::Failed, EndReason::NoBranch));
     let mut story = branches("x");
     assert!(story.shell("b~1", false, "").wanted()[0].ends_with(".retry"));
 }
@@ -409,7 +412,7 @@ fn a_criteria_loop_without_its_signal_is_exhausted() {
         Builder::new("w").start(criteria_loop("S").max(2).each(|round| round.then(prompt("work").id("a"))));
     let mut story = Story::drawn(workflow);
     story.says("a@1", "no").says("a@2", "no");
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::MaxIterations));
     let workflow = Builder::new("w")
         .start(criteria_loop("S").max(1).each(|round| round.then(prompt("work").id("a"))).id("l"));
     let mut story = Story::drawn(workflow);
@@ -431,7 +434,7 @@ fn parallel_branches_run_at_once_and_all_are_waited_for() {
     assert_eq!(story.wanted(), ["x.1.1.shell", "y.1.1.prepare", "z.1.1.shell"]);
     story.shell("z", true, "").shell("x", true, "").says("y", "hi");
     assert_eq!(story.wanted(), ["z2.1.1.shell"]);
-    assert_eq!(story.shell("z2", true, "").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.shell("z2", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
     let output = &story.state.book.outputs[&NodeId::new("parallel")];
     let ended = serde_json::json!({"x": "completed", "y": "completed", "z": "completed"});
     assert_eq!(output.value, Some(serde_json::json!({ "branches": ended })));
@@ -444,14 +447,14 @@ fn only_so_many_branches_run_at_once() {
     assert_eq!(story.shell("x", true, "").wanted(), ["y.1.1.prepare"]);
     assert_eq!(story.says("y", "hi").wanted(), ["z.1.1.shell"]);
     story.shell("z", true, "").shell("z2", true, "");
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
 fn a_branch_that_fails_does_not_stop_the_others_but_fails_the_block() {
     let mut story = three(0, Join::All);
     story.shell("x", false, "").says("y", "hi").shell("z", true, "").shell("z2", true, "");
-    assert_eq!(story.ended(), (Status::Failed, Reason::ShellFailed));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ShellFailed));
 }
 
 #[test]
@@ -462,8 +465,8 @@ fn any_is_over_with_the_first_branch_once_the_others_are_put_away() {
     story.cleaned("z");
     assert!(!story.state.is_done(), "the agent is still there");
     story.cleaned("y");
-    assert_eq!(story.ended(), (Status::Failed, Reason::ShellFailed));
-    assert_eq!(story.became("z"), (Status::Cancelled, Reason::NotNeeded));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ShellFailed));
+    assert_eq!(story.became("z"), (FinalStatus::Cancelled, EndReason::NotNeeded));
 }
 
 #[test]
@@ -474,14 +477,14 @@ fn first_success_lives_with_failures_until_one_branch_succeeds() {
     assert_eq!(story.does(), ["z.1.1.shell"]);
     story.says("y", "hi");
     assert_eq!(story.does(), ["z.1.1.cleanup"]);
-    assert_eq!(story.cleaned("z").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.cleaned("z").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
 fn first_success_fails_when_no_branch_succeeds() {
     let mut story = three(0, Join::FirstSuccess);
     story.shell("x", false, "").breaks("y").shell("z", false, "");
-    assert_eq!(story.ended(), (Status::Failed, Reason::NoBranch));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::NoBranch));
 }
 
 #[test]
@@ -491,7 +494,7 @@ fn a_branch_that_takes_no_time_can_be_enough() {
         lanes.branch("y", |y| y.then(clear_context())).join(Join::Any)
     });
     let mut story = Story::drawn(workflow);
-    assert_eq!(story.cleaned("x").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.cleaned("x").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -509,16 +512,16 @@ fn a_node_that_fails_is_tried_again_after_a_pause_that_doubles() {
         until: Some(until),
     };
     assert!(story.records.last().is_some_and(|record| record.news.contains(&again)));
-    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::Retry { until, what: what.clone() }));
+    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::Retry { until, what: what.clone() }));
     story.later(3_000).wait_over("x", Verb::Retry);
     assert_eq!(story.command("x~2"), what, "a try is told what was wrong");
     story.shell("x~2", false, "");
-    let Standing::Waiting(Waiting::Retry { until: second, .. }) = story.state.standing() else {
+    let Progress::Waiting(Waiting::Retry { until: second, .. }) = story.state.standing() else {
         panic!("it waits")
     };
     assert_eq!(second, Moment(NOW.0 + 9_000));
     story.later(6_000).wait_over("x~2", Verb::Retry).shell("x~3", false, "");
-    assert_eq!(story.ended(), (Status::Failed, Reason::ShellFailed));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ShellFailed));
     assert_eq!(story.state.book.nodes[&NodeId::new("x")].times, 3);
 }
 
@@ -543,7 +546,7 @@ fn a_node_that_waits_to_be_tried_again_has_given_nothing() {
 
 #[test]
 fn a_block_that_is_tried_again_has_new_names_in_it() {
-    let mut spec = drawn(Builder::new("w").start(clear_context()).loop_(Rounds::times(2), |round| {
+    let mut spec = drawn(Builder::new("w").start(clear_context()).loop_(LoopRounds::times(2), |round| {
         round.then(shell("x").id("x")).then(shell("y").id("y").retry(1, NONE))
     }));
     spec.body[1].retry.times = 1;
@@ -553,7 +556,7 @@ fn a_block_that_is_tried_again_has_new_names_in_it() {
     for name in ["x~2@1", "y~2@1", "x~2@2", "y~2@2"] {
         story.shell(name, true, "");
     }
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -562,16 +565,18 @@ fn what_may_have_been_done_is_not_tried_again() {
     let mut story = Story::drawn(workflow);
     let effect = story.open(Verb::Shell);
     story.tell(Event::ShellEnded { effect, end: ShellEnd::Unknown });
-    assert_eq!(story.ended(), (Status::Blocked, Reason::ShellUnknown));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::ShellUnknown));
 }
 
 #[test]
 fn a_condition_of_a_loop_that_has_no_value_fails_it() {
     let mut spec = drawn(
-        Builder::new("w").start(clear_context()).loop_(Rounds::times(2), |round| round.then(clear_context())),
+        Builder::new("w")
+            .start(clear_context())
+            .loop_(LoopRounds::times(2), |round| round.then(clear_context())),
     );
-    if let Act::Loop(LoopNode { until, .. }) = &mut spec.body[1].act {
+    if let NodeKind::Loop(LoopNode { until, .. }) = &mut spec.body[1].act {
         *until = vec![Expression("outputs.nobody.text == 'x'".into())];
     }
-    assert_eq!(Story::of(spec).ended(), (Status::Failed, Reason::Template));
+    assert_eq!(Story::of(spec).ended(), (FinalStatus::Failed, EndReason::Template));
 }

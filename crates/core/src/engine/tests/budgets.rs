@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::graph::builder::{Rounds, clear_context, prompt, shell, turns};
-use crate::graph::workflow::Turns;
+use crate::graph::builder::{LoopRounds, clear_context, prompt, shell, turns};
+use crate::graph::workflow::TurnLoop;
 
 fn of_turns(turns: u32) -> Budget {
     Budget { turns: Some(turns), ..Budget::default() }
@@ -23,7 +23,7 @@ fn a_run_starts_no_more_turns_than_it_may() {
     let mut story = Story::drawn(two().budget(of_turns(1)));
     story.says("a", "hi").prepared("b");
     assert_eq!(story.does(), ["b.1.1.cleanup"]);
-    assert_eq!(story.cleaned("b").ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(story.cleaned("b").ended(), (FinalStatus::Exhausted, EndReason::Budget));
     assert_eq!(story.state.spent.turns, 1);
     assert_eq!(story.detail(), "the budget of 1 turns is spent");
 }
@@ -32,7 +32,7 @@ fn a_run_starts_no_more_turns_than_it_may() {
 fn a_run_starts_no_turn_once_its_tokens_or_its_money_are_spent() {
     let mut story = Story::drawn(two().budget(of_tokens(10)));
     story.says("a", "hi").prepared("b");
-    assert_eq!(story.cleaned("b").ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(story.cleaned("b").ended(), (FinalStatus::Exhausted, EndReason::Budget));
     for (most, words) in [
         (0.5, "the budget of $0.50 is spent: it cost $0.50"),
         (0.001, "the budget of $0.0010 is spent: it cost $0.0010"),
@@ -43,7 +43,7 @@ fn a_run_starts_no_turn_once_its_tokens_or_its_money_are_spent() {
         let usage = Usage { cost_usd: Some(most), ..Usage::default() };
         let end = SessionEnd { usage, ..session_end(SessionVerdict::Completed) };
         story.tell(Event::SessionEnded { effect, end }).seen(false).cleaned("a").prepared("b").cleaned("b");
-        assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget));
+        assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget));
         assert_eq!(story.detail(), words);
     }
 }
@@ -54,7 +54,7 @@ fn a_turn_that_is_tried_again_is_no_other_turn() {
     story.prepared("a").session_ends(SessionVerdict::Interrupted { what: "killed".into() });
     assert!(story.plan().resume);
     story.session_ends(SessionVerdict::Completed).seen(false).cleaned("a");
-    assert_eq!(story.ended(), (Status::Completed, Reason::TurnDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::TurnDone));
     assert_eq!(story.state.spent.turns, 1);
 }
 
@@ -62,7 +62,7 @@ fn a_turn_that_is_tried_again_is_no_other_turn() {
 fn a_turn_is_not_tried_again_once_the_tokens_are_spent() {
     let mut story = Story::drawn(Builder::new("w").start(prompt("x").id("a")).budget(of_tokens(10)));
     story.prepared("a").session_ends(SessionVerdict::Interrupted { what: "killed".into() });
-    assert_eq!(story.cleaned("a").ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(story.cleaned("a").ended(), (FinalStatus::Exhausted, EndReason::Budget));
 }
 
 #[test]
@@ -71,31 +71,31 @@ fn a_loop_of_turns_ends_where_its_node_may_spend_no_more() {
     let mut story = Story::drawn(Builder::new("w").start(node));
     story.prepared("a").session_ends(SessionVerdict::Completed).seen(false);
     story.session_ends(SessionVerdict::Completed).seen(false);
-    assert_eq!(story.cleaned("a").ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(story.cleaned("a").ended(), (FinalStatus::Exhausted, EndReason::Budget));
     assert_eq!(story.state.turns(), 2);
 }
 
 #[test]
 fn a_loop_held_by_its_stop_hook_may_stop_where_it_may_spend_no_more() {
-    let in_session = Turns { mode: Some(Mode::InSession), ..turns(9) };
+    let in_session = TurnLoop { mode: Some(LoopMode::InSession), ..turns(9) };
     let node = prompt("x").turns(in_session).id("a").budget(of_turns(2));
     let mut story = Story::drawn(Builder::new("w").start(node));
     story.prepared("a").stops("1").seen(false);
-    assert!(matches!(story.answer(), Answer::Block { .. }));
+    assert!(matches!(story.answer(), HookAnswer::Block { .. }));
     story.stops("2").seen(false);
-    assert_eq!(story.answer(), Answer::Pass);
+    assert_eq!(story.answer(), HookAnswer::Pass);
     story.session_ends(SessionVerdict::Completed).cleaned("a");
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget));
     assert_eq!(story.state.spent.turns, 2);
 }
 
 #[test]
 fn the_turns_a_plugin_held_are_counted() {
-    let plugin = Turns { mode: Some(Mode::Plugin), ..turns(9) };
+    let plugin = TurnLoop { mode: Some(LoopMode::Plugin), ..turns(9) };
     let mut story = Story::drawn(Builder::new("w").start(prompt("x").turns(plugin).id("a")));
     story.prepared("a").stops("1").stops("2").stops("3");
     story.session_ends(SessionVerdict::Completed).seen(true).cleaned("a");
-    assert_eq!(story.ended(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::Marker));
     assert_eq!((story.state.turns(), story.state.spent.turns), (3, 3));
 }
 
@@ -105,7 +105,7 @@ fn the_tries_of_a_node_share_its_budget() {
     let mut story = Story::drawn(Builder::new("w").start(node));
     story.breaks("a").wait_over("a", Verb::Retry).breaks("a~2").wait_over("a~2", Verb::Retry);
     story.prepared("a~3").cleaned("a~3");
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget), "another try could not be paid");
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget), "another try could not be paid");
     assert_eq!(story.state.spent.turns, 2);
     let seen = &story.state.book.nodes[&NodeId::new("a")];
     assert_eq!(seen.spent, story.state.spent, "what each try spent is counted once");
@@ -113,11 +113,11 @@ fn the_tries_of_a_node_share_its_budget() {
 
 #[test]
 fn the_nodes_of_a_block_share_its_budget() {
-    let mut spec = drawn(two().loop_(Rounds::times(2), |round| round.then(prompt("z").id("z"))));
+    let mut spec = drawn(two().loop_(LoopRounds::times(2), |round| round.then(prompt("z").id("z"))));
     spec.body[2].budget = of_turns(1);
     let mut story = Story::of(spec);
     story.says("a", "").says("b", "").says("z@1", "").prepared("z@2").cleaned("z@2");
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget));
 }
 
 #[test]
@@ -125,18 +125,18 @@ fn a_node_that_has_spent_its_own_budget_can_be_lived_with() {
     let node = prompt("x").turns(turns(9)).id("a").budget(of_turns(1)).continue_on_failure();
     let mut story = Story::drawn(Builder::new("w").start(node).then(shell("y").id("b")));
     story.prepared("a").session_ends(SessionVerdict::Completed).seen(false).cleaned("a");
-    assert_eq!(story.shell("b", true, "").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.shell("b", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
 fn the_budget_of_the_whole_run_cannot_be_lived_with() {
     let workflow = Builder::new("w")
         .start(clear_context())
-        .loop_(Rounds::until("false"), |round| round.then(prompt("x").id("a").continue_on_failure()))
+        .loop_(LoopRounds::until("false"), |round| round.then(prompt("x").id("a").continue_on_failure()))
         .budget(of_turns(1));
     let mut story = Story::drawn(workflow);
     story.says("a@1", "").prepared("a@2").cleaned("a@2");
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget), "else it would go round for ever");
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget), "else it would go round for ever");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_hostile_count_of_tokens_spends_the_budget_and_breaks_nothing() {
     story.prepared("a");
     let effect = story.open(Verb::Session);
     story.tell(Event::SessionEnded { effect, end: end.clone() }).seen(false).cleaned("a").prepared("b");
-    assert_eq!(story.cleaned("b").ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(story.cleaned("b").ended(), (FinalStatus::Exhausted, EndReason::Budget));
     let mut unbounded = Story::drawn(two());
     for node in ["a", "b"] {
         unbounded.prepared(node);

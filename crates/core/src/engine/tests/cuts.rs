@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::graph::builder::{Rounds, ask, check_all, clear_context, prompt, shell, wait, wait_for, workflow};
+use crate::graph::builder::{
+    LoopRounds, ask, check_all, clear_context, prompt, shell, wait, wait_for, workflow,
+};
 use crate::graph::workflow::Join;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -22,7 +24,7 @@ fn a_node_that_takes_too_long_is_put_away_and_fails() {
     assert_eq!(deadline, Some(Moment(NOW.0 + 1_000)));
     story.wait_over("x", Verb::Timeout);
     assert_eq!(story.wanted(), ["x.1.1.cleanup"]);
-    assert_eq!(story.cleaned("x").ended(), (Status::Failed, Reason::Timeout));
+    assert_eq!(story.cleaned("x").ended(), (FinalStatus::Failed, EndReason::Timeout));
 }
 
 #[test]
@@ -34,17 +36,18 @@ fn an_agent_that_takes_too_long_is_put_away_and_what_it_spent_counts() {
     story.wait_over("x", Verb::Timeout);
     assert_eq!(story.wanted(), ["x.1.1.session", "x.1.1.cleanup"]);
     story.session_ends(SessionVerdict::Interrupted { what: "ended".into() });
-    assert_eq!(story.cleaned("x").ended(), (Status::Failed, Reason::Timeout));
+    assert_eq!(story.cleaned("x").ended(), (FinalStatus::Failed, EndReason::Timeout));
     assert_eq!(story.state.spent.usage.output_tokens, 10);
 }
 
 #[test]
 fn an_agent_that_is_done_and_only_has_to_stop_is_done() {
-    let in_session = crate::graph::workflow::Turns { mode: Some(Mode::InSession), ..Default::default() };
+    let in_session =
+        crate::graph::workflow::TurnLoop { mode: Some(LoopMode::InSession), ..Default::default() };
     let node = prompt("x").turns(in_session).id("a").timeout(SECOND);
     let mut story = Story::drawn(Builder::new("w").start(node).then(shell("y").id("b")));
     story.prepared("a").stops("h").seen(true).wait_over("a", Verb::Timeout).cleaned("a");
-    assert_eq!(story.became("a"), (Status::Completed, Reason::Marker));
+    assert_eq!(story.became("a"), (FinalStatus::Completed, EndReason::Marker));
     assert_eq!(story.wanted(), ["b.1.1.shell"]);
 }
 
@@ -59,16 +62,15 @@ fn a_block_that_takes_too_long_is_put_away_with_all_in_it() {
     let mut story = Story::of(spec);
     story.wait_over("parallel", Verb::Timeout);
     assert_eq!(story.wanted(), ["x.1.1.cleanup"]);
-    assert_eq!(story.cleaned("x").ended(), (Status::Failed, Reason::Timeout));
+    assert_eq!(story.cleaned("x").ended(), (FinalStatus::Failed, EndReason::Timeout));
     assert!(!story.state.book.nodes.contains_key(&NodeId::new("z")), "it never began");
 }
 
 #[test]
 fn what_is_in_a_block_must_be_over_when_the_block_must() {
-    let mut spec =
-        drawn(Builder::new("w").start(clear_context()).loop_(Rounds::times(1), |round| {
-            round.then(prompt("x").id("x").timeout(Duration::from_secs(60)))
-        }));
+    let mut spec = drawn(Builder::new("w").start(clear_context()).loop_(LoopRounds::times(1), |round| {
+        round.then(prompt("x").id("x").timeout(Duration::from_secs(60)))
+    }));
     spec.body[1].settings.timeout_ms = Some(5_000);
     let mut story = Story::of(spec);
     assert_eq!(story.prepared("x@1").plan().deadline, Some(Moment(NOW.0 + 5_000)));
@@ -79,14 +81,14 @@ fn a_block_that_ran_out_of_time_can_be_tried_again() {
     let mut spec = drawn(
         Builder::new("w")
             .start(clear_context())
-            .loop_(Rounds::times(1), |round| round.then(shell("x").id("x"))),
+            .loop_(LoopRounds::times(1), |round| round.then(shell("x").id("x"))),
     );
     spec.body[1].settings.timeout_ms = Some(5_000);
     spec.body[1].retry.times = 1;
     let mut story = Story::of(spec);
     story.wait_over("loop", Verb::Timeout).cleaned("x~1@1").wait_over("loop", Verb::Retry);
     assert_eq!(story.wanted(), ["loop~2.1.1.timeout", "x~2@1.1.1.shell"]);
-    assert_eq!(story.shell("x~2@1", true, "").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.shell("x~2@1", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -98,7 +100,7 @@ fn a_late_outcome_of_a_node_that_was_put_away_changes_nothing() {
     let end = ShellEnd::Exited { passed: true, how: String::new(), output: String::new() };
     story.tell(Event::ShellEnded { effect, end });
     assert_eq!(story.state, before);
-    assert_eq!(story.cleaned("x").ended(), (Status::Failed, Reason::Timeout));
+    assert_eq!(story.cleaned("x").ended(), (FinalStatus::Failed, EndReason::Timeout));
 }
 
 #[test]
@@ -106,21 +108,22 @@ fn the_time_of_the_whole_run_ends_all_of_it() {
     let workflow = Builder::new("w").start(prompt("x").id("a")).then(shell("y").id("b"));
     let mut story = Story::drawn(workflow);
     story.prepared("a").tell(Event::RunTimedOut).cleaned("a");
-    assert_eq!(story.ended(), (Status::Failed, Reason::Timeout));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::Timeout));
 }
 
 #[test]
 fn an_agent_that_only_has_to_stop_does_not_keep_the_rest_of_a_run_from_ending_in_time() {
-    let in_session = crate::graph::workflow::Turns { mode: Some(Mode::InSession), ..Default::default() };
+    let in_session =
+        crate::graph::workflow::TurnLoop { mode: Some(LoopMode::InSession), ..Default::default() };
     let both =
         Builder::new("w").start(prompt("x").turns(in_session.clone()).id("a")).then(shell("y").id("b"));
     let mut story = Story::drawn(both);
     story.prepared("a").stops("h").seen(true).tell(Event::RunTimedOut).cleaned("a");
-    assert_eq!(story.ended(), (Status::Failed, Reason::Timeout));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::Timeout));
     let mut alone = Story::drawn(Builder::new("w").start(prompt("x").turns(in_session).id("a")));
     alone.prepared("a").stops("h").seen(true).tell(Event::RunTimedOut);
     alone.session_ends(SessionVerdict::Completed).cleaned("a");
-    assert_eq!(alone.ended(), (Status::Completed, Reason::Marker), "it is done");
+    assert_eq!(alone.ended(), (FinalStatus::Completed, EndReason::Marker), "it is done");
 }
 
 /// Everything that can be under way, at once.
@@ -135,7 +138,7 @@ fn everything() -> Story {
         let lanes = lanes.branch("retry", |b| b.then(shell("x").id("retry").retry(1, SECOND)));
         let lanes = lanes.branch("run", |b| b.then(workflow("other").id("run")));
         lanes.branch("loop", |b| {
-            b.loop_(Rounds::times(2), |round| {
+            b.loop_(LoopRounds::times(2), |round| {
                 round.if_("true", |yes| yes.then(prompt("x").id("deep")), |no| no)
             })
         })
@@ -161,7 +164,7 @@ fn cancelling_in_the_middle_of_everything_waits_until_all_of_it_is_put_away() {
         story.cleaned(node);
         assert!(!story.state.is_done());
     }
-    assert_eq!(story.cleaned("shell").ended(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.cleaned("shell").ended(), (FinalStatus::Cancelled, EndReason::User));
 }
 
 #[test]
@@ -179,7 +182,7 @@ fn what_another_run_spends_while_it_is_being_ended_still_counts() {
     let effect = story.open(Verb::Run);
     let spent = Spent { turns: 4, usage: Usage::default() };
     let end = RunEnd {
-        outcome: Outcome::new(Status::Cancelled, Reason::User),
+        outcome: Outcome::new(FinalStatus::Cancelled, EndReason::User),
         spent,
         text: String::new(),
         value: None,
@@ -195,7 +198,7 @@ fn a_node_that_waited_to_be_tried_again_is_counted_once_when_the_run_is_cancelle
     let mut story =
         Story::drawn(Builder::new("w").start(prompt("x").id("x").retry(1, SECOND)).then(shell("y")));
     story.breaks("x").cancel();
-    assert_eq!(story.ended(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.ended(), (FinalStatus::Cancelled, EndReason::User));
     assert_eq!(story.state.book.nodes[&NodeId::new("x")].spent.turns, 1);
     let ends = story.records.iter().flat_map(|record| &record.news);
     assert_eq!(ends.filter(|news| matches!(news, News::NodeFinished { .. })).count(), 1);
@@ -207,7 +210,7 @@ fn a_run_that_the_outer_one_ends_says_so_and_is_asked_twice_like_once() {
     let ended = || Event::OuterEnded { inbox: None, why: "the time given to `s` is spent".into() };
     story.tell(ended()).tell(ended());
     assert!(story.does().is_empty(), "it has its grace");
-    assert_eq!(story.cleaned("x").ended(), (Status::Cancelled, Reason::OuterRun));
+    assert_eq!(story.cleaned("x").ended(), (FinalStatus::Cancelled, EndReason::OuterRun));
     assert_eq!(story.detail(), "the time given to `s` is spent");
 }
 
@@ -219,7 +222,7 @@ fn a_branch_that_is_not_needed_any_more_is_not_tried_again() {
     });
     let mut story = Story::drawn(workflow);
     story.shell("y", true, "").cleaned("x");
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -229,8 +232,8 @@ fn hooks_of_an_agent_that_is_being_put_away_are_answered() {
     let mut story = Story::of(spec);
     story.prepared("a");
     story.asks("q", HookKind::Question { questions: vec![Question::open("which?")] }).cancel();
-    assert!(matches!(story.answer(), Answer::Deny { .. }));
+    assert!(matches!(story.answer(), HookAnswer::Deny { .. }));
     story.asks("t", HookKind::Tool(ToolCall::named("Read", json!({}))));
-    assert!(matches!(story.answer(), Answer::Deny { .. }));
-    assert_eq!(story.stops("s").answer(), Answer::Pass);
+    assert!(matches!(story.answer(), HookAnswer::Deny { .. }));
+    assert_eq!(story.stops("s").answer(), HookAnswer::Pass);
 }

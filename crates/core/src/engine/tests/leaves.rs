@@ -16,7 +16,7 @@ use crate::spec::{MAX_DEPTH, Parent};
 fn a_command_line_that_fails_says_how() {
     let mut story = Story::drawn(Builder::new("w").start(shell("make").id("x")));
     story.shell("x", false, "no rule");
-    assert_eq!(story.ended(), (Status::Failed, Reason::ShellFailed));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ShellFailed));
     assert_eq!(story.detail(), "the command of `x` failed: exit code 1");
     assert_eq!(story.state.book.outputs[&NodeId::new("x")].text, "no rule");
 }
@@ -26,7 +26,7 @@ fn a_command_line_of_which_nobody_knows_the_end_needs_a_person() {
     let mut story = Story::drawn(Builder::new("w").start(shell("make").id("x")));
     let effect = story.open(Verb::Shell);
     story.tell(Event::ShellEnded { effect, end: ShellEnd::Unknown });
-    assert_eq!(story.ended(), (Status::Blocked, Reason::ShellUnknown));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::ShellUnknown));
 }
 
 #[test]
@@ -47,19 +47,19 @@ fn checks_that_are_green_let_through_and_red_ones_do_not() {
     assert_eq!(story.checks("gate", true).wanted(), ["after.1.1.shell"]);
     assert_eq!(story.state.book.outputs[&NodeId::new("gate")].value, Some(json!({"test": true})));
     let mut story = Story::of(spec());
-    assert_eq!(story.checks("gate", false).ended(), (Status::Failed, Reason::ChecksFailed));
+    assert_eq!(story.checks("gate", false).ended(), (FinalStatus::Failed, EndReason::ChecksFailed));
 }
 
 #[test]
 fn all_checks_where_there_are_none_let_through() {
     let story = Story::drawn(Builder::new("w").start(check_all().id("gate")));
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
 fn a_check_that_nobody_defines_lets_nothing_through() {
     let story = Story::drawn(Builder::new("w").start(check(["lint"]).id("gate")));
-    assert_eq!(story.ended(), (Status::Failed, Reason::ChecksFailed));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ChecksFailed));
     assert!(story.detail().contains("lint"), "{}", story.detail());
 }
 
@@ -70,7 +70,7 @@ fn a_check_without_results_lets_nothing_through() {
     let mut story = Story::of(spec);
     let effect = story.open(Verb::Checks);
     story.tell(Event::ChecksFinished { effect, results: vec![] });
-    assert_eq!(story.ended(), (Status::Failed, Reason::ChecksFailed));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ChecksFailed));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn an_entity_is_told_its_arguments_and_then_says_its_text() {
     let mut story = Story::drawn(workflow);
     assert_eq!(story.step.effects[0].effect, Effect::Prepare { args: Some("all of do it".into()) });
     let effect = story.open(Verb::Prepare);
-    let texts = crate::event::Texts {
+    let texts = crate::event::EntityTexts {
         prompt: "You commit.".into(),
         system: Some("a committer".into()),
         odd: Vec::new(),
@@ -109,7 +109,7 @@ fn what_cannot_be_prepared_fails() {
         base: None,
         odd: Vec::new(),
     });
-    assert_eq!(story.cleaned("a").ended(), (Status::Failed, Reason::PrepareFailed));
+    assert_eq!(story.cleaned("a").ended(), (FinalStatus::Failed, EndReason::PrepareFailed));
 }
 
 #[test]
@@ -121,7 +121,10 @@ fn between_other_nodes_a_single_turn_is_not_checked_but_a_loop_of_turns_is() {
     let mut story = Story::of(spec);
     story.says("one", "hi").prepared("many").session_ends(SessionVerdict::Completed).seen(true);
     assert_eq!(story.wanted(), ["many.1.1.checks"]);
-    assert_eq!(story.checks("many", true).cleaned("many").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(
+        story.checks("many", true).cleaned("many").ended(),
+        (FinalStatus::Completed, EndReason::AllDone)
+    );
 }
 
 #[test]
@@ -142,8 +145,8 @@ fn a_wait_for_time_is_over_when_the_time_has_come() {
     let mut story = Story::drawn(Builder::new("w").start(wait(Duration::from_secs(5)).id("x")));
     let until = Moment(NOW.0 + 5_000);
     assert_eq!(story.step.effects[0].effect, Effect::WaitUntil { until });
-    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::Time { until }));
-    assert_eq!(story.wait_over("x", Verb::Wait).ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::Time { until }));
+    assert_eq!(story.wait_over("x", Verb::Wait).ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 fn listening() -> Builder {
@@ -157,12 +160,12 @@ fn listening() -> Builder {
 fn a_wait_for_an_event_is_over_when_it_is_told() {
     let mut story = Story::drawn(listening());
     story.shell("before", true, "");
-    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::Event { name: "deployed".into() }));
+    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::Event { name: "deployed".into() }));
     story.told("other", "no");
     assert_eq!(story.state.standing().word(), "waiting");
     story.told("deployed", "v2");
     assert_eq!(story.command("after"), "echo v2");
-    assert_eq!(story.shell("after", true, "").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.shell("after", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -178,7 +181,7 @@ fn what_was_told_before_somebody_waited_for_it_is_kept_for_one_who_does() {
 fn a_wait_for_an_event_that_does_not_come_fails() {
     let mut story = Story::drawn(listening());
     story.shell("before", true, "").wait_over("x", Verb::Timeout);
-    assert_eq!(story.ended(), (Status::Failed, Reason::Timeout));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::Timeout));
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn who_waits_for_the_same_event_is_told_one_after_the_other() {
     let mut story = Story::drawn(workflow);
     story.shell("x", true, "").told("e", "1");
     assert!(!story.state.is_done());
-    assert_eq!(story.told("e", "2").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.told("e", "2").ended(), (FinalStatus::Completed, EndReason::AllDone));
     assert_eq!(story.state.book.outputs[&NodeId::new("b")].text, "2");
 }
 
@@ -198,7 +201,7 @@ fn who_waits_for_the_same_event_is_told_one_after_the_other() {
 fn what_cannot_be_run_yet_fails_and_says_so() {
     for node in [review(None, 1).id("x"), land(None).id("x"), pull_request("t", None).id("x")] {
         let story = Story::drawn(Builder::new("w").start(node));
-        assert_eq!(story.ended(), (Status::Failed, Reason::NotYet));
+        assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::NotYet));
         assert!(story.detail().contains("cannot be run yet"), "{}", story.detail());
     }
 }
@@ -221,8 +224,8 @@ fn started_run(story: &Story) -> (RunId, Spec) {
     found.expect("a run is started")
 }
 
-fn run_end(status: Status, turns: u32, tokens: u64) -> Box<RunEnd> {
-    let outcome = Outcome::new(status, Reason::TurnDone);
+fn run_end(status: FinalStatus, turns: u32, tokens: u64) -> Box<RunEnd> {
+    let outcome = Outcome::new(status, EndReason::TurnDone);
     Box::new(RunEnd { outcome, spent: spent(turns, tokens), text: "said".into(), value: None })
 }
 
@@ -231,7 +234,7 @@ fn spent(turns: u32, tokens: u64) -> Spent {
 }
 
 impl Story {
-    fn run_ends(&mut self, status: Status, turns: u32, tokens: u64) -> &mut Story {
+    fn run_ends(&mut self, status: FinalStatus, turns: u32, tokens: u64) -> &mut Story {
         let effect = self.open(Verb::Run);
         self.tell(Event::RunEnded { effect, end: run_end(status, turns, tokens) })
     }
@@ -252,7 +255,7 @@ fn another_workflow_is_a_run_of_its_own_told_what_it_needs() {
     let again = fold(RunId::new("r"), &story.records).expect("a run");
     assert_eq!(again.to_perform(), story.state.to_perform(), "its id is derived, and the same in a replay");
     assert!(!run.as_str().is_empty());
-    story.run_ends(Status::Completed, 1, 1);
+    story.run_ends(FinalStatus::Completed, 1, 1);
     assert_eq!(story.command("after"), "said");
 }
 
@@ -260,7 +263,10 @@ fn another_workflow_is_a_run_of_its_own_told_what_it_needs() {
 fn a_run_that_is_blocked_is_not_started_again() {
     let node = workflow("other").retry(3, std::time::Duration::ZERO).id("sub");
     let mut story = Story::of(with_other(Builder::new("w").start(node)));
-    assert_eq!(story.run_ends(Status::Blocked, 0, 0).ended(), (Status::Blocked, Reason::ChildFailed));
+    assert_eq!(
+        story.run_ends(FinalStatus::Blocked, 0, 0).ended(),
+        (FinalStatus::Blocked, EndReason::ChildFailed)
+    );
 }
 
 #[test]
@@ -268,12 +274,14 @@ fn each_round_starts_another_run() {
     let mut spec = with_other(
         Builder::new("w")
             .start(shell("x").id("x"))
-            .loop_(crate::graph::builder::Rounds::times(2), |round| round.then(workflow("other").id("sub"))),
+            .loop_(crate::graph::builder::LoopRounds::times(2), |round| {
+                round.then(workflow("other").id("sub"))
+            }),
     );
     spec.body.remove(0);
     let mut story = Story::of(spec);
     let (first, _) = started_run(&story);
-    story.run_ends(Status::Completed, 1, 1);
+    story.run_ends(FinalStatus::Completed, 1, 1);
     assert_ne!(started_run(&story).0, first);
 }
 
@@ -300,7 +308,7 @@ fn what_another_run_is_told_is_of_the_kind_it_wants() {
         (InputKind::Number, "many"),
         (InputKind::Boolean, "1"),
     ] {
-        assert_eq!(told(kind, text).ended(), (Status::Failed, Reason::Template), "{text}");
+        assert_eq!(told(kind, text).ended(), (FinalStatus::Failed, EndReason::Template), "{text}");
     }
     assert_eq!(
         told(InputKind::Integer, "many").detail(),
@@ -315,10 +323,10 @@ fn what_another_run_spends_is_counted_once() {
     let so_far = |turns, tokens| Event::RunSpent { effect: effect.clone(), spent: spent(turns, tokens) };
     story.tell(so_far(1, 10)).tell(so_far(1, 10)).tell(so_far(2, 25));
     assert_eq!(story.state.spent, spent(2, 25));
-    story.run_ends(Status::Completed, 3, 40).tell(so_far(9, 99));
+    story.run_ends(FinalStatus::Completed, 3, 40).tell(so_far(9, 99));
     assert_eq!(story.state.spent, spent(3, 40));
     assert_eq!(story.state.book.nodes[&NodeId::new("sub")].spent, spent(3, 40));
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -387,7 +395,7 @@ fn runs_side_by_side_are_told_what_the_others_leave_them() {
     );
     child.tell(Event::Allowed { budget: left(1, 0.75) }).tell(Event::Allowed { budget: left(4, 0.75) });
     child.says("a", "").prepared("b").cleaned("b");
-    assert_eq!(child.ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(child.ended(), (FinalStatus::Exhausted, EndReason::Budget));
     assert_eq!(child.detail(), "the budget of 1 turns is spent");
 }
 
@@ -400,7 +408,7 @@ fn what_a_run_within_a_run_lacks_is_lacking_around_it_too() {
     };
     let spent_by = |turns| spent(turns, 0);
     let end = |spent: u32| {
-        let outcome = Outcome::new(Status::Exhausted, Reason::Budget).because("spent");
+        let outcome = Outcome::new(FinalStatus::Exhausted, EndReason::Budget).because("spent");
         let effect = EffectId { node: NodeId::new("k"), iteration: 1, attempt: 1, verb: Verb::Run };
         Event::RunEnded {
             effect,
@@ -409,7 +417,7 @@ fn what_a_run_within_a_run_lacks_is_lacking_around_it_too() {
     };
     let mut story = Story::of(with_other(calls(2).budget(budget)));
     story.tell(end(1));
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget), "no retry and no going on helps");
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget), "no retry and no going on helps");
     // Where only its own budget is spent, the run around it can live with that.
     let mut story = Story::of(with_other(calls(0)));
     story.tell(end(1));
@@ -433,24 +441,33 @@ fn runs_that_begin_at_the_same_moment_do_not_all_take_the_last_turn() {
     assert_eq!(started(&story), 2);
     assert_eq!(story.state.spent.turns, 2);
     // One that ends without a turn gives its turn back.
-    story.run_ends(Status::Completed, 0, 0);
+    story.run_ends(FinalStatus::Completed, 0, 0);
     assert_eq!(story.state.spent.turns, 1);
 }
 
 #[test]
 fn another_run_that_fails_fails_its_node() {
     let mut story = Story::of(with_other(Builder::new("w").start(workflow("other").id("sub"))));
-    assert_eq!(story.run_ends(Status::Blocked, 1, 1).ended(), (Status::Blocked, Reason::ChildFailed));
+    assert_eq!(
+        story.run_ends(FinalStatus::Blocked, 1, 1).ended(),
+        (FinalStatus::Blocked, EndReason::ChildFailed)
+    );
 }
 
 #[test]
 fn another_run_that_somebody_cancelled_is_not_tried_again() {
     let node = || workflow("other").id("sub").retry(2, Duration::ZERO);
     let mut story = Story::of(with_other(Builder::new("w").start(node())));
-    assert_eq!(story.run_ends(Status::Cancelled, 1, 1).ended(), (Status::Cancelled, Reason::ChildFailed));
+    assert_eq!(
+        story.run_ends(FinalStatus::Cancelled, 1, 1).ended(),
+        (FinalStatus::Cancelled, EndReason::ChildFailed)
+    );
     // Who can live with its failure can live with that.
     let mut story = Story::of(with_other(Builder::new("w").start(node().continue_on_failure())));
-    assert_eq!(story.run_ends(Status::Cancelled, 1, 1).ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(
+        story.run_ends(FinalStatus::Cancelled, 1, 1).ended(),
+        (FinalStatus::Completed, EndReason::AllDone)
+    );
 }
 
 #[test]
@@ -459,13 +476,13 @@ fn another_run_that_failed_by_a_template_is_not_tried_again() {
     let ends = |outcome: Outcome| {
         let mut story = Story::of(with_other(Builder::new("w").start(node())));
         let effect = story.open(Verb::Run);
-        let end = Box::new(RunEnd { outcome, ..*run_end(Status::Failed, 1, 1) });
+        let end = Box::new(RunEnd { outcome, ..*run_end(FinalStatus::Failed, 1, 1) });
         story.tell(Event::RunEnded { effect, end });
         story
     };
-    let odd = Outcome::new(Status::Failed, Reason::Template).because("`n` is undefined");
+    let odd = Outcome::new(FinalStatus::Failed, EndReason::Template).because("`n` is undefined");
     let story = ends(odd.clone());
-    assert_eq!(story.ended(), (Status::Failed, Reason::ChildFailed));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ChildFailed));
     assert!(
         story.detail().ends_with("not tried again: another try would find the same"),
         "{}",
@@ -473,9 +490,9 @@ fn another_run_that_failed_by_a_template_is_not_tried_again() {
     );
     // So it is however deep the template stands.
     let again = ends(story.state.outcome().cloned().expect("it is over"));
-    assert_eq!(again.ended(), (Status::Failed, Reason::ChildFailed));
+    assert_eq!(again.ended(), (FinalStatus::Failed, EndReason::ChildFailed));
     assert_eq!(again.detail().matches("not tried again").count(), 1, "{}", again.detail());
-    let red = ends(Outcome::new(Status::Failed, Reason::ShellFailed));
+    let red = ends(Outcome::new(FinalStatus::Failed, EndReason::ShellFailed));
     assert!(red.wanted()[0].ends_with(".retry"), "what a command did it may do otherwise");
 }
 
@@ -487,13 +504,13 @@ fn runs_start_runs_only_so_deep() {
         Story::of(spec)
     };
     assert_eq!(started_run(&deep(MAX_DEPTH - 1)).1.parent.map(|parent| parent.depth), Some(MAX_DEPTH));
-    assert_eq!(deep(MAX_DEPTH).ended(), (Status::Failed, Reason::TooDeep));
+    assert_eq!(deep(MAX_DEPTH).ended(), (FinalStatus::Failed, EndReason::TooDeep));
 }
 
 #[test]
 fn a_workflow_that_is_not_there_fails_its_node() {
     let story = Story::drawn(Builder::new("w").start(workflow("nobody").id("sub")));
-    assert_eq!(story.ended(), (Status::Failed, Reason::NotYet));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::NotYet));
 }
 
 #[test]
@@ -505,7 +522,7 @@ fn a_question_waits_for_a_person_and_gives_the_answer() {
     );
     spec.policy.on_question = OnQuestion::Wait;
     let mut story = Story::of(spec);
-    let Standing::Waiting(Waiting::Person(asked)) = story.state.standing() else { panic!("it waits") };
+    let Progress::Waiting(Waiting::Person(asked)) = story.state.standing() else { panic!("it waits") };
     let choices = ["Yes".to_owned(), "No".to_owned()];
     assert_eq!(asked.questions, [Question::of_workflow("Ship do it?", &choices)]);
     assert!(!asked.questions[0].free_text, "only its choices are answers");
@@ -529,7 +546,7 @@ fn a_question_where_nobody_is_asked_is_answered_by_its_default() {
     };
     for policy in [OnQuestion::Empty, OnQuestion::Fail] {
         let story = story(policy, Some("no"));
-        assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+        assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
         assert_eq!(story.state.book.outputs[&NodeId::new("gate")].text, "no");
         let told = story.step.news.iter().find_map(|news| match news {
             News::NodeFinished { outcome, .. } => outcome.detail.clone(),
@@ -538,8 +555,8 @@ fn a_question_where_nobody_is_asked_is_answered_by_its_default() {
         let words = "`gate` asks: Ship?; nobody may be asked: the default `no` was taken";
         assert_eq!(told.as_deref(), Some(words));
     }
-    assert_eq!(story(OnQuestion::Empty, None).ended(), (Status::Completed, Reason::AllDone));
-    assert_eq!(story(OnQuestion::Fail, None).ended(), (Status::Blocked, Reason::Question));
+    assert_eq!(story(OnQuestion::Empty, None).ended(), (FinalStatus::Completed, EndReason::AllDone));
+    assert_eq!(story(OnQuestion::Fail, None).ended(), (FinalStatus::Blocked, EndReason::Question));
     let why = story(OnQuestion::Fail, None).detail();
     assert!(
         why.starts_with("`gate` asks: Ship?; nobody may be asked; run it with `--on-question wait`"),
@@ -569,8 +586,8 @@ fn a_question_that_nobody_answers_in_time_is_answered_by_its_default() {
     assert!(late.step.news.contains(&News::WaitOver));
     late.answers(Some("ask/gate"), "yes");
     assert_eq!(late.command("after"), "no", "an answer that comes later changes nothing");
-    assert_eq!(late.shell("after", true, "").ended(), (Status::Completed, Reason::AllDone));
-    assert_eq!(story(None).ended(), (Status::Failed, Reason::Timeout));
+    assert_eq!(late.shell("after", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
+    assert_eq!(story(None).ended(), (FinalStatus::Failed, EndReason::Timeout));
 }
 
 #[test]
@@ -615,7 +632,7 @@ fn another_run_gives_what_its_last_node_gave() {
     let mut inner = Story::drawn(child());
     inner.says("y", "first").prepared("x");
     inner.answers_with(Some(json!({"n": 3}))).cleaned("x");
-    assert_eq!(inner.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(inner.ended(), (FinalStatus::Completed, EndReason::AllDone));
     assert_eq!(
         given_by(&inner.state),
         ("words".to_owned(), Some(json!({"n": 3}))),
@@ -630,7 +647,7 @@ fn another_run_gives_what_its_last_node_gave() {
     ));
     let (text, value) = given_by(&inner.state);
     let effect = story.open(Verb::Run);
-    let end = Box::new(RunEnd { text, value, ..*run_end(Status::Completed, 1, 1) });
+    let end = Box::new(RunEnd { text, value, ..*run_end(FinalStatus::Completed, 1, 1) });
     story.tell(Event::RunEnded { effect, end });
     assert_eq!(story.command("after"), "3 words");
 }
@@ -679,7 +696,7 @@ fn an_answer_that_does_not_fit_is_asked_for_again_twice_in_the_same_conversation
             again.prompt
         );
     }
-    assert_eq!(story.answers_with(None).cleaned("x").ended(), (Status::Failed, Reason::Schema));
+    assert_eq!(story.answers_with(None).cleaned("x").ended(), (FinalStatus::Failed, EndReason::Schema));
     let mut story = answering();
     story.answers_with(None).answers_with(Some(json!({"n": 1}))).cleaned("x");
     assert_eq!(story.command("after"), "1");
@@ -687,7 +704,7 @@ fn an_answer_that_does_not_fit_is_asked_for_again_twice_in_the_same_conversation
 
 #[test]
 fn a_loop_held_by_its_stop_hook_is_judged_by_the_words_it_stops_with() {
-    let turns = crate::graph::workflow::Turns { mode: Some(Mode::InSession), ..Default::default() };
+    let turns = crate::graph::workflow::TurnLoop { mode: Some(LoopMode::InSession), ..Default::default() };
     let mut story = Story::drawn(Builder::new("w").start(prompt("x").turns(turns).id("x")));
     story.prepared("x");
     let stop = HookKind::Stop { last_message: Some("the answer".into()), background: false };

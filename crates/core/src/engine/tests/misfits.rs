@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::graph::builder::{prompt, shell};
-use crate::run::{IfState, RoundsState, Slot};
+use crate::run::{BranchState, IfState, RoundsState};
 
-fn rounds() -> Doing {
-    Doing::Loop(RoundsState { round: 1, feedback: String::new(), lane: Lane::default() })
+fn rounds() -> Activity {
+    Activity::Loop(RoundsState { round: 1, feedback: String::new(), lane: Lane::default() })
 }
 
 fn shell_ended(effect: EffectId) -> Event {
@@ -13,9 +13,13 @@ fn shell_ended(effect: EffectId) -> Event {
     Event::ShellEnded { effect, end }
 }
 
-fn internal(state: &State) -> String {
-    let Some(Outcome { status: Status::Failed, reason: Reason::InternalError, detail: Some(detail), .. }) =
-        state.outcome()
+fn internal(state: &RunState) -> String {
+    let Some(Outcome {
+        status: FinalStatus::Failed,
+        reason: EndReason::InternalError,
+        detail: Some(detail),
+        ..
+    }) = state.outcome()
     else {
         panic!("{:?}", state.course)
     };
@@ -46,11 +50,12 @@ fn a_block_with_the_state_of_another_kind_ends_the_run_and_its_branches() {
     });
     let (mut state, step) = start(RunId::new("r"), drawn(both), NOW);
     let step = apply(&mut state, NOW, &shell_ended(step.effects[0].id.clone()));
-    let Doing::Parallel(branches) = &mut state.root.now.as_mut().unwrap().doing else {
+    let Activity::Parallel(branches) = &mut state.root.now.as_mut().unwrap().doing else {
         panic!("no branches")
     };
-    let Slot::Open(two) = &mut branches.slots[1] else { panic!("not open") };
-    let Doing::If(IfState { .. }) = std::mem::replace(&mut two.now.as_mut().unwrap().doing, Doing::Shell)
+    let BranchState::Open(two) = &mut branches.slots[1] else { panic!("not open") };
+    let Activity::If(IfState { .. }) =
+        std::mem::replace(&mut two.now.as_mut().unwrap().doing, Activity::Shell)
     else {
         panic!("no way taken")
     };

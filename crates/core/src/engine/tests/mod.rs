@@ -21,20 +21,20 @@ use super::*;
 use crate::effect::SessionPlan;
 use crate::event::{PersonReply, RunEnd, SessionEnd, SessionVerdict, ShellEnd};
 use crate::graph::builder::Builder;
-use crate::graph::workflow::{Act, Budget, Step as Drawn};
-use crate::hook::permission::{Isolation, Rules as PermissionRules};
-use crate::hook::{Answer, HookCall, HookKind, Question, ToolCall};
+use crate::graph::workflow::{Budget, Node as Drawn, NodeKind};
+use crate::hook::permission::{Isolation, PermissionRules};
+use crate::hook::{HookAnswer, HookCall, HookKind, Question, ToolCall};
 use crate::id::{InboxId, NodeId};
-use crate::looping::verdict::{CheckResult, Sight, TrackerSight};
-use crate::looping::{MarkerMatch, Mode, Rules};
-use crate::run::{Standing, Waiting};
-use crate::spec::{Check, Driver, Limits, OnPermission, OnQuestion, Orders, Policy};
-use crate::tasks::{Claim, Status as TaskStatus, TaskId};
+use crate::looping::verdict::{CheckResult, Inspection, TrackerSight};
+use crate::looping::{LoopMode, LoopRules, MarkerMatch};
+use crate::run::{Progress, Waiting};
+use crate::spec::{AgentCommand, Check, OnPermission, OnQuestion, Policy, SessionSettings, TimeLimits};
+use crate::tasks::{Claim, TaskId, TaskStatus};
 
 pub(super) const NOW: Moment = Moment(1_000);
 
-pub(super) fn rules(mode: Mode, max_iterations: u32) -> Rules {
-    Rules {
+pub(super) fn rules(mode: LoopMode, max_iterations: u32) -> LoopRules {
+    LoopRules {
         prompt: String::new(),
         mode,
         marker: Some("DONE".into()),
@@ -51,14 +51,14 @@ pub(super) fn rules(mode: Mode, max_iterations: u32) -> Rules {
 }
 
 /// Answers to questions, by their text.
-pub(super) fn reply(answers: &[(&str, &str)]) -> Answer {
+pub(super) fn reply(answers: &[(&str, &str)]) -> HookAnswer {
     let pair = |(question, answer): &(&str, &str)| ((*question).to_owned(), (*answer).to_owned());
-    Answer::Reply { answers: answers.iter().map(pair).collect() }
+    HookAnswer::Reply { answers: answers.iter().map(pair).collect() }
 }
 
-pub(super) fn orders(rules: Option<Rules>) -> Orders {
-    Orders {
-        driver: Driver { name: "sim".into(), program: "/bin/sim".into(), model: None, args: vec![] },
+pub(super) fn orders(rules: Option<LoopRules>) -> SessionSettings {
+    SessionSettings {
+        driver: AgentCommand { name: "sim".into(), program: "/bin/sim".into(), model: None, args: vec![] },
         isolation: Isolation::Strict,
         permissions: PermissionRules::default(),
         entity: None,
@@ -67,10 +67,10 @@ pub(super) fn orders(rules: Option<Rules>) -> Orders {
 }
 
 /// Orders for every session of these nodes; a loop of turns where they say so.
-pub(super) fn all_orders(body: &[Drawn], into: &mut BTreeMap<NodeId, Orders>) {
+pub(super) fn all_orders(body: &[Drawn], into: &mut BTreeMap<NodeId, SessionSettings>) {
     for step in body {
-        if let Act::Session(session) = &step.act {
-            let rules = session.turns.as_ref().map(|turns| Rules {
+        if let NodeKind::Session(session) = &step.act {
+            let rules = session.turns.as_ref().map(|turns| LoopRules {
                 tracker_path: Some(String::new()),
                 ..rules(turns.mode.unwrap_or_default(), turns.max.unwrap_or(15))
             });
@@ -99,7 +99,7 @@ pub(super) fn spec_of(body: Vec<Drawn>) -> Spec {
         plugins: vec![],
         checks: vec![],
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
-        limits: Limits::default(),
+        limits: TimeLimits::default(),
         budget: Budget::default(),
         others: BTreeMap::new(),
         parent: None,
@@ -137,8 +137,8 @@ pub(super) fn session_end(verdict: SessionVerdict) -> SessionEnd {
 
 /// A run that is told facts, and remembers what it last wanted.
 pub(super) struct Story {
-    pub(super) state: State,
-    pub(super) step: Step,
+    pub(super) state: RunState,
+    pub(super) step: Decision,
     pub(super) records: Vec<Record>,
     pub(super) at: Moment,
 }
@@ -209,7 +209,7 @@ impl Story {
 
     pub(super) fn seen(&mut self, complete: bool) -> &mut Story {
         let effect = self.open(Verb::Inspect);
-        let sight = Sight {
+        let sight = Inspection {
             tracker: TrackerSight::Read { complete, blocked: None },
             promised: false,
             signalled: false,
@@ -225,7 +225,7 @@ impl Story {
         let end = SessionEnd { last_message: Some(text.into()), ..session_end(SessionVerdict::Completed) };
         self.tell(Event::SessionEnded { effect, end });
         let effect = self.open_of(node, Verb::Inspect);
-        let sight = Sight {
+        let sight = Inspection {
             tracker: TrackerSight::None,
             promised: false,
             signalled: false,
@@ -313,7 +313,7 @@ impl Story {
     }
 
     /// What the hook was just told.
-    pub(super) fn answer(&self) -> Answer {
+    pub(super) fn answer(&self) -> HookAnswer {
         let found = self.step.effects.iter().find_map(|planned| match &planned.effect {
             Effect::AnswerHook { answer, .. } => Some(answer.clone()),
             _ => None,
@@ -332,7 +332,7 @@ impl Story {
     }
 
     /// How a node was last over.
-    pub(super) fn became(&self, node: &str) -> (Status, Reason) {
+    pub(super) fn became(&self, node: &str) -> (FinalStatus, EndReason) {
         let seen = self.state.book.nodes.get(&NodeId::new(node));
         let outcome = seen.and_then(|seen| seen.outcome.clone());
         let Outcome { status, reason, .. } =
@@ -341,12 +341,12 @@ impl Story {
     }
 
     /// How the run ended, where it has; the log says the same.
-    pub(super) fn ended(&self) -> (Status, Reason) {
+    pub(super) fn ended(&self) -> (FinalStatus, EndReason) {
         let folded = fold(RunId::new("r"), &self.records);
         assert_eq!(folded.as_ref(), Some(&self.state), "the log folds to what is here");
         assert_eq!(self.state.to_perform(), vec![], "nothing is left to do");
         match self.state.standing() {
-            Standing::Finished(Outcome { status, reason, .. }) => (status, reason),
+            Progress::Finished(Outcome { status, reason, .. }) => (status, reason),
             other => panic!("not finished: {other:?}; open: {:?}", self.wanted()),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::graph::builder::{Rounds, ask, clear_context, prompt, shell, wait, wait_for};
+use crate::graph::builder::{LoopRounds, ask, clear_context, prompt, shell, wait, wait_for};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -27,15 +27,15 @@ fn what_is_under_way_goes_on_and_nothing_new_begins() {
         Builder::new("w").start(shell("x").id("a")).then(prompt("y").id("b")).then(shell("z").id("c"));
     let mut story = Story::drawn(workflow);
     story.pause();
-    assert_eq!(story.state.standing(), Standing::Running, "a command line still runs");
+    assert_eq!(story.state.standing(), Progress::Running, "a command line still runs");
     story.shell("a", true, "");
     assert_eq!((story.does(), story.wanted()), (vec![], vec![]), "not even what it needs is made");
     assert_eq!(told(&story), ["a is over", "b is held"]);
-    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::Paused));
+    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::Paused));
     story.pause();
     assert!(story.step.news.is_empty(), "it is paused already");
     assert_eq!(story.go_on().does(), ["b.1.1.hold"]);
-    assert_eq!(story.state.standing(), Standing::Running);
+    assert_eq!(story.state.standing(), Progress::Running);
     story.go_on();
     assert!(story.does().is_empty(), "it goes on already");
     story.wait_over("b", Verb::Hold);
@@ -44,15 +44,16 @@ fn what_is_under_way_goes_on_and_nothing_new_begins() {
     assert!(story.wanted().is_empty(), "no turn begins");
     assert_eq!(story.go_on().does(), ["b.1.1.session"]);
     story.session_ends(SessionVerdict::Completed).seen(false).cleaned("b");
-    assert_eq!(story.shell("c", true, "").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.shell("c", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
 fn no_default_is_taken_and_no_round_begins_while_a_wait_ends() {
-    let mut story = Story::drawn(Builder::new("w").start(clear_context()).loop_(Rounds::times(2), |body| {
-        let question = ask("delete it?").choices(["yes", "no"]).default("yes").id("q");
-        body.then(wait(SECOND).id("w")).then(question)
-    }));
+    let mut story =
+        Story::drawn(Builder::new("w").start(clear_context()).loop_(LoopRounds::times(2), |body| {
+            let question = ask("delete it?").choices(["yes", "no"]).default("yes").id("q");
+            body.then(wait(SECOND).id("w")).then(question)
+        }));
     story.pause().wait_over("w@1", Verb::Wait);
     assert_eq!(told(&story), ["w@1 is over", "q@1 is held"]);
     assert_eq!(story.state.book.outputs.get(&NodeId::new("q")), None);
@@ -62,12 +63,12 @@ fn no_default_is_taken_and_no_round_begins_while_a_wait_ends() {
     let mut story = Story::drawn(
         Builder::new("w")
             .start(clear_context())
-            .loop_(Rounds::times(2), |body| body.then(shell("x").id("x")))
+            .loop_(LoopRounds::times(2), |body| body.then(shell("x").id("x")))
             .then(shell("y").id("y")),
     );
     story.pause().shell("x@1", true, "");
     assert_eq!(told(&story), ["x@1 is over", "loop is held"]);
-    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::Paused));
+    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::Paused));
     story.go_on().pause().wait_over("loop", Verb::Hold);
     assert_eq!(told(&story), ["loop is held"], "it is paused again");
     story.go_on().wait_over("loop", Verb::Hold);
@@ -75,7 +76,7 @@ fn no_default_is_taken_and_no_round_begins_while_a_wait_ends() {
     story.pause().shell("x@2", true, "");
     assert_eq!(told(&story), ["x@2 is over", "loop is over", "y is held"]);
     story.go_on().wait_over("y", Verb::Hold);
-    assert_eq!(story.shell("y", true, "").ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.shell("y", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -112,14 +113,14 @@ fn a_paused_run_can_be_cancelled_and_what_it_held_back_never_begins() {
     let mut story = Story::drawn(Builder::new("w").start(clear_context()).parallel(|lanes| {
         let lanes = lanes.branch("shell", |b| b.then(wait_for("go", None)).then(shell("x").id("shell")));
         let lanes = lanes.branch("agent", |b| b.then(prompt("x").id("agent")));
-        lanes.branch("loop", |b| b.loop_(Rounds::times(2), |body| body.then(shell("x").id("x"))))
+        lanes.branch("loop", |b| b.loop_(LoopRounds::times(2), |body| body.then(shell("x").id("x"))))
     }));
     story.pause().told("go", "").prepared("agent").shell("x@1", true, "");
     assert!(story.wanted().is_empty());
     story.cancel().go_on();
     assert_eq!(story.does(), Vec::<String>::new(), "it is over, whoever lets it go on");
     story.cleaned("agent");
-    assert_eq!(story.ended(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.ended(), (FinalStatus::Cancelled, EndReason::User));
     assert!(!story.state.book.nodes.contains_key(&NodeId::new("shell")), "it has not begun");
 }
 
@@ -142,5 +143,5 @@ fn the_time_of_a_run_stands_still_while_it_is_paused() {
     story.go_on();
     assert_eq!(story.state.deadline(), Some(due.plus_ms(60_000)));
     story.tell(Event::RunTimedOut);
-    assert_eq!(story.ended(), (Status::Failed, Reason::Timeout));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::Timeout));
 }

@@ -56,7 +56,7 @@ fn what_a_person_answered_is_not_lost_when_the_hook_had_given_up() {
     let from = cut_off(&mut story, &["q", "p"]);
     story.turn_asks("q2", &from, question("which?"));
     assert_eq!(story.answer(), reply(&[("which?", "blue")]));
-    assert_eq!(story.turn_asks("p2", &from, push("a")).answer(), Answer::Allow);
+    assert_eq!(story.turn_asks("p2", &from, push("a")).answer(), HookAnswer::Allow);
     story.turn_asks("q3", &from, question("which?")).turn_asks("p3", &from, push("a"));
     let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
     assert_eq!(open, ["ask/gate", "q3", "p3"], "an answer counts once");
@@ -148,7 +148,7 @@ fn a_hook_belongs_to_the_turn_it_comes_from() {
     let mut story = two_agents();
     let from = story.open_of("y", Verb::Session);
     story.turn_asks("h", &from, read());
-    assert_eq!(story.answer(), Answer::Allow);
+    assert_eq!(story.answer(), HookAnswer::Allow);
     assert_eq!((story.hooks_of("x"), story.hooks_of("y")), (0, 1));
     assert_eq!(story.step.effects[0].id.node.as_str(), "y");
 }
@@ -157,7 +157,7 @@ fn a_hook_belongs_to_the_turn_it_comes_from() {
 fn a_hook_that_does_not_say_whose_it_is_belongs_to_a_turn_that_is_under_way() {
     let mut story = two_agents();
     story.asks("h", read());
-    assert_eq!(story.answer(), Answer::Allow);
+    assert_eq!(story.answer(), HookAnswer::Allow);
     assert_eq!(story.hooks_of("x") + story.hooks_of("y"), 1);
 }
 
@@ -169,15 +169,15 @@ fn a_tool_of_a_turn_that_is_over_may_not_run() {
     story.tell(Event::SessionEnded { effect: old.clone(), end });
     assert!(story.plan().resume, "the turn is tried again");
     story.turn_asks("late", &old, read());
-    assert!(matches!(story.answer(), Answer::Deny { .. }));
+    assert!(matches!(story.answer(), HookAnswer::Deny { .. }));
     assert_eq!(story.hooks_of("x"), 0);
     let stop = HookKind::Stop { last_message: None, background: false };
-    assert_eq!(story.turn_asks("stop", &old, stop).answer(), Answer::Pass);
+    assert_eq!(story.turn_asks("stop", &old, stop).answer(), HookAnswer::Pass);
     let now = story.open_of("x", Verb::Session);
-    assert_eq!(story.turn_asks("now", &now, read()).answer(), Answer::Allow);
+    assert_eq!(story.turn_asks("now", &now, read()).answer(), HookAnswer::Allow);
     let nobody = EffectId { node: NodeId::new("nobody"), ..now };
     story.turn_asks("whose", &nobody, read());
-    assert!(matches!(story.answer(), Answer::Deny { .. }));
+    assert!(matches!(story.answer(), HookAnswer::Deny { .. }));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_tool_of_a_turn_that_is_being_judged_may_not_run_once_its_process_is_gone() 
     let mut story = two_agents();
     let old = story.open_of("x", Verb::Session);
     story.tell(Event::SessionEnded { effect: old.clone(), end: session_end(SessionVerdict::Completed) });
-    assert!(matches!(story.turn_asks("late", &old, read()).answer(), Answer::Deny { .. }));
+    assert!(matches!(story.turn_asks("late", &old, read()).answer(), HookAnswer::Deny { .. }));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_person_approves_or_rejects_a_tool_and_a_gate() {
     story.turn_asks("t", &x, write);
     assert_eq!(story.state.book.asks.len(), 2, "the rules leave it open");
     story.tell(reply("t", PersonReply::Reject { reason: "not that".into() }));
-    assert_eq!(story.answer(), Answer::Deny { reason: "not that".into() });
+    assert_eq!(story.answer(), HookAnswer::Deny { reason: "not that".into() });
     story.tell(reply("ask/gate", PersonReply::Approve));
     assert_eq!(story.state.book.outputs[&NodeId::new("gate")].text, "yes");
 }
@@ -268,7 +268,10 @@ fn may_write(path: &str) -> HookKind {
 }
 
 /// One agent in a turn, with these rules.
-fn one_agent(permissions: crate::hook::permission::Rules, policy: OnPermission) -> (Story, EffectId) {
+fn one_agent(
+    permissions: crate::hook::permission::PermissionRules,
+    policy: OnPermission,
+) -> (Story, EffectId) {
     let mut spec = drawn(Builder::new("w").start(prompt("x").id("x")));
     spec.policy.on_permission = policy;
     for orders in spec.sessions.values_mut() {
@@ -282,43 +285,49 @@ fn one_agent(permissions: crate::hook::permission::Rules, policy: OnPermission) 
 
 #[test]
 fn what_the_cli_asks_by_itself_follows_the_rules_and_then_the_policy() {
-    use crate::hook::permission::Rules;
+    use crate::hook::permission::PermissionRules;
     let of = |list: &[&str]| list.iter().map(|rule| (*rule).to_owned()).collect::<Vec<_>>();
-    let allow = Answer::Allow;
-    let told = |rules: Rules, policy| {
+    let allow = HookAnswer::Allow;
+    let told = |rules: PermissionRules, policy| {
         let (mut story, turn) = one_agent(rules, policy);
         story.turn_asks("p", &turn, may_write(".claude/x")).answer()
     };
-    let named = Rules { allow: of(&["Write(.claude/*)", "Bash"]), ..Rules::default() };
+    let named = PermissionRules { allow: of(&["Write(.claude/*)", "Bash"]), ..PermissionRules::default() };
     assert_eq!(told(named, OnPermission::Deny), allow);
-    let denied = Rules { deny: of(&["Write(.claude/*)"]), allow: of(&["Write"]), ..Rules::default() };
-    assert!(matches!(told(denied, OnPermission::Allow), Answer::Deny { reason } if reason.contains("rule")));
-    // No rule speaks of it: that is no yes to what the CLI itself guards.
-    let general = || Rules::default();
+    let denied = PermissionRules {
+        deny: of(&["Write(.claude/*)"]),
+        allow: of(&["Write"]),
+        ..PermissionRules::default()
+    };
     assert!(
-        matches!(told(general(), OnPermission::Deny), Answer::Deny { reason } if reason.contains("nobody"))
+        matches!(told(denied, OnPermission::Allow), HookAnswer::Deny { reason } if reason.contains("rule"))
+    );
+    // No rule speaks of it: that is no yes to what the CLI itself guards.
+    let general = || PermissionRules::default();
+    assert!(
+        matches!(told(general(), OnPermission::Deny), HookAnswer::Deny { reason } if reason.contains("nobody"))
     );
     assert_eq!(told(general(), OnPermission::Allow), allow);
     let (mut story, turn) = one_agent(general(), OnPermission::Fail);
-    assert!(matches!(story.turn_asks("p", &turn, may_write("x")).answer(), Answer::Deny { .. }));
-    assert_eq!(story.cleaned("x").ended(), (Status::Blocked, Reason::Permission));
+    assert!(matches!(story.turn_asks("p", &turn, may_write("x")).answer(), HookAnswer::Deny { .. }));
+    assert_eq!(story.cleaned("x").ended(), (FinalStatus::Blocked, EndReason::Permission));
 }
 
 #[test]
 fn a_person_is_asked_once_about_one_call() {
-    use crate::hook::permission::Rules;
-    let rules = Rules { ask: vec!["Write".into()], ..Rules::default() };
+    use crate::hook::permission::PermissionRules;
+    let rules = PermissionRules { ask: vec!["Write".into()], ..PermissionRules::default() };
     let (mut story, turn) = one_agent(rules, OnPermission::Ask);
     story.turn_asks("t", &turn, writes());
-    assert_eq!(story.answers(Some("t"), "yes").answer(), Answer::Allow);
-    assert_eq!(story.turn_asks("p", &turn, may_write(".claude/x")).answer(), Answer::Allow);
+    assert_eq!(story.answers(Some("t"), "yes").answer(), HookAnswer::Allow);
+    assert_eq!(story.turn_asks("p", &turn, may_write(".claude/x")).answer(), HookAnswer::Allow);
     // It was allowed once, and nothing else was.
     for path in [".claude/x", ".claude/y"] {
         story.turn_asks(path, &turn, may_write(path));
         assert_eq!(story.state.book.asks.len(), 1, "{path}");
         let no = PersonReply::Reject { reason: "no".into() };
         story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: None, reply: no });
-        assert_eq!(story.answer(), Answer::Deny { reason: "no".into() });
+        assert_eq!(story.answer(), HookAnswer::Deny { reason: "no".into() });
     }
     story.turn_asks("left", &turn, writes());
     story.answers(Some("left"), "yes");

@@ -1,8 +1,8 @@
 //! Looking back at a log.
 
 use super::*;
-use crate::graph::builder::{Rounds, ask, clear_context, prompt, shell, wait};
-use crate::graph::workflow::{ShellNode, Template, Turns};
+use crate::graph::builder::{LoopRounds, ask, clear_context, prompt, shell, wait};
+use crate::graph::workflow::{ShellNode, Template, TurnLoop};
 
 fn run() -> RunId {
     RunId::new("r")
@@ -119,14 +119,14 @@ fn other_orders_are_followed_to_where_they_first_make_a_difference() {
 fn other_orders_can_end_a_run_earlier() {
     let story = three();
     let broken = what_if(run(), &story.records, |spec| {
-        spec.body[1].act = Act::Shell(ShellNode {
+        spec.body[1].act = NodeKind::Shell(ShellNode {
             command: Template("{{ outputs.nobody.text }}".into()),
             idempotent: false,
         });
     });
     assert_eq!(broken.differs.as_ref().map(|difference| difference.seq), Some(5));
     let outcome = broken.outcome().expect("it ends there");
-    assert_eq!((outcome.status, outcome.reason), (Status::Failed, Reason::Template));
+    assert_eq!((outcome.status, outcome.reason), (FinalStatus::Failed, EndReason::Template));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn other_orders_can_make_a_difference_from_the_beginning() {
     let story = three();
     let other = what_if(run(), &story.records, |spec| spec.body.clear());
     assert_eq!(other.differs.as_ref().map(|difference| difference.seq), Some(1));
-    assert_eq!(other.outcome().map(|outcome| outcome.status), Some(Status::Completed));
+    assert_eq!(other.outcome().map(|outcome| outcome.status), Some(FinalStatus::Completed));
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_fork_asks_where_the_other_run_could_not() {
     let workflow = Builder::new("w").start(shell("x").id("x")).then(ask("ok?").id("q"));
     let mut story = Story::drawn(workflow);
     story.shell("x", true, "");
-    assert_eq!(story.ended(), (Status::Blocked, Reason::Question));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::Question));
     let place = fork_point(&story.records, &node("q"), None).expect("it ran alone");
     let mut records = story.records[..place].to_vec();
     let mut fork = fold(run(), &records).expect("a run");
@@ -193,13 +193,13 @@ fn a_fork_asks_where_the_other_run_could_not() {
     for event in [forked, story.records[place].event.clone()] {
         records.push(apply(&mut fork, NOW, &event).record(NOW, event));
     }
-    assert!(matches!(fork.standing(), Standing::Waiting(Waiting::Person(_))));
+    assert!(matches!(fork.standing(), Progress::Waiting(Waiting::Person(_))));
     assert_eq!(fold(run(), &records), Some(fork), "and whoever resumes it does the same");
 }
 
 #[test]
 fn the_rounds_of_a_node_are_counted_for_a_fork() {
-    let workflow = Builder::new("w").start(clear_context()).loop_(Rounds::times(3), |round| {
+    let workflow = Builder::new("w").start(clear_context()).loop_(LoopRounds::times(3), |round| {
         round.then(shell("x").id("x").retry(1, std::time::Duration::ZERO)).then(shell("y").id("xy"))
     });
     let mut story = Story::drawn(workflow);
@@ -257,8 +257,8 @@ fn a_wait_is_no_work_that_hinders_a_fork() {
     assert_eq!(fork_point(&story.records, &node("a2"), None), Ok(1));
 }
 
-fn one_loop(mode: Mode) -> Story {
-    let turns = Turns { mode: Some(mode), max: Some(5), ..Turns::default() };
+fn one_loop(mode: LoopMode) -> Story {
+    let turns = TurnLoop { mode: Some(mode), max: Some(5), ..TurnLoop::default() };
     let mut story = Story::drawn(Builder::new("w").start(prompt("x").turns(turns).id("loop")));
     story.prepared("loop");
     story
@@ -266,7 +266,7 @@ fn one_loop(mode: Mode) -> Story {
 
 #[test]
 fn a_loop_alone_is_forked_at_a_turn() {
-    let mut story = one_loop(Mode::Fresh);
+    let mut story = one_loop(LoopMode::Fresh);
     for _ in 0..2 {
         story.session_ends(SessionVerdict::Interrupted { what: "killed".into() });
         story.session_ends(SessionVerdict::Completed).seen(false);
@@ -279,14 +279,14 @@ fn a_loop_alone_is_forked_at_a_turn() {
 
 #[test]
 fn a_turn_that_goes_on_in_a_living_session_is_no_place_for_a_fork() {
-    let mut story = one_loop(Mode::InSession);
+    let mut story = one_loop(LoopMode::InSession);
     story.stops("h").seen(false);
     let at = |story: &Story, turn| fork_point(&story.records, &node("loop"), Some(turn));
     let in_session = Err(ForkError::InSession { node: node("loop") });
     assert_eq!((at(&story, 1), at(&story, 2)), (Ok(0), in_session.clone()));
     assert!(matches!(at(&story, 3), Err(ForkError::NotSoOften { times: 2, .. })));
     // What a plugin holds is not in the log.
-    let mut story = one_loop(Mode::Plugin);
+    let mut story = one_loop(LoopMode::Plugin);
     story.stops("h");
     assert_eq!((at(&story, 1), at(&story, 2)), (Ok(0), in_session));
 }

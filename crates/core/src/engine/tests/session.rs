@@ -6,7 +6,7 @@ use super::*;
 use crate::graph::builder::prompt;
 
 /// A run of one loop of turns.
-fn of_loop(rules: Rules) -> Spec {
+fn of_loop(rules: LoopRules) -> Spec {
     let mut spec = spec_of(vec![prompt("do it").id("loop").into()]);
     spec.sessions.insert(NodeId::new("loop"), orders(Some(rules)));
     spec
@@ -18,7 +18,7 @@ fn begin(spec: Spec) -> Story {
     story
 }
 
-fn looping(mode: Mode, max: u32) -> Story {
+fn looping(mode: LoopMode, max: u32) -> Story {
     begin(of_loop(rules(mode, max)))
 }
 
@@ -27,38 +27,38 @@ impl Story {
         self.session_ends(SessionVerdict::Completed).seen(complete)
     }
 
-    fn ends(&mut self) -> (Status, Reason) {
+    fn ends(&mut self) -> (FinalStatus, EndReason) {
         self.cleaned("loop").ended()
     }
 
-    fn phase(&self) -> &Phase {
+    fn phase(&self) -> &SessionPhase {
         &self.state.work(&NodeId::new("loop")).expect("the work").phase
     }
 }
 
 #[test]
 fn a_fresh_loop_starts_a_new_session_each_turn_until_the_marker() {
-    let mut story = looping(Mode::Fresh, 5);
+    let mut story = looping(LoopMode::Fresh, 5);
     let first = story.plan();
     let second = story.turn(false).plan();
     assert_ne!(first.session, second.session);
     assert!(!second.resume && second.prompt.contains("go on"));
-    assert_eq!(story.turn(true).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.turn(true).ends(), (FinalStatus::Completed, EndReason::Marker));
     assert_eq!(story.state.turns(), 2);
     assert_eq!(story.state.spent.usage.output_tokens, 20);
 }
 
 #[test]
 fn a_loop_of_three_turns_starts_three_sessions_and_is_exhausted() {
-    let mut story = looping(Mode::Fresh, 3);
+    let mut story = looping(LoopMode::Fresh, 3);
     story.turn(false).turn(false).turn(false);
-    assert_eq!(story.ends(), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(story.ends(), (FinalStatus::Exhausted, EndReason::MaxIterations));
     assert_eq!(story.state.turns(), 3);
 }
 
 #[test]
 fn resume_mode_goes_on_in_the_same_session() {
-    let mut story = looping(Mode::Resume, 5);
+    let mut story = looping(LoopMode::Resume, 5);
     let first = story.plan();
     let second = story.turn(false).plan();
     assert_eq!(first.session, second.session);
@@ -67,37 +67,40 @@ fn resume_mode_goes_on_in_the_same_session() {
 
 #[test]
 fn in_session_blocks_each_stop_until_it_is_done_and_then_waits_for_the_agent_to_end() {
-    let mut story = looping(Mode::InSession, 0);
+    let mut story = looping(LoopMode::InSession, 0);
     for turn in 0..12 {
         story.stops(&format!("h{turn}")).seen(false);
-        assert!(matches!(story.answer(), Answer::Block { .. }), "turn {turn}");
+        assert!(matches!(story.answer(), HookAnswer::Block { .. }), "turn {turn}");
     }
-    assert_eq!(story.stops("last").seen(true).answer(), Answer::Pass);
-    assert_eq!(story.session_ends(SessionVerdict::Completed).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.stops("last").seen(true).answer(), HookAnswer::Pass);
+    assert_eq!(
+        story.session_ends(SessionVerdict::Completed).ends(),
+        (FinalStatus::Completed, EndReason::Marker)
+    );
     assert_eq!(story.state.turns(), 13);
 }
 
 #[test]
 fn an_agent_that_does_not_end_after_its_stop_was_allowed_is_put_away() {
-    let mut story = looping(Mode::InSession, 1);
+    let mut story = looping(LoopMode::InSession, 1);
     story.stops("h").seen(false);
     let effect = story.open(Verb::Wait);
     story.tell(Event::WaitOver { effect });
     assert!(matches!(story.step.effects.last().map(|p| &p.effect), Some(Effect::CleanUp { .. })));
-    assert_eq!(story.ends(), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(story.ends(), (FinalStatus::Exhausted, EndReason::MaxIterations));
 }
 
 #[test]
 fn a_stop_while_background_agents_run_is_neither_counted_nor_blocked() {
-    let mut story = looping(Mode::InSession, 5);
+    let mut story = looping(LoopMode::InSession, 5);
     story.asks("h", HookKind::Stop { last_message: None, background: true });
-    assert_eq!(story.answer(), Answer::Pass);
-    assert_eq!((story.state.turns(), story.phase()), (0, &Phase::InTurn));
+    assert_eq!(story.answer(), HookAnswer::Pass);
+    assert_eq!((story.state.turns(), story.phase()), (0, &SessionPhase::InTurn));
 }
 
 #[test]
 fn a_resent_hook_gets_the_same_answer_and_is_counted_once() {
-    let mut story = looping(Mode::InSession, 5);
+    let mut story = looping(LoopMode::InSession, 5);
     story.stops("h").seen(false);
     let first = story.answer();
     assert_eq!(story.stops("h").answer(), first);
@@ -107,7 +110,7 @@ fn a_resent_hook_gets_the_same_answer_and_is_counted_once() {
 
 #[test]
 fn an_in_session_agent_that_ends_while_its_turn_is_judged_is_resumed() {
-    let mut story = looping(Mode::InSession, 5);
+    let mut story = looping(LoopMode::InSession, 5);
     let first = story.plan();
     story.stops("h").session_ends(SessionVerdict::Interrupted { what: "killed".into() });
     let second = story.seen(false).plan();
@@ -118,8 +121,11 @@ fn an_in_session_agent_that_ends_while_its_turn_is_judged_is_resumed() {
 
 #[test]
 fn an_in_session_agent_whose_stop_never_arrived_is_a_broken_transport() {
-    let mut story = looping(Mode::InSession, 5);
-    assert_eq!(story.session_ends(SessionVerdict::Completed).ends(), (Status::Failed, Reason::HookTransport));
+    let mut story = looping(LoopMode::InSession, 5);
+    assert_eq!(
+        story.session_ends(SessionVerdict::Completed).ends(),
+        (FinalStatus::Failed, EndReason::HookTransport)
+    );
 }
 
 /// The turn's process is over, and these calls of its hooks found no owner.
@@ -131,7 +137,7 @@ fn unheard(story: &mut Story, verdict: SessionVerdict, hooks: &[&str]) {
 
 #[test]
 fn a_turn_in_which_a_hook_found_no_owner_was_cut_off_in_every_mode_however_it_ended() {
-    for mode in [Mode::Fresh, Mode::Resume, Mode::InSession, Mode::Plugin] {
+    for mode in [LoopMode::Fresh, LoopMode::Resume, LoopMode::InSession, LoopMode::Plugin] {
         for verdict in [
             SessionVerdict::Completed,
             SessionVerdict::Failed { cause: Default::default(), what: "gave up".into() },
@@ -155,12 +161,12 @@ fn a_single_turn_in_which_a_hook_found_no_owner_is_not_done() {
     unheard(&mut story, SessionVerdict::Completed, &["h"]);
     assert!(story.plan().resume);
     story.session_ends(SessionVerdict::Completed).seen(false);
-    assert_eq!(story.cleaned("only").ended(), (Status::Completed, Reason::TurnDone));
+    assert_eq!(story.cleaned("only").ended(), (FinalStatus::Completed, EndReason::TurnDone));
 }
 
 #[test]
 fn a_stop_that_found_no_owner_and_left_no_note_was_cut_off_as_well() {
-    let mut story = looping(Mode::InSession, 5);
+    let mut story = looping(LoopMode::InSession, 5);
     let first = story.plan();
     let again = story.tell(Event::OwnerChanged).session_ends(SessionVerdict::Completed).plan();
     assert!(again.resume && again.session == first.session);
@@ -169,28 +175,31 @@ fn a_stop_that_found_no_owner_and_left_no_note_was_cut_off_as_well() {
 
 #[test]
 fn owners_may_die_in_a_turn_as_often_as_somebody_resumes_it() {
-    let mut story = looping(Mode::Fresh, 1);
+    let mut story = looping(LoopMode::Fresh, 1);
     for time in 0..20 {
         story.tell(Event::OwnerChanged);
         unheard(&mut story, SessionVerdict::Completed, &[&format!("h{time}")]);
         assert!(story.plan().resume, "time {time}");
     }
-    assert_eq!(story.turn(true).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.turn(true).ends(), (FinalStatus::Completed, EndReason::Marker));
 }
 
 #[test]
 fn notes_that_somebody_makes_while_the_owner_lives_do_not_repeat_a_turn_for_ever() {
-    let mut story = looping(Mode::Fresh, 1);
+    let mut story = looping(LoopMode::Fresh, 1);
     for time in 0..4 {
         unheard(&mut story, SessionVerdict::Completed, &[&format!("h{time}")]);
     }
-    assert_eq!(story.ends(), (Status::Failed, Reason::Interrupted));
-    let mut story = looping(Mode::InSession, 1);
+    assert_eq!(story.ends(), (FinalStatus::Failed, EndReason::Interrupted));
+    let mut story = looping(LoopMode::InSession, 1);
     story.tell(Event::OwnerChanged);
     for time in 0..4 {
         stops_after(&mut story, &format!("stop{time}"), &[&format!("h{time}")]);
     }
-    assert_eq!(story.session_ends(SessionVerdict::Completed).ends(), (Status::Failed, Reason::Interrupted));
+    assert_eq!(
+        story.session_ends(SessionVerdict::Completed).ends(),
+        (FinalStatus::Failed, EndReason::Interrupted)
+    );
 }
 
 /// The agent wants to stop, after these calls of its hooks found no owner.
@@ -204,17 +213,20 @@ fn stops_after(story: &mut Story, id: &str, hooks: &[&str]) {
 
 #[test]
 fn a_turn_that_was_cut_off_does_not_go_on_once_the_tokens_are_spent() {
-    let mut story = looping(Mode::InSession, 5);
+    let mut story = looping(LoopMode::InSession, 5);
     story.tell(Event::OwnerChanged);
     story.tell(Event::Allowed { budget: Budget { tokens: Some(0), ..Budget::default() } });
     stops_after(&mut story, "stop", &["h"]);
-    assert_eq!(story.answer(), Answer::Pass);
-    assert_eq!(story.session_ends(SessionVerdict::Completed).ends(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(story.answer(), HookAnswer::Pass);
+    assert_eq!(
+        story.session_ends(SessionVerdict::Completed).ends(),
+        (FinalStatus::Exhausted, EndReason::Budget)
+    );
 }
 
 #[test]
 fn an_agent_that_was_refused_by_nobody_uses_no_other_tool_until_it_is_told() {
-    for mode in [Mode::Fresh, Mode::InSession] {
+    for mode in [LoopMode::Fresh, LoopMode::InSession] {
         let mut story = looping(mode, 1);
         story.tell(Event::OwnerChanged);
         for kind in [
@@ -223,35 +235,35 @@ fn an_agent_that_was_refused_by_nobody_uses_no_other_tool_until_it_is_told() {
         ] {
             let (id, unanswered) = (HookId::new(format!("{kind:?}")), vec![HookId::new("h")]);
             story.tell(Event::HookAsked { call: HookCall { id, from: None, kind, unanswered, real: None } });
-            assert!(matches!(story.answer(), Answer::Deny { .. }), "{mode:?}");
+            assert!(matches!(story.answer(), HookAnswer::Deny { .. }), "{mode:?}");
         }
     }
-    let mut story = looping(Mode::InSession, 1);
+    let mut story = looping(LoopMode::InSession, 1);
     stops_after(&mut story, "s", &["h"]);
     let (id, unanswered) = (HookId::new("t"), vec![HookId::new("h")]);
     let kind = HookKind::Tool(ToolCall::named("Read", json!({})));
     story.tell(Event::HookAsked { call: HookCall { id, from: None, kind, unanswered, real: None } });
-    assert_eq!(story.answer(), Answer::Allow, "it was told");
+    assert_eq!(story.answer(), HookAnswer::Allow, "it was told");
 }
 
 #[test]
 fn an_agent_that_was_refused_by_nobody_may_not_stop_its_turn_and_is_told_once() {
-    let mut story = looping(Mode::InSession, 1);
+    let mut story = looping(LoopMode::InSession, 1);
     story.tell(Event::OwnerChanged);
     stops_after(&mut story, "s1", &["h"]);
-    let Answer::Block { reason } = story.answer() else { panic!("{:?}", story.answer()) };
+    let HookAnswer::Block { reason } = story.answer() else { panic!("{:?}", story.answer()) };
     assert!(reason.starts_with("You were interrupted"), "{reason}");
     assert_eq!((story.state.turns(), story.state.spent.turns), (0, 1), "it is the same turn");
     stops_after(&mut story, "s2", &["h"]);
-    assert_eq!(story.seen(true).answer(), Answer::Pass);
+    assert_eq!(story.seen(true).answer(), HookAnswer::Pass);
     unheard(&mut story, SessionVerdict::Completed, &["h"]);
-    assert_eq!(story.ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.ends(), (FinalStatus::Completed, EndReason::Marker));
     assert_eq!(story.state.turns(), 1);
 }
 
 #[test]
 fn tool_calls_without_any_hook_are_a_broken_transport() {
-    let mut story = looping(Mode::Fresh, 5);
+    let mut story = looping(LoopMode::Fresh, 5);
     let effect = story.open(Verb::Session);
     let end = SessionEnd {
         verdict: SessionVerdict::Completed,
@@ -264,49 +276,49 @@ fn tool_calls_without_any_hook_are_a_broken_transport() {
         value: None,
     };
     story.tell(Event::SessionEnded { effect, end });
-    assert_eq!(story.ends(), (Status::Failed, Reason::HookTransport));
+    assert_eq!(story.ends(), (FinalStatus::Failed, EndReason::HookTransport));
 }
 
 #[test]
 fn a_rate_limit_is_a_wait_and_not_a_turn() {
-    let mut story = looping(Mode::Fresh, 1);
+    let mut story = looping(LoopMode::Fresh, 1);
     let first = story.plan();
     story.session_ends(SessionVerdict::RateLimited { resets_at: Some(Moment(90_000)) });
-    assert_eq!(story.state.standing(), Standing::Waiting(Waiting::RateLimit { until: Moment(90_000) }));
+    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::RateLimit { until: Moment(90_000) }));
     let effect = story.open(Verb::Wait);
     let again = story.tell(Event::WaitOver { effect }).plan();
     assert!(again.resume);
     assert_eq!(again.session, first.session);
-    assert_eq!(story.turn(true).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.turn(true).ends(), (FinalStatus::Completed, EndReason::Marker));
     assert_eq!(story.state.turns(), 1);
 }
 
 #[test]
 fn a_transient_error_is_tried_again_three_times_then_failed() {
-    let mut story = looping(Mode::Fresh, 5);
+    let mut story = looping(LoopMode::Fresh, 5);
     for _ in 0..3 {
         story.session_ends(SessionVerdict::Transient { what: "529".into() });
         let effect = story.open(Verb::Wait);
         story.tell(Event::WaitOver { effect });
     }
     story.session_ends(SessionVerdict::Transient { what: "529".into() });
-    assert_eq!(story.ends(), (Status::Failed, Reason::TransientErrors));
+    assert_eq!(story.ends(), (FinalStatus::Failed, EndReason::TransientErrors));
     assert_eq!(story.state.turns(), 0);
 }
 
 #[test]
 fn an_interrupted_turn_is_resumed_and_counted_once() {
-    let mut story = looping(Mode::Fresh, 5);
+    let mut story = looping(LoopMode::Fresh, 5);
     let first = story.plan();
     let again = story.session_ends(SessionVerdict::Interrupted { what: "killed".into() }).plan();
     assert!(again.resume && again.session == first.session);
-    assert_eq!(story.turn(true).ends(), (Status::Completed, Reason::Marker));
+    assert_eq!(story.turn(true).ends(), (FinalStatus::Completed, EndReason::Marker));
     assert_eq!(story.state.turns(), 1);
 }
 
 #[test]
 fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
-    let mut story = looping(Mode::Fresh, 5);
+    let mut story = looping(LoopMode::Fresh, 5);
     let first = story.plan();
     let effect = story.open(Verb::Session);
     let end = SessionEnd {
@@ -327,7 +339,7 @@ fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
 
 #[test]
 fn a_later_turn_cut_off_before_it_spoke_is_told_again_what_was_wrong() {
-    let mut orders = of_loop(rules(Mode::Fresh, 5));
+    let mut orders = of_loop(rules(LoopMode::Fresh, 5));
     orders.checks = vec![test_check()];
     let mut story = begin(orders);
     let told = story.turn(true).checks("loop", false).plan();
@@ -341,7 +353,7 @@ fn a_later_turn_cut_off_before_it_spoke_is_told_again_what_was_wrong() {
 
 #[test]
 fn failing_checks_are_fed_back() {
-    let mut orders = of_loop(rules(Mode::Fresh, 5));
+    let mut orders = of_loop(rules(LoopMode::Fresh, 5));
     orders.checks = vec![Check { name: "test".into(), command: "make test".into() }];
     let mut story = begin(orders);
     story.turn(true);
@@ -355,30 +367,30 @@ fn failing_checks_are_fed_back() {
     let green = CheckResult { name: "test".into(), passed: true, how: String::new(), output: String::new() };
     assert_eq!(
         story.tell(Event::ChecksFinished { effect, results: vec![green] }).ends(),
-        (Status::Completed, Reason::Marker)
+        (FinalStatus::Completed, EndReason::Marker)
     );
 }
 
 #[test]
 fn a_tool_outside_the_preset_is_denied_and_one_inside_allowed() {
-    let mut story = looping(Mode::Fresh, 5);
+    let mut story = looping(LoopMode::Fresh, 5);
     story.asks("a", HookKind::Tool(ToolCall::named("WebFetch", json!({}))));
-    assert!(matches!(story.answer(), Answer::Deny { .. }));
+    assert!(matches!(story.answer(), HookAnswer::Deny { .. }));
     story.asks("b", HookKind::Tool(ToolCall::named("Read", json!({}))));
-    assert_eq!(story.answer(), Answer::Allow);
+    assert_eq!(story.answer(), HookAnswer::Allow);
 }
 
 #[test]
 fn a_question_under_fail_blocks_the_run_at_once() {
-    let mut story = looping(Mode::Fresh, 5);
+    let mut story = looping(LoopMode::Fresh, 5);
     story.asks("q", HookKind::Question { questions: vec![Question::open("which?")] });
-    assert!(matches!(story.answer(), Answer::Deny { .. }));
-    assert_eq!(story.ends(), (Status::Blocked, Reason::Question));
+    assert!(matches!(story.answer(), HookAnswer::Deny { .. }));
+    assert_eq!(story.ends(), (FinalStatus::Blocked, EndReason::Question));
 }
 
 #[test]
 fn a_question_waits_for_a_person_and_the_answer_goes_back_by_its_text() {
-    let mut orders = of_loop(rules(Mode::Fresh, 5));
+    let mut orders = of_loop(rules(LoopMode::Fresh, 5));
     orders.policy.on_question = OnQuestion::Wait;
     let mut story = begin(orders);
     story.asks("q", HookKind::Question { questions: vec![Question::open("which?")] });
@@ -389,12 +401,12 @@ fn a_question_waits_for_a_person_and_the_answer_goes_back_by_its_text() {
         reply: PersonReply::Answers { answers: vec![(String::new(), "the blue one".into())] },
     });
     assert_eq!(story.answer(), reply(&[("which?", "the blue one")]));
-    assert_eq!(story.state.standing(), Standing::Running);
+    assert_eq!(story.state.standing(), Progress::Running);
 }
 
 #[test]
 fn questions_asked_together_wait_until_each_is_answered() {
-    let mut orders = of_loop(rules(Mode::Fresh, 5));
+    let mut orders = of_loop(rules(LoopMode::Fresh, 5));
     orders.policy.on_question = OnQuestion::Wait;
     let mut story = begin(orders);
     let questions = ["which db?", "colour?"].map(Question::open).to_vec();
@@ -413,31 +425,31 @@ fn questions_asked_together_wait_until_each_is_answered() {
 
 #[test]
 fn cancelling_puts_away_with_grace_and_again_without() {
-    let mut story = looping(Mode::Fresh, 5);
+    let mut story = looping(LoopMode::Fresh, 5);
     story.tell(Event::CancelAsked { inbox: None });
     assert!(matches!(story.step.effects[0].effect, Effect::CleanUp { .. }));
     story.tell(Event::CancelAsked { inbox: None });
     assert!(matches!(story.step.effects[0].effect, Effect::KillChildren));
     story.session_ends(SessionVerdict::Interrupted { what: "killed".into() });
-    assert_eq!(story.ends(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.ends(), (FinalStatus::Cancelled, EndReason::User));
 }
 
 #[test]
 fn a_finished_run_never_changes() {
-    let mut story = looping(Mode::Fresh, 1);
+    let mut story = looping(LoopMode::Fresh, 1);
     story.turn(true);
     let effect = story.open(Verb::CleanUp);
     story.ends();
     let before = story.state.clone();
     story.cancel().tell(Event::RunTimedOut).tell(Event::CleanedUp { effect });
     story.asks("late", HookKind::Tool(ToolCall::named("Read", json!({}))));
-    assert!(matches!(story.answer(), Answer::Deny { .. }));
+    assert!(matches!(story.answer(), HookAnswer::Deny { .. }));
     assert_eq!(story.state, before);
 }
 
 #[test]
 fn a_late_outcome_of_a_settled_effect_changes_nothing() {
-    let mut story = looping(Mode::Fresh, 5);
+    let mut story = looping(LoopMode::Fresh, 5);
     let effect = story.open(Verb::Session);
     story.session_ends(SessionVerdict::Completed);
     let before = story.state.clone();
@@ -460,28 +472,31 @@ fn all_tries_of_the_only_session_count() {
     let node = crate::graph::builder::prompt("x").id("a").retry(1, std::time::Duration::ZERO);
     let mut story = Story::drawn(Builder::new("w").start(node));
     story.breaks("a").wait_over("a", Verb::Retry).breaks("a~2");
-    assert_eq!((story.ended().0, story.state.turns()), (Status::Failed, 2));
+    assert_eq!((story.ended().0, story.state.turns()), (FinalStatus::Failed, 2));
 }
 
 #[test]
 fn plugin_mode_counts_the_stops_the_plugin_held() {
-    let mut orders = rules(Mode::Plugin, 4);
+    let mut orders = rules(LoopMode::Plugin, 4);
     orders.tracker_path = None;
     let mut story = begin(of_loop(orders));
     for turn in 0..4 {
-        assert_eq!(story.stops(&format!("h{turn}")).answer(), Answer::Pass);
+        assert_eq!(story.stops(&format!("h{turn}")).answer(), HookAnswer::Pass);
     }
     story.session_ends(SessionVerdict::Completed);
     let effect = story.open(Verb::Inspect);
     let sight =
-        Sight { tracker: TrackerSight::None, promised: true, signalled: false, fingerprint: "x".into() };
-    assert_eq!(story.tell(Event::Inspected { effect, sight }).ends(), (Status::Completed, Reason::Promise));
+        Inspection { tracker: TrackerSight::None, promised: true, signalled: false, fingerprint: "x".into() };
+    assert_eq!(
+        story.tell(Event::Inspected { effect, sight }).ends(),
+        (FinalStatus::Completed, EndReason::Promise)
+    );
     assert_eq!(story.state.turns(), 4);
 }
 
 /// A loop of a plugin, with a check.
 fn looped_by_a_plugin(most: u32) -> Story {
-    let mut orders = rules(Mode::Plugin, most);
+    let mut orders = rules(LoopMode::Plugin, most);
     orders.tracker_path = None;
     orders.marker = None;
     orders.promise = Some("ALL DONE".into());
@@ -500,7 +515,7 @@ impl Story {
         self.session_ends(SessionVerdict::Completed);
         let effect = self.open(Verb::Inspect);
         let fingerprint = format!("{}", self.state.turns());
-        let sight = Sight { tracker: TrackerSight::None, promised, signalled: false, fingerprint };
+        let sight = Inspection { tracker: TrackerSight::None, promised, signalled: false, fingerprint };
         self.tell(Event::Inspected { effect, sight });
         let effect = self.open(Verb::Checks);
         self.tell(Event::ChecksFinished { effect, results: vec![result(passed)] })
@@ -516,18 +531,18 @@ fn plugin_mode_goes_on_with_red_checks_in_the_same_session() {
     assert_eq!((&next.session, next.resume, story.state.turns()), (&first.session, true, 2));
     assert!(next.prompt.contains("marked the task as complete") && next.prompt.contains("ALL DONE"));
     story.plugin_lets_go(1, true, true);
-    assert_eq!((story.ends(), story.state.turns()), ((Status::Completed, Reason::Promise), 3));
+    assert_eq!((story.ends(), story.state.turns()), ((FinalStatus::Completed, EndReason::Promise), 3));
 }
 
 #[test]
 fn plugin_mode_ends_on_red_checks_with_their_names_and_blames_the_plugin_only_without_them() {
     let mut story = looped_by_a_plugin(2);
     story.plugin_lets_go(2, true, false);
-    assert_eq!(story.ends(), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(story.ends(), (FinalStatus::Exhausted, EndReason::MaxIterations));
     assert!(story.detail().contains("checks still fail: test"), "{}", story.detail());
     let mut story = looped_by_a_plugin(5);
     story.plugin_lets_go(2, false, true);
-    assert_eq!(story.ends(), (Status::Failed, Reason::PluginStopped));
+    assert_eq!(story.ends(), (FinalStatus::Failed, EndReason::PluginStopped));
 }
 
 #[test]
@@ -551,9 +566,16 @@ fn a_single_prompt_is_one_turn() {
     assert_eq!(story.plan().prompt, "hello");
     story.session_ends(SessionVerdict::Completed);
     let effect = story.open(Verb::Inspect);
-    let sight =
-        Sight { tracker: TrackerSight::None, promised: false, signalled: false, fingerprint: "x".into() };
-    assert_eq!(story.tell(Event::Inspected { effect, sight }).ends(), (Status::Completed, Reason::TurnDone));
+    let sight = Inspection {
+        tracker: TrackerSight::None,
+        promised: false,
+        signalled: false,
+        fingerprint: "x".into(),
+    };
+    assert_eq!(
+        story.tell(Event::Inspected { effect, sight }).ends(),
+        (FinalStatus::Completed, EndReason::TurnDone)
+    );
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn each_task_is_claimed_done_and_settled_until_none_is_left() {
     assert_eq!(story.effect_of("t@1", Verb::Settle), settle);
     story.settled("t@1", TaskStatus::Passing).gets("b").says("do@2", "x");
     story.settled("t@2", TaskStatus::Passing).claimed(Claim::AllDone);
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
     let output = &story.state.book.outputs[&NodeId::new("t")];
     assert_eq!(output.text, "2 of 2 rounds passed");
     assert_eq!(output.value.as_ref().map(|value| value["all_tasks_complete"].clone()), Some(json!(true)));
@@ -271,7 +271,7 @@ fn a_task_that_failed_is_tried_again_and_told_what_was_wrong() {
     assert!(story.plan().prompt.starts_with("Do task a. it is red"), "{}", story.plan().prompt);
     story.session_ends(SessionVerdict::Completed).seen(false).cleaned("do@2");
     story.settled("t@2", TaskStatus::Failing).claimed(Claim::Failed { ids: vec![task("a")] });
-    assert_eq!(story.ended(), (Status::Failed, Reason::TasksFailed));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::TasksFailed));
     assert_eq!(story.detail(), "failed after 2 tries: a");
 }
 
@@ -328,12 +328,12 @@ fn what_comes_before_each_task_runs_first_and_its_failure_fails_the_task() {
 fn a_ring_of_tasks_needs_a_person() {
     let mut story = Story::drawn(one_session());
     story.claimed(Claim::Deadlock(Deadlock::Cycle(vec![task("a"), task("b")])));
-    assert_eq!(story.ended(), (Status::Blocked, Reason::Deadlock));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::Deadlock));
     let mut story = Story::drawn(one_session());
-    assert_eq!(story.claimed(Claim::Working).ended(), (Status::Blocked, Reason::Deadlock));
+    assert_eq!(story.claimed(Claim::Working).ended(), (FinalStatus::Blocked, EndReason::Deadlock));
     let mut story = Story::drawn(one_session());
     story.claimed(Claim::Unreadable { why: "line 3".into() });
-    assert_eq!(story.ended(), (Status::Blocked, Reason::TasksUnreadable));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::TasksUnreadable));
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn a_file_that_cannot_be_written_ends_the_loop() {
     let effect = story.open(Verb::Settle);
     let error = Some("read-only".to_owned());
     story.tell(Event::TaskSettled { effect, status: TaskStatus::Failing, why: None, error });
-    assert_eq!(story.ended(), (Status::Blocked, Reason::TasksUnreadable));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::TasksUnreadable));
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn every_result_that_could_not_be_written_is_named_at_the_end() {
         let error = Some("line 1: broken".to_owned());
         story.tell(Event::TaskSettled { effect, status: TaskStatus::Passing, why: None, error });
     }
-    assert_eq!(story.ended(), (Status::Blocked, Reason::TasksUnreadable));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::TasksUnreadable));
     let unwritten = |task| format!("task `{task}` is passing, which could not be written down");
     assert_eq!(story.detail(), format!("{}\n{}: line 1: broken", unwritten("b"), unwritten("a")));
 }
@@ -372,32 +372,32 @@ fn a_loop_that_has_had_its_rounds_takes_no_other_task() {
     let Effect::ClaimTask { attempts, .. } = story.effect_of("t", Verb::Claim) else { panic!("it looks") };
     assert_eq!(attempts.allowed, 0, "it looks whether any is left, and takes none");
     story.claimed(Claim::Failed { ids: vec![] });
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::MaxIterations));
     let mut story = Story::drawn(at_most(1));
     story.gets("a").shell("do@1", true, "").settled("t@1", TaskStatus::Passing).gets("b");
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::MaxIterations));
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::MaxIterations));
 }
 
 #[test]
 fn a_loop_whose_last_round_did_the_last_task_is_done() {
     let mut story = Story::drawn(at_most(1));
     story.gets("a").shell("do@1", true, "").settled("t@1", TaskStatus::Passing).claimed(Claim::AllDone);
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
 fn a_loop_whose_select_matches_no_open_task_does_not_say_that_all_is_done() {
     let mut story = Story::drawn(at_most(1));
     story.claimed(Claim::NoneSelected { open: 3 });
-    assert_eq!(story.ended(), (Status::Completed, Reason::NoneSelected));
-    assert_eq!(story.became("t"), (Status::Completed, Reason::NoneSelected));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::NoneSelected));
+    assert_eq!(story.became("t"), (FinalStatus::Completed, EndReason::NoneSelected));
     let value = story.state.book.outputs.get(&NodeId::new("t")).and_then(|output| output.value.clone());
     assert_eq!(value.map(|value| value["all_tasks_complete"].clone()), Some(json!(false)));
     // What it matched before was done.
     let mut story = Story::drawn(at_most(1));
     story.gets("a").shell("do@1", true, "").settled("t@1", TaskStatus::Passing);
     story.claimed(Claim::NoneSelected { open: 1 });
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -407,8 +407,8 @@ fn a_loop_is_over_when_its_condition_holds_whatever_is_left() {
     let mut story = Story::drawn(workflow);
     story.gets("a").shell("do@1", true, "no").settled("t@1", TaskStatus::Passing);
     story.gets("b").shell("do@2", true, "enough").settled("t@2", TaskStatus::Passing);
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
-    assert_eq!(story.became("t"), (Status::Completed, Reason::Until));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
+    assert_eq!(story.became("t"), (FinalStatus::Completed, EndReason::Until));
 }
 
 #[test]
@@ -443,7 +443,7 @@ fn several_tasks_run_at_once_each_in_a_worktree_and_are_landed() {
     assert_eq!(story.effect_of("t@3", Verb::Worktree), again);
     story.claimed(Claim::Working).worktree("t@3").shell("do@3", true, "").landed("t@3", true);
     story.settled("t@3", TaskStatus::Passing).claimed(Claim::AllDone);
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
 #[test]
@@ -456,7 +456,7 @@ fn a_worktree_that_cannot_be_made_ends_the_loop_and_its_task_is_put_back() {
     let released = Effect::ReleaseTask { path: None, task: task("a"), branch: None, why };
     assert_eq!(story.effect_of("t@1", Verb::Settle), released);
     story.claimed(Claim::Working).settled("t@1", TaskStatus::Pending);
-    assert_eq!(story.ended(), (Status::Blocked, Reason::Git));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::Git));
 }
 
 #[test]
@@ -471,7 +471,7 @@ fn a_landing_that_only_a_person_can_clear_the_way_for_is_no_failure_and_no_other
     story.settled("t@1", TaskStatus::Pending);
     assert_eq!(story.wanted(), ["do@2.1.1.shell"], "what is under way is finished, nothing else is begun");
     story.shell("do@2", true, "").landed("t@2", true).settled("t@2", TaskStatus::Passing);
-    assert_eq!(story.ended(), (Status::Blocked, Reason::Git));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::Git));
 }
 
 #[test]
@@ -500,7 +500,7 @@ fn a_loop_of_tasks_that_may_spend_no_more_takes_no_other_task() {
     let mut story = Story::of(spec);
     story.gets("a").says("do@1", "x").settled("t@1", TaskStatus::Passing);
     story.gets("b").prepared("do@2").cleaned("do@2").settled("t@2", TaskStatus::Failing);
-    assert_eq!(story.ended(), (Status::Exhausted, Reason::Budget));
+    assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget));
 }
 
 #[test]
@@ -521,7 +521,7 @@ fn cancelling_gives_tasks_back_and_finishes_what_is_being_landed() {
         assert_eq!(story.effect_of(round, Verb::Settle), released);
         story.settled(round, TaskStatus::Pending);
     }
-    assert_eq!(story.settled("t@1", TaskStatus::Passing).ended(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.settled("t@1", TaskStatus::Passing).ended(), (FinalStatus::Cancelled, EndReason::User));
 }
 
 #[test]
@@ -551,18 +551,18 @@ fn cancelling_while_checks_run_puts_them_away() {
     story.gets("a").shell("do@1", true, "").cancel();
     assert_eq!(story.wanted(), ["t@1.1.1.cleanup"]);
     story.cleaned("t@1").settled("t@1", TaskStatus::Pending);
-    assert_eq!(story.ended(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.ended(), (FinalStatus::Cancelled, EndReason::User));
 }
 
 #[test]
 fn a_task_that_is_being_taken_while_all_is_cancelled_is_put_back() {
     let mut story = Story::drawn(several(1));
-    assert_eq!(story.cancel().claimed(Claim::Working).ended(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.cancel().claimed(Claim::Working).ended(), (FinalStatus::Cancelled, EndReason::User));
     let mut story = Story::drawn(several(1));
     story.cancel().gets("a");
     let released = Effect::ReleaseTask { path: None, task: task("a"), branch: None, why: None };
     assert_eq!(story.effect_of("t@1", Verb::Settle), released);
-    assert_eq!(story.settled("t@1", TaskStatus::Pending).ended(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.settled("t@1", TaskStatus::Pending).ended(), (FinalStatus::Cancelled, EndReason::User));
 }
 
 #[test]
@@ -571,7 +571,7 @@ fn cancelling_a_paused_loop_lands_nothing() {
     story.gets("a").claimed(Claim::Working).worktree("t@1").pause().shell("do@1", true, "");
     assert!(story.wanted().is_empty(), "the landing waits for the pause to end");
     assert_eq!(story.cancel().wanted(), ["t@1.1.1.settle"], "it is put back");
-    assert_eq!(story.settled("t@1", TaskStatus::Pending).ended(), (Status::Cancelled, Reason::User));
+    assert_eq!(story.settled("t@1", TaskStatus::Pending).ended(), (FinalStatus::Cancelled, EndReason::User));
 }
 
 #[test]
@@ -584,7 +584,7 @@ fn a_task_that_is_blocked_is_not_tried_again_and_the_others_are_done() {
     assert!(!attempts.allow(&task("a")) && attempts.allow(&task("b")));
     story.gets("b").shell("do@2", true, "").settled("t@2", TaskStatus::Passing);
     story.claimed(Claim::Failed { ids: vec![task("a")] });
-    assert_eq!(story.ended(), (Status::Blocked, Reason::ShellUnknown));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::ShellUnknown));
 }
 
 #[test]
@@ -603,7 +603,7 @@ fn a_task_whose_template_has_no_value_is_not_tried_again_and_the_others_are_done
     story.claimed(Claim::Task { id, task: json!({"id": "b", "steps": "all"}) });
     story.shell("do~1@2", true, "").settled("t@2", TaskStatus::Passing);
     story.claimed(Claim::Failed { ids: vec![task("a")] });
-    assert_eq!(story.ended(), (Status::Failed, Reason::TasksFailed));
+    assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::TasksFailed));
     assert_eq!(
         story.detail(),
         "failed, and no other try can help: a (`task.steps` is undefined (line 1, column 7), in: do {{ task.steps }}); not tried again: another try would find the same"
@@ -627,7 +627,7 @@ fn what_only_a_person_may_decide_is_told_once_and_blocks_the_loop_when_nothing_e
     assert_eq!(tell(&mut story, first), 1);
     story.shell("do@1", true, "").settled("t@1", TaskStatus::Passing);
     assert_eq!(tell(&mut story, Claim::Unproven { why: "task `b`".into() }), 0, "it was told");
-    assert_eq!(story.ended(), (Status::Blocked, Reason::TasksUnproven));
+    assert_eq!(story.ended(), (FinalStatus::Blocked, EndReason::TasksUnproven));
     assert_eq!(story.detail(), "task `b`");
 }
 
@@ -636,9 +636,9 @@ fn a_loop_that_ran_out_of_time_is_ended() {
     let each = several(1).end().expect("a workflow");
     let mut spec = spec_of(each.body);
     spec.body[0].settings.timeout_ms = Some(1_000);
-    spec.body[0].retry = crate::graph::workflow::Retry { times: 1, delay_ms: 0 };
+    spec.body[0].retry = crate::graph::workflow::RetryPolicy { times: 1, delay_ms: 0 };
     let mut story = Story::of(spec);
     story.gets("a").wait_over("t", Verb::Timeout).cleaned("do~1@1").settled("t@1", TaskStatus::Pending);
     story.wait_over("t", Verb::Retry).claimed(Claim::AllDone);
-    assert_eq!(story.ended(), (Status::Completed, Reason::AllDone));
+    assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }

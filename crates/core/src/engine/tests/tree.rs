@@ -10,7 +10,7 @@ use crate::graph::builder::{clear_context, prompt, workflow};
 
 struct Tree {
     ledger: Ledger,
-    runs: BTreeMap<RunId, State>,
+    runs: BTreeMap<RunId, RunState>,
     /// What is open, and of whom.
     open: Vec<(RunId, Planned)>,
     turns: u32,
@@ -43,7 +43,7 @@ impl Tree {
         let state = self.runs.get_mut(run).expect("a run");
         let mut events = self.ledger.news_for(state);
         events.push(event);
-        let steps: Vec<Step> = events.iter().map(|event| apply(state, NOW, event)).collect();
+        let steps: Vec<Decision> = events.iter().map(|event| apply(state, NOW, event)).collect();
         self.ledger.note(state);
         assert_eq!(self.ledger.news_for(state), [], "what was told is known");
         for step in steps {
@@ -51,7 +51,7 @@ impl Tree {
         }
     }
 
-    fn took(&mut self, run: &RunId, step: Step) {
+    fn took(&mut self, run: &RunId, step: Decision) {
         for planned in step.effects {
             if let Effect::StartRun { run: inner, spec } = &planned.effect {
                 self.begin(inner.clone(), (**spec).clone());
@@ -88,7 +88,8 @@ impl Tree {
             }
             Effect::Inspect { .. } => {
                 let tracker = TrackerSight::None;
-                let sight = Sight { tracker, promised: false, signalled: false, fingerprint: "1".into() };
+                let sight =
+                    Inspection { tracker, promised: false, signalled: false, fingerprint: "1".into() };
                 Event::Inspected { effect, sight }
             }
             Effect::StartRun { run, .. } => {
@@ -176,8 +177,8 @@ fn no_run_ends_for_want_of_turns_that_are_left() {
     while !tree.runs[&root].is_done() {
         tree.go_on(0);
     }
-    let ends: Vec<Status> =
+    let ends: Vec<FinalStatus> =
         tree.runs.values().filter_map(|run| run.outcome().map(|end| end.status)).collect();
-    assert!(ends.iter().all(|status| *status == Status::Completed), "{ends:?}");
+    assert!(ends.iter().all(|status| *status == FinalStatus::Completed), "{ends:?}");
     assert_eq!(tree.turns, 9);
 }

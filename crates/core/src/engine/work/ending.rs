@@ -2,16 +2,16 @@
 
 use super::{hooks, plan, session, turn};
 use crate::effect::Effect;
-use crate::engine::Cx;
-use crate::hook::Answer;
+use crate::engine::DecisionCx;
+use crate::hook::HookAnswer;
 use crate::id::Verb;
-use crate::looping::Mode;
-use crate::run::{Outcome, Phase, Work};
+use crate::looping::LoopMode;
+use crate::run::{Outcome, SessionPhase, SessionWork};
 
 /// Decides how the work ends, and has everything put away.
-pub(in crate::engine) fn end(work: &mut Work, cx: &mut Cx<'_>, outcome: Outcome) {
+pub(in crate::engine) fn end(work: &mut SessionWork, cx: &mut DecisionCx<'_>, outcome: Outcome) {
     release_hooks(work, cx);
-    if turn::mode(work) == Some(Mode::Plugin) {
+    if turn::mode(work) == Some(LoopMode::Plugin) {
         // The process is not read to its end any more: the turns it made are counted here.
         let stops = work.turn.as_mut().map_or(0, |turn| std::mem::take(&mut turn.stops));
         session::held_turns(work, cx, stops);
@@ -26,26 +26,26 @@ pub(in crate::engine) fn end(work: &mut Work, cx: &mut Cx<'_>, outcome: Outcome)
     cx.book.held = held.into_iter().filter(|id| id.node != node).collect();
     let iteration = work.turns;
     plan(work, cx, Verb::CleanUp, Effect::CleanUp { iteration });
-    work.phase = Phase::Ending { outcome };
+    work.phase = SessionPhase::Ending { outcome };
 }
 
 /// Hooks that wait for an answer get one: a Stop may stop, a tool may not run.
-fn release_hooks(work: &mut Work, cx: &mut Cx<'_>) {
-    if let Phase::Judging { hook: Some(hook), .. } = work.phase.clone() {
-        hooks::answer(work, cx, &hook, "stop", None, Answer::Pass);
+fn release_hooks(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
+    if let SessionPhase::Judging { hook: Some(hook), .. } = work.phase.clone() {
+        hooks::answer(work, cx, &hook, "stop", None, HookAnswer::Pass);
     }
     let node = work.node.id.clone();
     let (ours, others) = std::mem::take(&mut cx.book.asks).into_iter().partition(|ask| ask.node == node);
     cx.book.asks = others;
     for ask in Vec::from_iter::<Vec<crate::run::Ask>>(ours) {
         let reason = "this run is over".to_owned();
-        hooks::answer(work, cx, &ask.hook, ask.asked(), ask.tool_name(), Answer::Deny { reason });
+        hooks::answer(work, cx, &ask.hook, ask.asked(), ask.tool_name(), HookAnswer::Deny { reason });
     }
 }
 
 /// Everything was put away: how it ended.
-pub(super) fn cleaned_up(work: &mut Work, cx: &mut Cx<'_>) -> Option<Outcome> {
-    let Phase::Ending { outcome } = work.phase.clone() else { return None };
+pub(super) fn cleaned_up(work: &mut SessionWork, cx: &mut DecisionCx<'_>) -> Option<Outcome> {
+    let SessionPhase::Ending { outcome } = work.phase.clone() else { return None };
     cx.book.open.retain(|planned| planned.id.node != work.node.id);
     cx.book.replies.retain(|reply| reply.ask.node != work.node.id);
     cx.book.permitted.retain(|ask| ask.node != work.node.id);

@@ -2,25 +2,28 @@
 
 use super::{ending, session, turn};
 use crate::effect::Effect;
-use crate::engine::{ANSWERS_KEPT, Cx};
+use crate::engine::{ANSWERS_KEPT, DecisionCx};
 use crate::event::PersonReply;
 use crate::hook::permission::{Ruling, decide, is_granted};
-use crate::hook::{Answer, Around, HookCall, HookKind, Question, ToolCall};
+use crate::hook::{CallSite, HookAnswer, HookCall, HookKind, Question, ToolCall};
 use crate::id::{EffectId, HookId, NodeId, Verb};
-use crate::looping::Mode;
-use crate::run::{Ask, News, Outcome, Phase, Reason, Reply, Status, Waiting, Work};
+use crate::looping::LoopMode;
+use crate::run::{Ask, EndReason, FinalStatus, KeptReply, News, Outcome, SessionPhase, SessionWork, Waiting};
 use crate::spec::{OnPermission, OnQuestion};
 
 /// What an agent is told when a question finds nobody.
 const NOBODY: &str = "Nobody is here to answer. Decide by yourself, and note the decision.";
 
 /// A hook asked.
-pub(super) fn asked(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
-    let open = matches!(work.phase, Phase::InTurn | Phase::Judging { .. } | Phase::Closing { .. });
+pub(super) fn asked(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall) {
+    let open = matches!(
+        work.phase,
+        SessionPhase::InTurn | SessionPhase::Judging { .. } | SessionPhase::Closing { .. }
+    );
     match &call.kind {
         HookKind::Stop { background: false, last_message, .. } if open => stop(work, cx, call, last_message),
-        HookKind::Stop { .. } => answer(work, cx, &call.id, "stop", None, Answer::Pass),
-        HookKind::Other { name } => answer(work, cx, &call.id, name, None, Answer::Pass),
+        HookKind::Stop { .. } => answer(work, cx, &call.id, "stop", None, HookAnswer::Pass),
+        HookKind::Other { name } => answer(work, cx, &call.id, name, None, HookAnswer::Pass),
         HookKind::Tool(_) | HookKind::Permission(_) | HookKind::Question { .. } if !open => {
             too_late(cx, call);
         }
@@ -40,77 +43,80 @@ pub(super) fn asked(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
 }
 
 /// Whether nobody answered an earlier call of the turn, and the agent was not told yet.
-fn was_cut_off(work: &Work, call: &HookCall) -> bool {
+fn was_cut_off(work: &SessionWork, call: &HookCall) -> bool {
     work.turn.as_ref().is_some_and(|turn| turn.has_missed(&call.unanswered))
 }
 
-fn cut_off() -> Answer {
+fn cut_off() -> HookAnswer {
     let reason = "Windlass was not running when you needed an answer before, so this turn was cut off. Stop now: you \
                   are told how to continue.";
-    Answer::Deny { reason: reason.to_owned() }
+    HookAnswer::Deny { reason: reason.to_owned() }
 }
 
 /// The agent wants to stop: where the loop lives in the hook, the turn is over and judged.
-fn stop(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, last_message: &Option<String>) {
+fn stop(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, last_message: &Option<String>) {
     let hook = &call.id;
-    if turn::mode(work) == Some(Mode::InSession) && work.phase == Phase::InTurn && was_cut_off(work, call) {
+    if turn::mode(work) == Some(LoopMode::InSession)
+        && work.phase == SessionPhase::InTurn
+        && was_cut_off(work, call)
+    {
         return not_yet(work, cx, call);
     }
     if let Some(turn) = &mut work.turn {
         turn.stops += 1;
     }
-    if turn::mode(work) != Some(Mode::InSession) {
-        return answer(work, cx, hook, "stop", None, Answer::Pass);
+    if turn::mode(work) != Some(LoopMode::InSession) {
+        return answer(work, cx, hook, "stop", None, HookAnswer::Pass);
     }
     if last_message.is_some() {
         work.last_message.clone_from(last_message);
         cx.book.last_message.clone_from(last_message);
     }
     match &mut work.phase {
-        Phase::InTurn => turn::look(work, cx, Some(hook.clone()), last_message.clone()),
+        SessionPhase::InTurn => turn::look(work, cx, Some(hook.clone()), last_message.clone()),
         // The CLI gave up on the first call and asks anew: the verdict goes to this one.
-        Phase::Judging { hook: waiting, .. } => *waiting = Some(hook.clone()),
-        _ => answer(work, cx, hook, "stop", None, Answer::Pass),
+        SessionPhase::Judging { hook: waiting, .. } => *waiting = Some(hook.clone()),
+        _ => answer(work, cx, hook, "stop", None, HookAnswer::Pass),
     }
 }
 
 /// The agent wants to stop a turn that was cut off: it goes on with the same turn.
-fn not_yet(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall) {
+fn not_yet(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall) {
     missed(work, cx, &call.unanswered);
     let again = match cx.cannot_afford_again() {
         Some(outcome) => Err(outcome),
         None => session::cut_off_in_session(work, &call.unanswered),
     };
     match again {
-        Ok(reason) => answer(work, cx, &call.id, "stop", None, Answer::Block { reason }),
+        Ok(reason) => answer(work, cx, &call.id, "stop", None, HookAnswer::Block { reason }),
         Err(outcome) => {
-            answer(work, cx, &call.id, "stop", None, Answer::Pass);
+            answer(work, cx, &call.id, "stop", None, HookAnswer::Pass);
             ending::end(work, cx, outcome);
         }
     }
 }
 
 /// What people answered to these calls never reached the agent: it is kept until the agent asks again.
-pub(super) fn missed(work: &Work, cx: &mut Cx<'_>, unanswered: &[HookId]) {
+pub(super) fn missed(work: &SessionWork, cx: &mut DecisionCx<'_>, unanswered: &[HookId]) {
     let ours = cx.book.replies.iter_mut().filter(|reply| reply.ask.node == work.node.id);
     for reply in ours.filter(|reply| unanswered.contains(&reply.ask.hook)) {
         reply.missed = true;
     }
 }
 
-fn tool(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, used: &ToolCall) {
+fn tool(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, used: &ToolCall) {
     count_tool_hook(work);
     let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
-    let around = Around { workspace: &work.workspace, real: call.real.as_ref() };
+    let around = CallSite { workspace: &work.workspace, real: call.real.as_ref() };
     let ruling = decide(orders.isolation, &orders.permissions, around, used);
     follow(work, cx, &call.id, ("tool", used), ruling);
 }
 
 /// The agent CLI asks about a call that the rules let pass. What a rule allows by name is allowed, and
 /// what a person has just allowed; what is allowed only because no rule speaks of it is a person's.
-fn permission(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, used: &ToolCall) {
+fn permission(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, used: &ToolCall) {
     let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
-    let around = Around { workspace: &work.workspace, real: call.real.as_ref() };
+    let around = CallSite { workspace: &work.workspace, real: call.real.as_ref() };
     let is_it = |ask: &Ask| ask.node == work.node.id && ask.tool.as_ref() == Some(used);
     let permitted = cx.book.permitted.iter().position(is_it);
     let ruling = match decide(orders.isolation, &orders.permissions, around, used) {
@@ -125,14 +131,22 @@ fn permission(work: &mut Work, cx: &mut Cx<'_>, call: &HookCall, used: &ToolCall
 }
 
 /// Answers as the rules say, and where they leave it open as the policy does.
-fn follow(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, (asked, used): (&str, &ToolCall), ruling: Ruling) {
+fn follow(
+    work: &mut SessionWork,
+    cx: &mut DecisionCx<'_>,
+    hook: &HookId,
+    (asked, used): (&str, &ToolCall),
+    ruling: Ruling,
+) {
     let name = &used.name;
-    let refuse = |reason: &str| Answer::Deny { reason: reason.to_owned() };
+    let refuse = |reason: &str| HookAnswer::Deny { reason: reason.to_owned() };
     match (ruling, cx.spec.policy.on_permission) {
         (Ruling::Allow, _) | (Ruling::Ask, OnPermission::Allow) => {
-            answer(work, cx, hook, asked, Some(name), Answer::Allow);
+            answer(work, cx, hook, asked, Some(name), HookAnswer::Allow);
         }
-        (Ruling::Deny { reason }, _) => answer(work, cx, hook, asked, Some(name), Answer::Deny { reason }),
+        (Ruling::Deny { reason }, _) => {
+            answer(work, cx, hook, asked, Some(name), HookAnswer::Deny { reason })
+        }
         (Ruling::Ask, OnPermission::Deny) => {
             let reason = format!("{name} needs a permission that nobody is here to give; do without it");
             answer(work, cx, hook, asked, Some(name), refuse(&reason));
@@ -140,7 +154,7 @@ fn follow(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, (asked, used): (&str,
         (Ruling::Ask, OnPermission::Fail) => {
             let reason = refuse("a person must permit this; the run stops here");
             answer(work, cx, hook, asked, Some(name), reason);
-            let outcome = Outcome::new(Status::Blocked, Reason::Permission)
+            let outcome = Outcome::new(FinalStatus::Blocked, EndReason::Permission)
                 .because(format!("the agent wants to use {name}, which needs a person's permission"));
             ending::end(work, cx, outcome);
         }
@@ -151,7 +165,7 @@ fn follow(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, (asked, used): (&str,
     }
 }
 
-fn question(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, questions: &[Question]) {
+fn question(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: &HookId, questions: &[Question]) {
     count_tool_hook(work);
     match cx.spec.policy.on_question {
         OnQuestion::Wait => {
@@ -160,28 +174,28 @@ fn question(work: &mut Work, cx: &mut Cx<'_>, hook: &HookId, questions: &[Questi
         }
         OnQuestion::Empty => {
             let answers = questions.iter().map(|question| (question.text.clone(), NOBODY.to_owned()));
-            let reply = Answer::Reply { answers: answers.collect() };
+            let reply = HookAnswer::Reply { answers: answers.collect() };
             answer(work, cx, hook, "question", None, reply);
         }
         OnQuestion::Fail => {
             let reason = "nobody is here to answer; the run stops here".to_owned();
-            answer(work, cx, hook, "question", None, Answer::Deny { reason });
+            answer(work, cx, hook, "question", None, HookAnswer::Deny { reason });
             let asked: Vec<&str> = questions.iter().map(|question| question.text.as_str()).collect();
-            let outcome = Outcome::new(Status::Blocked, Reason::Question)
+            let outcome = Outcome::new(FinalStatus::Blocked, EndReason::Question)
                 .because(format!("the agent asks: {}", asked.join(" / ")));
             ending::end(work, cx, outcome);
         }
     }
 }
 
-fn count_tool_hook(work: &mut Work) {
+fn count_tool_hook(work: &mut SessionWork) {
     if let Some(turn) = &mut work.turn {
         turn.tool_hooks += 1;
     }
 }
 
-fn wait_for_person(work: &Work, cx: &mut Cx<'_>, ask: Ask) {
-    let is_known = |reply: &Reply| reply.missed && reply.ask.is_the_same_as(&ask);
+fn wait_for_person(work: &SessionWork, cx: &mut DecisionCx<'_>, ask: Ask) {
+    let is_known = |reply: &KeptReply| reply.missed && reply.ask.is_the_same_as(&ask);
     if let Some(place) = cx.book.replies.iter().position(is_known) {
         let known = cx.book.replies.remove(place).answer;
         return answer(work, cx, &ask.hook, ask.asked(), ask.tool_name(), known);
@@ -191,7 +205,7 @@ fn wait_for_person(work: &Work, cx: &mut Cx<'_>, ask: Ask) {
 }
 
 /// A person answered what an agent asked. What is still open of it waits on.
-pub(in crate::engine) fn person_answered(cx: &mut Cx<'_>, at: usize, reply: &PersonReply) {
+pub(in crate::engine) fn person_answered(cx: &mut DecisionCx<'_>, at: usize, reply: &PersonReply) {
     let Some(ask) = cx.book.asks.get_mut(at) else { return };
     if let (PersonReply::Answers { answers }, None) = (reply, &ask.tool) {
         ask.answers.extend(spread(&ask.questions, answers));
@@ -207,15 +221,15 @@ pub(in crate::engine) fn person_answered(cx: &mut Cx<'_>, at: usize, reply: &Per
         }
     }
     let told = match (reply, &ask.tool) {
-        (PersonReply::Reject { reason }, _) => Answer::Deny { reason: reason.clone() },
-        (PersonReply::Approve, _) | (PersonReply::Answers { .. }, Some(_)) => Answer::Allow,
-        (PersonReply::Answers { .. }, None) => Answer::Reply { answers: ask.answers.clone() },
+        (PersonReply::Reject { reason }, _) => HookAnswer::Deny { reason: reason.clone() },
+        (PersonReply::Approve, _) | (PersonReply::Answers { .. }, Some(_)) => HookAnswer::Allow,
+        (PersonReply::Answers { .. }, None) => HookAnswer::Reply { answers: ask.answers.clone() },
     };
     let id = EffectId { node: ask.node.clone(), iteration: 1, attempt: 1, verb: Verb::Answer };
     reply_to(cx, id, &ask.hook, ask.asked(), ask.tool_name(), told.clone());
     let missed = cx.book.unheard.contains(&ask.hook);
     cx.book.unheard.retain(|hook| *hook != ask.hook);
-    cx.book.replies.push(Reply { ask, answer: told, missed });
+    cx.book.replies.push(KeptReply { ask, answer: told, missed });
     cx.step.news.push(News::WaitOver);
 }
 
@@ -231,12 +245,12 @@ fn spread(questions: &[Question], answers: &[(String, String)]) -> Vec<(String, 
 
 /// Answers a call of the turn under way.
 pub(super) fn answer(
-    work: &Work,
-    cx: &mut Cx<'_>,
+    work: &SessionWork,
+    cx: &mut DecisionCx<'_>,
     hook: &HookId,
     asked: &str,
     tool: Option<&str>,
-    told: Answer,
+    told: HookAnswer,
 ) {
     let (iteration, attempt) = (work.turns + 1, work.attempt);
     let id = EffectId { node: work.node.id.clone(), iteration, attempt, verb: Verb::Answer };
@@ -245,12 +259,12 @@ pub(super) fn answer(
 
 /// Answers a call and remembers the answer for a resend.
 pub(in crate::engine) fn reply_to(
-    cx: &mut Cx<'_>,
+    cx: &mut DecisionCx<'_>,
     id: EffectId,
     hook: &HookId,
     asked: &str,
     tool: Option<&str>,
-    told: Answer,
+    told: HookAnswer,
 ) {
     cx.book.answered.push_back((hook.clone(), told.clone()));
     if cx.book.answered.len() > ANSWERS_KEPT {
@@ -266,16 +280,16 @@ pub(in crate::engine) fn reply_to(
 }
 
 /// A call of a turn that is over, or that is nobody's: a Stop may stop, a tool may not run.
-pub(in crate::engine) fn too_late(cx: &mut Cx<'_>, call: &HookCall) {
+pub(in crate::engine) fn too_late(cx: &mut DecisionCx<'_>, call: &HookCall) {
     let node = call.from.as_ref().map_or_else(|| NodeId::new("run"), |from| from.node.clone());
     let id = EffectId { node, iteration: 1, attempt: 1, verb: Verb::Answer };
     let reason = "this run is over".to_owned();
     let (asked, tool, told) = match &call.kind {
-        HookKind::Stop { .. } => ("stop", None, Answer::Pass),
-        HookKind::Other { name } => (name.as_str(), None, Answer::Pass),
-        HookKind::Tool(used) => ("tool", Some(used.name.as_str()), Answer::Deny { reason }),
-        HookKind::Permission(used) => ("permission", Some(used.name.as_str()), Answer::Deny { reason }),
-        HookKind::Question { .. } => ("question", None, Answer::Deny { reason }),
+        HookKind::Stop { .. } => ("stop", None, HookAnswer::Pass),
+        HookKind::Other { name } => (name.as_str(), None, HookAnswer::Pass),
+        HookKind::Tool(used) => ("tool", Some(used.name.as_str()), HookAnswer::Deny { reason }),
+        HookKind::Permission(used) => ("permission", Some(used.name.as_str()), HookAnswer::Deny { reason }),
+        HookKind::Question { .. } => ("question", None, HookAnswer::Deny { reason }),
     };
     reply_to(cx, id, &call.id, asked, tool, told);
 }

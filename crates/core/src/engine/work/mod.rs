@@ -7,28 +7,28 @@ pub(super) mod hooks;
 mod session;
 mod turn;
 
-use super::Cx;
-use super::node::pair::{Delivered, Site};
+use super::DecisionCx;
+use super::node::pair::{Delivered, NodeSite};
 use crate::effect::Effect;
 use crate::event::Event;
-use crate::graph::Node;
+use crate::graph::SessionPrompt;
 use crate::id::{EffectId, Verb};
-use crate::run::{News, Phase, Work};
+use crate::run::{News, SessionPhase, SessionWork};
 
 /// Begins the work: everything it needs is made first.
-pub(super) fn begin(cx: &mut Cx<'_>, work: &mut Work, args: Option<String>) {
+pub(super) fn begin(cx: &mut DecisionCx<'_>, work: &mut SessionWork, args: Option<String>) {
     plan(work, cx, Verb::Prepare, Effect::Prepare { args });
 }
 
 /// New work of a node.
-pub(super) fn new(node: Node, step: &crate::id::NodeId, workspace: &str) -> Work {
-    Work {
+pub(super) fn new(node: SessionPrompt, step: &crate::id::NodeId, workspace: &str) -> SessionWork {
+    SessionWork {
         node,
         step: step.clone(),
         workspace: workspace.to_owned(),
         schema: None,
         checked: false,
-        phase: Phase::Preparing,
+        phase: SessionPhase::Preparing,
         turns: 0,
         attempt: 1,
         transient: 0,
@@ -48,7 +48,12 @@ pub(super) fn new(node: Node, step: &crate::id::NodeId, workspace: &str) -> Work
 }
 
 /// Applies a fact to the work it is about. Effects were settled before.
-pub(super) fn apply(cx: &mut Cx<'_>, site: &Site<'_>, work: &mut Work, event: &Event) -> Delivered {
+pub(super) fn apply(
+    cx: &mut DecisionCx<'_>,
+    site: &NodeSite<'_>,
+    work: &mut SessionWork,
+    event: &Event,
+) -> Delivered {
     match event {
         Event::Prepared { end, base, odd: odd_of, .. } => {
             let odd = |what: &String| News::Odd { node: work.node.id.clone(), what: what.clone() };
@@ -71,7 +76,7 @@ pub(super) fn apply(cx: &mut Cx<'_>, site: &Site<'_>, work: &mut Work, event: &E
 }
 
 /// Plans an effect of the turn under way.
-fn plan(work: &Work, cx: &mut Cx<'_>, verb: Verb, effect: Effect) -> EffectId {
+fn plan(work: &SessionWork, cx: &mut DecisionCx<'_>, verb: Verb, effect: Effect) -> EffectId {
     let id = EffectId { node: work.node.id.clone(), iteration: work.turns + 1, attempt: work.attempt, verb };
     cx.plan(id, effect)
 }

@@ -2,11 +2,11 @@
 
 use super::{ending, hooks, plan, turn};
 use crate::effect::Effect;
-use crate::engine::Cx;
+use crate::engine::DecisionCx;
 use crate::event::{SessionEnd, SessionVerdict};
 use crate::id::{EffectId, HookId, SessionId, Verb};
-use crate::looping::{Mode, prompt};
-use crate::run::{News, Outcome, Phase, Reason, Status, Turn, Waiting, Work};
+use crate::looping::{LoopMode, prompt};
+use crate::run::{EndReason, FinalStatus, News, Outcome, SessionPhase, SessionWork, Turn, Waiting};
 use crate::time::Moment;
 
 /// How often a transient error or an interruption in a row is tried again.
@@ -19,7 +19,12 @@ const NO_OWNER: &str = "Windlass was not running when the agent needed an answer
 const RATE_LIMIT_MIN_MS: u64 = 1_000;
 
 /// The host was started.
-pub(super) fn started(work: &mut Work, cx: &mut Cx<'_>, effect: &EffectId, session: &SessionId) {
+pub(super) fn started(
+    work: &mut SessionWork,
+    cx: &mut DecisionCx<'_>,
+    effect: &EffectId,
+    session: &SessionId,
+) {
     let here = |turn: &&mut Turn| turn.effect == *effect && !turn.started;
     let Some(turn) = work.turn.as_mut().filter(here) else { return };
     turn.started = true;
@@ -33,7 +38,7 @@ pub(super) fn started(work: &mut Work, cx: &mut Cx<'_>, effect: &EffectId, sessi
 }
 
 /// The process is over and its stream read.
-pub(super) fn ended(work: &mut Work, cx: &mut Cx<'_>, effect: &EffectId, end: &SessionEnd) {
+pub(super) fn ended(work: &mut SessionWork, cx: &mut DecisionCx<'_>, effect: &EffectId, end: &SessionEnd) {
     work.usage.add(&end.usage);
     cx.spend(&end.usage);
     // What was said before an answer that is a value alone is not the last word.
@@ -52,22 +57,25 @@ pub(super) fn ended(work: &mut Work, cx: &mut Cx<'_>, effect: &EffectId, end: &S
         .retain(|reply| reply.ask.node != *node || reply.missed || end.unanswered.contains(&reply.ask.hook));
     hooks::missed(work, cx, &end.unanswered);
     match work.phase.clone() {
-        Phase::InTurn => after_turn(work, cx, &turn, end),
-        Phase::Closing { outcome } => {
+        SessionPhase::InTurn => after_turn(work, cx, &turn, end),
+        SessionPhase::Closing { outcome } => {
             cx.book.open.retain(|planned| planned.id.node != work.node.id || planned.id.verb != Verb::Wait);
             ending::end(work, cx, outcome);
         }
         // A verdict is on its way and finds the process gone, or it is already decided.
-        Phase::Judging { .. } | Phase::Preparing | Phase::Pausing { .. } | Phase::Ending { .. } => {}
+        SessionPhase::Judging { .. }
+        | SessionPhase::Preparing
+        | SessionPhase::Pausing { .. }
+        | SessionPhase::Ending { .. } => {}
     }
 }
 
-fn after_turn(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
+fn after_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end: &SessionEnd) {
     // What began can be gone on with; a process that never spoke left no conversation.
     let resume = turn.resumed || end.spoke || turn.stops > 0;
     let was_heard = !turn.has_missed(&end.unanswered) && !has_stopped_unheard(work, turn);
     let is_done = end.verdict == SessionVerdict::Completed && was_heard;
-    if turn::mode(work) == Some(Mode::Plugin) && !is_done {
+    if turn::mode(work) == Some(LoopMode::Plugin) && !is_done {
         // Each stop the plugin held was the end of a turn; only the one cut off is open.
         held_turns(work, cx, turn.stops);
     }
@@ -86,27 +94,28 @@ fn after_turn(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
             interrupted(work, cx, what, resume)
         }
         SessionVerdict::TimedOut => {
-            let outcome = Outcome::new(Status::Failed, Reason::Timeout).because("the agent's time was spent");
+            let outcome =
+                Outcome::new(FinalStatus::Failed, EndReason::Timeout).because("the agent's time was spent");
             ending::end(work, cx, outcome);
         }
         SessionVerdict::Failed { what, cause: _ } => {
-            let outcome = Outcome::new(Status::Failed, Reason::AgentFailed).because(what.clone());
+            let outcome = Outcome::new(FinalStatus::Failed, EndReason::AgentFailed).because(what.clone());
             ending::end(work, cx, outcome);
         }
     }
 }
 
 /// Whether the agent stopped while nobody owned the run: its loop lives in the Stop hook, and none came.
-fn has_stopped_unheard(work: &Work, turn: &Turn) -> bool {
-    turn.owner_changed && turn::mode(work) == Some(Mode::InSession)
+fn has_stopped_unheard(work: &SessionWork, turn: &Turn) -> bool {
+    turn.owner_changed && turn::mode(work) == Some(LoopMode::InSession)
 }
 
-fn done(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
+fn done(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turn: &Turn, end: &SessionEnd) {
     if let Some(why) = broken_transport(work, turn, end) {
-        let outcome = Outcome::new(Status::Failed, Reason::HookTransport).because(why);
+        let outcome = Outcome::new(FinalStatus::Failed, EndReason::HookTransport).because(why);
         return ending::end(work, cx, outcome);
     }
-    if turn::mode(work) == Some(Mode::Plugin) {
+    if turn::mode(work) == Some(LoopMode::Plugin) {
         // The plugin held the stops; the last one is counted when the turn is judged.
         held_turns(work, cx, turn.stops.saturating_sub(1));
     }
@@ -114,14 +123,14 @@ fn done(work: &mut Work, cx: &mut Cx<'_>, turn: &Turn, end: &SessionEnd) {
 }
 
 /// Turns that were over without the process ending.
-pub(super) fn held_turns(work: &mut Work, cx: &mut Cx<'_>, turns: u32) {
+pub(super) fn held_turns(work: &mut SessionWork, cx: &mut DecisionCx<'_>, turns: u32) {
     work.turns = work.turns.saturating_add(turns);
     cx.book.turns = cx.book.turns.saturating_add(turns);
     cx.count_turns(turns);
 }
 
 /// Whether hooks that had to come did not. While nobody owned the run they may have given up.
-fn broken_transport(work: &Work, turn: &Turn, end: &SessionEnd) -> Option<String> {
+fn broken_transport(work: &SessionWork, turn: &Turn, end: &SessionEnd) -> Option<String> {
     if turn.owner_changed {
         return None;
     }
@@ -129,13 +138,13 @@ fn broken_transport(work: &Work, turn: &Turn, end: &SessionEnd) -> Option<String
         let calls = end.tool_calls;
         return Some(format!("the agent made {calls} tool calls and none of their hooks arrived"));
     }
-    if turn::mode(work) == Some(Mode::InSession) && turn.stops == 0 {
+    if turn::mode(work) == Some(LoopMode::InSession) && turn.stops == 0 {
         return Some("the agent stopped and its Stop hook did not arrive".to_owned());
     }
     None
 }
 
-fn rate_limited(work: &mut Work, cx: &mut Cx<'_>, resets_at: Option<Moment>, resume: bool) {
+fn rate_limited(work: &mut SessionWork, cx: &mut DecisionCx<'_>, resets_at: Option<Moment>, resume: bool) {
     let at = cx.at;
     let doubled = cx.spec.limits.rate_limit_ms.saturating_mul(1 << work.rate_limits.min(8));
     work.rate_limits += 1;
@@ -146,10 +155,10 @@ fn rate_limited(work: &mut Work, cx: &mut Cx<'_>, resets_at: Option<Moment>, res
     pause(work, cx, Waiting::RateLimit { until }, until, resume);
 }
 
-fn transient(work: &mut Work, cx: &mut Cx<'_>, what: &str, resume: bool) {
+fn transient(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resume: bool) {
     work.transient += 1;
     if work.transient > RETRIES {
-        let outcome = Outcome::new(Status::Failed, Reason::TransientErrors)
+        let outcome = Outcome::new(FinalStatus::Failed, EndReason::TransientErrors)
             .because(format!("{what}; tried again {RETRIES} times"));
         return ending::end(work, cx, outcome);
     }
@@ -157,7 +166,7 @@ fn transient(work: &mut Work, cx: &mut Cx<'_>, what: &str, resume: bool) {
     pause(work, cx, Waiting::Retry { until, what: what.to_owned() }, until, resume);
 }
 
-fn interrupted(work: &mut Work, cx: &mut Cx<'_>, what: &str, resume: bool) {
+fn interrupted(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resume: bool) {
     if let Some(outcome) = count_interruption(work, what) {
         return ending::end(work, cx, outcome);
     }
@@ -172,18 +181,18 @@ fn interrupted(work: &mut Work, cx: &mut Cx<'_>, what: &str, resume: bool) {
 }
 
 /// Counts another interruption of the turn; how the work ends where it was one too many.
-fn count_interruption(work: &mut Work, what: &str) -> Option<Outcome> {
+fn count_interruption(work: &mut SessionWork, what: &str) -> Option<Outcome> {
     work.interrupted += 1;
     let is_one_too_many = work.interrupted > RETRIES;
     is_one_too_many.then(|| {
-        Outcome::new(Status::Failed, Reason::Interrupted)
+        Outcome::new(FinalStatus::Failed, EndReason::Interrupted)
             .because(format!("{what}; tried again {RETRIES} times"))
     })
 }
 
 /// The agent wants to stop a turn in which nobody answered it: it may not, and is told to look again at
 /// what it was refused. How the work ends where that happened too often.
-pub(super) fn cut_off_in_session(work: &mut Work, unanswered: &[HookId]) -> Result<String, Outcome> {
+pub(super) fn cut_off_in_session(work: &mut SessionWork, unanswered: &[HookId]) -> Result<String, Outcome> {
     if let Some(turn) = &mut work.turn {
         turn.unanswered.extend(unanswered.iter().cloned());
     }
@@ -193,8 +202,8 @@ pub(super) fn cut_off_in_session(work: &mut Work, unanswered: &[HookId]) -> Resu
     }
 }
 
-fn pause(work: &mut Work, cx: &mut Cx<'_>, waiting: Waiting, until: Moment, resume: bool) {
+fn pause(work: &mut SessionWork, cx: &mut DecisionCx<'_>, waiting: Waiting, until: Moment, resume: bool) {
     cx.step.news.push(News::Waiting(waiting.clone()));
     plan(work, cx, Verb::Wait, Effect::WaitUntil { until });
-    work.phase = Phase::Pausing { waiting, resume };
+    work.phase = SessionPhase::Pausing { waiting, resume };
 }

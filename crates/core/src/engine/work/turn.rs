@@ -2,27 +2,27 @@
 
 use super::{ending, plan};
 use crate::effect::{Effect, SessionPlan};
-use crate::engine::Cx;
+use crate::engine::DecisionCx;
 use crate::event::PrepareEnd;
-use crate::graph::{NodeKind, schema};
-use crate::hook::Answer;
+use crate::graph::{SessionPromptKind, schema};
+use crate::hook::HookAnswer;
 use crate::id::{HookId, SessionId, Verb, derive_session};
-use crate::looping::verdict::{CheckResult, Sight, Verdict, ends_before_checks, judge};
-use crate::looping::{Mode, prompt};
-use crate::run::{News, Outcome, Phase, Reason, Status, Turn, Work};
+use crate::looping::verdict::{CheckResult, Inspection, Verdict, ends_before_checks, judge};
+use crate::looping::{LoopMode, prompt};
+use crate::run::{EndReason, FinalStatus, News, Outcome, SessionPhase, SessionWork, Turn};
 
 /// Milliseconds an agent that may stop has for doing so by itself.
 const CLOSING_MS: u64 = 60_000;
 
 /// Everything is in place: the first turn begins.
-pub(super) fn prepared(work: &mut Work, cx: &mut Cx<'_>, end: &PrepareEnd) {
-    if work.phase != Phase::Preparing {
+pub(super) fn prepared(work: &mut SessionWork, cx: &mut DecisionCx<'_>, end: &PrepareEnd) {
+    if work.phase != SessionPhase::Preparing {
         return;
     }
     let (texts, fingerprint) = match end {
         PrepareEnd::Ready { texts, fingerprint } => (texts, fingerprint),
         PrepareEnd::Failed { why } => {
-            let failed = Outcome::new(Status::Failed, Reason::PrepareFailed);
+            let failed = Outcome::new(FinalStatus::Failed, EndReason::PrepareFailed);
             return ending::end(work, cx, failed.because(why.clone()));
         }
     };
@@ -36,11 +36,11 @@ pub(super) fn prepared(work: &mut Work, cx: &mut Cx<'_>, end: &PrepareEnd) {
 }
 
 /// Begins the next turn, in a new session or, where the mode says so, in the one there is.
-fn begin(work: &mut Work, cx: &mut Cx<'_>) {
+fn begin(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     // Kept until the turn is over: one that was cut off is told the same again.
     let feedback = work.feedback.clone();
     // An answer that does not fit is mended by who gave it.
-    let goes_on = work.turns > 0 && (mode(work) != Some(Mode::Fresh) || work.unfit > 0);
+    let goes_on = work.turns > 0 && (mode(work) != Some(LoopMode::Fresh) || work.unfit > 0);
     let (session, text) = match (&work.session, work.node.rules()) {
         (Some(session), Some(rules)) if goes_on => {
             (session.clone(), prompt::continuing(rules, feedback.as_deref()))
@@ -55,7 +55,7 @@ fn begin(work: &mut Work, cx: &mut Cx<'_>) {
 }
 
 /// Tries the same turn again, in the conversation there is or in a new one.
-pub(super) fn begin_again(work: &mut Work, cx: &mut Cx<'_>, resume: bool) {
+pub(super) fn begin_again(work: &mut SessionWork, cx: &mut DecisionCx<'_>, resume: bool) {
     work.attempt += 1;
     match work.session.clone().filter(|_| resume) {
         Some(session) => {
@@ -66,11 +66,17 @@ pub(super) fn begin_again(work: &mut Work, cx: &mut Cx<'_>, resume: bool) {
     }
 }
 
-fn new_session(work: &Work, cx: &Cx<'_>) -> SessionId {
+fn new_session(work: &SessionWork, cx: &DecisionCx<'_>) -> SessionId {
     derive_session(&cx.book.seed, &work.node.id, work.turns + 1, work.attempt)
 }
 
-fn start_session(work: &mut Work, cx: &mut Cx<'_>, session: SessionId, resume: bool, text: String) {
+fn start_session(
+    work: &mut SessionWork,
+    cx: &mut DecisionCx<'_>,
+    session: SessionId,
+    resume: bool,
+    text: String,
+) {
     let is_first = work.attempt == 1;
     if let Some(outcome) = if is_first { cx.cannot_afford() } else { cx.cannot_afford_again() } {
         return ending::end(work, cx, outcome);
@@ -81,7 +87,7 @@ fn start_session(work: &mut Work, cx: &mut Cx<'_>, session: SessionId, resume: b
     mark(work, cx);
     work.session = Some(session.clone());
     let deadline = work.deadline;
-    let holds_stop = mode(work) == Some(Mode::InSession) || mode(work) == Some(Mode::Plugin);
+    let holds_stop = mode(work) == Some(LoopMode::InSession) || mode(work) == Some(LoopMode::Plugin);
     let schema = work.schema.clone();
     let session_plan = SessionPlan { session, resume, prompt: text, holds_stop, deadline, schema };
     let effect = plan(work, cx, Verb::Session, Effect::StartSession(session_plan));
@@ -94,11 +100,11 @@ fn start_session(work: &mut Work, cx: &mut Cx<'_>, session: SessionId, resume: b
         owner_changed: false,
         unanswered: Vec::new(),
     });
-    work.phase = Phase::InTurn;
+    work.phase = SessionPhase::InTurn;
 }
 
 /// Shows people which turn is under way.
-fn mark(work: &mut Work, cx: &mut Cx<'_>) {
+fn mark(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     if work.node.rules().is_some_and(|rules| rules.tracker_path.is_some()) {
         let iteration = work.turns + 1;
         plan(work, cx, Verb::Mark, Effect::MarkTracker { iteration, active: true });
@@ -106,14 +112,19 @@ fn mark(work: &mut Work, cx: &mut Cx<'_>) {
 }
 
 /// A turn is over, by its Stop hook or by its process: look at what it left.
-pub(super) fn look(work: &mut Work, cx: &mut Cx<'_>, hook: Option<HookId>, last_message: Option<String>) {
-    work.phase = Phase::Judging { hook, sight: None };
+pub(super) fn look(
+    work: &mut SessionWork,
+    cx: &mut DecisionCx<'_>,
+    hook: Option<HookId>,
+    last_message: Option<String>,
+) {
+    work.phase = SessionPhase::Judging { hook, sight: None };
     plan(work, cx, Verb::Inspect, Effect::Inspect { last_message });
 }
 
 /// Tracker and repository were looked at: run the checks where they can still change anything.
-pub(super) fn inspected(work: &mut Work, cx: &mut Cx<'_>, seen: &Sight) {
-    let Phase::Judging { sight, .. } = &mut work.phase else { return };
+pub(super) fn inspected(work: &mut SessionWork, cx: &mut DecisionCx<'_>, seen: &Inspection) {
+    let SessionPhase::Judging { sight, .. } = &mut work.phase else { return };
     *sight = Some(seen.clone());
     if !work.checked || ends_before_checks(seen).is_some() {
         return conclude(work, cx, &[]);
@@ -123,15 +134,15 @@ pub(super) fn inspected(work: &mut Work, cx: &mut Cx<'_>, seen: &Sight) {
 }
 
 /// The checks have run.
-pub(super) fn checked(work: &mut Work, cx: &mut Cx<'_>, results: &[CheckResult]) {
-    if matches!(work.phase, Phase::Judging { .. }) {
+pub(super) fn checked(work: &mut SessionWork, cx: &mut DecisionCx<'_>, results: &[CheckResult]) {
+    if matches!(work.phase, SessionPhase::Judging { .. }) {
         conclude(work, cx, results);
     }
 }
 
 /// Counts the turn and judges it.
-fn conclude(work: &mut Work, cx: &mut Cx<'_>, results: &[CheckResult]) {
-    let Phase::Judging { hook, sight: Some(sight) } = work.phase.clone() else { return };
+fn conclude(work: &mut SessionWork, cx: &mut DecisionCx<'_>, results: &[CheckResult]) {
+    let SessionPhase::Judging { hook, sight: Some(sight) } = work.phase.clone() else { return };
     let iteration = count_turn(work, cx, &sight);
     let (verdict, unfit) = fitting(work, verdict(work, &sight, results));
     cx.step.news.push(News::IterationFinished {
@@ -159,7 +170,7 @@ fn conclude(work: &mut Work, cx: &mut Cx<'_>, results: &[CheckResult]) {
     }
 }
 
-fn count_turn(work: &mut Work, cx: &mut Cx<'_>, sight: &Sight) -> u32 {
+fn count_turn(work: &mut SessionWork, cx: &mut DecisionCx<'_>, sight: &Inspection) -> u32 {
     cx.book.replies.retain(|reply| reply.ask.node != work.node.id);
     cx.book.turns += 1;
     work.turns += 1;
@@ -172,15 +183,15 @@ fn count_turn(work: &mut Work, cx: &mut Cx<'_>, sight: &Sight) -> u32 {
     work.turns
 }
 
-fn verdict(work: &Work, sight: &Sight, results: &[CheckResult]) -> Verdict {
+fn verdict(work: &SessionWork, sight: &Inspection, results: &[CheckResult]) -> Verdict {
     let rules = match &work.node.kind {
-        NodeKind::Loop(rules) => rules,
-        NodeKind::Prompt { .. } => return Verdict::End(single_turn(results)),
+        SessionPromptKind::Loop(rules) => rules,
+        SessionPromptKind::Prompt { .. } => return Verdict::End(single_turn(results)),
     };
     match judge(rules, work.turns, work.idle_turns, sight, results) {
         // Red checks explain why it is not done, whoever let the agent stop: it goes on with them.
-        Verdict::Next { feedback: None } if rules.mode == Mode::Plugin => Verdict::End(
-            Outcome::new(Status::Failed, Reason::PluginStopped)
+        Verdict::Next { feedback: None } if rules.mode == LoopMode::Plugin => Verdict::End(
+            Outcome::new(FinalStatus::Failed, EndReason::PluginStopped)
                 .because("the plugin that loops let the agent stop before it was done"),
         ),
         verdict => verdict,
@@ -189,8 +200,8 @@ fn verdict(work: &Work, sight: &Sight, results: &[CheckResult]) -> Verdict {
 
 /// The verdict, unless the answer does not fit its schema: the agent is told what is wrong, twice.
 /// Beside it, what does not fit.
-fn fitting(work: &mut Work, verdict: Verdict) -> (Verdict, Option<String>) {
-    let (Some(form), Verdict::End(Outcome { status: Status::Completed, .. })) = (&work.schema, &verdict)
+fn fitting(work: &mut SessionWork, verdict: Verdict) -> (Verdict, Option<String>) {
+    let (Some(form), Verdict::End(Outcome { status: FinalStatus::Completed, .. })) = (&work.schema, &verdict)
     else {
         return (verdict, None);
     };
@@ -210,7 +221,7 @@ fn fitting(work: &mut Work, verdict: Verdict) -> (Verdict, Option<String>) {
     work.unfit += 1;
     if work.unfit > schema::ASKED_AGAIN {
         let why = format!("the agent's answer does not fit its schema: {what}");
-        return (Verdict::End(Outcome::new(Status::Failed, Reason::Schema).because(why)), Some(what));
+        return (Verdict::End(Outcome::new(FinalStatus::Failed, EndReason::Schema).because(why)), Some(what));
     }
     let text = format!(
         "Your answer does not fit what was asked for:\n{what}\n\nAnswer again, with JSON alone that fits this JSON Schema:\n{form}"
@@ -221,27 +232,28 @@ fn fitting(work: &mut Work, verdict: Verdict) -> (Verdict, Option<String>) {
 fn single_turn(results: &[CheckResult]) -> Outcome {
     let failed: Vec<&str> = results.iter().filter(|c| !c.passed).map(|c| c.name.as_str()).collect();
     if failed.is_empty() {
-        return Outcome::new(Status::Completed, Reason::TurnDone);
+        return Outcome::new(FinalStatus::Completed, EndReason::TurnDone);
     }
-    Outcome::new(Status::Failed, Reason::ChecksFailed).because(format!("failed: {}", failed.join(", ")))
+    Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed)
+        .because(format!("failed: {}", failed.join(", ")))
 }
 
 /// It is decided how the run ends. A waiting Stop hook may stop, and the agent gets the time
 /// to do so by itself, so that its last words and its spending are in the stream.
-fn close(work: &mut Work, cx: &mut Cx<'_>, hook: Option<HookId>, outcome: Outcome) {
+fn close(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, outcome: Outcome) {
     if let Some(hook) = hook {
-        super::hooks::answer(work, cx, &hook, "stop", None, Answer::Pass);
+        super::hooks::answer(work, cx, &hook, "stop", None, HookAnswer::Pass);
     }
     if work.turn.is_none() {
         return ending::end(work, cx, outcome);
     }
-    work.phase = Phase::Closing { outcome };
+    work.phase = SessionPhase::Closing { outcome };
     let until = cx.at.plus_ms(CLOSING_MS);
     plan(work, cx, Verb::Wait, Effect::WaitUntil { until });
 }
 
 /// Another turn: in the living session by its Stop hook, or in a process of its own.
-fn go_on(work: &mut Work, cx: &mut Cx<'_>, hook: Option<HookId>, feedback: Option<String>) {
+fn go_on(work: &mut SessionWork, cx: &mut DecisionCx<'_>, hook: Option<HookId>, feedback: Option<String>) {
     match (hook, work.node.rules()) {
         (Some(hook), Some(rules)) if work.turn.is_some() => {
             if let Some(outcome) = cx.cannot_afford() {
@@ -250,8 +262,8 @@ fn go_on(work: &mut Work, cx: &mut Cx<'_>, hook: Option<HookId>, feedback: Optio
             cx.count_turns(1);
             let reason = prompt::continuing(rules, feedback.as_deref());
             mark(work, cx);
-            super::hooks::answer(work, cx, &hook, "stop", None, Answer::Block { reason });
-            work.phase = Phase::InTurn;
+            super::hooks::answer(work, cx, &hook, "stop", None, HookAnswer::Block { reason });
+            work.phase = SessionPhase::InTurn;
         }
         _ => {
             work.feedback = feedback;
@@ -261,18 +273,18 @@ fn go_on(work: &mut Work, cx: &mut Cx<'_>, hook: Option<HookId>, feedback: Optio
 }
 
 /// A wait is over: the turn is tried again, or an agent that should have stopped is stopped.
-pub(super) fn wait_over(work: &mut Work, cx: &mut Cx<'_>) {
+pub(super) fn wait_over(work: &mut SessionWork, cx: &mut DecisionCx<'_>) {
     match work.phase.clone() {
-        Phase::Pausing { resume, .. } => {
+        SessionPhase::Pausing { resume, .. } => {
             cx.wait_is_over();
             begin_again(work, cx, resume);
         }
-        Phase::Closing { outcome } => ending::end(work, cx, outcome),
+        SessionPhase::Closing { outcome } => ending::end(work, cx, outcome),
         _ => {}
     }
 }
 
 /// How the loop goes on, when it is one.
-pub(super) fn mode(work: &Work) -> Option<Mode> {
+pub(super) fn mode(work: &SessionWork) -> Option<LoopMode> {
     work.node.rules().map(|rules| rules.mode)
 }

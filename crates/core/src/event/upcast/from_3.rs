@@ -8,7 +8,7 @@ mod asked;
 use serde_json::{Map, Value, json};
 
 /// What a step gives: nothing, or what is wrong with the record.
-type Done = Result<(), String>;
+type UpcastResult = Result<(), String>;
 
 /// Returns a record of version 3 as one of version 4, but for its number.
 pub(super) fn step(mut record: Value) -> Result<Value, String> {
@@ -18,7 +18,7 @@ pub(super) fn step(mut record: Value) -> Result<Value, String> {
     Ok(record)
 }
 
-fn event(event: &mut Value) -> Done {
+fn event(event: &mut Value) -> UpcastResult {
     match kind(event)? {
         "run_started" => run_started(event),
         "prepared" => prepared(event),
@@ -33,7 +33,7 @@ fn event(event: &mut Value) -> Done {
 }
 
 /// One planned effect: its id, and what to do.
-fn effect(planned: &mut Value) -> Done {
+fn effect(planned: &mut Value) -> UpcastResult {
     let effect = planned.get_mut("effect").ok_or("an effect says nothing to do")?;
     match kind(effect)? {
         "answer_hook" => answer_hook(effect),
@@ -42,7 +42,7 @@ fn effect(planned: &mut Value) -> Done {
     }
 }
 
-fn news(news: &mut Value) -> Done {
+fn news(news: &mut Value) -> UpcastResult {
     match kind(news)? {
         "hook_decided" => hook_decided(news),
         "waiting" => waiting(news),
@@ -52,12 +52,12 @@ fn news(news: &mut Value) -> Done {
 
 // Events
 
-fn run_started(event: &mut Value) -> Done {
+fn run_started(event: &mut Value) -> UpcastResult {
     event.get_mut("spec").map_or(Ok(()), spec)
 }
 
 /// An error stood beside what was made.
-fn prepared(event: &mut Value) -> Done {
+fn prepared(event: &mut Value) -> UpcastResult {
     let fields = fields_in(event)?;
     let (texts, fingerprint) = (fields.remove("texts"), fields.remove("fingerprint"));
     let end = match fields.remove("error") {
@@ -75,12 +75,12 @@ fn prepared(event: &mut Value) -> Done {
     Ok(())
 }
 
-fn hook_asked(event: &mut Value) -> Done {
+fn hook_asked(event: &mut Value) -> UpcastResult {
     event.pointer_mut("/call/kind").map_or(Ok(()), asked::hook_kind)
 }
 
 /// A turn that ended well was `done`. Why one failed was text alone.
-fn session_ended(event: &mut Value) -> Done {
+fn session_ended(event: &mut Value) -> UpcastResult {
     let verdict = event.pointer_mut("/end/verdict").ok_or("a turn has no verdict")?;
     if verdict.as_str() == Some("done") {
         *verdict = "completed".into();
@@ -91,12 +91,12 @@ fn session_ended(event: &mut Value) -> Done {
     Ok(())
 }
 
-fn task_settled(_event: &mut Value) -> Done {
+fn task_settled(_event: &mut Value) -> UpcastResult {
     Ok(())
 }
 
 /// Without a folder, the branch said why there was none.
-fn worktree_made(event: &mut Value) -> Done {
+fn worktree_made(event: &mut Value) -> UpcastResult {
     let fields = fields_in(event)?;
     let branch = fields.remove("branch").ok_or("a worktree has no branch")?;
     let target = fields.remove("target").unwrap_or_default();
@@ -111,7 +111,7 @@ fn worktree_made(event: &mut Value) -> Done {
 }
 
 /// Two claims stood beside the words.
-fn landed(event: &mut Value) -> Done {
+fn landed(event: &mut Value) -> UpcastResult {
     let fields = fields_in(event)?;
     let what = fields.remove("what").ok_or("a landing has no words")?;
     let is = |claim: Option<Value>| claim == Some(Value::Bool(true));
@@ -124,29 +124,29 @@ fn landed(event: &mut Value) -> Done {
     Ok(())
 }
 
-fn person_answered(_event: &mut Value) -> Done {
+fn person_answered(_event: &mut Value) -> UpcastResult {
     Ok(())
 }
 
 // Effects
 
-fn answer_hook(effect: &mut Value) -> Done {
+fn answer_hook(effect: &mut Value) -> UpcastResult {
     effect.get_mut("answer").into_iter().for_each(asked::answer);
     Ok(())
 }
 
-fn start_run(effect: &mut Value) -> Done {
+fn start_run(effect: &mut Value) -> UpcastResult {
     effect.get_mut("spec").map_or(Ok(()), spec)
 }
 
 // News
 
-fn hook_decided(news: &mut Value) -> Done {
+fn hook_decided(news: &mut Value) -> UpcastResult {
     news.get_mut("answer").into_iter().for_each(asked::answer);
     Ok(())
 }
 
-fn waiting(news: &mut Value) -> Done {
+fn waiting(news: &mut Value) -> UpcastResult {
     if news.get("on").and_then(Value::as_str) == Some("person") {
         asked::ask(news);
     }
@@ -156,12 +156,12 @@ fn waiting(news: &mut Value) -> Done {
 // Parts
 
 /// What a run is asked to do, and each run that it may start.
-fn spec(_spec: &mut Value) -> Done {
+fn spec(_spec: &mut Value) -> UpcastResult {
     Ok(())
 }
 
 /// Applies a function to every value of a list, where there is one.
-fn each(record: &mut Value, list: &str, change: fn(&mut Value) -> Done) -> Done {
+fn each(record: &mut Value, list: &str, change: fn(&mut Value) -> UpcastResult) -> UpcastResult {
     let values = record.get_mut(list).and_then(Value::as_array_mut);
     values.into_iter().flatten().try_for_each(change)
 }
@@ -177,7 +177,7 @@ fn kind(value: &Value) -> Result<&str, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Event, LandingEnd, PrepareEnd, Texts, WorktreeEnd};
+    use crate::event::{EntityTexts, Event, LandingEnd, PrepareEnd, WorktreeEnd};
 
     /// The event of a record of version 3, as it is read today.
     fn read(fields: &Value) -> Event {
@@ -235,7 +235,7 @@ mod tests {
         let (end, base) = prepared(
             json!({"type": "prepared", "texts": texts, "fingerprint": "f", "base": "c", "error": null}),
         );
-        let texts = Texts { prompt: "p".into(), system: None, odd: Vec::new() };
+        let texts = EntityTexts { prompt: "p".into(), system: None, odd: Vec::new() };
         assert_eq!(end, PrepareEnd::Ready { texts: Some(texts), fingerprint: "f".into() });
         assert_eq!(base.as_deref(), Some("c"));
         let (end, _) = prepared(json!({"type": "prepared", "fingerprint": "f", "error": "no space"}));

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use super::steps::bare;
 use crate::graph::workflow::{
-    Act, AskNode, Budget, CheckNode, CriteriaLoopNode, Expression, LandNode, ListenNode, OnFailure,
-    PullRequestNode, Retry, ReviewNode, Session, ShellNode, SleepNode, Source, Step, TaskLoopNode, Template,
-    Turns, Until, WorkflowNode,
+    AskNode, Budget, CheckNode, CriteriaLoopNode, Expression, LandNode, ListenNode, Node, NodeKind,
+    OnFailure, PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session, ShellNode, SleepNode,
+    TaskLoopNode, Template, TurnLoop, WaitUntil, WorkflowNode,
 };
 use crate::hook::permission::Isolation;
 use crate::id::NodeId;
 
 /// A node of some kind, with what is common to all of them.
 #[derive(Debug, Clone)]
-pub struct Node<K> {
-    step: Step,
+pub struct NodeBuilder<K> {
+    step: Node,
     kind: PhantomData<K>,
 }
 
@@ -25,87 +25,90 @@ pub struct Node<K> {
 pub mod kind {
     /// A skill or a command: it has arguments.
     #[derive(Debug, Clone)]
-    pub struct Called;
+    pub struct EntityCallMarker;
     /// An agent: it has a prompt.
     #[derive(Debug, Clone)]
-    pub struct Agent;
+    pub struct AgentMarker;
     /// A prompt.
     #[derive(Debug, Clone)]
-    pub struct Prompt;
+    pub struct PromptMarker;
     /// A command line.
     #[derive(Debug, Clone)]
-    pub struct Shell;
+    pub struct ShellMarker;
     /// A task loop.
     #[derive(Debug, Clone)]
-    pub struct TaskLoop;
+    pub struct TaskLoopMarker;
     /// A criteria loop.
     #[derive(Debug, Clone)]
-    pub struct CriteriaLoop;
+    pub struct CriteriaLoopMarker;
     /// A sub-workflow.
     #[derive(Debug, Clone)]
-    pub struct Workflow;
+    pub struct WorkflowMarker;
     /// A question.
     #[derive(Debug, Clone)]
-    pub struct Ask;
+    pub struct AskMarker;
     /// Any other.
     #[derive(Debug, Clone)]
-    pub struct Plain;
+    pub struct PlainMarker;
 
     /// What is a session.
-    pub trait Talks {}
-    impl Talks for Called {}
-    impl Talks for Agent {}
-    impl Talks for Prompt {}
+    pub trait SessionMarker {}
+    impl SessionMarker for EntityCallMarker {}
+    impl SessionMarker for AgentMarker {}
+    impl SessionMarker for PromptMarker {}
 }
 
-use kind::{Agent, Ask, Called, CriteriaLoop, Plain, Prompt, Shell, TaskLoop, Workflow};
+use kind::{
+    AgentMarker, AskMarker, CriteriaLoopMarker, EntityCallMarker, PlainMarker, PromptMarker, ShellMarker,
+    TaskLoopMarker, WorkflowMarker,
+};
 
-fn node<K>(act: Act) -> Node<K> {
-    Node { step: bare(act), kind: PhantomData }
+fn node<K>(act: NodeKind) -> NodeBuilder<K> {
+    NodeBuilder { step: bare(act), kind: PhantomData }
 }
 
-fn session<K>(source: Source) -> Node<K> {
-    node(Act::Session(Session { source, turns: None, schema: None }))
+fn session<K>(source: PromptSource) -> NodeBuilder<K> {
+    node(NodeKind::Session(Session { source, turns: None, schema: None }))
 }
 
 /// A skill, by name.
-pub fn skill(name: impl Into<String>) -> Node<Called> {
-    session(Source::Skill { name: name.into(), args: None })
+pub fn skill(name: impl Into<String>) -> NodeBuilder<EntityCallMarker> {
+    session(PromptSource::Skill { name: name.into(), args: None })
 }
 
 /// A command, by name.
-pub fn command(name: impl Into<String>) -> Node<Called> {
-    session(Source::Command { name: name.into(), args: None })
+pub fn command(name: impl Into<String>) -> NodeBuilder<EntityCallMarker> {
+    session(PromptSource::Command { name: name.into(), args: None })
 }
 
 /// An agent, by name; it is asked what the run was asked, where nothing is said.
-pub fn agent(name: impl Into<String>) -> Node<Agent> {
-    session(Source::Agent { name: name.into(), prompt: Template("{{ input }}".into()) })
+pub fn agent(name: impl Into<String>) -> NodeBuilder<AgentMarker> {
+    session(PromptSource::Agent { name: name.into(), prompt: Template("{{ input }}".into()) })
 }
 
 /// A prompt.
-pub fn prompt(text: impl Into<String>) -> Node<Prompt> {
-    session(Source::Prompt { prompt: Template(text.into()) })
+pub fn prompt(text: impl Into<String>) -> NodeBuilder<PromptMarker> {
+    session(PromptSource::Prompt { prompt: Template(text.into()) })
 }
 
 /// A command line.
-pub fn shell(line: impl Into<String>) -> Node<Shell> {
-    node(Act::Shell(ShellNode { command: Template(line.into()), idempotent: false }))
+pub fn shell(line: impl Into<String>) -> NodeBuilder<ShellMarker> {
+    node(NodeKind::Shell(ShellNode { command: Template(line.into()), idempotent: false }))
 }
 
 /// Checks that must be green, by name.
-pub fn check<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Node<Plain> {
-    node(Act::Check(CheckNode { names: names.into_iter().map(Into::into).collect() }))
+pub fn check<N: Into<String>>(names: impl IntoIterator<Item = N>) -> NodeBuilder<PlainMarker> {
+    node(NodeKind::Check(CheckNode { names: names.into_iter().map(Into::into).collect() }))
 }
 
 /// All checks.
-pub fn check_all() -> Node<Plain> {
-    node(Act::Check(CheckNode { names: Vec::new() }))
+pub fn check_all() -> NodeBuilder<PlainMarker> {
+    node(NodeKind::Check(CheckNode { names: Vec::new() }))
 }
 
 /// Once for each task of the file in the usual place, three tries each, a hundred rounds at most.
-pub fn task_loop() -> Node<TaskLoop> {
-    node(Act::TaskLoop(TaskLoopNode {
+pub fn task_loop() -> NodeBuilder<TaskLoopMarker> {
+    node(NodeKind::TaskLoop(TaskLoopNode {
         path: None,
         until: None,
         select: None,
@@ -118,75 +121,75 @@ pub fn task_loop() -> Node<TaskLoop> {
 }
 
 /// The same again until the last words of a session hold a signal.
-pub fn criteria_loop(signal: impl Into<String>) -> Node<CriteriaLoop> {
-    node(Act::CriteriaLoop(CriteriaLoopNode { signal: signal.into(), max: 0, body: Vec::new() }))
+pub fn criteria_loop(signal: impl Into<String>) -> NodeBuilder<CriteriaLoopMarker> {
+    node(NodeKind::CriteriaLoop(CriteriaLoopNode { signal: signal.into(), max: 0, body: Vec::new() }))
 }
 
 /// A run of another workflow.
-pub fn workflow(name: impl Into<String>) -> Node<Workflow> {
-    node(Act::Workflow(WorkflowNode { name: name.into(), inputs: Default::default() }))
+pub fn workflow(name: impl Into<String>) -> NodeBuilder<WorkflowMarker> {
+    node(NodeKind::Workflow(WorkflowNode { name: name.into(), inputs: Default::default() }))
 }
 
 /// A question to a person.
-pub fn ask(question: impl Into<String>) -> Node<Ask> {
-    node(Act::Ask(AskNode { question: Template(question.into()), choices: Vec::new(), default: None }))
+pub fn ask(question: impl Into<String>) -> NodeBuilder<AskMarker> {
+    node(NodeKind::Ask(AskNode { question: Template(question.into()), choices: Vec::new(), default: None }))
 }
 
 /// A wait for time to pass.
-pub fn wait(time: Duration) -> Node<Plain> {
-    node(Act::Wait(Until::Elapsed(SleepNode { ms: in_ms(time) })))
+pub fn wait(time: Duration) -> NodeBuilder<PlainMarker> {
+    node(NodeKind::Wait(WaitUntil::Elapsed(SleepNode { ms: in_ms(time) })))
 }
 
 /// A wait for something that is told to the run.
-pub fn wait_for(event: impl Into<String>, timeout: Option<Duration>) -> Node<Plain> {
-    node(Act::Wait(Until::Event(ListenNode { name: event.into(), timeout_ms: timeout.map(in_ms) })))
+pub fn wait_for(event: impl Into<String>, timeout: Option<Duration>) -> NodeBuilder<PlainMarker> {
+    node(NodeKind::Wait(WaitUntil::Event(ListenNode { name: event.into(), timeout_ms: timeout.map(in_ms) })))
 }
 
 /// A review of what was done so far.
-pub fn review(agent: Option<&str>, max_cycles: u32) -> Node<Plain> {
-    node(Act::Review(ReviewNode { agent: agent.map(str::to_owned), max_cycles, threshold: None }))
+pub fn review(agent: Option<&str>, max_cycles: u32) -> NodeBuilder<PlainMarker> {
+    node(NodeKind::Review(ReviewNode { agent: agent.map(str::to_owned), max_cycles, threshold: None }))
 }
 
 /// The commits of the worktree onto the target branch; the one the run began on where none is said.
-pub fn land(target: Option<&str>) -> Node<Plain> {
-    node(Act::Land(LandNode { target: target.map(|target| Template(target.to_owned())) }))
+pub fn land(target: Option<&str>) -> NodeBuilder<PlainMarker> {
+    node(NodeKind::Land(LandNode { target: target.map(|target| Template(target.to_owned())) }))
 }
 
 /// A pull request for the branch of the run.
-pub fn pull_request(title: impl Into<String>, body: Option<&str>) -> Node<Plain> {
-    node(Act::PullRequest(PullRequestNode {
+pub fn pull_request(title: impl Into<String>, body: Option<&str>) -> NodeBuilder<PlainMarker> {
+    node(NodeKind::PullRequest(PullRequestNode {
         title: Template(title.into()),
         body: body.map(|body| Template(body.to_owned())),
     }))
 }
 
 /// The next session begins anew.
-pub fn clear_context() -> Node<Plain> {
-    node(Act::ClearContext)
+pub fn clear_context() -> NodeBuilder<PlainMarker> {
+    node(NodeKind::ClearContext)
 }
 
 /// So many turns with a tracker; `Turns::default()` are as many as the settings say.
-pub fn turns(max: u32) -> Turns {
-    Turns { max: Some(max), ..Turns::default() }
+pub fn turns(max: u32) -> TurnLoop {
+    TurnLoop { max: Some(max), ..TurnLoop::default() }
 }
 
 fn in_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl<K> From<Node<K>> for Step {
-    fn from(node: Node<K>) -> Step {
+impl<K> From<NodeBuilder<K>> for Node {
+    fn from(node: NodeBuilder<K>) -> Node {
         node.step
     }
 }
 
-impl<K> Node<K> {
-    fn with(mut self, change: impl FnOnce(&mut Step)) -> Self {
+impl<K> NodeBuilder<K> {
+    fn with(mut self, change: impl FnOnce(&mut Node)) -> Self {
         change(&mut self.step);
         self
     }
 
-    pub(super) fn with_act(mut self, change: impl FnOnce(&mut Act)) -> Self {
+    pub(super) fn with_act(mut self, change: impl FnOnce(&mut NodeKind)) -> Self {
         change(&mut self.step.act);
         self
     }
@@ -230,7 +233,7 @@ impl<K> Node<K> {
     /// How often it is tried again, after a pause that doubles.
     #[must_use]
     pub fn retry(self, times: u32, delay: Duration) -> Self {
-        self.with(|step| step.retry = Retry { times, delay_ms: in_ms(delay) })
+        self.with(|step| step.retry = RetryPolicy { times, delay_ms: in_ms(delay) })
     }
 
     /// What it may spend.

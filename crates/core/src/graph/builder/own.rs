@@ -2,18 +2,21 @@
 
 use serde_json::Value;
 
-use super::node::Node;
-use super::node::kind::{Agent, Ask, Called, CriteriaLoop, Shell, Talks, TaskLoop, Workflow};
+use super::node::NodeBuilder;
+use super::node::kind::{
+    AgentMarker, AskMarker, CriteriaLoopMarker, EntityCallMarker, SessionMarker, ShellMarker, TaskLoopMarker,
+    WorkflowMarker,
+};
 use super::steps::Steps;
 use crate::graph::workflow::{
-    Act, AskNode, CriteriaLoopNode, Expression, Session, ShellNode, Source, TaskLoopNode, Template, Turns,
-    WorkflowNode,
+    AskNode, CriteriaLoopNode, Expression, NodeKind, PromptSource, Session, ShellNode, TaskLoopNode,
+    Template, TurnLoop, WorkflowNode,
 };
 
-impl<K: Talks> Node<K> {
+impl<K: SessionMarker> NodeBuilder<K> {
     fn with_session(self, change: impl FnOnce(&mut Session)) -> Self {
         self.with_act(|act| {
-            if let Act::Session(session) = act {
+            if let NodeKind::Session(session) = act {
                 change(session);
             }
         })
@@ -21,7 +24,7 @@ impl<K: Talks> Node<K> {
 
     /// Turns until it is done.
     #[must_use]
-    pub fn turns(self, turns: Turns) -> Self {
+    pub fn turns(self, turns: TurnLoop) -> Self {
         self.with_session(|session| session.turns = Some(turns))
     }
 
@@ -32,48 +35,49 @@ impl<K: Talks> Node<K> {
     }
 }
 
-impl Node<Called> {
+impl NodeBuilder<EntityCallMarker> {
     /// Its arguments, a template.
     #[must_use]
     pub fn args(self, text: impl Into<String>) -> Self {
         self.with_session(|session| {
-            if let Source::Skill { args, .. } | Source::Command { args, .. } = &mut session.source {
+            if let PromptSource::Skill { args, .. } | PromptSource::Command { args, .. } = &mut session.source
+            {
                 *args = Some(Template(text.into()));
             }
         })
     }
 }
 
-impl Node<Agent> {
+impl NodeBuilder<AgentMarker> {
     /// What it is asked, a template.
     #[must_use]
     pub fn prompt(self, text: impl Into<String>) -> Self {
         self.with_session(|session| {
-            if let Source::Agent { prompt, .. } = &mut session.source {
+            if let PromptSource::Agent { prompt, .. } = &mut session.source {
                 *prompt = Template(text.into());
             }
         })
     }
 }
 
-impl Node<Shell> {
+impl NodeBuilder<ShellMarker> {
     /// It may be run again when nobody knows whether it was.
     #[must_use]
     pub fn idempotent(self) -> Self {
         self.with_act(|act| {
-            if let Act::Shell(ShellNode { idempotent, .. }) = act {
+            if let NodeKind::Shell(ShellNode { idempotent, .. }) = act {
                 *idempotent = true;
             }
         })
     }
 }
 
-impl Node<TaskLoop> {
+impl NodeBuilder<TaskLoopMarker> {
     /// The file, a template.
     #[must_use]
     pub fn path(self, file: impl Into<String>) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop(TaskLoopNode { path, .. }) = act {
+            if let NodeKind::TaskLoop(TaskLoopNode { path, .. }) = act {
                 *path = Some(Template(file.into()));
             }
         })
@@ -83,7 +87,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn until(self, condition: impl Into<String>) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop(TaskLoopNode { until, .. }) = act {
+            if let NodeKind::TaskLoop(TaskLoopNode { until, .. }) = act {
                 *until = Some(Expression(condition.into()));
             }
         })
@@ -93,7 +97,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn select(self, condition: impl Into<String>) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop(TaskLoopNode { select, .. }) = act {
+            if let NodeKind::TaskLoop(TaskLoopNode { select, .. }) = act {
                 *select = Some(Expression(condition.into()));
             }
         })
@@ -103,7 +107,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn max(self, rounds: u32) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop(TaskLoopNode { max, .. }) = act {
+            if let NodeKind::TaskLoop(TaskLoopNode { max, .. }) = act {
                 *max = rounds;
             }
         })
@@ -113,7 +117,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn jobs(self, tasks: u32) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop(TaskLoopNode { jobs, .. }) = act {
+            if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = act {
                 *jobs = tasks;
             }
         })
@@ -123,7 +127,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn attempts(self, tries: u32) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop(TaskLoopNode { attempts, .. }) = act {
+            if let NodeKind::TaskLoop(TaskLoopNode { attempts, .. }) = act {
                 *attempts = tries;
             }
         })
@@ -133,7 +137,7 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn before_each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop(TaskLoopNode { before_each, .. }) = act {
+            if let NodeKind::TaskLoop(TaskLoopNode { before_each, .. }) = act {
                 *before_each = steps(Steps::default()).body;
             }
         })
@@ -143,19 +147,19 @@ impl Node<TaskLoop> {
     #[must_use]
     pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
         self.with_act(|act| {
-            if let Act::TaskLoop(TaskLoopNode { body, .. }) = act {
+            if let NodeKind::TaskLoop(TaskLoopNode { body, .. }) = act {
                 *body = steps(Steps::default()).body;
             }
         })
     }
 }
 
-impl Node<CriteriaLoop> {
+impl NodeBuilder<CriteriaLoopMarker> {
     /// Rounds at most.
     #[must_use]
     pub fn max(self, rounds: u32) -> Self {
         self.with_act(|act| {
-            if let Act::CriteriaLoop(CriteriaLoopNode { max, .. }) = act {
+            if let NodeKind::CriteriaLoop(CriteriaLoopNode { max, .. }) = act {
                 *max = rounds;
             }
         })
@@ -165,31 +169,31 @@ impl Node<CriteriaLoop> {
     #[must_use]
     pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
         self.with_act(|act| {
-            if let Act::CriteriaLoop(CriteriaLoopNode { body, .. }) = act {
+            if let NodeKind::CriteriaLoop(CriteriaLoopNode { body, .. }) = act {
                 *body = steps(Steps::default()).body;
             }
         })
     }
 }
 
-impl Node<Workflow> {
+impl NodeBuilder<WorkflowMarker> {
     /// What it is told, a template.
     #[must_use]
     pub fn with_input(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.with_act(|act| {
-            if let Act::Workflow(WorkflowNode { inputs, .. }) = act {
+            if let NodeKind::Workflow(WorkflowNode { inputs, .. }) = act {
                 inputs.insert(name.into(), Template(value.into()));
             }
         })
     }
 }
 
-impl Node<Ask> {
+impl NodeBuilder<AskMarker> {
     /// The only answers.
     #[must_use]
     pub fn choices<C: Into<String>>(self, answers: impl IntoIterator<Item = C>) -> Self {
         self.with_act(|act| {
-            if let Act::Ask(AskNode { choices, .. }) = act {
+            if let NodeKind::Ask(AskNode { choices, .. }) = act {
                 *choices = answers.into_iter().map(Into::into).collect();
             }
         })
@@ -199,7 +203,7 @@ impl Node<Ask> {
     #[must_use]
     pub fn default(self, answer: impl Into<String>) -> Self {
         self.with_act(|act| {
-            if let Act::Ask(AskNode { default, .. }) = act {
+            if let NodeKind::Ask(AskNode { default, .. }) = act {
                 *default = Some(answer.into());
             }
         })

@@ -1,39 +1,40 @@
 //! A sequence of nodes that is being written, and the blocks in it.
 
 use crate::graph::workflow::{
-    Act, Branch, Budget, Expression, IfNode, Join, LoopNode, OnFailure, ParallelNode, Retry, Settings, Step,
+    Budget, Expression, IfNode, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode,
+    RetryPolicy, SessionOptions,
 };
 use crate::id::NodeId;
 
 /// Nodes, one after the other.
 #[derive(Debug, Clone, Default)]
 pub struct Steps {
-    pub(super) body: Vec<Step>,
+    pub(super) body: Vec<Node>,
 }
 
 /// How often a loop goes round.
 #[derive(Debug, Clone, Default)]
-pub struct Rounds {
+pub struct LoopRounds {
     until: Vec<Expression>,
     max: u32,
 }
 
 /// The branches of a parallel block.
 #[derive(Debug, Clone, Default)]
-pub struct Lanes {
+pub struct ParallelBranches {
     limit: u32,
     join: Join,
-    branches: Vec<Branch>,
+    branches: Vec<ParallelBranch>,
 }
 
 /// A node that says nothing but what it does. Its name is given at the end.
-pub(super) fn bare(act: Act) -> Step {
-    Step {
+pub(super) fn bare(act: NodeKind) -> Node {
+    Node {
         id: NodeId::new(""),
         act,
         when: None,
-        settings: Settings::default(),
-        retry: Retry::default(),
+        settings: SessionOptions::default(),
+        retry: RetryPolicy::default(),
         budget: Budget::default(),
         on_failure: OnFailure::default(),
     }
@@ -42,7 +43,7 @@ pub(super) fn bare(act: Act) -> Step {
 impl Steps {
     /// The next node.
     #[must_use]
-    pub fn then(mut self, node: impl Into<Step>) -> Steps {
+    pub fn then(mut self, node: impl Into<Node>) -> Steps {
         self.body.push(node.into());
         self
     }
@@ -57,21 +58,21 @@ impl Steps {
     ) -> Steps {
         let condition = Expression(condition.into());
         let (then, otherwise) = (then(Steps::default()).body, otherwise(Steps::default()).body);
-        self.then(bare(Act::If(IfNode { condition, then, otherwise })))
+        self.then(bare(NodeKind::If(IfNode { condition, then, otherwise })))
     }
 
     /// The same again.
     #[must_use]
-    pub fn loop_(self, rounds: Rounds, body: impl FnOnce(Steps) -> Steps) -> Steps {
+    pub fn loop_(self, rounds: LoopRounds, body: impl FnOnce(Steps) -> Steps) -> Steps {
         let body = body(Steps::default()).body;
-        self.then(bare(Act::Loop(LoopNode { until: rounds.until, max: rounds.max, body })))
+        self.then(bare(NodeKind::Loop(LoopNode { until: rounds.until, max: rounds.max, body })))
     }
 
     /// Several things at once.
     #[must_use]
-    pub fn parallel(self, lanes: impl FnOnce(Lanes) -> Lanes) -> Steps {
-        let Lanes { limit, join, branches } = lanes(Lanes::default());
-        self.then(bare(Act::Parallel(ParallelNode { limit, join, branches })))
+    pub fn parallel(self, lanes: impl FnOnce(ParallelBranches) -> ParallelBranches) -> Steps {
+        let ParallelBranches { limit, join, branches } = lanes(ParallelBranches::default());
+        self.then(bare(NodeKind::Parallel(ParallelNode { limit, join, branches })))
     }
 
     /// Names the node that was added last.
@@ -84,50 +85,50 @@ impl Steps {
     }
 }
 
-impl Rounds {
+impl LoopRounds {
     /// Until this holds, looked at after each round.
-    pub fn until(condition: impl Into<String>) -> Rounds {
-        Rounds { until: vec![Expression(condition.into())], max: 0 }
+    pub fn until(condition: impl Into<String>) -> LoopRounds {
+        LoopRounds { until: vec![Expression(condition.into())], max: 0 }
     }
 
     /// So many, and no more.
-    pub fn times(max: u32) -> Rounds {
-        Rounds { until: Vec::new(), max }
+    pub fn times(max: u32) -> LoopRounds {
+        LoopRounds { until: Vec::new(), max }
     }
 
     /// Or until this holds.
     #[must_use]
-    pub fn or(mut self, condition: impl Into<String>) -> Rounds {
+    pub fn or(mut self, condition: impl Into<String>) -> LoopRounds {
         self.until.push(Expression(condition.into()));
         self
     }
 
     /// Rounds at most.
     #[must_use]
-    pub fn max(mut self, max: u32) -> Rounds {
+    pub fn max(mut self, max: u32) -> LoopRounds {
         self.max = max;
         self
     }
 }
 
-impl Lanes {
+impl ParallelBranches {
     /// One more branch.
     #[must_use]
-    pub fn branch(mut self, name: impl Into<String>, body: impl FnOnce(Steps) -> Steps) -> Lanes {
-        self.branches.push(Branch { name: name.into(), body: body(Steps::default()).body });
+    pub fn branch(mut self, name: impl Into<String>, body: impl FnOnce(Steps) -> Steps) -> ParallelBranches {
+        self.branches.push(ParallelBranch { name: name.into(), body: body(Steps::default()).body });
         self
     }
 
     /// How many at once; all, where nothing is said.
     #[must_use]
-    pub fn limit(mut self, limit: u32) -> Lanes {
+    pub fn limit(mut self, limit: u32) -> ParallelBranches {
         self.limit = limit;
         self
     }
 
     /// When it is over; when all branches are, where nothing is said.
     #[must_use]
-    pub fn join(mut self, join: Join) -> Lanes {
+    pub fn join(mut self, join: Join) -> ParallelBranches {
         self.join = join;
         self
     }

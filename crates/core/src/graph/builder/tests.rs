@@ -6,35 +6,35 @@ use serde_json::json;
 
 use super::*;
 use crate::graph::workflow::{
-    Act, AskNode, Branch, CheckNode, CriteriaLoopNode, Expression, IfNode, Join, LoopNode, OnFailure,
-    ParallelNode, Retry, Session, ShellNode, SleepNode, Source, TaskLoopNode, Template, Turns, Until,
-    WorkflowNode,
+    AskNode, CheckNode, CriteriaLoopNode, Expression, IfNode, Join, LoopNode, NodeKind, OnFailure,
+    ParallelBranch, ParallelNode, PromptSource, RetryPolicy, Session, ShellNode, SleepNode, TaskLoopNode,
+    Template, TurnLoop, WaitUntil, WorkflowNode,
 };
 use crate::id::NodeId;
 use crate::looping::MarkerMatch;
 
-fn step(id: &str, act: Act) -> Step {
-    Step {
+fn step(id: &str, act: NodeKind) -> Node {
+    Node {
         id: NodeId::new(id),
         act,
         when: None,
-        settings: Settings::default(),
-        retry: Retry::default(),
+        settings: SessionOptions::default(),
+        retry: RetryPolicy::default(),
         budget: Budget::default(),
         on_failure: OnFailure::Fail,
     }
 }
 
-fn session(id: &str, source: Source) -> Step {
-    step(id, Act::Session(Session { source, turns: None, schema: None }))
+fn session(id: &str, source: PromptSource) -> Node {
+    step(id, NodeKind::Session(Session { source, turns: None, schema: None }))
 }
 
 fn text(text: &str) -> Template {
     Template(text.to_owned())
 }
 
-fn prompted(id: &str, words: &str) -> Step {
-    session(id, Source::Prompt { prompt: text(words) })
+fn prompted(id: &str, words: &str) -> Node {
+    session(id, PromptSource::Prompt { prompt: text(words) })
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
         .description("Ships it")
         .required("area", InputKind::Text)
         .optional("level", InputKind::Integer, 2)
-        .settings(Settings { driver: Some("claude".into()), ..Settings::default() })
+        .settings(SessionOptions { driver: Some("claude".into()), ..SessionOptions::default() })
         .budget(Budget { turns: Some(40), ..Budget::default() })
         .plugin("e2e")
         .check("test", "cargo test")
@@ -57,7 +57,7 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
         .then(command("research").retry(2, Duration::from_secs(3)))
         .then(prompt("Build").turns(turns(15)).schema(json!({ "type": "object" })).id("build"))
         .if_("outputs.build.value.ok", |b| b.then(shell("make").idempotent()), |b| b.then(ask("Go on?")))
-        .loop_(Rounds::until("outputs.tests.failed").or("iteration > 3").max(5), |b| {
+        .loop_(LoopRounds::until("outputs.tests.failed").or("iteration > 3").max(5), |b| {
             b.then(check(["test"]).id("tests").continue_on_failure())
         })
         .parallel(|lanes| {
@@ -68,23 +68,26 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
         .end()
         .unwrap();
 
-    let debugger = Step {
+    let debugger = Node {
         when: Some(Expression("inputs.level > 1".into())),
-        settings: Settings { model: Some("opus".into()), ..Settings::default() },
+        settings: SessionOptions { model: Some("opus".into()), ..SessionOptions::default() },
         ..session(
             "agent-debugger",
-            Source::Agent { name: "debugger".into(), prompt: text("Why? {{ outputs.skill_commit.text }}") },
+            PromptSource::Agent {
+                name: "debugger".into(),
+                prompt: text("Why? {{ outputs.skill_commit.text }}"),
+            },
         )
     };
-    let research = Step {
-        retry: Retry { times: 2, delay_ms: 3000 },
-        ..session("command-research", Source::Command { name: "research".into(), args: None })
+    let research = Node {
+        retry: RetryPolicy { times: 2, delay_ms: 3000 },
+        ..session("command-research", PromptSource::Command { name: "research".into(), args: None })
     };
     let build = step(
         "build",
-        Act::Session(Session {
-            source: Source::Prompt { prompt: text("Build") },
-            turns: Some(Turns {
+        NodeKind::Session(Session {
+            source: PromptSource::Prompt { prompt: text("Build") },
+            turns: Some(TurnLoop {
                 max: Some(15),
                 mode: None,
                 marker: None,
@@ -100,37 +103,37 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
     );
     let decision = step(
         "if",
-        Act::If(IfNode {
+        NodeKind::If(IfNode {
             condition: Expression("outputs.build.value.ok".into()),
-            then: vec![step("shell", Act::Shell(ShellNode { command: text("make"), idempotent: true }))],
+            then: vec![step("shell", NodeKind::Shell(ShellNode { command: text("make"), idempotent: true }))],
             otherwise: vec![step(
                 "ask",
-                Act::Ask(AskNode { question: text("Go on?"), choices: Vec::new(), default: None }),
+                NodeKind::Ask(AskNode { question: text("Go on?"), choices: Vec::new(), default: None }),
             )],
         }),
     );
-    let tests = Step {
+    let tests = Node {
         on_failure: OnFailure::Continue,
-        ..step("tests", Act::Check(CheckNode { names: vec!["test".into()] }))
+        ..step("tests", NodeKind::Check(CheckNode { names: vec!["test".into()] }))
     };
     let rounds = step(
         "loop",
-        Act::Loop(LoopNode {
+        NodeKind::Loop(LoopNode {
             until: vec![Expression("outputs.tests.failed".into()), Expression("iteration > 3".into())],
             max: 5,
             body: vec![tests],
         }),
     );
-    let branch = |name: &str, body| Branch { name: name.to_owned(), body };
+    let branch = |name: &str, body| ParallelBranch { name: name.to_owned(), body };
     let lanes = step(
         "parallel",
-        Act::Parallel(ParallelNode {
+        NodeKind::Parallel(ParallelNode {
             limit: 2,
             join: Join::Any,
             branches: vec![branch("a", vec![prompted("prompt", "x")]), branch("b", Vec::new())],
         }),
     );
-    let input = |name: &str, kind, required, default| Input {
+    let input = |name: &str, kind, required, default| WorkflowInput {
         name: name.to_owned(),
         description: None,
         kind,
@@ -145,22 +148,25 @@ fn a_workflow_is_the_same_as_one_written_by_hand() {
             input("area", InputKind::Text, true, None),
             input("level", InputKind::Integer, false, Some(json!(2))),
         ],
-        settings: Settings { driver: Some("claude".into()), ..Settings::default() },
+        settings: SessionOptions { driver: Some("claude".into()), ..SessionOptions::default() },
         budget: Budget { turns: Some(40), ..Budget::default() },
         plugins: vec!["e2e".into()],
         checks: [("test".to_owned(), "cargo test".to_owned())].into(),
         body: vec![
-            session("skill-commit", Source::Skill { name: "commit".into(), args: Some(text("{{ input }}")) }),
+            session(
+                "skill-commit",
+                PromptSource::Skill { name: "commit".into(), args: Some(text("{{ input }}")) },
+            ),
             debugger,
             research,
             build,
             decision,
             rounds,
             lanes,
-            step("wait", Act::Wait(Until::Elapsed(SleepNode { ms: 1500 }))),
+            step("wait", NodeKind::Wait(WaitUntil::Elapsed(SleepNode { ms: 1500 }))),
             step(
                 "workflow-review",
-                Act::Workflow(WorkflowNode {
+                NodeKind::Workflow(WorkflowNode {
                     name: "review".into(),
                     inputs: [("branch".to_owned(), text("{{ run.branch }}"))].into(),
                 }),
@@ -197,7 +203,7 @@ fn tasks_are_made_and_done_one_by_one() {
             "command-create-gh-pr"
         ]
     );
-    let Act::TaskLoop(TaskLoopNode {
+    let NodeKind::TaskLoop(TaskLoopNode {
         path,
         until: None,
         select: None,
@@ -211,7 +217,7 @@ fn tasks_are_made_and_done_one_by_one() {
         panic!("{:?}", built.body[3])
     };
     assert_eq!(path, &Some(text("research/tasks.json")));
-    assert_eq!(before_each, &[step("clear_context", Act::ClearContext)]);
+    assert_eq!(before_each, &[step("clear_context", NodeKind::ClearContext)]);
     let ids: Vec<&str> = body.iter().map(|step| step.id.as_str()).collect();
     assert_eq!(ids, ["skill-implement-feature", "skill-commit"]);
 }
@@ -234,7 +240,7 @@ fn loops_over_tasks_and_criteria_have_their_settings() {
         .unwrap();
     let tasks = step(
         "task_loop",
-        Act::TaskLoop(TaskLoopNode {
+        NodeKind::TaskLoop(TaskLoopNode {
             path: None,
             until: Some(Expression("iteration >= 3".into())),
             select: Some(Expression("task.priority < 3".into())),
@@ -247,7 +253,7 @@ fn loops_over_tasks_and_criteria_have_their_settings() {
     );
     let yolo = step(
         "criteria_loop",
-        Act::CriteriaLoop(CriteriaLoopNode {
+        NodeKind::CriteriaLoop(CriteriaLoopNode {
             signal: "COMPLETE".into(),
             max: 20,
             body: vec![prompted("prompt-2", "{{ input }}")],
@@ -259,7 +265,7 @@ fn loops_over_tasks_and_criteria_have_their_settings() {
 #[test]
 fn an_agent_is_asked_what_the_run_was_asked() {
     let built = Builder::new("w").start(agent("debugger")).end().unwrap();
-    let asked = Source::Agent { name: "debugger".into(), prompt: text("{{ input }}") };
+    let asked = PromptSource::Agent { name: "debugger".into(), prompt: text("{{ input }}") };
     assert_eq!(built.body, [session("agent-debugger", asked)]);
 }
 
@@ -298,7 +304,8 @@ fn what_is_no_workflow_is_refused_with_all_its_mistakes() {
             "error: `Big!` is no id → Big!.id (an id is small letters, digits, `-` and `_`, and begins with a letter or a digit)",
         ]
     );
-    let empty = Builder::new("w").start(task_loop()).loop_(Rounds::times(2), |b| b).parallel(|lanes| lanes);
+    let empty =
+        Builder::new("w").start(task_loop()).loop_(LoopRounds::times(2), |b| b).parallel(|lanes| lanes);
     assert_eq!(mistakes(empty).len(), 3);
 }
 
@@ -307,10 +314,11 @@ fn blocks_that_nest_without_end_are_refused() {
     fn deeper(steps: Steps, depth: usize) -> Steps {
         match depth {
             0 => steps.then(prompt("x")),
-            _ => steps.loop_(Rounds::times(2), |b| deeper(b, depth - 1)),
+            _ => steps.loop_(LoopRounds::times(2), |b| deeper(b, depth - 1)),
         }
     }
-    let nested = |depth| Builder::new("w").start(prompt("a")).loop_(Rounds::times(2), |b| deeper(b, depth));
+    let nested =
+        |depth| Builder::new("w").start(prompt("a")).loop_(LoopRounds::times(2), |b| deeper(b, depth));
     assert!(nested(30).end().is_ok());
     assert_eq!(mistakes(nested(100)).len(), 1);
 }
@@ -326,7 +334,7 @@ fn the_example_is_a_workflow_without_errors() {
             |big| big.then(task_loop().each(|task| task.then(prompt("Do {{ task.name }}")))),
             |small| small.then(prompt("Do it: {{ outputs.plan.text }}")),
         )
-        .loop_(Rounds::until("not outputs.tests.failed").max(5), |round| {
+        .loop_(LoopRounds::until("not outputs.tests.failed").max(5), |round| {
             round
                 .then(prompt("Make the tests green. {{ feedback }}"))
                 .then(check(["test"]).id("tests").continue_on_failure())
@@ -336,7 +344,7 @@ fn the_example_is_a_workflow_without_errors() {
     let ids: Vec<&str> = workflow.body.iter().map(|step| step.id.as_str()).collect();
     assert_eq!(ids, ["skill-research", "plan", "if", "loop"]);
     let registry = crate::registry::Registry::default();
-    let mut known = crate::graph::check::Known::new(&registry);
+    let mut known = crate::graph::check::CheckContext::new(&registry);
     known.checks.insert("test".into());
     let said: Vec<String> =
         crate::graph::check::check(&workflow, &known).iter().map(ToString::to_string).collect();

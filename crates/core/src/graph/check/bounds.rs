@@ -3,26 +3,26 @@
 //! A loop needs a bound of its own or a budget around it. Where only a condition ends it, that is
 //! said; where nothing does, it is an error.
 
-use super::finding::{Finding, Found};
-use super::known::Known;
-use super::least::{Calls, Least, least, sequence};
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
+use super::known::CheckContext;
+use super::least::{Calls, LowerBound, least, sequence};
 use super::near::shown;
-use super::outline::{Node, Outline};
+use super::outline::{Outline, OutlineNode};
 use super::reach::never_ends;
 use crate::graph::template::is_plain;
 use crate::graph::workflow::{
-    Act, AskNode, Budget, CriteriaLoopNode, LoopNode, ReviewNode, Session, TaskLoopNode, Turns,
+    AskNode, Budget, CriteriaLoopNode, LoopNode, NodeKind, ReviewNode, Session, TaskLoopNode, TurnLoop,
 };
-use crate::looping::{DEFAULT_TRACKER, Mode, reach};
+use crate::looping::{DEFAULT_TRACKER, LoopMode, reach};
 
-pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
+pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
     let all = least(outline, &mut Calls::new(known));
     let whole = sequence(outline, 0..outline.nodes.len(), &all);
     for text in too_small(&outline.workflow.budget, whole) {
-        found.whole(Finding::error(None, "budget", text));
+        found.whole(GraphDiagnostic::error(None, "budget", text));
     }
     if outline.workflow.settings.timeout_ms == Some(0) {
-        found.whole(Finding::error(None, "settings.timeout", "no node can run in no time"));
+        found.whole(GraphDiagnostic::error(None, "settings.timeout", "no node can run in no time"));
     }
     for node in &outline.nodes {
         for text in too_small(&node.step.budget, all.get(node.at).copied().unwrap_or_default()) {
@@ -35,7 +35,7 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
     }
 }
 
-fn too_small(budget: &Budget, least: Least) -> Vec<String> {
+fn too_small(budget: &Budget, least: LowerBound) -> Vec<String> {
     let mut texts = Vec::new();
     match budget.turns {
         Some(turns) if u64::from(turns) < least.turns => {
@@ -70,43 +70,50 @@ fn seconds(ms: u64) -> String {
     if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
 }
 
-fn act(node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
+fn act(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
     let is_budgeted = node.around.is_budgeted;
-    if let Act::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &node.step.act
+    if let NodeKind::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &node.step.act
         && let Some(why) = reach::signal(signal)
     {
-        found.node(node, Finding::error(None, "criteria_loop.signal", why).hint(reach::HINT));
+        found.node(node, GraphDiagnostic::error(None, "criteria_loop.signal", why).hint(reach::HINT));
     }
     match &node.step.act {
-        Act::Loop(LoopNode { max: 0, .. }) => {
+        NodeKind::Loop(LoopNode { max: 0, .. }) => {
             let finding = match (never_ends(node), is_budgeted) {
-                (true, false) => Finding::error(None, "loop.max", "nothing ends this loop"),
-                (true, true) => Finding::warning(None, "loop.max", "only the budget ends this loop"),
-                (false, false) => Finding::warning(None, "loop.max", "only its condition ends this loop"),
+                (true, false) => GraphDiagnostic::error(None, "loop.max", "nothing ends this loop"),
+                (true, true) => GraphDiagnostic::warning(None, "loop.max", "only the budget ends this loop"),
+                (false, false) => {
+                    GraphDiagnostic::warning(None, "loop.max", "only its condition ends this loop")
+                }
                 (false, true) => return,
             };
             found.node(node, finding.hint("max: 10"));
         }
-        Act::CriteriaLoop(CriteriaLoopNode { max: 0, .. }) if !is_budgeted => {
+        NodeKind::CriteriaLoop(CriteriaLoopNode { max: 0, .. }) if !is_budgeted => {
             let text = "only the signal ends this loop, and an agent may never give it";
-            found.node(node, Finding::error(None, "criteria_loop.max", text).hint("max: 20"));
+            found.node(node, GraphDiagnostic::error(None, "criteria_loop.max", text).hint("max: 20"));
         }
-        Act::TaskLoop(TaskLoopNode { max, jobs, attempts, .. }) => {
+        NodeKind::TaskLoop(TaskLoopNode { max, jobs, attempts, .. }) => {
             if *max == 0 && !is_budgeted {
                 let text = "only the tasks end this loop";
-                found.node(node, Finding::warning(None, "task_loop.max", text).hint("max: 100"));
+                found.node(node, GraphDiagnostic::warning(None, "task_loop.max", text).hint("max: 100"));
             }
             if *jobs == 0 {
-                found.node(node, Finding::error(None, "task_loop.jobs", "no task is done").hint("jobs: 1"));
+                found.node(
+                    node,
+                    GraphDiagnostic::error(None, "task_loop.jobs", "no task is done").hint("jobs: 1"),
+                );
             }
             if *attempts == 0 {
-                let finding = Finding::error(None, "task_loop.attempts", "no task is tried");
+                let finding = GraphDiagnostic::error(None, "task_loop.attempts", "no task is tried");
                 found.node(node, finding.hint("attempts: 3"));
             }
         }
-        Act::Session(session) => turns(node, session, found),
-        Act::Ask(AskNode { choices, default, .. }) => ask(node, choices, default.as_deref(), known, found),
-        Act::Review(ReviewNode { max_cycles, threshold, .. }) => {
+        NodeKind::Session(session) => turns(node, session, found),
+        NodeKind::Ask(AskNode { choices, default, .. }) => {
+            ask(node, choices, default.as_deref(), known, found)
+        }
+        NodeKind::Review(ReviewNode { max_cycles, threshold, .. }) => {
             if *max_cycles == 0 {
                 found.warning(node, "review.max_cycles", "a person is asked at the first rejection");
             }
@@ -118,18 +125,20 @@ fn act(node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
     }
 }
 
-fn turns(node: &Node<'_>, session: &Session, found: &mut Found) {
+fn turns(node: &OutlineNode<'_>, session: &Session, found: &mut GraphDiagnostics) {
     let Some(turns) = &session.turns else { return };
     let says_when = turns.marker.is_some() || turns.promise.is_some();
     let gives_up = turns.stuck_after.is_some_and(|turns| turns > 0);
     if turns.max == Some(0) && !says_when && !node.around.is_budgeted {
         let finding = match gives_up {
-            false => Finding::error(None, "turns.max", "nothing ends these turns"),
-            true => Finding::warning(None, "turns.max", "these turns only end when the agent is stuck"),
+            false => GraphDiagnostic::error(None, "turns.max", "nothing ends these turns"),
+            true => {
+                GraphDiagnostic::warning(None, "turns.max", "these turns only end when the agent is stuck")
+            }
         };
         found.node(node, finding.hint("max: 10, or a `marker`"));
     }
-    if turns.mode == Some(Mode::Plugin) {
+    if turns.mode == Some(LoopMode::Plugin) {
         plugin_mode(node, turns, found);
     }
     let tracker = turns.tracker.as_deref().unwrap_or(DEFAULT_TRACKER);
@@ -142,18 +151,18 @@ fn turns(node: &Node<'_>, session: &Session, found: &mut Found) {
 
 /// What should end turns must be something that can be read.
 fn ends(
-    node: &Node<'_>,
+    node: &OutlineNode<'_>,
     field: &'static str,
     text: Option<&str>,
     empty: &str,
     lost: impl Fn(&str) -> Option<&'static str>,
-    found: &mut Found,
+    found: &mut GraphDiagnostics,
 ) {
     match text {
         Some(text) if text.trim().is_empty() => found.error(node, field, empty),
         Some(text) => {
             if let Some(why) = lost(text) {
-                found.node(node, Finding::error(None, field, why).hint(reach::HINT));
+                found.node(node, GraphDiagnostic::error(None, field, why).hint(reach::HINT));
             }
         }
         None => {}
@@ -161,10 +170,10 @@ fn ends(
 }
 
 /// A plugin that loops looks for the promise and counts; it knows of no tracker.
-fn plugin_mode(node: &Node<'_>, turns: &Turns, found: &mut Found) {
+fn plugin_mode(node: &OutlineNode<'_>, turns: &TurnLoop, found: &mut GraphDiagnostics) {
     if turns.promise.is_none() {
         let text = "in `plugin` mode only a promise completes the turns, and there is none";
-        let finding = Finding::error(None, "turns.mode", text);
+        let finding = GraphDiagnostic::error(None, "turns.mode", text);
         found.node(node, finding.hint("add `promise: DONE`, or choose another mode"));
     } else if turns.marker.is_some() {
         let text = "in `plugin` mode there is no tracker: this marker completes nothing";
@@ -172,16 +181,25 @@ fn plugin_mode(node: &Node<'_>, turns: &Turns, found: &mut Found) {
     }
 }
 
-fn ask(node: &Node<'_>, choices: &[String], default: Option<&str>, known: &Known<'_>, found: &mut Found) {
+fn ask(
+    node: &OutlineNode<'_>,
+    choices: &[String],
+    default: Option<&str>,
+    known: &CheckContext<'_>,
+    found: &mut GraphDiagnostics,
+) {
     let literal = "write the answer itself";
     if choices.iter().any(|choice| !is_plain(choice)) {
-        let finding =
-            Finding::error(None, "choices", "Windlass fills nothing into a choice, and one is a template");
+        let finding = GraphDiagnostic::error(
+            None,
+            "choices",
+            "Windlass fills nothing into a choice, and one is a template",
+        );
         found.node(node, finding.hint(literal));
     }
     match default {
         Some(default) if !is_plain(default) => {
-            let finding = Finding::error(
+            let finding = GraphDiagnostic::error(
                 None,
                 "default",
                 "Windlass fills nothing into a default, and this one is a template",
@@ -191,11 +209,11 @@ fn ask(node: &Node<'_>, choices: &[String], default: Option<&str>, known: &Known
         Some(default) if !choices.is_empty() && choices.iter().all(|choice| choice != default) => {
             let text = format!("the default {} is not among the choices", shown(default));
             let hint = format!("choices are {}", choices.join(", "));
-            found.node(node, Finding::error(None, "default", text).hint(hint));
+            found.node(node, GraphDiagnostic::error(None, "default", text).hint(hint));
         }
         None if known.is_headless => {
             let finding =
-                Finding::error(None, "default", "nobody is there to answer, and there is no default");
+                GraphDiagnostic::error(None, "default", "nobody is there to answer, and there is no default");
             found.node(node, finding.hint("say what is to be done then: `default: …`"));
         }
         _ => {}

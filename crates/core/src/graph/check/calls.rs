@@ -4,25 +4,26 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::finding::{Finding, Found};
-use super::known::Known;
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
+use super::known::CheckContext;
 use super::near::{did_you_mean, shown};
-use super::outline::{Node, Outline};
+use super::outline::{Outline, OutlineNode};
 use crate::graph::template::is_plain;
-use crate::graph::workflow::{Act, InputKind, Step, Template, Workflow, WorkflowNode};
+use crate::graph::workflow::{InputKind, Node, NodeKind, Template, Workflow, WorkflowNode};
 use crate::spec::MAX_DEPTH;
 
-pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
-    let mut ways = Ways { known, of: HashMap::new() };
+pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
+    let mut ways = CallPaths { known, of: HashMap::new() };
     for node in &outline.nodes {
-        let Act::Workflow(WorkflowNode { name, inputs }) = &node.step.act else { continue };
+        let NodeKind::Workflow(WorkflowNode { name, inputs }) = &node.step.act else { continue };
         if *name == outline.workflow.name {
             found.error(node, "workflow", format!("{} runs itself", shown(name)));
             continue;
         }
         let Some(called) = known.workflows.get(name) else {
             let names = known.workflows.keys().map(String::as_str);
-            let finding = Finding::error(None, "workflow", format!("there is no workflow {}", shown(name)));
+            let finding =
+                GraphDiagnostic::error(None, "workflow", format!("there is no workflow {}", shown(name)));
             let near = found.guess(|| did_you_mean(name, names));
             found.node(node, finding.maybe_hint(near));
             continue;
@@ -35,12 +36,12 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
     }
 }
 
-fn told(node: &Node<'_>, called: &Workflow, given: BTreeSet<&str>, found: &mut Found) {
+fn told(node: &OutlineNode<'_>, called: &Workflow, given: BTreeSet<&str>, found: &mut GraphDiagnostics) {
     let names: BTreeSet<&str> = called.inputs.iter().map(|input| input.name.as_str()).collect();
     // Every workflow has an `input`; who does not say one passes its own on.
     for name in given.difference(&names).filter(|name| **name != "input") {
         let text = format!("workflow {} has no input {}", shown(&called.name), shown(name));
-        let finding = Finding::error(None, "with", text).unknown_key(*name);
+        let finding = GraphDiagnostic::error(None, "with", text).unknown_key(*name);
         let near = found.guess(|| did_you_mean(name, names.iter().copied()));
         found.node(node, finding.maybe_hint(near));
     }
@@ -48,12 +49,20 @@ fn told(node: &Node<'_>, called: &Workflow, given: BTreeSet<&str>, found: &mut F
         called.inputs.iter().filter(|input| input.required && !given.contains(input.name.as_str()));
     for input in required {
         let text = format!("workflow {} needs input {}", shown(&called.name), shown(&input.name));
-        found.node(node, Finding::error(None, "with", text).hint(format!("with: {{ {}: … }}", input.name)));
+        found.node(
+            node,
+            GraphDiagnostic::error(None, "with", text).hint(format!("with: {{ {}: … }}", input.name)),
+        );
     }
 }
 
 /// Whether what is written out fits; what a template gives is known when it runs.
-fn fitting(node: &Node<'_>, called: &Workflow, given: &BTreeMap<String, Template>, found: &mut Found) {
+fn fitting(
+    node: &OutlineNode<'_>,
+    called: &Workflow,
+    given: &BTreeMap<String, Template>,
+    found: &mut GraphDiagnostics,
+) {
     for input in &called.inputs {
         let Some(Template(text)) = given.get(&input.name).filter(|given| is_plain(&given.0)) else {
             continue;
@@ -70,7 +79,7 @@ fn fitting(node: &Node<'_>, called: &Workflow, given: &BTreeMap<String, Template
         };
         let (workflow, name) = (shown(&called.name), shown(&input.name));
         let text = format!("input {name} of workflow {workflow} must be {wanted}, and is {}", shown(text));
-        found.node(node, Finding::error(None, "with", text).key(Some(input.name.clone())));
+        found.node(node, GraphDiagnostic::error(None, "with", text).key(Some(input.name.clone())));
     }
 }
 
@@ -85,23 +94,29 @@ fn read(kind: InputKind, text: &str) -> Option<Value> {
     Some(value).filter(|value| kind.admits(value))
 }
 
-fn depth(outline: &Outline<'_>, node: &Node<'_>, name: &str, ways: &mut Ways<'_>, found: &mut Found) {
+fn depth(
+    outline: &Outline<'_>,
+    node: &OutlineNode<'_>,
+    name: &str,
+    ways: &mut CallPaths<'_>,
+    found: &mut GraphDiagnostics,
+) {
     match ways.below(name, &mut vec![outline.workflow.name.clone()]) {
-        Way::Ring(ring) => {
+        CallPath::Ring(ring) => {
             let text = format!("workflows run each other without end: {}", ring.join(" → "));
             found.error(node, "workflow", text);
         }
-        Way::Deep(deep) if deep > MAX_DEPTH => {
+        CallPath::Deep(deep) if deep > MAX_DEPTH => {
             let text = format!("workflows run workflows {deep} deep, where {MAX_DEPTH} deep they may");
             found.error(node, "workflow", text);
         }
-        Way::Deep(_) => {}
+        CallPath::Deep(_) => {}
     }
 }
 
 /// What a workflow leads to.
 #[derive(Clone)]
-enum Way {
+enum CallPath {
     /// So many inside each other, itself included.
     Deep(u32),
     /// Back to one that was already running.
@@ -109,35 +124,35 @@ enum Way {
 }
 
 /// Each workflow is followed once.
-struct Ways<'k> {
-    known: &'k Known<'k>,
-    of: HashMap<String, Way>,
+struct CallPaths<'k> {
+    known: &'k CheckContext<'k>,
+    of: HashMap<String, CallPath>,
 }
 
-impl Ways<'_> {
-    fn below(&mut self, name: &str, running: &mut Vec<String>) -> Way {
+impl CallPaths<'_> {
+    fn below(&mut self, name: &str, running: &mut Vec<String>) -> CallPath {
         if let Some(start) = running.iter().position(|other| other == name) {
             let ring = running.iter().skip(start).cloned().chain([name.to_owned()]);
-            return Way::Ring(ring.collect());
+            return CallPath::Ring(ring.collect());
         }
         if let Some(way) = self.of.get(name) {
             return way.clone();
         }
         if running.len() > MAX_DEPTH as usize {
-            return Way::Deep(1);
+            return CallPath::Deep(1);
         }
         running.push(name.to_owned());
-        let mut way = Way::Deep(1);
+        let mut way = CallPath::Deep(1);
         let graph = self.known.workflows.get(name).and_then(Option::as_ref);
         for callee in graph.map(|graph| callees(&graph.body)).unwrap_or_default() {
             way = match (way, self.below(&callee, running)) {
-                (ring @ Way::Ring(_), _) | (_, ring @ Way::Ring(_)) => ring,
-                (Way::Deep(one), Way::Deep(below)) => Way::Deep(one.max(below + 1)),
+                (ring @ CallPath::Ring(_), _) | (_, ring @ CallPath::Ring(_)) => ring,
+                (CallPath::Deep(one), CallPath::Deep(below)) => CallPath::Deep(one.max(below + 1)),
             };
         }
         running.pop();
         // A ring through the workflow that is checked is another one for another.
-        if let Way::Deep(_) = way {
+        if let CallPath::Deep(_) = way {
             self.of.insert(name.to_owned(), way.clone());
         }
         way
@@ -145,18 +160,18 @@ impl Ways<'_> {
 }
 
 /// The workflows that are run, each once.
-fn callees(body: &[Step]) -> BTreeSet<String> {
+fn callees(body: &[Node]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     gather(body, 0, &mut names);
     names
 }
 
-fn gather(body: &[Step], depth: usize, names: &mut BTreeSet<String>) {
+fn gather(body: &[Node], depth: usize, names: &mut BTreeSet<String>) {
     if depth > crate::graph::walk::MAX_DEPTH {
         return;
     }
     for step in body {
-        if let Act::Workflow(WorkflowNode { name, .. }) = &step.act {
+        if let NodeKind::Workflow(WorkflowNode { name, .. }) = &step.act {
             names.insert(name.clone());
         }
         for block in step.act.blocks() {

@@ -8,17 +8,19 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::finding::{Finding, Found};
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
 use super::near::{did_you_mean, shown};
 use super::values::{called, referred};
-use super::{Known, outline::Outline};
+use super::{CheckContext, outline::Outline};
 use crate::engine::node::shape::{FieldKind, GivenValue};
 use crate::graph::schema::admits_in;
-use crate::graph::template::names::{Comparison, Filter, ITEM, Kind, Pair, Relation, Side, What};
+use crate::graph::template::names::{
+    ComparedSide, Comparison, Filter, ITEM, Pair, Relation, SideKnowledge, ValueKind,
+};
 use crate::graph::template::order;
-use crate::graph::workflow::{Act, AskNode, Input, InputKind, OnFailure, Step, Workflow};
-use crate::run::Status;
-use crate::tasks::Status as TaskStatus;
+use crate::graph::workflow::{AskNode, InputKind, Node, NodeKind, OnFailure, Workflow, WorkflowInput};
+use crate::run::FinalStatus;
+use crate::tasks::TaskStatus;
 
 /// More words are not listed.
 const LISTED: usize = 8;
@@ -26,22 +28,26 @@ const LISTED: usize = 8;
 /// What is wrong with a comparison, each with its place.
 pub(super) fn look(
     outline: &Outline<'_>,
-    known: &Known<'_>,
+    known: &CheckContext<'_>,
     comparison: &Comparison,
-    found: &mut Found,
-) -> Vec<Finding> {
+    found: &mut GraphDiagnostics,
+) -> Vec<GraphDiagnostic> {
     let Some((root, rest)) = form(outline, known, &comparison.path) else { return Vec::new() };
     let Some(schema) = inside(&root, rest) else { return Vec::new() };
-    let form = Form { root: &root, schema };
+    let form = PossibleValues { root: &root, schema };
     let wrong = comparison.with.iter().filter(|(value, _)| !form.can_be(comparison, value));
     wrong.map(|(value, at)| form.finding(comparison, value, found).at(Some(*at))).collect()
 }
 
 /// What is wrong with two values that are compared with each other: they are of different kinds.
-pub(super) fn look_at_pair(outline: &Outline<'_>, known: &Known<'_>, pair: &Pair) -> Option<Finding> {
+pub(super) fn look_at_pair(
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    pair: &Pair,
+) -> Option<GraphDiagnostic> {
     let left = kind(outline, known, &pair.left)?;
     let right = kind(outline, known, &pair.right)?;
-    let is_alike = |one, other| one == Kind::Truth && other == Kind::Number;
+    let is_alike = |one, other| one == ValueKind::Truth && other == ValueKind::Number;
     if left == right || (pair.sign.is_none() && (is_alike(left, right) || is_alike(right, left))) {
         return None;
     }
@@ -53,14 +59,14 @@ pub(super) fn look_at_pair(outline: &Outline<'_>, known: &Known<'_>, pair: &Pair
     let text = format!("{this} is {} and {that} is {}: {end}", left.word(), right.word());
     let sides = ((left.word(), pair.left.written.as_str()), (right.word(), pair.right.written.as_str()));
     let instead = order::hint(sides.0, sides.1, pair.sign.unwrap_or("=="));
-    Some(Finding::error(None, "", text).maybe_hint(instead).at(Some(pair.at)))
+    Some(GraphDiagnostic::error(None, "", text).maybe_hint(instead).at(Some(pair.at)))
 }
 
 /// What kind of value a side is, if it is anything.
-fn kind(outline: &Outline<'_>, known: &Known<'_>, side: &Side) -> Option<Kind> {
+fn kind(outline: &Outline<'_>, known: &CheckContext<'_>, side: &ComparedSide) -> Option<ValueKind> {
     match &side.what {
-        What::Kind(kind) => Some(*kind),
-        What::Path(path) => {
+        SideKnowledge::Kind(kind) => Some(*kind),
+        SideKnowledge::Path(path) => {
             let (root, rest) = form(outline, known, path)?;
             kind_in(&root, inside(&root, rest)?)
         }
@@ -68,19 +74,19 @@ fn kind(outline: &Outline<'_>, known: &Known<'_>, side: &Side) -> Option<Kind> {
 }
 
 /// The only kind that a schema allows beside null.
-fn kind_in(root: &Value, schema: &Value) -> Option<Kind> {
+fn kind_in(root: &Value, schema: &Value) -> Option<ValueKind> {
     let schema = referred(root, schema)?;
-    let mut kinds: Vec<Option<Kind>> = if let Some(only) = schema.get("const") {
-        vec![Kind::of(only)]
+    let mut kinds: Vec<Option<ValueKind>> = if let Some(only) = schema.get("const") {
+        vec![ValueKind::of(only)]
     } else if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        values.iter().filter(|value| !value.is_null()).map(Kind::of).collect()
+        values.iter().filter(|value| !value.is_null()).map(ValueKind::of).collect()
     } else {
         let named = |name: &Value| match name.as_str()? {
-            "string" => Some(Kind::Text),
-            "integer" | "number" => Some(Kind::Number),
-            "boolean" => Some(Kind::Truth),
-            "array" => Some(Kind::List),
-            "object" => Some(Kind::Object),
+            "string" => Some(ValueKind::Text),
+            "integer" | "number" => Some(ValueKind::Number),
+            "boolean" => Some(ValueKind::Truth),
+            "array" => Some(ValueKind::List),
+            "object" => Some(ValueKind::Object),
             _ => None,
         };
         match schema.get("type")? {
@@ -97,12 +103,12 @@ fn kind_in(root: &Value, schema: &Value) -> Option<Kind> {
 
 /// What a value may be.
 #[derive(Clone, Copy)]
-struct Form<'s> {
+struct PossibleValues<'s> {
     root: &'s Value,
     schema: &'s Value,
 }
 
-impl<'s> Form<'s> {
+impl<'s> PossibleValues<'s> {
     fn can_be(self, comparison: &Comparison, value: &Value) -> bool {
         match comparison.relation {
             Relation::Equals => match self.words_after(&comparison.filters) {
@@ -133,7 +139,7 @@ impl<'s> Form<'s> {
         let Some(schema) = referred(self.root, self.schema) else { return true };
         let is_list = schema.get("type").is_some_and(|kind| kind == "array");
         match schema.get("items").filter(|_| is_list && schema.get("prefixItems").is_none()) {
-            Some(items) => Form { schema: items, ..self }.admits(value),
+            Some(items) => PossibleValues { schema: items, ..self }.admits(value),
             None => true,
         }
     }
@@ -149,7 +155,7 @@ impl<'s> Form<'s> {
         }
         let ways = schema.get("anyOf").or_else(|| schema.get("oneOf"))?.as_array()?;
         let words: Option<Vec<Vec<&str>>> =
-            ways.iter().map(|way| Form { schema: way, ..self }.words()).collect();
+            ways.iter().map(|way| PossibleValues { schema: way, ..self }.words()).collect();
         words.map(|words| words.concat())
     }
 
@@ -169,7 +175,12 @@ impl<'s> Form<'s> {
         Some(words)
     }
 
-    fn finding(self, comparison: &Comparison, value: &Value, found: &mut Found) -> Finding {
+    fn finding(
+        self,
+        comparison: &Comparison,
+        value: &Value,
+        found: &mut GraphDiagnostics,
+    ) -> GraphDiagnostic {
         let filters: String =
             comparison.filters.iter().map(|filter| format!(" | {}", filter.word())).collect();
         let path = comparison.path.join(".").replace(&format!(".{ITEM}"), ITEM);
@@ -183,7 +194,7 @@ impl<'s> Form<'s> {
             Relation::Equals => format!("{name} is never {written}"),
             Relation::Holds => format!("{name} never holds {written}"),
         };
-        let finding = Finding::error(None, "", text);
+        let finding = GraphDiagnostic::error(None, "", text);
         let is_input = comparison.path.first().is_some_and(|first| first == "inputs");
         if is_input && value.as_str() == Some("") && comparison.relation == Relation::Equals {
             // An input without a value is nothing, which is not the same as an empty text.
@@ -203,9 +214,9 @@ impl<'s> Form<'s> {
     }
 
     /// What the items of a list may be; itself where it is none.
-    fn items(self) -> Option<Form<'s>> {
+    fn items(self) -> Option<PossibleValues<'s>> {
         let schema = referred(self.root, self.schema)?;
-        Some(schema.get("items").map_or(self, |items| Form { schema: items, ..self }))
+        Some(schema.get("items").map_or(self, |items| PossibleValues { schema: items, ..self }))
     }
 
     /// The same with or without quotes, where it could be that.
@@ -243,7 +254,7 @@ fn listed(words: &[String]) -> Option<String> {
 /// The schema of what a path begins with, and the parts of the path that lead into it.
 fn form<'w>(
     outline: &Outline<'w>,
-    known: &'w Known<'_>,
+    known: &'w CheckContext<'_>,
     path: &'w [String],
 ) -> Option<(Cow<'w, Value>, &'w [String])> {
     let parts: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -276,10 +287,10 @@ fn form<'w>(
 }
 
 fn statuses() -> Value {
-    json!({"enum": Status::ALL.map(Status::word)})
+    json!({"enum": FinalStatus::ALL.map(FinalStatus::word)})
 }
 
-fn of_input(input: &Input) -> Value {
+fn of_input(input: &WorkflowInput) -> Value {
     match (input.kind, input.choices.is_empty()) {
         (InputKind::List, _) => json!({"type": "array", "items": {"type": "string"}}),
         (_, false) => json!({"enum": input.choices}),
@@ -291,19 +302,19 @@ fn of_input(input: &Input) -> Value {
 }
 
 /// What the text of a node may be, where not any.
-fn of_text(outline: &Outline<'_>, step: &Step) -> Option<Value> {
+fn of_text(outline: &Outline<'_>, step: &Node) -> Option<Value> {
     let is_sure = is_seen_only_completed(outline);
     match &step.act {
-        Act::Ask(AskNode { choices, default, .. }) if !choices.is_empty() => {
+        NodeKind::Ask(AskNode { choices, default, .. }) if !choices.is_empty() => {
             // One that failed, because nobody may be asked or nobody answered, has no text.
             let empty = (!is_sure).then_some("");
             let all = choices.iter().map(String::as_str).chain(default.as_deref()).chain(empty);
             Some(json!({"enum": all.collect::<Vec<_>>()}))
         }
         // An answer that is a text is the text of its node.
-        Act::Session(session) if is_sure => {
+        NodeKind::Session(session) if is_sure => {
             let schema = session.schema.as_ref()?;
-            let form = Form { root: schema, schema };
+            let form = PossibleValues { root: schema, schema };
             form.words().filter(|_| !form.admits(&Value::Null)).map(|words| json!({"enum": words}))
         }
         _ => None,
@@ -313,13 +324,17 @@ fn of_text(outline: &Outline<'_>, step: &Step) -> Option<Value> {
 /// Whether what a node gave is seen only where it completed: nothing goes on after one that failed.
 fn is_seen_only_completed(outline: &Outline<'_>) -> bool {
     outline.nodes.iter().all(|node| {
-        let goes_on = matches!(node.step.act, Act::Parallel(_) | Act::TaskLoop(_));
+        let goes_on = matches!(node.step.act, NodeKind::Parallel(_) | NodeKind::TaskLoop(_));
         node.step.on_failure == OnFailure::Fail && node.step.retry.times == 0 && !goes_on
     })
 }
 
 /// What the value of a node may be.
-fn of_value<'w>(workflow: &'w Workflow, known: &'w Known<'_>, act: &'w Act) -> Option<Cow<'w, Value>> {
+fn of_value<'w>(
+    workflow: &'w Workflow,
+    known: &'w CheckContext<'_>,
+    act: &'w NodeKind,
+) -> Option<Cow<'w, Value>> {
     let truth = || json!({"type": "boolean"});
     let object = |properties: Value| Some(Cow::Owned(json!({"type": "object", "properties": properties})));
     let all = |fields: serde_json::Map<String, Value>| object(Value::Object(fields));

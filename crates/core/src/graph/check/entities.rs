@@ -1,22 +1,22 @@
 //! Whether what nodes name exists and can do what is asked: entities, drivers, checks.
 
-use super::finding::{Finding, Found};
-use super::known::{Ability, Known};
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
+use super::known::{Ability, CheckContext};
 use super::near::{did_you_mean, shown};
-use super::outline::{Node, Outline};
-use crate::entity::Kind;
+use super::outline::{Outline, OutlineNode};
+use crate::entity::EntityKind;
 use crate::graph::template::is_plain;
-use crate::graph::workflow::{Act, CheckNode, ReviewNode, Session, Source};
-use crate::looping::Mode;
+use crate::graph::workflow::{CheckNode, NodeKind, PromptSource, ReviewNode, Session};
+use crate::looping::LoopMode;
 
-pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
+pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
     if let Some(driver) = &outline.workflow.settings.driver {
         unknown_driver(driver, known).into_iter().for_each(|finding| {
-            found.whole(Finding { field: "settings.driver", ..finding });
+            found.whole(GraphDiagnostic { field: "settings.driver", ..finding });
         });
     }
     if let Some(finding) = template_for_model(outline.workflow.settings.model.as_deref()) {
-        found.whole(Finding { field: "settings.model", ..finding });
+        found.whole(GraphDiagnostic { field: "settings.model", ..finding });
     }
     for node in &outline.nodes {
         let word = node.step.act.word();
@@ -34,39 +34,44 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
 }
 
 /// A model goes to the agent as it stands, and none is called like a template.
-fn template_for_model(model: Option<&str>) -> Option<Finding> {
+fn template_for_model(model: Option<&str>) -> Option<GraphDiagnostic> {
     let model = model.filter(|model| !is_plain(model))?;
     let text = format!("there is no model {}: `model` is no template", shown(model));
-    Some(Finding::error(None, "model", text).hint("write the name of a model"))
+    Some(GraphDiagnostic::error(None, "model", text).hint("write the name of a model"))
 }
 
-fn act(outline: &Outline<'_>, node: &Node<'_>, known: &Known<'_>, found: &mut Found) {
+fn act(
+    outline: &Outline<'_>,
+    node: &OutlineNode<'_>,
+    known: &CheckContext<'_>,
+    found: &mut GraphDiagnostics,
+) {
     match &node.step.act {
-        Act::Session(session) => {
+        NodeKind::Session(session) => {
             let (kind, field, name) = match &session.source {
-                Source::Prompt { .. } => return abilities(node, session, outline, known, found),
-                Source::Skill { name, .. } => (Kind::Skill, "skill", name),
-                Source::Command { name, .. } => (Kind::Command, "command", name),
-                Source::Agent { name, .. } => (Kind::Agent, "agent", name),
+                PromptSource::Prompt { .. } => return abilities(node, session, outline, known, found),
+                PromptSource::Skill { name, .. } => (EntityKind::Skill, "skill", name),
+                PromptSource::Command { name, .. } => (EntityKind::Command, "command", name),
+                PromptSource::Agent { name, .. } => (EntityKind::Agent, "agent", name),
             };
             entity(node, kind, field, name, known, found);
             abilities(node, session, outline, known, found);
         }
-        Act::Review(ReviewNode { agent: Some(name), .. }) => {
-            entity(node, Kind::Agent, "review.agent", name, known, found)
+        NodeKind::Review(ReviewNode { agent: Some(name), .. }) => {
+            entity(node, EntityKind::Agent, "review.agent", name, known, found)
         }
-        Act::Check(CheckNode { names }) => checks(outline, node, names, known, found),
+        NodeKind::Check(CheckNode { names }) => checks(outline, node, names, known, found),
         _ => {}
     }
 }
 
 fn entity(
-    node: &Node<'_>,
-    kind: Kind,
+    node: &OutlineNode<'_>,
+    kind: EntityKind,
     field: &'static str,
     name: &str,
-    known: &Known<'_>,
-    found: &mut Found,
+    known: &CheckContext<'_>,
+    found: &mut GraphDiagnostics,
 ) {
     if known.registry.get(kind, name).is_some() {
         return;
@@ -75,7 +80,7 @@ fn entity(
     if let Some(why) = known.broken.get(&last) {
         let text = format!("{kind} {} cannot be used: {why}", shown(name));
         let hint = "`windlass entities check` shows the line";
-        return found.node(node, Finding::error(None, field, text).hint(hint));
+        return found.node(node, GraphDiagnostic::error(None, field, text).hint(hint));
     }
     let text = format!("there is no {kind} {}", shown(name));
     let miss = found.guess(|| known.registry.lookup(kind, name).err());
@@ -84,25 +89,25 @@ fn entity(
         (None, Some(other)) => Some(format!("there is a node for it: `{other}`, not `{kind}`")),
         (None, None) => None,
     });
-    found.node(node, Finding::error(None, field, text).maybe_hint(hint));
+    found.node(node, GraphDiagnostic::error(None, field, text).maybe_hint(hint));
 }
 
-fn unknown_driver(driver: &str, known: &Known<'_>) -> Option<Finding> {
+fn unknown_driver(driver: &str, known: &CheckContext<'_>) -> Option<GraphDiagnostic> {
     if known.drivers.is_empty() || known.drivers.contains_key(driver) {
         return None;
     }
     let names = || known.drivers.keys().map(String::as_str);
     let hint = did_you_mean(driver, names())
         .unwrap_or_else(|| format!("there are {}", names().collect::<Vec<_>>().join(", ")));
-    Some(Finding::error(None, "driver", format!("there is no driver {}", shown(driver))).hint(hint))
+    Some(GraphDiagnostic::error(None, "driver", format!("there is no driver {}", shown(driver))).hint(hint))
 }
 
 fn abilities(
-    node: &Node<'_>,
+    node: &OutlineNode<'_>,
     session: &Session,
     outline: &Outline<'_>,
-    known: &Known<'_>,
-    found: &mut Found,
+    known: &CheckContext<'_>,
+    found: &mut GraphDiagnostics,
 ) {
     let Some(driver) = node.around.driver.or(known.driver.as_deref()) else { return };
     let Some(can) = known.drivers.get(driver) else { return };
@@ -114,13 +119,13 @@ fn abilities(
         let able: Vec<&str> = able.map(|(name, _)| name.as_str()).collect();
         let hint = (!able.is_empty()).then(|| format!("it works with {}", able.join(", ")));
         let text = format!("driver {} cannot do what {what} needs", shown(driver));
-        found.node(node, Finding::error(None, field, text).maybe_hint(hint));
+        found.node(node, GraphDiagnostic::error(None, field, text).maybe_hint(hint));
     };
     match session.turns.as_ref().and_then(|turns| turns.mode) {
-        Some(Mode::InSession) => need(Ability::StopBlock, "turns.mode", "`mode: in_session`"),
-        Some(Mode::Resume) => need(Ability::Resume, "turns.mode", "`mode: resume`"),
-        Some(Mode::Plugin) => need(Ability::Plugins, "turns.mode", "`mode: plugin`"),
-        Some(Mode::Fresh) | None => {}
+        Some(LoopMode::InSession) => need(Ability::StopBlock, "turns.mode", "`mode: in_session`"),
+        Some(LoopMode::Resume) => need(Ability::Resume, "turns.mode", "`mode: resume`"),
+        Some(LoopMode::Plugin) => need(Ability::Plugins, "turns.mode", "`mode: plugin`"),
+        Some(LoopMode::Fresh) | None => {}
     }
     if session.schema.is_some() {
         need(Ability::Schema, "schema", "`schema`");
@@ -130,17 +135,24 @@ fn abilities(
     }
 }
 
-fn checks(outline: &Outline<'_>, node: &Node<'_>, names: &[String], known: &Known<'_>, found: &mut Found) {
+fn checks(
+    outline: &Outline<'_>,
+    node: &OutlineNode<'_>,
+    names: &[String],
+    known: &CheckContext<'_>,
+    found: &mut GraphDiagnostics,
+) {
     let all = || known.checks.iter().chain(outline.workflow.checks.keys()).map(String::as_str);
     if names.is_empty() && all().next().is_none() {
-        let finding = Finding::warning(None, "check", "there are no checks, so this one is always green");
+        let finding =
+            GraphDiagnostic::warning(None, "check", "there are no checks, so this one is always green");
         found.node(node, finding.hint("name some under `checks`"));
     }
     for (index, name) in names.iter().enumerate() {
         if all().any(|known| known == name) {
             continue;
         }
-        let finding = Finding::error(None, "check", format!("there is no check {}", shown(name)));
+        let finding = GraphDiagnostic::error(None, "check", format!("there is no check {}", shown(name)));
         let hint =
             found.guess(|| did_you_mean(name, all())).unwrap_or_else(|| "name it under `checks`".to_owned());
         found.node(node, finding.item(index).hint(hint));

@@ -7,14 +7,14 @@
 
 use std::ops::Range;
 
-use super::finding::{Finding, Found};
-use super::outline::{Node, Outline};
-use crate::engine::node::shape::{Role, Structure};
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
+use super::outline::{Outline, OutlineNode};
+use crate::engine::node::shape::{NodeRole, Structure};
 use crate::graph::workflow::{Join, OnFailure, ParallelNode};
 
 /// What is known of the work so far, on every way that leads here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Gated {
+enum GateState {
     /// On some way no gate was passed.
     No,
     /// Something was changed since.
@@ -25,149 +25,151 @@ enum Gated {
 
 /// What becomes of each of the three.
 #[derive(Clone, Copy)]
-struct Change {
-    no: Gated,
-    stale: Gated,
-    yes: Gated,
+struct GateChange {
+    no: GateState,
+    stale: GateState,
+    yes: GateState,
 }
 
-impl Change {
-    const NONE: Change = Change { no: Gated::No, stale: Gated::Stale, yes: Gated::Yes };
-    const WORK: Change = Change { no: Gated::No, stale: Gated::Stale, yes: Gated::Stale };
-    const GATE: Change = Change { no: Gated::Yes, stale: Gated::Yes, yes: Gated::Yes };
+impl GateChange {
+    const NONE: GateChange = GateChange { no: GateState::No, stale: GateState::Stale, yes: GateState::Yes };
+    const WORK: GateChange = GateChange { no: GateState::No, stale: GateState::Stale, yes: GateState::Stale };
+    const GATE: GateChange = GateChange { no: GateState::Yes, stale: GateState::Yes, yes: GateState::Yes };
 
-    fn of(self, gated: Gated) -> Gated {
+    fn of(self, gated: GateState) -> GateState {
         match gated {
-            Gated::No => self.no,
-            Gated::Stale => self.stale,
-            Gated::Yes => self.yes,
+            GateState::No => self.no,
+            GateState::Stale => self.stale,
+            GateState::Yes => self.yes,
         }
     }
 
-    fn map(of: impl Fn(Gated) -> Gated) -> Change {
-        Change { no: of(Gated::No), stale: of(Gated::Stale), yes: of(Gated::Yes) }
+    fn map(of: impl Fn(GateState) -> GateState) -> GateChange {
+        GateChange { no: of(GateState::No), stale: of(GateState::Stale), yes: of(GateState::Yes) }
     }
 
-    fn then(self, next: Change) -> Change {
-        Change::map(|gated| next.of(self.of(gated)))
+    fn then(self, next: GateChange) -> GateChange {
+        GateChange::map(|gated| next.of(self.of(gated)))
     }
 
-    fn or(self, other: Change) -> Change {
-        Change::map(|gated| self.of(gated).min(other.of(gated)))
+    fn or(self, other: GateChange) -> GateChange {
+        GateChange::map(|gated| self.of(gated).min(other.of(gated)))
     }
 
     /// Both at the same time.
-    fn beside(self, other: Change) -> Change {
-        Change::map(|gated| match self.of(gated).max(other.of(gated)) {
-            Gated::No => Gated::No,
-            _ if self.yes != Gated::Yes || other.yes != Gated::Yes => Gated::Stale,
+    fn beside(self, other: GateChange) -> GateChange {
+        GateChange::map(|gated| match self.of(gated).max(other.of(gated)) {
+            GateState::No => GateState::No,
+            _ if self.yes != GateState::Yes || other.yes != GateState::Yes => GateState::Stale,
             best => best,
         })
     }
 
     /// Once or more.
-    fn again(self) -> Change {
+    fn again(self) -> GateChange {
         let twice = self.then(self);
         self.or(twice).or(twice.then(self))
     }
 }
 
-pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
-    let lands = |node: &Node<'_>| matches!(role(node), Role::Landing | Role::Proposal);
+pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
+    let lands = |node: &OutlineNode<'_>| matches!(role(node), NodeRole::Landing | NodeRole::Proposal);
     if !outline.nodes.iter().any(lands) {
         return;
     }
-    let mut changes = vec![Change::NONE; outline.nodes.len()];
+    let mut changes = vec![GateChange::NONE; outline.nodes.len()];
     for node in outline.nodes.iter().rev() {
         let change = whole(outline, node, &changes);
         if let Some(place) = changes.get_mut(node.at) {
             *place = change;
         }
     }
-    let mut walk = Walk { outline, changes, weak: Vec::new(), found };
-    walk.sequence(0..outline.nodes.len(), Gated::No);
+    let mut walk = GateWalk { outline, changes, weak: Vec::new(), found };
+    walk.sequence(0..outline.nodes.len(), GateState::No);
 }
 
-fn role(node: &Node<'_>) -> Role {
+fn role(node: &OutlineNode<'_>) -> NodeRole {
     node.step.act.shape().role()
 }
 
-fn is_gate(node: &Node<'_>) -> bool {
-    matches!(role(node), Role::Gate | Role::Answer)
+fn is_gate(node: &OutlineNode<'_>) -> bool {
+    matches!(role(node), NodeRole::Gate | NodeRole::Answer)
 }
 
 /// Whether the run may go on whatever the gate says.
-fn is_weak(node: &Node<'_>) -> bool {
+fn is_weak(node: &OutlineNode<'_>) -> bool {
     let holds = !node.is_optional() && node.step.on_failure == OnFailure::Fail;
     match role(node) {
-        Role::Answer => true,
-        Role::Gate => !holds,
-        Role::Work | Role::Landing | Role::Proposal | Role::Aside => false,
+        NodeRole::Answer => true,
+        NodeRole::Gate => !holds,
+        NodeRole::Work | NodeRole::Landing | NodeRole::Proposal | NodeRole::Aside => false,
     }
 }
 
 /// Whether a condition of a node asks how a gate went.
-fn asks_a_gate(outline: &Outline<'_>, node: &Node<'_>, field: &str) -> bool {
+fn asks_a_gate(outline: &Outline<'_>, node: &OutlineNode<'_>, field: &str) -> bool {
     node.asks_about(field, |id| outline.find(id).is_some_and(is_gate))
 }
 
 /// What a node does to the work, itself and all in it.
-fn whole(outline: &Outline<'_>, node: &Node<'_>, changes: &[Change]) -> Change {
+fn whole(outline: &Outline<'_>, node: &OutlineNode<'_>, changes: &[GateChange]) -> GateChange {
     let blocks = || outline.blocks(node).into_iter().map(|range| in_sequence(outline, range, changes));
     let own = match node.step.act.shape().structure() {
         Structure::Leaf => match (role(node), node.step.on_failure) {
-            (Role::Work, _) => Change::WORK,
-            (Role::Gate, OnFailure::Fail) => Change::GATE,
-            (Role::Gate, OnFailure::Continue) => Change::NONE,
-            (Role::Answer | Role::Landing | Role::Proposal | Role::Aside, _) => Change::NONE,
+            (NodeRole::Work, _) => GateChange::WORK,
+            (NodeRole::Gate, OnFailure::Fail) => GateChange::GATE,
+            (NodeRole::Gate, OnFailure::Continue) => GateChange::NONE,
+            (NodeRole::Answer | NodeRole::Landing | NodeRole::Proposal | NodeRole::Aside, _) => {
+                GateChange::NONE
+            }
         },
         Structure::Either(_) => {
             let ways = blocks().zip([true, false]).filter(|(_, way)| node.condition != Some(!way));
-            let asked = if asks_a_gate(outline, node, "if") { Change::GATE } else { Change::NONE };
-            ways.map(|(way, _)| asked.then(way)).reduce(Change::or).unwrap_or(Change::NONE)
+            let asked = if asks_a_gate(outline, node, "if") { GateChange::GATE } else { GateChange::NONE };
+            ways.map(|(way, _)| asked.then(way)).reduce(GateChange::or).unwrap_or(GateChange::NONE)
         }
         Structure::Rounds { .. } => in_a_round(outline, node, changes).again(),
-        Structure::Tasks(_) => in_a_round(outline, node, changes).again().or(Change::NONE),
+        Structure::Tasks(_) => in_a_round(outline, node, changes).again().or(GateChange::NONE),
         Structure::Beside(ParallelNode { join, .. }) => {
             let both = match join {
-                Join::All => Change::beside,
-                Join::Any | Join::FirstSuccess => Change::or,
+                Join::All => GateChange::beside,
+                Join::Any | Join::FirstSuccess => GateChange::or,
             };
-            blocks().reduce(both).unwrap_or(Change::NONE)
+            blocks().reduce(both).unwrap_or(GateChange::NONE)
         }
     };
     match node.when {
         Some(true) => own,
-        Some(false) => Change::NONE,
-        None => own.or(Change::NONE),
+        Some(false) => GateChange::NONE,
+        None => own.or(GateChange::NONE),
     }
 }
 
-fn in_a_round(outline: &Outline<'_>, node: &Node<'_>, changes: &[Change]) -> Change {
+fn in_a_round(outline: &Outline<'_>, node: &OutlineNode<'_>, changes: &[GateChange]) -> GateChange {
     let blocks = outline.blocks(node).into_iter().map(|range| in_sequence(outline, range, changes));
-    blocks.reduce(Change::then).unwrap_or(Change::NONE)
+    blocks.reduce(GateChange::then).unwrap_or(GateChange::NONE)
 }
 
-fn in_sequence(outline: &Outline<'_>, range: Range<usize>, changes: &[Change]) -> Change {
-    let mut sum = Change::NONE;
+fn in_sequence(outline: &Outline<'_>, range: Range<usize>, changes: &[GateChange]) -> GateChange {
+    let mut sum = GateChange::NONE;
     let mut at = range.start;
     while let Some(node) = outline.nodes.get(at).filter(|_| at < range.end) {
-        sum = sum.then(changes.get(at).copied().unwrap_or(Change::NONE));
+        sum = sum.then(changes.get(at).copied().unwrap_or(GateChange::NONE));
         at = node.end;
     }
     sum
 }
 
-struct Walk<'o, 'w, 'f> {
+struct GateWalk<'o, 'w, 'f> {
     outline: &'o Outline<'w>,
-    changes: Vec<Change>,
+    changes: Vec<GateChange>,
     /// Gates so far that do not hold.
     weak: Vec<usize>,
-    found: &'f mut Found,
+    found: &'f mut GraphDiagnostics,
 }
 
-impl<'o, 'w> Walk<'o, 'w, '_> {
-    fn sequence(&mut self, range: Range<usize>, mut gated: Gated) -> Gated {
+impl<'o, 'w> GateWalk<'o, 'w, '_> {
+    fn sequence(&mut self, range: Range<usize>, mut gated: GateState) -> GateState {
         let mut at = range.start;
         while let Some(node) = self.outline.nodes.get(at).filter(|_| at < range.end) {
             self.step(node, gated);
@@ -177,17 +179,17 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
         gated
     }
 
-    fn step(&mut self, node: &'o Node<'w>, before: Gated) {
+    fn step(&mut self, node: &'o OutlineNode<'w>, before: GateState) {
         let asked = asks_a_gate(self.outline, node, "when") || asks_a_gate(self.outline, node, "if");
-        let gated = if asked { Gated::Yes } else { before };
+        let gated = if asked { GateState::Yes } else { before };
         if is_weak(node) {
             self.weak.push(node.at);
-        } else if matches!(role(node), Role::Landing | Role::Proposal) {
+        } else if matches!(role(node), NodeRole::Landing | NodeRole::Proposal) {
             self.landing(node, gated);
         } else {
             let round = match node.step.act.shape().structure() {
                 Structure::Rounds { .. } | Structure::Tasks(_) => {
-                    in_a_round(self.outline, node, &self.changes).again().or(Change::NONE).of(gated)
+                    in_a_round(self.outline, node, &self.changes).again().or(GateChange::NONE).of(gated)
                 }
                 Structure::Leaf | Structure::Either(_) | Structure::Beside(_) => gated,
             };
@@ -195,7 +197,7 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
         }
     }
 
-    fn inside(&mut self, node: &'o Node<'w>, gated: Gated) {
+    fn inside(&mut self, node: &'o OutlineNode<'w>, gated: GateState) {
         let follows = matches!(node.step.act.shape().structure(), Structure::Tasks(_));
         let mut at_start = gated;
         for range in self.outline.blocks(node) {
@@ -204,19 +206,19 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
         }
     }
 
-    fn landing(&mut self, node: &Node<'_>, gated: Gated) {
+    fn landing(&mut self, node: &OutlineNode<'_>, gated: GateState) {
         let word = node.step.act.word();
         match gated {
-            Gated::Yes => {}
-            Gated::Stale => {
-                let finding = Finding::warning(None, word, "the work is changed after the last gate");
+            GateState::Yes => {}
+            GateState::Stale => {
+                let finding = GraphDiagnostic::warning(None, word, "the work is changed after the last gate");
                 self.found.node(node, finding.hint("check once more before it"));
             }
-            Gated::No => {
+            GateState::No => {
                 let text = format!("`{word}` can be reached without passing a check, a review or a person");
                 let finding = match role(node) {
-                    Role::Proposal => Finding::warning(None, word, text),
-                    _ => Finding::error(None, word, text),
+                    NodeRole::Proposal => GraphDiagnostic::warning(None, word, text),
+                    _ => GraphDiagnostic::error(None, word, text),
                 };
                 self.found.node(node, finding.hint("put `check: all` before it"));
                 self.bypassed(word);
@@ -228,14 +230,14 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
         for at in std::mem::take(&mut self.weak) {
             let Some(gate) = self.outline.nodes.get(at) else { continue };
             let (field, why) = match (role(gate), gate.step.on_failure) {
-                (Role::Answer, _) => ("ask", "its answer decides nothing"),
+                (NodeRole::Answer, _) => ("ask", "its answer decides nothing"),
                 (_, OnFailure::Continue) => ("on_failure", "the run goes on although it failed"),
                 (_, OnFailure::Fail) => ("when", "it may be left out"),
             };
             let text = format!("this gate can be bypassed on the way to `{word}`: {why}");
             let hint =
                 format!("ask for `outputs.{}` before `{word}`", gate.step.id.as_str().replace('-', "_"));
-            self.found.node(gate, Finding::warning(None, field, text).hint(hint));
+            self.found.node(gate, GraphDiagnostic::warning(None, field, text).hint(hint));
         }
     }
 }

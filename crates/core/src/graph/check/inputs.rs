@@ -4,18 +4,18 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::finding::{Finding, Found};
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
 use super::near::shown;
 use super::outline::Outline;
-use crate::graph::workflow::{Input, InputKind};
+use crate::graph::workflow::{InputKind, WorkflowInput};
 
-pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
+pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     let mut names = HashSet::new();
     for input in &outline.workflow.inputs {
         if !names.insert(&input.name) {
             found.whole(about(
                 input,
-                Finding::error,
+                GraphDiagnostic::error,
                 format!("two inputs are called {}", shown(&input.name)),
             ));
         }
@@ -24,29 +24,31 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
     unused(outline, found);
 }
 
-fn values(input: &Input, found: &mut Found) {
+fn values(input: &WorkflowInput, found: &mut GraphDiagnostics) {
     for choice in &input.choices {
         if !input.kind.admits(choice) {
             let text = format!("the choice {choice} of {} is no {}", shown(&input.name), input.kind.word());
-            found.whole(about(input, Finding::error, text));
+            found.whole(about(input, GraphDiagnostic::error, text));
         }
     }
     let Some(default) = &input.default else { return };
     if !input.kind.admits(default) {
         let text = format!("the default {default} of {} is no {}", shown(&input.name), input.kind.word());
-        found.whole(about(input, Finding::error, text));
+        found.whole(about(input, GraphDiagnostic::error, text));
     } else if !input.choices.is_empty() && !input.choices.contains(default) {
         let text = format!("the default {default} of {} is not among its choices", shown(&input.name));
         let choices: Vec<String> = input.choices.iter().map(Value::to_string).collect();
-        found.whole(about(input, Finding::error, text).hint(format!("choices are {}", choices.join(", "))));
+        found.whole(
+            about(input, GraphDiagnostic::error, text).hint(format!("choices are {}", choices.join(", "))),
+        );
     }
     if input.required {
         let text = format!("{} is required, so its default is never used", shown(&input.name));
-        found.whole(about(input, Finding::warning, text));
+        found.whole(about(input, GraphDiagnostic::warning, text));
     }
 }
 
-fn unused(outline: &Outline<'_>, found: &mut Found) {
+fn unused(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     let uses = outline.nodes.iter().flat_map(|node| &node.texts).flat_map(|text| text.uses());
     let used: HashSet<Option<&str>> =
         uses.filter(|used| used.root() == "inputs").map(|used| used.name()).collect();
@@ -57,16 +59,16 @@ fn unused(outline: &Outline<'_>, found: &mut Found) {
     for input in &outline.workflow.inputs {
         if !used.contains(&Some(input.name.as_str())) {
             let text = format!("input {} is never used", shown(&input.name));
-            found.whole(about(input, Finding::warning, text));
+            found.whole(about(input, GraphDiagnostic::warning, text));
         }
     }
 }
 
 fn about(
-    input: &Input,
-    kind: fn(Option<&crate::id::NodeId>, &'static str, String) -> Finding,
+    input: &WorkflowInput,
+    kind: fn(Option<&crate::id::NodeId>, &'static str, String) -> GraphDiagnostic,
     text: String,
-) -> Finding {
+) -> GraphDiagnostic {
     kind(None, "inputs", text).key(Some(input.name.clone()))
 }
 

@@ -22,7 +22,7 @@ pub enum Ability {
 
 /// What a check knows of the world.
 #[derive(Debug, Clone)]
-pub struct Known<'k> {
+pub struct CheckContext<'k> {
     /// Commands, skills and agents.
     pub registry: &'k Registry,
     /// Why a file gives no command, skill or agent, by the name it would have in lower case.
@@ -41,10 +41,10 @@ pub struct Known<'k> {
     pub is_headless: bool,
 }
 
-impl<'k> Known<'k> {
+impl<'k> CheckContext<'k> {
     /// Entities, and nothing else.
-    pub fn new(registry: &'k Registry) -> Known<'k> {
-        Known {
+    pub fn new(registry: &'k Registry) -> CheckContext<'k> {
+        CheckContext {
             registry,
             broken: BTreeMap::new(),
             workflows: BTreeMap::new(),

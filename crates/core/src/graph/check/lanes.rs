@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use super::finding::{Finding, Found};
-use super::known::Known;
-use super::outline::{Node, Outline};
-use crate::entity::Kind;
-use crate::graph::workflow::{Act, Branch, ParallelNode, Session, Source, Step};
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
+use super::known::CheckContext;
+use super::outline::{Outline, OutlineNode};
+use crate::entity::EntityKind;
+use crate::graph::workflow::{Node, NodeKind, ParallelBranch, ParallelNode, PromptSource, Session};
 use crate::id::NodeId;
-use crate::looping::Mode;
+use crate::looping::LoopMode;
 use crate::registry::limits::may_change_files;
 
-pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) {
+pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
-        if let Act::Parallel(ParallelNode { limit, branches, .. }) = &node.step.act {
+        if let NodeKind::Parallel(ParallelNode { limit, branches, .. }) = &node.step.act {
             let writing = writing(outline, node, branches, known);
             form(node, *limit, branches, &writing, found);
             if *limit != 1 {
@@ -21,7 +21,7 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
                 if let Some((looping, beside)) = beside_a_plugins_loop(branches, &is_in_plugin_mode) {
                     let text =
                         format!("`{looping}` loops by a plugin, whose loop would take in `{beside}`, too");
-                    let finding = Finding::error(None, "branches", text);
+                    let finding = GraphDiagnostic::error(None, "branches", text);
                     found.node(
                         node,
                         finding.hint("run one after the other: `limit: 1`, or choose another `mode`"),
@@ -32,17 +32,17 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, found: &mut Found) 
     }
 }
 
-fn is_in_plugin_mode(step: &Step) -> bool {
-    matches!(&step.act, Act::Session(Session { turns: Some(turns), .. }) if turns.mode == Some(Mode::Plugin))
+fn is_in_plugin_mode(step: &Node) -> bool {
+    matches!(&step.act, NodeKind::Session(Session { turns: Some(turns), .. }) if turns.mode == Some(LoopMode::Plugin))
 }
 
 /// Of branches that run at once, a node whose loop a plugin has, and one with a session beside it: the
 /// plugin loops on whatever stops in the folder.
 pub fn beside_a_plugins_loop<'w>(
-    branches: &'w [Branch],
-    is_looped: &dyn Fn(&Step) -> bool,
+    branches: &'w [ParallelBranch],
+    is_looped: &dyn Fn(&Node) -> bool,
 ) -> Option<(&'w NodeId, &'w NodeId)> {
-    let has_session = |step: &Step| matches!(step.act, Act::Session(_) | Act::Workflow(_));
+    let has_session = |step: &Node| matches!(step.act, NodeKind::Session(_) | NodeKind::Workflow(_));
     branches.iter().enumerate().find_map(|(at, branch)| {
         let looping = find(&branch.body, is_looped)?;
         let mut others = branches.iter().enumerate().filter(|(other, _)| *other != at);
@@ -51,21 +51,28 @@ pub fn beside_a_plugins_loop<'w>(
     })
 }
 
-fn find<'w>(body: &'w [Step], is_it: &dyn Fn(&Step) -> bool) -> Option<&'w Step> {
-    let inside = |step: &'w Step| step.act.blocks().into_iter().find_map(|block| find(block.body, is_it));
+fn find<'w>(body: &'w [Node], is_it: &dyn Fn(&Node) -> bool) -> Option<&'w Node> {
+    let inside = |step: &'w Node| step.act.blocks().into_iter().find_map(|block| find(block.body, is_it));
     body.iter().find_map(|step| if is_it(step) { Some(step) } else { inside(step) })
 }
 
-fn form(node: &Node<'_>, limit: u32, branches: &[Branch], writing: &[&str], found: &mut Found) {
+fn form(
+    node: &OutlineNode<'_>,
+    limit: u32,
+    branches: &[ParallelBranch],
+    writing: &[&str],
+    found: &mut GraphDiagnostics,
+) {
     if branches.len() == 1 {
-        let finding = Finding::warning(None, "branches", "there is only one branch");
+        let finding = GraphDiagnostic::warning(None, "branches", "there is only one branch");
         found.node(node, finding.hint("take its nodes out of `parallel`"));
     } else if limit == 1 {
         // Those that change files should run one after the other.
         if writing.len() > 1 {
             return;
         }
-        let finding = Finding::warning(None, "parallel.limit", "the branches run one after the other");
+        let finding =
+            GraphDiagnostic::warning(None, "parallel.limit", "the branches run one after the other");
         found.node(node, finding.hint("leave `limit` out to run all of them at once"));
     } else if usize::try_from(limit).is_ok_and(|limit| limit > branches.len()) && !branches.is_empty() {
         found.warning(node, "parallel.limit", format!("there are only {} branches", branches.len()));
@@ -75,39 +82,39 @@ fn form(node: &Node<'_>, limit: u32, branches: &[Branch], writing: &[&str], foun
 /// The first branches that may change files.
 fn writing<'w>(
     outline: &Outline<'_>,
-    node: &Node<'_>,
-    branches: &'w [Branch],
-    known: &Known<'_>,
+    node: &OutlineNode<'_>,
+    branches: &'w [ParallelBranch],
+    known: &CheckContext<'_>,
 ) -> Vec<&'w str> {
     let ranges = outline.blocks(node).into_iter().zip(branches);
     let writing = ranges.filter(|(range, _)| writes(outline, range.clone(), known));
     writing.map(|(_, branch)| branch.name.as_str()).take(2).collect()
 }
 
-fn writers(node: &Node<'_>, writing: &[&str], found: &mut Found) {
+fn writers(node: &OutlineNode<'_>, writing: &[&str], found: &mut GraphDiagnostics) {
     if let [one, other, ..] = writing {
         let text =
             format!("`{one}` and `{other}` both have sessions that may change files, in one workspace");
-        let finding = Finding::warning(None, "branches", text).key(Some((*other).to_owned()));
+        let finding = GraphDiagnostic::warning(None, "branches", text).key(Some((*other).to_owned()));
         found.node(node, finding.hint("use agents that only read, or `limit: 1`"));
     }
 }
 
-fn writes(outline: &Outline<'_>, range: Range<usize>, known: &Known<'_>) -> bool {
+fn writes(outline: &Outline<'_>, range: Range<usize>, known: &CheckContext<'_>) -> bool {
     let nodes = outline.nodes.get(range).unwrap_or_default();
     nodes.iter().any(|node| match &node.step.act {
-        Act::Session(session) => source_writes(&session.source, known),
+        NodeKind::Session(session) => source_writes(&session.source, known),
         _ => false,
     })
 }
 
 /// An entity that may use no tool that changes files only reads.
-fn source_writes(source: &Source, known: &Known<'_>) -> bool {
+fn source_writes(source: &PromptSource, known: &CheckContext<'_>) -> bool {
     let (kind, name) = match source {
-        Source::Prompt { .. } => return true,
-        Source::Skill { name, .. } => (Kind::Skill, name),
-        Source::Command { name, .. } => (Kind::Command, name),
-        Source::Agent { name, .. } => (Kind::Agent, name),
+        PromptSource::Prompt { .. } => return true,
+        PromptSource::Skill { name, .. } => (EntityKind::Skill, name),
+        PromptSource::Command { name, .. } => (EntityKind::Command, name),
+        PromptSource::Agent { name, .. } => (EntityKind::Agent, name),
     };
     known.registry.get(kind, name).is_none_or(may_change_files)
 }

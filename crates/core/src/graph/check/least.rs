@@ -3,56 +3,56 @@
 
 use std::collections::HashMap;
 
-use super::known::Known;
-use super::outline::{Node, Outline};
+use super::known::CheckContext;
+use super::outline::{Outline, OutlineNode};
 use super::structure::too_deep;
 use crate::engine::node::shape::{RoundsEnd, Structure};
 use crate::graph::workflow::{Join, ParallelNode};
 
 /// What is needed at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Least {
+pub(crate) struct LowerBound {
     pub(crate) turns: u64,
     pub(crate) ms: u64,
 }
 
-impl Least {
-    fn and(self, other: Least) -> Least {
-        Least { turns: self.turns.saturating_add(other.turns), ms: self.ms.saturating_add(other.ms) }
+impl LowerBound {
+    fn and(self, other: LowerBound) -> LowerBound {
+        LowerBound { turns: self.turns.saturating_add(other.turns), ms: self.ms.saturating_add(other.ms) }
     }
 
-    fn times(self, count: u32) -> Least {
+    fn times(self, count: u32) -> LowerBound {
         let count = u64::from(count);
-        Least { turns: self.turns.saturating_mul(count), ms: self.ms.saturating_mul(count) }
+        LowerBound { turns: self.turns.saturating_mul(count), ms: self.ms.saturating_mul(count) }
     }
 
-    fn or(self, other: Least) -> Least {
-        Least { turns: self.turns.min(other.turns), ms: self.ms.min(other.ms) }
+    fn or(self, other: LowerBound) -> LowerBound {
+        LowerBound { turns: self.turns.min(other.turns), ms: self.ms.min(other.ms) }
     }
 }
 
 /// What other workflows need, each looked at once.
 pub(super) struct Calls<'k> {
-    known: &'k Known<'k>,
-    of: HashMap<&'k str, Least>,
+    known: &'k CheckContext<'k>,
+    of: HashMap<&'k str, LowerBound>,
 }
 
 impl<'k> Calls<'k> {
-    pub(super) fn new(known: &'k Known<'k>) -> Calls<'k> {
+    pub(super) fn new(known: &'k CheckContext<'k>) -> Calls<'k> {
         Calls { known, of: HashMap::new() }
     }
 
-    fn least(&mut self, name: &str) -> Least {
+    fn least(&mut self, name: &str) -> LowerBound {
         if let Some(least) = self.of.get(name) {
             return *least;
         }
         let Some((name, Some(workflow))) = self.known.workflows.get_key_value(name) else {
-            return Least::default();
+            return LowerBound::default();
         };
         // One that runs itself, by whatever way, is complained about elsewhere.
-        self.of.insert(name, Least::default());
+        self.of.insert(name, LowerBound::default());
         if !too_deep(workflow).is_empty() {
-            return Least::default();
+            return LowerBound::default();
         }
         let outline = Outline::of(workflow);
         let all = least(&outline, self);
@@ -63,8 +63,8 @@ impl<'k> Calls<'k> {
 }
 
 /// What each node needs at least, when it runs.
-pub(super) fn least(outline: &Outline<'_>, calls: &mut Calls<'_>) -> Vec<Least> {
-    let mut all = vec![Least::default(); outline.nodes.len()];
+pub(super) fn least(outline: &Outline<'_>, calls: &mut Calls<'_>) -> Vec<LowerBound> {
+    let mut all = vec![LowerBound::default(); outline.nodes.len()];
     // What is inside of a node comes after it: from the end, all of it is known.
     for node in outline.nodes.iter().rev() {
         let needed = of(outline, node, &all, calls);
@@ -76,8 +76,12 @@ pub(super) fn least(outline: &Outline<'_>, calls: &mut Calls<'_>) -> Vec<Least> 
 }
 
 /// What a sequence of nodes needs at least.
-pub(super) fn sequence(outline: &Outline<'_>, range: std::ops::Range<usize>, all: &[Least]) -> Least {
-    let mut sum = Least::default();
+pub(super) fn sequence(
+    outline: &Outline<'_>,
+    range: std::ops::Range<usize>,
+    all: &[LowerBound],
+) -> LowerBound {
+    let mut sum = LowerBound::default();
     let mut at = range.start;
     while let Some(node) = outline.nodes.get(at).filter(|_| at < range.end) {
         if !node.is_optional() {
@@ -88,7 +92,12 @@ pub(super) fn sequence(outline: &Outline<'_>, range: std::ops::Range<usize>, all
     sum
 }
 
-fn of(outline: &Outline<'_>, node: &Node<'_>, all: &[Least], calls: &mut Calls<'_>) -> Least {
+fn of(
+    outline: &Outline<'_>,
+    node: &OutlineNode<'_>,
+    all: &[LowerBound],
+    calls: &mut Calls<'_>,
+) -> LowerBound {
     let blocks = || outline.blocks(node).into_iter().map(|range| sequence(outline, range, all));
     let shape = node.step.act.shape();
     match shape.structure() {
@@ -99,25 +108,25 @@ fn of(outline: &Outline<'_>, node: &Node<'_>, all: &[Least], calls: &mut Calls<'
         Structure::Either(_) => {
             let taken = |which: bool| node.condition != Some(!which);
             let ways = [true, false].into_iter().zip(blocks()).filter(|(which, _)| taken(*which));
-            ways.map(|(_, least)| least).reduce(Least::or).unwrap_or_default()
+            ways.map(|(_, least)| least).reduce(LowerBound::or).unwrap_or_default()
         }
         Structure::Rounds { ends, max, .. } => {
-            let round = blocks().reduce(Least::and).unwrap_or_default();
+            let round = blocks().reduce(LowerBound::and).unwrap_or_default();
             // Without a condition there are as many rounds as there may be; one that never holds is
             // warned of, and its writer may count on the budget.
             let is_bare = matches!(ends, RoundsEnd::Conditions(until) if until.is_empty());
             round.times(if is_bare { max.max(1) } else { 1 })
         }
         // There may be nothing to do.
-        Structure::Tasks(_) => Least::default(),
+        Structure::Tasks(_) => LowerBound::default(),
         Structure::Beside(ParallelNode { join, .. }) => {
-            let ms = |least: Option<Least>| least.map_or(0, |least| least.ms);
+            let ms = |least: Option<LowerBound>| least.map_or(0, |least| least.ms);
             match join {
-                Join::All => Least {
-                    turns: blocks().reduce(Least::and).unwrap_or_default().turns,
+                Join::All => LowerBound {
+                    turns: blocks().reduce(LowerBound::and).unwrap_or_default().turns,
                     ms: ms(blocks().max_by_key(|least| least.ms)),
                 },
-                Join::Any | Join::FirstSuccess => blocks().reduce(Least::or).unwrap_or_default(),
+                Join::Any | Join::FirstSuccess => blocks().reduce(LowerBound::or).unwrap_or_default(),
             }
         }
     }

@@ -7,10 +7,10 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::finding::{Finding, Found};
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
 use super::near::shown;
-use super::outline::{Moment, Node, Outline, Text};
-use crate::graph::workflow::{Act, Join, ParallelNode};
+use super::outline::{EvaluationTime, Outline, OutlineNode, Text};
+use crate::graph::workflow::{Join, NodeKind, ParallelNode};
 
 /// Whether the output of a node is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,21 +30,21 @@ enum There {
     Beside,
 }
 
-pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
+pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     let there = vec![There::Later; outline.nodes.len()];
-    let mut walk = Walk { outline, there, said: HashSet::new(), found };
+    let mut walk = OrderWalk { outline, there, said: HashSet::new(), found };
     walk.sequence(0..outline.nodes.len());
 }
 
-struct Walk<'o, 'w, 'f> {
+struct OrderWalk<'o, 'w, 'f> {
     outline: &'o Outline<'w>,
     there: Vec<There>,
     /// Node, field and source that were complained about: once is enough.
     said: HashSet<(usize, &'static str, usize)>,
-    found: &'f mut Found,
+    found: &'f mut GraphDiagnostics,
 }
 
-impl<'o, 'w> Walk<'o, 'w, '_> {
+impl<'o, 'w> OrderWalk<'o, 'w, '_> {
     fn sequence(&mut self, range: Range<usize>) {
         let mut at = range.start;
         while let Some(node) = self.outline.nodes.get(at).filter(|_| at < range.end) {
@@ -53,8 +53,8 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
         }
     }
 
-    fn step(&mut self, node: &'o Node<'w>) {
-        self.texts(node, Moment::Begin);
+    fn step(&mut self, node: &'o OutlineNode<'w>) {
+        self.texts(node, EvaluationTime::Begin);
         let before = self.get(node.at);
         if before == There::Later {
             self.set(node.at..node.at + 1, There::Inside);
@@ -67,21 +67,21 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
         }
     }
 
-    fn blocks(&mut self, node: &'o Node<'w>) {
+    fn blocks(&mut self, node: &'o OutlineNode<'w>) {
         let ranges = self.outline.blocks(node);
         match &node.step.act {
-            Act::If(_) => self.either(node, &ranges),
-            Act::Loop(_) | Act::CriteriaLoop(_) => {
+            NodeKind::If(_) => self.either(node, &ranges),
+            NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) => {
                 self.round(node, &ranges);
-                self.texts(node, Moment::RoundOver);
+                self.texts(node, EvaluationTime::RoundOver);
             }
-            Act::TaskLoop(_) => {
+            NodeKind::TaskLoop(_) => {
                 self.set_later(node.at + 1..node.end, There::EarlierRound);
-                self.texts(node, Moment::Round);
+                self.texts(node, EvaluationTime::Round);
                 self.round(node, &ranges);
                 self.demote(node.at + 1..node.end);
             }
-            Act::Parallel(ParallelNode { join, .. }) => {
+            NodeKind::Parallel(ParallelNode { join, .. }) => {
                 self.beside(node, &ranges);
                 if *join != Join::All {
                     self.demote(node.at + 1..node.end);
@@ -91,12 +91,12 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
         }
     }
 
-    fn round(&mut self, node: &Node<'_>, ranges: &[Range<usize>]) {
+    fn round(&mut self, node: &OutlineNode<'_>, ranges: &[Range<usize>]) {
         self.set_later(node.at + 1..node.end, There::EarlierRound);
         ranges.iter().for_each(|range| self.sequence(range.clone()));
     }
 
-    fn either(&mut self, node: &'o Node<'w>, ranges: &[Range<usize>]) {
+    fn either(&mut self, node: &'o OutlineNode<'w>, ranges: &[Range<usize>]) {
         let [then, otherwise] = ranges else { return };
         self.set_later(otherwise.clone(), There::OtherWay);
         self.sequence(then.clone());
@@ -115,7 +115,7 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
     }
 
     /// Each branch sees what was there before, and nothing of the others.
-    fn beside(&mut self, node: &Node<'_>, ranges: &[Range<usize>]) {
+    fn beside(&mut self, node: &OutlineNode<'_>, ranges: &[Range<usize>]) {
         let inside = node.at + 1..node.end;
         let at_first = self.copy(inside.clone());
         self.set(inside.clone(), There::Beside);
@@ -130,13 +130,13 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
         self.restore(inside, &after);
     }
 
-    fn texts(&mut self, node: &'o Node<'w>, moment: Moment) {
+    fn texts(&mut self, node: &'o OutlineNode<'w>, moment: EvaluationTime) {
         for text in node.texts.iter().filter(|text| text.moment == moment) {
             self.text(node, text);
         }
     }
 
-    fn text(&mut self, node: &'o Node<'w>, text: &'o Text) {
+    fn text(&mut self, node: &'o OutlineNode<'w>, text: &'o Text) {
         for used in text.uses().filter(|used| used.root() == "outputs") {
             let Some(source) = used.name().and_then(|id| self.outline.find(id)) else { continue };
             let is_self = source.at == node.at;
@@ -144,7 +144,7 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
                 continue;
             };
             if self.said.insert((node.at, text.field, source.at)) {
-                let finding = Finding { field: text.field, ..finding };
+                let finding = GraphDiagnostic { field: text.field, ..finding };
                 self.found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
             }
         }
@@ -180,12 +180,12 @@ impl<'o, 'w> Walk<'o, 'w, '_> {
     }
 }
 
-fn complaint(there: There, source: &Node<'_>, is_self: bool, asks: bool) -> Option<Finding> {
+fn complaint(there: There, source: &OutlineNode<'_>, is_self: bool, asks: bool) -> Option<GraphDiagnostic> {
     let id = shown(source.step.id.as_str());
-    let error = |text: String| Some(Finding::error(None, "", text));
+    let error = |text: String| Some(GraphDiagnostic::error(None, "", text));
     let warning = |text: String| {
         let hint = format!("ask first: `{} is defined`", reference(source));
-        Some(Finding::warning(None, "", text).hint(hint))
+        Some(GraphDiagnostic::warning(None, "", text).hint(hint))
     };
     match there {
         There::Always => None,
@@ -201,7 +201,7 @@ fn complaint(there: There, source: &Node<'_>, is_self: bool, asks: bool) -> Opti
 }
 
 /// The output as a template writes it.
-fn reference(source: &Node<'_>) -> String {
+fn reference(source: &OutlineNode<'_>) -> String {
     let id = source.step.id.as_str();
     match id.starts_with(|first: char| first.is_ascii_digit()) {
         true => format!("outputs[\"{id}\"]"),

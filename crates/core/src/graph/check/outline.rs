@@ -5,21 +5,21 @@ use std::collections::HashMap;
 
 use crate::engine::node::shape::Structure;
 use crate::graph::ids::folded;
-use crate::graph::template::{Names, TemplateError, constant, names_in, names_used};
-use crate::graph::workflow::{Act, Budget, Expression, Step, Template, Workflow};
+use crate::graph::template::{TemplateError, TemplateNames, constant, names_in, names_used};
+use crate::graph::workflow::{Budget, Expression, Node, NodeKind, Template, Workflow};
 
 /// A workflow laid out.
 pub(super) struct Outline<'w> {
     pub(super) workflow: &'w Workflow,
     /// A node stands before what is in it.
-    pub(super) nodes: Vec<Node<'w>>,
+    pub(super) nodes: Vec<OutlineNode<'w>>,
     /// By id, with dashes as underscores; the first of its name.
     pub(super) by_id: HashMap<String, usize>,
 }
 
 /// A node and what stands around it.
-pub(super) struct Node<'w> {
-    pub(super) step: &'w Step,
+pub(super) struct OutlineNode<'w> {
+    pub(super) step: &'w Node,
     /// Where it stands in the outline; what is in it follows up to `end`.
     pub(super) at: usize,
     pub(super) end: usize,
@@ -29,12 +29,12 @@ pub(super) struct Node<'w> {
     pub(super) when: Option<bool>,
     /// What its own condition always is.
     pub(super) condition: Option<bool>,
-    pub(super) around: Around<'w>,
+    pub(super) around: Surroundings<'w>,
 }
 
 /// What stands around a node.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Around<'w> {
+pub(super) struct Surroundings<'w> {
     pub(super) driver: Option<&'w str>,
     pub(super) is_budgeted: bool,
     pub(super) is_in_loop: bool,
@@ -45,13 +45,13 @@ pub(super) struct Around<'w> {
 pub(crate) struct Text {
     pub(crate) field: &'static str,
     pub(crate) key: Option<String>,
-    pub(crate) moment: Moment,
-    pub(crate) names: Result<Names, TemplateError>,
+    pub(crate) moment: EvaluationTime,
+    pub(crate) names: Result<TemplateNames, TemplateError>,
 }
 
 /// When a text is looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum EvaluationTime {
     /// Before the node begins.
     Begin,
     /// Before each round of a task loop.
@@ -64,25 +64,25 @@ impl<'w> Outline<'w> {
     /// Lays a workflow out. It must not be too deep.
     pub(super) fn of(workflow: &'w Workflow) -> Outline<'w> {
         let mut outline = Outline { workflow, nodes: Vec::new(), by_id: HashMap::new() };
-        let around = Around {
+        let around = Surroundings {
             driver: workflow.settings.driver.as_deref(),
             is_budgeted: is_bound(&workflow.budget),
-            ..Around::default()
+            ..Surroundings::default()
         };
         outline.add(&workflow.body, around);
         outline
     }
 
-    fn add(&mut self, body: &'w [Step], around: Around<'w>) {
+    fn add(&mut self, body: &'w [Node], around: Surroundings<'w>) {
         for step in body {
             let at = self.nodes.len();
-            let around = Around {
+            let around = Surroundings {
                 driver: step.settings.driver.as_deref().or(around.driver),
                 is_budgeted: around.is_budgeted || is_bound(&step.budget),
                 ..around
             };
             self.by_id.entry(folded(step.id.as_str())).or_insert(at);
-            self.nodes.push(Node::new(step, at, around));
+            self.nodes.push(OutlineNode::new(step, at, around));
             let inside = inside(&step.act, around);
             for block in step.act.blocks() {
                 self.add(block.body, inside);
@@ -95,12 +95,12 @@ impl<'w> Outline<'w> {
     }
 
     /// The node of that name.
-    pub(super) fn find(&self, id: &str) -> Option<&Node<'w>> {
+    pub(super) fn find(&self, id: &str) -> Option<&OutlineNode<'w>> {
         self.by_id.get(&folded(id)).and_then(|at| self.nodes.get(*at))
     }
 
     /// The nodes of each block of a node.
-    pub(super) fn blocks(&self, node: &Node<'w>) -> Vec<std::ops::Range<usize>> {
+    pub(super) fn blocks(&self, node: &OutlineNode<'w>) -> Vec<std::ops::Range<usize>> {
         let mut begin = node.at + 1;
         let mut ranges = Vec::new();
         for block in node.step.act.blocks() {
@@ -117,11 +117,11 @@ impl<'w> Outline<'w> {
     }
 }
 
-fn inside<'w>(act: &Act, around: Around<'w>) -> Around<'w> {
+fn inside<'w>(act: &NodeKind, around: Surroundings<'w>) -> Surroundings<'w> {
     let structure = act.shape().structure();
     let is_task_loop = matches!(structure, Structure::Tasks(_));
     let is_loop = is_task_loop || matches!(structure, Structure::Rounds { .. });
-    Around {
+    Surroundings {
         is_in_loop: around.is_in_loop || is_loop,
         is_in_task_loop: around.is_in_task_loop || is_task_loop,
         ..around
@@ -134,11 +134,11 @@ pub(super) fn is_bound(budget: &Budget) -> bool {
     turns.is_some() || tokens.is_some() || cost_usd.is_some() || time_ms.is_some()
 }
 
-impl<'w> Node<'w> {
-    fn new(step: &'w Step, at: usize, around: Around<'w>) -> Node<'w> {
+impl<'w> OutlineNode<'w> {
+    fn new(step: &'w Node, at: usize, around: Surroundings<'w>) -> OutlineNode<'w> {
         let mut texts = Vec::new();
         if let Some(when) = &step.when {
-            texts.push(Text::condition("when", when, Moment::Begin));
+            texts.push(Text::condition("when", when, EvaluationTime::Begin));
         }
         texts.extend(step.act.shape().texts());
         let condition = match step.act.shape().structure() {
@@ -146,7 +146,7 @@ impl<'w> Node<'w> {
             Structure::Leaf | Structure::Rounds { .. } | Structure::Tasks(_) | Structure::Beside(_) => None,
         };
         let when = step.when.as_ref().map_or(Some(true), constant);
-        Node { step, at, end: at + 1, texts, when, condition, around }
+        OutlineNode { step, at, end: at + 1, texts, when, condition, around }
     }
 
     /// Whether it may be left out.
@@ -163,10 +163,10 @@ impl<'w> Node<'w> {
 
 impl Text {
     pub(crate) fn template(field: &'static str, template: &Template) -> Text {
-        Text { field, key: None, moment: Moment::Begin, names: names_used(template) }
+        Text { field, key: None, moment: EvaluationTime::Begin, names: names_used(template) }
     }
 
-    pub(crate) fn condition(field: &'static str, expression: &Expression, moment: Moment) -> Text {
+    pub(crate) fn condition(field: &'static str, expression: &Expression, moment: EvaluationTime) -> Text {
         Text { field, key: None, moment, names: names_in(expression) }
     }
 

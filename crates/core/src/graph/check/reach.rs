@@ -1,11 +1,11 @@
 //! Whether every node can be reached, and every condition decides something.
 
-use super::finding::{Finding, Found};
-use super::outline::{Node, Outline};
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
+use super::outline::{Outline, OutlineNode};
 use crate::graph::template::constant;
-use crate::graph::workflow::{Act, Expression, IfNode, LoopNode, TaskLoopNode};
+use crate::graph::workflow::{Expression, IfNode, LoopNode, NodeKind, TaskLoopNode};
 
-pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
+pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
         when(node, found);
         act(outline, node, found);
@@ -13,7 +13,7 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
     behind_endless(outline, 0..outline.nodes.len(), found);
 }
 
-fn when(node: &Node<'_>, found: &mut Found) {
+fn when(node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
     match node.when {
         Some(false) => found.warning(node, "when", "this node never runs: `when` never holds"),
         Some(true) if node.step.when.is_some() => found.warning(node, "when", "`when` always holds"),
@@ -21,9 +21,9 @@ fn when(node: &Node<'_>, found: &mut Found) {
     }
 }
 
-fn act(outline: &Outline<'_>, node: &Node<'_>, found: &mut Found) {
+fn act(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
     match &node.step.act {
-        Act::If(IfNode { then, otherwise, .. }) => {
+        NodeKind::If(IfNode { then, otherwise, .. }) => {
             let (never, field, holds) = match node.condition {
                 Some(true) => (otherwise, "else", "always"),
                 Some(false) => (then, "then", "never"),
@@ -42,15 +42,15 @@ fn act(outline: &Outline<'_>, node: &Node<'_>, found: &mut Found) {
                 );
             }
         }
-        Act::Loop(LoopNode { until, .. }) => {
+        NodeKind::Loop(LoopNode { until, .. }) => {
             for (index, until) in until.iter().enumerate() {
                 let Some(holds) = constant(until) else { continue };
                 let text =
                     if holds { "`until` always holds: there is one round" } else { "`until` never holds" };
-                found.node(node, Finding::warning(None, "loop.until", text).item(index));
+                found.node(node, GraphDiagnostic::warning(None, "loop.until", text).item(index));
             }
         }
-        Act::TaskLoop(TaskLoopNode { until, select, .. }) => {
+        NodeKind::TaskLoop(TaskLoopNode { until, select, .. }) => {
             decided(node, "task_loop.until", until.as_ref(), found);
             decided(node, "task_loop.select", select.as_ref(), found);
         }
@@ -58,7 +58,12 @@ fn act(outline: &Outline<'_>, node: &Node<'_>, found: &mut Found) {
     }
 }
 
-fn decided(node: &Node<'_>, field: &'static str, condition: Option<&Expression>, found: &mut Found) {
+fn decided(
+    node: &OutlineNode<'_>,
+    field: &'static str,
+    condition: Option<&Expression>,
+    found: &mut GraphDiagnostics,
+) {
     if let Some(holds) = condition.and_then(constant) {
         let key = field.rsplit('.').next().unwrap_or(field);
         let holds = if holds { "always" } else { "never" };
@@ -67,14 +72,14 @@ fn decided(node: &Node<'_>, field: &'static str, condition: Option<&Expression>,
 }
 
 /// What comes after a loop that nothing ends.
-fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &mut Found) {
-    let mut endless: Option<&Node<'_>> = None;
+fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &mut GraphDiagnostics) {
+    let mut endless: Option<&OutlineNode<'_>> = None;
     let mut at = range.start;
     while let Some(node) = outline.nodes.get(at).filter(|_| at < range.end) {
         if let Some(before) = endless.take() {
             let text =
                 format!("this node is never reached: the loop `{}` before it never ends", before.step.id);
-            found.node(node, Finding::error(None, node.step.act.word(), text));
+            found.node(node, GraphDiagnostic::error(None, node.step.act.word(), text));
         }
         for block in outline.blocks(node) {
             behind_endless(outline, block, found);
@@ -87,9 +92,9 @@ fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &
 }
 
 /// A loop without a bound and without a condition that can hold.
-pub(super) fn never_ends(node: &Node<'_>) -> bool {
+pub(super) fn never_ends(node: &OutlineNode<'_>) -> bool {
     match &node.step.act {
-        Act::Loop(LoopNode { until, max: 0, .. }) => {
+        NodeKind::Loop(LoopNode { until, max: 0, .. }) => {
             !node.is_optional() && until.iter().all(|until| constant(until) == Some(false))
         }
         _ => false,

@@ -1,18 +1,18 @@
 //! Whether an answer would be held to all that its schema says.
 
-use super::finding::{Finding, Found};
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
 use super::near::{did_you_mean, shown};
 use super::outline::Outline;
-use crate::graph::schema::{Flaw, KEYWORDS, Wrong, flaws};
-use crate::graph::workflow::Act;
+use crate::graph::schema::{KEYWORDS, SchemaError, SchemaErrorKind, flaws};
+use crate::graph::workflow::NodeKind;
 
-pub(super) fn look(outline: &Outline<'_>, found: &mut Found) {
+pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
-        let Act::Session(session) = &node.step.act else { continue };
+        let NodeKind::Session(session) = &node.step.act else { continue };
         for flaw in session.schema.iter().flat_map(flaws) {
             let near = match flaw.wrong {
-                Wrong::Unknown => found.guess(|| meant(&flaw.keyword)),
-                Wrong::Shape(_) | Wrong::TooDeep => None,
+                SchemaErrorKind::Unknown => found.guess(|| meant(&flaw.keyword)),
+                SchemaErrorKind::Shape(_) | SchemaErrorKind::TooDeep => None,
             };
             found.node(node, finding(&flaw, near));
         }
@@ -23,29 +23,31 @@ fn meant(keyword: &str) -> Option<String> {
     did_you_mean(keyword, KEYWORDS.iter().map(|(known, _)| *known))
 }
 
-fn finding(flaw: &Flaw, near: Option<String>) -> Finding {
-    let Flaw { path, names, keyword, wrong } = flaw;
+fn finding(flaw: &SchemaError, near: Option<String>) -> GraphDiagnostic {
+    let SchemaError { path, names, keyword, wrong } = flaw;
     let at = if path == "$" { String::new() } else { format!(" at `{path}`") };
     let (text, hint) = match wrong {
-        Wrong::Unknown => {
+        SchemaErrorKind::Unknown => {
             let text = format!("no answer is held to {} of a schema{at}", shown(keyword));
             (
                 text,
                 Some(near.unwrap_or_else(|| "say it in the prompt or in `description` instead".to_owned())),
             )
         }
-        Wrong::Shape(wanted) if keyword.is_empty() => {
+        SchemaErrorKind::Shape(wanted) if keyword.is_empty() => {
             (format!("what stands here{at} must be {wanted}"), None)
         }
-        Wrong::Shape(wanted) => (format!("{} of a schema{at} must be {wanted}", shown(keyword)), None),
-        Wrong::TooDeep => {
+        SchemaErrorKind::Shape(wanted) => {
+            (format!("{} of a schema{at} must be {wanted}", shown(keyword)), None)
+        }
+        SchemaErrorKind::TooDeep => {
             ("the schema is too deep".to_owned(), Some("name parts of it under `$defs`".to_owned()))
         }
     };
-    let finding = Finding::error(None, "schema", text).maybe_hint(hint);
+    let finding = GraphDiagnostic::error(None, "schema", text).maybe_hint(hint);
     match wrong {
-        Wrong::Unknown => finding.unknown_key(names.clone()),
-        Wrong::Shape(_) | Wrong::TooDeep => {
+        SchemaErrorKind::Unknown => finding.unknown_key(names.clone()),
+        SchemaErrorKind::Shape(_) | SchemaErrorKind::TooDeep => {
             finding.key(Some(names.clone()).filter(|names| !names.is_empty()))
         }
     }

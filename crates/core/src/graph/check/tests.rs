@@ -8,24 +8,24 @@ mod ways;
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::entity::{Entity, Kind, Level, Provider, Source, Tool};
+use crate::entity::{Entity, EntityKind, EntitySource, EntityTool, Level, Provider};
 use crate::graph::builder::{Builder, prompt};
 use crate::registry::Registry;
 
-fn entity(kind: Kind, name: &str, tools: Option<&[&str]>) -> Entity {
+fn entity(kind: EntityKind, name: &str, tools: Option<&[&str]>) -> Entity {
     Entity {
         kind,
         name: name.into(),
         description: String::new(),
         aliases: Vec::new(),
         prompt: String::new(),
-        tools: tools.map(|tools| tools.iter().map(|tool| Tool::named(tool)).collect()),
+        tools: tools.map(|tools| tools.iter().map(|tool| EntityTool::named(tool)).collect()),
         limits: vec![],
         agents: vec![],
         roles: vec![],
         model: None,
         argument_hint: None,
-        source: Source {
+        source: EntitySource {
             provider: Provider::Claude,
             level: Level::Project,
             distance: 0,
@@ -39,15 +39,15 @@ fn entity(kind: Kind, name: &str, tools: Option<&[&str]>) -> Entity {
 
 fn registry() -> Registry {
     Registry::new(vec![
-        entity(Kind::Skill, "commit", None),
-        entity(Kind::Agent, "debugger", None),
-        entity(Kind::Agent, "reader", Some(&["read", "grep"])),
-        entity(Kind::Command, "research", None),
+        entity(EntityKind::Skill, "commit", None),
+        entity(EntityKind::Agent, "debugger", None),
+        entity(EntityKind::Agent, "reader", Some(&["read", "grep"])),
+        entity(EntityKind::Command, "research", None),
     ])
 }
 
-fn known(registry: &Registry) -> Known<'_> {
-    let mut known = Known::new(registry);
+fn known(registry: &Registry) -> CheckContext<'_> {
+    let mut known = CheckContext::new(registry);
     known.checks = ["test".to_owned(), "lint".to_owned()].into();
     let all = [Ability::StopBlock, Ability::Resume, Ability::Plugins, Ability::Schema, Ability::Questions];
     known.drivers.insert("claude".into(), all.into());
@@ -57,7 +57,7 @@ fn known(registry: &Registry) -> Known<'_> {
 }
 
 /// What is said of a workflow, a line for each finding.
-fn said_by(builder: Builder, known: &Known<'_>) -> Vec<String> {
+fn said_by(builder: Builder, known: &CheckContext<'_>) -> Vec<String> {
     let workflow = builder.end().expect("a workflow in form");
     check(&workflow, known).iter().map(ToString::to_string).collect()
 }

@@ -2,15 +2,15 @@
 //!
 //! Whether an output is there by then is [`order`](super::order)'s.
 
-use super::Doubts;
+use super::UnreadParts;
 use super::compared;
-use super::finding::{Finding, Found};
-use super::known::Known;
+use super::finding::{GraphDiagnostic, GraphDiagnostics};
+use super::known::CheckContext;
 use super::near::{did_you_mean, shown};
-use super::outline::{Moment, Node, Outline, Text};
+use super::outline::{EvaluationTime, Outline, OutlineNode, Text};
 use super::values::{inside_plain, part, value};
-use crate::graph::template::names::{Word, WordKind};
-use crate::graph::template::{Names, Use};
+use crate::graph::template::names::{UsedFunction, WordKind};
+use crate::graph::template::{TemplateNames, Use};
 
 /// What every text may use.
 const ROOTS: [&str; 7] = ["input", "inputs", "outputs", "run", "task", "iteration", "feedback"];
@@ -21,18 +21,23 @@ const RUN: [&str; 3] = ["id", "workflow", "workspace"];
 #[derive(Clone, Copy)]
 struct There<'o, 'w> {
     outline: &'o Outline<'w>,
-    known: &'o Known<'o>,
-    doubts: Doubts,
+    known: &'o CheckContext<'o>,
+    doubts: UnreadParts,
 }
 
-pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, doubts: Doubts, found: &mut Found) {
+pub(super) fn look(
+    outline: &Outline<'_>,
+    known: &CheckContext<'_>,
+    doubts: UnreadParts,
+    found: &mut GraphDiagnostics,
+) {
     let there = There { outline, known, doubts };
     for node in &outline.nodes {
         for text in &node.texts {
             match &text.names {
                 Ok(names) => there.look_at(node, text, names, found),
                 Err(error) => {
-                    let finding = Finding::error(None, text.field, error.what()).at(error.at());
+                    let finding = GraphDiagnostic::error(None, text.field, error.what()).at(error.at());
                     found.node(node, finding.key(text.key.clone()));
                 }
             }
@@ -41,22 +46,28 @@ pub(super) fn look(outline: &Outline<'_>, known: &Known<'_>, doubts: Doubts, fou
 }
 
 impl There<'_, '_> {
-    fn look_at(self, node: &Node<'_>, text: &Text, names: &Names, found: &mut Found) {
+    fn look_at(
+        self,
+        node: &OutlineNode<'_>,
+        text: &Text,
+        names: &TemplateNames,
+        found: &mut GraphDiagnostics,
+    ) {
         for used in &names.uses {
             if let Some(finding) = self.about(node, text, used, found) {
-                let finding = Finding { field: text.field, ..finding };
+                let finding = GraphDiagnostic { field: text.field, ..finding };
                 found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
             }
         }
         let is_sure = !self.doubts.values && !self.doubts.nodes;
         for pair in names.pairs.iter().filter(|_| is_sure) {
             if let Some(finding) = compared::look_at_pair(self.outline, self.known, pair) {
-                found.node(node, Finding { field: text.field, ..finding }.key(text.key.clone()));
+                found.node(node, GraphDiagnostic { field: text.field, ..finding }.key(text.key.clone()));
             }
         }
         for comparison in names.comparisons.iter().filter(|_| is_sure) {
             for finding in compared::look(self.outline, self.known, comparison, found) {
-                found.node(node, Finding { field: text.field, ..finding }.key(text.key.clone()));
+                found.node(node, GraphDiagnostic { field: text.field, ..finding }.key(text.key.clone()));
             }
         }
         for word in names.words.iter().filter(|word| !word.kind.known().contains(&word.name.as_str())) {
@@ -65,17 +76,23 @@ impl There<'_, '_> {
         }
     }
 
-    fn about(self, node: &Node<'_>, text: &Text, used: &Use, found: &mut Found) -> Option<Finding> {
+    fn about(
+        self,
+        node: &OutlineNode<'_>,
+        text: &Text,
+        used: &Use,
+        found: &mut GraphDiagnostics,
+    ) -> Option<GraphDiagnostic> {
         match (used.root(), used.name()) {
             ("inputs", Some(name)) => input(self.outline, name, used, found),
             ("outputs", Some(id)) => self.output(id, used, found),
             ("task", _) => {
-                let is_there = node.around.is_in_task_loop || text.moment == Moment::Round;
+                let is_there = node.around.is_in_task_loop || text.moment == EvaluationTime::Round;
                 let finding = || error("there is no `task` outside of a `task_loop`".to_owned());
                 (!is_there && !used.is_guarded(1)).then(finding)
             }
             ("iteration", _) => {
-                let is_there = node.around.is_in_loop || text.moment != Moment::Begin;
+                let is_there = node.around.is_in_loop || text.moment != EvaluationTime::Begin;
                 let finding = || error("there is no `iteration` outside of a loop".to_owned());
                 match is_there || used.is_guarded(1) {
                     true => inside_plain(used, 1, "a number"),
@@ -93,7 +110,7 @@ impl There<'_, '_> {
         }
     }
 
-    fn output(self, id: &str, used: &Use, found: &mut Found) -> Option<Finding> {
+    fn output(self, id: &str, used: &Use, found: &mut GraphDiagnostics) -> Option<GraphDiagnostic> {
         match self.outline.find(id) {
             // Where nodes are missing, nobody knows what gives an output.
             None if self.doubts.nodes => None,
@@ -106,11 +123,16 @@ impl There<'_, '_> {
     }
 }
 
-fn error(text: String) -> Finding {
-    Finding::error(None, "", text)
+fn error(text: String) -> GraphDiagnostic {
+    GraphDiagnostic::error(None, "", text)
 }
 
-fn input(outline: &Outline<'_>, name: &str, used: &Use, found: &mut Found) -> Option<Finding> {
+fn input(
+    outline: &Outline<'_>,
+    name: &str,
+    used: &Use,
+    found: &mut GraphDiagnostics,
+) -> Option<GraphDiagnostic> {
     let inputs = &outline.workflow.inputs;
     if let Some(input) = inputs.iter().find(|input| input.name == name) {
         return inside_plain(used, 2, input.kind.wanted());
@@ -120,12 +142,12 @@ fn input(outline: &Outline<'_>, name: &str, used: &Use, found: &mut Found) -> Op
     Some(finding.maybe_hint(near.or_else(|| Some("name it under `inputs`".to_owned()))))
 }
 
-fn unknown_output(outline: &Outline<'_>, id: &str, found: &mut Found) -> Finding {
+fn unknown_output(outline: &Outline<'_>, id: &str, found: &mut GraphDiagnostics) -> GraphDiagnostic {
     let ids = outline.nodes.iter().map(|node| node.step.id.as_str());
     error(format!("there is no node {}", shown(id))).maybe_hint(found.guess(|| did_you_mean(id, ids)))
 }
 
-fn unknown_root(outline: &Outline<'_>, root: &str) -> Finding {
+fn unknown_root(outline: &Outline<'_>, root: &str) -> GraphDiagnostic {
     let finding = error(format!("{} is undefined", shown(root)));
     if outline.workflow.inputs.iter().any(|input| input.name == root) {
         return finding.hint(format!("did you mean `inputs.{root}`?"));
@@ -137,13 +159,13 @@ fn unknown_root(outline: &Outline<'_>, root: &str) -> Finding {
     finding.maybe_hint(near.or_else(|| Some(format!("there are {}", ROOTS.join(", ")))))
 }
 
-fn unknown_word(word: &Word, text: &Text, found: &mut Found) -> Finding {
+fn unknown_word(word: &UsedFunction, text: &Text, found: &mut GraphDiagnostics) -> GraphDiagnostic {
     let what = format!("there is no {} {}", word.kind.word(), shown(&word.name));
     let near = found.guess(|| did_you_mean(&word.name, word.kind.known().iter().copied()));
     let instead = match word.kind {
         WordKind::Function => Some("a value is used without brackets".to_owned()),
         WordKind::Filter | WordKind::Test => None,
     };
-    let finding = Finding::error(None, text.field, what).key(text.key.clone()).at(Some(word.at));
+    let finding = GraphDiagnostic::error(None, text.field, what).key(text.key.clone()).at(Some(word.at));
     finding.maybe_hint(near.or(instead))
 }

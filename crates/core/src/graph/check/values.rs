@@ -5,14 +5,14 @@
 
 use serde_json::{Map, Value};
 
-use super::finding::Finding;
-use super::known::Known;
+use super::finding::GraphDiagnostic;
+use super::known::CheckContext;
 use super::near::{did_you_mean, shown};
-use super::outline::{Node, Outline};
+use super::outline::{Outline, OutlineNode};
 use crate::engine::node::shape::{FieldKind, GivenValue};
 use crate::graph::schema::resolve;
 use crate::graph::template::Use;
-use crate::graph::workflow::{Act, Branch, Step, Workflow};
+use crate::graph::workflow::{Node, NodeKind, ParallelBranch, Workflow};
 use crate::spec::MAX_DEPTH;
 
 /// What an output has.
@@ -21,14 +21,14 @@ const PARTS: [&str; 4] = ["text", "value", "failed", "status"];
 const MOST_REFERENCES: usize = 10;
 
 /// Whether something is used of a value that has no names in it, whose own name has so many parts.
-pub(super) fn inside_plain(used: &Use, parts: usize, what: &str) -> Option<Finding> {
+pub(super) fn inside_plain(used: &Use, parts: usize, what: &str) -> Option<GraphDiagnostic> {
     let member = used.path.get(parts).filter(|_| !used.is_asked_for(parts + 1))?;
     let whole = used.path.get(..parts).unwrap_or_default().join(".");
     Some(error(format!("{} has no {}: it is {what}", shown(&whole), shown(member))))
 }
 
 /// Whether an output has the part that is used of it. This is sure of every node.
-pub(super) fn part(source: &Node<'_>, used: &Use) -> Option<Finding> {
+pub(super) fn part(source: &OutlineNode<'_>, used: &Use) -> Option<GraphDiagnostic> {
     let part = used.path.get(2)?;
     match part.as_str() {
         "text" => inside_plain(used, 3, "text"),
@@ -47,15 +47,21 @@ pub(super) fn part(source: &Node<'_>, used: &Use) -> Option<Finding> {
 /// Whether the value of a node has what is used of it.
 pub(super) fn value(
     outline: &Outline<'_>,
-    known: &Known<'_>,
-    source: &Node<'_>,
+    known: &CheckContext<'_>,
+    source: &OutlineNode<'_>,
     used: &Use,
-) -> Option<Finding> {
+) -> Option<GraphDiagnostic> {
     used.path.get(2).filter(|part| *part == "value")?;
     of_act(outline.workflow, known, source.step.id.as_str(), &source.step.act, used)
 }
 
-fn of_act(workflow: &Workflow, known: &Known<'_>, id: &str, act: &Act, used: &Use) -> Option<Finding> {
+fn of_act(
+    workflow: &Workflow,
+    known: &CheckContext<'_>,
+    id: &str,
+    act: &NodeKind,
+    used: &Use,
+) -> Option<GraphDiagnostic> {
     match act.shape().value() {
         GivenValue::Unknown => None,
         GivenValue::OnlyText => nothing(used, format!("{} gives no value, only text", shown(id))),
@@ -87,7 +93,7 @@ fn of_act(workflow: &Workflow, known: &Known<'_>, id: &str, act: &Act, used: &Us
 
 /// The node whose value a run of another workflow gives: the last one of that workflow, or of those that it
 /// ends with. Nobody knows it where the workflow is not known, or where that node may be left out.
-pub(super) fn called<'k>(known: &'k Known<'_>, name: &str) -> Option<(&'k Workflow, &'k Step)> {
+pub(super) fn called<'k>(known: &'k CheckContext<'_>, name: &str) -> Option<(&'k Workflow, &'k Node)> {
     let mut name = name;
     for _ in 0..MAX_DEPTH {
         let workflow = known.workflows.get(name)?.as_ref()?;
@@ -100,18 +106,18 @@ pub(super) fn called<'k>(known: &'k Known<'_>, name: &str) -> Option<(&'k Workfl
     None
 }
 
-fn error(text: String) -> Finding {
-    Finding::error(None, "", text)
+fn error(text: String) -> GraphDiagnostic {
+    GraphDiagnostic::error(None, "", text)
 }
 
 /// There is no value, and so nothing in it.
-fn nothing(used: &Use, text: String) -> Option<Finding> {
+fn nothing(used: &Use, text: String) -> Option<GraphDiagnostic> {
     let is_asked_for = used.is_asked_for(3) || used.is_asked_for(4);
     (!is_asked_for).then(|| error(text))
 }
 
 /// Whether what is used is one of a few names.
-fn among(id: &str, names: &[(&str, FieldKind)], used: &Use) -> Option<Finding> {
+fn among(id: &str, names: &[(&str, FieldKind)], used: &Use) -> Option<GraphDiagnostic> {
     let member = used.path.get(3)?;
     if let Some((_, what)) = names.iter().find(|(name, _)| name == member) {
         return inside_plain(used, 4, what.words());
@@ -121,7 +127,7 @@ fn among(id: &str, names: &[(&str, FieldKind)], used: &Use) -> Option<Finding> {
 }
 
 /// Whether a parallel block has the branch whose end is used.
-fn in_branches(id: &str, branches: &[Branch], used: &Use) -> Option<Finding> {
+fn in_branches(id: &str, branches: &[ParallelBranch], used: &Use) -> Option<GraphDiagnostic> {
     let names: Vec<&str> = branches.iter().map(|branch| branch.name.as_str()).collect();
     missing(&format!("the value of {}", shown(id)), &["branches"], used, 3)
         .or_else(|| missing(&format!("the value `branches` of {}", shown(id)), &names, used, 4))
@@ -129,7 +135,7 @@ fn in_branches(id: &str, branches: &[Branch], used: &Use) -> Option<Finding> {
 }
 
 /// Whether the part at a place of what is used is none of these names.
-fn missing(whole: &str, names: &[&str], used: &Use, at: usize) -> Option<Finding> {
+fn missing(whole: &str, names: &[&str], used: &Use, at: usize) -> Option<GraphDiagnostic> {
     let member = used.path.get(at)?;
     if names.contains(&member.as_str()) || used.is_asked_for(at + 1) {
         return None;
@@ -140,7 +146,7 @@ fn missing(whole: &str, names: &[&str], used: &Use, at: usize) -> Option<Finding
 }
 
 /// Whether an answer that fits a schema can have what is used of it.
-fn in_schema(id: &str, root: &Value, used: &Use) -> Option<Finding> {
+fn in_schema(id: &str, root: &Value, used: &Use) -> Option<GraphDiagnostic> {
     let mut schema = root;
     for (index, member) in used.path.iter().enumerate().skip(3) {
         schema = referred(root, schema)?;
@@ -168,7 +174,7 @@ fn in_schema(id: &str, root: &Value, used: &Use) -> Option<Finding> {
         }
         properties?;
         let text = format!("the schema of {} does not speak of {}", shown(id), shown(&name));
-        return Some(Finding::warning(None, "", text).maybe_hint(near));
+        return Some(GraphDiagnostic::warning(None, "", text).maybe_hint(near));
     }
     None
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::flow::{Flow, Form, Part};
+use super::flow::{Flow, FlowPart, FlowShape};
 use super::label::title;
-use super::{Look, States};
+use super::{StateStyle, States};
 use crate::graph::workflow::Workflow;
 
 /// A workflow as a DOT digraph.
@@ -15,24 +15,24 @@ pub fn dot(workflow: &Workflow, states: &States) -> String {
     text.push_str("  edge [fontname=\"monospace\", fontsize=9];\n");
     let mut margin = 1;
     for part in &flow.parts {
-        margin -= usize::from(matches!(part, Part::Close));
+        margin -= usize::from(matches!(part, FlowPart::Close));
         text.push_str(&"  ".repeat(margin));
         let _ = match part {
-            Part::Shape { number, form, lines, look } => {
+            FlowPart::Shape { number, form, lines, look } => {
                 let label: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
                 let (label, shape) = (label.join("\\n"), form.shape());
                 let colour = match look {
-                    Look::Plain => String::new(),
+                    StateStyle::Plain => String::new(),
                     look => format!(", color=\"{}\", penwidth=2", look.colour()),
                 };
                 writeln!(text, "n{number} [label=\"{label}\", {shape}{colour}];")
             }
-            Part::Open { number, title } => {
+            FlowPart::Open { number, title } => {
                 writeln!(text, "subgraph cluster_{number} {{ label=\"{}\"; style=dashed;", escaped(title))
             }
-            Part::Close => writeln!(text, "}}"),
+            FlowPart::Close => writeln!(text, "}}"),
         };
-        margin += usize::from(matches!(part, Part::Open { .. }));
+        margin += usize::from(matches!(part, FlowPart::Open { .. }));
     }
     for arrow in &flow.arrows {
         let label =
@@ -43,14 +43,14 @@ pub fn dot(workflow: &Workflow, states: &States) -> String {
     text
 }
 
-impl Form {
+impl FlowShape {
     fn shape(self) -> &'static str {
         match self {
-            Form::Round => "shape=oval",
-            Form::Box => "shape=box, style=rounded",
-            Form::Diamond => "shape=diamond",
-            Form::Hexagon => "shape=hexagon",
-            Form::Bar => "shape=box",
+            FlowShape::Round => "shape=oval",
+            FlowShape::Box => "shape=box, style=rounded",
+            FlowShape::Diamond => "shape=diamond",
+            FlowShape::Hexagon => "shape=hexagon",
+            FlowShape::Bar => "shape=box",
         }
     }
 }

@@ -1,16 +1,16 @@
 //! A workflow as shapes and arrows, for the formats that lay them out themselves.
 
 use super::label::{clean, lines};
-use super::{Look, States};
+use super::{StateStyle, States};
 use crate::engine::node::shape::Structure;
 use crate::graph::walk::MAX_DEPTH;
-use crate::graph::workflow::{IfNode, ParallelNode, Step, TaskLoopNode, Workflow};
+use crate::graph::workflow::{IfNode, Node, ParallelNode, TaskLoopNode, Workflow};
 
 /// Shapes, arrows, and frames around shapes.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     /// In the order in which they are met.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<FlowPart>,
     pub(super) arrows: Vec<Arrow>,
     shapes: usize,
     frames: usize,
@@ -18,14 +18,14 @@ pub(super) struct Flow {
 
 /// What is drawn, in order; frames nest.
 #[derive(Debug)]
-pub(super) enum Part {
-    Shape { number: usize, form: Form, lines: Vec<String>, look: Look },
+pub(super) enum FlowPart {
+    Shape { number: usize, form: FlowShape, lines: Vec<String>, look: StateStyle },
     Open { number: usize, title: String },
     Close,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum FlowShape {
     /// Begin and end.
     Round,
     Box,
@@ -45,50 +45,56 @@ pub(super) struct Arrow {
 }
 
 /// A shape that leads on, and what is written on the way.
-type Exit = (usize, &'static str);
+type FlowExit = (usize, &'static str);
 
 impl Flow {
     pub(super) fn of(workflow: &Workflow, states: &States) -> Flow {
         let mut flow = Flow::default();
-        let start = flow.shape(Form::Round, vec!["start".to_owned()], Look::Plain);
+        let start = flow.shape(FlowShape::Round, vec!["start".to_owned()], StateStyle::Plain);
         let exits = flow.sequence(&workflow.body, vec![(start, "")], states, 0);
-        let end = flow.shape(Form::Round, vec!["end".to_owned()], Look::Plain);
+        let end = flow.shape(FlowShape::Round, vec!["end".to_owned()], StateStyle::Plain);
         flow.lead(&exits, end);
         flow
     }
 
-    fn shape(&mut self, form: Form, lines: Vec<String>, look: Look) -> usize {
+    fn shape(&mut self, form: FlowShape, lines: Vec<String>, look: StateStyle) -> usize {
         let number = self.shapes;
         self.shapes += 1;
-        self.parts.push(Part::Shape { number, form, lines, look });
+        self.parts.push(FlowPart::Shape { number, form, lines, look });
         number
     }
 
     fn frame(&mut self, title: String, inside: impl FnOnce(&mut Flow)) {
         let number = self.frames;
         self.frames += 1;
-        self.parts.push(Part::Open { number, title });
+        self.parts.push(FlowPart::Open { number, title });
         inside(self);
-        self.parts.push(Part::Close);
+        self.parts.push(FlowPart::Close);
     }
 
-    fn lead(&mut self, exits: &[Exit], to: usize) {
+    fn lead(&mut self, exits: &[FlowExit], to: usize) {
         self.arrows.extend(exits.iter().map(|(from, label)| Arrow { from: *from, to, label }));
     }
 
-    fn sequence(&mut self, body: &[Step], entry: Vec<Exit>, states: &States, depth: usize) -> Vec<Exit> {
+    fn sequence(
+        &mut self,
+        body: &[Node],
+        entry: Vec<FlowExit>,
+        states: &States,
+        depth: usize,
+    ) -> Vec<FlowExit> {
         if depth > MAX_DEPTH {
             return entry;
         }
         body.iter().fold(entry, |exits, step| self.step(step, &exits, states, depth))
     }
 
-    fn step(&mut self, step: &Step, entry: &[Exit], states: &States, depth: usize) -> Vec<Exit> {
-        let look = Look::of(states.get(&step.id));
+    fn step(&mut self, step: &Node, entry: &[FlowExit], states: &States, depth: usize) -> Vec<FlowExit> {
+        let look = StateStyle::of(states.get(&step.id));
         let lines = lines(step, states);
         match step.act.shape().structure() {
             Structure::Either(IfNode { then, otherwise, .. }) => {
-                let decision = self.shape(Form::Diamond, lines, look);
+                let decision = self.shape(FlowShape::Diamond, lines, look);
                 self.lead(entry, decision);
                 let mut exits = self.sequence(then, vec![(decision, "yes")], states, depth + 1);
                 exits.extend(self.sequence(otherwise, vec![(decision, "no")], states, depth + 1));
@@ -99,7 +105,7 @@ impl Flow {
                 self.round(step, (lines, look), &[before_each, body], entry, states, depth)
             }
             Structure::Beside(ParallelNode { branches, .. }) => {
-                let fork = self.shape(Form::Bar, lines, look);
+                let fork = self.shape(FlowShape::Bar, lines, look);
                 self.lead(entry, fork);
                 let mut ends = Vec::new();
                 for branch in branches {
@@ -111,12 +117,12 @@ impl Flow {
                         ends.extend(flow.sequence(&branch.body, vec![(fork, "")], states, depth + 1));
                     });
                 }
-                let join = self.shape(Form::Bar, vec!["join".to_owned()], Look::Plain);
+                let join = self.shape(FlowShape::Bar, vec!["join".to_owned()], StateStyle::Plain);
                 self.lead(&ends, join);
                 vec![(join, "")]
             }
             Structure::Leaf => {
-                let shape = self.shape(Form::Box, lines, look);
+                let shape = self.shape(FlowShape::Box, lines, look);
                 self.lead(entry, shape);
                 vec![(shape, "")]
             }
@@ -125,16 +131,16 @@ impl Flow {
 
     fn round(
         &mut self,
-        step: &Step,
-        (lines, look): (Vec<String>, Look),
-        bodies: &[&[Step]],
-        entry: &[Exit],
+        step: &Node,
+        (lines, look): (Vec<String>, StateStyle),
+        bodies: &[&[Node]],
+        entry: &[FlowExit],
         states: &States,
         depth: usize,
-    ) -> Vec<Exit> {
+    ) -> Vec<FlowExit> {
         let mut head = 0;
         self.frame(clean(step.id.as_str()), |flow| {
-            head = flow.shape(Form::Hexagon, lines, look);
+            head = flow.shape(FlowShape::Hexagon, lines, look);
             flow.lead(entry, head);
             let mut exits = vec![(head, "")];
             for body in bodies {
@@ -142,7 +148,7 @@ impl Flow {
             }
             // An empty round leads nowhere.
             if exits != [(head, "")] {
-                let again: Vec<Exit> = exits.into_iter().map(|(from, _)| (from, "again")).collect();
+                let again: Vec<FlowExit> = exits.into_iter().map(|(from, _)| (from, "again")).collect();
                 flow.lead(&again, head);
             }
         });

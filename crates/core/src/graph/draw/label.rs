@@ -2,14 +2,14 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{NodeState, States};
-use crate::graph::workflow::{OnFailure, Step, Workflow};
+use super::{DrawnState, States};
+use crate::graph::workflow::{Node, OnFailure, Workflow};
 
 /// The widest line, in columns.
 const WIDEST: usize = 44;
 
 /// The lines of a node, its name first.
-pub(super) fn lines(step: &Step, states: &States) -> Vec<String> {
+pub(super) fn lines(step: &Node, states: &States) -> Vec<String> {
     let mut lines = vec![clean(step.id.as_str())];
     lines.push(clean(&step.act.shape().label()));
     if let Some(when) = &step.when {
@@ -29,7 +29,7 @@ pub(super) fn lines(step: &Step, states: &States) -> Vec<String> {
     lines
 }
 
-fn fared(state: &NodeState) -> String {
+fn fared(state: &DrawnState) -> String {
     let parts = [Some(&state.word), state.time.as_ref(), state.cost.as_ref()];
     let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
     clean(&parts.join(" · "))

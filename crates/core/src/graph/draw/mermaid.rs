@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::flow::{Flow, Form, Part};
-use super::{Look, States};
+use super::flow::{Flow, FlowPart, FlowShape};
+use super::{StateStyle, States};
 use crate::graph::workflow::Workflow;
 
 /// A workflow as a Mermaid flowchart.
@@ -12,40 +12,41 @@ pub fn mermaid(workflow: &Workflow, states: &States) -> String {
     let mut text = String::from("flowchart TD\n");
     let mut margin = 1;
     for part in &flow.parts {
-        margin -= usize::from(matches!(part, Part::Close));
+        margin -= usize::from(matches!(part, FlowPart::Close));
         text.push_str(&"  ".repeat(margin));
         let _ = match part {
-            Part::Shape { number, form, lines, look } => {
+            FlowPart::Shape { number, form, lines, look } => {
                 let (open, close) = form.signs();
                 let label: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
-                let class = if *look == Look::Plain { String::new() } else { format!(":::{}", look.word()) };
+                let class =
+                    if *look == StateStyle::Plain { String::new() } else { format!(":::{}", look.word()) };
                 writeln!(text, "n{number}{open}\"{}\"{close}{class}", label.join("<br/>"))
             }
-            Part::Open { number, title } => writeln!(text, "subgraph c{number}[\"{}\"]", escaped(title)),
-            Part::Close => writeln!(text, "end"),
+            FlowPart::Open { number, title } => writeln!(text, "subgraph c{number}[\"{}\"]", escaped(title)),
+            FlowPart::Close => writeln!(text, "end"),
         };
-        margin += usize::from(matches!(part, Part::Open { .. }));
+        margin += usize::from(matches!(part, FlowPart::Open { .. }));
     }
     for arrow in &flow.arrows {
         let label = if arrow.label.is_empty() { String::new() } else { format!("|{}|", arrow.label) };
         let _ = writeln!(text, "  n{} -->{label} n{}", arrow.from, arrow.to);
     }
     if !states.is_empty() {
-        for look in Look::ALL {
+        for look in StateStyle::ALL {
             let _ = writeln!(text, "  classDef {} stroke:{},stroke-width:2px", look.word(), look.colour());
         }
     }
     text
 }
 
-impl Form {
+impl FlowShape {
     fn signs(self) -> (&'static str, &'static str) {
         match self {
-            Form::Round => ("([", "])"),
-            Form::Box => ("[", "]"),
-            Form::Diamond => ("{", "}"),
-            Form::Hexagon => ("{{", "}}"),
-            Form::Bar => ("[/", "/]"),
+            FlowShape::Round => ("([", "])"),
+            FlowShape::Box => ("[", "]"),
+            FlowShape::Diamond => ("{", "}"),
+            FlowShape::Hexagon => ("{{", "}}"),
+            FlowShape::Bar => ("[/", "/]"),
         }
     }
 }

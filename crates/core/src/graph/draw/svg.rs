@@ -8,9 +8,9 @@ mod layout;
 use std::fmt::Write;
 
 use super::label::title;
-use super::{Look, States};
+use super::{StateStyle, States};
 use crate::graph::workflow::Workflow;
-use layout::{ARROW, Column, Group, LINE, Leaf, MARGIN, PAD, Part, column};
+use layout::{ARROW, Column, ColumnGroup, LINE, LayoutPart, Leaf, MARGIN, PAD, column};
 
 const STYLE: &str = "\
 .paper{fill:#ffffff}.box{fill:#ffffff;stroke:#7d8590}.group{fill:none;stroke:#7d8590;stroke-dasharray:4 3}\
@@ -40,8 +40,8 @@ pub fn svg(workflow: &Workflow, states: &States) -> String {
 }
 
 fn colours() -> String {
-    let rule = |look: Look| format!(".{}{{stroke:{};stroke-width:2}}", look.word(), look.colour());
-    Look::ALL.map(rule).concat()
+    let rule = |look: StateStyle| format!(".{}{{stroke:{};stroke-width:2}}", look.word(), look.colour());
+    StateStyle::ALL.map(rule).concat()
 }
 
 /// What was drawn so far.
@@ -65,8 +65,8 @@ impl Paper {
             }
             let left = middle.saturating_sub(part.width() / 2);
             match part {
-                Part::Leaf(leaf) => self.leaf(leaf, left, y),
-                Part::Group(group) => self.group(group, left, y),
+                LayoutPart::Leaf(leaf) => self.leaf(leaf, left, y),
+                LayoutPart::Group(group) => self.group(group, left, y),
             }
             y += part.height();
         }
@@ -80,7 +80,7 @@ impl Paper {
         self.lines(&leaf.lines, x + PAD, y + PAD);
     }
 
-    fn group(&mut self, group: &Group, x: usize, y: usize) {
+    fn group(&mut self, group: &ColumnGroup, x: usize, y: usize) {
         let (width, height, look) = (group.width, group.height, group.look.word());
         self.write(format_args!(
             "<rect class=\"group {look}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>\n"

@@ -3,15 +3,15 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::graph::builder::{Builder, Rounds, check_all, prompt, shell, skill, task_loop, turns};
+use crate::graph::builder::{Builder, LoopRounds, check_all, prompt, shell, skill, task_loop, turns};
 use crate::graph::random::any_text_workflow;
-use crate::graph::workflow::{Turns, Workflow};
+use crate::graph::workflow::{TurnLoop, Workflow};
 
 fn sample() -> Workflow {
     Builder::new("sample")
         .start(skill("research").args("{{ input }}"))
         .if_("input", |b| b.then(prompt("Plan it").id("plan")), |b| b)
-        .loop_(Rounds::until("not outputs.check.failed").max(3), |b| {
+        .loop_(LoopRounds::until("not outputs.check.failed").max(3), |b| {
             b.then(prompt("Do it").id("do")).then(check_all())
         })
         .parallel(|lanes| lanes.branch("docs", |b| b.then(shell("make docs"))).branch("idle", |b| b))
@@ -27,9 +27,11 @@ fn sample() -> Workflow {
 fn hostile() -> Workflow {
     let name = "a\"]\n%%{init: {}}%% <script>alert(1)</script>]]>&amp; \u{202e}\u{0}\\\" `x` #quot; click n0";
     let mut workflow = Builder::new(name).start(prompt(name).id("x")).end().unwrap();
-    let branch =
-        |name: &str| crate::graph::workflow::Branch { name: name.into(), body: workflow.body.clone() };
-    let act = crate::graph::workflow::Act::Parallel(crate::graph::workflow::ParallelNode {
+    let branch = |name: &str| crate::graph::workflow::ParallelBranch {
+        name: name.into(),
+        body: workflow.body.clone(),
+    };
+    let act = crate::graph::workflow::NodeKind::Parallel(crate::graph::workflow::ParallelNode {
         limit: 0,
         join: Default::default(),
         branches: vec![branch(name), branch("</svg>")],
@@ -44,13 +46,13 @@ fn hostile() -> Workflow {
 #[test]
 fn a_node_says_how_often_and_how_many_at_once() {
     let workflow = Builder::new("w")
-        .start(prompt("a").turns(Turns::default()))
+        .start(prompt("a").turns(TurnLoop::default()))
         .then(prompt("b").turns(turns(7)))
         .then(prompt("c").turns(turns(0)))
         .then(task_loop().jobs(4).each(|b| b.then(prompt("d"))))
         .end()
         .unwrap();
-    let second = |step: &crate::graph::workflow::Step| label::lines(step, &States::new()).remove(1);
+    let second = |step: &crate::graph::workflow::Node| label::lines(step, &States::new()).remove(1);
     assert_eq!(
         workflow.body.iter().map(second).collect::<Vec<_>>(),
         [
@@ -118,7 +120,7 @@ fn dot_shows_the_same() {
 
 #[test]
 fn how_a_run_fared_is_shown_with_time_and_cost() {
-    let state = NodeState { word: "failed".into(), time: Some("2 min".into()), cost: Some("$0.12".into()) };
+    let state = DrawnState { word: "failed".into(), time: Some("2 min".into()), cost: Some("$0.12".into()) };
     let states = States::from([(NodeId::new("plan"), state)]);
     let picture = mermaid(&sample(), &states);
     assert!(picture.contains("n3[\"plan<br/>prompt#58; Plan it<br/>failed · 2 min · #36;0.12\"]:::failed"));
@@ -226,7 +228,7 @@ fn assert_inside(svg: &str) {
 proptest! {
     #[test]
     fn every_picture_is_well_formed(workflow in any_text_workflow()) {
-        let states = States::from([(NodeId::new(""), NodeState { word: "running".into(), ..NodeState::default() })]);
+        let states = States::from([(NodeId::new(""), DrawnState { word: "running".into(), ..DrawnState::default() })]);
         let picture = svg(&workflow, &states);
         assert_balanced(&picture);
         assert_inside(&picture);

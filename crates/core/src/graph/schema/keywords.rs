@@ -9,7 +9,7 @@ use super::{MAX_DEPTH, Path, resolve};
 
 /// What a keyword says is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum KeywordShape {
     /// Any value.
     Any,
     /// Text.
@@ -41,45 +41,45 @@ pub enum Shape {
 }
 
 /// Every keyword that is known. From `format` on they say nothing about a value.
-pub const KEYWORDS: &[(&str, Shape)] = &[
-    ("type", Shape::Types),
-    ("enum", Shape::Values),
-    ("const", Shape::Any),
-    ("properties", Shape::Named),
-    ("required", Shape::Names),
-    ("additionalProperties", Shape::Schema),
-    ("minProperties", Shape::Count),
-    ("maxProperties", Shape::Count),
-    ("items", Shape::Schema),
-    ("prefixItems", Shape::Schemas),
-    ("minItems", Shape::Count),
-    ("maxItems", Shape::Count),
-    ("uniqueItems", Shape::Flag),
-    ("minimum", Shape::Number),
-    ("maximum", Shape::Number),
-    ("exclusiveMinimum", Shape::Number),
-    ("exclusiveMaximum", Shape::Number),
-    ("multipleOf", Shape::Step),
-    ("minLength", Shape::Count),
-    ("maxLength", Shape::Count),
-    ("anyOf", Shape::Schemas),
-    ("oneOf", Shape::Schemas),
-    ("allOf", Shape::Schemas),
-    ("not", Shape::Schema),
-    ("$ref", Shape::Reference),
-    ("$defs", Shape::Named),
-    ("definitions", Shape::Named),
-    ("format", Shape::Text),
-    ("title", Shape::Text),
-    ("description", Shape::Text),
-    ("default", Shape::Any),
-    ("examples", Shape::List),
-    ("$schema", Shape::Text),
-    ("$id", Shape::Text),
-    ("$comment", Shape::Text),
-    ("deprecated", Shape::Flag),
-    ("readOnly", Shape::Flag),
-    ("writeOnly", Shape::Flag),
+pub const KEYWORDS: &[(&str, KeywordShape)] = &[
+    ("type", KeywordShape::Types),
+    ("enum", KeywordShape::Values),
+    ("const", KeywordShape::Any),
+    ("properties", KeywordShape::Named),
+    ("required", KeywordShape::Names),
+    ("additionalProperties", KeywordShape::Schema),
+    ("minProperties", KeywordShape::Count),
+    ("maxProperties", KeywordShape::Count),
+    ("items", KeywordShape::Schema),
+    ("prefixItems", KeywordShape::Schemas),
+    ("minItems", KeywordShape::Count),
+    ("maxItems", KeywordShape::Count),
+    ("uniqueItems", KeywordShape::Flag),
+    ("minimum", KeywordShape::Number),
+    ("maximum", KeywordShape::Number),
+    ("exclusiveMinimum", KeywordShape::Number),
+    ("exclusiveMaximum", KeywordShape::Number),
+    ("multipleOf", KeywordShape::Step),
+    ("minLength", KeywordShape::Count),
+    ("maxLength", KeywordShape::Count),
+    ("anyOf", KeywordShape::Schemas),
+    ("oneOf", KeywordShape::Schemas),
+    ("allOf", KeywordShape::Schemas),
+    ("not", KeywordShape::Schema),
+    ("$ref", KeywordShape::Reference),
+    ("$defs", KeywordShape::Named),
+    ("definitions", KeywordShape::Named),
+    ("format", KeywordShape::Text),
+    ("title", KeywordShape::Text),
+    ("description", KeywordShape::Text),
+    ("default", KeywordShape::Any),
+    ("examples", KeywordShape::List),
+    ("$schema", KeywordShape::Text),
+    ("$id", KeywordShape::Text),
+    ("$comment", KeywordShape::Text),
+    ("deprecated", KeywordShape::Flag),
+    ("readOnly", KeywordShape::Flag),
+    ("writeOnly", KeywordShape::Flag),
 ];
 
 /// The types there are.
@@ -87,7 +87,7 @@ pub(super) const TYPES: [&str; 7] = ["object", "array", "string", "number", "int
 
 /// Something that is wrong with a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct SchemaError {
     /// The schema inside the schema: `$.properties.steps`.
     pub path: String,
     /// The names on the way to what is wrong, the keyword too: `properties/steps/pattern`.
@@ -95,12 +95,12 @@ pub struct Flaw {
     /// The keyword; empty where it is about the schema itself.
     pub keyword: String,
     /// What is wrong with it.
-    pub wrong: Wrong,
+    pub wrong: SchemaErrorKind,
 }
 
 /// What is wrong with a part of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrong {
+pub enum SchemaErrorKind {
     /// No answer would be held to it.
     Unknown,
     /// It must be this instead.
@@ -116,28 +116,33 @@ const MAX_FLAWS: usize = 20;
 
 /// The keywords of a schema that are not known, with the place of each.
 pub fn unsupported(schema: &Value) -> Vec<(String, String)> {
-    let unknown = flaws(schema).into_iter().filter(|flaw| flaw.wrong == Wrong::Unknown);
+    let unknown = flaws(schema).into_iter().filter(|flaw| flaw.wrong == SchemaErrorKind::Unknown);
     unknown.map(|flaw| (flaw.path, flaw.keyword)).collect()
 }
 
 /// What is wrong with a schema, the first few.
-pub fn flaws(schema: &Value) -> Vec<Flaw> {
-    let mut reading = Reading { root: schema, flaws: Vec::new() };
+pub fn flaws(schema: &Value) -> Vec<SchemaError> {
+    let mut reading = SchemaReader { root: schema, flaws: Vec::new() };
     reading.schema(schema, &Path::Root, 0);
     reading.flaws
 }
 
-struct Reading<'s> {
+struct SchemaReader<'s> {
     root: &'s Value,
-    flaws: Vec<Flaw>,
+    flaws: Vec<SchemaError>,
 }
 
-impl Reading<'_> {
-    fn add(&mut self, path: &Path<'_>, keyword: &str, wrong: Wrong) {
+impl SchemaReader<'_> {
+    fn add(&mut self, path: &Path<'_>, keyword: &str, wrong: SchemaErrorKind) {
         if self.flaws.len() < MAX_FLAWS {
             let below = Path::Member(path, keyword);
             let names = if keyword.is_empty() { path.names() } else { below.names() };
-            self.flaws.push(Flaw { path: path.to_string(), names, keyword: keyword.to_owned(), wrong });
+            self.flaws.push(SchemaError {
+                path: path.to_string(),
+                names,
+                keyword: keyword.to_owned(),
+                wrong,
+            });
         }
     }
 
@@ -146,40 +151,40 @@ impl Reading<'_> {
             return;
         }
         match schema {
-            _ if depth > MAX_DEPTH => self.add(path, "", Wrong::TooDeep),
+            _ if depth > MAX_DEPTH => self.add(path, "", SchemaErrorKind::TooDeep),
             Value::Object(map) => self.keywords(map, path, depth),
             Value::Bool(_) => {}
-            _ => self.add(path, "", Wrong::Shape(A_SCHEMA)),
+            _ => self.add(path, "", SchemaErrorKind::Shape(A_SCHEMA)),
         }
     }
 
     fn keywords(&mut self, map: &Map<String, Value>, path: &Path<'_>, depth: usize) {
         for (keyword, value) in map {
             match KEYWORDS.iter().find(|(known, _)| known == keyword) {
-                None => self.add(path, keyword, Wrong::Unknown),
+                None => self.add(path, keyword, SchemaErrorKind::Unknown),
                 Some((_, shape)) => self.shape(*shape, keyword, value, path, depth),
             }
         }
     }
 
-    fn shape(&mut self, shape: Shape, keyword: &str, value: &Value, path: &Path<'_>, depth: usize) {
+    fn shape(&mut self, shape: KeywordShape, keyword: &str, value: &Value, path: &Path<'_>, depth: usize) {
         let below = Path::Member(path, keyword);
         match (shape, value) {
-            (Shape::Schema, _) => self.schema(value, &below, depth + 1),
-            (Shape::Schemas, Value::Array(all)) if !all.is_empty() => {
+            (KeywordShape::Schema, _) => self.schema(value, &below, depth + 1),
+            (KeywordShape::Schemas, Value::Array(all)) if !all.is_empty() => {
                 for (index, schema) in all.iter().enumerate() {
                     self.schema(schema, &Path::Item(&below, index), depth + 1);
                 }
             }
-            (Shape::Named, Value::Object(all)) => {
+            (KeywordShape::Named, Value::Object(all)) => {
                 for (name, schema) in all {
                     self.schema(schema, &Path::Member(&below, name), depth + 1);
                 }
             }
-            (Shape::Reference, Value::String(to)) if resolve(self.root, to).is_some() => {}
+            (KeywordShape::Reference, Value::String(to)) if resolve(self.root, to).is_some() => {}
             _ => {
                 if let Some(wanted) = wanted(shape, value) {
-                    self.add(path, keyword, Wrong::Shape(wanted));
+                    self.add(path, keyword, SchemaErrorKind::Shape(wanted));
                 }
             }
         }
@@ -187,7 +192,7 @@ impl Reading<'_> {
 }
 
 /// What a value should have been, if it is not.
-fn wanted(shape: Shape, value: &Value) -> Option<&'static str> {
+fn wanted(shape: KeywordShape, value: &Value) -> Option<&'static str> {
     let is_type = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
     let list_of =
         |is_good: &dyn Fn(&Value) -> bool| value.as_array().is_some_and(|all| all.iter().all(is_good));
@@ -195,23 +200,23 @@ fn wanted(shape: Shape, value: &Value) -> Option<&'static str> {
     let is_filled = !all.is_empty();
     let is_unique = all.iter().map(plain).collect::<HashSet<_>>().len() == all.len();
     let (is_good, text) = match shape {
-        Shape::Any => (true, ""),
-        Shape::Text => (value.is_string(), "text"),
-        Shape::List => (value.is_array(), "a list"),
-        Shape::Types => (
+        KeywordShape::Any => (true, ""),
+        KeywordShape::Text => (value.is_string(), "text"),
+        KeywordShape::List => (value.is_array(), "a list"),
+        KeywordShape::Types => (
             is_type(value) || (is_filled && is_unique && list_of(&is_type)),
             "object, array, string, number, integer, boolean or null, or a list of these",
         ),
-        Shape::Values => (is_filled && is_unique, "a list of values, each once"),
-        Shape::Names => (is_unique && list_of(&Value::is_string), "a list of names, each once"),
-        Shape::Flag => (value.is_boolean(), "true or false"),
-        Shape::Number => (value.is_number(), "a number"),
-        Shape::Step => (value.as_f64().is_some_and(|step| step > 0.0), "a number above 0"),
-        Shape::Count => (count(value).is_some(), "a whole number from 0"),
-        Shape::Schema => (false, A_SCHEMA),
-        Shape::Schemas => (false, "a list of schemas"),
-        Shape::Named => (false, "a mapping of names to schemas"),
-        Shape::Reference => (false, "`#/$defs/NAME` of a schema that is there"),
+        KeywordShape::Values => (is_filled && is_unique, "a list of values, each once"),
+        KeywordShape::Names => (is_unique && list_of(&Value::is_string), "a list of names, each once"),
+        KeywordShape::Flag => (value.is_boolean(), "true or false"),
+        KeywordShape::Number => (value.is_number(), "a number"),
+        KeywordShape::Step => (value.as_f64().is_some_and(|step| step > 0.0), "a number above 0"),
+        KeywordShape::Count => (count(value).is_some(), "a whole number from 0"),
+        KeywordShape::Schema => (false, A_SCHEMA),
+        KeywordShape::Schemas => (false, "a list of schemas"),
+        KeywordShape::Named => (false, "a mapping of names to schemas"),
+        KeywordShape::Reference => (false, "`#/$defs/NAME` of a schema that is there"),
     };
     (!is_good).then_some(text)
 }

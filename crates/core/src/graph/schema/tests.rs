@@ -213,7 +213,8 @@ fn what_nobody_would_hold_an_answer_to_is_named() {
 fn a_keyword_must_be_of_its_shape() {
     let wrong = |schema: Value| {
         let flaws = flaws(&schema);
-        let [Flaw { path, keyword, wrong: Wrong::Shape(wanted), .. }] = flaws.as_slice() else {
+        let [SchemaError { path, keyword, wrong: SchemaErrorKind::Shape(wanted), .. }] = flaws.as_slice()
+        else {
             panic!("{schema}: {flaws:?}");
         };
         format!("{path} {keyword}: {wanted}")

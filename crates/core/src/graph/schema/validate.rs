@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use super::keywords::count;
 use super::numbers::{compare, is_multiple, is_same, plain, whole};
-use super::{Fault, MAX_DEPTH, Path, brief, resolve};
+use super::{MAX_DEPTH, Path, ValidationError, brief, resolve};
 use crate::graph::check::near::shown;
 
 /// More than this is not said of one value.
@@ -21,46 +21,46 @@ const MAX_TELLING: usize = 300;
 
 type Keywords = Map<String, Value>;
 /// A keyword, how it is said, and what must hold of a number against it.
-type Bound = (&'static str, &'static str, fn(Ordering) -> bool);
+type NumberKeyword = (&'static str, &'static str, fn(Ordering) -> bool);
 
 /// What is wrong with a value, the first [`MAX_FAULTS`] of it; nothing where it fits.
 ///
 /// A value or schema that takes too much work does not fit, and that is what is said.
-pub fn validate(schema: &Value, value: &Value) -> Vec<Fault> {
+pub fn validate(schema: &Value, value: &Value) -> Vec<ValidationError> {
     validate_in(schema, schema, value)
 }
 
 /// The same for a schema that stands inside another, where its references are.
-pub(super) fn validate_in(root: &Value, schema: &Value, value: &Value) -> Vec<Fault> {
-    let mut look = Look { root, faults: Vec::new(), steps: MAX_STEPS, has_given_up: false };
+pub(super) fn validate_in(root: &Value, schema: &Value, value: &Value) -> Vec<ValidationError> {
+    let mut look = Validation { root, faults: Vec::new(), steps: MAX_STEPS, has_given_up: false };
     look.at(schema, value, &Path::Root, 0);
     if look.has_given_up {
         look.faults.truncate(MAX_FAULTS - 1);
         let what =
             "takes too much work to check: it is too large, or the schema refers to itself without end";
-        look.faults.push(Fault { path: Path::Root.to_string(), what: what.to_owned() });
+        look.faults.push(ValidationError { path: Path::Root.to_string(), what: what.to_owned() });
     }
     look.faults
 }
 
 /// Whether a value could fit a schema that stands inside another. Where that takes too much work, it could.
 pub(in crate::graph) fn admits_in(root: &Value, schema: &Value, value: &Value) -> bool {
-    let mut look = Look { root, faults: Vec::new(), steps: MAX_STEPS, has_given_up: false };
+    let mut look = Validation { root, faults: Vec::new(), steps: MAX_STEPS, has_given_up: false };
     look.at(schema, value, &Path::Root, 0);
     look.has_given_up || look.faults.is_empty()
 }
 
-struct Look<'s> {
+struct Validation<'s> {
     root: &'s Value,
-    faults: Vec<Fault>,
+    faults: Vec<ValidationError>,
     steps: usize,
     has_given_up: bool,
 }
 
-impl<'s> Look<'s> {
+impl<'s> Validation<'s> {
     fn add(&mut self, path: &Path<'_>, what: impl Into<String>) {
         if self.faults.len() < MAX_FAULTS {
-            self.faults.push(Fault { path: path.to_string(), what: what.into() });
+            self.faults.push(ValidationError { path: path.to_string(), what: what.into() });
         }
     }
 
@@ -170,7 +170,7 @@ impl<'s> Look<'s> {
     }
 
     fn number(&mut self, keywords: &Keywords, number: &Number, path: &Path<'_>) {
-        let bounds: [Bound; 4] = [
+        let bounds: [NumberKeyword; 4] = [
             ("minimum", "at least", Ordering::is_ge),
             ("maximum", "at most", Ordering::is_le),
             ("exclusiveMinimum", "more than", Ordering::is_gt),
@@ -251,7 +251,13 @@ impl<'s> Look<'s> {
     }
 
     /// What one schema says, and nothing of it kept.
-    fn apart(&mut self, schema: &'s Value, value: &Value, path: &Path<'_>, depth: usize) -> Vec<Fault> {
+    fn apart(
+        &mut self,
+        schema: &'s Value,
+        value: &Value,
+        path: &Path<'_>,
+        depth: usize,
+    ) -> Vec<ValidationError> {
         let before = std::mem::take(&mut self.faults);
         self.at(schema, value, path, depth);
         std::mem::replace(&mut self.faults, before)
@@ -263,7 +269,7 @@ fn list<'s>(keywords: &'s Keywords, keyword: &str) -> &'s [Value] {
 }
 
 /// The first fault of each way.
-fn telling(why: &[Vec<Fault>]) -> String {
+fn telling(why: &[Vec<ValidationError>]) -> String {
     let first: Vec<String> =
         why.iter().take(4).filter_map(|faults| Some(faults.first()?.to_string())).collect();
     let text = first.join("; ");

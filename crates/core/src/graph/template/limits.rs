@@ -17,27 +17,27 @@ pub const MAX_ELIFS: usize = 50;
 
 /// A template that is too much is refused.
 pub(super) fn template(source: &str) -> Result<(), TemplateError> {
-    bounded(source, Form::Template)
+    bounded(source, TemplateForm::Template)
 }
 
 /// An expression that is too much is refused.
 pub(super) fn expression(source: &str) -> Result<(), TemplateError> {
-    bounded(source, Form::Expression)
+    bounded(source, TemplateForm::Expression)
 }
 
 #[derive(PartialEq)]
-enum Form {
+enum TemplateForm {
     Template,
     Expression,
 }
 
-fn bounded(source: &str, form: Form) -> Result<(), TemplateError> {
+fn bounded(source: &str, form: TemplateForm) -> Result<(), TemplateError> {
     if source.len() > MAX_SOURCE {
         return Err(TemplateError::TooLong { bytes: source.len(), limit: MAX_SOURCE });
     }
     let mut in_tag = 0;
     let mut elifs = 0;
-    for token in tokenize(source, form == Form::Expression, syntax()) {
+    for token in tokenize(source, form == TemplateForm::Expression, syntax()) {
         let (token, span) = token.map_err(|error| translate(&error, source, &Edits::default()))?;
         let too_much =
             |what: String| Err(TemplateError::Syntax { what, at: at(source, span.start_offset as usize) });

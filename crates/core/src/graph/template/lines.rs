@@ -7,7 +7,7 @@ use super::rewrite::Edits;
 
 /// Notes what must change so that each line with anything else than tags keeps its newline.
 pub(super) fn keep_newlines(source: &str, edits: &mut Edits) {
-    let mut line = Line::default();
+    let mut line = TemplateLine::default();
     let mut at = 0;
     while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {
         let text = rest.find("{{").into_iter().chain(rest.find("{%")).chain(rest.find("{#")).min();
@@ -16,8 +16,8 @@ pub(super) fn keep_newlines(source: &str, edits: &mut Edits) {
         at += text.len();
         let Some(tag) = source.get(at..).and_then(tag) else { break };
         match tag.kind {
-            Kind::Value => line.has_text = true,
-            Kind::Quiet => {
+            TagKind::Value => line.has_text = true,
+            TagKind::Quiet => {
                 let end = at + tag.len;
                 let is_marked = source.get(..end - 2).is_some_and(|text| text.ends_with(['-', '+']));
                 line.last = Some((end, is_marked));
@@ -36,7 +36,7 @@ pub(super) fn keep_newlines(source: &str, edits: &mut Edits) {
 
 /// What is on a line so far.
 #[derive(Default)]
-struct Line {
+struct TemplateLine {
     has_text: bool,
     /// Where the last block or comment ends, and whether its author said what becomes of the blanks behind it.
     last: Option<(usize, bool)>,
@@ -44,7 +44,7 @@ struct Line {
     blanks: Vec<(usize, usize)>,
 }
 
-impl Line {
+impl TemplateLine {
     fn text(&mut self, text: &str, mut at: usize, edits: &mut Edits) {
         for piece in text.split_inclusive('\n') {
             let is_end = piece.ends_with('\n');
@@ -74,7 +74,7 @@ impl Line {
     }
 }
 
-enum Kind {
+enum TagKind {
     /// Writes something.
     Value,
     /// A block or a comment.
@@ -82,14 +82,14 @@ enum Kind {
 }
 
 struct Tag {
-    kind: Kind,
+    kind: TagKind,
     len: usize,
     is_raw: bool,
 }
 
 /// The tag that a text begins with, if it has an end.
 fn tag(text: &str) -> Option<Tag> {
-    let quiet = |len, is_raw| Tag { kind: Kind::Quiet, len, is_raw };
+    let quiet = |len, is_raw| Tag { kind: TagKind::Quiet, len, is_raw };
     match text.get(..2)? {
         "{#" => text.get(2..)?.find("#}").map(|end| quiet(end + 4, false)),
         "{%" => {
@@ -97,7 +97,7 @@ fn tag(text: &str) -> Option<Tag> {
             let inside = text.get(2..len - 2)?;
             Some(quiet(len, inside.trim_matches(['-', '+']).trim() == "raw"))
         }
-        _ => Some(Tag { kind: Kind::Value, len: end_of_tag(text, "}}")?, is_raw: false }),
+        _ => Some(Tag { kind: TagKind::Value, len: end_of_tag(text, "}}")?, is_raw: false }),
     }
 }
 

@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 
 use minijinja::machinery::{parse, parse_expr};
 
-pub use compared::{Comparison, Filter, Kind, Pair, Relation, Side, What};
+pub use compared::{ComparedSide, Comparison, Filter, Pair, Relation, SideKnowledge, ValueKind};
 pub(in crate::graph) use facts::ITEM;
 
-use super::{At, TemplateError, at, caught, limits, syntax};
+use super::{TemplateError, TemplatePosition, at, caught, limits, syntax};
 use crate::graph::workflow::{Expression, Template};
 
 /// What a template or an expression refers to, in the order of the text.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Names {
+pub struct TemplateNames {
     /// Values.
     pub uses: Vec<Use>,
     /// Filters, tests and functions.
-    pub words: Vec<Word>,
+    pub words: Vec<UsedFunction>,
     /// What is compared with what is written out.
     pub comparisons: Vec<Comparison>,
     /// What is compared with each other, or by its order.
@@ -48,20 +48,20 @@ pub struct Use {
     /// `outputs.plan.value` in its parts, as far as they are written out.
     pub path: Vec<String>,
     /// Where it begins.
-    pub at: At,
+    pub at: TemplatePosition,
     /// What stands around it asks whether so many of its parts are defined: 2 is `outputs.plan`.
     pub guards: Vec<usize>,
 }
 
 /// A filter, a test or a function that is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
+pub struct UsedFunction {
     /// What it is.
     pub kind: WordKind,
     /// Its name.
     pub name: String,
     /// Where.
-    pub at: At,
+    pub at: TemplatePosition,
 }
 
 /// What kind of word.
@@ -207,27 +207,27 @@ const TESTS: &[&str] = &[
 const FUNCTIONS: &[&str] = &["dict", "range"];
 
 /// What a template refers to.
-pub fn names_used(template: &Template) -> Result<Names, TemplateError> {
+pub fn names_used(template: &Template) -> Result<TemplateNames, TemplateError> {
     let source = template.0.as_str();
     limits::template(source)?;
     caught(source, || in_template(source))
 }
 
-pub(super) fn in_template(source: &str) -> Result<Names, minijinja::Error> {
+pub(super) fn in_template(source: &str) -> Result<TemplateNames, minijinja::Error> {
     let parsed = parse(source, "template", syntax())?;
-    Ok(tree::Walk::twice(source, |walk| walk.statement(&parsed)))
+    Ok(tree::NameWalk::twice(source, |walk| walk.statement(&parsed)))
 }
 
 /// What an expression refers to.
-pub fn names_in(expression: &Expression) -> Result<Names, TemplateError> {
+pub fn names_in(expression: &Expression) -> Result<TemplateNames, TemplateError> {
     let source = expression.0.as_str();
     limits::expression(source)?;
     caught(source, || in_expression(source))
 }
 
-pub(super) fn in_expression(source: &str) -> Result<Names, minijinja::Error> {
+pub(super) fn in_expression(source: &str) -> Result<TemplateNames, minijinja::Error> {
     let parsed = parse_expr(source)?;
-    Ok(tree::Walk::over(source, |walk| walk.expression(&parsed)))
+    Ok(tree::NameWalk::over(source, |walk| walk.expression(&parsed)))
 }
 
 /// What a condition always is, where that can be told from its text alone.
@@ -237,6 +237,6 @@ pub fn constant(expression: &Expression) -> Option<bool> {
     caught(source, || Ok(facts::constant(&parse_expr(source)?))).ok().flatten()
 }
 
-fn place(source: &str, span: minijinja::machinery::Span) -> At {
+fn place(source: &str, span: minijinja::machinery::Span) -> TemplatePosition {
     at(source, span.start_offset as usize)
 }

@@ -4,7 +4,7 @@
 //! written out as one equals no text, and nobody would notice. So each use is looked up in the table
 //! that fits it.
 
-use super::names::{Names, OutputSense, in_expression, in_template};
+use super::names::{OutputSense, TemplateNames, in_expression, in_template};
 use super::rewrite::Edits;
 
 /// Texts. One that is not there is undefined.
@@ -35,7 +35,7 @@ pub(super) fn in_authors_words(message: &str) -> String {
     message.replace(TEXTS, OUTPUTS).replace(PARTS, OUTPUTS)
 }
 
-fn resolve(names: &Names, edits: &mut Edits) {
+fn resolve(names: &TemplateNames, edits: &mut Edits) {
     for (at, sense) in &names.outputs {
         let table = match sense {
             OutputSense::Text => TEXTS,

@@ -21,7 +21,7 @@ use crate::id::NodeId;
 
 /// What a node gave.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Output {
+pub struct NodeOutput {
     /// The last words of its session, or what it printed.
     pub text: String,
     /// What it answered, where it has a schema.
@@ -65,8 +65,8 @@ impl Scope {
     }
 
     /// What a node gave; what it gave in an earlier round is forgotten.
-    pub fn set_output(&mut self, node: &NodeId, output: Output) {
-        let output = Given::from(output);
+    pub fn set_output(&mut self, node: &NodeId, output: NodeOutput) {
+        let output = KnownOutputs::from(output);
         Arc::make_mut(&mut self.outputs).0.insert(folded(node.as_str()), (node.clone(), output));
     }
 
@@ -101,8 +101,8 @@ impl Object for Scope {
             "input" => Some(self.input.clone()),
             "inputs" => Some(self.inputs.clone()),
             OUTPUTS => Some(Value::from_dyn_object(Arc::clone(&self.outputs))),
-            TEXTS => Some(Value::from_object(Texts(Arc::clone(&self.outputs)))),
-            PARTS => Some(Value::from_object(Parts(Arc::clone(&self.outputs)))),
+            TEXTS => Some(Value::from_object(OutputTexts(Arc::clone(&self.outputs)))),
+            PARTS => Some(Value::from_object(OutputParts(Arc::clone(&self.outputs)))),
             "run" => Some(self.run.clone()),
             "task" => self.task.clone(),
             "iteration" => self.iteration.map(Value::from),
@@ -118,10 +118,10 @@ fn value_of<T: serde::Serialize>(json: &T) -> Value {
 
 /// By the id with its dashes as underscores.
 #[derive(Debug, Clone, Default)]
-struct Outputs(BTreeMap<String, (NodeId, Given)>);
+struct Outputs(BTreeMap<String, (NodeId, KnownOutputs)>);
 
 impl Outputs {
-    fn find(&self, key: &Value) -> Option<&Given> {
+    fn find(&self, key: &Value) -> Option<&KnownOutputs> {
         let name = key.as_str()?;
         let (id, output) = self.0.get(&folded(name))?;
         (name == id.as_str() || name == folded(id.as_str())).then_some(output)
@@ -140,9 +140,9 @@ impl Object for Outputs {
 
 /// The text of each output; one that is not there is an error, whatever is done with it.
 #[derive(Debug)]
-struct Texts(Arc<Outputs>);
+struct OutputTexts(Arc<Outputs>);
 
-impl Object for Texts {
+impl Object for OutputTexts {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let missing = || {
             let what = format!("`{OUTPUTS}.{key}` is undefined");
@@ -154,25 +154,25 @@ impl Object for Texts {
 
 /// All that each node gave.
 #[derive(Debug)]
-struct Parts(Arc<Outputs>);
+struct OutputParts(Arc<Outputs>);
 
-impl Object for Parts {
+impl Object for OutputParts {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         self.0.find(key).map(|output| Value::from_object(output.clone()))
     }
 }
 
 #[derive(Debug, Clone)]
-struct Given {
+struct KnownOutputs {
     text: Value,
     value: Option<Value>,
     failed: bool,
     status: Value,
 }
 
-impl From<Output> for Given {
-    fn from(output: Output) -> Given {
-        Given {
+impl From<NodeOutput> for KnownOutputs {
+    fn from(output: NodeOutput) -> KnownOutputs {
+        KnownOutputs {
             text: Value::from(output.text),
             value: output.value.as_ref().map(value_of),
             failed: output.failed,
@@ -181,7 +181,7 @@ impl From<Output> for Given {
     }
 }
 
-impl Object for Given {
+impl Object for KnownOutputs {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         match key.as_str() {
             Some("text") => Some(self.text.clone()),

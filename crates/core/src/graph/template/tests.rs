@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::names::{Word, WordKind};
+use super::names::{UsedFunction, WordKind};
 use super::*;
 use crate::id::NodeId;
 
@@ -11,14 +11,14 @@ fn scope() -> Scope {
     let inputs = [("area".to_owned(), json!("core")), ("level".to_owned(), json!(3))].into();
     let mut scope = Scope::new("fix {{ it }}", &inputs);
     scope.set_run(&json!({ "id": "r1", "branch": "work" }));
-    let plan = Output {
+    let plan = NodeOutput {
         text: "a plan".into(),
         value: Some(json!({ "steps": ["one", "two"] })),
         failed: false,
         status: "completed".into(),
     };
     scope.set_output(&NodeId::new("plan"), plan);
-    let commit = Output { text: "done".into(), ..Output::default() };
+    let commit = NodeOutput { text: "done".into(), ..NodeOutput::default() };
     scope.set_output(&NodeId::new("skill-commit"), commit);
     scope
 }
@@ -263,7 +263,7 @@ fn the_round_and_the_task_are_there_in_loops() {
 #[test]
 fn a_mistake_in_a_template_says_where() {
     let error = rendered("one\ntwo {{ 1 + }}").unwrap_err();
-    assert_eq!(error.at(), Some(At { offset: 15, line: 2, column: 12 }));
+    assert_eq!(error.at(), Some(TemplatePosition { offset: 15, line: 2, column: 12 }));
     assert_eq!(error.to_string(), "unexpected end of variable block (line 2, column 12)");
     assert!(complaint("{% include 'x' %}").contains("unknown statement include"));
     assert!(complaint("{{ 1 | nope }}").contains("filter nope is unknown"));
@@ -316,7 +316,7 @@ fn values_of_different_kinds_have_no_order() {
     let inputs =
         [("n", json!(3)), ("z", json!(null)), ("t", json!("12")), ("l", json!(["1"])), ("b", json!(true))];
     let mut scope = Scope::new("", &inputs.map(|(name, value)| (name.to_owned(), value)).into());
-    scope.set_output(&NodeId::new("n"), Output { text: "2".into(), ..Output::default() });
+    scope.set_output(&NodeId::new("n"), NodeOutput { text: "2".into(), ..NodeOutput::default() });
     let wrong = |text: &str| evaluate(&Expression(text.into()), &scope).unwrap_err().what();
     assert_eq!(
         wrong("outputs.n >= 5"),
@@ -484,7 +484,7 @@ fn what_asks_first_guards_what_follows() {
 fn the_words_of_a_template_are_known_too() {
     let names = names_in(&Expression("x | nope is odd and range(3)".into())).unwrap();
     let words: Vec<(WordKind, &str, usize)> =
-        names.words.iter().map(|Word { kind, name, at }| (*kind, name.as_str(), at.offset)).collect();
+        names.words.iter().map(|UsedFunction { kind, name, at }| (*kind, name.as_str(), at.offset)).collect();
     assert_eq!(
         words,
         [(WordKind::Test, "odd", 12), (WordKind::Filter, "nope", 4), (WordKind::Function, "range", 20)]

@@ -6,12 +6,12 @@ use serde_json::json;
 use super::*;
 
 fn touches(rule: &str, tool: &str, input: Value) -> bool {
-    Call::new(&ToolCall::named(tool, input), "/w".into()).touched_by(rule).is_some()
+    CheckedCall::new(&ToolCall::named(tool, input), "/w".into()).touched_by(rule).is_some()
 }
 
 fn grants(rules: &[&str], tool: &str, input: Value) -> bool {
     let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
-    Call::new(&ToolCall::named(tool, input), "/w".into()).is_granted_by(&rules)
+    CheckedCall::new(&ToolCall::named(tool, input), "/w".into()).is_granted_by(&rules)
 }
 
 fn line(line: &str) -> Value {
@@ -229,7 +229,7 @@ fn a_tool_with_a_name_that_nobody_knows_goes_by_what_it_does() {
         ("other", &odd, true, true),
         ("Bash", &odd, false, false),
     ] {
-        let call = Call::new(tool, "/w".into());
+        let call = CheckedCall::new(tool, "/w".into());
         assert_eq!(call.touched_by(rule).is_some(), touched, "{rule} touches {}", tool.name);
         assert_eq!(call.is_granted_by(&[rule.to_owned()]), granted, "{rule} grants {}", tool.name);
     }
@@ -253,14 +253,16 @@ fn a_link_permits_only_what_it_leads_to_and_forbids_both() {
         ("Write(**)", &[], true, true),
     ] {
         let files: Vec<String> = leads_to.iter().map(|file| (*file).to_owned()).collect();
-        let real = super::super::Real { workspace: "/w".to_owned(), files };
-        let call = Call::new(&write, Around { workspace: "/w", real: Some(&real) });
+        let real = super::super::RealPath { workspace: "/w".to_owned(), files };
+        let call = CheckedCall::new(&write, CallSite { workspace: "/w", real: Some(&real) });
         assert_eq!(call.touched_by(rule).is_some(), touched, "{rule} touches {leads_to:?}");
         assert_eq!(call.is_granted_by(&[rule.to_owned()]), granted, "{rule} grants {leads_to:?}");
     }
-    let real =
-        super::super::Real { workspace: "/data/w".to_owned(), files: vec!["/data/w/docs/a.md".to_owned()] };
-    let call = Call::new(&write, Around { workspace: "/w", real: Some(&real) });
+    let real = super::super::RealPath {
+        workspace: "/data/w".to_owned(),
+        files: vec!["/data/w/docs/a.md".to_owned()],
+    };
+    let call = CheckedCall::new(&write, CallSite { workspace: "/w", real: Some(&real) });
     assert!(call.is_granted_by(&["Write(docs/**)".to_owned()]), "the workspace itself is behind a link");
     assert!(!call.is_outside());
 }

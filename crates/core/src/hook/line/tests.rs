@@ -3,17 +3,20 @@
 use serde_json::json;
 
 use crate::hook::ToolCall;
-use crate::hook::permission::{Isolation, Rules, Ruling, decide};
+use crate::hook::permission::{Isolation, PermissionRules, Ruling, decide};
 
-fn ruling(rules: &Rules, line: &str) -> Ruling {
+fn ruling(rules: &PermissionRules, line: &str) -> Ruling {
     decide(Isolation::Minimal, rules, "/w", &ToolCall::named("Bash", json!({ "command": line })))
 }
 
-fn denying(rules: &[&str]) -> Rules {
-    Rules { deny: rules.iter().map(|rule| (*rule).to_owned()).collect(), ..Rules::default() }
+fn denying(rules: &[&str]) -> PermissionRules {
+    PermissionRules {
+        deny: rules.iter().map(|rule| (*rule).to_owned()).collect(),
+        ..PermissionRules::default()
+    }
 }
 
-fn reason(rules: &Rules, line: &str) -> String {
+fn reason(rules: &PermissionRules, line: &str) -> String {
     match ruling(rules, line) {
         Ruling::Deny { reason } => reason,
         other => panic!("{line:?} is {other:?}"),
@@ -303,7 +306,8 @@ fn a_denied_command_is_denied_however_it_is_written() {
         };
         assert!(reason.starts_with("Bash is denied by the rule `Bash("), "{line:?}: {reason}");
         // An entity's own limits hold in the same way.
-        let limits = Rules { only: Some(vec!["Bash(ls:*)".to_owned()]), ..Rules::default() };
+        let limits =
+            PermissionRules { only: Some(vec!["Bash(ls:*)".to_owned()]), ..PermissionRules::default() };
         assert!(matches!(ruling(&limits, line), Ruling::Deny { .. }), "{line:?}");
     }
     assert!(lines.len() > 150);
@@ -575,10 +579,12 @@ fn what_cannot_be_told_is_denied_only_where_a_rule_denies_commands() {
         let named = denying(&["Write", "WebFetch(domain:x.org)"]);
         assert_eq!(ruling(&named, line), Ruling::Allow, "{line:?}");
         // A rule that asks then asks, and one that permits some commands does not permit it.
-        let ask =
-            Rules { ask: vec!["Bash(rm *)".to_owned(), "Bash(git push *)".to_owned()], ..Rules::default() };
+        let ask = PermissionRules {
+            ask: vec!["Bash(rm *)".to_owned(), "Bash(git push *)".to_owned()],
+            ..PermissionRules::default()
+        };
         assert_eq!(ruling(&ask, line), Ruling::Ask, "{line:?}");
-        let allow = Rules { allow: vec!["Bash(ls *)".to_owned()], ..Rules::default() };
+        let allow = PermissionRules { allow: vec!["Bash(ls *)".to_owned()], ..PermissionRules::default() };
         assert_eq!(ruling(&allow, line), Ruling::Ask, "{line:?}");
     }
 }
@@ -586,8 +592,10 @@ fn what_cannot_be_told_is_denied_only_where_a_rule_denies_commands() {
 #[test]
 fn a_line_is_permitted_when_each_of_its_commands_is() {
     let only = ["Bash(git log:*)", "Bash(git commit:*)", "Bash(ls *)", "Bash(true)", "Bash(bash *)"];
-    let rules =
-        Rules { only: Some(only.iter().map(|rule| (*rule).to_owned()).collect()), ..Rules::default() };
+    let rules = PermissionRules {
+        only: Some(only.iter().map(|rule| (*rule).to_owned()).collect()),
+        ..PermissionRules::default()
+    };
     for line in [
         "git log",
         "git  log\t-3",
@@ -649,7 +657,7 @@ fn a_line_is_permitted_when_each_of_its_commands_is() {
         assert!(reason.starts_with("this agent may use Bash only as Bash(git log:*), Bash("), "{reason}");
         assert!(reason.contains(refused), "{line:?}: {reason}");
     }
-    let none = Rules { only: Some(vec!["Read".to_owned()]), ..Rules::default() };
+    let none = PermissionRules { only: Some(vec!["Read".to_owned()]), ..PermissionRules::default() };
     assert_eq!(
         reason(&none, "cat <<EOF\nx\nEOF"),
         "Bash is not among the tools that this agent may use; do without it"

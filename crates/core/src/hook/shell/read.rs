@@ -4,7 +4,7 @@
 
 mod word;
 
-use super::{Command, DEEPEST, Input, MOST_COMMANDS, Script, Unclear, Word};
+use super::{DEEPEST, InputSource, MOST_COMMANDS, ShellCommand, ShellScript, ShellWord, Unclear};
 
 /// Words after which a command may begin, where they stand where a command may.
 const RESERVED: &[&str] = &[
@@ -13,11 +13,11 @@ const RESERVED: &[&str] = &[
 ];
 
 /// A text that is being read.
-pub(super) struct Reader<'t, 's> {
+pub(super) struct ShellReader<'t, 's> {
     text: &'t str,
     at: usize,
     depth: usize,
-    script: &'s mut Script,
+    script: &'s mut ShellScript,
     /// Here-documents whose bodies begin at the next line.
     pending: Vec<HereDocument>,
     /// What begins before this may be arithmetic.
@@ -40,14 +40,14 @@ struct HereDocument {
 
 /// Where a list of commands ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Until {
+enum ListEnd {
     TextEnds,
     BracketCloses,
 }
 
-impl<'t, 's> Reader<'t, 's> {
-    pub(super) fn new(text: &'t str, script: &'s mut Script, depth: usize) -> Reader<'t, 's> {
-        Reader {
+impl<'t, 's> ShellReader<'t, 's> {
+    pub(super) fn new(text: &'t str, script: &'s mut ShellScript, depth: usize) -> ShellReader<'t, 's> {
+        ShellReader {
             text,
             at: 0,
             depth,
@@ -63,14 +63,14 @@ impl<'t, 's> Reader<'t, 's> {
 
     /// Reads the text to its end.
     pub(super) fn all(mut self) {
-        self.commands(Until::TextEnds);
+        self.commands(ListEnd::TextEnds);
     }
 
-    fn commands(&mut self, until: Until) {
+    fn commands(&mut self, until: ListEnd) {
         let (begin, outer) = (self.at, std::mem::take(&mut self.pending));
         let (sum_end, squares) = (std::mem::take(&mut self.sum_end), std::mem::take(&mut self.squares));
         // `$((` that is not known to be arithmetic.
-        let may_be_sum = until == Until::BracketCloses && self.peek() == Some(b'(');
+        let may_be_sum = until == ListEnd::BracketCloses && self.peek() == Some(b'(');
         let may_be_sum = std::mem::replace(&mut self.may_be_sum, may_be_sum);
         self.list(until);
         (self.sum_end, self.squares, self.may_be_sum) = (sum_end, squares, may_be_sum);
@@ -83,10 +83,10 @@ impl<'t, 's> Reader<'t, 's> {
         self.pending = outer;
     }
 
-    fn list(&mut self, until: Until) {
+    fn list(&mut self, until: ListEnd) {
         let (mut brackets, mut cases) = (0usize, 0usize);
         let mut doubtful = None;
-        let mut command = Command::default();
+        let mut command = ShellCommand::default();
         let mut begin = self.at;
         loop {
             self.skip(b" \t");
@@ -140,7 +140,7 @@ impl<'t, 's> Reader<'t, 's> {
                 b')' => {
                     self.finish(&mut command, begin);
                     self.at += 1;
-                    if brackets == 0 && until == Until::BracketCloses {
+                    if brackets == 0 && until == ListEnd::BracketCloses {
                         return;
                     }
                     if doubtful == Some(brackets) {
@@ -159,13 +159,13 @@ impl<'t, 's> Reader<'t, 's> {
             }
         }
         self.finish(&mut command, begin);
-        if until == Until::BracketCloses || brackets > 0 {
+        if until == ListEnd::BracketCloses || brackets > 0 {
             self.script.blame(Unclear::Unclosed);
         }
     }
 
     /// What the last word is to its command: reserved, an assignment, or just a word.
-    fn after_word(&mut self, command: &mut Command, begin: usize, cases: &mut usize) {
+    fn after_word(&mut self, command: &mut ShellCommand, begin: usize, cases: &mut usize) {
         let count = command.words.len();
         let Some(word) = command.words.last().copied() else { return };
         let text = command.text.get(word.start..word.end).unwrap_or_default();
@@ -177,7 +177,7 @@ impl<'t, 's> Reader<'t, 's> {
                     *cases = cases.saturating_sub(1);
                 }
                 let is_timed = reserved == "time";
-                *command = Command::default();
+                *command = ShellCommand::default();
                 if is_timed {
                     self.skip_time_options();
                 }
@@ -203,7 +203,7 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     /// `case WORD in`, up to the first command.
-    fn case(&mut self, command: &mut Command, cases: &mut usize) {
+    fn case(&mut self, command: &mut ShellCommand, cases: &mut usize) {
         while command.words.len() < 3 {
             self.skip(b" \t\n");
             if self.peek().is_none_or(|byte| b";&|()<>".contains(&byte)) {
@@ -211,14 +211,14 @@ impl<'t, 's> Reader<'t, 's> {
             }
             self.word(command);
         }
-        *command = Command::default();
+        *command = ShellCommand::default();
         *cases += 1;
         self.patterns(cases);
     }
 
     /// The patterns of a branch of `case`, up to their bracket, or its end.
     fn patterns(&mut self, cases: &mut usize) {
-        let mut pattern = Command::default();
+        let mut pattern = ShellCommand::default();
         loop {
             self.skip(b" \t\n");
             match self.peek() {
@@ -242,7 +242,7 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     /// The inside of `[[ … ]]`, in which `<`, `&&` and brackets are no syntax of commands.
-    fn condition(&mut self, command: &mut Command) {
+    fn condition(&mut self, command: &mut ShellCommand) {
         loop {
             self.skip(b" \t\n");
             match self.peek() {
@@ -260,11 +260,11 @@ impl<'t, 's> Reader<'t, 's> {
         }
     }
 
-    fn finish(&mut self, command: &mut Command, begin: usize) {
+    fn finish(&mut self, command: &mut ShellCommand, begin: usize) {
         self.finish_at(command, begin, self.at);
     }
 
-    fn finish_at(&mut self, command: &mut Command, begin: usize, end: usize) {
+    fn finish_at(&mut self, command: &mut ShellCommand, begin: usize, end: usize) {
         let mut command = std::mem::take(command);
         if command.words.is_empty() {
             return;
@@ -280,7 +280,7 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     /// Ends a command before its last word, after which another one begins.
-    fn finish_without_last(&mut self, command: &mut Command, begin: usize) {
+    fn finish_without_last(&mut self, command: &mut ShellCommand, begin: usize) {
         if let Some(word) = command.words.pop() {
             command.text.truncate(word.start.saturating_sub(1));
         }
@@ -288,7 +288,7 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     /// A redirection, from its `<` or `>` on.
-    fn redirect(&mut self, command: &mut Command) {
+    fn redirect(&mut self, command: &mut ShellCommand) {
         let is_other = std::mem::take(&mut self.is_other);
         let is_output = self.peek() == Some(b'>');
         self.at += 1;
@@ -312,18 +312,18 @@ impl<'t, 's> Reader<'t, 's> {
             self.script.writes |= !is_known || text != "/dev/null" && !is_number;
         } else if !is_other {
             let is_file = is_known && second.is_none() && !super::is_descriptor(text);
-            command.read_from(if is_file { Input::File } else { Input::Unknown });
+            command.read_from(if is_file { InputSource::File } else { InputSource::Unknown });
         }
     }
 
     /// A here-document or a here-string, after its `<<`.
-    fn here(&mut self) -> Input {
+    fn here(&mut self) -> InputSource {
         if self.peek() == Some(b'<') {
             self.at += 1;
             let target = self.target();
-            let is_known = |word: &Word| word.hole.is_none() || word.plain == word.end;
+            let is_known = |word: &ShellWord| word.hole.is_none() || word.plain == word.end;
             let is_known = target.words.iter().all(is_known);
-            return if is_known { Input::Text(target.text) } else { Input::Unknown };
+            return if is_known { InputSource::Text(target.text) } else { InputSource::Unknown };
         }
         if self.may_be_sum || self.squares > 0 {
             self.script.blame(Unclear::Unclosed);
@@ -335,12 +335,12 @@ impl<'t, 's> Reader<'t, 's> {
         let number = self.script.here_documents;
         let is_quoted = target.words.first().is_some_and(|word| word.is_quoted);
         self.pending.push(HereDocument { number, delimiter: target.text, is_quoted, drops_tabs });
-        Input::HereDocument(number)
+        InputSource::HereDocument(number)
     }
 
     /// The word a redirection is about.
-    fn target(&mut self) -> Command {
-        let mut target = Command::default();
+    fn target(&mut self) -> ShellCommand {
+        let mut target = ShellCommand::default();
         self.skip(b" \t");
         if self.peek().is_some_and(|byte| !b"\n;&|()<>".contains(&byte) || self.is_process()) {
             self.word(&mut target);
@@ -379,7 +379,7 @@ impl<'t, 's> Reader<'t, 's> {
             let body = self.text.get(begin..end).unwrap_or_default();
             if !document.is_quoted {
                 self.within(|reader| {
-                    Reader::new(body, reader.script, reader.depth).expansions(None);
+                    ShellReader::new(body, reader.script, reader.depth).expansions(None);
                 });
             }
             self.script.bodies.push((document.number, body.to_owned()));

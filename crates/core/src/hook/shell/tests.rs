@@ -6,7 +6,7 @@ use super::*;
 
 /// Every command a line starts, without assignments, sorted.
 fn started(line: &str) -> Vec<String> {
-    let script = Script::read(line);
+    let script = ShellScript::read(line);
     let all = script.commands.iter().flat_map(|command| std::iter::once(command).chain(&command.inner));
     let mut all: Vec<String> = all.map(|command| command.after_assignments().to_owned()).collect();
     all.sort();
@@ -56,7 +56,7 @@ fn what_is_nested_too_deeply_is_not_passed_over() {
     ] {
         for count in [1, 3, 30, 300, 3_000] {
             let line = format!("{}rm x{}", open.repeat(count), close.repeat(count));
-            let script = Script::read(&line);
+            let script = ShellScript::read(&line);
             let all =
                 || script.commands.iter().flat_map(|command| std::iter::once(command).chain(&command.inner));
             let is_unclear = script.unclear.is_some() || all().any(|command| command.unclear.is_some());
@@ -142,7 +142,7 @@ proptest! {
 
     #[test]
     fn any_text_is_read_to_its_end(text in pieces()) {
-        let script = Script::read(&text);
+        let script = ShellScript::read(&text);
         for command in script.commands.iter().flat_map(|command| std::iter::once(command).chain(&command.inner)) {
             let _ = command.name();
             for (at, word) in command.words.iter().enumerate() {
@@ -154,7 +154,7 @@ proptest! {
 
     #[test]
     fn any_characters_are_read_to_their_end(text in any::<String>()) {
-        Script::read(&text);
+        ShellScript::read(&text);
     }
 
     #[test]
@@ -165,8 +165,8 @@ proptest! {
     #[test]
     fn a_command_on_its_own_line_is_found_behind_any_that_can_be_read(text in pieces()) {
         let line = format!("{text}\nrm x");
-        let is_whole = Script::read(&text).unclear.is_none() && !text.contains("<<") && !text.ends_with(['\\', '#']);
-        let script = Script::read(&line);
+        let is_whole = ShellScript::read(&text).unclear.is_none() && !text.contains("<<") && !text.ends_with(['\\', '#']);
+        let script = ShellScript::read(&line);
         let mut all = script.commands.iter().flat_map(|command| std::iter::once(command).chain(&command.inner));
         // Within brackets, a condition or the patterns of `case`, a line break ends nothing.
         let is_open = ["(", "[[", "case", ";;"].iter().any(|open| text.contains(open));

@@ -2,11 +2,11 @@
 //!
 //! Only programs whose arguments are a command: a script, `make` or `python -c` tell nothing here.
 
-use super::{Command, Input, Unclear, Word, is_descriptor};
+use super::{InputSource, ShellCommand, ShellWord, Unclear, is_descriptor};
 
 /// What a program starts.
-pub(super) enum Inner {
-    Command(Command),
+pub(super) enum WrappedCommand {
+    Command(ShellCommand),
     /// A command line of its own.
     Text(String),
     Unclear(Unclear),
@@ -97,7 +97,7 @@ const RUN_BY_ANY: &[&str] = &["BASH_ENV", "PROMPT_COMMAND"];
 const RUN_BY_STARTED: &[&str] = &["ENV", "PS0", "PS1", "PS4"];
 
 /// What the program of a command starts.
-pub(super) fn inner(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
+pub(super) fn inner(command: &ShellCommand, bodies: &[(usize, String)]) -> Vec<WrappedCommand> {
     let mut parts = of_program(command, bodies);
     if sets(command, command.words.len(), RUN_BY_ANY) {
         parts.push(put_together(command));
@@ -106,16 +106,16 @@ pub(super) fn inner(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner>
 }
 
 /// Whether one of the words up to `end` sets one of these variables.
-fn sets(command: &Command, end: usize, names: &[&str]) -> bool {
+fn sets(command: &ShellCommand, end: usize, names: &[&str]) -> bool {
     let mut words = (0..end).filter_map(|at| command.word(at)?.split_once('='));
     words.any(|(name, _)| names.contains(&name.strip_suffix('+').unwrap_or(name)))
 }
 
-fn put_together(command: &Command) -> Inner {
-    Inner::Unclear(Unclear::Text(command.text.clone()))
+fn put_together(command: &ShellCommand) -> WrappedCommand {
+    WrappedCommand::Unclear(Unclear::Text(command.text.clone()))
 }
 
-fn of_program(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
+fn of_program(command: &ShellCommand, bodies: &[(usize, String)]) -> Vec<WrappedCommand> {
     let Some(Ok(name)) = command.name() else { return Vec::new() };
     let first = command.program + 1;
     match name {
@@ -156,7 +156,7 @@ impl Wrapper {
         is_it(name) || name.strip_prefix('g').is_some_and(is_it)
     }
 
-    fn inner(&self, command: &Command, name: &str) -> Vec<Inner> {
+    fn inner(&self, command: &ShellCommand, name: &str) -> Vec<WrappedCommand> {
         let first = command.program + 1;
         let options = || (first..).map_while(|at| command.word(at)).take_while(|word| word.starts_with('-'));
         if name == "command" && options().any(|word| word.contains(['v', 'V'])) {
@@ -191,7 +191,7 @@ impl Wrapper {
                 if !open_marks(&mut part, "{") {
                     add_hole(&mut part);
                 }
-                parts.push(Inner::Command(part));
+                parts.push(WrappedCommand::Command(part));
             }
             return parts;
         }
@@ -205,7 +205,7 @@ impl Wrapper {
         if name == "xargs" || name == "gxargs" {
             add_arguments(command, at, &mut part);
         }
-        let mut parts = vec![Inner::Command(part)];
+        let mut parts = vec![WrappedCommand::Command(part)];
         // The next word may be the value of an option that is not known to its end.
         let options = command.words.get(first..at).unwrap_or_default();
         if options.iter().any(|word| word.hole.is_some()) {
@@ -215,7 +215,7 @@ impl Wrapper {
     }
 
     /// The first word that is no option and no value of one.
-    fn after_options(&self, command: &Command, mut at: usize) -> usize {
+    fn after_options(&self, command: &ShellCommand, mut at: usize) -> usize {
         while let Some(word) = command.word(at) {
             if word == "--" {
                 return at + 1;
@@ -246,12 +246,12 @@ fn is_process(text: &str) -> bool {
 }
 
 /// Some words as a command line, unless the shell puts it together at run time.
-fn text_of(command: &Command, from: usize, to: usize) -> Vec<Inner> {
+fn text_of(command: &ShellCommand, from: usize, to: usize) -> Vec<WrappedCommand> {
     text_after(command, from, to, "")
 }
 
 /// Some words as a command line, without the start of the first one, which is an option.
-fn text_after(command: &Command, from: usize, to: usize, option: &str) -> Vec<Inner> {
+fn text_after(command: &ShellCommand, from: usize, to: usize, option: &str) -> Vec<WrappedCommand> {
     let words = command.words.get(from..to.min(command.words.len())).unwrap_or_default();
     let (Some(first), Some(last)) = (words.first(), words.last()) else { return Vec::new() };
     // What a shell expands without quotes it also splits, so that stars are only file names.
@@ -261,28 +261,28 @@ fn text_after(command: &Command, from: usize, to: usize, option: &str) -> Vec<In
     let text = command.text.get(first.start + option.len()..last.end).unwrap_or_default();
     let is_filled = words.iter().any(|word| word.is_filled);
     let unclear = is_filled.then(|| put_together(command));
-    std::iter::once(Inner::Text(text.to_owned())).chain(unclear).collect()
+    std::iter::once(WrappedCommand::Text(text.to_owned())).chain(unclear).collect()
 }
 
-fn has_expansion(command: &Command, word: &Word) -> bool {
+fn has_expansion(command: &ShellCommand, word: &ShellWord) -> bool {
     let hole = word.hole.and_then(|(from, to)| command.text.get(from..to));
     hole.is_some_and(|hole| hole.contains(['$', '`']) || is_process(hole))
 }
 
-fn aliases(command: &Command) -> Vec<Inner> {
+fn aliases(command: &ShellCommand) -> Vec<WrappedCommand> {
     let names = (command.program + 1..command.words.len()).filter_map(|at| {
         let (name, _) = command.word(at)?.split_once('=')?;
         Some(text_after(command, at, at + 1, command.word(at)?.get(..=name.len())?))
     });
     // Whoever uses the alias adds words to it.
     let used = |part| match part {
-        Inner::Text(text) => Inner::Text(format!("{text} $@")),
+        WrappedCommand::Text(text) => WrappedCommand::Text(format!("{text} $@")),
         other => other,
     };
     names.flatten().map(used).collect()
 }
 
-fn of_shell(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
+fn of_shell(command: &ShellCommand, bodies: &[(usize, String)]) -> Vec<WrappedCommand> {
     if sets(command, command.program, RUN_BY_STARTED) {
         return vec![put_together(command)];
     }
@@ -324,14 +324,14 @@ fn of_shell(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
         Some(script) if is_process(script) || may_be_option(command, at) => vec![put_together(command)],
         Some(script) if !is_input && !is_descriptor(script) => Vec::new(),
         Some(script) if script.ends_with(|end: char| ('1'..='9').contains(&end)) && is_descriptor(script) => {
-            vec![Inner::Unclear(Unclear::Input(command.text.clone()))]
+            vec![WrappedCommand::Unclear(Unclear::Input(command.text.clone()))]
         }
         _ => from_input(command, bodies),
     }
 }
 
 /// Whether a word may turn out to be `-c`, with a text after it.
-fn may_be_option(command: &Command, at: usize) -> bool {
+fn may_be_option(command: &ShellCommand, at: usize) -> bool {
     let Some((word, (_, end))) = command.words.get(at).and_then(|word| Some((word, word.hole?))) else {
         return false;
     };
@@ -341,20 +341,20 @@ fn may_be_option(command: &Command, at: usize) -> bool {
 }
 
 /// The commands that a shell reads from its input.
-fn from_input(command: &Command, bodies: &[(usize, String)]) -> Vec<Inner> {
-    let unclear = || Inner::Unclear(Unclear::Input(command.text.clone()));
+fn from_input(command: &ShellCommand, bodies: &[(usize, String)]) -> Vec<WrappedCommand> {
+    let unclear = || WrappedCommand::Unclear(Unclear::Input(command.text.clone()));
     vec![match &command.input {
-        Input::File => return Vec::new(),
-        Input::Inherited | Input::Unknown => unclear(),
-        Input::Text(text) => Inner::Text(text.clone()),
-        Input::HereDocument(number) => {
+        InputSource::File => return Vec::new(),
+        InputSource::Inherited | InputSource::Unknown => unclear(),
+        InputSource::Text(text) => WrappedCommand::Text(text.clone()),
+        InputSource::HereDocument(number) => {
             let body = bodies.iter().find(|(other, _)| other == number);
-            body.map_or_else(unclear, |(_, body)| Inner::Text(body.clone()))
+            body.map_or_else(unclear, |(_, body)| WrappedCommand::Text(body.clone()))
         }
     }]
 }
 
-fn of_find(command: &Command) -> Vec<Inner> {
+fn of_find(command: &ShellCommand) -> Vec<WrappedCommand> {
     let mut parts = Vec::new();
     let mut at = command.program + 1;
     while let Some(word) = command.word(at) {
@@ -370,19 +370,19 @@ fn of_find(command: &Command) -> Vec<Inner> {
         let end = (at..=command.words.len()).find(is_end).unwrap_or(at);
         let mut part = command.part(at, end);
         open_marks(&mut part, "{}");
-        parts.push(Inner::Command(part));
+        parts.push(WrappedCommand::Command(part));
         at = end;
     }
     parts
 }
 
 /// A command that may begin here, or not, because an expansion before it may be an option.
-fn if_known(part: Command) -> Option<Inner> {
-    part.name().is_some_and(|name| name.is_ok()).then_some(Inner::Command(part))
+fn if_known(part: ShellCommand) -> Option<WrappedCommand> {
+    part.name().is_some_and(|name| name.is_ok()).then_some(WrappedCommand::Command(part))
 }
 
 /// `su -c TEXT`, `script -qcTEXT`, `git rebase --exec=TEXT`.
-fn after_option(command: &Command, from: usize, short: char, long: &str) -> Vec<Inner> {
+fn after_option(command: &ShellCommand, from: usize, short: char, long: &str) -> Vec<WrappedCommand> {
     let mut parts = Vec::new();
     for at in from..command.words.len() {
         let word = command.word(at).unwrap_or_default();
@@ -404,7 +404,7 @@ fn after_option(command: &Command, from: usize, short: char, long: &str) -> Vec<
 }
 
 /// The command of a program, wherever it may begin: right after an option there may be a value first.
-fn of_seldom(command: &Command, mut operands: usize) -> Vec<Inner> {
+fn of_seldom(command: &ShellCommand, mut operands: usize) -> Vec<WrappedCommand> {
     let (mut parts, mut may_be_value) = (Vec::new(), false);
     for at in command.program + 1..command.words.len() {
         let word = command.word(at).unwrap_or_default();
@@ -413,7 +413,7 @@ fn of_seldom(command: &Command, mut operands: usize) -> Vec<Inner> {
             continue;
         }
         if !may_be_value && operands == 0 {
-            parts.push(Inner::Command(command.part(at, command.words.len())));
+            parts.push(WrappedCommand::Command(command.part(at, command.words.len())));
             break;
         }
         if command.words.len() - at > MANY {
@@ -432,7 +432,7 @@ fn of_seldom(command: &Command, mut operands: usize) -> Vec<Inner> {
 }
 
 /// The subcommands of git that run commands.
-fn of_git(command: &Command) -> Vec<Inner> {
+fn of_git(command: &ShellCommand) -> Vec<WrappedCommand> {
     let count = command.words.len();
     let find = |from: usize, wanted: &str| (from..count).find(|at| command.word(*at) == Some(wanted));
     let first = command.program + 1;
@@ -448,11 +448,11 @@ fn of_git(command: &Command) -> Vec<Inner> {
         parts.extend(after_option(command, at + 1, 'x', "--exec"));
     }
     if let Some(at) = find(first, "bisect").and_then(|at| find(at, "run")) {
-        parts.push(Inner::Command(command.part(at + 1, count)));
+        parts.push(WrappedCommand::Command(command.part(at + 1, count)));
     }
     if let Some(at) = find(first, "for-each-repo") {
         let texts = text_of(command, after_options(at + 1), count).into_iter().map(|part| match part {
-            Inner::Text(text) => Inner::Text(format!("git {text}")),
+            WrappedCommand::Text(text) => WrappedCommand::Text(format!("git {text}")),
             other => other,
         });
         parts.extend(texts);
@@ -461,7 +461,7 @@ fn of_git(command: &Command) -> Vec<Inner> {
 }
 
 /// `env -S TEXT`.
-fn split_string(command: &Command) -> Option<Vec<Inner>> {
+fn split_string(command: &ShellCommand) -> Option<Vec<WrappedCommand>> {
     for at in command.program + 1..command.words.len() {
         let word = command.word(at).filter(|word| word.starts_with('-'))?;
         if matches!(word, "-S" | "--split-string") {
@@ -475,7 +475,7 @@ fn split_string(command: &Command) -> Option<Vec<Inner>> {
 }
 
 /// What `xargs` reads becomes part of the command: at its end, or wherever a mark is.
-fn add_arguments(command: &Command, end: usize, part: &mut Command) {
+fn add_arguments(command: &ShellCommand, end: usize, part: &mut ShellCommand) {
     let mut has_mark = false;
     for at in command.program + 1..end {
         let mark = match command.word(at) {
@@ -495,19 +495,27 @@ fn add_arguments(command: &Command, end: usize, part: &mut Command) {
 }
 
 /// A word, or several, that are added at the end.
-fn add_hole(part: &mut Command) {
+fn add_hole(part: &mut ShellCommand) {
     part.text.push(' ');
     let start = part.text.len();
     part.text.push('…');
     let end = part.text.len();
     let hole = Some((start, end));
-    part.words.push(Word { start, end, hole, splits: true, is_filled: true, is_quoted: false, plain: start });
+    part.words.push(ShellWord {
+        start,
+        end,
+        hole,
+        splits: true,
+        is_filled: true,
+        is_quoted: false,
+        plain: start,
+    });
 }
 
 /// Words with a mark in them are not known before the program runs; whether there are any. In a text of several
 /// words the mark is hardly ever the program, unless a shell reads it.
-fn open_marks(part: &mut Command, mark: &str) -> bool {
-    let Command { words, text, .. } = part;
+fn open_marks(part: &mut ShellCommand, mark: &str) -> bool {
+    let ShellCommand { words, text, .. } = part;
     for word in &mut *words {
         let inside = text.get(word.start..word.end).unwrap_or_default();
         word.is_filled |= inside.contains(mark);

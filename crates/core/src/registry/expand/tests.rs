@@ -4,18 +4,18 @@ use super::super::known::tests::found;
 use super::*;
 use crate::entity::PluginSource;
 
-fn entity(provider: Provider, kind: Kind, prompt: &str) -> Entity {
+fn entity(provider: Provider, kind: EntityKind, prompt: &str) -> Entity {
     let mut entity = found(kind, "x");
     entity.source.provider = provider;
     Entity { prompt: prompt.into(), ..entity }
 }
 
 fn command(provider: Provider, prompt: &str, args: &str) -> String {
-    expand(&entity(provider, Kind::Command, prompt), args).text()
+    expand(&entity(provider, EntityKind::Command, prompt), args).text()
 }
 
 fn pieces(provider: Provider, prompt: &str, args: &str) -> Vec<Piece> {
-    expand(&entity(provider, Kind::Command, prompt), args).pieces
+    expand(&entity(provider, EntityKind::Command, prompt), args).pieces
 }
 
 fn commands(provider: Provider, prompt: &str, args: &str) -> Vec<String> {
@@ -59,7 +59,7 @@ fn the_arguments_arrive_as_they_were_given() {
 fn no_arguments_are_said_to_a_skill_and_nothing_to_a_command() {
     for blank in ["", " \n"] {
         assert_eq!(command(Provider::Claude, "do: $ARGUMENTS.", blank), "do: .");
-        let skill = entity(Provider::Shared, Kind::Skill, "do: $ARGUMENTS.");
+        let skill = entity(Provider::Shared, EntityKind::Skill, "do: $ARGUMENTS.");
         assert_eq!(expand(&skill, blank).text(), "do: [no arguments].");
         assert_eq!(command(Provider::Gemini, "do: {{args}}.", blank), "do: .");
         assert_eq!(command(Provider::Claude, "just do it", blank), "just do it");
@@ -142,7 +142,7 @@ fn arguments_without_a_place_follow_after_a_blank_line() {
 fn an_agents_text_is_left_alone_but_for_the_plugins_folder() {
     let text = "You know $ARGUMENTS, $1, {{args}}, !`ls` and @a/b.";
     for provider in Provider::ALL {
-        let mut agent = entity(provider, Kind::Agent, text);
+        let mut agent = entity(provider, EntityKind::Agent, text);
         assert_eq!(expand(&agent, "x").pieces, [Piece::Text(text.into())]);
         agent.prompt = "run ${CLAUDE_PLUGIN_ROOT}/x $1".into();
         agent.source.plugin = Some(PluginSource { name: "p".into(), root: "/p $1".into() });
@@ -154,7 +154,7 @@ fn an_agents_text_is_left_alone_but_for_the_plugins_folder() {
 fn a_plugins_folder_is_put_in_and_quoted_in_a_command() {
     let mut entity = entity(
         Provider::Claude,
-        Kind::Command,
+        EntityKind::Command,
         "${CLAUDE_PLUGIN_ROOT} !`\"${CLAUDE_PLUGIN_ROOT}/a.sh\" ${CLAUDE_PLUGIN_ROOT}/b` @${CLAUDE_PLUGIN_ROOT}/c.md",
     );
     entity.source.plugin = Some(PluginSource { name: "p".into(), root: "/my 'p'".into() });
@@ -217,7 +217,7 @@ fn arguments_in_a_command_are_words_and_never_a_command() {
     assert_eq!(commands(Provider::Gemini, "!{grep {{args}} .}", hostile), [format!("grep {whole} .")]);
     assert_eq!(commands(Provider::Gemini, "!{ls {{args}}}", " "), ["ls "]);
     assert_eq!(commands(Provider::Opencode, "!`ls $1 $2`", "a b c"), ["ls 'a' 'b' 'c'"]);
-    let skill = entity(Provider::Claude, Kind::Skill, "!`ls $ARGUMENTS \"$ARGUMENTS\"`");
+    let skill = entity(Provider::Claude, EntityKind::Skill, "!`ls $ARGUMENTS \"$ARGUMENTS\"`");
     assert_eq!(expand(&skill, "").text(), "!`ls  \"\"`");
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::entity::{Kind, Level, Source};
+use crate::entity::{EntityKind, EntitySource, Level};
 
 fn entity(provider: Provider, tools: Option<&[&str]>, rules: &[(&str, Option<&str>, ToolEffect)]) -> Entity {
     let rule = |(tool, pattern, effect): &(&str, Option<&str>, ToolEffect)| ToolRule {
@@ -12,18 +12,18 @@ fn entity(provider: Provider, tools: Option<&[&str]>, rules: &[(&str, Option<&st
         effect: *effect,
     };
     Entity {
-        kind: Kind::Agent,
+        kind: EntityKind::Agent,
         name: "a".into(),
         description: String::new(),
         aliases: vec![],
         prompt: "p".into(),
-        tools: tools.map(|tools| tools.iter().map(|tool| Tool::named(tool)).collect()),
+        tools: tools.map(|tools| tools.iter().map(|tool| EntityTool::named(tool)).collect()),
         limits: rules.iter().map(rule).collect(),
         agents: vec![],
         roles: vec![],
         model: None,
         argument_hint: None,
-        source: Source {
+        source: EntitySource {
             provider,
             level: Level::Project,
             distance: 0,

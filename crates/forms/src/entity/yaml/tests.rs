@@ -4,22 +4,22 @@ use proptest::prelude::*;
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
 
 use super::*;
-use crate::json::Value;
+use crate::json::JsonValue;
 
 #[test]
 fn every_key_and_value_knows_its_place() {
     let text = "a: &x 'é'\nb:\n  - *x\n  - {c: 1}\n";
     let node = read_all(text, 100).unwrap();
-    let Value::Object(members) = &node.value else { panic!("{node:?}") };
+    let JsonValue::Object(members) = &node.value else { panic!("{node:?}") };
     assert_eq!(members[1].key_at, 100 + text.find("b:").unwrap());
-    let Value::List(items) = &members[1].node.value else { panic!("{node:?}") };
-    assert_eq!(items[0], Node { at: 100 + text.find("*x").unwrap(), value: Value::Text("é".into()) });
+    let JsonValue::List(items) = &members[1].node.value else { panic!("{node:?}") };
+    assert_eq!(items[0], JsonNode { at: 100 + text.find("*x").unwrap(), value: JsonValue::Text("é".into()) });
     assert_eq!(items[1].at, 100 + text.find('{').unwrap());
 }
 
 fn excess(text: &str) -> String {
     match read_all(text, 0) {
-        Err(Refused::Excess(broken)) => broken.message,
+        Err(YamlRefusal::Excess(broken)) => broken.message,
         other => panic!("{other:?}"),
     }
 }
@@ -42,7 +42,7 @@ fn a_small_text_that_means_a_large_value_is_refused() {
 
 #[test]
 fn an_alias_inside_the_value_it_repeats_is_refused() {
-    assert!(matches!(read_all("a: &a [*a]\n", 0), Err(Refused::Broken(_))));
+    assert!(matches!(read_all("a: &a [*a]\n", 0), Err(YamlRefusal::Broken(_))));
 }
 
 const PIECES: &[&str] = &[

@@ -1,17 +1,17 @@
 //! That a change touches what it must, and how new files look.
 
-use windlass_core::tasks::{Status, Task};
+use windlass_core::tasks::{Task, TaskStatus};
 
 use super::*;
 
 #[test]
 fn a_change_of_status_touches_only_that() {
-    let document = fine(FILE).set_status(&id("#2"), Status::InProgress).unwrap();
+    let document = fine(FILE).set_status(&id("#2"), TaskStatus::InProgress).unwrap();
     assert_eq!(document.text(), FILE.replace("\"pending\"", "\"in_progress\""));
-    assert_eq!(document.tasks().tasks[1].status, Status::InProgress);
-    assert_eq!(document.set_status(&id("2"), Status::Pending).unwrap(), fine(FILE));
-    assert_eq!(document.set_status(&id("2"), Status::InProgress).unwrap(), document);
-    assert_eq!(document.set_status(&id("7"), Status::Passing), Err(EditError::NoSuchTask(id("7"))));
+    assert_eq!(document.tasks().tasks[1].status, TaskStatus::InProgress);
+    assert_eq!(document.set_status(&id("2"), TaskStatus::Pending).unwrap(), fine(FILE));
+    assert_eq!(document.set_status(&id("2"), TaskStatus::InProgress).unwrap(), document);
+    assert_eq!(document.set_status(&id("7"), TaskStatus::Passing), Err(EditError::NoSuchTask(id("7"))));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_mark_at_its_beginning_and_the_ends_of_its_lines_stay() {
     let document = lenient(&text).0;
     let task = windlass_core::tasks::Task::named(id("3"), "c");
     let after =
-        document.add(&task).unwrap().touch(NOON).unwrap().set_status(&id("3"), Status::Passing).unwrap();
+        document.add(&task).unwrap().touch(NOON).unwrap().set_status(&id("3"), TaskStatus::Passing).unwrap();
     assert!(after.text().starts_with("\u{feff}{\r\n"), "{:?}", after.text());
     assert_eq!(after.text().matches('\n').count(), after.text().matches("\r\n").count());
     assert_eq!(after.tasks().tasks.len(), 3);
@@ -92,7 +92,7 @@ fn comments_and_commas_too_many_are_read_kept_and_said() {
         said,
         ["2:3 warning: comments and commas after the last value are no JSON: other programs may refuse them"]
     );
-    let document = document.set_status(&id("1"), Status::Passing).unwrap();
+    let document = document.set_status(&id("1"), TaskStatus::Passing).unwrap();
     assert_eq!(document.text(), text.replace("pending", "passing"));
     let document = document.add(&Task::named(id("2"), "b")).unwrap().touch(NOON).unwrap();
     assert!(

@@ -41,13 +41,13 @@ fn line(d: Diagnostic) -> String {
 }
 
 /// The document, and what was said about it.
-fn lenient(text: &str) -> (Document, Vec<String>) {
+fn lenient(text: &str) -> (TaskDocument, Vec<String>) {
     let reading = read(text, "tasks.json");
     let said: Vec<String> = reading.problems.into_iter().map(line).collect();
     (reading.document.unwrap_or_else(|| panic!("{text}\n{said:#?}")), said)
 }
 
-fn fine(text: &str) -> Document {
+fn fine(text: &str) -> TaskDocument {
     let (document, said) = lenient(text);
     assert_eq!(said, Vec::<String>::new(), "{text}");
     document

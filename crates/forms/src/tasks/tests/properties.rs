@@ -1,7 +1,7 @@
 //! What holds for every text and every list of tasks.
 
 use proptest::prelude::*;
-use windlass_core::tasks::{Status, Task, TaskId, Tasks};
+use windlass_core::tasks::{Task, TaskId, TaskStatus, Tasks};
 
 use super::*;
 
@@ -56,7 +56,7 @@ fn any_tasks() -> impl Strategy<Value = Tasks> {
         .prop_map(|fields| fields.into_iter().collect::<serde_json::Map<_, _>>());
     let one = (
         any::<String>(),
-        prop::sample::select(Status::ALL.to_vec()),
+        prop::sample::select(TaskStatus::ALL.to_vec()),
         prop::option::of(-5..5_i8),
         map.clone(),
         map.clone(),
@@ -65,7 +65,7 @@ fn any_tasks() -> impl Strategy<Value = Tasks> {
     (list, map.clone(), map).prop_map(|(list, metadata, other)| {
         let task = |(place, (name, status, priority, metadata, other)): (
             usize,
-            (String, Status, Option<i8>, _, _),
+            (String, TaskStatus, Option<i8>, _, _),
         )| Task {
             status,
             priority: priority.map(|number| f64::from(number).try_into().unwrap()),
@@ -101,9 +101,9 @@ proptest! {
     fn a_change_leaves_all_else_as_it_was(tasks in any_tasks(), prefix in "[a-z \n]{0,20}") {
         let document = read(&format!("{prefix}{}", print(&tasks)), "").document.unwrap();
         for task in &tasks.tasks {
-            let changed = document.set_status(&task.id, Status::Failing).unwrap();
+            let changed = document.set_status(&task.id, TaskStatus::Failing).unwrap();
             let mut expected = tasks.clone();
-            expected.tasks.iter_mut().find(|other| other.id == task.id).unwrap().status = Status::Failing;
+            expected.tasks.iter_mut().find(|other| other.id == task.id).unwrap().status = TaskStatus::Failing;
             prop_assert_eq!(changed.tasks(), &expected);
             let back = changed.set_status(&task.id, task.status).unwrap();
             prop_assert_eq!(back.text(), document.text());

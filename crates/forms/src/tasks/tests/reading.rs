@@ -1,6 +1,6 @@
 //! How a text is read, and what is said about it.
 
-use windlass_core::tasks::Status;
+use windlass_core::tasks::TaskStatus;
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn a_file_is_read_whole() {
     let tasks = fine(FILE).tasks().clone();
     assert_eq!(tasks.tasks.len(), 2);
     let [parse, print] = &tasks.tasks[..] else { panic!() };
-    assert_eq!((parse.id.as_str(), parse.name.as_str(), parse.status), ("1", "Parse", Status::Passing));
+    assert_eq!((parse.id.as_str(), parse.name.as_str(), parse.status), ("1", "Parse", TaskStatus::Passing));
     assert_eq!(parse.priority, Some("2".parse().unwrap()));
     assert_eq!(parse.other["x-steps"][0], "a");
     assert_eq!(print.dependencies, [id("1")]);
@@ -109,17 +109,20 @@ fn liberties_are_said_once_each() {
         "4:1 warning: task `3` has no `status`, which is read as `pending`",
     ];
     assert_eq!(said, expected);
-    let told: Vec<(&str, &str, Status, usize)> = (document.tasks().tasks.iter())
+    let told: Vec<(&str, &str, TaskStatus, usize)> = (document.tasks().tasks.iter())
         .map(|task| (task.id.as_str(), task.name.as_str(), task.status, task.dependencies.len()))
         .collect();
-    let expected =
-        [("1", "a", Status::Passing, 0), ("2", "b", Status::Pending, 1), ("3", "Third", Status::Pending, 2)];
+    let expected = [
+        ("1", "a", TaskStatus::Passing, 0),
+        ("2", "b", TaskStatus::Pending, 1),
+        ("3", "Third", TaskStatus::Pending, 2),
+    ];
     assert_eq!(told, expected);
-    let document = document.set_status(&id("3"), Status::Passing).unwrap();
+    let document = document.set_status(&id("3"), TaskStatus::Passing).unwrap();
     assert!(document.text().contains("[1, \" #2 \"], \"status\": \"passing\"}"), "{}", document.text());
     assert!(
         document
-            .set_status(&id("1"), Status::Failing)
+            .set_status(&id("1"), TaskStatus::Failing)
             .unwrap()
             .text()
             .contains("{\"id\": 1, \"title\": \"a\", \"status\": \"failing\"}")

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use windlass_core::graph::ids::is_id;
 use windlass_core::graph::workflow::{
-    Act, AskNode, Branch, CheckNode, CriteriaLoopNode, Expression, IfNode, Join, LandNode, ListenNode,
-    LoopNode, ParallelNode, PullRequestNode, ReviewNode, Session, ShellNode, SleepNode, Source, TaskLoopNode,
-    Template, Turns, Until, WorkflowNode,
+    AskNode, CheckNode, CriteriaLoopNode, Expression, IfNode, Join, LandNode, ListenNode, LoopNode, NodeKind,
+    ParallelBranch, ParallelNode, PromptSource, PullRequestNode, ReviewNode, Session, ShellNode, SleepNode,
+    TaskLoopNode, Template, TurnLoop, WaitUntil, WorkflowNode,
 };
 use windlass_core::looping::MarkerMatch;
 
-use super::form::{Form, Map, join};
+use super::form::{FieldReader, Map, join};
 use super::keys::{CRITERIA_LOOP, LAND, LOOP, PARALLEL, PULL_REQUEST, REVIEW, TASK_LOOP, TURNS, WAIT};
-use super::step::{Said, steps};
-use crate::json::{Node, Value};
+use super::step::{StatedKind, steps};
+use crate::json::{JsonNode, JsonValue};
 use crate::settings::words::MODES;
-use crate::words::{Words, quoted};
+use crate::words::{WordTable, quoted};
 use crate::yaml::to_json;
 
 /// Rounds of a task loop, where nothing is said.
@@ -27,19 +27,19 @@ pub(super) const ATTEMPTS: u32 = 3;
 /// Rejections after which a person is asked, where nothing is said.
 const CYCLES_MAX: u32 = 3;
 
-pub(super) const JOINS: Words<Join> = Words(&Join::WORDS);
+pub(super) const JOINS: WordTable<Join> = WordTable(&Join::WORDS);
 
-pub(super) const MATCHES: Words<MarkerMatch> = Words(&MarkerMatch::WORDS);
+pub(super) const MATCHES: WordTable<MarkerMatch> = WordTable(&MarkerMatch::WORDS);
 
 /// Reads what a node does.
-pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
+pub(super) fn read(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> Option<NodeKind> {
     let (path, node) = (said.act, said.node);
     match path {
         "prompt" | "agent" | "skill" | "command" => session(form, map, said),
         "shell" => {
             let command = form.template(path, node);
-            let idempotent = form.take(map, "idempotent", Form::flag).unwrap_or_default();
-            Some(Act::Shell(ShellNode { command: command?, idempotent }))
+            let idempotent = form.take(map, "idempotent", FieldReader::flag).unwrap_or_default();
+            Some(NodeKind::Shell(ShellNode { command: command?, idempotent }))
         }
         "check" => check(form, path, node),
         "if" => {
@@ -50,7 +50,7 @@ pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Optio
             if otherwise.is_none() && map.get("else").is_some() {
                 form.nodes_are_missing();
             }
-            Some(Act::If(IfNode {
+            Some(NodeKind::If(IfNode {
                 condition: condition.unwrap_or_else(either_way),
                 then: or_missing(form, then),
                 otherwise: otherwise.unwrap_or_default(),
@@ -63,27 +63,27 @@ pub(super) fn read(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Optio
         "workflow" => {
             let name = form.one_line(path, node);
             let inputs = form.take(map, "with", with).unwrap_or_default();
-            Some(Act::Workflow(WorkflowNode { name: name?, inputs }))
+            Some(NodeKind::Workflow(WorkflowNode { name: name?, inputs }))
         }
         "ask" => ask(form, map, path, node),
-        "wait" => wait(form, path, node).map(Act::Wait),
+        "wait" => wait(form, path, node).map(NodeKind::Wait),
         "review" => review(form, path, node),
         "land" => {
             let map = options(form, path, node, LAND)?;
-            Some(Act::Land(LandNode { target: form.take(&map, "target", Form::template) }))
+            Some(NodeKind::Land(LandNode { target: form.take(&map, "target", FieldReader::template) }))
         }
         "pull_request" => {
             let map = form.map(path, node, PULL_REQUEST)?;
-            let title = form.need(&map, "title", Form::template);
-            let body = form.take(&map, "body", Form::template);
-            Some(Act::PullRequest(PullRequestNode { title: title?, body }))
+            let title = form.need(&map, "title", FieldReader::template);
+            let body = form.take(&map, "body", FieldReader::template);
+            Some(NodeKind::PullRequest(PullRequestNode { title: title?, body }))
         }
         _ => clear_context(form, path, node),
     }
 }
 
 /// Nodes that were read, or none in their place, so that what is around them can be looked at.
-fn or_missing<T: Default>(form: &mut Form<'_>, read: Option<T>) -> T {
+fn or_missing<T: Default>(form: &mut FieldReader<'_>, read: Option<T>) -> T {
     if read.is_none() {
         form.nodes_are_missing();
     }
@@ -97,15 +97,15 @@ fn either_way() -> Expression {
 
 /// A mapping of which nothing must be said; `true` is all of it by default.
 fn options<'n>(
-    form: &mut Form<'_>,
+    form: &mut FieldReader<'_>,
     path: &str,
-    node: &'n Node,
+    node: &'n JsonNode,
     known: &'static [&'static str],
 ) -> Option<Map<'n>> {
-    if node.value == Value::Boolean(true) {
+    if node.value == JsonValue::Boolean(true) {
         return Some(Map::empty(node.at, path));
     }
-    if matches!(node.value, Value::Object(_)) {
+    if matches!(node.value, JsonValue::Object(_)) {
         return form.map(path, node, known);
     }
     let known: Vec<String> = known.iter().map(|key| format!("`{key}`")).collect();
@@ -114,7 +114,7 @@ fn options<'n>(
     None
 }
 
-fn session(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
+fn session(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> Option<NodeKind> {
     let (path, node) = (said.act, said.node);
     let turns = form.take(map, "turns", turns);
     let schema = form.take(map, "schema", |form, path, node| {
@@ -128,34 +128,38 @@ fn session(form: &mut Form<'_>, map: &Map<'_>, said: &Said<'_>) -> Option<Act> {
     form.is_part |= schema.is_none() && map.get("schema").is_some();
     let schema = schema.or_else(|| map.get("schema").map(|_| serde_json::Value::Bool(true)));
     let source = match path {
-        "prompt" => Source::Prompt { prompt: form.template(path, node)? },
+        "prompt" => PromptSource::Prompt { prompt: form.template(path, node)? },
         "agent" => {
             let name = form.one_line(path, node);
-            let prompt = form.need(map, "prompt", Form::template);
-            Source::Agent { name: name?, prompt: prompt? }
+            let prompt = form.need(map, "prompt", FieldReader::template);
+            PromptSource::Agent { name: name?, prompt: prompt? }
         }
         _ => {
             let name = form.one_line(path, node);
             let args = form.take(map, "args", |form, path, node| form.word_of_any_kind(path, node));
             let (name, args) = (name?, args.map(Template));
-            if path == "skill" { Source::Skill { name, args } } else { Source::Command { name, args } }
+            if path == "skill" {
+                PromptSource::Skill { name, args }
+            } else {
+                PromptSource::Command { name, args }
+            }
         }
     };
-    Some(Act::Session(Session { source, turns, schema }))
+    Some(NodeKind::Session(Session { source, turns, schema }))
 }
 
 /// Remembers where each part of a schema stands. With `/` between the names none of them is
 /// taken for a field of the node.
-fn mark_inside(form: &mut Form<'_>, path: &str, node: &Node) {
+fn mark_inside(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) {
     match &node.value {
-        Value::Object(members) => {
+        JsonValue::Object(members) => {
             for member in members {
                 let path = format!("{path}/{}", member.key);
                 form.mark(&path, member.key_at, member.node.at);
                 mark_inside(form, &path, &member.node);
             }
         }
-        Value::List(items) => {
+        JsonValue::List(items) => {
             for (index, item) in items.iter().enumerate() {
                 let path = format!("{path}/{index}");
                 form.mark(&path, item.at, item.at);
@@ -166,38 +170,38 @@ fn mark_inside(form: &mut Form<'_>, path: &str, node: &Node) {
     }
 }
 
-fn turns(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Turns> {
+fn turns(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<TurnLoop> {
     let before = form.mistakes();
     let map = match &node.value {
-        Value::Number(_) => Map::empty(node.at, path),
+        JsonValue::Number(_) => Map::empty(node.at, path),
         _ => form.map_or_number(path, node, TURNS)?,
     };
     let max = match &node.value {
-        Value::Number(_) => form.count(path, node),
-        _ => form.take(&map, "max", Form::count),
+        JsonValue::Number(_) => form.count(path, node),
+        _ => form.take(&map, "max", FieldReader::count),
     };
-    let turns = Turns {
+    let turns = TurnLoop {
         max,
         mode: form.take(&map, "mode", |form, path, node| form.word(path, node, &MODES)),
-        marker: form.take(&map, "marker", Form::one_line),
+        marker: form.take(&map, "marker", FieldReader::one_line),
         marker_match: form
             .take(&map, "match", |form, path, node| form.word(path, node, &MATCHES))
             .unwrap_or_default(),
-        promise: form.take(&map, "promise", Form::text),
-        blocked: form.take(&map, "blocked", Form::one_line),
-        continue_message: form.take(&map, "continue", Form::text),
-        tracker: form.take(&map, "tracker", Form::text),
-        stuck_after: form.take(&map, "stuck_after", Form::count),
+        promise: form.take(&map, "promise", FieldReader::text),
+        blocked: form.take(&map, "blocked", FieldReader::one_line),
+        continue_message: form.take(&map, "continue", FieldReader::text),
+        tracker: form.take(&map, "tracker", FieldReader::text),
+        stuck_after: form.take(&map, "stuck_after", FieldReader::count),
     };
     // Perhaps what could not be read ends them.
     let is_sure = form.mistakes() == before;
-    Some(Turns { max: turns.max.filter(|max| is_sure || *max > 0), ..turns })
+    Some(TurnLoop { max: turns.max.filter(|max| is_sure || *max > 0), ..turns })
 }
 
-fn check(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
-    if let Value::Text(name) = &node.value {
+fn check(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {
+    if let JsonValue::Text(name) = &node.value {
         let names = if name == "all" { Vec::new() } else { vec![form.one_line(path, node)?] };
-        return Some(Act::Check(CheckNode { names }));
+        return Some(NodeKind::Check(CheckNode { names }));
     }
     let items = form.list(path, "`all` or a list of names", node)?;
     let mut names = Vec::new();
@@ -206,23 +210,23 @@ fn check(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
         names.extend(form.one_line(&format!("{path}[{index}]"), item));
     }
     // No name would mean all of them.
-    (!names.is_empty()).then_some(Act::Check(CheckNode { names }))
+    (!names.is_empty()).then_some(NodeKind::Check(CheckNode { names }))
 }
 
-fn looping(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
+fn looping(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {
     let before = form.mistakes();
     let said = form.map(path, node, LOOP).unwrap_or_else(|| Map::empty(node.at, path));
     let until = form.take(&said, "until", conditions).unwrap_or_default();
-    let max = form.take(&said, "max", Form::count);
+    let max = form.take(&said, "max", FieldReader::count);
     // What could not be read may be its bound.
     let max = max.unwrap_or(if form.mistakes() > before { 1 } else { 0 });
     let body = form.need(map, "do", steps);
-    Some(Act::Loop(LoopNode { until, max, body: or_missing(form, body) }))
+    Some(NodeKind::Loop(LoopNode { until, max, body: or_missing(form, body) }))
 }
 
 /// One condition, or several of which one is enough.
-fn conditions(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Expression>> {
-    if !matches!(node.value, Value::List(_)) {
+fn conditions(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec<Expression>> {
+    if !matches!(node.value, JsonValue::List(_)) {
         return Some(vec![form.expression(path, node).unwrap_or_else(either_way)]);
     }
     let items = form.list(path, "a condition or a list of them", node)?;
@@ -234,7 +238,7 @@ fn conditions(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Expres
     Some(conditions)
 }
 
-fn task_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
+fn task_loop(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {
     let said = options(form, path, node, TASK_LOOP);
     let before_each = form.take(map, "before_each", steps);
     form.is_part |= said.is_none();
@@ -243,50 +247,50 @@ fn task_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Opt
     }
     let body = form.need(map, "do", steps);
     let said = said.unwrap_or_else(|| Map::empty(node.at, path));
-    Some(Act::TaskLoop(TaskLoopNode {
-        path: form.take(&said, "path", Form::template),
-        until: form.take(&said, "until", Form::expression),
-        select: form.take(&said, "select", Form::expression),
-        max: form.take(&said, "max", Form::count).unwrap_or(TASKS_MAX),
-        jobs: form.take(&said, "jobs", Form::some).unwrap_or(JOBS),
-        attempts: form.take(&said, "attempts", Form::some).unwrap_or(ATTEMPTS),
+    Some(NodeKind::TaskLoop(TaskLoopNode {
+        path: form.take(&said, "path", FieldReader::template),
+        until: form.take(&said, "until", FieldReader::expression),
+        select: form.take(&said, "select", FieldReader::expression),
+        max: form.take(&said, "max", FieldReader::count).unwrap_or(TASKS_MAX),
+        jobs: form.take(&said, "jobs", FieldReader::some).unwrap_or(JOBS),
+        attempts: form.take(&said, "attempts", FieldReader::some).unwrap_or(ATTEMPTS),
         before_each: before_each.unwrap_or_default(),
         body: or_missing(form, body),
     }))
 }
 
-fn criteria_loop(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
+fn criteria_loop(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {
     let (signal, max) = match form.map(path, node, CRITERIA_LOOP) {
         Some(said) => {
-            let signal = form.need(&said, "signal", Form::one_line);
-            (signal, form.take(&said, "max", Form::count).unwrap_or_default())
+            let signal = form.need(&said, "signal", FieldReader::one_line);
+            (signal, form.take(&said, "max", FieldReader::count).unwrap_or_default())
         }
         None => (None, 0),
     };
     let body = form.need(map, "do", steps);
     form.is_part |= signal.is_none();
-    Some(Act::CriteriaLoop(CriteriaLoopNode {
+    Some(NodeKind::CriteriaLoop(CriteriaLoopNode {
         signal: signal.unwrap_or_default(),
         max,
         body: or_missing(form, body),
     }))
 }
 
-fn parallel(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
+fn parallel(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {
     let said = options(form, path, node, PARALLEL);
     form.is_part |= said.is_none();
     let branches = form.need(map, "branches", branches);
     let said = said.unwrap_or_else(|| Map::empty(node.at, path));
     let join = form.take(&said, "join", |form, path, node| form.word(path, node, &JOINS));
-    Some(Act::Parallel(ParallelNode {
-        limit: form.take(&said, "limit", Form::count).unwrap_or_default(),
+    Some(NodeKind::Parallel(ParallelNode {
+        limit: form.take(&said, "limit", FieldReader::count).unwrap_or_default(),
         join: join.unwrap_or_default(),
         branches: or_missing(form, branches),
     }))
 }
 
-fn branches(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Branch>> {
-    if matches!(node.value, Value::List(_)) {
+fn branches(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec<ParallelBranch>> {
+    if matches!(node.value, JsonValue::List(_)) {
         let hint = Some("give each branch a name: `docs: [ … ]`".to_owned());
         form.wrong_with(path, "a mapping", node, hint);
         return None;
@@ -304,14 +308,14 @@ fn branches(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Branch>>
             form.error(member.key_at, &format!("{} cannot be the name of a branch", quoted(name)), hint);
         }
         match steps(form, &join(path, name), &member.node) {
-            Some(body) => branches.push(Branch { name: name.to_owned(), body }),
+            Some(body) => branches.push(ParallelBranch { name: name.to_owned(), body }),
             None => form.nodes_are_missing(),
         }
     }
     Some(branches)
 }
 
-fn with(form: &mut Form<'_>, path: &str, node: &Node) -> Option<BTreeMap<String, Template>> {
+fn with(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<BTreeMap<String, Template>> {
     let mut inputs = BTreeMap::new();
     for member in &form.any_map(path, node)?.members {
         let value = form.word_of_any_kind(&join(path, &member.key), &member.node);
@@ -320,7 +324,7 @@ fn with(form: &mut Form<'_>, path: &str, node: &Node) -> Option<BTreeMap<String,
     Some(inputs)
 }
 
-fn ask(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Act> {
+fn ask(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {
     let question = form.template(path, node);
     let choices = form.take(map, "choices", choices).unwrap_or_default();
     let default = form.take(map, "default", |form, path, node| form.word_of_any_kind(path, node));
@@ -329,10 +333,10 @@ fn ask(form: &mut Form<'_>, map: &Map<'_>, path: &str, node: &Node) -> Option<Ac
         let listed: Vec<String> = choices.iter().map(|choice| quoted(choice)).collect();
         form.error(member.node.at, &format!("`default` must be one of {}", listed.join(", ")), None);
     }
-    Some(Act::Ask(AskNode { question: question?, choices, default }))
+    Some(NodeKind::Ask(AskNode { question: question?, choices, default }))
 }
 
-fn choices(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<String>> {
+fn choices(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec<String>> {
     let mut choices = Vec::new();
     for (index, item) in form.list(path, "a list of answers", node)?.iter().enumerate() {
         choices.extend(form.word_of_any_kind(&format!("{path}[{index}]"), item));
@@ -340,32 +344,32 @@ fn choices(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<String>> 
     Some(choices)
 }
 
-fn wait(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Until> {
-    if !matches!(node.value, Value::Object(_)) {
-        return Some(Until::Elapsed(SleepNode { ms: form.time(path, node)? }));
+fn wait(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<WaitUntil> {
+    if !matches!(node.value, JsonValue::Object(_)) {
+        return Some(WaitUntil::Elapsed(SleepNode { ms: form.time(path, node)? }));
     }
     let map = form.map(path, node, WAIT)?;
-    let name = form.need(&map, "event", Form::one_line);
-    let timeout_ms = form.take(&map, "timeout", Form::time);
-    Some(Until::Event(ListenNode { name: name?, timeout_ms }))
+    let name = form.need(&map, "event", FieldReader::one_line);
+    let timeout_ms = form.take(&map, "timeout", FieldReader::time);
+    Some(WaitUntil::Event(ListenNode { name: name?, timeout_ms }))
 }
 
-fn review(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
+fn review(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {
     let map = options(form, path, node, REVIEW)?;
-    Some(Act::Review(ReviewNode {
-        agent: form.take(&map, "agent", Form::one_line),
-        max_cycles: form.take(&map, "max_cycles", Form::count).unwrap_or(CYCLES_MAX),
+    Some(NodeKind::Review(ReviewNode {
+        agent: form.take(&map, "agent", FieldReader::one_line),
+        max_cycles: form.take(&map, "max_cycles", FieldReader::count).unwrap_or(CYCLES_MAX),
         threshold: form.take(&map, "threshold", |form, path, node| form.amount(path, node, 1.0)),
     }))
 }
 
-fn clear_context(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Act> {
-    if node.value == Value::Boolean(true) {
-        return Some(Act::ClearContext);
+fn clear_context(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {
+    if node.value == JsonValue::Boolean(true) {
+        return Some(NodeKind::ClearContext);
     }
     let hint = Some("leave the node out where it is not wanted".to_owned());
     match node.value {
-        Value::Boolean(_) => form.error(node.at, &format!("`{path}` can only be `true`"), hint),
+        JsonValue::Boolean(_) => form.error(node.at, &format!("`{path}` can only be `true`"), hint),
         _ => form.wrong_with(path, "`true`", node, hint),
     }
     None

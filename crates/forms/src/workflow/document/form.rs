@@ -6,40 +6,40 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use windlass_core::graph::check::Doubts;
+use windlass_core::graph::check::UnreadParts;
 
-use super::ids::Chosen;
-use super::keys::{Keys, called_here, is_note, is_slip_for, is_strange};
-use super::places::{Field, Spot};
+use super::ids::ChosenIds;
+use super::keys::{KeyTable, called_here, is_note, is_slip_for, is_strange};
+use super::places::{DocumentPart, Field};
 use crate::diagnostic::Diagnostic;
-use crate::findings::Findings;
-use crate::json::{Member, Node, Value};
+use crate::findings::Diagnostics;
+use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::words::{did_you_mean, quoted};
 
 /// After this many mistakes nothing is looked up for a hint that nobody sees.
 const FLOOD: usize = 100;
 
 /// A document being read.
-pub(super) struct Form<'a> {
+pub(super) struct FieldReader<'a> {
     text: &'a str,
-    findings: Findings<'a>,
+    findings: Diagnostics<'a>,
     mistakes: usize,
     /// Where values begin whose end nobody knows.
     open: BTreeSet<usize>,
     /// The ids that somebody chose.
-    pub(super) chosen: Chosen,
+    pub(super) chosen: ChosenIds,
     /// The nodes so far, in the order of the text.
-    pub(super) nodes: Vec<Spot>,
+    pub(super) nodes: Vec<DocumentPart>,
     /// Whether there are more than there may be.
     pub(super) is_full: bool,
     /// How many blocks are around what is read now.
     pub(super) depth: usize,
     /// The node that is read now.
-    pub(super) here: Spot,
+    pub(super) here: DocumentPart,
     /// Nodes, or what one of them does, could not be read.
     pub(super) is_part: bool,
     /// What nobody knows because of that.
-    pub(super) doubts: Doubts,
+    pub(super) doubts: UnreadParts,
     /// Something is missing without which nothing can be said of the rest.
     pub(super) is_lost: bool,
 }
@@ -49,9 +49,9 @@ pub(super) struct Map<'n> {
     /// Where it begins.
     pub(super) at: usize,
     path: String,
-    pub(super) members: Vec<&'n Member>,
+    pub(super) members: Vec<&'n JsonMember>,
     /// Those whose keys may be slips for others.
-    strange: Vec<&'n Member>,
+    strange: Vec<&'n JsonMember>,
 }
 
 impl<'n> Map<'n> {
@@ -59,30 +59,30 @@ impl<'n> Map<'n> {
         Map { at, path: path.to_owned(), members: Vec::new(), strange: Vec::new() }
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&'n Member> {
+    pub(super) fn get(&self, key: &str) -> Option<&'n JsonMember> {
         self.members.iter().find(|member| member.key == key).copied()
     }
 
     /// The key that is there with a slip in it.
-    fn slip_for(&self, key: &str) -> Option<&'n Member> {
+    fn slip_for(&self, key: &str) -> Option<&'n JsonMember> {
         self.strange.iter().find(|member| is_slip_for(&member.key, key)).copied()
     }
 }
 
-impl<'a> Form<'a> {
-    pub(super) fn new(text: &'a str, file: &'a str, open: BTreeSet<usize>) -> Form<'a> {
-        Form {
+impl<'a> FieldReader<'a> {
+    pub(super) fn new(text: &'a str, file: &'a str, open: BTreeSet<usize>) -> FieldReader<'a> {
+        FieldReader {
             text,
-            findings: Findings::in_text(text, Some(file)),
+            findings: Diagnostics::in_text(text, Some(file)),
             mistakes: 0,
             open,
-            chosen: Chosen::default(),
+            chosen: ChosenIds::default(),
             nodes: Vec::new(),
             is_full: false,
             depth: 0,
-            here: Spot::default(),
+            here: DocumentPart::default(),
             is_part: false,
-            doubts: Doubts::default(),
+            doubts: UnreadParts::default(),
             is_lost: false,
         }
     }
@@ -102,17 +102,17 @@ impl<'a> Form<'a> {
         self.findings.finish()
     }
 
-    pub(super) fn wrong(&mut self, path: &str, wanted: &str, node: &Node) {
-        let hint = matches!(node.value, Value::Null).then(|| "leave the key out instead".to_owned());
+    pub(super) fn wrong(&mut self, path: &str, wanted: &str, node: &JsonNode) {
+        let hint = matches!(node.value, JsonValue::Null).then(|| "leave the key out instead".to_owned());
         self.wrong_with(path, wanted, node, hint);
     }
 
-    pub(super) fn wrong_with(&mut self, path: &str, wanted: &str, node: &Node, hint: Option<String>) {
+    pub(super) fn wrong_with(&mut self, path: &str, wanted: &str, node: &JsonNode, hint: Option<String>) {
         self.error(node.at, &format!("`{path}` must be {wanted}, found {}", kind(&node.value)), hint);
     }
 
     /// A mapping with these keys and no others.
-    pub(super) fn map<'n>(&mut self, path: &str, node: &'n Node, known: Keys) -> Option<Map<'n>> {
+    pub(super) fn map<'n>(&mut self, path: &str, node: &'n JsonNode, known: KeyTable) -> Option<Map<'n>> {
         let map = self.any_map(path, node)?;
         for member in map.members.iter().filter(|member| !known.contains(&member.key.as_str())) {
             self.unknown(path, member, known);
@@ -121,8 +121,13 @@ impl<'a> Form<'a> {
     }
 
     /// A mapping with these keys, for which a number is the short form and was looked for before.
-    pub(super) fn map_or_number<'n>(&mut self, path: &str, node: &'n Node, known: Keys) -> Option<Map<'n>> {
-        if matches!(node.value, Value::Object(_) | Value::Null) {
+    pub(super) fn map_or_number<'n>(
+        &mut self,
+        path: &str,
+        node: &'n JsonNode,
+        known: KeyTable,
+    ) -> Option<Map<'n>> {
+        if matches!(node.value, JsonValue::Object(_) | JsonValue::Null) {
             return self.map(path, node, known);
         }
         self.wrong_with(path, "a whole number or a mapping", node, None);
@@ -130,8 +135,8 @@ impl<'a> Form<'a> {
     }
 
     /// A mapping whose keys are somebody's names.
-    pub(super) fn any_map<'n>(&mut self, path: &str, node: &'n Node) -> Option<Map<'n>> {
-        let Value::Object(members) = &node.value else {
+    pub(super) fn any_map<'n>(&mut self, path: &str, node: &'n JsonNode) -> Option<Map<'n>> {
+        let JsonValue::Object(members) = &node.value else {
             self.wrong(path, "a mapping", node);
             return None;
         };
@@ -188,7 +193,7 @@ impl<'a> Form<'a> {
         Some(before.matches('\n').count() + 1)
     }
 
-    pub(super) fn unknown(&mut self, path: &str, member: &Member, known: &[&str]) {
+    pub(super) fn unknown(&mut self, path: &str, member: &JsonMember, known: &[&str]) {
         let key = quoted(&join(path, &member.key));
         let hint = if self.is_flooded() { None } else { meant(&member.key, known) };
         self.error(member.key_at, &format!("unknown key {key}"), hint);
@@ -199,7 +204,7 @@ impl<'a> Form<'a> {
         &mut self,
         map: &Map<'n>,
         key: &str,
-        read: impl FnOnce(&mut Self, &str, &'n Node) -> Option<T>,
+        read: impl FnOnce(&mut Self, &str, &'n JsonNode) -> Option<T>,
     ) -> Option<T> {
         let path = join(&map.path, key);
         if let Some(member) = map.get(key) {
@@ -215,11 +220,11 @@ impl<'a> Form<'a> {
         &mut self,
         map: &Map<'n>,
         key: &str,
-        read: impl FnOnce(&mut Self, &str, &'n Node) -> Option<T>,
+        read: impl FnOnce(&mut Self, &str, &'n JsonNode) -> Option<T>,
     ) -> Option<T> {
         match map.get(key).map(|member| &member.node) {
             None => self.missing(map, key),
-            Some(Node { at, value: Value::Null }) => {
+            Some(JsonNode { at, value: JsonValue::Null }) => {
                 let hint = Some("it must have a value".to_owned());
                 self.error(*at, &format!("`{}` is empty", join(&map.path, key)), hint);
                 return None;
@@ -255,14 +260,14 @@ fn meant(key: &str, known: &[&str]) -> Option<String> {
 }
 
 /// What a value is called in a message.
-pub(super) fn kind(value: &Value) -> &'static str {
+pub(super) fn kind(value: &JsonValue) -> &'static str {
     match value {
-        Value::Null => "nothing",
-        Value::Boolean(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::Text(_) => "text",
-        Value::List(_) => "a list",
-        Value::Object(_) => "a mapping",
+        JsonValue::Null => "nothing",
+        JsonValue::Boolean(_) => "true or false",
+        JsonValue::Number(_) => "a number",
+        JsonValue::Text(_) => "text",
+        JsonValue::List(_) => "a list",
+        JsonValue::Object(_) => "a mapping",
     }
 }
 

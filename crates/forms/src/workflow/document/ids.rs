@@ -10,22 +10,22 @@ use windlass_core::graph::ids::folded;
 
 /// The ids of a document that somebody chose.
 #[derive(Default)]
-pub(super) struct Chosen(HashMap<String, Taken>);
+pub(super) struct ChosenIds(HashMap<String, TakenId>);
 
 /// An id that a node has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct TakenId {
     pub(super) id: String,
     pub(super) at: usize,
 }
 
-impl Chosen {
+impl ChosenIds {
     /// Takes an id, or says which node has it already.
-    pub(super) fn take(&mut self, id: &str, at: usize) -> Result<(), Taken> {
+    pub(super) fn take(&mut self, id: &str, at: usize) -> Result<(), TakenId> {
         match self.0.entry(folded(id)) {
             Entry::Occupied(taken) => Err(taken.get().clone()),
             Entry::Vacant(free) => {
-                free.insert(Taken { id: id.to_owned(), at });
+                free.insert(TakenId { id: id.to_owned(), at });
                 Ok(())
             }
         }
@@ -38,9 +38,9 @@ mod tests {
 
     #[test]
     fn an_id_is_taken_once_however_its_dashes_are_written() {
-        let mut chosen = Chosen::default();
+        let mut chosen = ChosenIds::default();
         assert_eq!(chosen.take("skill-commit", 3), Ok(()));
         assert_eq!(chosen.take("commit", 5), Ok(()));
-        assert_eq!(chosen.take("skill_commit", 9), Err(Taken { id: "skill-commit".into(), at: 3 }));
+        assert_eq!(chosen.take("skill_commit", 9), Err(TakenId { id: "skill-commit".into(), at: 3 }));
     }
 }

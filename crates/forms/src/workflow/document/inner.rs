@@ -10,7 +10,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 pub(super) fn find(document: &str, at: usize, line: usize, column: usize) -> Option<usize> {
     let at = at + properties(document.get(at..)?);
     let first = document.get(at..)?.chars().next()?;
-    let mut walk = Walk { document, at, blanks: at, now: (1, 1), wanted: (line, column) };
+    let mut walk = SourceWalk { document, at, blanks: at, now: (1, 1), wanted: (line, column) };
     let found = match first {
         '|' | '>' => walk.block(first)?,
         '"' | '\'' => walk.quoted(first),
@@ -31,7 +31,7 @@ fn properties(text: &str) -> usize {
 }
 
 /// A way through the source of a value; it breaks off at the place that is wanted.
-struct Walk<'d> {
+struct SourceWalk<'d> {
     document: &'d str,
     /// What is read next.
     at: usize,
@@ -42,7 +42,7 @@ struct Walk<'d> {
     wanted: (usize, usize),
 }
 
-impl<'d> Walk<'d> {
+impl<'d> SourceWalk<'d> {
     fn rest(&self) -> &'d str {
         self.document.get(self.at..).unwrap_or_default()
     }
@@ -167,11 +167,11 @@ impl<'d> Walk<'d> {
             None => body.split('\n').find(|line| !is_empty(line)).map(indent_of)?,
         };
         self.at += header.len();
-        let lines = Lines { body, at: self.at, indent };
+        let lines = BlockLines { body, at: self.at, indent };
         Some(if style == '|' { self.literal(lines) } else { self.folded(lines) })
     }
 
-    fn literal(&mut self, lines: Lines<'_>) -> ControlFlow<usize> {
+    fn literal(&mut self, lines: BlockLines<'_>) -> ControlFlow<usize> {
         for (text, at) in lines {
             self.pass_text(text, at)?;
             self.pass('\n', at + text.len())?;
@@ -180,7 +180,7 @@ impl<'d> Walk<'d> {
     }
 
     /// As in a text in quotes, but that lines which are indented more keep their breaks.
-    fn folded(&mut self, lines: Lines<'_>) -> ControlFlow<usize> {
+    fn folded(&mut self, lines: BlockLines<'_>) -> ControlFlow<usize> {
         let (mut last, mut empty, mut broken_at) = (None, 0, lines.at);
         for (text, at) in lines {
             if text.is_empty() {
@@ -210,13 +210,13 @@ impl<'d> Walk<'d> {
 
 /// The lines of a block without what they are indented by, each with its byte. It is over where one is
 /// indented less.
-struct Lines<'d> {
+struct BlockLines<'d> {
     body: &'d str,
     at: usize,
     indent: usize,
 }
 
-impl<'d> Iterator for Lines<'d> {
+impl<'d> Iterator for BlockLines<'d> {
     type Item = (&'d str, usize);
 
     fn next(&mut self) -> Option<(&'d str, usize)> {
@@ -282,7 +282,7 @@ fn is_empty(line: &str) -> bool {
 mod tests {
     use super::super::tree;
     use super::*;
-    use crate::json::{Node, Value};
+    use crate::json::{JsonNode, JsonValue};
 
     #[test]
     fn a_place_in_a_text_is_a_place_in_the_file() {
@@ -304,11 +304,11 @@ mod tests {
     }
 
     /// Every text of a tree, with where it stands.
-    fn texts(node: &Node) -> Vec<(usize, &str)> {
+    fn texts(node: &JsonNode) -> Vec<(usize, &str)> {
         match &node.value {
-            Value::Text(text) => vec![(node.at, text)],
-            Value::List(items) => items.iter().flat_map(texts).collect(),
-            Value::Object(members) => members.iter().flat_map(|member| texts(&member.node)).collect(),
+            JsonValue::Text(text) => vec![(node.at, text)],
+            JsonValue::List(items) => items.iter().flat_map(texts).collect(),
+            JsonValue::Object(members) => members.iter().flat_map(|member| texts(&member.node)).collect(),
             _ => Vec::new(),
         }
     }

@@ -5,45 +5,45 @@
 use crate::words::did_you_mean;
 
 /// The keys of a mapping.
-pub(super) type Keys = &'static [&'static str];
+pub(super) type KeyTable = &'static [&'static str];
 
 /// A workflow.
-pub(super) const TOP: Keys =
+pub(super) const TOP: KeyTable =
     &["name", "description", "inputs", "settings", "budget", "plugins", "checks", "nodes"];
 /// Something a workflow is told.
-pub(super) const INPUT: Keys = &["type", "description", "required", "default", "choices"];
+pub(super) const INPUT: KeyTable = &["type", "description", "required", "default", "choices"];
 /// How sessions are run.
-pub(super) const SETTINGS: Keys = &["driver", "model", "isolation", "timeout"];
+pub(super) const SETTINGS: KeyTable = &["driver", "model", "isolation", "timeout"];
 /// What may be spent.
-pub(super) const BUDGET: Keys = &["turns", "tokens", "cost", "time"];
+pub(super) const BUDGET: KeyTable = &["turns", "tokens", "cost", "time"];
 /// How often a node is tried again.
-pub(super) const RETRY: Keys = &["times", "delay"];
+pub(super) const RETRY: KeyTable = &["times", "delay"];
 /// Turns of one agent.
-pub(super) const TURNS: Keys =
+pub(super) const TURNS: KeyTable =
     &["max", "mode", "marker", "match", "promise", "blocked", "continue", "tracker", "stuck_after"];
 /// What `loop` says.
-pub(super) const LOOP: Keys = &["until", "max"];
+pub(super) const LOOP: KeyTable = &["until", "max"];
 /// What `task_loop` says.
-pub(super) const TASK_LOOP: Keys = &["path", "until", "select", "max", "jobs", "attempts"];
+pub(super) const TASK_LOOP: KeyTable = &["path", "until", "select", "max", "jobs", "attempts"];
 /// What `criteria_loop` says.
-pub(super) const CRITERIA_LOOP: Keys = &["signal", "max"];
+pub(super) const CRITERIA_LOOP: KeyTable = &["signal", "max"];
 /// What `parallel` says.
-pub(super) const PARALLEL: Keys = &["limit", "join"];
+pub(super) const PARALLEL: KeyTable = &["limit", "join"];
 /// What `wait` says, unless it is a duration.
-pub(super) const WAIT: Keys = &["event", "timeout"];
+pub(super) const WAIT: KeyTable = &["event", "timeout"];
 /// What `review` says.
-pub(super) const REVIEW: Keys = &["agent", "max_cycles", "threshold"];
+pub(super) const REVIEW: KeyTable = &["agent", "max_cycles", "threshold"];
 /// What `land` says.
-pub(super) const LAND: Keys = &["target"];
+pub(super) const LAND: KeyTable = &["target"];
 /// What `pull_request` says.
-pub(super) const PULL_REQUEST: Keys = &["title", "body"];
+pub(super) const PULL_REQUEST: KeyTable = &["title", "body"];
 
 /// What any node may have.
-pub(super) const COMMON: Keys =
+pub(super) const COMMON: KeyTable =
     &["id", "when", "driver", "model", "isolation", "timeout", "retry", "budget", "on_failure"];
 
 /// All mappings that are not nodes, as the schema calls them; and what all nodes have.
-pub(super) const MAPPINGS: &[(&str, Keys)] = &[
+pub(super) const MAPPINGS: &[(&str, KeyTable)] = &[
     ("workflow", TOP),
     ("input", INPUT),
     ("settings", SETTINGS),
@@ -62,7 +62,7 @@ pub(super) const MAPPINGS: &[(&str, Keys)] = &[
 ];
 
 /// The keys of which a node has one, each with those that belong to it.
-pub(super) const ACTS: &[(&str, Keys)] = &[
+pub(super) const ACTS: &[(&str, KeyTable)] = &[
     ("prompt", &["turns", "schema"]),
     ("agent", &["prompt", "turns", "schema"]),
     ("skill", &["args", "turns", "schema"]),
@@ -103,7 +103,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// What belongs to what a node does.
-pub(super) fn own(act: &str) -> Keys {
+pub(super) fn own(act: &str) -> KeyTable {
     ACTS.iter().find(|(key, _)| *key == act).map_or(&[], |(_, own)| own)
 }
 

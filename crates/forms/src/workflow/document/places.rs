@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use windlass_core::graph::workflow::Step;
+use windlass_core::graph::workflow::Node;
 use windlass_core::id::NodeId;
 
 /// A field of a node, or a field of one of these.
@@ -18,7 +18,7 @@ pub(super) struct Field {
 
 /// A node, or what stands around all of them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spot {
+pub(super) struct DocumentPart {
     /// Where it begins.
     pub(super) at: usize,
     /// Where its fields stand.
@@ -29,12 +29,12 @@ pub(super) struct Spot {
 
 /// Where everything stands.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places {
-    top: Spot,
-    nodes: HashMap<NodeId, Spot>,
+pub(super) struct DocumentPositions {
+    top: DocumentPart,
+    nodes: HashMap<NodeId, DocumentPart>,
 }
 
-impl Spot {
+impl DocumentPart {
     /// The field that stands at a byte, or before it. A misspelled key is its own field before it
     /// is the one that was meant.
     fn field_at(&self, at: usize) -> Option<&str> {
@@ -52,15 +52,15 @@ impl Spot {
     }
 }
 
-impl Places {
+impl DocumentPositions {
     /// Puts together nodes and places, both in the order of the text.
-    pub(super) fn new(top: Spot, body: &[Step], spots: Vec<Spot>) -> Places {
+    pub(super) fn new(top: DocumentPart, body: &[Node], spots: Vec<DocumentPart>) -> DocumentPositions {
         let mut nodes = HashMap::with_capacity(spots.len());
         name(body, &mut spots.into_iter(), &mut nodes);
-        Places { top, nodes }
+        DocumentPositions { top, nodes }
     }
 
-    fn spot(&self, node: Option<&NodeId>) -> &Spot {
+    fn spot(&self, node: Option<&NodeId>) -> &DocumentPart {
         node.and_then(|id| self.nodes.get(id)).unwrap_or(&self.top)
     }
 
@@ -94,7 +94,11 @@ impl Places {
     }
 }
 
-fn name(body: &[Step], spots: &mut impl Iterator<Item = Spot>, nodes: &mut HashMap<NodeId, Spot>) {
+fn name(
+    body: &[Node],
+    spots: &mut impl Iterator<Item = DocumentPart>,
+    nodes: &mut HashMap<NodeId, DocumentPart>,
+) {
     for step in body {
         let Some(spot) = spots.next() else { return };
         nodes.insert(step.id.clone(), spot);
@@ -117,16 +121,16 @@ fn ends_with(path: &str, field: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn spot(at: usize, fields: &[(&str, usize)], mistakes: &[usize]) -> Spot {
+    fn spot(at: usize, fields: &[(&str, usize)], mistakes: &[usize]) -> DocumentPart {
         let field = |(path, at): &(&str, usize)| Field { path: (*path).into(), key_at: at - 2, at: *at };
-        Spot { at, fields: fields.iter().map(field).collect(), mistakes: mistakes.into() }
+        DocumentPart { at, fields: fields.iter().map(field).collect(), mistakes: mistakes.into() }
     }
 
-    fn places() -> (Places, NodeId) {
+    fn places() -> (DocumentPositions, NodeId) {
         let id = NodeId::new("a");
         let fields = [("loop", 20), ("loop.max", 28), ("loop.until", 36), ("with", 50), ("skill", 60)];
         let nodes = HashMap::from([(id.clone(), spot(10, &fields, &[37, 48]))]);
-        (Places { top: spot(0, &[("name", 6)], &[]), nodes }, id)
+        (DocumentPositions { top: spot(0, &[("name", 6)], &[]), nodes }, id)
     }
 
     #[test]

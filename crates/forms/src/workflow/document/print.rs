@@ -1,9 +1,10 @@
 //! Writes a workflow as a document. What is as it would be anyway is left out.
 
 use windlass_core::graph::workflow::{
-    Act, AskNode, Budget, CheckNode, CriteriaLoopNode, IfNode, Input, Join, LandNode, ListenNode, LoopNode,
-    OnFailure, ParallelNode, PullRequestNode, Retry, ReviewNode, Session, Settings, ShellNode, SleepNode,
-    Source, Step, TaskLoopNode, Turns, Until, Workflow, WorkflowNode,
+    AskNode, Budget, CheckNode, CriteriaLoopNode, IfNode, Join, LandNode, ListenNode, LoopNode, Node,
+    NodeKind, OnFailure, ParallelNode, PromptSource, PullRequestNode, RetryPolicy, ReviewNode, Session,
+    SessionOptions, ShellNode, SleepNode, TaskLoopNode, TurnLoop, WaitUntil, Workflow, WorkflowInput,
+    WorkflowNode,
 };
 use windlass_core::looping::MarkerMatch;
 use windlass_core::time::written;
@@ -11,85 +12,85 @@ use windlass_core::time::written;
 use super::act::{ATTEMPTS, JOBS, JOINS, MATCHES};
 use super::step::ON_FAILURE;
 use super::top::INPUT_KINDS;
-use super::yaml::{Out, write};
+use super::yaml::{YamlOutput, write};
 
 /// The keys of a mapping, as far as there is something to say.
 #[derive(Default)]
-struct Keys(Vec<(String, Out)>);
+struct PrintedKeys(Vec<(String, YamlOutput)>);
 
-impl Keys {
-    fn add(mut self, key: &str, out: impl Into<Option<Out>>) -> Keys {
+impl PrintedKeys {
+    fn add(mut self, key: &str, out: impl Into<Option<YamlOutput>>) -> PrintedKeys {
         self.0.extend(out.into().map(|out| (key.to_owned(), out)));
         self
     }
 
-    fn text(self, key: &str, text: Option<&String>) -> Keys {
-        self.add(key, text.map(Out::text))
+    fn text(self, key: &str, text: Option<&String>) -> PrintedKeys {
+        self.add(key, text.map(YamlOutput::text))
     }
 
-    fn plain(self, key: &str, value: Option<impl ToString>) -> Keys {
-        self.add(key, value.map(Out::plain))
+    fn plain(self, key: &str, value: Option<impl ToString>) -> PrintedKeys {
+        self.add(key, value.map(YamlOutput::plain))
     }
 
-    fn time(self, key: &str, ms: Option<u64>) -> Keys {
-        self.add(key, ms.map(|ms| Out::text(written(ms))))
+    fn time(self, key: &str, ms: Option<u64>) -> PrintedKeys {
+        self.add(key, ms.map(|ms| YamlOutput::text(written(ms))))
     }
 
-    fn nodes(self, key: &str, body: &[Step]) -> Keys {
+    fn nodes(self, key: &str, body: &[Node]) -> PrintedKeys {
         let nodes = body.iter().map(node).collect();
-        self.add(key, (!body.is_empty()).then_some(Out::List(nodes)))
+        self.add(key, (!body.is_empty()).then_some(YamlOutput::List(nodes)))
     }
 
-    fn map(self) -> Out {
-        Out::Map(self.0)
+    fn map(self) -> YamlOutput {
+        YamlOutput::Map(self.0)
     }
 
     /// Only where there is something to say.
-    fn some(self) -> Option<Out> {
-        (!self.0.is_empty()).then_some(Out::Map(self.0))
+    fn some(self) -> Option<YamlOutput> {
+        (!self.0.is_empty()).then_some(YamlOutput::Map(self.0))
     }
 }
 
-fn keys() -> Keys {
-    Keys::default()
+fn keys() -> PrintedKeys {
+    PrintedKeys::default()
 }
 
 /// Writes a workflow as YAML that is read as the same workflow.
 pub fn print(workflow: &Workflow) -> String {
     let Workflow { name, description, inputs, settings, budget, plugins, checks, body } = workflow;
     let inputs = inputs.iter().map(|given| (given.name.clone(), input(given))).collect();
-    let checks = checks.iter().map(|(name, command)| (name.clone(), Out::text(command))).collect();
+    let checks = checks.iter().map(|(name, command)| (name.clone(), YamlOutput::text(command))).collect();
     let top = keys()
-        .add("name", Out::text(name))
+        .add("name", YamlOutput::text(name))
         .text("description", description.as_ref())
-        .add("inputs", Keys(inputs).some())
+        .add("inputs", PrintedKeys(inputs).some())
         .add("settings", how(keys(), settings).some())
         .add("budget", spend(budget))
-        .add("plugins", (!plugins.is_empty()).then(|| Out::texts(plugins)))
-        .add("checks", Keys(checks).some())
+        .add("plugins", (!plugins.is_empty()).then(|| YamlOutput::texts(plugins)))
+        .add("checks", PrintedKeys(checks).some())
         .nodes("nodes", body);
     write(&top.map())
 }
 
-fn input(input: &Input) -> Out {
-    let choices = input.choices.iter().map(Out::json).collect();
+fn input(input: &WorkflowInput) -> YamlOutput {
+    let choices = input.choices.iter().map(YamlOutput::json).collect();
     keys()
-        .add("type", Out::text(INPUT_KINDS.word(input.kind)))
+        .add("type", YamlOutput::text(INPUT_KINDS.word(input.kind)))
         .text("description", input.description.as_ref())
         .plain("required", input.required.then_some(true))
-        .add("default", input.default.as_ref().map(Out::json))
-        .add("choices", (!input.choices.is_empty()).then_some(Out::List(choices)))
+        .add("default", input.default.as_ref().map(YamlOutput::json))
+        .add("choices", (!input.choices.is_empty()).then_some(YamlOutput::List(choices)))
         .map()
 }
 
-fn how(keys: Keys, settings: &Settings) -> Keys {
+fn how(keys: PrintedKeys, settings: &SessionOptions) -> PrintedKeys {
     keys.text("driver", settings.driver.as_ref())
         .text("model", settings.model.as_ref())
-        .add("isolation", settings.isolation.map(|isolation| Out::text(isolation.word())))
+        .add("isolation", settings.isolation.map(|isolation| YamlOutput::text(isolation.word())))
         .time("timeout", settings.timeout_ms)
 }
 
-fn spend(budget: &Budget) -> Option<Out> {
+fn spend(budget: &Budget) -> Option<YamlOutput> {
     keys()
         .plain("turns", budget.turns)
         .plain("tokens", budget.tokens)
@@ -98,32 +99,34 @@ fn spend(budget: &Budget) -> Option<Out> {
         .some()
 }
 
-fn node(step: &Step) -> Out {
-    let Step { id, act, when, settings, retry, budget, on_failure } = step;
-    let said = act_of(keys().add("id", Out::text(id.as_str())), act);
+fn node(step: &Node) -> YamlOutput {
+    let Node { id, act, when, settings, retry, budget, on_failure } = step;
+    let said = act_of(keys().add("id", YamlOutput::text(id.as_str())), act);
     let said = said.text("when", when.as_ref().map(|when| &when.0));
-    let tries = (*retry != Retry::default())
+    let tries = (*retry != RetryPolicy::default())
         .then(|| keys().plain("times", Some(retry.times)).time("delay", Some(retry.delay_ms)).map());
-    let fails = (*on_failure != OnFailure::default()).then(|| Out::text(ON_FAILURE.word(*on_failure)));
+    let fails = (*on_failure != OnFailure::default()).then(|| YamlOutput::text(ON_FAILURE.word(*on_failure)));
     how(said, settings).add("retry", tries).add("budget", spend(budget)).add("on_failure", fails).map()
 }
 
-fn act_of(said: Keys, act: &Act) -> Keys {
+fn act_of(said: PrintedKeys, act: &NodeKind) -> PrintedKeys {
     match act {
-        Act::Session(session) => session_of(said, session),
-        Act::Shell(ShellNode { command, idempotent }) => {
+        NodeKind::Session(session) => session_of(said, session),
+        NodeKind::Shell(ShellNode { command, idempotent }) => {
             said.text("shell", Some(&command.0)).plain("idempotent", idempotent.then_some(true))
         }
-        Act::Check(CheckNode { names }) if names.is_empty() => said.add("check", Out::text("all")),
-        Act::Check(CheckNode { names }) => said.add("check", Out::texts(names)),
-        Act::If(IfNode { condition, then, otherwise }) => {
+        NodeKind::Check(CheckNode { names }) if names.is_empty() => {
+            said.add("check", YamlOutput::text("all"))
+        }
+        NodeKind::Check(CheckNode { names }) => said.add("check", YamlOutput::texts(names)),
+        NodeKind::If(IfNode { condition, then, otherwise }) => {
             said.text("if", Some(&condition.0)).nodes("then", then).nodes("else", otherwise)
         }
-        Act::Loop(LoopNode { until, max, body }) => {
-            let until = Out::texts(until.iter().map(|until| &until.0)).filled();
+        NodeKind::Loop(LoopNode { until, max, body }) => {
+            let until = YamlOutput::texts(until.iter().map(|until| &until.0)).filled();
             said.add("loop", keys().add("until", until).plain("max", Some(max)).map()).nodes("do", body)
         }
-        Act::TaskLoop(TaskLoopNode { path, until, select, max, jobs, attempts, before_each, body }) => {
+        NodeKind::TaskLoop(TaskLoopNode { path, until, select, max, jobs, attempts, before_each, body }) => {
             let how = keys()
                 .text("path", path.as_ref().map(|path| &path.0))
                 .text("until", until.as_ref().map(|until| &until.0))
@@ -133,65 +136,68 @@ fn act_of(said: Keys, act: &Act) -> Keys {
                 .plain("attempts", (*attempts != ATTEMPTS).then_some(attempts));
             said.add("task_loop", how.map()).nodes("before_each", before_each).nodes("do", body)
         }
-        Act::CriteriaLoop(CriteriaLoopNode { signal, max, body }) => {
+        NodeKind::CriteriaLoop(CriteriaLoopNode { signal, max, body }) => {
             let how = keys().text("signal", Some(signal)).plain("max", Some(max));
             said.add("criteria_loop", how.map()).nodes("do", body)
         }
-        Act::Parallel(ParallelNode { limit, join, branches }) => {
-            let join = (*join != Join::default()).then(|| Out::text(JOINS.word(*join)));
+        NodeKind::Parallel(ParallelNode { limit, join, branches }) => {
+            let join = (*join != Join::default()).then(|| YamlOutput::text(JOINS.word(*join)));
             let how = keys().plain("limit", (*limit > 0).then_some(limit)).add("join", join);
             let bodies = branches.iter().fold(keys(), |all, branch| all.nodes(&branch.name, &branch.body));
             said.add("parallel", how.map()).add("branches", bodies.map())
         }
-        Act::Workflow(WorkflowNode { name, inputs }) => {
-            let told = inputs.iter().map(|(name, value)| (name.clone(), Out::text(&value.0))).collect();
-            said.text("workflow", Some(name)).add("with", Keys(told).some())
+        NodeKind::Workflow(WorkflowNode { name, inputs }) => {
+            let told =
+                inputs.iter().map(|(name, value)| (name.clone(), YamlOutput::text(&value.0))).collect();
+            said.text("workflow", Some(name)).add("with", PrintedKeys(told).some())
         }
-        Act::Ask(AskNode { question, choices, default }) => said
+        NodeKind::Ask(AskNode { question, choices, default }) => said
             .text("ask", Some(&question.0))
-            .add("choices", Out::texts(choices).filled())
+            .add("choices", YamlOutput::texts(choices).filled())
             .text("default", default.as_ref()),
-        Act::Wait(Until::Elapsed(SleepNode { ms })) => said.time("wait", Some(*ms)),
-        Act::Wait(Until::Event(ListenNode { name, timeout_ms })) => {
+        NodeKind::Wait(WaitUntil::Elapsed(SleepNode { ms })) => said.time("wait", Some(*ms)),
+        NodeKind::Wait(WaitUntil::Event(ListenNode { name, timeout_ms })) => {
             said.add("wait", keys().text("event", Some(name)).time("timeout", *timeout_ms).map())
         }
-        Act::Review(ReviewNode { agent, max_cycles, threshold }) => {
+        NodeKind::Review(ReviewNode { agent, max_cycles, threshold }) => {
             let how = keys().text("agent", agent.as_ref()).plain("max_cycles", Some(max_cycles));
             said.add("review", how.plain("threshold", *threshold).map())
         }
-        Act::Land(LandNode { target }) => {
+        NodeKind::Land(LandNode { target }) => {
             said.add("land", keys().text("target", target.as_ref().map(|target| &target.0)).map())
         }
-        Act::PullRequest(PullRequestNode { title, body }) => {
+        NodeKind::PullRequest(PullRequestNode { title, body }) => {
             let how = keys().text("title", Some(&title.0)).text("body", body.as_ref().map(|body| &body.0));
             said.add("pull_request", how.map())
         }
-        Act::ClearContext => said.plain("clear_context", Some(true)),
+        NodeKind::ClearContext => said.plain("clear_context", Some(true)),
     }
 }
 
-fn session_of(said: Keys, session: &Session) -> Keys {
+fn session_of(said: PrintedKeys, session: &Session) -> PrintedKeys {
     let said = match &session.source {
-        Source::Prompt { prompt } => said.text("prompt", Some(&prompt.0)),
-        Source::Agent { name, prompt } => said.text("agent", Some(name)).text("prompt", Some(&prompt.0)),
-        Source::Skill { name, args } => {
+        PromptSource::Prompt { prompt } => said.text("prompt", Some(&prompt.0)),
+        PromptSource::Agent { name, prompt } => {
+            said.text("agent", Some(name)).text("prompt", Some(&prompt.0))
+        }
+        PromptSource::Skill { name, args } => {
             said.text("skill", Some(name)).text("args", args.as_ref().map(|args| &args.0))
         }
-        Source::Command { name, args } => {
+        PromptSource::Command { name, args } => {
             said.text("command", Some(name)).text("args", args.as_ref().map(|args| &args.0))
         }
     };
     said.add("turns", session.turns.as_ref().map(turns_of))
-        .add("schema", session.schema.as_ref().map(Out::json))
+        .add("schema", session.schema.as_ref().map(YamlOutput::json))
 }
 
-fn turns_of(turns: &Turns) -> Out {
+fn turns_of(turns: &TurnLoop) -> YamlOutput {
     let is_usual = turns.marker_match == MarkerMatch::default();
     keys()
         .plain("max", turns.max)
-        .add("mode", turns.mode.map(|mode| Out::text(mode.word())))
+        .add("mode", turns.mode.map(|mode| YamlOutput::text(mode.word())))
         .text("marker", turns.marker.as_ref())
-        .add("match", (!is_usual).then(|| Out::text(MATCHES.word(turns.marker_match))))
+        .add("match", (!is_usual).then(|| YamlOutput::text(MATCHES.word(turns.marker_match))))
         .text("promise", turns.promise.as_ref())
         .text("blocked", turns.blocked.as_ref())
         .text("continue", turns.continue_message.as_ref())

@@ -3,11 +3,11 @@
 //! A YAML scanner says where it could not go on; here is said what was probably meant. Reading
 //! the text is [`tree`](super::tree)'s.
 
-use crate::json::Broken;
+use crate::json::JsonError;
 
 /// Lines indented with tabs, and the same text with a space for each of those tabs, so that no
 /// byte moves.
-pub(super) fn tabs(text: &str) -> Option<(Vec<Broken>, String)> {
+pub(super) fn tabs(text: &str) -> Option<(Vec<JsonError>, String)> {
     let mut tabs = Vec::new();
     let mut spaced = String::with_capacity(text.len());
     let mut at = 0;
@@ -17,7 +17,7 @@ pub(super) fn tabs(text: &str) -> Option<(Vec<Broken>, String)> {
         let tab = line.get(..indent).and_then(|indent| indent.find('\t'));
         if let Some(tab) = tab.filter(|_| !content.trim().is_empty()) {
             let message = "this line is indented with a tab".to_owned();
-            tabs.push(Broken { at: at + tab, message, hint: Some("use spaces") });
+            tabs.push(JsonError { at: at + tab, message, hint: Some("use spaces") });
         }
         spaced.extend(std::iter::repeat_n(' ', indent));
         spaced.push_str(content);
@@ -44,21 +44,21 @@ pub(super) fn is_template(text: &str, at: usize) -> bool {
 }
 
 /// A template without its quotes.
-pub(super) fn unquoted(at: usize) -> Broken {
+pub(super) fn unquoted(at: usize) -> JsonError {
     let message = "a text that begins with a template must be in quotes".to_owned();
-    Broken { at, message, hint: Some("write \"{{ … }}\", or put it on lines of its own below `|`") }
+    JsonError { at, message, hint: Some("write \"{{ … }}\", or put it on lines of its own below `|`") }
 }
 
 /// A value with a tag nobody knows, whose `!` stands before this byte.
-pub(super) fn tagged(text: &str, at: usize) -> Broken {
+pub(super) fn tagged(text: &str, at: usize) -> JsonError {
     let before = text.get(..at).unwrap_or_default();
     let at = before.rfind('!').unwrap_or(at);
     let message = "a value that begins with `!` must be in quotes".to_owned();
-    Broken { at, message, hint: Some("or write `not` instead of `!`") }
+    JsonError { at, message, hint: Some("or write `not` instead of `!`") }
 }
 
 /// Why the scanner stopped at a byte.
-pub(super) fn explain(text: &str, at: usize, info: &str) -> Broken {
+pub(super) fn explain(text: &str, at: usize, info: &str) -> JsonError {
     let (start, line) = line_of(text, at);
     let value_at = start + line.len() - value_of(line).len();
     if is_template(text, value_at) {
@@ -66,13 +66,13 @@ pub(super) fn explain(text: &str, at: usize, info: &str) -> Broken {
     }
     let value = text.get(value_at..start + line.len()).unwrap_or_default().trim_end();
     if let Some((message, hint)) = slip(value) {
-        return Broken { at: value_at, message: message.to_owned(), hint: Some(hint) };
+        return JsonError { at: value_at, message: message.to_owned(), hint: Some(hint) };
     }
     if let Some((message, hint)) = said_by_scanner(info) {
-        return Broken { at, message: message.to_owned(), hint: Some(hint) };
+        return JsonError { at, message: message.to_owned(), hint: Some(hint) };
     }
     let hint = "a text with `: `, ` #`, quotes or brackets in it goes into quotes";
-    Broken { at, message: format!("not YAML: {info}"), hint: Some(hint) }
+    JsonError { at, message: format!("not YAML: {info}"), hint: Some(hint) }
 }
 
 fn said_by_scanner(info: &str) -> Option<(&'static str, &'static str)> {

@@ -5,16 +5,16 @@
 use std::mem;
 
 use windlass_core::graph::ids::is_id;
-use windlass_core::graph::workflow::{Act, Budget, OnFailure, Retry, Settings, Step};
+use windlass_core::graph::workflow::{Budget, Node, NodeKind, OnFailure, RetryPolicy, SessionOptions};
 use windlass_core::id::NodeId;
 
 use super::act;
-use super::form::{Form, Map, kind};
+use super::form::{FieldReader, Map, kind};
 use super::keys::{ACTS, BUDGET, COMMON, RETRY, is_slip_for, own, owners};
-use super::places::Spot;
-use crate::json::{Member, Node, Value};
+use super::places::DocumentPart;
+use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::settings::words::ISOLATIONS;
-use crate::words::{Words, quoted};
+use crate::words::{WordTable, quoted};
 
 /// The most nodes of a workflow.
 const MOST: usize = 20_000;
@@ -26,24 +26,24 @@ const DELAY_MS: u64 = 1_000;
 const MOST_TOKENS: u64 = 1_000_000_000_000;
 const MOST_COST: f64 = 1_000_000.0;
 
-pub(super) const ON_FAILURE: Words<OnFailure> = Words(&OnFailure::WORDS);
+pub(super) const ON_FAILURE: WordTable<OnFailure> = WordTable(&OnFailure::WORDS);
 
 /// What a node says that it does.
-pub(super) struct Said<'n> {
+pub(super) struct StatedKind<'n> {
     /// The key.
     pub(super) act: &'static str,
     /// What stands behind it.
-    pub(super) node: &'n Node,
+    pub(super) node: &'n JsonNode,
 }
 
 /// Reads nodes that follow one another.
-pub(super) fn steps(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Step>> {
-    if matches!(node.value, Value::Object(_)) {
+pub(super) fn steps(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec<Node>> {
+    if matches!(node.value, JsonValue::Object(_)) {
         let hint = Some("begin each node with `- `".to_owned());
         form.wrong_with(path, "a list of nodes", node, hint);
         return None;
     }
-    if matches!(&node.value, Value::List(items) if items.is_empty()) && !form.is_open(node.at) {
+    if matches!(&node.value, JsonValue::List(items) if items.is_empty()) && !form.is_open(node.at) {
         // That there are no nodes is known, then.
         form.is_part = true;
         form.list(path, "a list of nodes", node);
@@ -62,9 +62,9 @@ pub(super) fn steps(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<
             refuse_more(form, item.at);
             break;
         }
-        let outer = mem::replace(&mut form.here, Spot { at: item.at, ..Spot::default() });
+        let outer = mem::replace(&mut form.here, DocumentPart { at: item.at, ..DocumentPart::default() });
         let place = form.nodes.len();
-        form.nodes.push(Spot::default());
+        form.nodes.push(DocumentPart::default());
         steps.push(step(form, item));
         let inner = mem::replace(&mut form.here, outer);
         if let Some(spot) = form.nodes.get_mut(place) {
@@ -76,7 +76,7 @@ pub(super) fn steps(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<
 }
 
 /// Said once, however many blocks it ends.
-fn refuse_more(form: &mut Form<'_>, at: usize) {
+fn refuse_more(form: &mut FieldReader<'_>, at: usize) {
     if !mem::replace(&mut form.is_full, true) {
         let hint = Some("split it into several workflows".to_owned());
         form.error(at, &format!("a workflow has at most {MOST} nodes"), hint);
@@ -85,28 +85,28 @@ fn refuse_more(form: &mut Form<'_>, at: usize) {
 }
 
 /// Stands where nobody knows what the node does, so that the others keep their places.
-fn stand_in() -> Step {
-    Step {
+fn stand_in() -> Node {
+    Node {
         id: NodeId::new(""),
-        act: Act::ClearContext,
+        act: NodeKind::ClearContext,
         when: None,
-        settings: Settings::default(),
-        retry: Retry::default(),
+        settings: SessionOptions::default(),
+        retry: RetryPolicy::default(),
         budget: Budget::default(),
         on_failure: OnFailure::default(),
     }
 }
 
-fn step(form: &mut Form<'_>, item: &Node) -> Step {
+fn step(form: &mut FieldReader<'_>, item: &JsonNode) -> Node {
     let mut step = stand_in();
-    if !matches!(item.value, Value::Object(_)) {
+    if !matches!(item.value, JsonValue::Object(_)) {
         no_node(form, item);
         form.doubts.nodes = true;
     } else if let Some(map) = form.any_map("", item) {
         let said = what(form, &map);
         refuse_strangers(form, &map, said.as_ref());
         step.id = id(form, &map);
-        step.when = form.take(&map, "when", Form::expression);
+        step.when = form.take(&map, "when", FieldReader::expression);
         step.settings = settings(form, &map);
         step.retry = form.take(&map, "retry", retry).unwrap_or_default();
         step.budget = budget(form, &map);
@@ -114,7 +114,7 @@ fn step(form: &mut Form<'_>, item: &Node) -> Step {
         step.on_failure = on_failure.unwrap_or_default();
         let begun = form.nodes.len();
         if let Some(act) = said.and_then(|said| act::read(form, &map, &said)) {
-            return Step { act, ..step };
+            return Node { act, ..step };
         }
         // What was read inside of it has no place without it.
         form.doubts.nodes |= form.nodes.len() > begun;
@@ -124,17 +124,19 @@ fn step(form: &mut Form<'_>, item: &Node) -> Step {
     step
 }
 
-fn no_node(form: &mut Form<'_>, item: &Node) {
+fn no_node(form: &mut FieldReader<'_>, item: &JsonNode) {
     let hint = match &item.value {
-        Value::Text(word) if is_id(word) => Some(format!("`skill: {word}`, perhaps, or `command: {word}`")),
-        Value::Text(_) => Some("a prompt is written `prompt: …`".to_owned()),
+        JsonValue::Text(word) if is_id(word) => {
+            Some(format!("`skill: {word}`, perhaps, or `command: {word}`"))
+        }
+        JsonValue::Text(_) => Some("a prompt is written `prompt: …`".to_owned()),
         _ => None,
     };
     form.error(item.at, &format!("a node must be a mapping, found {}", kind(&item.value)), hint);
 }
 
 /// The one key that says what a node does.
-fn what<'n>(form: &mut Form<'_>, map: &Map<'n>) -> Option<Said<'n>> {
+fn what<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>> {
     let has_agent = map.get("agent").is_some();
     let mut said = map.members.iter().filter_map(|member| {
         let (act, _) = ACTS.iter().find(|(act, _)| *act == member.key)?;
@@ -142,7 +144,7 @@ fn what<'n>(form: &mut Form<'_>, map: &Map<'n>) -> Option<Said<'n>> {
         (!has_agent || *act != "prompt").then_some((*act, *member))
     });
     let Some((act, member)) = said.next() else { return guess(form, map) };
-    let others: Vec<(&str, &Member)> = said.collect();
+    let others: Vec<(&str, &JsonMember)> = said.collect();
     for (other, second) in others {
         form.values_are_unsure();
         let hint = match (act, other) {
@@ -154,19 +156,19 @@ fn what<'n>(form: &mut Form<'_>, map: &Map<'n>) -> Option<Said<'n>> {
         let message = format!("`{act}` and `{other}` both say what this node does");
         form.error(second.key_at, &message, Some(hint.to_owned()));
     }
-    Some(Said { act, node: &member.node })
+    Some(StatedKind { act, node: &member.node })
 }
 
 /// What a node probably does whose key is misspelled; the key itself is complained about later.
-fn guess<'n>(form: &mut Form<'_>, map: &Map<'n>) -> Option<Said<'n>> {
+fn guess<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>> {
     let is_free =
-        |member: &&&Member| !COMMON.contains(&member.key.as_str()) && owners(&member.key).is_empty();
+        |member: &&&JsonMember| !COMMON.contains(&member.key.as_str()) && owners(&member.key).is_empty();
     for member in map.members.iter().filter(is_free).filter(|_| !form.is_flooded()) {
         let meant = ACTS.iter().find(|(act, _)| is_slip_for(&member.key, act));
         if let Some((act, _)) = meant {
             // What is wrong in the value stands there; what is wrong with the key casts no doubt on it.
             form.mark(act, member.node.at, member.node.at);
-            return Some(Said { act, node: &member.node });
+            return Some(StatedKind { act, node: &member.node });
         }
     }
     if !form.is_open(map.at) {
@@ -178,7 +180,7 @@ fn guess<'n>(form: &mut Form<'_>, map: &Map<'n>) -> Option<Said<'n>> {
 }
 
 /// Complains about keys that are unknown, or belong to other nodes.
-fn refuse_strangers(form: &mut Form<'_>, map: &Map<'_>, said: Option<&Said<'_>>) {
+fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>, said: Option<&StatedKind<'_>>) {
     let acts = || ACTS.iter().map(|(act, _)| *act);
     let own = said.map(|said| own(said.act));
     for member in &map.members {
@@ -209,24 +211,24 @@ fn refuse_strangers(form: &mut Form<'_>, map: &Map<'_>, said: Option<&Said<'_>>)
     }
 }
 
-fn holds_something(node: &Node) -> bool {
+fn holds_something(node: &JsonNode) -> bool {
     match &node.value {
-        Value::List(items) => !items.is_empty(),
-        Value::Object(members) => !members.is_empty(),
-        Value::Null | Value::Boolean(_) | Value::Number(_) | Value::Text(_) => false,
+        JsonValue::List(items) => !items.is_empty(),
+        JsonValue::Object(members) => !members.is_empty(),
+        JsonValue::Null | JsonValue::Boolean(_) | JsonValue::Number(_) | JsonValue::Text(_) => false,
     }
 }
 
 /// The id that was chosen; an empty one, to be filled in later, where none was.
-fn id(form: &mut Form<'_>, map: &Map<'_>) -> NodeId {
+fn id(form: &mut FieldReader<'_>, map: &Map<'_>) -> NodeId {
     let Some(member) = map.get("id") else { return NodeId::new("") };
     let id = chosen_id(form, &member.key, &member.node);
     NodeId::new(id.unwrap_or_default())
 }
 
-fn chosen_id(form: &mut Form<'_>, path: &str, node: &Node) -> Option<String> {
+fn chosen_id(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<String> {
     let id = match &node.value {
-        Value::Number(number) => Some(number.clone()),
+        JsonValue::Number(number) => Some(number.clone()),
         _ => form.one_line(path, node),
     };
     let Some(id) = id else {
@@ -253,27 +255,27 @@ fn chosen_id(form: &mut Form<'_>, path: &str, node: &Node) -> Option<String> {
 }
 
 /// How sessions are run.
-pub(super) fn settings(form: &mut Form<'_>, map: &Map<'_>) -> Settings {
-    Settings {
-        driver: form.take(map, "driver", Form::one_line),
-        model: form.take(map, "model", Form::one_line),
+pub(super) fn settings(form: &mut FieldReader<'_>, map: &Map<'_>) -> SessionOptions {
+    SessionOptions {
+        driver: form.take(map, "driver", FieldReader::one_line),
+        model: form.take(map, "model", FieldReader::one_line),
         isolation: form.take(map, "isolation", |form, path, node| form.word(path, node, &ISOLATIONS)),
-        timeout_ms: form.take(map, "timeout", Form::time),
+        timeout_ms: form.take(map, "timeout", FieldReader::time),
     }
 }
 
-fn retry(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Retry> {
-    if matches!(node.value, Value::Number(_)) {
-        return Some(Retry { times: form.count(path, node)?, delay_ms: DELAY_MS });
+fn retry(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<RetryPolicy> {
+    if matches!(node.value, JsonValue::Number(_)) {
+        return Some(RetryPolicy { times: form.count(path, node)?, delay_ms: DELAY_MS });
     }
     let map = form.map_or_number(path, node, RETRY)?;
-    let times = form.need(&map, "times", Form::count);
-    let delay_ms = form.take(&map, "delay", Form::duration).unwrap_or(DELAY_MS);
-    Some(Retry { times: times?, delay_ms })
+    let times = form.need(&map, "times", FieldReader::count);
+    let delay_ms = form.take(&map, "delay", FieldReader::duration).unwrap_or(DELAY_MS);
+    Some(RetryPolicy { times: times?, delay_ms })
 }
 
 /// What may be spent. Where that could not be read, something still ends what is inside.
-pub(super) fn budget(form: &mut Form<'_>, map: &Map<'_>) -> Budget {
+pub(super) fn budget(form: &mut FieldReader<'_>, map: &Map<'_>) -> Budget {
     let before = form.mistakes();
     let budget = form.take(map, "budget", amounts).unwrap_or_default();
     if form.mistakes() > before && budget == Budget::default() {
@@ -282,12 +284,12 @@ pub(super) fn budget(form: &mut Form<'_>, map: &Map<'_>) -> Budget {
     budget
 }
 
-fn amounts(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Budget> {
+fn amounts(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Budget> {
     let map = form.map(path, node, BUDGET)?;
     Some(Budget {
-        turns: form.take(&map, "turns", Form::some),
+        turns: form.take(&map, "turns", FieldReader::some),
         tokens: form.take(&map, "tokens", |form, path, node| form.whole(path, node, MOST_TOKENS)),
         cost_usd: form.take(&map, "cost", |form, path, node| form.amount(path, node, MOST_COST)),
-        time_ms: form.take(&map, "time", Form::time),
+        time_ms: form.take(&map, "time", FieldReader::time),
     })
 }

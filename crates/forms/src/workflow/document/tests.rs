@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::graph::template::At;
+use windlass_core::graph::template::TemplatePosition;
 use windlass_core::graph::workflow::{
-    Act, Expression, Input, InputKind, Retry, Session, Settings, Source, Step, TaskLoopNode, Template, Turns,
-    Workflow,
+    Expression, InputKind, Node, NodeKind, PromptSource, RetryPolicy, Session, SessionOptions, TaskLoopNode,
+    Template, TurnLoop, Workflow, WorkflowInput,
 };
-use windlass_core::looping::Mode;
+use windlass_core::looping::LoopMode;
 use windlass_core::registry::Registry;
 
 use super::*;
 
-fn good(text: &str) -> Document {
+fn good(text: &str) -> WorkflowDocument {
     let (document, diagnostics) = read(text, "w.yaml");
     let said: Vec<String> = diagnostics.iter().map(Diagnostic::to_string).collect();
     assert_eq!(said, [""; 0]);
@@ -25,7 +25,7 @@ fn messages(text: &str) -> Vec<String> {
     said.filter(|message| message != "more may be found once this is mended").collect()
 }
 
-fn ids(body: &[Step]) -> Vec<&str> {
+fn ids(body: &[Node]) -> Vec<&str> {
     body.iter()
         .flat_map(|step| {
             let inner = step.act.blocks().into_iter().flat_map(|block| ids(block.body));
@@ -50,10 +50,10 @@ nodes:
     when: inputs.level == "full"
     retry: 3
 "#;
-    let step = Step {
+    let step = Node {
         id: NodeId::new("plan"),
-        act: Act::Session(Session {
-            source: Source::Agent {
+        act: NodeKind::Session(Session {
+            source: PromptSource::Agent {
                 name: "planner".into(),
                 prompt: Template("Plan {{ inputs.level }}".into()),
             },
@@ -61,15 +61,15 @@ nodes:
             schema: None,
         }),
         when: Some(Expression("inputs.level == \"full\"".into())),
-        settings: Settings::default(),
-        retry: Retry { times: 3, delay_ms: 1_000 },
+        settings: SessionOptions::default(),
+        retry: RetryPolicy { times: 3, delay_ms: 1_000 },
         budget: Default::default(),
         on_failure: Default::default(),
     };
     let workflow = Workflow {
         name: "fix-tests".into(),
         description: None,
-        inputs: vec![Input {
+        inputs: vec![WorkflowInput {
             name: "level".into(),
             description: None,
             kind: InputKind::Text,
@@ -77,10 +77,10 @@ nodes:
             default: Some("fast".into()),
             choices: vec!["fast".into(), "full".into()],
         }],
-        settings: Settings {
+        settings: SessionOptions {
             driver: Some("claude".into()),
             timeout_ms: Some(7_200_000),
-            ..Settings::default()
+            ..SessionOptions::default()
         },
         budget: Default::default(),
         plugins: vec!["e2e@owner/repo".into()],
@@ -132,16 +132,17 @@ nodes:
     let turns: Vec<_> = body
         .iter()
         .filter_map(|step| match &step.act {
-            Act::Session(session) => session.turns.clone(),
+            NodeKind::Session(session) => session.turns.clone(),
             _ => None,
         })
         .collect();
-    let third = Turns { mode: Some(Mode::Resume), blocked: Some("STUCK".to_owned()), ..Turns::default() };
-    assert_eq!(turns, [Turns::default(), Turns { max: Some(0), ..Turns::default() }, third]);
+    let third =
+        TurnLoop { mode: Some(LoopMode::Resume), blocked: Some("STUCK".to_owned()), ..TurnLoop::default() };
+    assert_eq!(turns, [TurnLoop::default(), TurnLoop { max: Some(0), ..TurnLoop::default() }, third]);
     let tasks: Vec<_> = body
         .iter()
         .filter_map(|step| match &step.act {
-            Act::TaskLoop(TaskLoopNode { max, jobs, attempts, .. }) => Some((*max, *jobs, *attempts)),
+            NodeKind::TaskLoop(TaskLoopNode { max, jobs, attempts, .. }) => Some((*max, *jobs, *attempts)),
             _ => None,
         })
         .collect();
@@ -174,8 +175,9 @@ nodes:
     assert!(at("loop", "until.1").starts_with("c]"));
     assert!(at("loop", "max").starts_with("3,"));
     assert_eq!(at("inner", "prompt").lines().next(), Some("|"));
-    let place = Finding::error(Some(&NodeId::new("inner")), "prompt", "unknown name `x`");
-    let said = document.diagnose(&place.hint("a hint").at(Some(At { offset: 8, line: 2, column: 5 })));
+    let place = GraphDiagnostic::error(Some(&NodeId::new("inner")), "prompt", "unknown name `x`");
+    let said =
+        document.diagnose(&place.hint("a hint").at(Some(TemplatePosition { offset: 8, line: 2, column: 5 })));
     let expected = "error: unknown name `x`
   at w.yaml:11:15
     11 |           two {{ x }}
@@ -191,8 +193,9 @@ fn what_is_misspelled_leaves_the_graph_known_where_there_is_no_doubt_about_it() 
     let (document, said) = read_for_check(text, "w");
     let document = document.unwrap();
     assert_eq!(ids(&document.workflow.body), ["a", "b", "wait"]);
-    let finding =
-        |node: &str, field| Finding::error(Some(&NodeId::new(node)), field, format!("{node} {field}"));
+    let finding = |node: &str, field| {
+        GraphDiagnostic::error(Some(&NodeId::new(node)), field, format!("{node} {field}"))
+    };
     let found = [finding("a", "prompt"), finding("b", "loop.until"), finding("wait", "wait")];
     let all: Vec<String> = document.report(said, &found).into_iter().map(|d| d.message).collect();
     let expected =
@@ -224,7 +227,7 @@ fn what_is_sure_is_found_beside_a_node_that_cannot_be_read() {
         let ask = "{ id: z, prompt: '{{ inputs.zz }} {{ outputs.a.text }} {{ outputs.gone.value.x }}' }";
         let text = format!("name: w\nnodes: [ {part}, {ask} ]\n");
         let (document, said) = read_for_check(&text, "w");
-        let all = document.unwrap().check(said.clone(), &Known::new(&registry));
+        let all = document.unwrap().check(said.clone(), &CheckContext::new(&registry));
         let news: Vec<&Diagnostic> = all.iter().filter(|one| !said.contains(one)).collect();
         let messages: Vec<&str> = news.iter().map(|one| one.message.as_str()).collect();
         assert_eq!(messages, [&["there is no input `zz`"], outputs].concat(), "{part}");
@@ -308,7 +311,7 @@ fn the_schema_has_every_key_the_reader_knows_and_no_other() {
 
 #[test]
 fn the_schema_has_every_word_the_reader_knows() {
-    fn words<T>(words: &crate::words::Words<T>) -> Vec<&'static str> {
+    fn words<T>(words: &crate::words::WordTable<T>) -> Vec<&'static str> {
         words.0.iter().map(|(word, _)| *word).collect()
     }
     let schema: serde_json::Value = serde_json::from_str(schema()).unwrap();

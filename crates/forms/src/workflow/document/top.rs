@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::graph::workflow::{Input, InputKind, Workflow};
+use windlass_core::graph::workflow::{InputKind, Workflow, WorkflowInput};
 
 use super::NAMELESS;
-use super::form::{Form, Map, join};
+use super::form::{FieldReader, Map, join};
 use super::keys::{INPUT, SETTINGS, TOP};
 use super::step::{budget, settings, steps};
 use super::value::meant_flag;
-use crate::json::{Member, Node, Value};
-use crate::words::{Words, is_label, quoted};
+use crate::json::{JsonMember, JsonNode, JsonValue};
+use crate::words::{WordTable, is_label, quoted};
 use crate::workflow::parse_plugin_ref;
 use crate::yaml::to_json;
 
-pub(super) const INPUT_KINDS: Words<InputKind> = Words(&InputKind::WORDS);
+pub(super) const INPUT_KINDS: WordTable<InputKind> = WordTable(&InputKind::WORDS);
 
 /// What JSON Schema and other tools call them.
 const KINDS_ELSEWHERE: &[(&str, &str)] = &[
@@ -27,14 +27,14 @@ const KINDS_ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// Reads a workflow, as far as it can be; the ids that nobody chose are empty.
-pub(super) fn workflow(form: &mut Form<'_>, root: &Node) -> Option<Workflow> {
-    if matches!(root.value, Value::Null) {
+pub(super) fn workflow(form: &mut FieldReader<'_>, root: &JsonNode) -> Option<Workflow> {
+    if matches!(root.value, JsonValue::Null) {
         if !form.is_open(root.at) {
             form.error(root.at, "the document is empty", Some("it begins with `name: …`".to_owned()));
         }
         return None;
     }
-    if !matches!(root.value, Value::Object(_)) {
+    if !matches!(root.value, JsonValue::Object(_)) {
         let hint = Some("it begins with `name: …` and `nodes:`".to_owned());
         form.error(root.at, "the document must be a mapping", hint);
         return None;
@@ -42,7 +42,7 @@ pub(super) fn workflow(form: &mut Form<'_>, root: &Node) -> Option<Workflow> {
     let map = form.any_map("", root)?;
     refuse_strangers(form, &map);
     let name = form.need(&map, "name", name);
-    let description = form.take(&map, "description", Form::text);
+    let description = form.take(&map, "description", FieldReader::text);
     let inputs = form.take(&map, "inputs", inputs).unwrap_or_default();
     let settings = form.take(&map, "settings", |form, path, node| {
         let map = form.map(path, node, SETTINGS)?;
@@ -60,7 +60,7 @@ pub(super) fn workflow(form: &mut Form<'_>, root: &Node) -> Option<Workflow> {
     Some(Workflow { name, description, inputs, settings, budget, plugins, checks, body: body? })
 }
 
-fn refuse_strangers(form: &mut Form<'_>, map: &Map<'_>) {
+fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>) {
     for member in map.members.iter().filter(|member| !TOP.contains(&member.key.as_str())) {
         let key = member.key.as_str();
         if matches!(key, "promptTemplate" | "requiredPlugins" | "loop") {
@@ -76,7 +76,7 @@ fn refuse_strangers(form: &mut Form<'_>, map: &Map<'_>) {
 }
 
 /// A name is typed after `--workflow` and shown in lists.
-fn name(form: &mut Form<'_>, path: &str, node: &Node) -> Option<String> {
+fn name(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<String> {
     let name = form.one_line(path, node)?;
     let is_usable = !name.starts_with(['-', '.']) && !name.contains(['/', '\\']);
     if is_usable && name.chars().count() <= 100 {
@@ -87,7 +87,7 @@ fn name(form: &mut Form<'_>, path: &str, node: &Node) -> Option<String> {
     None
 }
 
-fn inputs(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Input>> {
+fn inputs(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec<WorkflowInput>> {
     let map = form.any_map(path, node);
     form.is_lost |= map.is_none();
     let mut inputs = Vec::new();
@@ -98,8 +98,8 @@ fn inputs(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<Input>> {
 }
 
 /// One input; of one with mistakes at least the name.
-fn input(form: &mut Form<'_>, path: &str, member: &Member) -> Input {
-    let mut input = Input {
+fn input(form: &mut FieldReader<'_>, path: &str, member: &JsonMember) -> WorkflowInput {
+    let mut input = WorkflowInput {
         name: member.key.clone(),
         description: None,
         kind: InputKind::Text,
@@ -115,9 +115,9 @@ fn input(form: &mut Form<'_>, path: &str, member: &Member) -> Input {
     }
     let Some(map) = form.map(&path, &member.node, INPUT) else { return input };
     let kind = form.take(&map, "type", input_kind);
-    input.description = form.take(&map, "description", Form::text);
+    input.description = form.take(&map, "description", FieldReader::text);
     input.kind = kind.unwrap_or(InputKind::Text);
-    input.required = form.take(&map, "required", Form::flag).unwrap_or_default();
+    input.required = form.take(&map, "required", FieldReader::flag).unwrap_or_default();
     input.default = map.get("default").map(|member| to_json(member.node.clone()));
     if kind.is_some() || map.get("type").is_none() {
         input.choices = form
@@ -128,9 +128,9 @@ fn input(form: &mut Form<'_>, path: &str, member: &Member) -> Input {
     input
 }
 
-fn input_kind(form: &mut Form<'_>, path: &str, node: &Node) -> Option<InputKind> {
+fn input_kind(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<InputKind> {
     let here = match &node.value {
-        Value::Text(word) => KINDS_ELSEWHERE.iter().find(|(there, _)| there == word),
+        JsonValue::Text(word) => KINDS_ELSEWHERE.iter().find(|(there, _)| there == word),
         _ => None,
     };
     let Some((there, here)) = here else { return form.word(path, node, &INPUT_KINDS) };
@@ -147,7 +147,12 @@ fn is_input_name(name: &str) -> bool {
     starts_well && name.len() <= 60 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-fn choices(form: &mut Form<'_>, path: &str, node: &Node, kind: InputKind) -> Option<Vec<serde_json::Value>> {
+fn choices(
+    form: &mut FieldReader<'_>,
+    path: &str,
+    node: &JsonNode,
+    kind: InputKind,
+) -> Option<Vec<serde_json::Value>> {
     let mut choices = Vec::new();
     for (index, item) in form.list(path, "a list", node)?.iter().enumerate() {
         if fits(form, &format!("{path}[{index}]"), item, kind) {
@@ -158,7 +163,7 @@ fn choices(form: &mut Form<'_>, path: &str, node: &Node, kind: InputKind) -> Opt
 }
 
 /// Looks whether what an input is by default is what it may be.
-fn default(form: &mut Form<'_>, map: &Map<'_>, path: &str, input: &Input) {
+fn default(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, input: &WorkflowInput) {
     let Some(member) = map.get("default") else { return };
     if input.required {
         let hint = Some("remove `required: true` or the default".to_owned());
@@ -173,12 +178,12 @@ fn default(form: &mut Form<'_>, map: &Map<'_>, path: &str, input: &Input) {
 }
 
 /// Whether a value is what its input is.
-fn fits(form: &mut Form<'_>, path: &str, node: &Node, kind: InputKind) -> bool {
+fn fits(form: &mut FieldReader<'_>, path: &str, node: &JsonNode, kind: InputKind) -> bool {
     if kind.admits(&to_json(node.clone())) {
         return true;
     }
     let hint = match (kind, &node.value) {
-        (InputKind::Text, Value::Number(_) | Value::Boolean(_)) => Some("put it in quotes"),
+        (InputKind::Text, JsonValue::Number(_) | JsonValue::Boolean(_)) => Some("put it in quotes"),
         (InputKind::Boolean, _) => meant_flag(node),
         _ => None,
     };
@@ -186,7 +191,7 @@ fn fits(form: &mut Form<'_>, path: &str, node: &Node, kind: InputKind) -> bool {
     false
 }
 
-fn plugins(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<String>> {
+fn plugins(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Vec<String>> {
     let mut plugins = Vec::new();
     for (index, item) in form.list(path, "a list of plugins", node)?.iter().enumerate() {
         form.mark(&format!("{path}.{index}"), item.at, item.at);
@@ -203,7 +208,7 @@ fn plugins(form: &mut Form<'_>, path: &str, node: &Node) -> Option<Vec<String>> 
     Some(plugins)
 }
 
-fn checks(form: &mut Form<'_>, path: &str, node: &Node) -> Option<BTreeMap<String, String>> {
+fn checks(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<BTreeMap<String, String>> {
     let map = form.any_map(path, node);
     form.is_lost |= map.is_none();
     let mut checks = BTreeMap::new();

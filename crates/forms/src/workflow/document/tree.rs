@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use super::slip;
-use crate::json::{self, Broken, Node, Value};
-use crate::yaml::{self, Bounds, Manner, Mistake, Slip, Tag, Tagged};
+use crate::json::{self, JsonError, JsonNode, JsonValue};
+use crate::yaml::{self, Bounds, Tag, Tagged, YamlError, YamlErrorKind, YamlReading};
 
 const BOUNDS: Bounds = Bounds {
     // Deeper than any workflow whose blocks are nested as deep as they may be.
@@ -17,17 +17,17 @@ const BOUNDS: Bounds = Bounds {
 };
 
 /// A text taken apart.
-pub(super) struct Tree {
+pub(super) struct DocumentTree {
     /// What it says, as far as it could be read.
-    pub(super) root: Node,
+    pub(super) root: JsonNode,
     /// Where the values begin whose end was not reached.
     pub(super) open: BTreeSet<usize>,
     /// What is wrong with it as YAML.
-    pub(super) broken: Vec<Broken>,
+    pub(super) broken: Vec<JsonError>,
 }
 
 /// Reads one document. An empty one is null.
-pub(super) fn read(text: &str) -> Tree {
+pub(super) fn read(text: &str) -> DocumentTree {
     let tree = read_as_it_is(text);
     if tree.broken.is_empty() {
         return tree;
@@ -35,37 +35,41 @@ pub(super) fn read(text: &str) -> Tree {
     let Some((tabs, spaced)) = slip::tabs(text) else { return tree };
     // What else the scanner says here comes from the tabs.
     let tree = read_as_it_is(&spaced);
-    Tree { broken: tabs, ..tree }
+    DocumentTree { broken: tabs, ..tree }
 }
 
 /// Reads the document of a `.json` file: what is wrong with one is said in the words of JSON.
-pub(super) fn read_json(text: &str) -> Tree {
+pub(super) fn read_json(text: &str) -> DocumentTree {
     let tree = read(text);
-    let is_mapping = matches!(tree.root.value, Value::Object(_));
-    if tree.broken.is_empty() && (is_mapping || matches!(tree.root.value, Value::Null)) {
+    let is_mapping = matches!(tree.root.value, JsonValue::Object(_));
+    if tree.broken.is_empty() && (is_mapping || matches!(tree.root.value, JsonValue::Null)) {
         return tree;
     }
     let Err(broken) = json::read(text) else { return tree };
-    let broken = Broken { message: format!("not JSON: {}", broken.message), ..broken };
+    let broken = JsonError { message: format!("not JSON: {}", broken.message), ..broken };
     if is_mapping {
-        return Tree { broken: vec![broken], ..tree };
+        return DocumentTree { broken: vec![broken], ..tree };
     }
     let at = tree.root.at;
-    Tree { root: Node { at, value: Value::Null }, open: BTreeSet::from([at]), broken: vec![broken] }
+    DocumentTree {
+        root: JsonNode { at, value: JsonValue::Null },
+        open: BTreeSet::from([at]),
+        broken: vec![broken],
+    }
 }
 
-fn read_as_it_is(text: &str) -> Tree {
-    let yaml::Tree { root, open, slips } = yaml::read(text, 0, &WithTemplates);
-    let mut broken: Vec<Broken> = slips.into_iter().map(|slip| in_words(text, slip)).collect();
+fn read_as_it_is(text: &str) -> DocumentTree {
+    let yaml::YamlTree { root, open, slips } = yaml::read(text, 0, &WithTemplates);
+    let mut broken: Vec<JsonError> = slips.into_iter().map(|slip| in_words(text, slip)).collect();
     // A second mistake at the same place says nothing new.
     broken.dedup_by_key(|broken| broken.at);
-    Tree { root, open, broken }
+    DocumentTree { root, open, broken }
 }
 
 /// Templates and conditions stand in it, whose braces and `!` YAML takes for its own.
 struct WithTemplates;
 
-impl Manner for WithTemplates {
+impl YamlReading for WithTemplates {
     fn bounds(&self) -> Bounds {
         BOUNDS
     }
@@ -88,24 +92,24 @@ impl Manner for WithTemplates {
     }
 }
 
-fn in_words(text: &str, Slip { at, mistake }: Slip) -> Broken {
-    let broken = |message: &str, hint| Broken { at, message: message.to_owned(), hint };
+fn in_words(text: &str, YamlError { at, mistake }: YamlError) -> JsonError {
+    let broken = |message: &str, hint| JsonError { at, message: message.to_owned(), hint };
     match mistake {
-        Mistake::NotYaml(info) => slip::explain(text, at, &info),
-        Mistake::More => {
+        YamlErrorKind::NotYaml(info) => slip::explain(text, at, &info),
+        YamlErrorKind::More => {
             broken("there is more after the end of the document", Some("a file holds one workflow"))
         }
-        Mistake::NoValue => broken("expected a value", None),
-        Mistake::KeyNotText => broken("a key must be plain text", Some("put quotes around it")),
-        Mistake::EndlessAlias => broken("an alias inside the value it repeats", None),
-        Mistake::Tag => slip::tagged(text, at),
-        Mistake::NoMapping => slip::unquoted(at),
-        Mistake::TooDeep => {
+        YamlErrorKind::NoValue => broken("expected a value", None),
+        YamlErrorKind::KeyNotText => broken("a key must be plain text", Some("put quotes around it")),
+        YamlErrorKind::EndlessAlias => broken("an alias inside the value it repeats", None),
+        YamlErrorKind::Tag => slip::tagged(text, at),
+        YamlErrorKind::NoMapping => slip::unquoted(at),
+        YamlErrorKind::TooDeep => {
             let message = format!("nested more than {} levels deep", BOUNDS.deepest);
             broken(&message, Some("write it flatter"))
         }
-        Mistake::TooMany => broken("there are more values than a workflow can have", None),
-        Mistake::TooMuchCopied => {
+        YamlErrorKind::TooMany => broken("there are more values than a workflow can have", None),
+        YamlErrorKind::TooMuchCopied => {
             broken("this means far more than it says", Some("write it without anchors and aliases"))
         }
     }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use windlass_core::graph::workflow::{Expression, Template};
 
-use super::form::Form;
-use crate::json::{Node, Value};
+use super::form::FieldReader;
+use crate::json::{JsonNode, JsonValue};
 use crate::settings::{DurationError, parse_duration};
-use crate::words::{Words, quoted};
+use crate::words::{WordTable, quoted};
 use crate::yaml;
 
 /// No count of a workflow is ever larger.
@@ -17,11 +17,11 @@ const MOST: u64 = 1_000_000;
 /// No duration is ever longer: a year.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-impl Form<'_> {
+impl FieldReader<'_> {
     /// Text that says something.
-    pub(super) fn text(&mut self, path: &str, node: &Node) -> Option<String> {
-        let Value::Text(text) = &node.value else {
-            let is_scalar = matches!(node.value, Value::Number(_) | Value::Boolean(_));
+    pub(super) fn text(&mut self, path: &str, node: &JsonNode) -> Option<String> {
+        let JsonValue::Text(text) = &node.value else {
+            let is_scalar = matches!(node.value, JsonValue::Number(_) | JsonValue::Boolean(_));
             let hint = is_scalar.then(|| "put it in quotes".to_owned());
             self.wrong_with(path, "text", node, hint);
             return None;
@@ -34,7 +34,7 @@ impl Form<'_> {
     }
 
     /// Text that can stand on one line.
-    pub(super) fn one_line(&mut self, path: &str, node: &Node) -> Option<String> {
+    pub(super) fn one_line(&mut self, path: &str, node: &JsonNode) -> Option<String> {
         let text = self.text(path, node)?;
         if text.trim().contains(char::is_control) {
             self.error(node.at, &format!("`{path}` must be on one line"), None);
@@ -43,13 +43,13 @@ impl Form<'_> {
         Some(text.trim().to_owned())
     }
 
-    pub(super) fn template(&mut self, path: &str, node: &Node) -> Option<Template> {
+    pub(super) fn template(&mut self, path: &str, node: &JsonNode) -> Option<Template> {
         self.text(path, node).map(Template)
     }
 
     /// A condition, without the braces of a template.
-    pub(super) fn expression(&mut self, path: &str, node: &Node) -> Option<Expression> {
-        if let Value::Boolean(flag) = node.value {
+    pub(super) fn expression(&mut self, path: &str, node: &JsonNode) -> Option<Expression> {
+        if let JsonValue::Boolean(flag) = node.value {
             return Some(Expression(flag.to_string()));
         }
         let text = self.text(path, node)?;
@@ -64,20 +64,20 @@ impl Form<'_> {
     }
 
     /// Text, or a number or a truth value as it would be written.
-    pub(super) fn word_of_any_kind(&mut self, path: &str, node: &Node) -> Option<String> {
+    pub(super) fn word_of_any_kind(&mut self, path: &str, node: &JsonNode) -> Option<String> {
         match &node.value {
-            Value::Number(text) => Some(text.clone()),
-            Value::Boolean(flag) => Some(flag.to_string()),
-            Value::Text(text) => Some(text.clone()),
-            Value::Null | Value::List(_) | Value::Object(_) => {
+            JsonValue::Number(text) => Some(text.clone()),
+            JsonValue::Boolean(flag) => Some(flag.to_string()),
+            JsonValue::Text(text) => Some(text.clone()),
+            JsonValue::Null | JsonValue::List(_) | JsonValue::Object(_) => {
                 self.wrong_with(path, "text", node, None);
                 None
             }
         }
     }
 
-    pub(super) fn flag(&mut self, path: &str, node: &Node) -> Option<bool> {
-        if let Value::Boolean(flag) = node.value {
+    pub(super) fn flag(&mut self, path: &str, node: &JsonNode) -> Option<bool> {
+        if let JsonValue::Boolean(flag) = node.value {
             return Some(flag);
         }
         self.wrong_with(path, "true or false", node, meant_flag(node).map(str::to_owned));
@@ -85,12 +85,12 @@ impl Form<'_> {
     }
 
     /// A whole number from zero.
-    pub(super) fn count(&mut self, path: &str, node: &Node) -> Option<u32> {
+    pub(super) fn count(&mut self, path: &str, node: &JsonNode) -> Option<u32> {
         self.whole(path, node, MOST).and_then(|count| u32::try_from(count).ok())
     }
 
     /// A whole number from one.
-    pub(super) fn some(&mut self, path: &str, node: &Node) -> Option<u32> {
+    pub(super) fn some(&mut self, path: &str, node: &JsonNode) -> Option<u32> {
         let count = self.count(path, node)?;
         if count == 0 {
             self.error(node.at, &format!("`{path}` must be at least 1"), None);
@@ -99,9 +99,9 @@ impl Form<'_> {
         Some(count)
     }
 
-    pub(super) fn whole(&mut self, path: &str, node: &Node, most: u64) -> Option<u64> {
-        let Value::Number(written) = &node.value else {
-            let is_quoted = matches!(&node.value, Value::Text(text) if text.parse::<u64>().is_ok());
+    pub(super) fn whole(&mut self, path: &str, node: &JsonNode, most: u64) -> Option<u64> {
+        let JsonValue::Number(written) = &node.value else {
+            let is_quoted = matches!(&node.value, JsonValue::Text(text) if text.parse::<u64>().is_ok());
             let hint = is_quoted.then(|| "write it without quotes".to_owned());
             self.wrong_with(path, "a whole number", node, hint);
             return None;
@@ -119,8 +119,8 @@ impl Form<'_> {
     }
 
     /// A number from zero, with or without a fraction.
-    pub(super) fn amount(&mut self, path: &str, node: &Node, most: f64) -> Option<f64> {
-        let Value::Number(written) = &node.value else {
+    pub(super) fn amount(&mut self, path: &str, node: &JsonNode, most: f64) -> Option<f64> {
+        let JsonValue::Number(written) = &node.value else {
             self.wrong(path, "a number", node);
             return None;
         };
@@ -136,10 +136,10 @@ impl Form<'_> {
     }
 
     /// A duration, in milliseconds.
-    pub(super) fn duration(&mut self, path: &str, node: &Node) -> Option<u64> {
+    pub(super) fn duration(&mut self, path: &str, node: &JsonNode) -> Option<u64> {
         let hint = Some("write a number with its unit: 1500ms, 90s, 30m, 2h, 1d".to_owned());
         let text = match &node.value {
-            Value::Text(text) => text.as_str(),
+            JsonValue::Text(text) => text.as_str(),
             _ => {
                 self.wrong_with(path, "a duration", node, hint);
                 return None;
@@ -155,7 +155,7 @@ impl Form<'_> {
     }
 
     /// A duration in which something can happen.
-    pub(super) fn time(&mut self, path: &str, node: &Node) -> Option<u64> {
+    pub(super) fn time(&mut self, path: &str, node: &JsonNode) -> Option<u64> {
         let ms = self.duration(path, node)?;
         if ms == 0 {
             self.error(node.at, &format!("`{path}` must be longer than zero"), None);
@@ -168,8 +168,8 @@ impl Form<'_> {
     pub(super) fn word<T: Copy + PartialEq>(
         &mut self,
         path: &str,
-        node: &Node,
-        words: &Words<T>,
+        node: &JsonNode,
+        words: &WordTable<T>,
     ) -> Option<T> {
         let word = self.text(path, node)?;
         let meaning = words.meaning(&word);
@@ -181,8 +181,13 @@ impl Form<'_> {
     }
 
     /// A list that is not empty.
-    pub(super) fn list<'n>(&mut self, path: &str, wanted: &str, node: &'n Node) -> Option<&'n [Node]> {
-        let Value::List(items) = &node.value else {
+    pub(super) fn list<'n>(
+        &mut self,
+        path: &str,
+        wanted: &str,
+        node: &'n JsonNode,
+    ) -> Option<&'n [JsonNode]> {
+        let JsonValue::List(items) = &node.value else {
             self.wrong(path, wanted, node);
             return None;
         };
@@ -195,8 +200,8 @@ impl Form<'_> {
 }
 
 /// What to do about a value that was perhaps meant to be true or false.
-pub(super) fn meant_flag(node: &Node) -> Option<&'static str> {
-    let Value::Text(text) = &node.value else { return None };
+pub(super) fn meant_flag(node: &JsonNode) -> Option<&'static str> {
+    let JsonValue::Text(text) = &node.value else { return None };
     match text.to_ascii_lowercase().as_str() {
         "true" | "false" => Some("write it without quotes"),
         "yes" | "on" => Some("write `true`"),

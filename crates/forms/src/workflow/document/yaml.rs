@@ -1,74 +1,74 @@
 //! Writes YAML that a person would have written: plain words where they are plain, blocks where
 //! there are lines, quotes elsewhere.
 
-use crate::json::Value;
+use crate::json::JsonValue;
 use crate::yaml::plain;
 
 /// Something to be written.
-pub(super) enum Out {
+pub(super) enum YamlOutput {
     /// As it is: a number, a truth value.
     Plain(String),
     /// Text.
     Text(String),
     /// Values in their order.
-    List(Vec<Out>),
+    List(Vec<YamlOutput>),
     /// Keys in their order.
-    Map(Vec<(String, Out)>),
+    Map(Vec<(String, YamlOutput)>),
 }
 
-impl Out {
-    pub(super) fn text(text: impl Into<String>) -> Out {
-        Out::Text(text.into())
+impl YamlOutput {
+    pub(super) fn text(text: impl Into<String>) -> YamlOutput {
+        YamlOutput::Text(text.into())
     }
 
-    pub(super) fn plain(value: impl ToString) -> Out {
-        Out::Plain(value.to_string())
+    pub(super) fn plain(value: impl ToString) -> YamlOutput {
+        YamlOutput::Plain(value.to_string())
     }
 
-    pub(super) fn texts<'t>(texts: impl IntoIterator<Item = &'t String>) -> Out {
-        Out::List(texts.into_iter().map(Out::text).collect())
+    pub(super) fn texts<'t>(texts: impl IntoIterator<Item = &'t String>) -> YamlOutput {
+        YamlOutput::List(texts.into_iter().map(YamlOutput::text).collect())
     }
 
-    pub(super) fn json(value: &serde_json::Value) -> Out {
+    pub(super) fn json(value: &serde_json::Value) -> YamlOutput {
         match value {
-            serde_json::Value::String(text) => Out::text(text),
-            serde_json::Value::Array(items) => Out::List(items.iter().map(Out::json).collect()),
-            serde_json::Value::Object(map) => {
-                Out::Map(map.iter().map(|(key, value)| (key.clone(), Out::json(value))).collect())
-            }
-            other => Out::plain(other),
+            serde_json::Value::String(text) => YamlOutput::text(text),
+            serde_json::Value::Array(items) => YamlOutput::List(items.iter().map(YamlOutput::json).collect()),
+            serde_json::Value::Object(map) => YamlOutput::Map(
+                map.iter().map(|(key, value)| (key.clone(), YamlOutput::json(value))).collect(),
+            ),
+            other => YamlOutput::plain(other),
         }
     }
 
     /// Only where there is something in it.
-    pub(super) fn filled(self) -> Option<Out> {
+    pub(super) fn filled(self) -> Option<YamlOutput> {
         self.is_nested().then_some(self)
     }
 
     fn is_nested(&self) -> bool {
         match self {
-            Out::Plain(_) | Out::Text(_) => false,
-            Out::List(items) => !items.is_empty(),
-            Out::Map(members) => !members.is_empty(),
+            YamlOutput::Plain(_) | YamlOutput::Text(_) => false,
+            YamlOutput::List(items) => !items.is_empty(),
+            YamlOutput::Map(members) => !members.is_empty(),
         }
     }
 }
 
 /// Writes a document.
-pub(super) fn write(out: &Out) -> String {
+pub(super) fn write(out: &YamlOutput) -> String {
     let mut text = String::new();
     value(&mut text, out, 0);
     text
 }
 
 /// Writes a value from where the line is now; what needs more lines is indented.
-fn value(text: &mut String, out: &Out, indent: usize) {
+fn value(text: &mut String, out: &YamlOutput, indent: usize) {
     match out {
-        Out::Plain(word) => text.push_str(word),
-        Out::Text(words) => scalar(text, words, indent),
-        Out::List(items) if items.is_empty() => text.push_str("[]"),
-        Out::Map(members) if members.is_empty() => text.push_str("{}"),
-        Out::List(items) => {
+        YamlOutput::Plain(word) => text.push_str(word),
+        YamlOutput::Text(words) => scalar(text, words, indent),
+        YamlOutput::List(items) if items.is_empty() => text.push_str("[]"),
+        YamlOutput::Map(members) if members.is_empty() => text.push_str("{}"),
+        YamlOutput::List(items) => {
             for (index, item) in items.iter().enumerate() {
                 begin(text, index, indent);
                 text.push_str("- ");
@@ -76,7 +76,7 @@ fn value(text: &mut String, out: &Out, indent: usize) {
                 end(text);
             }
         }
-        Out::Map(members) => {
+        YamlOutput::Map(members) => {
             for (index, (key, member)) in members.iter().enumerate() {
                 begin(text, index, indent);
                 scalar(text, key, usize::MAX);
@@ -121,7 +121,7 @@ fn scalar(text: &mut String, words: &str, indent: usize) {
 fn is_plain(words: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || " _-./()|+=<>$;~^\\".contains(c);
     let starts_well = words.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.' || c == '/');
-    let is_text = matches!(plain(words.to_owned()), Value::Text(_));
+    let is_text = matches!(plain(words.to_owned()), JsonValue::Text(_));
     starts_well && is_text && !words.ends_with(' ') && words.chars().all(|c| c.is_ascii() && is_word(c))
 }
 

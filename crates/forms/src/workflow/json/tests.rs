@@ -103,7 +103,7 @@ fn reads_everything_else_a_workflow_may_say() {
         max_iterations: Some(0),
         continue_message: Some("go on".into()),
         tracker_template: None,
-        mode: Some(Mode::InSession),
+        mode: Some(LoopMode::InSession),
         marker_match: MarkerMatch::LastLine,
         blocked_marker: Some("STUCK".into()),
         stuck_after: Some(0),

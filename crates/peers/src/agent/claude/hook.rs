@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use windlass_core::hook::{Answer, HookKind, Question, QuestionOption};
+use windlass_core::hook::{HookAnswer, HookKind, Question, QuestionOption};
 
 use super::super::dialect::Printed;
 use super::tools;
@@ -40,10 +40,10 @@ pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
 /// The folder that the CLI is in, which relative paths begin at.
 pub(super) fn read_cwd(payload: &[u8]) -> Option<PathBuf> {
     #[derive(Deserialize)]
-    struct Folder {
+    struct PayloadFolder {
         cwd: PathBuf,
     }
-    serde_json::from_slice::<Folder>(payload).ok().map(|folder| folder.cwd)
+    serde_json::from_slice::<PayloadFolder>(payload).ok().map(|folder| folder.cwd)
 }
 
 fn read_tool(payload: Payload) -> HookKind {
@@ -95,7 +95,7 @@ fn read_stop(payload: Payload) -> HookKind {
 
 /// Puts an answer into the CLI's words. A tool is never let through by an answer that does not
 /// fit; a Stop always is.
-pub(super) fn write_answer(event: &str, payload: &[u8], answer: &Answer) -> Printed {
+pub(super) fn write_answer(event: &str, payload: &[u8], answer: &HookAnswer) -> Printed {
     let said = match event {
         "PreToolUse" => tool_answer(payload, answer),
         PROMPT => Some(prompt_answer(payload, answer)),
@@ -105,19 +105,19 @@ pub(super) fn write_answer(event: &str, payload: &[u8], answer: &Answer) -> Prin
     Printed { stdout: said.map(|value| value.to_string()).unwrap_or_default(), ..Printed::default() }
 }
 
-fn tool_answer(payload: &[u8], answer: &Answer) -> Option<Value> {
+fn tool_answer(payload: &[u8], answer: &HookAnswer) -> Option<Value> {
     let mut decision = json!({ "hookEventName": "PreToolUse" });
     let map = decision.as_object_mut()?;
     match answer {
-        Answer::Pass => return None,
-        Answer::Allow => {
+        HookAnswer::Pass => return None,
+        HookAnswer::Allow => {
             map.insert("permissionDecision".into(), "allow".into());
         }
-        Answer::Reply { answers } => {
+        HookAnswer::Reply { answers } => {
             map.insert("permissionDecision".into(), "allow".into());
             map.insert("updatedInput".into(), answered(input_of(payload), answers));
         }
-        Answer::Deny { reason } | Answer::Block { reason } => {
+        HookAnswer::Deny { reason } | HookAnswer::Block { reason } => {
             map.insert("permissionDecision".into(), "deny".into());
             map.insert("permissionDecisionReason".into(), reason.clone().into());
         }
@@ -142,12 +142,12 @@ fn answered(input: Value, answers: &[(String, String)]) -> Value {
 }
 
 /// For the permission prompt. The CLI wants the input back with a yes.
-fn prompt_answer(payload: &[u8], answer: &Answer) -> Value {
+fn prompt_answer(payload: &[u8], answer: &HookAnswer) -> Value {
     let deny = |message: &str| json!({ "behavior": "deny", "message": message });
     match answer {
-        Answer::Allow => json!({ "behavior": "allow", "updatedInput": input_of(payload) }),
-        Answer::Deny { reason } | Answer::Block { reason } => deny(reason),
-        Answer::Pass | Answer::Reply { .. } => deny(UNDECIDED),
+        HookAnswer::Allow => json!({ "behavior": "allow", "updatedInput": input_of(payload) }),
+        HookAnswer::Deny { reason } | HookAnswer::Block { reason } => deny(reason),
+        HookAnswer::Pass | HookAnswer::Reply { .. } => deny(UNDECIDED),
     }
 }
 
@@ -161,10 +161,10 @@ pub(super) fn refusal() -> String {
         .to_string()
 }
 
-fn stop_answer(answer: &Answer) -> Option<Value> {
+fn stop_answer(answer: &HookAnswer) -> Option<Value> {
     match answer {
-        Answer::Block { reason } => Some(json!({ "decision": "block", "reason": reason })),
-        Answer::Pass | Answer::Allow | Answer::Reply { .. } | Answer::Deny { .. } => None,
+        HookAnswer::Block { reason } => Some(json!({ "decision": "block", "reason": reason })),
+        HookAnswer::Pass | HookAnswer::Allow | HookAnswer::Reply { .. } | HookAnswer::Deny { .. } => None,
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
         };
         let options = vec![option("80", Some("the usual")), option("8080", None)];
         assert_eq!(questions, [Question { text: long.clone(), options, several: true, free_text: true }]);
-        let reply = Answer::Reply { answers: vec![(long.clone(), "80".to_owned())] };
+        let reply = HookAnswer::Reply { answers: vec![(long.clone(), "80".to_owned())] };
         let said = write_answer("PreToolUse", payload.as_bytes(), &reply).stdout;
         let said: Value = serde_json::from_str(&said).unwrap();
         let updated = &said["hookSpecificOutput"]["updatedInput"];
@@ -221,17 +221,17 @@ mod tests {
 
     #[test]
     fn answers_are_in_the_clis_words() {
-        let allow = write_answer("PreToolUse", b"", &Answer::Allow);
+        let allow = write_answer("PreToolUse", b"", &HookAnswer::Allow);
         assert_eq!(
             serde_json::from_str::<Value>(&allow.stdout).unwrap(),
             json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}})
         );
-        let deny = write_answer("PreToolUse", b"", &Answer::Deny { reason: "no".into() });
+        let deny = write_answer("PreToolUse", b"", &HookAnswer::Deny { reason: "no".into() });
         assert_eq!(
             serde_json::from_str::<Value>(&deny.stdout).unwrap(),
             json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "no"}})
         );
-        let block = write_answer("Stop", b"", &Answer::Block { reason: "go on".into() });
+        let block = write_answer("Stop", b"", &HookAnswer::Block { reason: "go on".into() });
         assert_eq!(
             serde_json::from_str::<Value>(&block.stdout).unwrap(),
             json!({"decision": "block", "reason": "go on"})
@@ -241,13 +241,13 @@ mod tests {
             serde_json::from_str::<Value>(&write_answer("PermissionRequest", payload, &answer).stdout)
                 .unwrap()
         };
-        assert_eq!(prompted(Answer::Allow), json!({"behavior": "allow", "updatedInput": {"a": 1}}));
+        assert_eq!(prompted(HookAnswer::Allow), json!({"behavior": "allow", "updatedInput": {"a": 1}}));
         assert_eq!(
-            prompted(Answer::Deny { reason: "no".into() }),
+            prompted(HookAnswer::Deny { reason: "no".into() }),
             json!({"behavior": "deny", "message": "no"})
         );
-        assert_eq!(prompted(Answer::Pass)["behavior"], "deny");
-        assert_eq!(write_answer("Stop", b"", &Answer::Pass), Printed::default());
-        assert_eq!(write_answer("Stop", b"", &Answer::Deny { reason: "x".into() }), Printed::default());
+        assert_eq!(prompted(HookAnswer::Pass)["behavior"], "deny");
+        assert_eq!(write_answer("Stop", b"", &HookAnswer::Pass), Printed::default());
+        assert_eq!(write_answer("Stop", b"", &HookAnswer::Deny { reason: "x".into() }), Printed::default());
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use windlass_core::hook::permission::Isolation;
 
-use super::super::turn::{Outside, Paths, Prepared, Turn};
+use super::super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 use super::{hook, schema};
 
 /// The files that may hold keys of the user's environment and settings.
@@ -24,7 +24,11 @@ const TOOL_HOOK_SECONDS: u64 = 7 * 24 * 3600;
 const STOP_MARGIN_SECONDS: u64 = 300;
 
 /// Prepares one turn.
-pub(super) fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
+pub(super) fn prepare(
+    turn: &TurnRequest<'_>,
+    paths: &TurnPaths<'_>,
+    outside: &UserEnvironment<'_>,
+) -> Prepared {
     let [settings, mcp, prompt, system] =
         [SETTINGS, MCP, "prompt", "system"].map(|name| paths.dir.join(name));
     let ours = turn.own_env(paths);
@@ -47,7 +51,7 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn arguments(turn: &Turn<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec<String> {
+fn arguments(turn: &TurnRequest<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec<String> {
     let (spec, orders, plan) = (turn.spec, turn.orders, turn.plan);
     let mut argv = vec![orders.driver.program.clone()];
     let session = if plan.resume { "--resume" } else { "--session-id" };
@@ -79,8 +83,8 @@ fn sources(isolation: Isolation) -> &'static [&'static str] {
 }
 
 fn settings_json(
-    turn: &Turn<'_>,
-    paths: &Paths<'_>,
+    turn: &TurnRequest<'_>,
+    paths: &TurnPaths<'_>,
     ours: &[(String, String)],
     user_settings: Option<&str>,
 ) -> Value {
@@ -112,7 +116,7 @@ fn settings_json(
 
 /// With `args` the CLI starts the program itself: no shell reads the path. `unanswered` is what it means
 /// when nobody answers.
-fn command_hook(paths: &Paths<'_>, event: &str, unanswered: &str, seconds: u64) -> Value {
+fn command_hook(paths: &TurnPaths<'_>, event: &str, unanswered: &str, seconds: u64) -> Value {
     json!({ "type": "command", "command": text(paths.windlass_exe), "args": ["hook", event, unanswered], "timeout": seconds })
 }
 
@@ -149,7 +153,7 @@ fn login(user_settings: Option<&str>) -> Map<String, Value> {
     kept
 }
 
-fn mcp_json(paths: &Paths<'_>, ours: &[(String, String)]) -> Value {
+fn mcp_json(paths: &TurnPaths<'_>, ours: &[(String, String)]) -> Value {
     let env: Map<String, Value> = ours.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
     let args = ["mcp", "--prompt", hook::PROMPT, "--refusal", &hook::refusal()];
     let server = json!({ "command": text(paths.windlass_exe), "args": args, "env": env });

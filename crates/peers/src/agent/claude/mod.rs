@@ -9,11 +9,11 @@ mod tools;
 use std::path::{Path, PathBuf};
 
 use windlass_core::agent::AgentEvent;
-use windlass_core::hook::{Answer, HookKind};
+use windlass_core::hook::{HookAnswer, HookKind};
 
 use super::Capabilities;
 use super::dialect::{Dialect, Printed, ReadLine};
-use super::turn::{Outside, Paths, Prepared, Turn};
+use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 
 /// Claude Code.
 #[derive(Debug)]
@@ -61,7 +61,12 @@ impl Dialect for Claude {
         Some(folder.join("settings.json"))
     }
 
-    fn prepare(&self, turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
+    fn prepare(
+        &self,
+        turn: &TurnRequest<'_>,
+        paths: &TurnPaths<'_>,
+        outside: &UserEnvironment<'_>,
+    ) -> Prepared {
         launch::prepare(turn, paths, outside)
     }
 
@@ -70,7 +75,7 @@ impl Dialect for Claude {
     }
 
     fn reader(&self) -> Box<dyn ReadLine> {
-        Box::new(Reader)
+        Box::new(ClaudeReader)
     }
 
     fn read_hook(&self, event: &str, payload: &[u8]) -> HookKind {
@@ -81,16 +86,16 @@ impl Dialect for Claude {
         hook::read_cwd(payload)
     }
 
-    fn write_answer(&self, event: &str, payload: &[u8], answer: &Answer) -> Printed {
+    fn write_answer(&self, event: &str, payload: &[u8], answer: &HookAnswer) -> Printed {
         hook::write_answer(event, payload, answer)
     }
 }
 
 /// Each line of stream-json says all there is to know.
 #[derive(Debug)]
-struct Reader;
+struct ClaudeReader;
 
-impl ReadLine for Reader {
+impl ReadLine for ClaudeReader {
     fn read_line(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), String> {
         parse::read_line(line, out).map_err(|error| error.to_string())
     }

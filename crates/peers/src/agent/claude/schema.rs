@@ -6,7 +6,7 @@
 //! that the answer fits all of the schema is for the caller to see.
 
 use serde_json::{Map, Value};
-use windlass_core::graph::schema::{KEYWORDS, Shape, example};
+use windlass_core::graph::schema::{KEYWORDS, KeywordShape, example};
 
 /// An argument may not be longer than 128 KB.
 const LONGEST: usize = 100_000;
@@ -70,9 +70,11 @@ impl Passing {
     fn below(&mut self, keyword: &str, value: &Value) -> Value {
         let shape = KEYWORDS.iter().find(|(known, _)| *known == keyword).map(|(_, shape)| *shape);
         match (shape, value) {
-            (Some(Shape::Schema), _) => self.schema(value),
-            (Some(Shape::Schemas), Value::Array(all)) => all.iter().map(|one| self.schema(one)).collect(),
-            (Some(Shape::Named), Value::Object(all)) => {
+            (Some(KeywordShape::Schema), _) => self.schema(value),
+            (Some(KeywordShape::Schemas), Value::Array(all)) => {
+                all.iter().map(|one| self.schema(one)).collect()
+            }
+            (Some(KeywordShape::Named), Value::Object(all)) => {
                 all.iter().map(|(name, one)| (name.clone(), self.schema(one))).collect()
             }
             _ => value.clone(),

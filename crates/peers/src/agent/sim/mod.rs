@@ -8,12 +8,12 @@ mod plain;
 use std::path::{Path, PathBuf};
 
 use windlass_core::agent::AgentEvent;
-use windlass_core::hook::{Answer, HookKind};
+use windlass_core::hook::{HookAnswer, HookKind};
 
 use super::Capabilities;
 use super::claude::Claude;
 use super::dialect::{Dialect, Printed, ReadLine};
-use super::turn::{Outside, Paths, Prepared, Turn};
+use super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 
 /// Chooses the format of the sessions that are started.
 const FORMAT: &str = "WINDLASS_SIM_FORMAT";
@@ -49,7 +49,12 @@ impl Dialect for Sim {
         Claude.user_settings(home, env)
     }
 
-    fn prepare(&self, turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
+    fn prepare(
+        &self,
+        turn: &TurnRequest<'_>,
+        paths: &TurnPaths<'_>,
+        outside: &UserEnvironment<'_>,
+    ) -> Prepared {
         if outside.env.iter().any(|(name, format)| name == FORMAT && format == "plain") {
             return plain::prepare(turn, paths, outside);
         }
@@ -64,7 +69,7 @@ impl Dialect for Sim {
     }
 
     fn reader(&self) -> Box<dyn ReadLine> {
-        Box::new(Reader { claude: Claude.reader() })
+        Box::new(SimReader { claude: Claude.reader() })
     }
 
     fn read_hook(&self, event: &str, payload: &[u8]) -> HookKind {
@@ -79,7 +84,7 @@ impl Dialect for Sim {
         Claude.hook_folder(payload)
     }
 
-    fn write_answer(&self, event: &str, payload: &[u8], answer: &Answer) -> Printed {
+    fn write_answer(&self, event: &str, payload: &[u8], answer: &HookAnswer) -> Printed {
         match event {
             plain::TOOL | plain::STOP => plain::write_answer(event, answer),
             _ => Claude.write_answer(event, payload, answer),
@@ -89,11 +94,11 @@ impl Dialect for Sim {
 
 /// Reads lines of both formats.
 #[derive(Debug)]
-struct Reader {
+struct SimReader {
     claude: Box<dyn ReadLine>,
 }
 
-impl ReadLine for Reader {
+impl ReadLine for SimReader {
     fn read_line(&mut self, line: &str, out: &mut Vec<AgentEvent>) -> Result<(), String> {
         match plain::read_line(line)? {
             Some(event) => {

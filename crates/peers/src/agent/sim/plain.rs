@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_core::agent::{AgentEvent, ApiTrouble, FailureCause, RateLimit, TurnFailure, TurnResult};
-use windlass_core::hook::{Answer, HookKind, Question, QuestionOption, ToolCall, ToolName};
+use windlass_core::hook::{HookAnswer, HookKind, Question, QuestionOption, ToolCall, ToolName};
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
 use super::super::dialect::Printed;
 use super::super::lines::shorten;
-use super::super::turn::{Outside, Paths, Prepared, Turn};
+use super::super::turn::{Prepared, TurnPaths, TurnRequest, UserEnvironment};
 
 /// Its hooks.
 pub(super) const TOOL: &str = "sim_tool";
@@ -19,7 +19,11 @@ pub(super) const STOP: &str = "sim_stop";
 const SHOWN: usize = 200;
 
 /// Prepares one turn.
-pub(super) fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>) -> Prepared {
+pub(super) fn prepare(
+    turn: &TurnRequest<'_>,
+    paths: &TurnPaths<'_>,
+    outside: &UserEnvironment<'_>,
+) -> Prepared {
     let [start, prompt, role] = ["start.json", "prompt", "system"].map(|name| paths.dir.join(name));
     let argv = ["sim", "--plain"].map(str::to_owned).into_iter().chain([start.display().to_string()]);
     let argv = std::iter::once(turn.orders.driver.program.clone()).chain(argv).collect();
@@ -39,7 +43,7 @@ pub(super) fn prepare(turn: &Turn<'_>, paths: &Paths<'_>, outside: &Outside<'_>)
 /// A line. Its one word is the field that is there.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Line {
+struct PlainLine {
     begin: Option<String>,
     model: Option<String>,
     tools: Vec<String>,
@@ -53,17 +57,17 @@ struct Line {
     ok: bool,
     asked: bool,
     text: Value,
-    spent: Option<Tokens>,
+    spent: Option<PlainTokens>,
     trouble: Option<String>,
-    limit: Option<Limit>,
-    end: Option<End>,
+    limit: Option<PlainLimit>,
+    end: Option<PlainEnd>,
     message: String,
     side: bool,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Tokens {
+struct PlainTokens {
     input: u64,
     output: u64,
     cache_read: u64,
@@ -72,17 +76,17 @@ struct Tokens {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Limit {
+struct PlainLimit {
     until_ms: Option<i64>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct End {
+struct PlainEnd {
     said: Option<String>,
     value: Option<Value>,
     turns: u32,
-    spent: Tokens,
+    spent: PlainTokens,
     cost_usd: Option<f64>,
     failed: Option<Failed>,
 }
@@ -104,20 +108,20 @@ pub(super) fn read_line(line: &str) -> Result<Option<AgentEvent>, String> {
     if value.get("type").is_some() {
         return Ok(None);
     }
-    let line: Line = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let line: PlainLine = serde_json::from_value(value).map_err(|error| error.to_string())?;
     Ok(Some(line.event()))
 }
 
-impl Line {
+impl PlainLine {
     fn event(self) -> AgentEvent {
         let (message_id, side) = (self.message.clone(), self.side);
         match self {
-            Line { begin: Some(session), model, tools, .. } => {
+            PlainLine { begin: Some(session), model, tools, .. } => {
                 AgentEvent::SessionInit { session, model: model.unwrap_or_default(), tools }
             }
-            Line { say: Some(text), .. } => AgentEvent::Text { text, message_id, side },
-            Line { think: Some(text), .. } => AgentEvent::Thinking { text, side },
-            Line { uses: Some(id), tool, with, .. } => AgentEvent::ToolUse {
+            PlainLine { say: Some(text), .. } => AgentEvent::Text { text, message_id, side },
+            PlainLine { think: Some(text), .. } => AgentEvent::Thinking { text, side },
+            PlainLine { uses: Some(id), tool, with, .. } => AgentEvent::ToolUse {
                 id,
                 asks: tool == "ask",
                 summary: summary(&with),
@@ -125,31 +129,33 @@ impl Line {
                 name: tool,
                 side,
             },
-            Line { used: Some(id), ok, asked, text, .. } => AgentEvent::ToolResult {
+            PlainLine { used: Some(id), ok, asked, text, .. } => AgentEvent::ToolResult {
                 id,
                 is_error: !ok,
                 text: shorten(text.as_str().unwrap_or_default(), 10 * SHOWN),
                 was_decided: asked,
                 side,
             },
-            Line { spent: Some(tokens), .. } => AgentEvent::Spent { message_id, usage: tokens.usage(None) },
-            Line { trouble: Some(word), text, .. } => AgentEvent::ApiError {
+            PlainLine { spent: Some(tokens), .. } => {
+                AgentEvent::Spent { message_id, usage: tokens.usage(None) }
+            }
+            PlainLine { trouble: Some(word), text, .. } => AgentEvent::ApiError {
                 trouble: trouble(&word),
                 error: word,
                 text: text.as_str().unwrap_or_default().to_owned(),
             },
-            Line { limit: Some(limit), .. } => AgentEvent::RateLimit(RateLimit {
+            PlainLine { limit: Some(limit), .. } => AgentEvent::RateLimit(RateLimit {
                 rejected: true,
                 resets_at: limit.until_ms.map(Moment),
                 limit: None,
             }),
-            Line { end: Some(end), .. } => AgentEvent::Result(Box::new(end.result())),
+            PlainLine { end: Some(end), .. } => AgentEvent::Result(Box::new(end.result())),
             _ => AgentEvent::Unknown { what: "a line without a word".to_owned() },
         }
     }
 }
 
-impl Tokens {
+impl PlainTokens {
     fn usage(&self, cost_usd: Option<f64>) -> Usage {
         Usage {
             input_tokens: self.input,
@@ -161,7 +167,7 @@ impl Tokens {
     }
 }
 
-impl End {
+impl PlainEnd {
     fn result(self) -> TurnResult {
         let failure = |failed: Failed| TurnFailure {
             cause: match failed.cause.as_str() {
@@ -209,16 +215,16 @@ fn summary(input: &Value) -> String {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Call {
+struct PlainToolCall {
     tool: String,
     with: Value,
-    ask: Option<Vec<Asked>>,
+    ask: Option<Vec<PlainQuestion>>,
     said: Option<String>,
     busy: bool,
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct PlainQuestion {
     text: String,
     #[serde(default)]
     options: Vec<QuestionOption>,
@@ -228,8 +234,9 @@ struct Asked {
 
 /// Reads a hook call. One that cannot be read is a tool that nobody knows, or a plain stop.
 pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
-    let call: Call = serde_json::from_slice(payload).unwrap_or_default();
-    let question = |Asked { text, options, several }| Question { text, options, several, free_text: true };
+    let call: PlainToolCall = serde_json::from_slice(payload).unwrap_or_default();
+    let question =
+        |PlainQuestion { text, options, several }| Question { text, options, several, free_text: true };
     match call.ask {
         _ if event == STOP => HookKind::Stop { last_message: call.said, background: call.busy },
         Some(asked) => HookKind::Question { questions: asked.into_iter().map(question).collect() },
@@ -238,17 +245,17 @@ pub(super) fn read_hook(event: &str, payload: &[u8]) -> HookKind {
 }
 
 /// Writes an answer. What does not fit never lets a tool through.
-pub(super) fn write_answer(event: &str, answer: &Answer) -> Printed {
+pub(super) fn write_answer(event: &str, answer: &HookAnswer) -> Printed {
     let said = match answer {
-        Answer::Block { reason } if event == STOP => json!({ "go_on": reason }),
+        HookAnswer::Block { reason } if event == STOP => json!({ "go_on": reason }),
         _ if event == STOP => json!({}),
-        Answer::Allow => json!({ "may": true }),
-        Answer::Reply { answers } => {
+        HookAnswer::Allow => json!({ "may": true }),
+        HookAnswer::Reply { answers } => {
             let pairs = answers.iter().map(|(question, answer)| (question.clone(), json!(answer)));
             json!({ "answers": Value::Object(pairs.collect()) })
         }
-        Answer::Deny { reason } | Answer::Block { reason } => json!({ "may": false, "why": reason }),
-        Answer::Pass => json!({ "may": false, "why": "the run has not decided this" }),
+        HookAnswer::Deny { reason } | HookAnswer::Block { reason } => json!({ "may": false, "why": reason }),
+        HookAnswer::Pass => json!({ "may": false, "why": "the run has not decided this" }),
     };
     Printed { stdout: said.to_string(), ..Printed::default() }
 }

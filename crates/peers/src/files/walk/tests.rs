@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use tempfile::TempDir;
 
-const FILES: Shape = Shape::Files(&[".agent.md", ".md"]);
-const TREE: Shape = Shape::Tree(&[".md"], ":");
+const FILES: PlaceShape = PlaceShape::Files(&[".agent.md", ".md"]);
+const TREE: PlaceShape = PlaceShape::Tree(&[".md"], ":");
 
 /// A real folder with these files in it.
 fn folder(files: &[&str]) -> (TempDir, PathBuf) {
@@ -24,12 +24,12 @@ fn folder(files: &[&str]) -> (TempDir, PathBuf) {
     (dir, root)
 }
 
-fn names(walked: &Walked) -> Vec<&str> {
+fn names(walked: &FoundFiles) -> Vec<&str> {
     walked.files.iter().map(|found| found.name.as_str()).collect()
 }
 
-fn troubles(walked: &Walked, root: &Path) -> Vec<(String, Trouble)> {
-    let told = |finding: &Finding| {
+fn troubles(walked: &FoundFiles, root: &Path) -> Vec<(String, WalkError)> {
+    let told = |finding: &UnreadablePath| {
         (finding.path.strip_prefix(root).unwrap().to_string_lossy().into_owned(), finding.what)
     };
     walked.findings.iter().map(told).collect()
@@ -50,14 +50,14 @@ fn files_of_one_folder_are_named_without_their_ending() {
 fn folders_below_are_part_of_a_name() {
     let (_dir, root) = folder(&["a.md", "front/comp.md", "front/deep/x.md", "front/not.txt"]);
     assert_eq!(names(&walk(&root, TREE, None)), ["a", "front:comp", "front:deep:x"]);
-    let slashes = Shape::Tree(&[".md"], "/");
+    let slashes = PlaceShape::Tree(&[".md"], "/");
     assert_eq!(names(&walk(&root, slashes, None)), ["a", "front/comp", "front/deep/x"]);
 }
 
 #[test]
 fn a_skill_is_a_folder() {
     let (_dir, root) = folder(&["b/SKILL.md", "a/SKILL.md", "c/README.md", "SKILL.md", "d/e/SKILL.md"]);
-    let (walked, watched) = walk_to_watch(&root, Shape::Skills, None);
+    let (walked, watched) = walk_to_watch(&root, PlaceShape::Skills, None);
     assert_eq!(names(&walked), ["a", "b"]);
     assert_eq!(walked.files[0].path, root.join("a/SKILL.md").to_str().unwrap());
     assert_eq!(
@@ -72,17 +72,17 @@ fn a_skill_is_a_folder() {
 #[test]
 fn a_document_is_itself() {
     let (_dir, root) = folder(&["opencode.json"]);
-    assert_eq!(names(&walk(&root.join("opencode.json"), Shape::Document, Some(&root))), ["opencode"]);
-    assert_eq!(walk(&root.join("opencode.jsonc"), Shape::Document, Some(&root)), Walked::default());
+    assert_eq!(names(&walk(&root.join("opencode.json"), PlaceShape::Document, Some(&root))), ["opencode"]);
+    assert_eq!(walk(&root.join("opencode.jsonc"), PlaceShape::Document, Some(&root)), FoundFiles::default());
 }
 
 #[test]
 fn what_is_missing_is_empty() {
     let (_dir, root) = folder(&["file"]);
-    for shape in [FILES, TREE, Shape::Skills, Shape::Document] {
-        assert_eq!(walk(&root.join("no/such"), shape, None), Walked::default());
+    for shape in [FILES, TREE, PlaceShape::Skills, PlaceShape::Document] {
+        assert_eq!(walk(&root.join("no/such"), shape, None), FoundFiles::default());
     }
-    assert_eq!(walk(&root.join("file"), FILES, None), Walked::default());
+    assert_eq!(walk(&root.join("file"), FILES, None), FoundFiles::default());
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn links_to_files_and_folders_are_followed() {
     symlink("../real", place.join("far")).unwrap();
     assert_eq!(names(&walk(&place, TREE, Some(&root))), ["far:a", "far:x:SKILL", "linked", "own"]);
     symlink("../real/x", place.join("skill")).unwrap();
-    assert_eq!(names(&walk(&place, Shape::Skills, Some(&root))), ["skill"]);
+    assert_eq!(names(&walk(&place, PlaceShape::Skills, Some(&root))), ["skill"]);
 }
 
 #[test]
@@ -104,12 +104,12 @@ fn a_loop_of_links_is_left_and_told() {
     symlink("x.md", root.join("x.md")).unwrap();
     let walked = walk(&root, TREE, None);
     assert_eq!(names(&walked), ["a", "sub:b"]);
-    let expected = ["self", "sub/up", "x.md"].map(|path| (path.to_owned(), Trouble::Loop));
+    let expected = ["self", "sub/up", "x.md"].map(|path| (path.to_owned(), WalkError::Loop));
     assert_eq!(troubles(&walked, &root), expected);
-    let skills = walk(&root, Shape::Skills, Some(&root));
+    let skills = walk(&root, PlaceShape::Skills, Some(&root));
     assert_eq!(
         troubles(&skills, &root),
-        [("self".to_owned(), Trouble::Loop), ("x.md".to_owned(), Trouble::Loop)]
+        [("self".to_owned(), WalkError::Loop), ("x.md".to_owned(), WalkError::Loop)]
     );
 }
 
@@ -126,7 +126,7 @@ fn a_web_of_links_ends() {
         }
     }
     let walked = walk(&root, TREE, None);
-    assert!(walked.findings.iter().any(|finding| finding.what == Trouble::TooMany(FOLDERS)));
+    assert!(walked.findings.iter().any(|finding| finding.what == WalkError::TooMany(FOLDERS)));
     assert!(walked.files.len() <= FOLDERS);
 }
 
@@ -135,7 +135,7 @@ fn no_deeper_than_the_bound() {
     let (_dir, root) = folder(&["1/2/3/4/5/6/7/in.md", "1/2/3/4/5/6/7/8/out.md"]);
     let walked = walk(&root, TREE, None);
     assert_eq!(names(&walked), ["1:2:3:4:5:6:7:in"]);
-    assert_eq!(troubles(&walked, &root), [("1/2/3/4/5/6/7/8".to_owned(), Trouble::TooDeep(DEPTH))]);
+    assert_eq!(troubles(&walked, &root), [("1/2/3/4/5/6/7/8".to_owned(), WalkError::TooDeep(DEPTH))]);
 }
 
 #[test]
@@ -148,22 +148,22 @@ fn no_link_leads_out_of_a_project() {
     symlink(&out, root.join("agents/far")).unwrap();
     symlink(&out, root.join("place")).unwrap();
 
-    let skills = walk(&root.join("skills"), Shape::Skills, Some(&root));
+    let skills = walk(&root.join("skills"), PlaceShape::Skills, Some(&root));
     assert_eq!(names(&skills), ["good"]);
-    let out_of = |paths: &[&str]| -> Vec<(String, Trouble)> {
-        paths.iter().map(|path| ((*path).to_owned(), Trouble::LeadsOut)).collect()
+    let out_of = |paths: &[&str]| -> Vec<(String, WalkError)> {
+        paths.iter().map(|path| ((*path).to_owned(), WalkError::LeadsOut)).collect()
     };
     assert_eq!(troubles(&skills, &root), out_of(&["skills/evil/SKILL.md", "skills/far"]));
     let agents = walk(&root.join("agents"), TREE, Some(&root));
     assert_eq!(names(&agents), ["good"]);
     assert_eq!(troubles(&agents, &root), out_of(&["agents/evil.md", "agents/far"]));
-    let place = walk(&root.join("place/skills"), Shape::Skills, Some(&root));
+    let place = walk(&root.join("place/skills"), PlaceShape::Skills, Some(&root));
     assert_eq!((place.files.len(), troubles(&place, &root)), (0, out_of(&["place/skills"])));
-    let document = walk(&root.join("place/secret.json"), Shape::Document, Some(&root));
+    let document = walk(&root.join("place/secret.json"), PlaceShape::Document, Some(&root));
     assert_eq!((document.files.len(), troubles(&document, &root)), (0, out_of(&["place/secret.json"])));
 
     // Where everything is the user's own, links lead where they want.
-    assert_eq!(names(&walk(&root.join("skills"), Shape::Skills, None)), ["evil", "far", "good"]);
+    assert_eq!(names(&walk(&root.join("skills"), PlaceShape::Skills, None)), ["evil", "far", "good"]);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_link_to_nothing_is_told() {
     symlink("nowhere", root.join("c")).unwrap();
     let walked = walk(&root, TREE, Some(&root));
     assert_eq!(names(&walked), ["a"]);
-    assert_eq!(troubles(&walked, &root), [("b.md".to_owned(), Trouble::LeadsNowhere)]);
+    assert_eq!(troubles(&walked, &root), [("b.md".to_owned(), WalkError::LeadsNowhere)]);
 }
 
 #[test]
@@ -203,9 +203,9 @@ fn a_pipe_is_told_and_never_waited_for() {
     symlink("/dev/tty", root.join("tty.md")).unwrap();
     let walked = walk(&root, FILES, None);
     assert_eq!(names(&walked), ["a"]);
-    let not_plain = |path: &str| (path.to_owned(), Trouble::NotPlain);
+    let not_plain = |path: &str| (path.to_owned(), WalkError::NotPlain);
     assert_eq!(troubles(&walked, &root), ["linked.md", "pipe.md", "tty.md"].map(not_plain));
-    assert_eq!(troubles(&walk(&root, Shape::Skills, None), &root), [not_plain("s/SKILL.md")]);
+    assert_eq!(troubles(&walk(&root, PlaceShape::Skills, None), &root), [not_plain("s/SKILL.md")]);
     // Put in place of a file after that was found.
     fs::remove_file(root.join("a.md")).unwrap();
     pipe("a.md");
@@ -230,10 +230,10 @@ fn a_name_that_is_no_text_is_told() {
     fs::write(root.join(OsStr::from_bytes(b"b\xff.md")), "").unwrap();
     let walked = walk(&root, FILES, None);
     assert_eq!(names(&walked), ["a"]);
-    assert_eq!(troubles(&walked, &root), [("b\u{fffd}.md".to_owned(), Trouble::OddName)]);
+    assert_eq!(troubles(&walked, &root), [("b\u{fffd}.md".to_owned(), WalkError::OddName)]);
     let odd = root.join(OsStr::from_bytes(b"\xff"));
     fs::create_dir(&odd).unwrap();
-    assert_eq!(walk(&odd, FILES, None).findings, [Finding { path: odd, what: Trouble::OddName }]);
+    assert_eq!(walk(&odd, FILES, None).findings, [UnreadablePath { path: odd, what: WalkError::OddName }]);
 }
 
 /// Does something as a user whom permissions bind, which they do not bind root.
@@ -262,10 +262,10 @@ fn a_folder_without_permission_is_told_and_hides_nothing_else() {
     mode("dark", 0);
     let (tree, skills, place) = without_privilege(&root, || {
         let tree = walk(&root, TREE, None);
-        (tree, walk(&root, Shape::Skills, Some(&root)), walk(&root.join("closed"), FILES, None))
+        (tree, walk(&root, PlaceShape::Skills, Some(&root)), walk(&root.join("closed"), FILES, None))
     });
-    let closed = |paths: &[&str]| -> Vec<(String, Trouble)> {
-        paths.iter().map(|path| ((*path).to_owned(), Trouble::NoPermission)).collect()
+    let closed = |paths: &[&str]| -> Vec<(String, WalkError)> {
+        paths.iter().map(|path| ((*path).to_owned(), WalkError::NoPermission)).collect()
     };
     assert_eq!(names(&tree), ["a", "open:c", "s:SKILL"]);
     assert_eq!(troubles(&tree, &root), closed(&["closed", "dark"]));
@@ -282,11 +282,11 @@ fn a_folder_without_permission_is_told_and_hides_nothing_else() {
 #[test]
 fn too_many_names_end_the_look() {
     let (_dir, root) = folder(&[]);
-    let mut walk = Walk { names: NAMES - 2, ..Walk::default() };
+    let mut walk = FolderWalk { names: NAMES - 2, ..FolderWalk::default() };
     for name in ["a.md", "b.md", "c.md", "d.md"] {
         fs::write(root.join(name), "").unwrap();
     }
     walk.place(&root, FILES);
-    assert_eq!(troubles(&walk.out, &root), [(String::new(), Trouble::TooMany(NAMES))]);
+    assert_eq!(troubles(&walk.out, &root), [(String::new(), WalkError::TooMany(NAMES))]);
     assert!(walk.out.files.len() <= 2);
 }

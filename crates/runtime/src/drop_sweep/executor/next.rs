@@ -3,14 +3,14 @@
 use windlass_core::event::{Event, PersonReply, SessionVerdict};
 use windlass_core::hook::{HookCall, HookKind};
 use windlass_core::id::{HookId, InboxId, NodeId, RunId};
-use windlass_core::looping::Mode;
-use windlass_core::run::{Doing, ListenState, Phase, Work};
-use windlass_store::Put;
+use windlass_core::looping::LoopMode;
+use windlass_core::run::{Activity, ListenState, SessionPhase, SessionWork};
+use windlass_store::PutResult;
 
 use super::super::story::{Pace, dice};
 use super::super::world::name;
 use super::{Dropped, ECHO_EVERY, Executor, NEVER_TOLD, Order, Owned, actives, effect_of, ended, node_of};
-use crate::inbox::{Message, event_of};
+use crate::inbox::{InboxMessage, event_of};
 
 impl Executor<'_> {
     /// The next of the facts that wait: any node's first one.
@@ -68,7 +68,7 @@ impl Executor<'_> {
     }
 
     /// Asks to stop, with an id that a resend shares, or ends because it was let go.
-    fn agent_of(&mut self, run: &RunId, work: &Work) -> Option<Event> {
+    fn agent_of(&mut self, run: &RunId, work: &SessionWork) -> Option<Event> {
         let turn = work.turn.as_ref()?;
         let line = self.story.line(&turn.effect);
         let is_here = self.world.has_begun(&name(run, &turn.effect)) && line.pace == Pace::Quick;
@@ -76,9 +76,9 @@ impl Executor<'_> {
             return None;
         }
         let (count, is_done) = match (work.node.rules()?.mode, &work.phase) {
-            (Mode::InSession, Phase::InTurn) => (work.turns, false),
-            (Mode::InSession, Phase::Closing { .. }) => (work.turns, true),
-            (Mode::Plugin, Phase::InTurn) => (turn.stops, turn.stops >= line.done_on),
+            (LoopMode::InSession, SessionPhase::InTurn) => (work.turns, false),
+            (LoopMode::InSession, SessionPhase::Closing { .. }) => (work.turns, true),
+            (LoopMode::Plugin, SessionPhase::InTurn) => (turn.stops, turn.stops >= line.done_on),
             _ => return None,
         };
         let effect = turn.effect.clone();
@@ -94,7 +94,7 @@ impl Executor<'_> {
     }
 
     /// A person puts a request into the inbox of a run, once; it is taken if nobody did yet.
-    fn ask(&mut self, run: &RunId, id: &str, message: &Message) -> Result<bool, Dropped> {
+    fn ask(&mut self, run: &RunId, id: &str, message: &InboxMessage) -> Result<bool, Dropped> {
         let id = InboxId::new(id);
         if !self.put.insert((run.clone(), id.clone())) {
             return Ok(false);
@@ -102,7 +102,9 @@ impl Executor<'_> {
         let body = serde_json::to_vec(message).unwrap();
         let put = self.store.put(run, &id, &body).unwrap();
         // When a pause comes hangs on the order of things beside each other.
-        if put == Put::Fresh && matches!(message, Message::Reply { .. } | Message::Tell { .. }) {
+        if put == PutResult::Fresh
+            && matches!(message, InboxMessage::Reply { .. } | InboxMessage::Tell { .. })
+        {
             self.world.begin(format!("{run}/request {}", id.as_str()), "");
         }
         let waiting = self.store.pending(run).unwrap().into_iter().find(|request| request.id == id);
@@ -117,7 +119,7 @@ impl Executor<'_> {
         for run in self.living() {
             let had = self.state(&run).turns();
             for turns in pauses.iter().filter(|turns| had >= **turns) {
-                if self.ask(&run, &format!("pause/{turns}"), &Message::Pause)? {
+                if self.ask(&run, &format!("pause/{turns}"), &InboxMessage::Pause)? {
                     return Ok(true);
                 }
             }
@@ -130,7 +132,7 @@ impl Executor<'_> {
         let Some(run) = paused else { return Ok(false) };
         let pauses = &self.story.pauses;
         let turns = pauses.iter().filter(|turns| self.state(&run).turns() >= **turns).max().copied();
-        self.ask(&run, &format!("go-on/{}", turns.unwrap_or(0)), &Message::GoOn)
+        self.ask(&run, &format!("go-on/{}", turns.unwrap_or(0)), &InboxMessage::GoOn)
     }
 
     /// Nothing else happens: somebody answers a question, or tells what is waited for.
@@ -140,17 +142,17 @@ impl Executor<'_> {
             if let Some(ask) = state.book.asks.first().cloned() {
                 let reply = PersonReply::Answers { answers: vec![(String::new(), "yes".into())] };
                 let id = format!("reply/{}", ask.hook);
-                return self.ask(&run, &id, &Message::Reply { hook: Some(ask.hook), reply });
+                return self.ask(&run, &id, &InboxMessage::Reply { hook: Some(ask.hook), reply });
             }
             let listens = actives(state).into_iter().find_map(|active| match &active.doing {
-                Doing::Listen(ListenState { name }) if name != NEVER_TOLD => {
+                Activity::Listen(ListenState { name }) if name != NEVER_TOLD => {
                     Some((active.instance.clone(), name.clone()))
                 }
                 _ => None,
             });
             if let Some((node, name)) = listens {
                 let text = format!("{name} happened");
-                return self.ask(&run, &format!("tell/{node}"), &Message::Tell { name, text });
+                return self.ask(&run, &format!("tell/{node}"), &InboxMessage::Tell { name, text });
             }
         }
         Ok(false)

@@ -1,11 +1,13 @@
 //! Does each effect in the world, unless it is seen to be done, and queues its outcome.
 
 use windlass_core::effect::{Effect, Planned};
-use windlass_core::event::{Event, LandingEnd, PrepareEnd, SessionVerdict, ShellEnd, Texts, WorktreeEnd};
+use windlass_core::event::{
+    EntityTexts, Event, LandingEnd, PrepareEnd, SessionVerdict, ShellEnd, WorktreeEnd,
+};
 use windlass_core::id::{EffectId, NodeId, RunId, Verb};
-use windlass_core::looping::Mode;
-use windlass_core::looping::verdict::{CheckResult, Sight, TrackerSight};
-use windlass_core::run::{Doing, SubRunState};
+use windlass_core::looping::LoopMode;
+use windlass_core::looping::verdict::{CheckResult, Inspection, TrackerSight};
+use windlass_core::run::{Activity, SubRunState};
 use windlass_core::spec::Spec;
 
 use super::super::story::Pace;
@@ -45,7 +47,7 @@ impl Executor<'_> {
         let one = |event: Event| vec![event];
         match effect {
             Effect::Prepare { args } => {
-                let said = |args: String| Texts {
+                let said = |args: String| EntityTexts {
                     prompt: format!("Told: {args}"),
                     system: Some("you".into()),
                     odd: Vec::new(),
@@ -116,15 +118,15 @@ impl Executor<'_> {
     }
 
     fn is_closing(&self, run: &RunId, node: &NodeId) -> bool {
-        use windlass_core::run::Phase;
-        self.state(run).work(node).is_some_and(|work| matches!(work.phase, Phase::Closing { .. }))
+        use windlass_core::run::SessionPhase;
+        self.state(run).work(node).is_some_and(|work| matches!(work.phase, SessionPhase::Closing { .. }))
     }
 
     /// How a turn ends by itself; one that lives in its hooks is ended by them.
     fn end_of_turn(&self, run: &RunId, id: &EffectId) -> Option<Event> {
         let line = self.story.line(id);
         let mode = self.state(run).work(&id.node)?.node.rules().map(|rules| rules.mode);
-        let is_held = matches!(mode, Some(Mode::InSession | Mode::Plugin));
+        let is_held = matches!(mode, Some(LoopMode::InSession | LoopMode::Plugin));
         if line.pace == Pace::Never || (is_held && line.verdict == SessionVerdict::Completed) {
             return None;
         }
@@ -132,7 +134,7 @@ impl Executor<'_> {
         Some(ended(id.clone(), line, verdict))
     }
 
-    fn sight(&self, run: &RunId, id: &EffectId) -> Sight {
+    fn sight(&self, run: &RunId, id: &EffectId) -> Inspection {
         let line = self.story.line(id);
         let rules = self.state(run).work(&id.node).and_then(|work| work.node.rules());
         let is_done = id.iteration >= line.done_on;
@@ -140,8 +142,8 @@ impl Executor<'_> {
             true => TrackerSight::Read { complete: is_done, blocked: None },
             false => TrackerSight::None,
         };
-        let promised = rules.is_some_and(|rules| rules.mode == Mode::Plugin) && is_done;
-        Sight { tracker, promised, signalled: false, fingerprint: id.iteration.to_string() }
+        let promised = rules.is_some_and(|rules| rules.mode == LoopMode::Plugin) && is_done;
+        Inspection { tracker, promised, signalled: false, fingerprint: id.iteration.to_string() }
     }
 
     /// One whose outcome is known is not run again; one that was cut off only where it may be.
@@ -187,7 +189,7 @@ impl Executor<'_> {
     /// Ends what is left of a node. A turn's own end comes first, and so does that of a run.
     fn put_away(&mut self, run: &RunId, id: &EffectId) -> Vec<Event> {
         let child = actives(self.state(run)).into_iter().find_map(|active| match &active.doing {
-            Doing::Run(SubRunState { run, .. }) if active.instance == id.node => Some(run.clone()),
+            Activity::Run(SubRunState { run, .. }) if active.instance == id.node => Some(run.clone()),
             _ => None,
         });
         let living = child.filter(|child| self.runs.get(child).is_some_and(|owned| !owned.state.is_done()));

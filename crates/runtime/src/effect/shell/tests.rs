@@ -60,9 +60,9 @@ impl Stage {
         self.dir.path().join(format!("sh.1.1.shell/1-{place}"))
     }
 
-    async fn run(&self, command: &str, again: Again) -> ShellEnd {
+    async fn run(&self, command: &str, again: RerunPolicy) -> ShellEnd {
         let (node, gate) = (NodeId::new("x"), &Gate::default());
-        let hosts = Hosts { exe: &self.exe, watcher: &self.watcher, env: Vec::new(), node, gate };
+        let hosts = HostStarter { exe: &self.exe, watcher: &self.watcher, env: Vec::new(), node, gate };
         let launch = |dir: &Path| Launch {
             v: LAUNCH_VERSION,
             // The folder makes it one that no other test has.
@@ -101,7 +101,7 @@ fn lives(pid: &str) -> bool {
 #[tokio::test]
 async fn success_gives_what_it_printed_and_nothing_else() {
     let stage = Stage::new();
-    let end = stage.run("echo one; echo oops >&2; printf two", Again::MustNot).await;
+    let end = stage.run("echo one; echo oops >&2; printf two", RerunPolicy::MustNot).await;
     assert_eq!(end, exited(true, 0, "one\ntwo"));
     assert!(!stage.child(1).join(names::LAUNCH).exists(), "it may hold keys");
 }
@@ -109,14 +109,14 @@ async fn success_gives_what_it_printed_and_nothing_else() {
 #[tokio::test]
 async fn a_failure_gives_what_it_complained_about_too() {
     let stage = Stage::new();
-    let end = stage.run("echo out; echo err >&2; exit 3", Again::MustNot).await;
+    let end = stage.run("echo out; echo err >&2; exit 3", RerunPolicy::MustNot).await;
     assert_eq!(end, exited(false, 3, "out\nerr"));
 }
 
 #[tokio::test]
 async fn of_very_much_output_the_end_is_kept() {
     let stage = Stage::new();
-    let end = stage.run("yes | head -n 100000; echo end", Again::MustNot).await;
+    let end = stage.run("yes | head -n 100000; echo end", RerunPolicy::MustNot).await;
     let ShellEnd::Exited { passed: true, output, .. } = end else { panic!("{end:?}") };
     assert!(output.ends_with("y\nend") && output.len() < 64 << 10, "{}", output.len());
 }
@@ -125,7 +125,7 @@ async fn of_very_much_output_the_end_is_kept() {
 async fn what_is_known_is_not_run_again() {
     let stage = Stage::new();
     for _ in 0..2 {
-        let end = stage.run("echo x >>ran; echo done", Again::May).await;
+        let end = stage.run("echo x >>ran; echo done", RerunPolicy::May).await;
         assert_eq!((end, stage.wrote("ran").as_str()), (exited(true, 0, "done"), "x\n"));
     }
 }
@@ -135,11 +135,11 @@ async fn what_still_runs_is_taken_up() {
     let stage = Stage::new();
     let command = "echo x >>ran; until test -e go; do sleep 0.01; done; echo end";
     tokio::select! {
-        end = stage.run(command, Again::MustNot) => panic!("{end:?}"),
+        end = stage.run(command, RerunPolicy::MustNot) => panic!("{end:?}"),
         () = wait_until("it runs", || stage.wrote("ran") == "x\n") => {}
     }
     fs::write(stage.work("go"), "").unwrap();
-    assert_eq!(stage.run(command, Again::MustNot).await, exited(true, 0, "end"));
+    assert_eq!(stage.run(command, RerunPolicy::MustNot).await, exited(true, 0, "end"));
     assert_eq!(stage.wrote("ran"), "x\n");
 }
 
@@ -148,7 +148,7 @@ async fn of_what_was_cut_off_nobody_knows_what_it_did_and_nothing_is_left() {
     let stage = Stage::new();
     let command = "echo $$ >pid; echo x >>ran; kill -9 $PPID; exec sleep 1000";
     for _ in 0..2 {
-        assert_eq!(stage.run(command, Again::MustNot).await, ShellEnd::Unknown);
+        assert_eq!(stage.run(command, RerunPolicy::MustNot).await, ShellEnd::Unknown);
         assert!(!lives(&stage.wrote("pid")));
         assert_eq!(stage.wrote("ran"), "x\n");
     }
@@ -160,16 +160,16 @@ async fn what_may_run_twice_is_begun_anew_when_it_was_cut_off() {
     let stage = Stage::new();
     let command =
         "echo x >>ran; test -e again || { touch again; kill -9 $PPID; exec sleep 1000; }; echo fine";
-    assert_eq!(stage.run(command, Again::May).await, exited(true, 0, "fine"));
+    assert_eq!(stage.run(command, RerunPolicy::May).await, exited(true, 0, "fine"));
     assert_eq!(stage.wrote("ran"), "x\nx\n");
-    assert_eq!(stage.run(command, Again::May).await, exited(true, 0, "fine"));
+    assert_eq!(stage.run(command, RerunPolicy::May).await, exited(true, 0, "fine"));
     assert_eq!(stage.wrote("ran"), "x\nx\n", "its outcome is known");
 }
 
 #[tokio::test]
 async fn what_is_always_cut_off_is_given_up() {
     let stage = Stage::new();
-    let end = stage.run("echo x >>ran; kill -9 $PPID; exec sleep 1000", Again::May).await;
+    let end = stage.run("echo x >>ran; kill -9 $PPID; exec sleep 1000", RerunPolicy::May).await;
     assert_eq!(end, failed("cut off 5 times".to_owned()));
     assert_eq!(stage.wrote("ran").lines().count(), 5);
 }
@@ -178,7 +178,7 @@ async fn what_is_always_cut_off_is_given_up() {
 async fn a_host_that_cannot_be_started_is_a_failure_that_says_so() {
     let stage = Stage::new();
     fs::remove_file(&stage.exe).unwrap();
-    let end = stage.run("true", Again::MustNot).await;
+    let end = stage.run("true", RerunPolicy::MustNot).await;
     let ShellEnd::Exited { passed: false, how, .. } = end else { panic!("{end:?}") };
     assert!(how.starts_with("could not start "), "{how}");
 }

@@ -31,60 +31,67 @@ fn ids(texts: &[&str]) -> Vec<TaskId> {
     texts.iter().map(|text| id(text)).collect()
 }
 
-fn query(busy: &[&str]) -> Query {
-    Query { path: None, select: None, busy: ids(busy), attempts: Attempts::of(2) }
+fn query(busy: &[&str]) -> TaskQuery {
+    TaskQuery { path: None, select: None, busy: ids(busy), attempts: Attempts::of(2) }
 }
 
-fn selecting(select: &str) -> Query {
-    Query { select: Some(Expression(select.to_owned())), ..query(&[]) }
+fn selecting(select: &str) -> TaskQuery {
+    TaskQuery { select: Some(Expression(select.to_owned())), ..query(&[]) }
 }
 
-fn ask(dir: &TempDir, query: &Query) -> Result<Claim, String> {
+fn ask(dir: &TempDir, query: &TaskQuery) -> Result<Claim, String> {
     let scope = Scope::new("", &BTreeMap::new());
     in_run(dir.path(), |book| choose(book, dir.path(), scope, query, &mut Vec::new(), NOW))
 }
 
 /// With what is written down of a run in this project.
-fn in_run<T>(workspace: &Path, act: impl FnOnce(Book<'_>) -> T) -> T {
+fn in_run<T>(workspace: &Path, act: impl FnOnce(VouchedTasks<'_>) -> T) -> T {
     let run = windlass_core::id::RunId::new("r");
-    act(Book { state: &workspace.join("state"), run: &run })
+    act(VouchedTasks { state: &workspace.join("state"), run: &run })
 }
 
-fn write_end(workspace: &Path, end: End, now: Moment) -> (Status, Option<String>, Option<String>) {
+fn write_end(workspace: &Path, end: TaskEnd, now: Moment) -> (TaskStatus, Option<String>, Option<String>) {
     in_run(workspace, |book| super::write_end(book, workspace, end, now))
 }
 
-fn withheld(workspace: &Path, end: &End) -> Option<String> {
+fn withheld(workspace: &Path, end: &TaskEnd) -> Option<String> {
     in_run(workspace, |book| super::withheld(book, workspace, end))
 }
 
-fn put_back(workspace: &Path, id: &TaskId) -> Result<Status, TasksError> {
+fn put_back(workspace: &Path, id: &TaskId) -> Result<TaskStatus, TasksError> {
     in_run(workspace, |book| super::put_back(book, workspace, None, id, NOW))
 }
 
 /// A person says how far a task is.
-fn decides(dir: &TempDir, task: &str, status: Status) {
+fn decides(dir: &TempDir, task: &str, status: TaskStatus) {
     let place = place(dir.path(), None).unwrap();
     let seen = load(&place).unwrap();
     in_run(dir.path(), |book| book.vouch(&place, &id(task), status)).unwrap();
-    change(&seen, &Change::Status { id: id(task), from: None, to: status }, NOW).unwrap();
+    change(&seen, &TaskChange::Status { id: id(task), from: None, to: status }, NOW).unwrap();
 }
 
 /// The id of the task that was taken.
-fn taken(dir: &TempDir, query: &Query) -> String {
+fn taken(dir: &TempDir, query: &TaskQuery) -> String {
     match ask(dir, query) {
         Ok(Claim::Task { id, .. }) => id.to_string(),
         other => panic!("{other:?}"),
     }
 }
 
-fn status(dir: &TempDir, task: &str) -> Status {
+fn status(dir: &TempDir, task: &str) -> TaskStatus {
     let loaded = load(&place(dir.path(), None).unwrap()).unwrap();
     loaded.document.tasks().get(&id(task)).unwrap().status
 }
 
-fn end(task: &str, ok: bool, said: Option<&str>) -> End {
-    End { path: None, task: id(task), ok, said: said.map(str::to_owned), why: None, file: Word::Claim }
+fn end(task: &str, ok: bool, said: Option<&str>) -> TaskEnd {
+    TaskEnd {
+        path: None,
+        task: id(task),
+        ok,
+        said: said.map(str::to_owned),
+        why: None,
+        file: StatusClaim::Claim,
+    }
 }
 
 const CHAIN: &str = r##"    { "id": "#1", "name": "Parse", "priority": 2, "owner": "me" },
@@ -100,7 +107,7 @@ fn the_first_ready_task_is_marked_and_told_with_all_its_fields() {
         "dependencies": [], "metadata": {}
     });
     assert_eq!(claim, Claim::Task { id: id("3"), task });
-    assert_eq!(status(&dir, "3"), Status::InProgress);
+    assert_eq!(status(&dir, "3"), TaskStatus::InProgress);
     let task = json!({
         "id": "1", "name": "Parse", "priority": 2, "status": "in_progress", "owner": "me", "description": "",
         "dependencies": [], "metadata": {}
@@ -139,7 +146,7 @@ fn a_held_task_stays_held_whatever_is_written_in_the_file() {
 
 #[test]
 fn when_nothing_can_be_taken_it_is_said_why() {
-    let none = |tasks: &str, query: &Query| ask(&project(tasks), query).unwrap();
+    let none = |tasks: &str, query: &TaskQuery| ask(&project(tasks), query).unwrap();
     assert_eq!(none("", &query(&[])), Claim::AllDone);
     assert_eq!(none(r#"{ "id": "1", "name": "a", "status": "skip" }"#, &query(&[])), Claim::AllDone);
     let mut tried = query(&[]);
@@ -164,12 +171,12 @@ fn only_what_select_takes_is_taken_and_the_rest_is_left() {
     let dir = project(&format!("{AREAS}, {{ \"id\": \"4\", \"name\": \"d\" }}"));
     let code = selecting("task.metadata.area is defined and task.metadata.area == 'code'");
     assert_eq!(taken(&dir, &code), "2");
-    assert_eq!(ask(&dir, &Query { busy: ids(&["2"]), ..code.clone() }), Ok(Claim::Working));
+    assert_eq!(ask(&dir, &TaskQuery { busy: ids(&["2"]), ..code.clone() }), Ok(Claim::Working));
     write_end(dir.path(), end("2", true, None), NOW);
     assert_eq!(taken(&dir, &code), "3");
     write_end(dir.path(), end("3", true, None), NOW);
     assert_eq!(ask(&dir, &code), Ok(Claim::AllDone));
-    assert_eq!(status(&dir, "1"), Status::Pending);
+    assert_eq!(status(&dir, "1"), TaskStatus::Pending);
 }
 
 #[test]
@@ -193,10 +200,10 @@ fn what_failed_for_good_is_said_though_others_are_left_out() {
 fn when_no_round_is_left_it_is_only_said_whether_any_task_is() {
     let dir = project(r#"{ "id": "1", "name": "a" }, { "id": "2", "name": "b", "status": "passing" }"#);
     for (select, claim) in [("true", Claim::Working), ("task.id == '2'", Claim::AllDone)] {
-        let query = Query { attempts: Attempts::of(0), ..selecting(select) };
+        let query = TaskQuery { attempts: Attempts::of(0), ..selecting(select) };
         assert_eq!(ask(&dir, &query), Ok(claim), "{select}");
     }
-    assert_eq!(status(&dir, "1"), Status::Pending, "none is taken");
+    assert_eq!(status(&dir, "1"), TaskStatus::Pending, "none is taken");
 }
 
 #[test]
@@ -227,10 +234,10 @@ fn a_path_is_one_below_the_workspace_however_it_is_written() {
     let dir = project(CHAIN);
     let whole = dir.path().join("tasks.json").display().to_string();
     for path in ["tasks.json", "./tasks.json", &whole] {
-        assert_eq!(taken(&dir, &Query { path: Some(path.to_owned()), ..query(&[]) }), "3", "{path}");
+        assert_eq!(taken(&dir, &TaskQuery { path: Some(path.to_owned()), ..query(&[]) }), "3", "{path}");
     }
     for path in ["../tasks.json", "/etc/passwd"] {
-        let why = ask(&dir, &Query { path: Some(path.to_owned()), ..query(&[]) }).unwrap_err();
+        let why = ask(&dir, &TaskQuery { path: Some(path.to_owned()), ..query(&[]) }).unwrap_err();
         assert!(why.contains("leads out of the project"), "{why}");
     }
 }
@@ -241,22 +248,22 @@ const BEGUN: &str = r#"    // by hand
 #[test]
 fn only_what_succeeded_and_was_claimed_is_passing() {
     let far = |ok, said| write_end(project(BEGUN).path(), end("1", ok, said), NOW);
-    let passing = (Status::Passing, None, None);
+    let passing = (TaskStatus::Passing, None, None);
     assert_eq!(far(true, Some("done\n<status>passing</status>")), passing);
     assert_eq!(far(true, None), passing, "no agent was there to say so");
     let silent = "the agent did not say that the task is done".to_owned();
-    assert_eq!(far(true, Some("I think it is done")), (Status::Failing, Some(silent), None));
-    assert_eq!(far(false, Some("<status>passing</status>")), (Status::Failing, None, None));
+    assert_eq!(far(true, Some("I think it is done")), (TaskStatus::Failing, Some(silent), None));
+    assert_eq!(far(false, Some("<status>passing</status>")), (TaskStatus::Failing, None, None));
 }
 
 #[test]
 fn what_was_wrong_is_handed_on() {
     let dir = project(BEGUN);
-    let red = End { why: Some("checks are red".into()), ..end("1", false, Some("")) };
-    let told = (Status::Failing, Some("checks are red".to_owned()), None);
+    let red = TaskEnd { why: Some("checks are red".into()), ..end("1", false, Some("")) };
+    let told = (TaskStatus::Failing, Some("checks are red".to_owned()), None);
     assert_eq!(write_end(dir.path(), red.clone(), NOW), told);
     assert_eq!(write_end(dir.path(), red, NOW), told, "and the same the second time");
-    assert_eq!(status(&dir, "1"), Status::Failing);
+    assert_eq!(status(&dir, "1"), TaskStatus::Failing);
     let dir = project(BEGUN);
     let once = write_end(dir.path(), end("1", true, Some("I am done.")), NOW);
     let written = text(&dir);
@@ -268,17 +275,17 @@ fn what_was_wrong_is_handed_on() {
 fn what_nobody_is_at_any_more_is_put_back_once_and_what_others_wrote_stays() {
     let dir = project(BEGUN);
     let back = |dir: &TempDir, task: &str| put_back(dir.path(), &id(task)).unwrap();
-    assert_eq!(back(&dir, "1"), Status::Pending);
+    assert_eq!(back(&dir, "1"), TaskStatus::Pending);
     let written = text(&dir);
     assert!(written.contains("// by hand") && written.contains("pending"), "{written}");
-    assert_eq!((back(&dir, "1"), text(&dir)), (Status::Pending, written.clone()), "the second time");
-    assert_eq!((back(&dir, "gone"), text(&dir)), (Status::Pending, written));
-    for wrote in [Status::Skipped, Status::Passing, Status::Failing] {
+    assert_eq!((back(&dir, "1"), text(&dir)), (TaskStatus::Pending, written.clone()), "the second time");
+    assert_eq!((back(&dir, "gone"), text(&dir)), (TaskStatus::Pending, written));
+    for wrote in [TaskStatus::Skipped, TaskStatus::Passing, TaskStatus::Failing] {
         let dir = project(BEGUN);
         decides(&dir, "1", wrote);
         assert_eq!((back(&dir, "1"), status(&dir, "1")), (wrote, wrote));
         let dir = project(&BEGUN.replace("in_progress", wrote.word()));
-        let after = if wrote.is_met() { Status::Pending } else { wrote };
+        let after = if wrote.is_met() { TaskStatus::Pending } else { wrote };
         assert_eq!(
             (back(&dir, "1"), status(&dir, "1")),
             (after, after),
@@ -293,13 +300,13 @@ fn what_nobody_is_at_any_more_is_put_back_once_and_what_others_wrote_stays() {
 #[test]
 fn an_edit_of_the_file_is_a_claim_and_every_other_edit_stays() {
     let dir = project(&BEGUN.replace("in_progress", "done"));
-    assert_eq!(write_end(dir.path(), end("1", true, Some("")), NOW).0, Status::Passing);
+    assert_eq!(write_end(dir.path(), end("1", true, Some("")), NOW).0, TaskStatus::Passing);
     let skipped = project(BEGUN);
-    decides(&skipped, "1", Status::Skipped);
-    assert_eq!(write_end(skipped.path(), end("1", false, Some("")), NOW).0, Status::Skipped);
+    decides(&skipped, "1", TaskStatus::Skipped);
+    assert_eq!(write_end(skipped.path(), end("1", false, Some("")), NOW).0, TaskStatus::Skipped);
     let skipped = project(&BEGUN.replace("in_progress", "skipped"));
     let (far, why, error) = write_end(skipped.path(), end("1", true, Some("")), NOW);
-    assert_eq!((far, status(&skipped, "1"), error), (Status::Failing, Status::Failing, None));
+    assert_eq!((far, status(&skipped, "1"), error), (TaskStatus::Failing, TaskStatus::Failing, None));
     assert!(why.as_deref().unwrap().contains("only a person decides"), "{why:?}");
     let again = write_end(skipped.path(), end("1", true, Some("")), NOW);
     assert_eq!(again, (far, why, None), "and the same the second time");
@@ -311,30 +318,30 @@ fn an_edit_of_the_file_is_a_claim_and_every_other_edit_stays() {
 #[test]
 fn what_another_run_wrote_meanwhile_stands_and_nothing_is_brought_back() {
     let claims = Some("<status>passing</status>");
-    for (word, written) in [("passing", Status::Passing), ("pending", Status::Pending)] {
+    for (word, written) in [("passing", TaskStatus::Passing), ("pending", TaskStatus::Pending)] {
         let dir = project(&BEGUN.replace("in_progress", word));
         let before = text(&dir);
-        let ended = |ok| End { file: Word::Stands, ..end("1", ok, claims) };
+        let ended = |ok| TaskEnd { file: StatusClaim::Stands, ..end("1", ok, claims) };
         assert_eq!(withheld(dir.path(), &ended(true)), Some(OVERTAKEN.to_owned()));
         let (status, why, error) = write_end(dir.path(), ended(false), NOW);
         assert_eq!((status, why.as_deref(), error), (written, Some(OVERTAKEN), None));
         assert_eq!(text(&dir), before);
     }
     let dir = project(BEGUN);
-    let ended = End { file: Word::Stands, ..end("1", true, claims) };
-    assert_eq!(write_end(dir.path(), ended, NOW).0, Status::Passing, "nobody settled it");
+    let ended = TaskEnd { file: StatusClaim::Stands, ..end("1", true, claims) };
+    assert_eq!(write_end(dir.path(), ended, NOW).0, TaskStatus::Passing, "nobody settled it");
 }
 
 #[test]
 fn a_task_that_is_gone_ends_the_run_no_more_than_a_broken_file_is_hidden() {
     let dir = project(BEGUN);
     let gone = Some("the task was removed from the file meanwhile".to_owned());
-    assert_eq!(write_end(dir.path(), end("7", true, None), NOW), (Status::Skipped, gone.clone(), None));
+    assert_eq!(write_end(dir.path(), end("7", true, None), NOW), (TaskStatus::Skipped, gone.clone(), None));
     assert_eq!(withheld(dir.path(), &end("7", true, None)), gone, "nothing is brought back for it");
     write(&dir, "oops");
     let (status, _, error) = write_end(dir.path(), end("1", true, None), NOW);
     let error = error.unwrap();
-    assert!(status == Status::Passing && error.contains("tasks.json:1:1"), "{error}");
+    assert!(status == TaskStatus::Passing && error.contains("tasks.json:1:1"), "{error}");
     assert_eq!(text(&dir), "oops");
 }
 
@@ -350,7 +357,7 @@ fn what_would_not_be_passing_is_withheld() {
     assert!(why("passing", Some("<status>failing</status>")).unwrap().contains("not done"));
     assert!(why("skipped", Some("")).unwrap().contains("only a person decides"));
     let skipped = project(BEGUN);
-    decides(&skipped, "1", Status::Skipped);
+    decides(&skipped, "1", TaskStatus::Skipped);
     let claims = end("1", true, Some("<status>passing</status>"));
     assert!(withheld(skipped.path(), &claims).unwrap().contains("given up"));
     let broken = project("oops");
@@ -379,18 +386,18 @@ fn what_somebody_wrote_of_other_tasks_is_not_believed() {
     { "id": "6", "name": "f", "status": "done" }
   ] }"#,
     );
-    assert_eq!(write_end(dir.path(), end("1", true, Some("")), NOW).0, Status::Passing);
+    assert_eq!(write_end(dir.path(), end("1", true, Some("")), NOW).0, TaskStatus::Passing);
     for other in ["2", "6"] {
         assert_eq!(taken(&dir, &query(&[])), other, "it is done before it counts");
         let said = end(other, true, Some("<status>passing</status>"));
-        assert_eq!(write_end(dir.path(), said, NOW).0, Status::Passing);
+        assert_eq!(write_end(dir.path(), said, NOW).0, TaskStatus::Passing);
     }
     let Ok(Claim::Unproven { why }) = ask(&dir, &query(&[])) else { panic!("{:?}", ask(&dir, &query(&[]))) };
     assert!(why.contains("task `3` is `skipped`") && why.contains("windlass tasks set 3 skip"), "{why}");
-    decides(&dir, "3", Status::Skipped);
+    decides(&dir, "3", TaskStatus::Skipped);
     assert_eq!(taken(&dir, &query(&[])), "4");
     let said = end("4", true, Some("<status>passing</status>"));
-    assert_eq!(write_end(dir.path(), said, NOW).0, Status::Passing);
+    assert_eq!(write_end(dir.path(), said, NOW).0, TaskStatus::Passing);
     assert_eq!(ask(&dir, &query(&[])), Ok(Claim::AllDone));
 }
 
@@ -402,6 +409,6 @@ fn a_list_that_lost_its_tasks_is_not_done() {
     write_end(dir.path(), end("1", true, Some("<status>passing</status>")), NOW);
     let Ok(Claim::Unproven { why }) = ask(&dir, &query(&[])) else { panic!("{:?}", ask(&dir, &query(&[]))) };
     assert!(why.starts_with("task `1` was removed from tasks.json"), "{why}");
-    let spent = Query { attempts: Attempts::of(0), ..query(&[]) };
+    let spent = TaskQuery { attempts: Attempts::of(0), ..query(&[]) };
     assert_eq!(ask(&dir, &spent), Ok(Claim::Working), "nor when no round is left");
 }

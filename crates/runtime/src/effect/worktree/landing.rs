@@ -9,10 +9,12 @@ use windlass_core::event::{Event, LandingEnd};
 use windlass_core::id::EffectId;
 use windlass_core::tasks::TaskId;
 use windlass_peers::files::FileError;
-use windlass_peers::git::{self, LandError, Landing, LockError, Patience, Removal, Worktree, WorktreeError};
+use windlass_peers::git::{
+    self, LandError, Landing, LandingTimeouts, LockError, Removal, Worktree, WorktreeError,
+};
 
 use super::on_a_branch;
-use super::record::Record;
+use super::record::LandingRecord;
 use crate::error::{RunError, chain, passing};
 
 /// How long the landings before this one may take, each with its checks.
@@ -23,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const LISTED: usize = 10;
 
 /// What is brought back, and to where.
-pub(super) struct Course<'a> {
+pub(super) struct LandingJob<'a> {
     /// The run's workspace.
     pub(super) repo: &'a Path,
     /// Where it is written down how far it is.
@@ -36,10 +38,10 @@ pub(super) struct Course<'a> {
     pub(super) tasks: Option<&'a Path>,
 }
 
-impl Course<'_> {
+impl LandingJob<'_> {
     /// It was begun before, and is finished whatever is said meanwhile.
     pub(super) fn is_begun(&self) -> bool {
-        Record::read(self.notes).is_some()
+        LandingRecord::read(self.notes).is_some()
     }
 
     fn target(&self) -> Result<String, String> {
@@ -49,7 +51,7 @@ impl Course<'_> {
 
 /// Why a landing came to no end.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum LandingStop {
     /// There is no room, or git is killed again and again; it is begun anew when that is over.
     ForNow(RunError),
     /// Nobody waits for it any more; it is taken up by whoever resumes the run.
@@ -58,7 +60,7 @@ pub(super) enum Stop {
 
 /// What came of a landing, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum LandingResult {
     /// The commits are on the target.
     Landed(String),
     /// They are not, for something that another try can do better.
@@ -67,32 +69,32 @@ pub(super) enum Told {
     Hindered(String),
 }
 
-impl Told {
+impl LandingResult {
     /// The same, with one more sentence.
-    fn and(self, more: &str) -> Told {
+    fn and(self, more: &str) -> LandingResult {
         match self {
-            Told::Landed(what) => Told::Landed(what),
-            Told::Refused(what) => Told::Refused(joined(&what, more)),
-            Told::Hindered(what) => Told::Hindered(joined(&what, more)),
+            LandingResult::Landed(what) => LandingResult::Landed(what),
+            LandingResult::Refused(what) => LandingResult::Refused(joined(&what, more)),
+            LandingResult::Hindered(what) => LandingResult::Hindered(joined(&what, more)),
         }
     }
 
     /// Says to a person how what was done can still be had.
-    pub(super) fn with_the_way_out(self, branch: &str, task: &TaskId) -> Told {
-        let Told::Hindered(why) = self else { return self };
+    pub(super) fn with_the_way_out(self, branch: &str, task: &TaskId) -> LandingResult {
+        let LandingResult::Hindered(why) = self else { return self };
         let way = format!(
             "When that is put right, `git merge {branch}` and `windlass tasks set {task} done` bring it back; to run \
              again does the task anew"
         );
-        Told::Hindered(joined(&why, &way))
+        LandingResult::Hindered(joined(&why, &way))
     }
 
     /// The fact for the log.
     pub(super) fn event(self, effect: EffectId) -> Event {
         let end = match self {
-            Told::Landed(what) => LandingEnd::Landed { what },
-            Told::Refused(why) => LandingEnd::Refused { why },
-            Told::Hindered(why) => LandingEnd::Hindered { why },
+            LandingResult::Landed(what) => LandingEnd::Landed { what },
+            LandingResult::Refused(why) => LandingEnd::Refused { why },
+            LandingResult::Hindered(why) => LandingEnd::Hindered { why },
         };
         Event::Landed { effect, end }
     }
@@ -108,17 +110,17 @@ fn joined(why: &str, more: &str) -> String {
 /// Brings the commits of a branch back. The checks are told the count of the commit they are for,
 /// from 0, and say what is red.
 pub(super) fn bring_back(
-    course: &Course<'_>,
+    course: &LandingJob<'_>,
     is_given_up: impl Fn() -> bool,
-    mut checks: impl FnMut(u32) -> Result<Option<String>, Stop>,
-) -> Result<Told, Stop> {
+    mut checks: impl FnMut(u32) -> Result<Option<String>, LandingStop>,
+) -> Result<LandingResult, LandingStop> {
     let branch = course.branch;
-    let mut record = match Record::read(course.notes) {
+    let mut record = match LandingRecord::read(course.notes) {
         Some(record) => record,
         // Written down: a person may be on another branch when it is taken up again.
         None => match course.target() {
-            Ok(target) => Record::new(target),
-            Err(why) => return Ok(Told::Hindered(joined(&why, &kept(course)))),
+            Ok(target) => LandingRecord::new(target),
+            Err(why) => return Ok(LandingResult::Hindered(joined(&why, &kept(course)))),
         },
     };
     if let Err(error) = record.write(course.notes) {
@@ -130,16 +132,16 @@ pub(super) fn bring_back(
     };
     if let Some(what) = &record.landed {
         put_away(worktree.as_ref(), &record.target);
-        return Ok(Told::Landed(what.clone()));
+        return Ok(LandingResult::Landed(what.clone()));
     }
     let Some(worktree) = worktree else {
-        return Ok(Told::Refused(format!(
+        return Ok(LandingResult::Refused(format!(
             "branch `{branch}` has no worktree any more, so that it cannot be brought back; what it holds is left \
              as it is"
         )));
     };
     if let Some(why) = cut_off(&worktree) {
-        return Ok(Told::Refused(joined(&why, &kept(course))));
+        return Ok(LandingResult::Refused(joined(&why, &kept(course))));
     }
     let mut is_red = None;
     let target = record.target.clone();
@@ -149,16 +151,16 @@ pub(super) fn bring_back(
     });
     let landing = match landing {
         Ok(landing) => landing,
-        Err(LandError::Checks(Halt::Stop(stop))) => return Err(stop),
-        Err(LandError::Checks(Halt::Notes(error))) => return failed(&error, course),
+        Err(LandError::Checks(LandingHalt::Stop(stop))) => return Err(stop),
+        Err(LandError::Checks(LandingHalt::Notes(error))) => return failed(&error, course),
         Err(LandError::Worktree(error)) => match cut_off(&worktree) {
-            Some(why) => return Ok(Told::Refused(joined(&why, &kept(course)))),
+            Some(why) => return Ok(LandingResult::Refused(joined(&why, &kept(course)))),
             None => return failed(&error, course),
         },
         Err(error) => return Ok(hindrance(&error).and(&kept(course))),
     };
     let what = match outcome(course, &worktree, &record, landing, is_red) {
-        Told::Landed(what) => what,
+        LandingResult::Landed(what) => what,
         told => return Ok(told.and(&kept(course))),
     };
     record.landed = Some(what.clone());
@@ -166,11 +168,11 @@ pub(super) fn bring_back(
     if record.write(course.notes).is_ok() {
         put_away(Some(&worktree), &target);
     }
-    Ok(Told::Landed(what))
+    Ok(LandingResult::Landed(what))
 }
 
 /// Leaves a branch where it is, and says where; one without any work is put away.
-pub(super) fn keep_out(course: &Course<'_>, why: String) -> String {
+pub(super) fn keep_out(course: &LandingJob<'_>, why: String) -> String {
     let Ok(Some(worktree)) = find(course) else { return why };
     if let Some(elsewhere) = strayed(course, &worktree) {
         return joined(&why, &elsewhere);
@@ -196,7 +198,7 @@ fn cut_off(worktree: &Worktree) -> Option<String> {
 }
 
 /// Where the commits are: an agent may have renamed its branch, or left it.
-fn kept(course: &Course<'_>) -> String {
+fn kept(course: &LandingJob<'_>) -> String {
     let branch = course.branch;
     let is_there =
         git::git(course.repo, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]);
@@ -214,7 +216,7 @@ fn kept(course: &Course<'_>) -> String {
 }
 
 /// What an agent committed somewhere else than on its branch.
-fn strayed(course: &Course<'_>, worktree: &Worktree) -> Option<String> {
+fn strayed(course: &LandingJob<'_>, worktree: &Worktree) -> Option<String> {
     if cut_off(worktree).is_some() {
         return None;
     }
@@ -239,15 +241,18 @@ fn checked_out(worktree: &Worktree) -> String {
 }
 
 /// What git or the disk says is nothing that an agent did.
-fn failed(error: &(dyn std::error::Error + 'static), course: &Course<'_>) -> Result<Told, Stop> {
+fn failed(
+    error: &(dyn std::error::Error + 'static),
+    course: &LandingJob<'_>,
+) -> Result<LandingResult, LandingStop> {
     if let Some(error) = passing(error, course.notes) {
-        return Err(Stop::ForNow(error));
+        return Err(LandingStop::ForNow(error));
     }
     let why = format!("branch `{}` cannot be brought back: {}", course.branch, chain(error));
-    Ok(Told::Hindered(joined(&why, &kept(course))))
+    Ok(LandingResult::Hindered(joined(&why, &kept(course))))
 }
 
-fn find(course: &Course<'_>) -> Result<Option<Worktree>, WorktreeError> {
+fn find(course: &LandingJob<'_>) -> Result<Option<Worktree>, WorktreeError> {
     Ok(git::list(course.repo)?.into_iter().find(|worktree| worktree.branch == course.branch))
 }
 
@@ -260,25 +265,25 @@ fn put_away(worktree: Option<&Worktree>, target: &str) {
 }
 
 /// What ends a landing in the middle of its checks.
-enum Halt {
-    Stop(Stop),
+enum LandingHalt {
+    Stop(LandingStop),
     Notes(FileError),
 }
 
 fn check(
-    course: &Course<'_>,
-    record: &mut Record,
+    course: &LandingJob<'_>,
+    record: &mut LandingRecord,
     path: &Path,
-    checks: &mut impl FnMut(u32) -> Result<Option<String>, Stop>,
-) -> Result<Option<String>, Halt> {
+    checks: &mut impl FnMut(u32) -> Result<Option<String>, LandingStop>,
+) -> Result<Option<String>, LandingHalt> {
     let commit = git::head(path).ok().flatten().unwrap_or_default();
     let round = record.round_of(&commit);
-    record.write(course.notes).map_err(Halt::Notes)?;
-    let is_red = checks(round).map_err(Halt::Stop)?;
+    record.write(course.notes).map_err(LandingHalt::Notes)?;
+    let is_red = checks(round).map_err(LandingHalt::Stop)?;
     if is_red.is_none() {
         // Whoever finds it on the target after a crash knows that it was brought there.
         record.green = Some(commit);
-        record.write(course.notes).map_err(Halt::Notes)?;
+        record.write(course.notes).map_err(LandingHalt::Notes)?;
     }
     Ok(is_red)
 }
@@ -288,14 +293,14 @@ fn loop_until_its_turn(
     worktree: &Worktree,
     target: &str,
     is_given_up: &impl Fn() -> bool,
-    mut checks: impl FnMut(&Path) -> Result<bool, Halt>,
-) -> Result<Landing, LandError<Halt>> {
+    mut checks: impl FnMut(&Path) -> Result<bool, LandingHalt>,
+) -> Result<Landing, LandError<LandingHalt>> {
     let begun = Instant::now();
     loop {
         if is_given_up() {
-            return Err(LandError::Checks(Halt::Stop(Stop::GivenUp)));
+            return Err(LandError::Checks(LandingHalt::Stop(LandingStop::GivenUp)));
         }
-        let patience = Patience { turn: LOOK_EVERY, ..Patience::default() };
+        let patience = LandingTimeouts { turn: LOOK_EVERY, ..LandingTimeouts::default() };
         match git::land_within(patience, worktree, target, &mut checks) {
             Err(LandError::Worktree(WorktreeError::Lock(LockError::Held { .. })))
                 if begun.elapsed() < TURN => {}
@@ -306,47 +311,47 @@ fn loop_until_its_turn(
 
 /// How it was brought back, or what stood in the way.
 fn outcome(
-    course: &Course<'_>,
+    course: &LandingJob<'_>,
     worktree: &Worktree,
-    record: &Record,
+    record: &LandingRecord,
     landing: Landing,
     is_red: Option<String>,
-) -> Told {
+) -> LandingResult {
     let (branch, target, at) = (&worktree.branch, &record.target, worktree.path.display());
     match landing {
-        Landing::Landed { commit } => Told::Landed(on_target(branch, target, &commit)),
+        Landing::Landed { commit } => LandingResult::Landed(on_target(branch, target, &commit)),
         Landing::NothingToLand => nothing(worktree, record),
-        Landing::Uncommitted { files } => Told::Refused(uncommitted(worktree, &files)),
-        Landing::Conflict { files } => Told::Refused(format!(
+        Landing::Uncommitted { files } => LandingResult::Refused(uncommitted(worktree, &files)),
+        Landing::Conflict { files } => LandingResult::Refused(format!(
             "branch `{branch}` is in conflict with `{target}` in {}: both changed the same; it was left as it \
              was, in {at}",
             listed(&files)
         )),
-        Landing::ChecksFailed { commit } => Told::Refused(format!(
+        Landing::ChecksFailed { commit } => LandingResult::Refused(format!(
             "the checks are red for branch `{branch}` on top of `{target}` ({}), in {at}:\n{}\n",
             short(&commit),
             is_red.unwrap_or_default()
         )),
-        Landing::InTheWay { files } => Told::Refused(format!(
+        Landing::InTheWay { files } => LandingResult::Refused(format!(
             "`{target}` brings files where {at} has ignored ones, which would be overwritten: {}; move them away",
             listed(&files)
         )),
-        Landing::TargetMoved => Told::Hindered(format!(
+        Landing::TargetMoved => LandingResult::Hindered(format!(
             "`{target}` got new commits at every try, so that branch `{branch}` never was on top of it"
         )),
         Landing::TargetDirty { path, files } if is_among(course.tasks, &path, &files) => {
-            Told::Refused(format!(
+            LandingResult::Refused(format!(
                 "branch `{branch}` changes the file of the tasks, which is written for it: leave that out of the \
                  commits"
             ))
         }
-        Landing::TargetDirty { path, files } => Told::Hindered(format!(
+        Landing::TargetDirty { path, files } => LandingResult::Hindered(format!(
             "the checkout of `{target}` in {} has changes of its own in files that branch `{branch}` changes: {}; \
              commit them or put them away",
             path.display(),
             listed(&files)
         )),
-        Landing::TargetBusy { path } => Told::Hindered(format!(
+        Landing::TargetBusy { path } => LandingResult::Hindered(format!(
             "`{target}` cannot be moved: it is being rebased in {path}, or that folder is gone; finish that, or \
              `git worktree prune`",
             path = path.display()
@@ -364,15 +369,15 @@ fn on_target(branch: &str, target: &str, commit: &str) -> String {
 
 /// The target has all of the branch: as there was nothing, or as it was brought there just before
 /// a crash.
-fn nothing(worktree: &Worktree, record: &Record) -> Told {
+fn nothing(worktree: &Worktree, record: &LandingRecord) -> LandingResult {
     let head = git::head(&worktree.path).ok().flatten();
     if let Some(commit) = head.filter(|head| record.green.as_ref() == Some(head)) {
-        return Told::Landed(on_target(&worktree.branch, &record.target, &commit));
+        return LandingResult::Landed(on_target(&worktree.branch, &record.target, &commit));
     }
     match git::work(&worktree.path) {
-        Ok(files) if files.is_empty() => Told::Landed("nothing to bring back".to_owned()),
-        Ok(files) => Told::Refused(uncommitted(worktree, &files)),
-        Err(error) => Told::Hindered(chain(&error)),
+        Ok(files) if files.is_empty() => LandingResult::Landed("nothing to bring back".to_owned()),
+        Ok(files) => LandingResult::Refused(uncommitted(worktree, &files)),
+        Err(error) => LandingResult::Hindered(chain(&error)),
     }
 }
 
@@ -385,25 +390,25 @@ fn uncommitted(worktree: &Worktree, files: &[String]) -> String {
     )
 }
 
-fn hindrance(error: &LandError<Halt>) -> Told {
+fn hindrance(error: &LandError<LandingHalt>) -> LandingResult {
     match error {
-        LandError::NoSuchTarget { target } => Told::Hindered(format!(
+        LandError::NoSuchTarget { target } => LandingResult::Hindered(format!(
             "`{target}`, where the commits were to go, is no branch any more; make it again"
         )),
-        LandError::NotOnBranch { path, branch } => Told::Refused(format!(
+        LandError::NotOnBranch { path, branch } => LandingResult::Refused(format!(
             "{} is no longer on branch `{branch}`, so that it is not known what is to be brought back; \
              `git switch` to it there",
             path.display()
         )),
-        LandError::InTheMiddle { path, of } => Told::Refused(format!(
+        LandError::InTheMiddle { path, of } => LandingResult::Refused(format!(
             "{} is in the middle of {of}, which somebody began there; finish it or abort it",
             path.display()
         )),
-        LandError::ChangedMeanwhile { branch } => Told::Refused(format!(
+        LandError::ChangedMeanwhile { branch } => LandingResult::Refused(format!(
             "branch `{branch}` got other commits while it was checked: somebody is still at work there"
         )),
-        LandError::Checks(_) => Told::Hindered("the checks could not be run".to_owned()),
-        LandError::Worktree(error) => Told::Hindered(chain(error)),
+        LandError::Checks(_) => LandingResult::Hindered("the checks could not be run".to_owned()),
+        LandError::Worktree(error) => LandingResult::Hindered(chain(error)),
     }
 }
 

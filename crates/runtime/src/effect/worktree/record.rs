@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use windlass_peers::files::{self, FileError, Mode};
+use windlass_peers::files::{self, FileError, FileMode};
 
 const VERSION: u32 = 1;
 const MAX: u64 = 1 << 20;
 
 /// How far a landing is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct LandingRecord {
     v: u32,
     /// The branch it goes to: that of the workspace when it began.
     pub(super) target: String,
@@ -25,22 +25,22 @@ pub(super) struct Record {
     pub(super) landed: Option<String>,
 }
 
-impl Record {
+impl LandingRecord {
     /// That of a landing that begins.
-    pub(super) fn new(target: String) -> Record {
-        Record { v: VERSION, target, checked: Vec::new(), green: None, landed: None }
+    pub(super) fn new(target: String) -> LandingRecord {
+        LandingRecord { v: VERSION, target, checked: Vec::new(), green: None, landed: None }
     }
 
     /// That of a landing that was begun before.
-    pub(super) fn read(notes: &Path) -> Option<Record> {
+    pub(super) fn read(notes: &Path) -> Option<LandingRecord> {
         let bytes = files::read_bounded(&path(notes), MAX).ok()?;
-        serde_json::from_slice(&bytes).ok().filter(|record: &Record| record.v == VERSION)
+        serde_json::from_slice(&bytes).ok().filter(|record: &LandingRecord| record.v == VERSION)
     }
 
     /// Keeps it.
     pub(super) fn write(&self, notes: &Path) -> Result<(), FileError> {
         files::make_private_dir(notes)?;
-        files::write_atomic(&path(notes), &serde_json::to_vec(self).unwrap_or_default(), Mode::Private)
+        files::write_atomic(&path(notes), &serde_json::to_vec(self).unwrap_or_default(), FileMode::Private)
     }
 
     /// Which of the checked commits this is, from 0; a new one is the next.

@@ -51,11 +51,14 @@ impl Stage {
         let task: TaskId = task.parse().unwrap();
         let run = RunId::new("r1");
         let target = &on_a_branch(at)?;
-        make_at(at, &Wanted { run: &run, dir: &self.dir, effect: &effect, task: &task, attempt, target })
-            .map_err(|unmade| match unmade {
-                Unmade::Why(why) => why,
-                Unmade::ForNow(error) => panic!("{error}"),
-            })
+        make_at(
+            at,
+            &WorktreeRequest { run: &run, dir: &self.dir, effect: &effect, task: &task, attempt, target },
+        )
+        .map_err(|unmade| match unmade {
+            WorktreeFailure::Why(why) => why,
+            WorktreeFailure::ForNow(error) => panic!("{error}"),
+        })
     }
 
     fn notes(&self, node: &str) -> PathBuf {
@@ -66,16 +69,17 @@ impl Stage {
         &self,
         node: &str,
         branch: &str,
-        checks: impl FnMut(u32) -> Result<Option<String>, Stop>,
-    ) -> Result<Told, Stop> {
+        checks: impl FnMut(u32) -> Result<Option<String>, LandingStop>,
+    ) -> Result<LandingResult, LandingStop> {
         let notes = self.notes(node);
         let tasks = self.repo.join("tasks.json");
-        let course = Course { repo: &self.repo, notes: &notes, branch, target: None, tasks: Some(&tasks) };
+        let course =
+            LandingJob { repo: &self.repo, notes: &notes, branch, target: None, tasks: Some(&tasks) };
         bring_back(&course, || false, checks)
     }
 
     /// A landing whose checks are green.
-    fn land(&self, node: &str, branch: &str) -> Told {
+    fn land(&self, node: &str, branch: &str) -> LandingResult {
         self.land_with(node, branch, |_| Ok(None)).unwrap()
     }
 
@@ -103,15 +107,15 @@ fn commit(dir: impl AsRef<Path>, name: &str, text: &str) -> String {
 
 /// What an agent is told that has to do better.
 #[track_caller]
-fn refusal(told: Told) -> String {
-    let Told::Refused(why) = told else { panic!("{told:?}") };
+fn refusal(told: LandingResult) -> String {
+    let LandingResult::Refused(why) = told else { panic!("{told:?}") };
     why
 }
 
 /// What a person is told who has to put something right.
 #[track_caller]
-fn hindrance(told: Told) -> String {
-    let Told::Hindered(why) = told else { panic!("{told:?}") };
+fn hindrance(told: LandingResult) -> String {
+    let LandingResult::Hindered(why) = told else { panic!("{told:?}") };
     why
 }
 
@@ -188,8 +192,8 @@ fn a_workspace_below_the_top_is_the_same_folder_in_the_worktree() {
     assert_eq!(Path::new(&workspace), stage.dir.join("worktrees/task-1-1/sub dir"));
     let work = commit(&workspace, "b", "y\n");
     let course =
-        Course { repo: &below, notes: &stage.notes("t@1"), branch: &branch, target: None, tasks: None };
-    assert!(matches!(bring_back(&course, || false, |_| Ok(None)).unwrap(), Told::Landed(_)));
+        LandingJob { repo: &below, notes: &stage.notes("t@1"), branch: &branch, target: None, tasks: None };
+    assert!(matches!(bring_back(&course, || false, |_| Ok(None)).unwrap(), LandingResult::Landed(_)));
     assert_eq!(stage.main(), work);
 }
 
@@ -200,7 +204,10 @@ fn what_was_landed_is_on_the_branch_and_nothing_is_left_of_the_worktree() {
     commit(&workspace, "b", "work\n");
     commit(&stage.repo, "c", "meanwhile\n");
     let told = stage.land("t@1", &branch);
-    assert_eq!(told, Told::Landed(format!("branch `{branch}` is on `main` now, at {}", &stage.main()[..12])));
+    assert_eq!(
+        told,
+        LandingResult::Landed(format!("branch `{branch}` is on `main` now, at {}", &stage.main()[..12]))
+    );
     assert_eq!(fs::read_to_string(stage.repo.join("b")).unwrap(), "work\n");
     assert!(!Path::new(&workspace).exists() && !stage.has_branch(&branch));
     assert_eq!(stage.land("t@1", &branch), told, "asked again, it is the same");
@@ -219,8 +226,8 @@ fn cut_off_between_the_move_and_the_note_it_is_landed_all_the_same() {
         Ok(None)
     };
     let told = stage.land_with("t@1", &branch, litter).unwrap();
-    assert!(matches!(told, Told::Landed(_)) && Path::new(&workspace).exists());
-    let mut record = record::Record::read(&stage.notes("t@1")).unwrap();
+    assert!(matches!(told, LandingResult::Landed(_)) && Path::new(&workspace).exists());
+    let mut record = record::LandingRecord::read(&stage.notes("t@1")).unwrap();
     record.landed = None;
     record.write(&stage.notes("t@1")).unwrap();
     let main = stage.main();
@@ -242,9 +249,9 @@ fn cut_off_in_its_checks_it_begins_them_anew_for_the_same_commit_and_others_for_
     for _ in 0..2 {
         let stopped = stage.land_with("t@1", &branch, |round| {
             note(round);
-            Err(Stop::GivenUp)
+            Err(LandingStop::GivenUp)
         });
-        assert!(matches!(stopped, Err(Stop::GivenUp)));
+        assert!(matches!(stopped, Err(LandingStop::GivenUp)));
     }
     commit(&stage.repo, "c", "meanwhile\n");
     // A person went elsewhere meanwhile: it lands where it was to.
@@ -253,7 +260,7 @@ fn cut_off_in_its_checks_it_begins_them_anew_for_the_same_commit_and_others_for_
         note(round);
         Ok(None)
     });
-    assert!(matches!(told.unwrap(), Told::Landed(what) if what.contains("is on `main` now")));
+    assert!(matches!(told.unwrap(), LandingResult::Landed(what) if what.contains("is on `main` now")));
     assert_eq!(rounds.take(), [0, 0, 1]);
 }
 
@@ -261,7 +268,7 @@ fn cut_off_in_its_checks_it_begins_them_anew_for_the_same_commit_and_others_for_
 fn a_branch_without_commits_brings_nothing_back_and_is_put_away() {
     let stage = Stage::new();
     let (workspace, branch) = stage.make("t@1", "1", 1).unwrap();
-    let told = Told::Landed("nothing to bring back".to_owned());
+    let told = LandingResult::Landed("nothing to bring back".to_owned());
     for _ in 0..2 {
         assert_eq!(stage.land_with("t@1", &branch, |_| panic!("nothing to check")).unwrap(), told);
     }
@@ -321,7 +328,7 @@ fn what_git_says_about_the_checkout_is_a_persons_to_put_right() {
     assert!(why.contains("index.lock") && why.ends_with(KEPT) && !why.contains("Some("), "{why}");
     assert!(lock.exists(), "nobody but its owner takes it away");
     fs::remove_file(&lock).unwrap();
-    assert!(matches!(stage.land("t@1", &branch), Told::Landed(_)));
+    assert!(matches!(stage.land("t@1", &branch), LandingResult::Landed(_)));
 }
 
 #[test]
@@ -364,7 +371,8 @@ fn what_was_committed_elsewhere_is_named_where_it_is() {
         assert!(why.contains(&format!("What was committed there is {at}")) && why.contains(short), "{why}");
         assert!(!why.contains("all its commits"), "{why}");
         let notes = stage.notes("t@1");
-        let course = Course { repo: &stage.repo, notes: &notes, branch: &branch, target: None, tasks: None };
+        let course =
+            LandingJob { repo: &stage.repo, notes: &notes, branch: &branch, target: None, tasks: None };
         let why = keep_out(&course, "red".to_owned());
         assert!(why.contains(&format!("What was committed there is {at}")), "{why}");
         assert!(Path::new(&folder).is_dir());
@@ -395,7 +403,7 @@ fn several_land_one_at_a_time_and_one_that_nobody_wants_any_more_stops_waiting()
         let two = scope.spawn(|| stage.land("t@2", second));
         let looks = Cell::new(0);
         let is_given_up = || looks.replace(looks.get() + 1) > 0;
-        let course = Course {
+        let course = LandingJob {
             repo: &stage.repo,
             notes: &stage.notes("t@3"),
             branch: third,
@@ -403,11 +411,11 @@ fn several_land_one_at_a_time_and_one_that_nobody_wants_any_more_stops_waiting()
             tasks: None,
         };
         let given_up = bring_back(&course, is_given_up, |_| panic!("it is not its turn"));
-        assert!(matches!(given_up, Err(Stop::GivenUp)));
+        assert!(matches!(given_up, Err(LandingStop::GivenUp)));
         go.send(()).unwrap();
-        assert!(matches!(one.join().unwrap().unwrap(), Told::Landed(_)));
-        assert!(matches!(two.join().unwrap(), Told::Landed(_)));
+        assert!(matches!(one.join().unwrap().unwrap(), LandingResult::Landed(_)));
+        assert!(matches!(two.join().unwrap(), LandingResult::Landed(_)));
     });
-    assert!(matches!(stage.land("t@3", third), Told::Landed(_)));
+    assert!(matches!(stage.land("t@3", third), LandingResult::Landed(_)));
     assert_eq!(run(&stage.repo, &["ls-files"]), "a\nby-1\nby-2\nby-3");
 }

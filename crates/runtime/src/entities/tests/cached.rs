@@ -44,13 +44,13 @@ fn what_changed_is_read_again_and_nothing_else() {
     fs::write(&path, "two").unwrap();
     File::options().write(true).open(&path).unwrap().set_times(before).unwrap();
     let loaded = ground.load();
-    assert_eq!((loaded.read, prompt(&loaded, Kind::Command, "b").as_deref()), (1, Some("two")));
+    assert_eq!((loaded.read, prompt(&loaded, EntityKind::Command, "b").as_deref()), (1, Some("two")));
     fs::write(&path, "three").unwrap();
-    assert_eq!(prompt(&ground.load(), Kind::Command, "b").as_deref(), Some("three"));
+    assert_eq!(prompt(&ground.load(), EntityKind::Command, "b").as_deref(), Some("three"));
     // Replaced by another file.
     let other = ground.put("repo/other", "threX");
     fs::rename(other, &path).unwrap();
-    assert_eq!(prompt(&ground.load(), Kind::Command, "b").as_deref(), Some("threX"));
+    assert_eq!(prompt(&ground.load(), EntityKind::Command, "b").as_deref(), Some("threX"));
     assert_eq!(ground.load_warm().files, 21);
 }
 
@@ -63,7 +63,7 @@ fn what_is_gone_is_forgotten() {
     let with = size();
     fs::remove_file(path).unwrap();
     let loaded = ground.load();
-    assert_eq!((loaded.read, loaded.files, prompt(&loaded, Kind::Command, "b")), (0, 20, None));
+    assert_eq!((loaded.read, loaded.files, prompt(&loaded, EntityKind::Command, "b")), (0, 20, None));
     assert!(size() < with);
 }
 
@@ -85,7 +85,7 @@ fn a_file_that_just_changed_is_not_trusted() {
     assert_eq!(ground.load().read, 1);
     // As large as before, and within the step of a coarse clock.
     fs::write(&path, "two").unwrap();
-    assert_eq!(prompt(&ground.load(), Kind::Command, "b").as_deref(), Some("two"));
+    assert_eq!(prompt(&ground.load(), EntityKind::Command, "b").as_deref(), Some("two"));
 }
 
 #[test]

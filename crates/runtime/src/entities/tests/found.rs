@@ -11,7 +11,11 @@ fn what_is_part_of_windlass_is_always_there() {
     assert_eq!(rows(&loaded), Vec::<String>::new());
     assert_eq!(loaded.diagnostics, []);
     assert!(
-        loaded.registry.get(Kind::Skill, "commit").or(loaded.registry.get(Kind::Command, "commit")).is_some()
+        loaded
+            .registry
+            .get(EntityKind::Skill, "commit")
+            .or(loaded.registry.get(EntityKind::Command, "commit"))
+            .is_some()
     );
 }
 
@@ -33,7 +37,7 @@ fn every_folder_up_to_the_repository_is_looked_into_and_the_nearest_wins() {
             "command go claude user 0"
         ]
     );
-    assert_eq!(prompt(&loaded, Kind::Command, "go").as_deref(), Some("near"));
+    assert_eq!(prompt(&loaded, EntityKind::Command, "go").as_deref(), Some("near"));
     assert_eq!(rows(&ground.load_in("repo/a", &[])).len(), 3);
 }
 
@@ -138,7 +142,7 @@ fn plugins_bring_theirs_at_the_level_of_whoever_names_them() {
         "skill two:s claude project 0",
     ];
     assert_eq!(rows(&loaded), expected);
-    let source = &loaded.registry.get(Kind::Command, "one:go").unwrap().source;
+    let source = &loaded.registry.get(EntityKind::Command, "one:go").unwrap().source;
     assert_eq!(source.plugin.as_ref().unwrap().root, ground.root().join("p1").to_str().unwrap());
     let loaded = ground.load_in("repo", &["nowhere"]);
     assert_eq!(
@@ -236,7 +240,7 @@ fn paths_are_those_that_people_know() {
     let path = ground.put("repo/.claude/commands/a.md", "x");
     symlink(ground.repo(), ground.root().join("linked")).unwrap();
     let loaded = ground.load_in("linked", &[]);
-    let source = &loaded.registry.get(Kind::Command, "a").unwrap().source;
+    let source = &loaded.registry.get(EntityKind::Command, "a").unwrap().source;
     assert_eq!(source.path, real(&path).to_str().unwrap());
 }
 
@@ -248,8 +252,8 @@ fn what_names_no_agent_has_the_limits_of_the_default_agent() {
     ground.put("repo/.opencode/agent/ro.md", "---\ndescription: d\npermission: {edit: deny}\n---\nx");
     ground.put("home/.config/opencode/opencode.json", r#"{"default_agent": "gone"}"#);
     ground.put("repo/opencode.json", r#"{"default_agent": "ro"}"#);
-    let roles = |loaded: &Loaded, name: &str| -> Vec<String> {
-        let entity = loaded.registry.get(Kind::Command, name).unwrap();
+    let roles = |loaded: &LoadedEntities, name: &str| -> Vec<String> {
+        let entity = loaded.registry.get(EntityKind::Command, name).unwrap();
         entity.roles.iter().map(|role| role.name.clone()).collect()
     };
     let loaded = ground.load();
@@ -260,7 +264,7 @@ fn what_names_no_agent_has_the_limits_of_the_default_agent() {
     assert_eq!(roles(&loaded, "c"), ["ro"], "also where the files are remembered");
     ground.put("repo/opencode.json", r#"{"default_agent": "rwo"}"#);
     let loaded = ground.load();
-    assert!(loaded.registry.get(Kind::Command, "c").is_none(), "nobody knows its limits");
+    assert!(loaded.registry.get(EntityKind::Command, "c").is_none(), "nobody knows its limits");
     assert!(complaints(&ground, &loaded).iter().any(|text| text.contains("rwo")));
     ground.put("repo/opencode.json", r#"{"default_agent": 3}"#);
     let told = complaints(&ground, &ground.load());

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::load::{Loaded, load};
-use super::{Entity, Kind};
-use crate::crash::Crash;
+use super::load::{LoadedEntities, load};
+use super::{Entity, EntityKind};
+use crate::crash::CrashCounter;
 use crate::home::Home;
 
 /// A home and a repository.
@@ -37,7 +37,7 @@ impl Ground {
             agents: Default::default(),
             binary: None,
             machine: "m".into(),
-            crash: Crash::default(),
+            crash: CrashCounter::default(),
         };
         Ground { folder, home }
     }
@@ -61,17 +61,17 @@ impl Ground {
         self.home.env.push((name.into(), value.into()));
     }
 
-    fn load(&self) -> Loaded {
+    fn load(&self) -> LoadedEntities {
         self.load_in("repo", &[])
     }
 
-    fn load_in(&self, cwd: &str, plugins: &[&str]) -> Loaded {
+    fn load_in(&self, cwd: &str, plugins: &[&str]) -> LoadedEntities {
         let plugins: Vec<PathBuf> = plugins.iter().map(|dir| self.root().join(dir)).collect();
         load(&self.home, &self.root().join(cwd), &plugins).unwrap()
     }
 
     /// Loads until nothing has to be read: by then no file is fresh any more.
-    fn load_warm(&self) -> Loaded {
+    fn load_warm(&self) -> LoadedEntities {
         let mut loaded = self.load();
         wait(|| {
             loaded = self.load();
@@ -99,7 +99,7 @@ fn skill(name: &str) -> String {
 }
 
 /// `kind name provider level distance`, without what is part of Windlass.
-fn rows(loaded: &Loaded) -> Vec<String> {
+fn rows(loaded: &LoadedEntities) -> Vec<String> {
     let row = |entity: &Entity| {
         let source = &entity.source;
         let words = (entity.kind.word(), &entity.name, source.provider.word(), source.level.word());
@@ -110,7 +110,7 @@ fn rows(loaded: &Loaded) -> Vec<String> {
 }
 
 /// `path severity message`, the path from the ground on.
-fn complaints(ground: &Ground, loaded: &Loaded) -> Vec<String> {
+fn complaints(ground: &Ground, loaded: &LoadedEntities) -> Vec<String> {
     let root = format!("{}/", ground.root().display());
     let told = |d: &windlass_forms::diagnostic::Diagnostic| {
         let file = d.file.clone().unwrap_or_default();
@@ -121,11 +121,11 @@ fn complaints(ground: &Ground, loaded: &Loaded) -> Vec<String> {
     loaded.diagnostics.iter().map(told).collect()
 }
 
-fn prompt(loaded: &Loaded, kind: Kind, name: &str) -> Option<String> {
+fn prompt(loaded: &LoadedEntities, kind: EntityKind, name: &str) -> Option<String> {
     loaded.registry.get(kind, name).map(|entity| entity.prompt.clone())
 }
 
-fn entities(loaded: &Loaded) -> Vec<Entity> {
+fn entities(loaded: &LoadedEntities) -> Vec<Entity> {
     loaded.registry.all().cloned().collect()
 }
 

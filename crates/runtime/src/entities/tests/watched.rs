@@ -7,22 +7,22 @@ use tokio::sync::watch::Receiver;
 use super::*;
 use crate::entities::subscribe;
 
-fn listen(ground: &Ground) -> Receiver<Arc<Loaded>> {
+fn listen(ground: &Ground) -> Receiver<Arc<LoadedEntities>> {
     subscribe(Arc::new(ground.home.clone()), ground.repo(), Vec::new()).unwrap()
 }
 
 /// Waits until what is told is as it should be.
-async fn heard(from: &mut Receiver<Arc<Loaded>>, mut is: impl FnMut(&Loaded) -> bool) {
+async fn heard(from: &mut Receiver<Arc<LoadedEntities>>, mut is: impl FnMut(&LoadedEntities) -> bool) {
     let waiting = from.wait_for(|loaded| is(loaded));
     tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap().unwrap();
 }
 
-fn says(name: &'static str, text: &'static str) -> impl FnMut(&Loaded) -> bool {
-    move |loaded| prompt(loaded, Kind::Command, name).as_deref() == Some(text)
+fn says(name: &'static str, text: &'static str) -> impl FnMut(&LoadedEntities) -> bool {
+    move |loaded| prompt(loaded, EntityKind::Command, name).as_deref() == Some(text)
 }
 
-fn lacks(name: &'static str) -> impl FnMut(&Loaded) -> bool {
-    move |loaded| prompt(loaded, Kind::Command, name).is_none()
+fn lacks(name: &'static str) -> impl FnMut(&LoadedEntities) -> bool {
+    move |loaded| prompt(loaded, EntityKind::Command, name).is_none()
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn a_skill_and_a_linked_file_are_noticed_and_so_are_the_settings() {
     std::os::unix::fs::symlink(&target, ground.root().join("home/.claude/commands/l.md")).unwrap();
     let mut told = listen(&ground);
     ground.put("repo/.claude/skills/s/SKILL.md", &skill("s"));
-    heard(&mut told, |loaded| loaded.registry.get(Kind::Skill, "s").is_some()).await;
+    heard(&mut told, |loaded| loaded.registry.get(EntityKind::Skill, "s").is_some()).await;
     fs::write(&target, "two").unwrap();
     heard(&mut told, says("l", "two")).await;
     ground.put("config/windlass/config.toml", "[entities]\nproviders = [\"gemini\"]\n");

@@ -1,6 +1,6 @@
 //! Entities as one node, and what their texts are looked at for.
 
-use windlass_core::graph::workflow::{Act, Session, Source, Template};
+use windlass_core::graph::workflow::{NodeKind, PromptSource, Session, Template};
 
 use super::*;
 
@@ -15,19 +15,19 @@ fn place() -> Place {
     place
 }
 
-fn entity(place: &Place, kind: Kind, name: &str) -> Request {
-    place.request(Want::Entity { kind, name: name.to_owned() })
+fn entity(place: &Place, kind: EntityKind, name: &str) -> RunRequest {
+    place.request(WantedWorkflow::Entity { kind, name: name.to_owned() })
 }
 
 #[test]
 fn an_entity_is_a_workflow_of_one_session() {
     let place = place();
-    let plan = place.plan(&entity(&place, Kind::Agent, "looker"));
+    let plan = place.plan(&entity(&place, EntityKind::Agent, "looker"));
     let (step, orders) = plan.spec.only_session().unwrap();
     assert_eq!((plan.spec.workflow.as_str(), step.id.as_str()), ("agent looker", "agent-looker"));
     let prompt = Template("{{ input }}".to_owned());
-    let source = Source::Agent { name: "looker".to_owned(), prompt };
-    assert_eq!(step.act, Act::Session(Session { source, turns: None, schema: None }));
+    let source = PromptSource::Agent { name: "looker".to_owned(), prompt };
+    assert_eq!(step.act, NodeKind::Session(Session { source, turns: None, schema: None }));
     assert_eq!(orders.entity.as_ref().unwrap().prompt, "You look.");
     assert_eq!(orders.driver.model.as_deref(), Some("opus"));
     assert_eq!(orders.permissions.flat().only, Some(vec!["Read".to_owned()]));
@@ -67,14 +67,14 @@ fn a_model_of_an_entity_counts_for_more_than_the_settings() {
 fn a_plan_runs_no_command_of_a_text_but_says_which_may_not() {
     let place = place();
     let pwned = place.folder.path().join("repo/pwned");
-    assert_eq!(place.plan(&entity(&place, Kind::Command, "say")).warning_texts(), Vec::<String>::new());
+    assert_eq!(place.plan(&entity(&place, EntityKind::Command, "say")).warning_texts(), Vec::<String>::new());
     assert!(!pwned.exists());
     place.settings("[permissions]\ndeny = [\"Bash(touch *)\"]\n");
-    let mut request = entity(&place, Kind::Command, "say");
+    let mut request = entity(&place, EntityKind::Command, "say");
     for policy in [OnPermission::Deny, OnPermission::Fail, OnPermission::Allow] {
         request.flags.on_permission = Some(policy);
         let problem = place.refusal(&request);
-        assert_eq!(problem.class, Class::Refused);
+        assert_eq!(problem.class, UserErrorKind::Refused);
         let start = "command `say` may not run `touch pwned` in its text: shell is denied by the rule `Bash(touch *)` of this run\n  at ";
         assert!(
             problem.text().starts_with(start) && problem.text().ends_with("say.md:1:16"),
@@ -113,14 +113,14 @@ fn a_command_of_a_text_keeps_to_the_limits_of_its_own_file() {
     ] {
         let file = format!("repo/.claude/commands/{name}.md");
         place.write(&file, &format!("---\n{head}\n---\nSay {text} now"));
-        let mut request = entity(&place, Kind::Command, name);
+        let mut request = entity(&place, EntityKind::Command, name);
         // No policy widens what a file says of itself.
         request.flags.on_permission = Some(OnPermission::Allow);
         request.flags.isolation = Some(Isolation::Permissive);
         assert_eq!(plan(&place.home, &request).is_err(), is_refused, "{head}: {text}");
         if is_refused {
             let problem = place.refusal(&request);
-            assert_eq!(problem.class, Class::Refused);
+            assert_eq!(problem.class, UserErrorKind::Refused);
             assert!(problem.text().ends_with(&format!("{name}.md:4:5")), "{}", problem.text());
             assert!(problem.hint.unwrap().contains("in the limits of that file"));
         }
@@ -164,7 +164,7 @@ fn every_kind_of_entity_has_limits_and_each_session_its_own() {
 fn a_text_of_gemini_runs_its_commands_and_reads_its_files_under_the_same_rules() {
     let place = place();
     let write = |text: &str| place.write("repo/.gemini/commands/g.toml", &format!("prompt = \"{text}\"\n"));
-    let request = entity(&place, Kind::Command, "g");
+    let request = entity(&place, EntityKind::Command, "g");
     place.write("repo/notes.txt", "noted");
     write("Look at !{git status} and @{notes.txt}");
     place.plan(&request);
@@ -176,22 +176,25 @@ fn a_text_of_gemini_runs_its_commands_and_reads_its_files_under_the_same_rules()
     ] {
         write(text);
         let problem = place.refusal(&request);
-        assert_eq!(problem.class, Class::Configuration, "{text}");
+        assert_eq!(problem.class, UserErrorKind::Configuration, "{text}");
         assert!(problem.text().starts_with(&format!("command `g` {expected}")), "{}", problem.text());
         assert!(problem.text().ends_with("g.toml:1:19"), "{}", problem.text());
     }
     place.settings("[permissions]\ndeny = [\"Bash(git *)\"]\n");
     write("Look at !{git status}");
-    assert_eq!(place.refusal(&request).class, Class::Refused);
+    assert_eq!(place.refusal(&request).class, UserErrorKind::Refused);
 }
 
 #[test]
 fn an_agent_that_is_asked_nothing_is_found_before_the_run() {
     let place = place();
-    let mut request = entity(&place, Kind::Agent, "looker");
+    let mut request = entity(&place, EntityKind::Agent, "looker");
     request.input = "  ".to_owned();
     let problem = place.refusal(&request);
-    assert_eq!((problem.class, problem.text().as_str()), (Class::Usage, "agent `looker` is asked nothing"));
+    assert_eq!(
+        (problem.class, problem.text().as_str()),
+        (UserErrorKind::Usage, "agent `looker` is asked nothing")
+    );
     place.document("w", "inputs:\n  q: { type: text, default: '' }\nnodes:\n  - { agent: looker, prompt: '{{ inputs.q }}' }\n");
     assert_eq!(place.refusal(&place.run("w")).text(), "agent `looker` is asked nothing");
 }
@@ -199,7 +202,7 @@ fn an_agent_that_is_asked_nothing_is_found_before_the_run() {
 #[test]
 fn a_large_input_is_still_one() {
     let place = place();
-    let mut request = entity(&place, Kind::Skill, "tidy");
+    let mut request = entity(&place, EntityKind::Skill, "tidy");
     request.input = "{{ x }} ".repeat(100_000);
     assert_eq!(place.plan(&request).spec.input, request.input);
 }

@@ -1,6 +1,6 @@
 //! Flags on workflows of several nodes.
 
-use windlass_core::graph::workflow::{Act, Step, TaskLoopNode};
+use windlass_core::graph::workflow::{Node, NodeKind, TaskLoopNode};
 use windlass_core::looping::DEFAULT_GO_ON;
 
 use super::*;
@@ -15,10 +15,10 @@ nodes:
       - workflow: inner
 "#;
 
-fn jobs(body: &[Step]) -> Vec<u32> {
+fn jobs(body: &[Node]) -> Vec<u32> {
     let mut found = Vec::new();
     for step in body {
-        if let Act::TaskLoop(TaskLoopNode { jobs, .. }) = &step.act {
+        if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = &step.act {
             found.push(*jobs);
         }
         found.extend(step.act.blocks().iter().flat_map(|block| jobs(block.body)));
@@ -36,7 +36,7 @@ fn jobs_are_those_of_every_task_loop_wherever_it_is() {
     );
     let mut request = place.run("outer");
     let refused = place.refusal(&request);
-    assert_eq!(refused.class, Class::Configuration, "{refused:?}");
+    assert_eq!(refused.class, UserErrorKind::Configuration, "{refused:?}");
     assert!(refused.text().contains("is not in a git repository"), "{refused:?}");
     place.repository();
     assert_eq!(jobs(&place.plan(&request).spec.body), [1]);
@@ -56,7 +56,7 @@ fn jobs_without_a_task_loop_or_without_any_are_a_mistake() {
         let mut request = place.run(name);
         request.flags.jobs = Some(jobs);
         let problem = place.refusal(&request);
-        assert_eq!(problem.class, Class::Usage);
+        assert_eq!(problem.class, UserErrorKind::Usage);
         problem.text()
     };
     assert_eq!(refused("inner", 2), "--jobs is for task loops, and workflow `inner` has none");
@@ -71,11 +71,11 @@ fn turns_of_all_sessions_follow_the_flags() {
     let mut request = place.run("w");
     assert_eq!(place.plan(&request).worst, "at most 25 turns");
     request.flags.max_iterations = Some(2);
-    request.flags.mode = Some(Mode::Resume);
+    request.flags.mode = Some(LoopMode::Resume);
     let plan = place.plan(&request);
     for node in ["a", "b"] {
         let rules = orders(&plan.spec, node).rules.clone().unwrap();
-        assert_eq!((rules.max_iterations, rules.mode), (2, Mode::Resume), "{node}");
+        assert_eq!((rules.max_iterations, rules.mode), (2, LoopMode::Resume), "{node}");
     }
     assert_eq!(orders(&plan.spec, "c").rules, None);
     assert_eq!((plan.worst.as_str(), plan.warnings.len()), ("at most 5 turns", 0));
@@ -94,7 +94,7 @@ fn a_flag_for_turns_that_nobody_has_is_said() {
 #[test]
 fn a_signal_takes_the_place_of_marker_and_tracker() {
     let place = Place::new();
-    let mut request = place.request(Want::Loop);
+    let mut request = place.request(WantedWorkflow::Loop);
     request.flags.until_signal = Some("COMPLETE".to_owned());
     let spec = place.plan(&request).spec;
     let rules = orders(&spec, "loop").rules.clone().unwrap();
@@ -118,7 +118,7 @@ fn a_signal_is_for_one_session_with_turns() {
         let problem = place.refusal(&with_signal(name));
         let expected =
             format!("--until-signal is for one session with turns, and workflow `{name}` has {count}");
-        assert_eq!((problem.class, problem.text()), (Class::Usage, expected));
+        assert_eq!((problem.class, problem.text()), (UserErrorKind::Usage, expected));
     }
     let spec = place.plan(&with_signal("one")).spec;
     assert_eq!(orders(&spec, "a").rules.clone().unwrap().signal.as_deref(), Some("S"));
@@ -128,10 +128,10 @@ fn a_signal_is_for_one_session_with_turns() {
 fn a_signal_that_no_agent_can_say_is_refused() {
     let place = Place::new();
     for signal in ["> DONE", "`DONE`", "~~~"] {
-        let mut request = place.request(Want::Loop);
+        let mut request = place.request(WantedWorkflow::Loop);
         request.flags.until_signal = Some(signal.to_owned());
         let problem = place.refusal(&request);
-        assert_eq!(problem.class, Class::Usage);
+        assert_eq!(problem.class, UserErrorKind::Usage);
         assert!(
             problem.text().starts_with("--until-signal: no agent can say this signal"),
             "{}",
@@ -167,7 +167,7 @@ fn a_program_is_that_of_one_driver() {
     request.flags.agent_bin = Some(bin.clone());
     let problem = place.refusal(&request);
     let expected = "--agent-bin names the program of one agent CLI, and workflow `w` uses claude, sim";
-    assert_eq!((problem.class, problem.text().as_str()), (Class::Usage, expected));
+    assert_eq!((problem.class, problem.text().as_str()), (UserErrorKind::Usage, expected));
     request.flags.driver = Some("claude".to_owned());
     let spec = place.plan(&request).spec;
     assert!(spec.sessions.values().all(|orders| orders.driver.program == bin.display().to_string()));

@@ -61,7 +61,7 @@ fn workflows_that_run_each_other_are_refused_and_do_not_keep_the_plan() {
     place.document("c", "nodes:\n  - workflow: b\n");
     place.document("self", "nodes:\n  - workflow: self\n");
     let problem = place.refusal(&place.run("a"));
-    assert_eq!(problem.class, Class::Configuration);
+    assert_eq!(problem.class, UserErrorKind::Configuration);
     assert!(problem.text().contains("workflows run each other without end: b → c → b"), "{}", problem.text());
     assert!(place.refusal(&place.run("self")).text().contains("runs itself"));
 }
@@ -73,7 +73,7 @@ fn an_input_that_a_workflow_needs_must_be_given_by_who_runs_it() {
     place.document("above", "nodes:\n  - workflow: top\n");
     for name in ["top", "above"] {
         let problem = place.refusal(&place.run(name));
-        assert_eq!(problem.class, Class::Configuration);
+        assert_eq!(problem.class, UserErrorKind::Configuration);
         assert!(problem.text().contains("workflow `middle` needs input `n`"), "{}", problem.text());
         assert!(problem.text().contains("top.yaml:3:"), "{}", problem.text());
     }
@@ -112,7 +112,7 @@ fn of_two_with_one_name_the_first_is_run_and_checked() {
     let spec = place.plan(&place.run("w")).spec;
     assert_eq!(orders(&spec.others["loop"], "mine").rules, None);
     // `windlass loop` is the built-in one all the same.
-    assert!(place.plan(&place.request(Want::Loop)).spec.only_session().unwrap().1.rules.is_some());
+    assert!(place.plan(&place.request(WantedWorkflow::Loop)).spec.only_session().unwrap().1.rules.is_some());
 }
 
 #[test]

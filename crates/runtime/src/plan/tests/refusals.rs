@@ -17,7 +17,7 @@ fn nodes_that_do_not_run_yet_are_refused_with_their_place() {
         place.document("caller", "nodes:\n  - workflow: w\n");
         for name in ["w", "caller"] {
             let problem = place.refusal(&place.run(name));
-            assert_eq!(problem.class, Class::Configuration, "{word}");
+            assert_eq!(problem.class, UserErrorKind::Configuration, "{word}");
             let expected = format!("node `it` cannot be run yet: it is a `{word}` node");
             assert!(problem.text().contains(&expected), "{}", problem.text());
             assert!(problem.text().contains("w.yaml:8:"), "{}", problem.text());
@@ -81,10 +81,10 @@ fn a_text_that_cannot_be_made_is_found_before_the_run() {
 fn only_documents_have_inputs() {
     let place = Place::new();
     place.write("repo/.windlass/workflows/old.json", r#"{ "name": "old", "promptTemplate": "x" }"#);
-    for mut request in [place.run("old"), place.request(Want::Loop)] {
+    for mut request in [place.run("old"), place.request(WantedWorkflow::Loop)] {
         request.inputs = vec![("a".to_owned(), "b".to_owned())];
         let problem = place.refusal(&request);
-        assert_eq!(problem.class, Class::Usage);
+        assert_eq!(problem.class, UserErrorKind::Usage);
         assert!(problem.text().contains("has no input `a`"), "{}", problem.text());
     }
 }

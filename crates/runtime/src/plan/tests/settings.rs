@@ -1,7 +1,7 @@
 //! Which setting holds for a session, and the rules of its loop.
 
-use windlass_core::graph::workflow::{Act, Budget, Turns};
-use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_MARKER, DEFAULT_TRACKER, MarkerMatch, Rules};
+use windlass_core::graph::workflow::{Budget, NodeKind, TurnLoop};
+use windlass_core::looping::{DEFAULT_CONTINUE, DEFAULT_MARKER, DEFAULT_TRACKER, LoopRules, MarkerMatch};
 use windlass_forms::workflow::{compile, parse_workflow_json};
 
 use super::*;
@@ -116,15 +116,15 @@ fn isolation_goes_up_with_one_warning_and_no_further_than_the_settings_let_it() 
     assert_eq!(orders(&plan.spec, "c").isolation, Isolation::Minimal);
     place.settings("isolation = \"minimal\"\nmax_isolation = \"minimal\"\n");
     let problem = place.refusal(&place.run("w"));
-    assert_eq!(problem.class, Class::Refused);
+    assert_eq!(problem.class, UserErrorKind::Refused);
     let expected = "node `a` of workflow `w` wants `permissive` isolation, and `max_isolation` is `minimal`";
     assert_eq!(problem.text(), expected);
 }
 
-fn default_rules() -> Rules {
-    Rules {
+fn default_rules() -> LoopRules {
+    LoopRules {
         prompt: String::new(),
-        mode: Mode::Fresh,
+        mode: LoopMode::Fresh,
         marker: Some(DEFAULT_MARKER.to_owned()),
         marker_match: MarkerMatch::Line,
         promise: None,
@@ -141,21 +141,21 @@ fn default_rules() -> Rules {
 #[test]
 fn the_built_in_loop_has_the_usual_rules() {
     let place = Place::new();
-    let plan = place.plan(&place.request(Want::Loop));
+    let plan = place.plan(&place.request(WantedWorkflow::Loop));
     let (step, orders) = plan.spec.only_session().unwrap();
     assert_eq!((step.id.as_str(), &orders.rules), ("loop", &Some(default_rules())));
     assert_eq!((plan.spec.workflow.as_str(), plan.worst.as_str()), ("loop", "at most 15 turns"));
     assert_eq!(plan.warning_texts(), Vec::<String>::new());
     // It is what runs when nothing is named.
-    assert_eq!(place.plan(&place.request(Want::Workflow(None))).workflow, plan.workflow);
+    assert_eq!(place.plan(&place.request(WantedWorkflow::Workflow(None))).workflow, plan.workflow);
 }
 
 #[test]
 fn the_settings_bound_what_a_loop_leaves_open() {
     let place = Place::new();
     place.settings("max_iterations = 4\nmode = \"resume\"\nstuck_after = 2\n");
-    let plan = place.plan(&place.request(Want::Loop));
-    let expected = Rules { max_iterations: 4, mode: Mode::Resume, stuck_after: 2, ..default_rules() };
+    let plan = place.plan(&place.request(WantedWorkflow::Loop));
+    let expected = LoopRules { max_iterations: 4, mode: LoopMode::Resume, stuck_after: 2, ..default_rules() };
     assert_eq!(orders(&plan.spec, "loop").rules, Some(expected));
     assert_eq!(plan.worst, "at most 4 turns");
 }
@@ -170,7 +170,7 @@ fn a_workflow_json_has_the_rules_it_always_had() {
     place.write("repo/.windlass/workflows/old.json", text);
     let plan = place.plan(&place.run("old"));
     let (step, orders) = plan.spec.only_session().unwrap();
-    let expected = Rules {
+    let expected = LoopRules {
         // Who promises something keeps no marker; the tracker is there all the same.
         marker: None,
         marker_match: MarkerMatch::LastLine,
@@ -227,7 +227,7 @@ fn a_plugin_that_loops_needs_no_tracker_and_must_be_there() {
     // A flag or a setting may say the mode, too.
     place.document("f", "nodes:\n  - { id: a, prompt: x, turns: { max: 3, marker: M } }\n");
     let mut request = with_plugin("f");
-    request.flags.mode = Some(Mode::Plugin);
+    request.flags.mode = Some(LoopMode::Plugin);
     assert!(place.refusal(&request).text().contains("only a promise completes a loop"));
 }
 
@@ -257,15 +257,18 @@ fn inputs_and_budget_go_into_the_orders() {
     assert_eq!(spec.input, "the input");
     assert!(!spec.seed.is_empty());
     let problem = place.refusal(&place.run("w"));
-    assert_eq!((problem.class, problem.text().as_str()), (Class::Usage, "workflow `w` needs the input `n`"));
+    assert_eq!(
+        (problem.class, problem.text().as_str()),
+        (UserErrorKind::Usage, "workflow `w` needs the input `n`")
+    );
 }
 
 #[test]
 fn turns_that_say_nothing_are_open() {
     let place = Place::new();
-    let plan = place.plan(&place.request(Want::Loop));
-    let Act::Session(session) = &plan.workflow.body[0].act else { panic!("{:?}", plan.workflow) };
-    assert_eq!(session.turns, Some(Turns::default()));
+    let plan = place.plan(&place.request(WantedWorkflow::Loop));
+    let NodeKind::Session(session) = &plan.workflow.body[0].act else { panic!("{:?}", plan.workflow) };
+    assert_eq!(session.turns, Some(TurnLoop::default()));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use windlass_core::id::{EffectId, RunId, Verb};
 use windlass_core::launch::files;
-use windlass_core::run::State;
+use windlass_core::run::RunState;
 
 use crate::transcript::TranscriptPlace;
 
@@ -46,7 +46,7 @@ pub(super) struct TurnPlace {
 
 impl FeedCursor {
     /// Adds a run, after everything that is in its state.
-    pub(crate) fn add(&mut self, state: &State, seq: u64, path: Vec<RunId>, run_dir: &Path) {
+    pub(crate) fn add(&mut self, state: &RunState, seq: u64, path: Vec<RunId>, run_dir: &Path) {
         self.runs.push(RunPlace::after(state, seq, path, run_dir));
     }
 
@@ -62,7 +62,7 @@ impl FeedCursor {
 
 impl RunPlace {
     /// Returns the place after everything that is in a state, and after what its agents have said by now.
-    pub(super) fn after(state: &State, seq: u64, path: Vec<RunId>, run_dir: &Path) -> RunPlace {
+    pub(super) fn after(state: &RunState, seq: u64, path: Vec<RunId>, run_dir: &Path) -> RunPlace {
         let sessions = state.book.open.iter().filter(|planned| planned.id.verb == Verb::Session);
         let turn = |effect: &EffectId| {
             let stdout = run_dir.join(effect.to_string()).join(files::STDOUT);

@@ -16,7 +16,7 @@ use super::order::{LineAhead, ToldLines, find_line};
 use super::{AgentWords, RunChange, RunUpdate};
 use crate::error::RunError;
 use crate::handle::Handle;
-use crate::transcript::{Transcript, TranscriptPlace};
+use crate::transcript::{TranscriptPlace, TranscriptReader};
 
 /// How much later than a hook is recorded its line may be read, in milliseconds.
 const PATIENCE_MS: i64 = 50;
@@ -45,7 +45,7 @@ pub(super) struct FollowedLog {
 /// A turn whose end was not told.
 struct FollowedTurn {
     effect: EffectId,
-    transcript: Transcript,
+    transcript: TranscriptReader,
 }
 
 /// What a log has next.

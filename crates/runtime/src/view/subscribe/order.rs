@@ -11,7 +11,7 @@ use windlass_core::agent::AgentEvent;
 use windlass_core::hook::{HookCall, HookKind};
 use windlass_core::id::EffectId;
 
-use crate::transcript::Transcript;
+use crate::transcript::TranscriptReader;
 
 /// How far ahead in a transcript the line is looked for that a hook asked about, in bytes.
 const LOOK_AHEAD: u64 = 16 << 20;
@@ -42,7 +42,7 @@ pub(super) enum LineAhead {
 }
 
 /// Looks ahead for the line that a hook asked about.
-pub(super) fn find_line(transcript: &Transcript, kind: &HookKind) -> LineAhead {
+pub(super) fn find_line(transcript: &TranscriptReader, kind: &HookKind) -> LineAhead {
     let (mut count, mut found, mut spoken) = (0, None, None);
     transcript.look_ahead(LOOK_AHEAD, |event| {
         if matches!(event, AgentEvent::Text { .. }) {

@@ -15,7 +15,7 @@ use super::{AgentWords, FeedScope, FeedStart, RunChange, RunUpdate};
 use crate::clock;
 use crate::error::RunError;
 use crate::handle::Handle;
-use crate::view::{RunStatus, View};
+use crate::view::{RunStatus, RunView};
 
 /// How many runs are taken up at once.
 const BATCH: usize = 64;
@@ -230,7 +230,7 @@ impl Handle {
         Ok(FeedCursor { newest, runs })
     }
 
-    fn place_now(&self, view: &View) -> RunPlace {
+    fn place_now(&self, view: &RunView) -> RunPlace {
         RunPlace::after(&view.state, view.seq, Vec::new(), &view.dir)
     }
 }

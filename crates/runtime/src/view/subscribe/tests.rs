@@ -9,14 +9,14 @@ use serde_json::json;
 use windlass_core::event::{Event, RECORD_VERSION, Record, SessionEnd, SessionVerdict};
 use windlass_core::hook::{HookCall, HookKind, ToolCall, ToolName};
 use windlass_core::id::{EffectId, HookId, RunId, SessionId};
-use windlass_core::run::{News, Outcome, Reason, Status};
+use windlass_core::run::{EndReason, FinalStatus, News, Outcome};
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 use windlass_store::{Append, Durability, Lease, NewRun, Projection};
 
 use super::*;
 use crate::clock;
-use crate::crash::Crash;
+use crate::crash::CrashCounter;
 use crate::handle::Handle;
 use crate::home::Home;
 
@@ -40,7 +40,7 @@ impl Stage {
             agents: crate::Agents::default(),
             binary: None,
             machine: "m".to_owned(),
-            crash: Crash::from_text(None),
+            crash: CrashCounter::from_text(None),
         };
         let handle = Handle::open(home, Durability::Normal).unwrap();
         let mut stage = Stage { _dir: dir, handle, leases: BTreeMap::new() };
@@ -79,7 +79,7 @@ impl Stage {
     }
 
     fn finish(&mut self, run: &str) {
-        let outcome = Outcome::new(Status::Completed, Reason::TurnDone);
+        let outcome = Outcome::new(FinalStatus::Completed, EndReason::TurnDone);
         let mut last = record(Event::OwnerChanged, Moment(0));
         last.news.push(News::Finished { outcome, iterations: 1, usage: Usage::default() });
         self.append(run, &last);

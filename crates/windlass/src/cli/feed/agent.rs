@@ -7,7 +7,7 @@ use super::human::repeats::{notice, warning};
 use super::words::span;
 use super::wrap::{first, wrap};
 use crate::cli::plain::{columns, padded, plain, plain_line, plain_short};
-use crate::cli::screen::{Screen, Tone};
+use crate::cli::screen::{Terminal, TextTone};
 
 /// How many lines of one text are shown while a run is watched.
 const LINES: usize = 12;
@@ -17,7 +17,7 @@ const HOOK_ERROR: usize = 1000;
 const NAME: usize = 5;
 
 /// The lines of one event; most say nothing a person needs.
-pub(super) fn lines(screen: Screen, style: Style, workspace: &str, event: &AgentEvent) -> Vec<String> {
+pub(super) fn lines(screen: Terminal, style: Style, workspace: &str, event: &AgentEvent) -> Vec<String> {
     match event {
         AgentEvent::Text { text, side, .. } => speech(screen, style, text, *side),
         AgentEvent::Thinking { text, side } if style.thinking => thought(screen, style, text, *side),
@@ -31,23 +31,23 @@ pub(super) fn lines(screen: Screen, style: Style, workspace: &str, event: &Agent
         AgentEvent::ToolResult { is_error: true, text, side, .. } => vec![tool_error(screen, text, *side)],
         AgentEvent::ApiError { text, error, .. } => {
             let text = if text.is_empty() { error } else { text };
-            vec![screen.paint(Tone::Bad, &format!("  error: {}", plain_short(text, 200)))]
+            vec![screen.paint(TextTone::Bad, &format!("  error: {}", plain_short(text, 200)))]
         }
         AgentEvent::Retry(retry) => {
             let wait = span(retry.delay_ms);
             let (what, number, most) = (plain_line(&retry.error), retry.attempt, retry.max_retries);
             vec![screen.paint(
-                Tone::Careful,
+                TextTone::Careful,
                 &format!("  {what}: the CLI tries again in {wait} ({number} of {most})"),
             )]
         }
         // A Stop that is held is the loop at work, and not the error the CLI takes it for.
         AgentEvent::Notice { about, .. } if about == "stop-hook-error" => Vec::new(),
         AgentEvent::Notice { text, .. } if !text.is_empty() => {
-            vec![screen.paint(Tone::Faint, &notice(text))]
+            vec![screen.paint(TextTone::Faint, &notice(text))]
         }
         AgentEvent::Warning { what } => {
-            vec![screen.paint(Tone::Careful, &warning(what))]
+            vec![screen.paint(TextTone::Careful, &warning(what))]
         }
         AgentEvent::SessionInit { .. }
         | AgentEvent::Thinking { .. }
@@ -65,19 +65,19 @@ fn indent(side: bool) -> &'static str {
     if side { "    | " } else { "  " }
 }
 
-fn speech(screen: Screen, style: Style, text: &str, side: bool) -> Vec<String> {
+fn speech(screen: Terminal, style: Style, text: &str, side: bool) -> Vec<String> {
     if text.trim().is_empty() {
         return Vec::new();
     }
     bounded(style, wrap(&plain(text), indent(side), screen.width), side)
 }
 
-fn thought(screen: Screen, style: Style, text: &str, side: bool) -> Vec<String> {
+fn thought(screen: Terminal, style: Style, text: &str, side: bool) -> Vec<String> {
     if text.trim().is_empty() {
         return Vec::new();
     }
     let lines = bounded(style, wrap(&plain(text), &format!("{}~ ", indent(side)), screen.width), side);
-    lines.iter().map(|line| screen.paint(Tone::Faint, line)).collect()
+    lines.iter().map(|line| screen.paint(TextTone::Faint, line)).collect()
 }
 
 fn bounded(style: Style, lines: Vec<String>, side: bool) -> Vec<String> {
@@ -97,18 +97,18 @@ fn within<'a>(workspace: &str, summary: &'a str) -> &'a str {
     inside.filter(|_| !workspace.is_empty()).unwrap_or(summary)
 }
 
-fn tool(screen: Screen, name: &str, summary: &str, side: bool) -> String {
+fn tool(screen: Terminal, name: &str, summary: &str, side: bool) -> String {
     let name = plain_line(name);
     let padded = padded(&name, NAME);
     let room = screen.width.saturating_sub(indent(side).len() + columns(&padded) + 2).max(10);
     let summary = plain_short(summary, room);
-    format!("{}{}  {summary}", indent(side), screen.paint(Tone::Strong, &padded)).trim_end().to_owned()
+    format!("{}{}  {summary}", indent(side), screen.paint(TextTone::Strong, &padded)).trim_end().to_owned()
 }
 
-fn tool_error(screen: Screen, text: &str, side: bool) -> String {
+fn tool_error(screen: Terminal, text: &str, side: bool) -> String {
     // What a hook says tells a person what to do: it is not cut in the middle of a sentence.
     let room = if is_of_hook(text) { HOOK_ERROR } else { screen.width.saturating_sub(12).max(10) };
-    screen.paint(Tone::Bad, &format!("{}  error: {}", indent(side), plain_short(text, room)))
+    screen.paint(TextTone::Bad, &format!("{}  error: {}", indent(side), plain_short(text, room)))
 }
 
 /// Whether the CLI shows the words of a hook: `PreToolUse:Bash hook error: …`.
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn show(event: &AgentEvent) -> Vec<String> {
-        lines(Screen::plain(), Style::default(), "/w", event)
+        lines(Terminal::plain(), Style::default(), "/w", event)
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
         let event = AgentEvent::Thinking { text: "hm".to_owned(), side: false };
         assert!(show(&event).is_empty());
         let style = Style { thinking: true, ..Style::default() };
-        assert_eq!(lines(Screen::plain(), style, "", &event), ["  ~ hm"]);
+        assert_eq!(lines(Terminal::plain(), style, "", &event), ["  ~ hm"]);
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
         let event = AgentEvent::Text { text, message_id: "m".to_owned(), side: false };
         assert_eq!(show(&event).len(), LINES + 1);
         let whole = Style { whole: true, ..Style::default() };
-        assert_eq!(lines(Screen::plain(), whole, "", &event).len(), 40);
+        assert_eq!(lines(Terminal::plain(), whole, "", &event).len(), 40);
     }
 
     #[test]

@@ -17,7 +17,7 @@ const LINES: usize = 20;
 
 /// Whether the agent of a run is its only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum Asker {
     /// It is.
     Only,
     /// It must be told which.
@@ -26,22 +26,22 @@ pub(crate) enum Whose {
 
 /// Whether something else waits for a person, too: then a command says what it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum OtherRequests {
     /// Nothing does.
     Nothing,
     /// Something does.
     Others,
 }
 
-impl Beside {
+impl OtherRequests {
     /// Of so many that wait.
-    pub(crate) fn of(waiting: usize) -> Beside {
-        if waiting > 1 { Beside::Others } else { Beside::Nothing }
+    pub(crate) fn of(waiting: usize) -> OtherRequests {
+        if waiting > 1 { OtherRequests::Others } else { OtherRequests::Nothing }
     }
 }
 
 /// The question or the tool, and the command that answers.
-pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Whose, beside: Beside) -> Vec<String> {
+pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Asker, beside: OtherRequests) -> Vec<String> {
     let to = to(&ask.hook, beside);
     match &ask.tool {
         Some(tool) => vec![
@@ -55,7 +55,7 @@ pub(crate) fn describe(run: &RunId, ask: &Ask, whose: Whose, beside: Beside) -> 
 
 /// What is asked, in one line.
 pub(crate) fn gist(ask: &Ask) -> String {
-    let who = asker(ask, Whose::OneOfSeveral);
+    let who = asker(ask, Asker::OneOfSeveral);
     let Some(tool) = &ask.tool else {
         let texts: Vec<&str> = ask.questions.iter().map(|question| question.text.as_str()).collect();
         return plain_short(&format!("{who} asks: {}", texts.join(" ")), GIST);
@@ -65,7 +65,7 @@ pub(crate) fn gist(ask: &Ask) -> String {
 
 /// The command that answers this and nothing else.
 pub(crate) fn naming(run: &RunId, ask: &Ask) -> String {
-    let to = to(&ask.hook, Beside::Others);
+    let to = to(&ask.hook, OtherRequests::Others);
     match &ask.tool {
         Some(_) => format!("windlass approve {run}{to}"),
         None => format!("windlass answer {run} \"TEXT\"{to}"),
@@ -73,20 +73,20 @@ pub(crate) fn naming(run: &RunId, ask: &Ask) -> String {
 }
 
 /// The flag that says what is answered, where it must be said.
-pub(super) fn to(hook: &HookId, beside: Beside) -> String {
+pub(super) fn to(hook: &HookId, beside: OtherRequests) -> String {
     match beside {
-        Beside::Nothing => String::new(),
-        Beside::Others => format!(" --to {}", plain_line(hook.as_str())),
+        OtherRequests::Nothing => String::new(),
+        OtherRequests::Others => format!(" --to {}", plain_line(hook.as_str())),
     }
 }
 
 /// Who asks: an agent, or a node of the workflow itself.
-pub(super) fn asker(ask: &Ask, whose: Whose) -> String {
+pub(super) fn asker(ask: &Ask, whose: Asker) -> String {
     let node = plain_line(named(&ask.node));
     match whose {
         _ if is_of_workflow(ask) => format!("`{node}`"),
-        Whose::Only => "the agent".to_owned(),
-        Whose::OneOfSeveral => format!("the agent of `{node}`"),
+        Asker::Only => "the agent".to_owned(),
+        Asker::OneOfSeveral => format!("the agent of `{node}`"),
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn lines(ask: &Ask) -> Vec<String> {
-        describe(&RunId::new("k3f9"), ask, Whose::Only, Beside::Nothing)
+        describe(&RunId::new("k3f9"), ask, Asker::Only, OtherRequests::Nothing)
     }
 
     fn asked(hook: &str, question: Question) -> Ask {
@@ -177,7 +177,7 @@ mod tests {
     fn a_node_of_the_workflow_asks_in_its_own_name_and_takes_only_its_choices() {
         let question = Question::of_workflow("Ship it?", &["Yes".to_owned(), "no".to_owned()]);
         let ask = asked("ask/ship@2", question.clone());
-        let lines = describe(&RunId::new("k3f9"), &ask, Whose::OneOfSeveral, Beside::Nothing);
+        let lines = describe(&RunId::new("k3f9"), &ask, Asker::OneOfSeveral, OtherRequests::Nothing);
         assert_eq!(
             lines,
             ["`ship` asks: Ship it?", "  - Yes", "  - no", "answer it: windlass answer k3f9 \"TEXT\""]
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(choice(&choices, "maybe"), None);
         let of_agent = asked("h1", Question { free_text: true, ..question });
         assert!(super::choices(&of_agent).is_empty(), "an agent takes any words");
-        assert_eq!(asker(&of_agent, Whose::OneOfSeveral), "the agent of `ship`");
+        assert_eq!(asker(&of_agent, Asker::OneOfSeveral), "the agent of `ship`");
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn where_several_things_wait_each_command_says_which_it_answers() {
         let run = RunId::new("k3f9");
-        let last = |ask: &Ask| describe(&run, ask, Whose::OneOfSeveral, Beside::Others).pop().unwrap();
+        let last = |ask: &Ask| describe(&run, ask, Asker::OneOfSeveral, OtherRequests::Others).pop().unwrap();
         let node = asked("ask/ship@2", Question::open("Ship it?"));
         assert_eq!(last(&node), "answer it: windlass answer k3f9 \"TEXT\" --to ask/ship@2");
         assert_eq!(gist(&node), "`ship` asks: Ship it?");

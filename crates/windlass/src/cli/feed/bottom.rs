@@ -11,7 +11,7 @@ const INPUT: &str = "  > ";
 
 /// What stands there.
 #[derive(Default)]
-pub(super) struct Bottom {
+pub(super) struct StatusLine {
     /// What was typed so far, where somebody is asked.
     typed: Option<String>,
     drawn: bool,
@@ -21,7 +21,7 @@ pub(super) struct Bottom {
     lines: usize,
 }
 
-impl Bottom {
+impl StatusLine {
     /// What draws it on a line so wide, given how far the run is; nothing where it stands already.
     pub(super) fn draw(&mut self, width: usize, progress: impl FnOnce() -> String) -> Option<String> {
         let was_drawn = std::mem::replace(&mut self.drawn, true);
@@ -93,13 +93,13 @@ fn input(typed: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
-    fn draw(bottom: &mut Bottom) -> Option<String> {
+    fn draw(bottom: &mut StatusLine) -> Option<String> {
         bottom.draw(12, || "working".to_owned())
     }
 
     #[test]
     fn what_was_typed_so_far_comes_back_below_other_lines() {
-        let mut bottom = Bottom::default();
+        let mut bottom = StatusLine::default();
         assert_eq!(draw(&mut bottom).as_deref(), Some("\r\u{1b}[Kworking"));
         assert_eq!(bottom.clear(), CLEAR);
         bottom.open_input();
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_was_entered_stays_and_what_follows_stands_below() {
-        let mut bottom = Bottom::default();
+        let mut bottom = StatusLine::default();
         assert_eq!(bottom.input_entered("2", 12), "", "the terminal has shown it");
         bottom.open_input();
         draw(&mut bottom);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn of_a_long_line_the_end_is_seen() {
-        let mut bottom = Bottom::default();
+        let mut bottom = StatusLine::default();
         bottom.open_input();
         bottom.type_in("abcdefghij");
         assert_eq!(draw(&mut bottom).as_deref(), Some("\r\u{1b}[K  > defghij"));

@@ -3,13 +3,13 @@
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::Record;
 use windlass_core::id::{EffectId, RunId};
-use windlass_core::run::State;
+use windlass_core::run::RunState;
 use windlass_core::time::Moment;
 
 use super::human::Human;
-use super::json::Lines;
-use crate::cli::output::Out;
-use crate::cli::screen::Screen;
+use super::json::JsonFeed;
+use crate::cli::output::OutputWriter;
+use crate::cli::screen::Terminal;
 
 /// How much of it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,38 +25,38 @@ pub(crate) enum Face {
     /// A person.
     Human(Box<Human>),
     /// A program.
-    Json(Lines),
+    Json(JsonFeed),
     /// Nobody.
     Quiet,
 }
 
 impl Face {
     /// Lines for people.
-    pub(crate) fn human(screen: Screen, style: Style, run: &RunId) -> Face {
+    pub(crate) fn human(screen: Terminal, style: Style, run: &RunId) -> Face {
         Face::Human(Box::new(Human::new(screen, style, run.clone())))
     }
 
     /// JSON, a line an object.
     pub(crate) fn json(run: &RunId, style: Style) -> Face {
-        Face::Json(Lines::new(run.clone(), style))
+        Face::Json(JsonFeed::new(run.clone(), style))
     }
 
     /// What is under way when a run is looked at from its middle on.
-    pub(crate) fn see(&mut self, state: &State) {
+    pub(crate) fn see(&mut self, state: &RunState) {
         if let Face::Human(human) = self {
             human.see(state);
         }
     }
 
     /// The same of a run that was started from it, or from one below.
-    pub(crate) fn see_below(&mut self, state: &State) {
+    pub(crate) fn see_below(&mut self, state: &RunState) {
         if let Face::Human(human) = self {
             human.see_below(state);
         }
     }
 
     /// Shows a record of the log, or of that of a run that was started from it, by the way to it.
-    pub(crate) fn record(&mut self, out: &mut Out, from: &[RunId], record: &Record) {
+    pub(crate) fn record(&mut self, out: &mut OutputWriter, from: &[RunId], record: &Record) {
         let lines = match self {
             Face::Human(human) => human.record(from, record),
             Face::Json(json) => json.record(from, record),
@@ -68,7 +68,7 @@ impl Face {
     /// Shows what the agent said or did.
     pub(crate) fn agent(
         &mut self,
-        out: &mut Out,
+        out: &mut OutputWriter,
         from: &[RunId],
         effect: &EffectId,
         event: &AgentEvent,
@@ -83,7 +83,7 @@ impl Face {
     }
 
     /// Says that so much of what agents said is missing here, because nobody read in time.
-    pub(crate) fn left_out(&mut self, out: &mut Out, from: &[RunId], count: u64, at: Moment) {
+    pub(crate) fn left_out(&mut self, out: &mut OutputWriter, from: &[RunId], count: u64, at: Moment) {
         let lines = match self {
             Face::Human(human) => human.left_out(from, count),
             Face::Json(json) => vec![json.left_out(from, count, at)],
@@ -93,7 +93,7 @@ impl Face {
     }
 
     /// Says something beside the feed.
-    pub(crate) fn remark(&mut self, out: &mut Out, text: &str) {
+    pub(crate) fn remark(&mut self, out: &mut OutputWriter, text: &str) {
         match self {
             Face::Human(_) => self.write(out, &[text.to_owned()]),
             Face::Json(_) => crate::cli::report::note(text),
@@ -102,7 +102,7 @@ impl Face {
     }
 
     /// Draws the progress line again, on a terminal.
-    pub(crate) fn tick(&mut self, out: &mut Out, now: Moment) {
+    pub(crate) fn tick(&mut self, out: &mut OutputWriter, now: Moment) {
         if let Face::Human(human) = self
             && let Some(line) = human.progress(now)
         {
@@ -111,7 +111,7 @@ impl Face {
     }
 
     /// Takes the progress line away.
-    pub(crate) fn settle(&mut self, out: &mut Out) {
+    pub(crate) fn settle(&mut self, out: &mut OutputWriter) {
         if let Face::Human(human) = self {
             out.text(human.bottom.clear());
         }
@@ -125,7 +125,7 @@ impl Face {
     }
 
     /// Gives a person a line to type on.
-    pub(crate) fn open_input(&mut self, out: &mut Out) {
+    pub(crate) fn open_input(&mut self, out: &mut OutputWriter) {
         self.settle(out);
         if let Face::Human(human) = self {
             human.bottom.open_input();
@@ -133,7 +133,7 @@ impl Face {
     }
 
     /// Takes that line away.
-    pub(crate) fn close_input(&mut self, out: &mut Out) {
+    pub(crate) fn close_input(&mut self, out: &mut OutputWriter) {
         if let Face::Human(human) = self {
             out.text(human.bottom.close_input());
         }
@@ -147,7 +147,7 @@ impl Face {
     }
 
     /// A line was typed on it to its end.
-    pub(crate) fn input_entered(&mut self, out: &mut Out, line: &str) {
+    pub(crate) fn input_entered(&mut self, out: &mut OutputWriter, line: &str) {
         if let Face::Human(human) = self {
             out.text(&human.input_entered(line));
         }
@@ -170,7 +170,7 @@ impl Face {
     }
 
     /// Writes lines above the progress line.
-    pub(crate) fn write(&mut self, out: &mut Out, lines: &[String]) {
+    pub(crate) fn write(&mut self, out: &mut OutputWriter, lines: &[String]) {
         if lines.is_empty() {
             return;
         }

@@ -1,15 +1,15 @@
 //! The first lines of a run: what is run, on what, where and within which bounds.
 
 use windlass_core::id::RunId;
-use windlass_core::spec::{Orders, Spec};
+use windlass_core::spec::{SessionSettings, Spec};
 
 use super::nodes::Nodes;
 use super::words;
 use crate::cli::plain::plain_line;
-use crate::cli::screen::{Screen, Tone};
+use crate::cli::screen::{Terminal, TextTone};
 
 /// The lines.
-pub(super) fn lines(screen: Screen, run: &RunId, spec: &Spec, nodes: &Nodes) -> Vec<String> {
+pub(super) fn lines(screen: Terminal, run: &RunId, spec: &Spec, nodes: &Nodes) -> Vec<String> {
     let dot = screen.dot();
     let drivers = each(spec, |orders| plain_line(&orders.driver.name));
     let on = if drivers.is_empty() { String::new() } else { format!(" on {}", drivers.join(", ")) };
@@ -25,14 +25,14 @@ pub(super) fn lines(screen: Screen, run: &RunId, spec: &Spec, nodes: &Nodes) -> 
         facts.push(format!("checks: {}", names.join(", ")));
     }
     vec![
-        screen.paint(Tone::Strong, &title),
+        screen.paint(TextTone::Strong, &title),
         format!("  in {}", plain_line(&spec.workspace)),
         format!("  {}", facts.join(dot)),
     ]
 }
 
 /// What the sessions have, each word once.
-fn each(spec: &Spec, of: impl Fn(&Orders) -> String) -> Vec<String> {
+fn each(spec: &Spec, of: impl Fn(&SessionSettings) -> String) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in spec.sessions.values().map(of) {
         if !words.contains(&word) {
@@ -42,7 +42,7 @@ fn each(spec: &Spec, of: impl Fn(&Orders) -> String) -> Vec<String> {
     words
 }
 
-fn bounds(orders: &Orders) -> Vec<String> {
+fn bounds(orders: &SessionSettings) -> Vec<String> {
     let Some(rules) = &orders.rules else { return Vec::new() };
     let bound = match rules.max_iterations {
         0 => "no limit of iterations".to_owned(),

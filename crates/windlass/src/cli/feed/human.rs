@@ -11,25 +11,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::agent::AgentEvent;
 use windlass_core::event::{Event, LandingEnd, Record, SessionEnd};
-use windlass_core::hook::Answer;
+use windlass_core::hook::HookAnswer;
 use windlass_core::id::{EffectId, HookId, NodeId, RunId};
 use windlass_core::looping::verdict::CheckResult;
-use windlass_core::run::{News, State};
+use windlass_core::run::{News, RunState};
 use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 use windlass_core::usage::Usage;
 
-use super::bottom::Bottom;
+use super::bottom::StatusLine;
 use super::face::Style;
-use super::margin::Margin;
+use super::margin::LinePrefix;
 use super::nodes::Nodes;
 use super::words::{self, span};
 use super::wrap::{first, wrap};
 use super::{agent, header, steps};
 use crate::cli::plain::{plain, plain_line, plain_short, shorten};
-use crate::cli::screen::{Screen, Tone};
+use crate::cli::screen::{Terminal, TextTone};
 use repeats::Repeats;
-use turns::Turns;
+use turns::NodeTurns;
 use waits::about;
 
 /// How many lines of a failed check are shown.
@@ -43,13 +43,13 @@ const NARROWEST: usize = 20;
 
 /// A person who looks at a run.
 pub(crate) struct Human {
-    screen: Screen,
+    screen: Terminal,
     style: Style,
     run: RunId,
     /// It is shown within another run, which has said what it is.
     is_child: bool,
     /// What stands before its lines there.
-    stands: Margin,
+    stands: LinePrefix,
     workflow: String,
     started: Option<Moment>,
     workspace: String,
@@ -58,7 +58,7 @@ pub(crate) struct Human {
     has_checks: bool,
     /// The nodes that are not spoken of.
     silent: BTreeSet<NodeId>,
-    turns: BTreeMap<NodeId, Turns>,
+    turns: BTreeMap<NodeId, NodeTurns>,
     phase: &'static str,
     /// Nothing new begins.
     is_paused: bool,
@@ -73,18 +73,18 @@ pub(crate) struct Human {
     /// Questions are asked where they are answered, and not told here.
     answers_here: bool,
     repeats: Repeats,
-    pub(super) bottom: Bottom,
+    pub(super) bottom: StatusLine,
 }
 
 impl Human {
     /// Nothing is shown yet.
-    pub(crate) fn new(screen: Screen, style: Style, run: RunId) -> Human {
+    pub(crate) fn new(screen: Terminal, style: Style, run: RunId) -> Human {
         Human {
             screen,
             style,
             run,
             is_child: false,
-            stands: Margin::Depth(0),
+            stands: LinePrefix::Depth(0),
             workflow: String::new(),
             started: None,
             workspace: String::new(),
@@ -101,12 +101,12 @@ impl Human {
             asked: Vec::new(),
             answers_here: false,
             repeats: Repeats::default(),
-            bottom: Bottom::default(),
+            bottom: StatusLine::default(),
         }
     }
 
     /// What is under way when a run is looked at from its middle on.
-    pub(crate) fn see(&mut self, state: &State) {
+    pub(crate) fn see(&mut self, state: &RunState) {
         self.nodes.see(state);
         self.is_paused = state.book.paused;
         state.book.asks.iter().for_each(|ask| self.sees_ask(ask));
@@ -134,7 +134,7 @@ impl Human {
         }
         let (events, have) = if count == 1 { ("event", "has it") } else { ("events", "has them") };
         let text = format!("  ... {count} {events} left out: `windlass logs {}` {have}", self.run);
-        vec![self.screen.paint(Tone::Careful, &text)]
+        vec![self.screen.paint(TextTone::Careful, &text)]
     }
 
     fn own(&mut self, record: &Record) -> Vec<String> {
@@ -143,7 +143,7 @@ impl Human {
         for news in &record.news {
             if Repeats::ends_with(news) {
                 let counted = self.repeats.counted();
-                lines.extend(counted.iter().map(|line| self.screen.paint(Tone::Careful, line)));
+                lines.extend(counted.iter().map(|line| self.screen.paint(TextTone::Careful, line)));
             }
             lines.extend(self.news(news, record));
         }
@@ -257,7 +257,7 @@ impl Human {
             News::Odd { what, .. } => self
                 .repeats
                 .odd(what)
-                .map(|text| self.screen.paint(Tone::Careful, &text))
+                .map(|text| self.screen.paint(TextTone::Careful, &text))
                 .into_iter()
                 .collect(),
             News::GoesOn => {
@@ -307,7 +307,7 @@ impl Human {
             }
             News::NodeHeld { node } => {
                 let line = format!("{} is held back by the pause", self.nodes.name(node));
-                self.at_depth(node, 0, vec![screen.paint(Tone::Careful, &line)])
+                self.at_depth(node, 0, vec![screen.paint(TextTone::Careful, &line)])
             }
             News::NodeSkipped { node, why } => {
                 self.at_depth(node, 0, vec![steps::skipped(screen, &self.nodes.name(node), why)])
@@ -325,44 +325,44 @@ impl Human {
     }
 
     fn at_depth(&self, node: &NodeId, deeper: usize, lines: Vec<String>) -> Vec<String> {
-        Margin::Depth(self.nodes.depth(node) + deeper).put(lines)
+        LinePrefix::Depth(self.nodes.depth(node) + deeper).put(lines)
     }
 
     /// What stands before the lines about a node.
-    fn margin(&self, node: &NodeId) -> Margin {
+    fn margin(&self, node: &NodeId) -> LinePrefix {
         if self.nodes.has_several_sessions() {
-            return Margin::label(&self.nodes.name(node));
+            return LinePrefix::label(&self.nodes.name(node));
         }
-        Margin::Depth(self.nodes.depth(node))
+        LinePrefix::Depth(self.nodes.depth(node))
     }
 
     /// The lines about a node, where it is known which.
     fn under(&self, node: Option<&NodeId>, lines: Vec<String>) -> Vec<String> {
-        node.map_or(Margin::Depth(0), |node| self.margin(node)).put(lines)
+        node.map_or(LinePrefix::Depth(0), |node| self.margin(node)).put(lines)
     }
 
-    fn margin_of_hook(&self, event: &Event) -> Margin {
+    fn margin_of_hook(&self, event: &Event) -> LinePrefix {
         match event {
             Event::HookAsked { call } => {
-                call.from.as_ref().map_or(Margin::Depth(0), |from| self.margin(&from.node))
+                call.from.as_ref().map_or(LinePrefix::Depth(0), |from| self.margin(&from.node))
             }
-            _ => Margin::Depth(0),
+            _ => LinePrefix::Depth(0),
         }
     }
 
     /// The screen that a margin leaves.
-    fn within(&self, margin: &Margin) -> Screen {
+    fn within(&self, margin: &LinePrefix) -> Terminal {
         let width = self.screen.width.saturating_sub(margin.columns()).max(NARROWEST);
-        Screen { width, ..self.screen }
+        Terminal { width, ..self.screen }
     }
 
     /// Only refusals are told: what is allowed is seen being done.
-    fn decision(&mut self, tool: Option<&str>, answer: &Answer) -> Vec<String> {
-        let Answer::Deny { reason } = answer else { return Vec::new() };
+    fn decision(&mut self, tool: Option<&str>, answer: &HookAnswer) -> Vec<String> {
+        let HookAnswer::Deny { reason } = answer else { return Vec::new() };
         self.denied.push(reason.clone());
         self.denied.drain(..self.denied.len().saturating_sub(REFUSALS));
         let tool = plain_line(tool.unwrap_or("question"));
-        vec![self.screen.paint(Tone::Bad, &format!("  denied {tool}: {}", plain_short(reason, 200)))]
+        vec![self.screen.paint(TextTone::Bad, &format!("  denied {tool}: {}", plain_short(reason, 200)))]
     }
 
     fn check(&self, result: &CheckResult) -> Vec<String> {
@@ -418,7 +418,7 @@ impl Human {
             facts.push(words::cost(Some(cost)));
         }
         let text = shorten(&facts.join(self.screen.dot()), self.screen.width.saturating_sub(1));
-        self.bottom.draw(self.screen.width, || self.screen.paint(Tone::Faint, &text))
+        self.bottom.draw(self.screen.width, || self.screen.paint(TextTone::Faint, &text))
     }
 
     /// What shows a line that was typed to its end.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use windlass_core::agent::AgentEvent;
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::event::{Event, Record};
-use windlass_core::hook::Answer;
+use windlass_core::hook::HookAnswer;
 use windlass_core::id::{EffectId, RunId};
 use windlass_core::run::{News, Waiting};
 use windlass_core::spec::Spec;
@@ -24,7 +24,7 @@ use crate::exit::Exit;
 const VERSION: u32 = 1;
 
 /// A program that looks at a run.
-pub(crate) struct Lines {
+pub(crate) struct JsonFeed {
     run: RunId,
     style: Style,
     /// The run is more than one session, so that it must be told which node it is about.
@@ -34,10 +34,10 @@ pub(crate) struct Lines {
     last: Moment,
 }
 
-impl Lines {
+impl JsonFeed {
     /// Lines about one run.
-    pub(crate) fn new(run: RunId, style: Style) -> Lines {
-        Lines { run, style, is_many: false, last: Moment(0) }
+    pub(crate) fn new(run: RunId, style: Style) -> JsonFeed {
+        JsonFeed { run, style, is_many: false, last: Moment(0) }
     }
 
     /// A line that stands above all of these was written then.
@@ -101,7 +101,7 @@ impl Lines {
 
 /// In this order, so that a line can be read from its beginning.
 #[derive(Serialize)]
-struct Line<'a> {
+struct JsonLine<'a> {
     v: u32,
     #[serde(rename = "type")]
     kind: &'a str,
@@ -112,7 +112,7 @@ struct Line<'a> {
 
 /// One line.
 pub(crate) fn envelope(kind: &str, at: Moment, run: Option<&RunId>, data: Value) -> String {
-    let line = Line { v: VERSION, kind, ts: rfc3339(at), run: run.map(RunId::as_str), data };
+    let line = JsonLine { v: VERSION, kind, ts: rfc3339(at), run: run.map(RunId::as_str), data };
     // Text, numbers and lists of them can always be written.
     plain_json(&serde_json::to_string(&line).unwrap_or_default())
 }
@@ -221,12 +221,12 @@ fn told(news: &News) -> (&'static str, Value) {
     }
 }
 
-fn decided(answer: &Answer) -> (&'static str, Option<&str>) {
+fn decided(answer: &HookAnswer) -> (&'static str, Option<&str>) {
     match answer {
-        Answer::Pass => ("pass", None),
-        Answer::Allow | Answer::Reply { .. } => ("allow", None),
-        Answer::Deny { reason } => ("deny", Some(reason)),
-        Answer::Block { reason } => ("block", Some(reason)),
+        HookAnswer::Pass => ("pass", None),
+        HookAnswer::Allow | HookAnswer::Reply { .. } => ("allow", None),
+        HookAnswer::Deny { reason } => ("deny", Some(reason)),
+        HookAnswer::Block { reason } => ("block", Some(reason)),
     }
 }
 
@@ -253,7 +253,7 @@ fn waits(waiting: &Waiting) -> Value {
 mod tests {
     use windlass_core::hook::Question;
     use windlass_core::id::{HookId, NodeId, Verb};
-    use windlass_core::run::{Ask, Outcome, Reason, Status};
+    use windlass_core::run::{Ask, EndReason, FinalStatus, Outcome};
     use windlass_core::usage::Usage;
 
     use super::*;
@@ -266,14 +266,14 @@ mod tests {
             effects: vec![],
             news: vec![news],
         };
-        let lines = Lines::new(RunId::new("k3f9"), Style::default()).record(&[], &record);
+        let lines = JsonFeed::new(RunId::new("k3f9"), Style::default()).record(&[], &record);
         assert_eq!(lines.len(), 1);
         serde_json::from_str(&lines[0]).unwrap()
     }
 
     #[test]
     fn the_end_of_a_run_is_complete() {
-        let outcome = Outcome::new(Status::Exhausted, Reason::MaxIterations);
+        let outcome = Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations);
         let usage = Usage { output_tokens: 5, cost_usd: Some(0.5), ..Usage::default() };
         let line = one(News::Finished { outcome, iterations: 3, usage });
         assert_eq!(
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_decision_names_what_was_asked_and_what_was_told() {
-        let answer = Answer::Deny { reason: "not in strict".to_owned() };
+        let answer = HookAnswer::Deny { reason: "not in strict".to_owned() };
         let line = one(News::HookDecided {
             hook: HookId::new("h"),
             asked: "tool".to_owned(),
@@ -315,7 +315,7 @@ mod tests {
         let text = "a\nb\u{1b}[31m\u{2028}".to_owned();
         let event = AgentEvent::Text { text: text.clone(), message_id: "m".to_owned(), side: false };
         let line =
-            Lines::new(RunId::new("r"), Style::default()).agent(&[], &effect, &event, Moment(0)).unwrap();
+            JsonFeed::new(RunId::new("r"), Style::default()).agent(&[], &effect, &event, Moment(0)).unwrap();
         assert!(!line.chars().any(char::is_control));
         let line: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(line["data"]["text"], Value::String(text));
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn no_line_is_older_than_the_one_above_it() {
-        let mut lines = Lines::new(RunId::new("r"), Style::default());
+        let mut lines = JsonFeed::new(RunId::new("r"), Style::default());
         let effect = EffectId { node: NodeId::new("loop"), iteration: 1, attempt: 1, verb: Verb::Session };
         let event = AgentEvent::Text { text: "x".to_owned(), message_id: "m".to_owned(), side: false };
         let record =
@@ -343,7 +343,7 @@ mod tests {
         let usage = Usage { output_tokens: 5, cost_usd: Some(0.5), ..Usage::default() };
         let line = one(News::NodeFinished {
             node: NodeId::new("fix@2"),
-            outcome: Outcome::new(Status::Failed, Reason::ChecksFailed).because("red"),
+            outcome: Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed).because("red"),
             spent: windlass_core::run::Spent { turns: 2, usage },
             took_ms: 1500,
         });
@@ -359,7 +359,7 @@ mod tests {
     fn what_a_run_within_a_run_tells_carries_its_own_id() {
         let event = Event::OwnerChanged;
         let record = Record { v: 1, at: Moment(0), event, effects: vec![], news: vec![News::WaitOver] };
-        let mut lines = Lines::new(RunId::new("k3f9"), Style::default());
+        let mut lines = JsonFeed::new(RunId::new("k3f9"), Style::default());
         let line = lines.record(&[RunId::new("c1"), RunId::new("c2")], &record).remove(0);
         assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["run"], "c2");
     }

@@ -7,7 +7,7 @@ const LABEL: usize = 30;
 
 /// The beginning of each line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Margin {
+pub(super) enum LinePrefix {
     /// Blanks, two for each block.
     Depth(usize),
     /// A name, where lines of several stand between each other.
@@ -16,24 +16,24 @@ pub(super) enum Margin {
     Within(String),
 }
 
-impl Margin {
+impl LinePrefix {
     /// A name as a label.
-    pub(super) fn label(name: &str) -> Margin {
+    pub(super) fn label(name: &str) -> LinePrefix {
         let short: String = plain_line(name).chars().take(LABEL).collect();
-        Margin::Label(format!("[{short}] "))
+        LinePrefix::Label(format!("[{short}] "))
     }
 
     /// A name so deep, before the lines of a run that has a depth of its own.
-    pub(super) fn within(depth: usize, name: &str) -> Margin {
-        let Margin::Label(label) = Margin::label(name) else { return Margin::Depth(depth) };
-        Margin::Within(format!("{}{label}", "  ".repeat(depth)))
+    pub(super) fn within(depth: usize, name: &str) -> LinePrefix {
+        let LinePrefix::Label(label) = LinePrefix::label(name) else { return LinePrefix::Depth(depth) };
+        LinePrefix::Within(format!("{}{label}", "  ".repeat(depth)))
     }
 
     /// How many columns it takes.
     pub(super) fn columns(&self) -> usize {
         match self {
-            Margin::Depth(depth) => depth * 2,
-            Margin::Label(label) | Margin::Within(label) => columns(label),
+            LinePrefix::Depth(depth) => depth * 2,
+            LinePrefix::Label(label) | LinePrefix::Within(label) => columns(label),
         }
     }
 
@@ -45,9 +45,9 @@ impl Margin {
     fn before(&self, line: String) -> String {
         match self {
             _ if line.is_empty() => line,
-            Margin::Depth(depth) => format!("{}{line}", "  ".repeat(*depth)),
-            Margin::Label(label) => format!("{label}{}", unindented(&line)),
-            Margin::Within(label) => format!("{label}{line}"),
+            LinePrefix::Depth(depth) => format!("{}{line}", "  ".repeat(*depth)),
+            LinePrefix::Label(label) => format!("{label}{}", unindented(&line)),
+            LinePrefix::Within(label) => format!("{label}{line}"),
         }
     }
 }
@@ -69,13 +69,13 @@ fn unindented(line: &str) -> String {
 mod tests {
     use super::*;
 
-    fn one(margin: &Margin, line: &str) -> String {
+    fn one(margin: &LinePrefix, line: &str) -> String {
         margin.put(vec![line.to_owned()]).remove(0)
     }
 
     #[test]
     fn a_label_takes_the_place_of_the_indent_with_or_without_a_colour() {
-        let label = Margin::label("history");
+        let label = LinePrefix::label("history");
         assert_eq!(one(&label, "  Bash   ls"), "[history] Bash   ls");
         assert_eq!(one(&label, "\u{1b}[2m  ~ hm\u{1b}[0m"), "[history] \u{1b}[2m~ hm\u{1b}[0m");
         assert_eq!(one(&label, "> build (shell)"), "[history] > build (shell)");
@@ -84,13 +84,13 @@ mod tests {
 
     #[test]
     fn depth_is_two_blanks_each() {
-        assert_eq!(one(&Margin::Depth(2), "  x"), "      x");
-        assert_eq!((Margin::Depth(2).columns(), Margin::label("a").columns()), (4, 4));
+        assert_eq!(one(&LinePrefix::Depth(2), "  x"), "      x");
+        assert_eq!((LinePrefix::Depth(2).columns(), LinePrefix::label("a").columns()), (4, 4));
     }
 
     #[test]
     fn a_label_cannot_break_out() {
-        let label = Margin::label(&format!("a\u{1b}[2J{}", "x".repeat(99)));
+        let label = LinePrefix::label(&format!("a\u{1b}[2J{}", "x".repeat(99)));
         assert_eq!(one(&label, "y"), format!("[a^[[2J{}] y", "x".repeat(24)));
     }
 }

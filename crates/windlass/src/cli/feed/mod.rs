@@ -19,10 +19,10 @@ pub(crate) mod words;
 mod wrap;
 
 pub(crate) use ask::{
-    Beside, Whose, choice, choices, describe as describe_ask, gist, is_of_workflow, naming,
+    Asker, OtherRequests, choice, choices, describe as describe_ask, gist, is_of_workflow, naming,
 };
 pub(crate) use face::{Face, Style};
 pub(crate) use json::{envelope, rfc3339};
 pub(crate) use nodes::named;
-pub(crate) use point::{Point, Typed, none_of};
-pub(crate) use summary::{Changes, Ending, Turns, summary};
+pub(crate) use point::{PersonPrompt, TypedAnswer, none_of};
+pub(crate) use summary::{Changes, RunEnding, TurnCount, summary};

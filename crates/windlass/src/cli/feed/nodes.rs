@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::graph::workflow::{Act, Step, TaskLoopNode};
+use windlass_core::graph::workflow::{Node, NodeKind, TaskLoopNode};
 use windlass_core::id::NodeId;
-use windlass_core::run::{Doing, State};
+use windlass_core::run::{Activity, RunState};
 use windlass_core::spec::Spec;
 
 use crate::cli::plain::plain_line;
@@ -12,7 +12,7 @@ use crate::cli::plain::plain_line;
 /// The nodes of one run.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, NodeDisplay>,
     /// The run is one session and nothing else.
     is_one: bool,
     /// Those without others in them that are under way.
@@ -20,7 +20,7 @@ pub(crate) struct Nodes {
 }
 
 #[derive(Debug)]
-struct Known {
+struct NodeDisplay {
     depth: usize,
     is_session: bool,
     is_leaf: bool,
@@ -45,14 +45,14 @@ impl Nodes {
         nodes
     }
 
-    fn know(&mut self, spec: &Spec, steps: &[Step], depth: usize, has_twins: bool) {
+    fn know(&mut self, spec: &Spec, steps: &[Node], depth: usize, has_twins: bool) {
         for step in steps {
             let rules = spec.sessions.get(&step.id).and_then(|orders| orders.rules.as_ref());
             let blocks = step.act.blocks();
-            let has_jobs = matches!(step.act, Act::TaskLoop(TaskLoopNode { jobs, .. }) if jobs > 1);
-            let known = Known {
+            let has_jobs = matches!(step.act, NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) if jobs > 1);
+            let known = NodeDisplay {
                 depth,
-                is_session: matches!(step.act, Act::Session(_)),
+                is_session: matches!(step.act, NodeKind::Session(_)),
                 is_leaf: blocks.is_empty(),
                 has_twins,
                 has_jobs,
@@ -66,10 +66,10 @@ impl Nodes {
     }
 
     /// Takes over what is under way, when a run is looked at from its middle on.
-    pub(crate) fn see(&mut self, state: &State) {
+    pub(crate) fn see(&mut self, state: &RunState) {
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
-        for active in actives.iter().filter(|active| !matches!(active.doing, Doing::Pausing { .. })) {
+        for active in actives.iter().filter(|active| !matches!(active.doing, Activity::Pausing { .. })) {
             self.began(&active.instance);
         }
     }
@@ -145,7 +145,7 @@ impl Nodes {
         }
     }
 
-    fn of_name(&self, node: &NodeId) -> Option<&Known> {
+    fn of_name(&self, node: &NodeId) -> Option<&NodeDisplay> {
         self.known.get(named(node))
     }
 }

@@ -5,22 +5,22 @@ use windlass_core::hook::Question;
 use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 
-use super::ask::{self, Beside, Whose};
+use super::ask::{self, Asker, OtherRequests};
 use crate::cli::plain::plain_line;
 
 /// A question, or a tool to permit.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Point {
+pub(crate) struct PersonPrompt {
     /// The run that waits.
     pub(crate) run: RunId,
     /// The call that waits.
     pub(crate) hook: HookId,
     who: String,
-    kind: Kind,
+    kind: PromptKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Kind {
+enum PromptKind {
     Tool {
         name: String,
         input: String,
@@ -36,7 +36,7 @@ enum Kind {
 
 /// What was typed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Typed {
+pub(crate) enum TypedAnswer {
     /// Nothing: it is left waiting.
     Nothing,
     /// Nothing that is understood, and what would be.
@@ -45,32 +45,32 @@ pub(crate) enum Typed {
     Reply(PersonReply),
 }
 
-impl Point {
+impl PersonPrompt {
     /// The first thing of an ask that is still open.
-    pub(crate) fn first_of(run: &RunId, ask: &Ask, whose: Whose) -> Option<Point> {
+    pub(crate) fn first_of(run: &RunId, ask: &Ask, whose: Asker) -> Option<PersonPrompt> {
         let (run, hook, who) = (run.clone(), ask.hook.clone(), ask::asker(ask, whose));
         let choices = ask::choices(ask);
         if let Some(tool) = &ask.tool {
-            let kind = Kind::Tool { name: tool.name.clone(), input: tool.input.to_string() };
-            return Some(Point { run, hook, who, kind });
+            let kind = PromptKind::Tool { name: tool.name.clone(), input: tool.input.to_string() };
+            return Some(PersonPrompt { run, hook, who, kind });
         }
         let question = ask.open_questions().next()?.clone();
         let at = ask.questions.iter().position(|asked| *asked == question)?;
-        let kind = Kind::Question { question, place: (at + 1, ask.questions.len()), choices };
-        Some(Point { run, hook, who, kind })
+        let kind = PromptKind::Question { question, place: (at + 1, ask.questions.len()), choices };
+        Some(PersonPrompt { run, hook, who, kind })
     }
 
     /// What is asked, and what may be typed.
-    pub(crate) fn lines(&self, beside: Beside) -> Vec<String> {
+    pub(crate) fn lines(&self, beside: OtherRequests) -> Vec<String> {
         match &self.kind {
-            Kind::Tool { name, input } => vec![
+            PromptKind::Tool { name, input } => vec![
                 ask::wants(&self.who, name, input),
                 format!(
                     "type y to allow it, n or `n WHY` to refuse it, nothing to leave it: {}",
                     self.command(beside)
                 ),
             ],
-            Kind::Question { question, place, choices } => {
+            PromptKind::Question { question, place, choices } => {
                 let mut lines = self.question(question, *place);
                 lines.push(format!(
                     "{}, nothing to leave it: {}",
@@ -94,37 +94,37 @@ impl Point {
     }
 
     /// How it is answered from another terminal.
-    pub(crate) fn elsewhere(&self, beside: Beside) -> String {
+    pub(crate) fn elsewhere(&self, beside: OtherRequests) -> String {
         format!("answer it: {}", self.command(beside))
     }
 
-    fn command(&self, beside: Beside) -> String {
+    fn command(&self, beside: OtherRequests) -> String {
         let (run, to) = (&self.run, ask::to(&self.hook, beside));
         match self.kind {
-            Kind::Tool { .. } => format!("windlass approve {run}{to}"),
-            Kind::Question { .. } => format!("windlass answer {run} \"TEXT\"{to}"),
+            PromptKind::Tool { .. } => format!("windlass approve {run}{to}"),
+            PromptKind::Question { .. } => format!("windlass answer {run} \"TEXT\"{to}"),
         }
     }
 
     /// What a typed line means.
-    pub(crate) fn read(&self, line: &str) -> Typed {
+    pub(crate) fn read(&self, line: &str) -> TypedAnswer {
         let line = line.trim();
         if line.is_empty() {
-            return Typed::Nothing;
+            return TypedAnswer::Nothing;
         }
         match &self.kind {
-            Kind::Tool { .. } => read_word(line),
-            Kind::Question { question, place, choices } => {
+            PromptKind::Tool { .. } => read_word(line),
+            PromptKind::Question { question, place, choices } => {
                 let chosen = chosen(question, line);
                 let answer = match ask::choice(choices, &chosen) {
                     Some(choice) => choice.clone(),
                     None if choices.is_empty() => chosen,
-                    None => return Typed::Unclear(none_of(choices)),
+                    None => return TypedAnswer::Unclear(none_of(choices)),
                 };
                 // A question that stands alone is answered as `windlass answer` does it, so that
                 // the second of two answers is noticed.
                 let name = if place.1 == 1 { String::new() } else { question.text.clone() };
-                Typed::Reply(PersonReply::Answers { answers: vec![(name, answer)] })
+                TypedAnswer::Reply(PersonReply::Answers { answers: vec![(name, answer)] })
             }
         }
     }
@@ -146,13 +146,15 @@ pub(crate) fn none_of(choices: &[String]) -> String {
     format!("that is none of the choices: {}", names.join(", "))
 }
 
-fn read_word(line: &str) -> Typed {
+fn read_word(line: &str) -> TypedAnswer {
     let (word, why) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match (word.to_lowercase().as_str(), why.trim()) {
-        ("y" | "yes", "") => Typed::Reply(PersonReply::Approve),
-        ("n" | "no", "") => Typed::Reply(PersonReply::Reject { reason: "a person refused it".to_owned() }),
-        ("n" | "no", why) => Typed::Reply(PersonReply::Reject { reason: why.to_owned() }),
-        _ => Typed::Unclear("that is neither y nor n".to_owned()),
+        ("y" | "yes", "") => TypedAnswer::Reply(PersonReply::Approve),
+        ("n" | "no", "") => {
+            TypedAnswer::Reply(PersonReply::Reject { reason: "a person refused it".to_owned() })
+        }
+        ("n" | "no", why) => TypedAnswer::Reply(PersonReply::Reject { reason: why.to_owned() }),
+        _ => TypedAnswer::Unclear("that is neither y nor n".to_owned()),
     }
 }
 
@@ -182,11 +184,11 @@ mod tests {
 
     use super::*;
 
-    fn point(ask: &Ask) -> Point {
-        Point::first_of(&RunId::new("k3f9"), ask, Whose::Only).unwrap()
+    fn point(ask: &Ask) -> PersonPrompt {
+        PersonPrompt::first_of(&RunId::new("k3f9"), ask, Asker::Only).unwrap()
     }
 
-    fn asked(hook: &str, question: Question) -> Point {
+    fn asked(hook: &str, question: Question) -> PersonPrompt {
         point(&Ask::question(NodeId::new("ship"), HookId::new(hook), vec![question]))
     }
 
@@ -195,7 +197,7 @@ mod tests {
         let question = Question::of_workflow("Ship it?", &["Yes".to_owned(), "no".to_owned()]);
         let point = asked("ask/ship", question);
         assert_eq!(
-            point.lines(Beside::Nothing),
+            point.lines(OtherRequests::Nothing),
             [
                 "`ship` asks: Ship it?",
                 "  1. Yes",
@@ -204,12 +206,12 @@ mod tests {
             ]
         );
         assert_eq!([answer(&point, "yes"), answer(&point, "2")], ["Yes", "no"]);
-        let unclear = Typed::Unclear("that is none of the choices: Yes, no".to_owned());
+        let unclear = TypedAnswer::Unclear("that is none of the choices: Yes, no".to_owned());
         assert_eq!(point.read("maybe\n"), unclear);
         assert_eq!(point.read("3\n"), unclear);
     }
 
-    fn port(several: bool) -> Point {
+    fn port(several: bool) -> PersonPrompt {
         let option = |label: &str, description: Option<&str>| QuestionOption {
             label: label.to_owned(),
             description: description.map(str::to_owned),
@@ -218,9 +220,9 @@ mod tests {
         asked("h", Question { options, several, ..Question::open("Which\u{1b}[2J port?") })
     }
 
-    fn answer(point: &Point, line: &str) -> String {
+    fn answer(point: &PersonPrompt, line: &str) -> String {
         match point.read(line) {
-            Typed::Reply(PersonReply::Answers { answers }) => answers[0].1.clone(),
+            TypedAnswer::Reply(PersonReply::Answers { answers }) => answers[0].1.clone(),
             other => panic!("{other:?}"),
         }
     }
@@ -234,7 +236,7 @@ mod tests {
             "  3. 1",
             "type a number or your own words, nothing to leave it: windlass answer k3f9 \"TEXT\"",
         ];
-        assert_eq!(port(false).lines(Beside::Nothing), expected);
+        assert_eq!(port(false).lines(OtherRequests::Nothing), expected);
     }
 
     #[test]
@@ -246,7 +248,7 @@ mod tests {
         assert_eq!(answer(&point, "4\n"), "4");
         assert_eq!(answer(&point, "0\n"), "0");
         assert_eq!(answer(&point, "2,3\n"), "2,3");
-        assert_eq!(point.read(" \n"), Typed::Nothing);
+        assert_eq!(point.read(" \n"), TypedAnswer::Nothing);
     }
 
     #[test]
@@ -259,11 +261,11 @@ mod tests {
     fn a_tool_is_allowed_or_refused_by_a_word() {
         let call = ToolCall { tool: ToolName::WebFetch, name: "WebFetch".to_owned(), input: json!({}) };
         let point = point(&Ask::permission(NodeId::new("ship"), HookId::new("h"), call));
-        assert_eq!(point.read("Yes\n"), Typed::Reply(PersonReply::Approve));
-        let refused = |reason: &str| Typed::Reply(PersonReply::Reject { reason: reason.to_owned() });
+        assert_eq!(point.read("Yes\n"), TypedAnswer::Reply(PersonReply::Approve));
+        let refused = |reason: &str| TypedAnswer::Reply(PersonReply::Reject { reason: reason.to_owned() });
         assert_eq!(point.read("n\n"), refused("a person refused it"));
         assert_eq!(point.read("n not here\n"), refused("not here"));
-        assert!(matches!(point.read("yes please\n"), Typed::Unclear(_)));
-        assert!(matches!(point.read("1\n"), Typed::Unclear(_)));
+        assert!(matches!(point.read("yes please\n"), TypedAnswer::Unclear(_)));
+        assert!(matches!(point.read("1\n"), TypedAnswer::Unclear(_)));
     }
 }

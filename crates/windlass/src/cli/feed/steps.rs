@@ -1,32 +1,32 @@
 //! What becomes of the nodes of a workflow, as lines for people.
 
 use windlass_core::event::{Event, ShellEnd};
-use windlass_core::run::{Outcome, Reason, Spent, Status};
-use windlass_core::tasks::{Claim, Status as TaskStatus};
+use windlass_core::run::{EndReason, FinalStatus, Outcome, Spent};
+use windlass_core::tasks::{Claim, TaskStatus};
 
 use super::words::{self, span};
 use super::wrap::wrap;
 use crate::cli::plain::{plain, plain_line, plain_short};
-use crate::cli::screen::{Screen, Tone};
+use crate::cli::screen::{Terminal, TextTone};
 
 /// How much of a reason is shown.
 const WHY: usize = 300;
 
 /// A node begins.
-pub(super) fn started(screen: Screen, name: &str, kind: &str, about: Option<&str>) -> String {
+pub(super) fn started(screen: Terminal, name: &str, kind: &str, about: Option<&str>) -> String {
     let about = plain_short(about.unwrap_or(kind), 60);
-    screen.paint(Tone::Strong, &format!("{} {name} ({about})", screen.arrow()))
+    screen.paint(TextTone::Strong, &format!("{} {name} ({about})", screen.arrow()))
 }
 
 /// A node is over.
 pub(super) fn finished(
-    screen: Screen,
+    screen: Terminal,
     name: &str,
     outcome: &Outcome,
     spent: &Spent,
     took_ms: u64,
 ) -> Vec<String> {
-    let is_well = outcome.status == Status::Completed;
+    let is_well = outcome.status == FinalStatus::Completed;
     let mut facts = vec![format!("{name} {}", outcome.status.word()), span(took_ms)];
     facts.extend(spent.usage.cost_usd.map(|usd| words::cost(Some(usd))));
     let mut line = format!("{} {}", screen.check(is_well), facts.join(screen.dot()));
@@ -35,7 +35,7 @@ pub(super) fn finished(
     let detail = outcome
         .detail
         .as_deref()
-        .filter(|_| !is_well || matches!(outcome.reason, Reason::AllDone | Reason::NoneSelected));
+        .filter(|_| !is_well || matches!(outcome.reason, EndReason::AllDone | EndReason::NoneSelected));
     let Some(why) = detail.or(unsaid) else { return vec![line] };
     let (first, rest) = words::paragraph(why, WHY);
     line.push_str(&format!(": {first}"));
@@ -43,13 +43,19 @@ pub(super) fn finished(
 }
 
 /// A node is left out.
-pub(super) fn skipped(screen: Screen, name: &str, why: &str) -> String {
-    screen.paint(Tone::Faint, &format!("- {name} skipped: {}", plain_short(why, WHY)))
+pub(super) fn skipped(screen: Terminal, name: &str, why: &str) -> String {
+    screen.paint(TextTone::Faint, &format!("- {name} skipped: {}", plain_short(why, WHY)))
 }
 
 /// A round begins; the event says what its task is about. Of several at once each names its number,
 /// which the names of its nodes end with.
-pub(super) fn round(screen: Screen, round: u32, task: Option<&str>, event: &Event, has_jobs: bool) -> String {
+pub(super) fn round(
+    screen: Terminal,
+    round: u32,
+    task: Option<&str>,
+    event: &Event,
+    has_jobs: bool,
+) -> String {
     let mut text = match (task, task_name(event)) {
         (None, _) => format!("round {round}"),
         (Some(task), None) => format!("task {}", plain_line(task)),
@@ -58,7 +64,7 @@ pub(super) fn round(screen: Screen, round: u32, task: Option<&str>, event: &Even
     if has_jobs {
         text.push_str(&format!(" (@{round})"));
     }
-    screen.paint(Tone::Strong, &text)
+    screen.paint(TextTone::Strong, &text)
 }
 
 /// What a task that was chosen is called.
@@ -68,19 +74,19 @@ pub(super) fn task_name(event: &Event) -> Option<&str> {
 }
 
 /// How far a task is now.
-pub(super) fn task(screen: Screen, task: &str, status: TaskStatus, why: Option<&str>) -> String {
+pub(super) fn task(screen: Terminal, task: &str, status: TaskStatus, why: Option<&str>) -> String {
     let why = why.map(|why| format!(": {}", plain_short(why, WHY))).unwrap_or_default();
     let text = format!("task {} is {}{why}", plain_line(task), status.word());
     let tone = match status {
-        TaskStatus::Passing => Tone::Good,
-        TaskStatus::Failing => Tone::Bad,
-        TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Skipped => Tone::Careful,
+        TaskStatus::Passing => TextTone::Good,
+        TaskStatus::Failing => TextTone::Bad,
+        TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Skipped => TextTone::Careful,
     };
     screen.paint(tone, &text)
 }
 
 /// The end of what a command line printed.
-pub(super) fn shell(screen: Screen, end: &ShellEnd, most: usize) -> Vec<String> {
+pub(super) fn shell(screen: Terminal, end: &ShellEnd, most: usize) -> Vec<String> {
     let ShellEnd::Exited { output, .. } = end else { return Vec::new() };
     let mut lines = wrap(&plain(output), "  ", screen.width);
     lines.retain(|line| !line.trim().is_empty());
@@ -90,7 +96,7 @@ pub(super) fn shell(screen: Screen, end: &ShellEnd, most: usize) -> Vec<String> 
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::run::Reason;
+    use windlass_core::run::EndReason;
     use windlass_core::usage::Usage;
 
     use super::*;
@@ -99,36 +105,36 @@ mod tests {
     fn a_node_that_is_over_says_how_how_long_and_how_much() {
         let usage = Usage { cost_usd: Some(0.5), ..Usage::default() };
         let spent = Spent { turns: 1, usage };
-        let well = Outcome::new(Status::Completed, Reason::AllDone);
+        let well = Outcome::new(FinalStatus::Completed, EndReason::AllDone);
         assert_eq!(
-            finished(Screen::plain(), "fix", &well, &spent, 12_000),
+            finished(Terminal::plain(), "fix", &well, &spent, 12_000),
             ["ok fix completed, 12 s, $0.50"]
         );
-        let badly = Outcome::new(Status::Failed, Reason::ShellFailed).because("exit\u{1b}[2J code 1");
-        let lines = finished(Screen::plain(), "build", &badly, &Spent::default(), 40);
+        let badly = Outcome::new(FinalStatus::Failed, EndReason::ShellFailed).because("exit\u{1b}[2J code 1");
+        let lines = finished(Terminal::plain(), "build", &badly, &Spent::default(), 40);
         assert_eq!(lines, ["FAILED build failed, 40 ms: exit^[[2J code 1"]);
     }
 
     #[test]
     fn a_reason_of_several_lines_keeps_them() {
         let why = "tasks.json is broken\n  at 2:1\n\u{1b}[2J   | ^\n";
-        let badly = Outcome::new(Status::Failed, Reason::ShellFailed).because(why);
-        let lines = finished(Screen::plain(), "do", &badly, &Spent::default(), 40);
+        let badly = Outcome::new(FinalStatus::Failed, EndReason::ShellFailed).because(why);
+        let lines = finished(Terminal::plain(), "do", &badly, &Spent::default(), 40);
         assert_eq!(lines, ["FAILED do failed, 40 ms: tasks.json is broken", "    at 2:1", "  ^[[2J   | ^"]);
     }
 
     #[test]
     fn a_heading_has_an_arrow_where_the_terminal_knows_one() {
-        let screen = Screen { unicode: true, ..Screen::plain() };
+        let screen = Terminal { unicode: true, ..Terminal::plain() };
         assert_eq!(started(screen, "fix", "skill", Some("skill tidy")), "▸ fix (skill tidy)");
-        assert_eq!(started(Screen::plain(), "build", "shell", None), "> build (shell)");
+        assert_eq!(started(Terminal::plain(), "build", "shell", None), "> build (shell)");
     }
 
     #[test]
     fn what_a_command_printed_is_shown_from_its_end() {
         let output = "one\n\ntwo\nthree\u{1b}[1m\n".to_owned();
         let end = ShellEnd::Exited { passed: true, how: "exit code 0".to_owned(), output };
-        assert_eq!(shell(Screen::plain(), &end, 2), ["  two", "  three^[[1m"]);
-        assert_eq!(shell(Screen::plain(), &ShellEnd::Unknown, 2), Vec::<String>::new());
+        assert_eq!(shell(Terminal::plain(), &end, 2), ["  two", "  three^[[1m"]);
+        assert_eq!(shell(Terminal::plain(), &ShellEnd::Unknown, 2), Vec::<String>::new());
     }
 }

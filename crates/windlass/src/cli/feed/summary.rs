@@ -1,21 +1,21 @@
 //! The end of a run in a few lines: how and why, what it took, what changed.
 
-use windlass_core::run::{Outcome, Status};
+use windlass_core::run::{FinalStatus, Outcome};
 use windlass_core::usage::Usage;
 
 use super::words::{self, cost, count, span, tokens};
 use crate::cli::plain::plain;
-use crate::cli::screen::{Screen, Tone};
+use crate::cli::screen::{Terminal, TextTone};
 
 /// How many changed files are listed.
 const FILES: usize = 20;
 
 /// What is told at the end.
-pub(crate) struct Ending<'a> {
+pub(crate) struct RunEnding<'a> {
     /// How and why it ended.
     pub(crate) outcome: &'a Outcome,
     /// How many turns agents had.
-    pub(crate) turns: Turns,
+    pub(crate) turns: TurnCount,
     /// From start to end.
     pub(crate) elapsed_ms: u64,
     /// What it spent.
@@ -26,7 +26,7 @@ pub(crate) struct Ending<'a> {
 
 /// How many turns agents had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turns {
+pub(crate) enum TurnCount {
     /// Those of one session, which are its iterations.
     Iterations(u32),
     /// Those of all nodes.
@@ -45,16 +45,16 @@ pub(crate) enum Changes<'a> {
 }
 
 /// The lines.
-pub(crate) fn summary(screen: Screen, ending: &Ending<'_>) -> Vec<String> {
+pub(crate) fn summary(screen: Terminal, ending: &RunEnding<'_>) -> Vec<String> {
     let tone = match ending.outcome.status {
-        Status::Completed => Tone::Good,
-        Status::Blocked | Status::Exhausted | Status::Cancelled => Tone::Careful,
-        Status::Failed => Tone::Bad,
+        FinalStatus::Completed => TextTone::Good,
+        FinalStatus::Blocked | FinalStatus::Exhausted | FinalStatus::Cancelled => TextTone::Careful,
+        FinalStatus::Failed => TextTone::Bad,
     };
     let turns = match ending.turns {
-        Turns::Iterations(turns) => Some(count(u64::from(turns), "iteration")),
-        Turns::OfNodes(0) => None,
-        Turns::OfNodes(turns) => Some(count(u64::from(turns), "turn")),
+        TurnCount::Iterations(turns) => Some(count(u64::from(turns), "iteration")),
+        TurnCount::OfNodes(0) => None,
+        TurnCount::OfNodes(turns) => Some(count(u64::from(turns), "turn")),
     };
     let mut facts: Vec<String> = turns.iter().cloned().collect();
     facts.push(span(ending.elapsed_ms));
@@ -92,19 +92,19 @@ fn changes(changes: Changes<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::run::Reason;
+    use windlass_core::run::EndReason;
 
     use super::*;
 
     #[test]
     fn says_how_why_how_much_and_what_changed() {
-        let outcome = Outcome::new(Status::Completed, Reason::Marker);
+        let outcome = Outcome::new(FinalStatus::Completed, EndReason::Marker);
         let usage =
             Usage { input_tokens: 11_300, output_tokens: 950, cost_usd: Some(0.079), ..Usage::default() };
         let changes = [" greet.sh | 4 ++++".to_owned(), " 1 file changed, 4 insertions(+)".to_owned()];
-        let ending = Ending {
+        let ending = RunEnding {
             outcome: &outcome,
-            turns: Turns::Iterations(2),
+            turns: TurnCount::Iterations(2),
             elapsed_ms: 14_000,
             usage: &usage,
             changes: Changes::These(&changes),
@@ -115,25 +115,25 @@ completed: the completion marker stands in the tracker
   changed since it began, as the folder is now:
     greet.sh | 4 ++++
     1 file changed, 4 insertions(+)";
-        assert_eq!(summary(Screen::plain(), &ending).join("\n"), expected);
+        assert_eq!(summary(Terminal::plain(), &ending).join("\n"), expected);
     }
 
     #[test]
     fn outside_a_repository_it_does_not_claim_to_know_what_changed() {
-        let outcome = Outcome::new(Status::Completed, Reason::Marker);
+        let outcome = Outcome::new(FinalStatus::Completed, EndReason::Marker);
         let usage = Usage::default();
-        let (turns, changes) = (Turns::Iterations(1), Changes::NoRepository);
-        let ending = Ending { outcome: &outcome, turns, elapsed_ms: 1, usage: &usage, changes };
-        let shown = summary(Screen::plain(), &ending).join("\n");
+        let (turns, changes) = (TurnCount::Iterations(1), Changes::NoRepository);
+        let ending = RunEnding { outcome: &outcome, turns, elapsed_ms: 1, usage: &usage, changes };
+        let shown = summary(Terminal::plain(), &ending).join("\n");
         assert!(shown.contains("not a git repository") && !shown.contains("no files changed"), "{shown}");
     }
 
     #[test]
     fn a_run_without_agents_has_spent_nothing() {
-        let outcome = Outcome::new(Status::Completed, Reason::AllDone);
-        let (turns, changes) = (Turns::OfNodes(0), Changes::NotLookedAt);
+        let outcome = Outcome::new(FinalStatus::Completed, EndReason::AllDone);
+        let (turns, changes) = (TurnCount::OfNodes(0), Changes::NotLookedAt);
         let ending =
-            Ending { outcome: &outcome, turns, elapsed_ms: 3_000, usage: &Usage::default(), changes };
-        assert_eq!(summary(Screen::plain(), &ending), ["", "completed: everything is done", "  3 s"]);
+            RunEnding { outcome: &outcome, turns, elapsed_ms: 3_000, usage: &Usage::default(), changes };
+        assert_eq!(summary(Terminal::plain(), &ending), ["", "completed: everything is done", "  3 s"]);
     }
 }

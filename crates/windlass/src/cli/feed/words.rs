@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use windlass_core::run::{Outcome, Reason};
+use windlass_core::run::{EndReason, Outcome};
 use windlass_core::time::Moment;
 use windlass_core::usage::{Usage, dollars};
 use windlass_runtime::workspace::Absence;
@@ -18,7 +18,7 @@ const DETAIL_END: usize = 250;
 const BELOW: usize = 60;
 
 /// Why a run ended, as a sentence without its full stop.
-pub(crate) fn reason(reason: Reason) -> &'static str {
+pub(crate) fn reason(reason: EndReason) -> &'static str {
     reason.sentence()
 }
 
@@ -53,18 +53,18 @@ pub(crate) fn outcome_lines(outcome: &Outcome) -> (String, Vec<String>) {
 }
 
 /// Whether the words of a reason only repeat what its detail says.
-fn says_it_all(reason: Reason) -> bool {
+fn says_it_all(reason: EndReason) -> bool {
     matches!(
         reason,
-        Reason::AllDone
-            | Reason::NoneSelected
-            | Reason::Budget
-            | Reason::NoBranch
-            | Reason::Schema
-            | Reason::ShellFailed
-            | Reason::Until
-            | Reason::ShellUnknown
-            | Reason::Deadlock
+        EndReason::AllDone
+            | EndReason::NoneSelected
+            | EndReason::Budget
+            | EndReason::NoBranch
+            | EndReason::Schema
+            | EndReason::ShellFailed
+            | EndReason::Until
+            | EndReason::ShellUnknown
+            | EndReason::Deadlock
     )
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn missing_folder(folder: &str, why: Absence) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::run::Status;
+    use windlass_core::run::FinalStatus;
 
     use super::*;
 
@@ -169,7 +169,7 @@ mod tests {
     fn a_reason_that_quotes_something_huge_keeps_its_beginning_and_its_end() {
         let huge = "x".repeat(1_000_000);
         let detail = format!("`q` asks: {huge}; nobody may be asked; give it a `default`");
-        let blocked = |detail| Outcome::new(Status::Blocked, Reason::Question).because(detail);
+        let blocked = |detail| Outcome::new(FinalStatus::Blocked, EndReason::Question).because(detail);
         let text = outcome(&blocked(detail));
         assert!(text.len() < 1200, "{}", text.len());
         assert!(text.contains("`q` asks: xxx") && text.ends_with("give it a `default`"), "{text}");
@@ -198,13 +198,14 @@ mod tests {
 
     #[test]
     fn an_outcome_says_how_why_and_the_rest() {
-        let ended = Outcome::new(Status::Failed, Reason::AgentFailed).because("API error\u{1b}[1m 400");
+        let ended =
+            Outcome::new(FinalStatus::Failed, EndReason::AgentFailed).because("API error\u{1b}[1m 400");
         assert_eq!(outcome(&ended), "failed: the agent failed: API error^[[1m 400");
         assert_eq!(
-            outcome(&Outcome::new(Status::Completed, Reason::Marker)),
+            outcome(&Outcome::new(FinalStatus::Completed, EndReason::Marker)),
             "completed: the completion marker stands in the tracker"
         );
-        let none = Outcome::new(Status::Failed, Reason::NoBranch).because("no branch succeeded: x");
+        let none = Outcome::new(FinalStatus::Failed, EndReason::NoBranch).because("no branch succeeded: x");
         assert_eq!(outcome(&none), "failed: no branch succeeded: x", "nothing is said twice");
     }
 }

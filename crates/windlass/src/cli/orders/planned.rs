@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 use windlass_core::engine;
-use windlass_core::engine::rehearsal::{Act, Rehearsal};
-use windlass_core::entity::{Kind, ToolEffect};
-use windlass_core::graph::workflow::Step;
-use windlass_core::hook::permission::Rules as PermissionRules;
+use windlass_core::engine::rehearsal::{Rehearsal, RehearsedEffect};
+use windlass_core::entity::{EntityKind, ToolEffect};
+use windlass_core::graph::workflow::Node;
+use windlass_core::hook::permission::PermissionRules;
 use windlass_core::id::RunId;
-use windlass_core::run::{Status, Work};
-use windlass_core::spec::{Check, Orders, Spec};
+use windlass_core::run::{FinalStatus, SessionWork};
+use windlass_core::spec::{Check, SessionSettings, Spec};
 use windlass_core::time::Moment;
 use windlass_runtime::plan::Plan;
 use windlass_runtime::rehearse::rehearse;
@@ -31,8 +31,7 @@ pub(super) fn object(plan: &Plan) -> Value {
         map.insert("permissions".to_owned(), json!(orders.permissions.flat()));
     } else {
         let Rehearsal { acts, outcome, turns } = rehearse(&plan.spec);
-        let act =
-            |act: &Act| json!({"node": act.node, "depth": act.depth, "what": act.what, "text": act.text});
+        let act = |act: &RehearsedEffect| json!({"node": act.node, "depth": act.depth, "what": act.what, "text": act.text});
         let acts: Vec<Value> = acts.iter().map(act).collect();
         map.insert("rehearsal".to_owned(), json!({"acts": acts, "outcome": outcome, "turns": turns}));
     }
@@ -62,7 +61,7 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
     lines
 }
 
-fn driver(orders: &Orders) -> Vec<String> {
+fn driver(orders: &SessionSettings) -> Vec<String> {
     let driver = &orders.driver;
     let model = driver.model.as_deref().map_or("the CLI's own choice".to_owned(), plain_line);
     vec![
@@ -71,7 +70,7 @@ fn driver(orders: &Orders) -> Vec<String> {
     ]
 }
 
-fn bounds(orders: &Orders) -> Vec<String> {
+fn bounds(orders: &SessionSettings) -> Vec<String> {
     let mut lines = vec![format!("isolation   {}", orders.isolation.word())];
     let Some(rules) = &orders.rules else { return lines };
     let most =
@@ -99,7 +98,7 @@ fn around(spec: &Spec) -> Vec<String> {
 }
 
 /// What the only session is told, and how.
-fn told(spec: &Spec, orders: &Orders) -> Vec<String> {
+fn told(spec: &Spec, orders: &SessionSettings) -> Vec<String> {
     let mut lines = Vec::new();
     if !orders.driver.args.is_empty() {
         lines.push(format!("arguments   {}", plain_line(&orders.driver.args.join(" "))));
@@ -108,7 +107,7 @@ fn told(spec: &Spec, orders: &Orders) -> Vec<String> {
     let prompt = prompt(spec);
     match orders.entity.as_deref() {
         None => lines.extend(text("prompt", &prompt)),
-        Some(entity) if entity.kind == Kind::Agent => {
+        Some(entity) if entity.kind == EntityKind::Agent => {
             lines.extend(text("system prompt", &entity.prompt));
             lines.extend(text("prompt", &spec.input));
         }
@@ -144,7 +143,7 @@ fn permissions(rules: &PermissionRules) -> Vec<String> {
 /// What the first turn is asked, as the engine would ask it now.
 fn prompt(spec: &Spec) -> String {
     let (state, _) = engine::start(RunId::new("plan"), spec.clone(), Moment(0));
-    state.works().first().map(|work: &&Work| work.node.prompt().to_owned()).unwrap_or_default()
+    state.works().first().map(|work: &&SessionWork| work.node.prompt().to_owned()).unwrap_or_default()
 }
 
 fn text(title: &str, text: &str) -> Vec<String> {
@@ -154,7 +153,7 @@ fn text(title: &str, text: &str) -> Vec<String> {
 }
 
 /// The nodes in the order of the workflow, with who works in each.
-fn nodes(spec: &Spec, body: &[Step], depth: usize) -> Vec<String> {
+fn nodes(spec: &Spec, body: &[Node], depth: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for step in body {
         let who = spec.sessions.get(&step.id).map(|orders| {
@@ -178,7 +177,7 @@ fn walk(plan: &Plan) -> Vec<String> {
     lines.extend(acts.iter().zip(befores).map(|(this, before)| act(this, before)));
     let turns = words::count(turns.into(), "turn");
     let ends = match outcome.status {
-        Status::Completed => outcome.status.word().to_owned(),
+        FinalStatus::Completed => outcome.status.word().to_owned(),
         _ => words::outcome(&outcome),
     };
     lines.push(format!("with stubs it ends: {ends} after {turns}; {}", plain_line(&plan.worst)));
@@ -186,7 +185,7 @@ fn walk(plan: &Plan) -> Vec<String> {
 }
 
 /// One act; whose it is is said where the line above it is of another node.
-fn act(act: &Act, before: Option<&Act>) -> String {
+fn act(act: &RehearsedEffect, before: Option<&RehearsedEffect>) -> String {
     let (node, text) = (plain_line(act.node.as_str()), plain_short(&act.text, TEXT));
     let (deeper, line) = match act.what {
         "begins" => (0, format!("{node} ({text})")),

@@ -8,18 +8,18 @@ use windlass_core::engine::{self, Difference};
 use windlass_core::event::{Event, Record};
 use windlass_core::graph::workflow::Budget;
 use windlass_core::id::{EffectId, NodeId, RunId, Verb};
-use windlass_core::run::{Course, Outcome, Phase, Spent, State, Work};
+use windlass_core::run::{Lifecycle, Outcome, RunState, SessionPhase, SessionWork, Spent};
 
 use super::super::feed::{envelope, words};
 use super::super::here::print;
 use super::super::plain::plain_line;
 use super::super::report::Report;
-use super::change::{Change, What};
-use super::{Log, many, of_whom, started_in};
+use super::change::{ChangedSetting, SettingChange};
+use super::{ReplayedLog, many, of_whom, started_in};
 use crate::exit::Exit;
 
 /// The point from which something else comes.
-struct Turning {
+struct TurningPoint {
     /// The record, from 1.
     seq: u64,
     how: How,
@@ -27,10 +27,10 @@ struct Turning {
     starts: Vec<RunId>,
 }
 
-impl Turning {
+impl TurningPoint {
     /// Of a run that the one around it would have come to in another way, or not at all.
-    fn unborn(how: How) -> Turning {
-        Turning { seq: 1, how, starts: Vec::new() }
+    fn unborn(how: How) -> TurningPoint {
+        TurningPoint { seq: 1, how, starts: Vec::new() }
     }
 }
 
@@ -85,17 +85,17 @@ impl How {
 }
 
 /// Says it of each run.
-pub(super) fn tell(logs: &[Log], changes: &[Change], json: bool) -> Result<Exit, Report> {
+pub(super) fn tell(logs: &[ReplayedLog], changes: &[SettingChange], json: bool) -> Result<Exit, Report> {
     let mut lines = Vec::new();
     let mut unborn = BTreeMap::new();
     for log in logs {
-        let holds = |change: &&Change| !log.is_started || change.what.is_of_each();
-        let here: Vec<&Change> = changes.iter().filter(holds).collect();
+        let holds = |change: &&SettingChange| !log.is_started || change.what.is_of_each();
+        let here: Vec<&SettingChange> = changes.iter().filter(holds).collect();
         if here.is_empty() {
             continue;
         }
         let turning = match unborn.remove(&log.run) {
-            Some(how) => Some(Turning::unborn(how)),
+            Some(how) => Some(TurningPoint::unborn(how)),
             None => turning(log, &here),
         };
         if let Some(turning) = &turning {
@@ -107,7 +107,7 @@ pub(super) fn tell(logs: &[Log], changes: &[Change], json: bool) -> Result<Exit,
 }
 
 /// The runs that were started where something else would have come, and what that means for each.
-fn after(log: &Log, turning: &Turning) -> Vec<(RunId, How)> {
+fn after(log: &ReplayedLog, turning: &TurningPoint) -> Vec<(RunId, How)> {
     let place = usize::try_from(turning.seq).ok().and_then(|seq| seq.checked_sub(1));
     let later = log.records.get(place.unwrap_or_default()..).unwrap_or_default();
     let lost = started_in(later).into_iter().filter(|run| !turning.starts.contains(run));
@@ -118,17 +118,17 @@ fn after(log: &Log, turning: &Turning) -> Vec<(RunId, How)> {
     lost.map(|run| (run, how())).collect()
 }
 
-fn line(log: &Log, turning: Option<&Turning>) -> String {
+fn line(log: &ReplayedLog, turning: Option<&TurningPoint>) -> String {
     let whole = many(log.records.len());
     let found = match turning {
         None => format!("{}: nothing changes", words::count(whole, "record")),
-        Some(Turning { how: how @ (How::NotStarted | How::Unknown), .. }) => how.text(),
+        Some(TurningPoint { how: how @ (How::NotStarted | How::Unknown), .. }) => how.text(),
         Some(turning) => format!("record {} of {whole}: {}", turning.seq, turning.how.text()),
     };
     format!("{}{}", of_whom(log), plain_line(&found))
 }
 
-fn object(log: &Log, changes: &[&Change], turning: Option<&Turning>) -> String {
+fn object(log: &ReplayedLog, changes: &[&SettingChange], turning: Option<&TurningPoint>) -> String {
     let differs = turning.map(|turning| {
         json!({"record": turning.seq, "how": turning.how.word(), "outcome": turning.how.outcome(),
             "what": turning.how.text()})
@@ -140,9 +140,9 @@ fn object(log: &Log, changes: &[&Change], turning: Option<&Turning>) -> String {
 }
 
 /// The first point from which something else comes.
-fn turning(log: &Log, changes: &[&Change]) -> Option<Turning> {
+fn turning(log: &ReplayedLog, changes: &[&SettingChange]) -> Option<TurningPoint> {
     let timeout = changes.iter().rev().find_map(|change| match change.what {
-        What::Timeout(ms) => Some(ms),
+        ChangedSetting::Timeout(ms) => Some(ms),
         _ => None,
     });
     let in_time = timeout.and_then(|ms| timed(&log.run, &log.records, ms));
@@ -163,7 +163,7 @@ fn turning(log: &Log, changes: &[&Change]) -> Option<Turning> {
 
 /// Where all that differs is what a run that is started there may spend, and that was enough for
 /// it: goes on as if it had been ordered so.
-fn budgets_suffice(records: &mut [Record], seq: u64, now: &State) -> bool {
+fn budgets_suffice(records: &mut [Record], seq: u64, now: &RunState) -> bool {
     let place = usize::try_from(seq).ok().and_then(|seq| seq.checked_sub(1));
     let Some((place, record)) = place.and_then(|place| Some((place, records.get(place)?))) else {
         return false;
@@ -205,7 +205,7 @@ fn is_enough(budget: &Budget, spent: Spent) -> bool {
 }
 
 /// What other orders come to, where they first make a difference.
-fn of_orders(log: &Log, difference: Difference, now: &State) -> Turning {
+fn of_orders(log: &ReplayedLog, difference: Difference, now: &RunState) -> TurningPoint {
     let Difference { seq, what } = difference;
     let taken = usize::try_from(seq).unwrap_or(usize::MAX);
     let was = engine::fold(log.run.clone(), log.records.iter().take(taken));
@@ -220,12 +220,12 @@ fn of_orders(log: &Log, difference: Difference, now: &State) -> Turning {
         Effect::StartRun { run, .. } => Some(run.clone()),
         _ => None,
     });
-    Turning { seq, how, starts: starts.collect() }
+    TurningPoint { seq, how, starts: starts.collect() }
 }
 
 /// What would be under way and was not, in words; nothing where that is the same.
-fn other_work(was: &State, now: &State) -> Option<String> {
-    let lacks = |state: &State, id: &EffectId| state.book.open.iter().all(|open| open.id != *id);
+fn other_work(was: &RunState, now: &RunState) -> Option<String> {
+    let lacks = |state: &RunState, id: &EffectId| state.book.open.iter().all(|open| open.id != *id);
     let old = was.book.open.iter().find(|planned| lacks(now, &planned.id)).map(|planned| work(&planned.id));
     let new = now.book.open.iter().find(|planned| lacks(was, &planned.id)).map(|planned| work(&planned.id));
     Some(match (old, new) {
@@ -267,33 +267,33 @@ fn work(id: &EffectId) -> String {
 }
 
 /// How a run is to end, once that is decided.
-fn decided(state: &State) -> Option<&Outcome> {
+fn decided(state: &RunState) -> Option<&Outcome> {
     match &state.course {
-        Course::Ending { outcome } | Course::Done { outcome } => Some(outcome),
-        Course::Running => {
+        Lifecycle::Ending { outcome } | Lifecycle::Done { outcome } => Some(outcome),
+        Lifecycle::Running => {
             state.spec.only_session()?;
             state.works().first().and_then(|work| ending(work))
         }
     }
 }
 
-fn ending(work: &Work) -> Option<&Outcome> {
+fn ending(work: &SessionWork) -> Option<&Outcome> {
     match &work.phase {
-        Phase::Closing { outcome } | Phase::Ending { outcome } => Some(outcome),
+        SessionPhase::Closing { outcome } | SessionPhase::Ending { outcome } => Some(outcome),
         _ => None,
     }
 }
 
 /// A session that would be put away here, and was not.
-fn node_ended(now: &State, was: Option<&State>) -> Option<How> {
-    let went_on = |work: &Work| was.and_then(|was| was.work(&work.node.id)).and_then(ending).is_none();
+fn node_ended(now: &RunState, was: Option<&RunState>) -> Option<How> {
+    let went_on = |work: &SessionWork| was.and_then(|was| was.work(&work.node.id)).and_then(ending).is_none();
     let ended = now.works().into_iter().find(|work| ending(work).is_some() && went_on(work))?;
     Some(How::NodeEnded(ended.node.id.clone(), ending(ended)?.clone()))
 }
 
 /// Where another bound on the time of the whole run would have ended it, or would not have. The
 /// owner of a run looks at the clock, so the times of the records are compared with it.
-fn timed(run: &RunId, records: &[Record], ms: u64) -> Option<Turning> {
+fn timed(run: &RunId, records: &[Record], ms: u64) -> Option<TurningPoint> {
     let mut log = (1..).zip(records);
     let (_, first) = log.next()?;
     let mut state = engine::fold(run.clone(), [first])?;
@@ -302,13 +302,13 @@ fn timed(run: &RunId, records: &[Record], ms: u64) -> Option<Turning> {
     for (seq, record) in log {
         let is_timeout = matches!(record.event, Event::RunTimedOut);
         if is_timeout && record.at < deadline {
-            return Some(Turning { seq, how: How::GoneOn, starts: Vec::new() });
+            return Some(TurningPoint { seq, how: How::GoneOn, starts: Vec::new() });
         }
-        if !is_timeout && record.at >= deadline && matches!(state.course, Course::Running) {
+        if !is_timeout && record.at >= deadline && matches!(state.course, Lifecycle::Running) {
             let mut ended = state.clone();
             engine::apply(&mut ended, deadline, &Event::RunTimedOut);
             if let Some(outcome) = decided(&ended).filter(|outcome| decided(&state) != Some(*outcome)) {
-                return Some(Turning { seq, how: How::Ended(outcome.clone()), starts: Vec::new() });
+                return Some(TurningPoint { seq, how: How::Ended(outcome.clone()), starts: Vec::new() });
             }
         }
         engine::apply(&mut state, record.at, &record.event);

@@ -2,19 +2,20 @@
 
 use serde_json::{Value, json};
 use windlass_core::engine::explain::{
-    Around, Because, Did, Explained, Far, Unreached, Why, explain, explain_time, nearest, times_of,
+    BlockProgress, EnclosingBlock, ExplainedCause, Explanation, NodeProgress, Unreached, UnreachedCause,
+    explain, explain_time, nearest, times_of,
 };
 use windlass_core::event::Record;
 use windlass_core::graph::walk::{find, ids_in};
-use windlass_core::graph::workflow::{Act, IfNode, Join};
+use windlass_core::graph::workflow::{IfNode, Join, NodeKind};
 use windlass_core::id::NodeId;
-use windlass_core::run::{Cause, Seen, State};
+use windlass_core::run::{NodeCause, NodeHistory, RunState};
 
 use super::super::feed::{envelope, named, rfc3339, words};
 use super::super::plain::{plain_line, plain_short};
 use super::super::report::Report;
-use super::super::screen::Screen;
-use super::{Story, Turn, facts, nodes};
+use super::super::screen::Terminal;
+use super::{RunDetails, ShownTurn, facts, nodes};
 
 /// How much of a condition or of what went wrong is shown.
 const TEXT: usize = 300;
@@ -23,18 +24,18 @@ const TEXT: usize = 300;
 const TIMES: usize = 20;
 
 /// A node that is explained: as a whole, or one of its times.
-struct Told<'a> {
-    explained: &'a Explained,
+struct ExplainedNode<'a> {
+    explained: &'a Explanation,
     /// The times in which it began.
     began: Vec<NodeId>,
     is_one_time: bool,
-    turns: Vec<&'a Turn>,
+    turns: Vec<&'a ShownTurn>,
 }
 
 /// What is known of a node and why.
 pub(super) fn lines(
-    screen: Screen,
-    story: &Story,
+    screen: Terminal,
+    story: &RunDetails,
     records: &[Record],
     node: &str,
     json: bool,
@@ -49,12 +50,12 @@ pub(super) fn lines(
         true => explain_time(state, records, &id).ok_or_else(|| never(state, &id, &plain, &began))?,
         false => whole,
     };
-    let is_its = |turn: &&Turn| match is_one_time {
+    let is_its = |turn: &&ShownTurn| match is_one_time {
         true => turn.effect.node == id,
         false => named(&turn.effect.node) == plain.as_str(),
     };
     let turns = story.turns.iter().filter(is_its).collect();
-    let told = Told { explained: &explained, began, is_one_time, turns };
+    let told = ExplainedNode { explained: &explained, began, is_one_time, turns };
     Ok(match json {
         true => vec![object(story, &explained, &told.turns)],
         false => described(screen, story, &told),
@@ -62,7 +63,7 @@ pub(super) fn lines(
 }
 
 /// A round or try in which the node never was.
-fn never(state: &State, time: &NodeId, node: &NodeId, began: &[NodeId]) -> Report {
+fn never(state: &RunState, time: &NodeId, node: &NodeId, began: &[NodeId]) -> Report {
     let run = &state.run;
     let names: Vec<String> = began.iter().take(TIMES).map(|name| plain_line(name.as_str())).collect();
     let more = if began.len() > TIMES { ", ..." } else { "" };
@@ -73,7 +74,7 @@ fn never(state: &State, time: &NodeId, node: &NodeId, began: &[NodeId]) -> Repor
     })
 }
 
-fn unknown(state: &State, node: &str) -> Report {
+fn unknown(state: &RunState, node: &str) -> Report {
     let mut ids: Vec<String> = ids_in(&state.spec.body).iter().map(|id| plain_line(id.as_str())).collect();
     ids.sort();
     let there = format!("there are: {}", ids.join(", "));
@@ -84,8 +85,8 @@ fn unknown(state: &State, node: &str) -> Report {
     Report::usage(format!("run {} has no node `{node}`", state.run)).hint(hint)
 }
 
-fn object(story: &Story, explained: &Explained, turns: &[&Turn]) -> String {
-    let around = |around: &Around| {
+fn object(story: &RunDetails, explained: &Explanation, turns: &[&ShownTurn]) -> String {
+    let around = |around: &EnclosingBlock| {
         let mut data = json!(around.block);
         if let Value::Object(map) = &mut data {
             map.insert("node".to_owned(), json!(around.node));
@@ -113,7 +114,7 @@ fn object(story: &Story, explained: &Explained, turns: &[&Turn]) -> String {
     envelope("node", words::now(), Some(&story.view.run), data)
 }
 
-fn described(screen: Screen, story: &Story, told: &Told<'_>) -> Vec<String> {
+fn described(screen: Terminal, story: &RunDetails, told: &ExplainedNode<'_>) -> Vec<String> {
     let explained = told.explained;
     let word = nodes::painted(screen, explained.far, explained.far.word());
     let time = explained.seen.as_ref().filter(|_| told.is_one_time).map(|seen| &seen.instance);
@@ -127,30 +128,32 @@ fn described(screen: Screen, story: &Story, told: &Told<'_>) -> Vec<String> {
     lines
 }
 
-fn why(state: &State, told: &Told<'_>) -> String {
+fn why(state: &RunState, told: &ExplainedNode<'_>) -> String {
     let explained = told.explained;
     match &explained.why {
-        Why::Reached(Cause::First) => match explained.around.last() {
+        ExplainedCause::Reached(NodeCause::First) => match explained.around.last() {
             Some(around) => format!("it began because it is the first in `{}`", around.node),
             None => "it began because it is the first of the workflow".to_owned(),
         },
-        Why::Reached(Cause::After { node, status }) => {
+        ExplainedCause::Reached(NodeCause::After { node, status }) => {
             format!("it began because `{node}` before it was over: {}", plain_line(status))
         }
-        Why::Reached(Cause::Retried { what, attempt }) => {
+        ExplainedCause::Reached(NodeCause::Retried { what, attempt }) => {
             format!("it was tried again (try {attempt}) because of: {}", plain_short(what, TEXT))
         }
-        Why::Reached(Cause::WhenFalse { condition }) if !told.is_one_time && !told.began.is_empty() => {
+        ExplainedCause::Reached(NodeCause::WhenFalse { condition })
+            if !told.is_one_time && !told.began.is_empty() =>
+        {
             let condition = plain_short(condition, TEXT);
             format!(
                 "{}, and was left out the last time because its `when` did not hold: {condition}",
                 ran(&told.began)
             )
         }
-        Why::Reached(Cause::WhenFalse { condition }) => {
+        ExplainedCause::Reached(NodeCause::WhenFalse { condition }) => {
             format!("it was left out because its `when` did not hold: {}", plain_short(condition, TEXT))
         }
-        Why::NotReached(Unreached { block, because: why }) => match block {
+        ExplainedCause::NotReached(Unreached { block, because: why }) => match block {
             Some(block) => {
                 format!("it was not reached because `{block}` around it was not: {}", because(state, why))
             }
@@ -169,51 +172,55 @@ fn ran(began: &[NodeId]) -> String {
 }
 
 /// Whether an `if` has nodes for where its condition does not hold.
-fn has_else(state: &State, node: &NodeId) -> bool {
+fn has_else(state: &RunState, node: &NodeId) -> bool {
     let step = find(&state.spec.body, node);
-    step.is_some_and(|step| matches!(&step.act, Act::If(IfNode { otherwise, .. }) if !otherwise.is_empty()))
+    step.is_some_and(
+        |step| matches!(&step.act, NodeKind::If(IfNode { otherwise, .. }) if !otherwise.is_empty()),
+    )
 }
 
-fn because(state: &State, because: &Because) -> String {
+fn because(state: &RunState, because: &UnreachedCause) -> String {
     match because {
-        Because::Later { node } => format!("`{node}` comes before and is under way"),
-        Because::Failed { node, outcome } => {
+        UnreachedCause::Later { node } => format!("`{node}` comes before and is under way"),
+        UnreachedCause::Failed { node, outcome } => {
             format!("`{node}` before it ended otherwise than well: {}", words::outcome(outcome))
         }
-        Because::OtherWay { node, condition, held: false } if !has_else(state, node) => {
+        UnreachedCause::OtherWay { node, condition, held: false } if !has_else(state, node) => {
             format!("the condition of `{node}` did not hold: {}", plain_short(condition, TEXT))
         }
-        Because::OtherWay { node, condition, held } => {
+        UnreachedCause::OtherWay { node, condition, held } => {
             let (held, way) = if *held { ("held", "then") } else { ("did not hold", "else") };
             format!("`{node}` took `{way}`, since its condition {held}: {}", plain_short(condition, TEXT))
         }
-        Because::LeftOut { node, condition } => {
+        UnreachedCause::LeftOut { node, condition } => {
             format!("`{node}` was left out, since its `when` did not hold: {}", plain_short(condition, TEXT))
         }
-        Because::NoRoom { node, branch } => {
+        UnreachedCause::NoRoom { node, branch } => {
             let branch = plain_line(branch);
             format!("the branch `{branch}` of `{node}` waits until another one is over")
         }
-        Because::NoRound { node } => format!("`{node}` has chosen no task yet"),
-        Because::Over { node, outcome } => format!("`{node}` was over before: {}", words::outcome(outcome)),
-        Because::Ended { outcome } => format!("the run ended before: {}", words::outcome(outcome)),
-        Because::Paused => "the run is paused, and it begins when that goes on".to_owned(),
-        Because::NotYet => "its turn has not come yet".to_owned(),
+        UnreachedCause::NoRound { node } => format!("`{node}` has chosen no task yet"),
+        UnreachedCause::Over { node, outcome } => {
+            format!("`{node}` was over before: {}", words::outcome(outcome))
+        }
+        UnreachedCause::Ended { outcome } => format!("the run ended before: {}", words::outcome(outcome)),
+        UnreachedCause::Paused => "the run is paused, and it begins when that goes on".to_owned(),
+        UnreachedCause::NotYet => "its turn has not come yet".to_owned(),
     }
 }
 
-fn around_it(around: &Around, is_one_time: bool) -> String {
+fn around_it(around: &EnclosingBlock, is_one_time: bool) -> String {
     let node = &around.node;
     let how = match (&around.outcome, around.far) {
-        (_, Far::NotReached) => "it was not reached".to_owned(),
-        (_, Far::Held) => "a pause holds it back".to_owned(),
-        (_, Far::Skipped) => "it was left out".to_owned(),
-        (_, Far::Running | Far::Waiting) => "it is under way".to_owned(),
+        (_, NodeProgress::NotReached) => "it was not reached".to_owned(),
+        (_, NodeProgress::Held) => "a pause holds it back".to_owned(),
+        (_, NodeProgress::Skipped) => "it was left out".to_owned(),
+        (_, NodeProgress::Running | NodeProgress::Waiting) => "it is under way".to_owned(),
         (Some(outcome), _) => format!("it ended {}", words::outcome(outcome)),
         (None, far) => format!("it is {}", far.word()),
     };
     match &around.block {
-        Did::If { condition, held, then } => {
+        BlockProgress::If { condition, held, then } => {
             let way = if *then { "then" } else { "else" };
             let condition = plain_short(condition, TEXT);
             match held {
@@ -224,7 +231,7 @@ fn around_it(around: &Around, is_one_time: bool) -> String {
                 None => format!("in `{way}` of `{node}`, whose condition was not looked at: {condition}"),
             }
         }
-        Did::Loop { rounds, round, max } => {
+        BlockProgress::Loop { rounds, round, max } => {
             let most = if *max == 0 { String::new() } else { format!(" of at most {max}") };
             format!(
                 "in the loop `{node}`{}, which began {}{most}; {how}",
@@ -232,7 +239,7 @@ fn around_it(around: &Around, is_one_time: bool) -> String {
                 counted(*rounds)
             )
         }
-        Did::Tasks { rounds, round, passed } => {
+        BlockProgress::Tasks { rounds, round, passed } => {
             let done = words::count(u64::from(*passed), "task");
             format!(
                 "in the task loop `{node}`{}, {}, {done} done; {how}",
@@ -240,7 +247,7 @@ fn around_it(around: &Around, is_one_time: bool) -> String {
                 counted(*rounds)
             )
         }
-        Did::Parallel { branch, join } => {
+        BlockProgress::Parallel { branch, join } => {
             let when = match join {
                 Join::All => "all of them are",
                 Join::Any => "one of them is",
@@ -261,7 +268,7 @@ fn counted(rounds: u32) -> String {
 }
 
 /// How it went, the last time and in all.
-fn ended(screen: Screen, seen: &Seen) -> Option<String> {
+fn ended(screen: Terminal, seen: &NodeHistory) -> Option<String> {
     let outcome = seen.outcome.as_ref().or(seen.earlier.as_ref())?;
     let mut facts = vec![format!("it ended {}", words::outcome(outcome)), words::span(seen.took_ms)];
     if seen.times > 1 {

@@ -2,24 +2,24 @@
 
 use serde_json::{Value, json};
 use windlass_core::launch::files;
-use windlass_core::looping::Rules;
-use windlass_core::run::{Doing, ListenState, Standing, State, Waiting};
+use windlass_core::looping::LoopRules;
+use windlass_core::run::{Activity, ListenState, Progress, RunState, Waiting};
 use windlass_runtime::handle::Handle;
-use windlass_runtime::view::View;
-use windlass_runtime::workspace::Look;
+use windlass_runtime::view::RunView;
+use windlass_runtime::workspace::FolderCheck;
 
 use super::super::asks::whose;
-use super::super::feed::{Beside, describe_ask, envelope, rfc3339, words};
+use super::super::feed::{OtherRequests, describe_ask, envelope, rfc3339, words};
 use super::super::plain::{plain, plain_line, plain_short, shorten};
-use super::super::screen::{Screen, Tone};
-use super::{Story, Turn, nodes};
+use super::super::screen::{Terminal, TextTone};
+use super::{RunDetails, ShownTurn, nodes};
 
 /// The longest line of an agent's words that is shown.
 const LINE: usize = 400;
 
 /// All of it, for programs.
-pub(super) fn object(story: &Story) -> String {
-    let Story { view, turns, children } = story;
+pub(super) fn object(story: &RunDetails) -> String {
+    let RunDetails { view, turns, children } = story;
     let (state, spec) = (&view.state, &view.state.spec);
     let (orders, rules) = (spec.first_session(), rules(state));
     let usage = &state.spent.usage;
@@ -47,20 +47,19 @@ pub(super) fn object(story: &Story) -> String {
     });
     let Value::Object(map) = &mut data else { return String::new() };
     if is_many {
-        let child =
-            |child: &super::Child| json!({"run": child.run, "node": child.node, "workflow": child.workflow});
+        let child = |child: &super::ChildRun| json!({"run": child.run, "node": child.node, "workflow": child.workflow});
         map.insert("nodes".to_owned(), nodes::objects(state, words::now()).into());
         map.insert("children".to_owned(), children.iter().map(child).collect::<Vec<_>>().into());
         map.insert("paused".to_owned(), state.book.paused.into());
     }
-    let missing = view.absence(Look::Close).map(|why| words::missing_folder(&spec.workspace, why));
+    let missing = view.absence(FolderCheck::Close).map(|why| words::missing_folder(&spec.workspace, why));
     map.extend(missing.map(|text| ("missing_folder".to_owned(), text.into())));
     map.extend(spec.parent.as_ref().map(|parent| ("parent".to_owned(), json!(parent))));
     envelope("run", words::now(), Some(&view.run), data)
 }
 
 /// A turn's process, for programs.
-pub(super) fn session(view: &View, turn: &Turn, is_many: bool) -> Value {
+pub(super) fn session(view: &RunView, turn: &ShownTurn, is_many: bool) -> Value {
     let stdout = view.dir.join(turn.effect.to_string()).join(files::STDOUT);
     let mut data = json!({"session": turn.session, "iteration": turn.effect.iteration,
         "attempt": turn.effect.attempt, "transcript": stdout});
@@ -71,12 +70,12 @@ pub(super) fn session(view: &View, turn: &Turn, is_many: bool) -> Value {
 }
 
 /// The loop of turns of a run that is nothing else.
-fn rules(state: &State) -> Option<&Rules> {
+fn rules(state: &RunState) -> Option<&LoopRules> {
     state.spec.only_session().and_then(|(_, orders)| orders.rules.as_ref())
 }
 
 /// Where that loop keeps its tracker; one that was given no place has the engine's.
-fn tracker(state: &State) -> Option<String> {
+fn tracker(state: &RunState) -> Option<String> {
     let path = rules(state)?.tracker_path.as_deref()?;
     Some(match path {
         "" => format!("{}/.windlass/runs/{}/loop-tracker.md", state.spec.workspace, state.run),
@@ -85,10 +84,10 @@ fn tracker(state: &State) -> Option<String> {
 }
 
 /// All of it, for people.
-pub(super) fn lines(screen: Screen, handle: &Handle, story: &Story) -> Vec<String> {
+pub(super) fn lines(screen: Terminal, handle: &Handle, story: &RunDetails) -> Vec<String> {
     let view = &story.view;
     let (state, spec) = (&view.state, &view.state.spec);
-    let mut lines = vec![screen.paint(Tone::Strong, &format!("run {}", view.run))];
+    let mut lines = vec![screen.paint(TextTone::Strong, &format!("run {}", view.run))];
     let mut fact = |name: &str, text: &str| lines.push(format!("  {name:11} {text}"));
     fact("status", &status(view));
     fact("workflow", &plain_line(&spec.workflow));
@@ -130,39 +129,40 @@ pub(super) fn lines(screen: Screen, handle: &Handle, story: &Story) -> Vec<Strin
 }
 
 /// How it stands and why.
-fn status(view: &View) -> String {
+fn status(view: &RunView) -> String {
     let state = &view.state;
     let standing = state.standing();
-    if let Standing::Finished(outcome) = &standing {
+    if let Progress::Finished(outcome) = &standing {
         return words::outcome(outcome);
     }
-    let missing = view.absence(Look::Close).map(|why| words::missing_folder(&state.spec.workspace, why));
+    let missing =
+        view.absence(FolderCheck::Close).map(|why| words::missing_folder(&state.spec.workspace, why));
     if view.status.is_crashed() {
         let why = missing.unwrap_or_else(|| "its process is gone".to_owned());
         return format!("crashed (resumable): {why}");
     }
     let text = match standing {
-        Standing::Waiting(Waiting::RateLimit { until }) => {
+        Progress::Waiting(Waiting::RateLimit { until }) => {
             format!("waiting for the usage limit to end at {}", words::clock(until))
         }
-        Standing::Waiting(Waiting::Retry { until, what }) => {
+        Progress::Waiting(Waiting::Retry { until, what }) => {
             format!("waiting until {} to try again: {}", words::clock(until), plain_line(&what))
         }
-        Standing::Waiting(Waiting::Time { until }) => format!("waiting until {}", words::clock(until)),
-        Standing::Waiting(Waiting::Event { name }) => format!("waiting for the event {}", plain_line(&name)),
-        Standing::Waiting(Waiting::Paused) => return "paused".to_owned(),
-        Standing::Waiting(Waiting::Person(_)) | Standing::Running | Standing::Finished(_) => {
+        Progress::Waiting(Waiting::Time { until }) => format!("waiting until {}", words::clock(until)),
+        Progress::Waiting(Waiting::Event { name }) => format!("waiting for the event {}", plain_line(&name)),
+        Progress::Waiting(Waiting::Paused) => return "paused".to_owned(),
+        Progress::Waiting(Waiting::Person(_)) | Progress::Running | Progress::Finished(_) => {
             view.status.word().to_owned()
         }
     };
     if state.book.paused { format!("{text}; paused: nothing new begins") } else { text }
 }
 
-fn children(story: &Story) -> Vec<String> {
+fn children(story: &RunDetails) -> Vec<String> {
     if story.children.is_empty() {
         return Vec::new();
     }
-    let line = |child: &super::Child| {
+    let line = |child: &super::ChildRun| {
         let (workflow, node) = (plain_line(&child.workflow), plain_line(child.node.as_str()));
         format!("    {}: {workflow}, started by {node}", child.run)
     };
@@ -172,11 +172,11 @@ fn children(story: &Story) -> Vec<String> {
 }
 
 /// Sessions and their transcripts.
-pub(super) fn sessions(title: &str, view: &View, turns: &[&Turn], is_many: bool) -> Vec<String> {
+pub(super) fn sessions(title: &str, view: &RunView, turns: &[&ShownTurn], is_many: bool) -> Vec<String> {
     if turns.is_empty() {
         return Vec::new();
     }
-    let line = |turn: &&Turn| {
+    let line = |turn: &&ShownTurn| {
         let stdout = view.dir.join(turn.effect.to_string()).join(files::STDOUT);
         let (iteration, attempt) = (turn.effect.iteration, turn.effect.attempt);
         let node =
@@ -190,7 +190,7 @@ pub(super) fn sessions(title: &str, view: &View, turns: &[&Turn], is_many: bool)
     lines
 }
 
-fn changes(handle: &Handle, view: &View) -> Vec<String> {
+fn changes(handle: &Handle, view: &RunView) -> Vec<String> {
     let changes = handle.changes(&view.run).ok().flatten().unwrap_or_default();
     if changes.is_empty() {
         return Vec::new();
@@ -200,7 +200,7 @@ fn changes(handle: &Handle, view: &View) -> Vec<String> {
     lines
 }
 
-fn last_words(state: &State) -> Vec<String> {
+fn last_words(state: &RunState) -> Vec<String> {
     let Some(text) = state.book.last_message.as_deref().filter(|text| !text.trim().is_empty()) else {
         return Vec::new();
     };
@@ -212,7 +212,7 @@ fn last_words(state: &State) -> Vec<String> {
 }
 
 /// What a person can or must do next.
-fn what_now(screen: Screen, handle: &Handle, view: &View) -> Vec<String> {
+fn what_now(screen: Terminal, handle: &Handle, view: &RunView) -> Vec<String> {
     let (state, run) = (&view.state, &view.run);
     if state.is_done() {
         return Vec::new();
@@ -220,17 +220,17 @@ fn what_now(screen: Screen, handle: &Handle, view: &View) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let asks = handle.family(view).asks();
     for (run, ask) in &asks {
-        let asked = describe_ask(run, ask, whose(&state.spec), Beside::of(asks.len()));
-        lines.extend(asked.iter().map(|line| screen.paint(Tone::Careful, &format!("  {line}"))));
+        let asked = describe_ask(run, ask, whose(&state.spec), OtherRequests::of(asks.len()));
+        lines.extend(asked.iter().map(|line| screen.paint(TextTone::Careful, &format!("  {line}"))));
     }
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     for active in actives {
-        if let Doing::Listen(ListenState { name }) = &active.doing {
+        if let Activity::Listen(ListenState { name }) = &active.doing {
             lines.push(format!("  tell it: windlass send {run} --event {}", plain_line(name)));
         }
     }
-    if view.status.is_crashed() && view.absence(Look::Close).is_some() {
+    if view.status.is_crashed() && view.absence(FolderCheck::Close).is_some() {
         lines.push(format!("  put the folder back, then continue it: windlass resume {run}"));
     } else if view.status.is_crashed() {
         lines.push(format!("  go on with it: windlass resume {run}"));

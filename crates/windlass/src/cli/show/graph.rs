@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use windlass_core::engine::explain::Far;
-use windlass_core::graph::draw::{NodeState, States};
-use windlass_core::graph::workflow::{Settings, Workflow};
-use windlass_core::run::{State, Status};
-use windlass_runtime::view::View;
+use windlass_core::engine::explain::NodeProgress;
+use windlass_core::graph::draw::{DrawnState, States};
+use windlass_core::graph::workflow::{SessionOptions, Workflow};
+use windlass_core::run::{FinalStatus, RunState};
+use windlass_runtime::view::RunView;
 
-use super::super::draw::{Format, picture};
+use super::super::draw::{DrawFormat, picture};
 use super::super::feed::{envelope, words};
-use super::nodes::{Row, rows};
+use super::nodes::{NodeRow, rows};
 
 /// The picture.
-pub(super) fn lines(view: &View, format: Format, json: bool) -> Vec<String> {
+pub(super) fn lines(view: &RunView, format: DrawFormat, json: bool) -> Vec<String> {
     let picture = picture(format, &workflow(&view.state), &states(&view.state));
     if json {
         let data = json!({"name": view.state.spec.workflow, "picture": picture});
@@ -24,13 +24,13 @@ pub(super) fn lines(view: &View, format: Format, json: bool) -> Vec<String> {
 }
 
 /// The workflow as the run carries it out.
-fn workflow(state: &State) -> Workflow {
+fn workflow(state: &RunState) -> Workflow {
     let spec = &state.spec;
     Workflow {
         name: spec.workflow.clone(),
         description: None,
         inputs: Vec::new(),
-        settings: Settings::default(),
+        settings: SessionOptions::default(),
         budget: spec.budget,
         plugins: Vec::new(),
         checks: BTreeMap::new(),
@@ -38,15 +38,15 @@ fn workflow(state: &State) -> Workflow {
     }
 }
 
-fn states(state: &State) -> States {
-    let fared = |row: &Row<'_>| {
+fn states(state: &RunState) -> States {
+    let fared = |row: &NodeRow<'_>| {
         let word = match row.far {
-            Far::NotReached => return None,
-            Far::Held => Far::Waiting.word(),
-            Far::Over(Status::Completed) => "completed",
+            NodeProgress::NotReached => return None,
+            NodeProgress::Held => NodeProgress::Waiting.word(),
+            NodeProgress::Over(FinalStatus::Completed) => "completed",
             far => far.word(),
         };
-        let fared = NodeState {
+        let fared = DrawnState {
             word: word.to_owned(),
             time: row.took_ms.map(words::span),
             cost: row.spent.usage.cost_usd.map(|usd| words::cost(Some(usd))),

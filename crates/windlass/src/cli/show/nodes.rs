@@ -1,22 +1,22 @@
 //! The nodes of a run in the order of its workflow: how far each is, and what it took.
 
 use serde_json::{Value, json};
-use windlass_core::engine::explain::{Far, far};
-use windlass_core::graph::workflow::Step;
+use windlass_core::engine::explain::{NodeProgress, far};
+use windlass_core::graph::workflow::Node;
 use windlass_core::id::{EffectId, Verb};
-use windlass_core::run::{Active, Doing, Spent, State, Status};
+use windlass_core::run::{ActiveNode, Activity, FinalStatus, RunState, Spent};
 use windlass_core::time::Moment;
 
 use super::super::feed::{rfc3339, words};
 use super::super::plain::{columns, padded, plain_line};
-use super::super::screen::{Screen, Tone};
+use super::super::screen::{Terminal, TextTone};
 
 /// A node, and what is known of it.
-pub(super) struct Row<'a> {
-    pub(super) step: &'a Step,
+pub(super) struct NodeRow<'a> {
+    pub(super) step: &'a Node,
     /// How many blocks are around it.
     depth: usize,
-    pub(super) far: Far,
+    pub(super) far: NodeProgress,
     /// How often it began.
     times: u32,
     /// In milliseconds, all times together; until now while it is under way.
@@ -25,13 +25,13 @@ pub(super) struct Row<'a> {
 }
 
 /// All of them.
-pub(super) fn rows(state: &State, now: Moment) -> Vec<Row<'_>> {
+pub(super) fn rows(state: &RunState, now: Moment) -> Vec<NodeRow<'_>> {
     let mut rows = Vec::new();
     add(state, now, &state.spec.body, 0, &mut rows);
     rows
 }
 
-fn add<'a>(state: &'a State, now: Moment, body: &'a [Step], depth: usize, into: &mut Vec<Row<'a>>) {
+fn add<'a>(state: &'a RunState, now: Moment, body: &'a [Node], depth: usize, into: &mut Vec<NodeRow<'a>>) {
     for step in body {
         into.push(row(state, now, step, depth));
         for block in step.act.blocks() {
@@ -40,24 +40,24 @@ fn add<'a>(state: &'a State, now: Moment, body: &'a [Step], depth: usize, into: 
     }
 }
 
-fn row<'a>(state: &State, now: Moment, step: &'a Step, depth: usize) -> Row<'a> {
+fn row<'a>(state: &RunState, now: Moment, step: &'a Node, depth: usize) -> NodeRow<'a> {
     let seen = state.book.nodes.get(&step.id);
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
-    let under_way: Vec<&&Active> = actives.iter().filter(|active| active.step == step.id).collect();
+    let under_way: Vec<&&ActiveNode> = actives.iter().filter(|active| active.step == step.id).collect();
     let mut spent = seen.map(|seen| seen.spent).unwrap_or_default();
     under_way.iter().for_each(|active| spent.add(&active.spent.since(&active.earlier)));
     let held: u32 = under_way.iter().map(|active| held_turns(state, active)).sum();
     spent.turns = spent.turns.saturating_sub(held);
-    let has_begun = |active: &&&&Active| !matches!(active.doing, Doing::Held { .. });
+    let has_begun = |active: &&&&ActiveNode| !matches!(active.doing, Activity::Held { .. });
     let so_far: u64 = under_way.iter().filter(has_begun).map(|active| now.since(active.began)).sum();
     let times = seen.map_or(0, |seen| seen.times);
     let took_ms = seen.filter(|_| times > 0).map(|seen| seen.took_ms.saturating_add(so_far));
-    Row { step, depth, far: far(state, &step.id), times, took_ms, spent }
+    NodeRow { step, depth, far: far(state, &step.id), times, took_ms, spent }
 }
 
 /// Turns in it that a pause holds back: they are counted when they are planned, and have not begun.
-fn held_turns(state: &State, active: &Active) -> u32 {
+fn held_turns(state: &RunState, active: &ActiveNode) -> u32 {
     let mut within = vec![active];
     active.doing.lanes().into_iter().for_each(|lane| lane.actives(&mut within));
     // Another try of a turn is no other turn.
@@ -68,7 +68,7 @@ fn held_turns(state: &State, active: &Active) -> u32 {
 }
 
 /// The nodes as a table.
-pub(super) fn table(screen: Screen, state: &State, now: Moment) -> Vec<String> {
+pub(super) fn table(screen: Terminal, state: &RunState, now: Moment) -> Vec<String> {
     let rows = rows(state, now);
     let cells: Vec<[String; 6]> = rows.iter().map(cells).collect();
     let mut widths = [0; 6];
@@ -77,7 +77,7 @@ pub(super) fn table(screen: Screen, state: &State, now: Moment) -> Vec<String> {
             *width = (*width).max(columns(cell));
         }
     }
-    let line = |(row, cells): (&Row<'_>, &[String; 6])| {
+    let line = |(row, cells): (&NodeRow<'_>, &[String; 6])| {
         let mut shown = vec![painted(screen, row.far, &padded(row.far.word(), widths[0]))];
         let rest = cells.iter().zip(widths).skip(1).filter(|(_, width)| *width > 0);
         shown.extend(rest.map(|(cell, width)| padded(cell, width)));
@@ -86,7 +86,7 @@ pub(super) fn table(screen: Screen, state: &State, now: Moment) -> Vec<String> {
     rows.iter().zip(&cells).map(line).collect()
 }
 
-fn cells(row: &Row<'_>) -> [String; 6] {
+fn cells(row: &NodeRow<'_>) -> [String; 6] {
     let name = format!("{} ({})", row.step.id, row.step.act.word());
     let turns = Some(row.spent.turns).filter(|turns| *turns > 0);
     [
@@ -100,21 +100,23 @@ fn cells(row: &Row<'_>) -> [String; 6] {
 }
 
 /// The word in the colour of what it means.
-pub(super) fn painted(screen: Screen, far: Far, text: &str) -> String {
+pub(super) fn painted(screen: Terminal, far: NodeProgress, text: &str) -> String {
     let tone = match far {
-        Far::NotReached | Far::Skipped => Tone::Faint,
-        Far::Running => Tone::Strong,
-        Far::Waiting | Far::Held => Tone::Careful,
-        Far::Over(Status::Completed) => Tone::Good,
-        Far::Over(Status::Failed) => Tone::Bad,
-        Far::Over(Status::Blocked | Status::Exhausted | Status::Cancelled) => Tone::Careful,
+        NodeProgress::NotReached | NodeProgress::Skipped => TextTone::Faint,
+        NodeProgress::Running => TextTone::Strong,
+        NodeProgress::Waiting | NodeProgress::Held => TextTone::Careful,
+        NodeProgress::Over(FinalStatus::Completed) => TextTone::Good,
+        NodeProgress::Over(FinalStatus::Failed) => TextTone::Bad,
+        NodeProgress::Over(FinalStatus::Blocked | FinalStatus::Exhausted | FinalStatus::Cancelled) => {
+            TextTone::Careful
+        }
     };
     screen.paint(tone, text)
 }
 
 /// The nodes for programs.
-pub(super) fn objects(state: &State, now: Moment) -> Vec<Value> {
-    let object = |row: &Row<'_>| {
+pub(super) fn objects(state: &RunState, now: Moment) -> Vec<Value> {
+    let object = |row: &NodeRow<'_>| {
         let seen = state.book.nodes.get(&row.step.id);
         json!({
             "id": row.step.id,

@@ -4,15 +4,15 @@ use serde_json::json;
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::tasks::{draw, inspect};
 
-use super::{Format, Of, loaded, place, report, tell};
+use super::{Of, TaskFormat, loaded, place, report, tell};
 use crate::cli::feed::{envelope, words};
-use crate::cli::here::{Here, print};
+use crate::cli::here::{Invocation, print};
 use crate::cli::plain::{plain, plain_line};
 use crate::cli::report::Report;
 use crate::exit::Exit;
 
 /// `windlass tasks check`.
-pub(super) fn check(here: &Here, of: &Of) -> Result<Exit, Report> {
+pub(super) fn check(here: &Invocation, of: &Of) -> Result<Exit, Report> {
     let place = place(here, of)?;
     let reading = inspect(&place).map_err(report)?;
     let problems: Vec<Diagnostic> = reading.problems.into_iter().chain(reading.flaws).collect();
@@ -36,12 +36,12 @@ pub(super) fn check(here: &Here, of: &Of) -> Result<Exit, Report> {
 }
 
 /// `windlass tasks graph`.
-pub(super) fn graph(here: &Here, of: &Of, format: Format) -> Result<Exit, Report> {
+pub(super) fn graph(here: &Invocation, of: &Of, format: TaskFormat) -> Result<Exit, Report> {
     let loaded = loaded(here, of)?;
     let tasks = &loaded.document.tasks().tasks;
     let (name, drawn) = match format {
-        Format::Mermaid => ("mermaid", draw::mermaid(tasks)),
-        Format::Dot => ("dot", draw::dot(tasks)),
+        TaskFormat::Mermaid => ("mermaid", draw::mermaid(tasks)),
+        TaskFormat::Dot => ("dot", draw::dot(tasks)),
     };
     if of.json {
         return print(&[envelope("tasks.graph", words::now(), None, json!({"format": name, "text": drawn}))]);

@@ -3,26 +3,27 @@
 use std::path::Path;
 
 use serde_json::json;
-use windlass_core::tasks::{Priority, Status, TaskId, Tasks};
+use windlass_core::tasks::{Priority, TaskId, TaskStatus, Tasks};
 use windlass_runtime::tasks::{
-    self, Change, Changed, NewTask, Place, change, create, locate, starter, take_back, vouch_for,
+    self, ChangedTasks, NewTask, TaskChange, TaskFilePath, change, create, locate, starter, take_back,
+    vouch_for,
 };
 
 use super::show::object;
 use super::{Of, loaded, place, report, tell};
 use crate::cli::feed::{envelope, words};
-use crate::cli::here::{Here, print};
+use crate::cli::here::{Invocation, print};
 use crate::cli::plain::plain_line;
 use crate::cli::report::{Report, note};
 use crate::exit::Exit;
 
 /// `windlass tasks init`.
-pub(super) fn init(here: &Here, of: &Of) -> Result<Exit, Report> {
+pub(super) fn init(here: &Invocation, of: &Of) -> Result<Exit, Report> {
     let place = place(here, of)?;
     begin(&place, &starter(words::now(), "manual"), of.json)
 }
 
-fn begin(place: &Place, tasks: &Tasks, is_json: bool) -> Result<Exit, Report> {
+fn begin(place: &TaskFilePath, tasks: &Tasks, is_json: bool) -> Result<Exit, Report> {
     create(place, tasks).map_err(report)?;
     let count = tasks.tasks.len();
     let line = match is_json {
@@ -49,19 +50,19 @@ pub(super) fn new_task(
 }
 
 /// `windlass tasks add`.
-pub(super) fn add(here: &Here, of: &Of, new: NewTask) -> Result<Exit, Report> {
+pub(super) fn add(here: &Invocation, of: &Of, new: NewTask) -> Result<Exit, Report> {
     let loaded = loaded(here, of)?;
-    let changed = change(&loaded, &Change::Add(new), words::now()).map_err(report)?;
+    let changed = change(&loaded, &TaskChange::Add(new), words::now()).map_err(report)?;
     told(&changed, of, "task.added", |task| format!("{}  {}", task.id, plain_line(&task.name)))
 }
 
 /// `windlass tasks set`.
-pub(super) fn set(here: &Here, of: &Of, id: TaskId, to: Status) -> Result<Exit, Report> {
+pub(super) fn set(here: &Invocation, of: &Of, id: TaskId, to: TaskStatus) -> Result<Exit, Report> {
     let loaded = loaded(here, of)?;
     let (state, place) = (&here.home.state, &loaded.place);
     // A run that works on the file believes it from here on.
     let known = vouch_for(state, place, &id, to).map_err(report)?;
-    let change = change(&loaded, &Change::Status { id: id.clone(), from: None, to }, words::now());
+    let change = change(&loaded, &TaskChange::Status { id: id.clone(), from: None, to }, words::now());
     let changed = change.map_err(|error| {
         take_back(state, place, &id, known);
         report(error)
@@ -74,7 +75,7 @@ pub(super) fn set(here: &Here, of: &Of, id: TaskId, to: Status) -> Result<Exit, 
 }
 
 fn told(
-    changed: &Changed,
+    changed: &ChangedTasks,
     of: &Of,
     kind: &str,
     line: impl Fn(&windlass_core::tasks::Task) -> String,
@@ -96,7 +97,12 @@ fn told(
 }
 
 /// `windlass tasks migrate`.
-pub(super) fn migrate(here: &Here, from: &Path, out: Option<&Path>, is_json: bool) -> Result<Exit, Report> {
+pub(super) fn migrate(
+    here: &Invocation,
+    from: &Path,
+    out: Option<&Path>,
+    is_json: bool,
+) -> Result<Exit, Report> {
     let from_place = locate(&here.cwd, Some(from)).map_err(report)?;
     if !from_place.path().exists() {
         return Err(Report::new(Exit::Configuration, format!("there is no {}", from.display())));

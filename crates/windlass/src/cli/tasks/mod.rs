@@ -10,12 +10,12 @@ mod show;
 
 use std::path::PathBuf;
 
-use windlass_core::tasks::{Priority, Status, TaskId};
-use windlass_runtime::problem::Problem;
-use windlass_runtime::tasks::{Loaded, Place, TasksError, load, locate};
+use windlass_core::tasks::{Priority, TaskId, TaskStatus};
+use windlass_runtime::problem::UserError;
+use windlass_runtime::tasks::{LoadedTasks, TaskFilePath, TasksError, load, locate};
 
-use super::command::Who;
-use super::here::Here;
+use super::command::Audience;
+use super::here::Invocation;
 use super::report::{Report, tell};
 use crate::exit::Exit;
 
@@ -36,39 +36,43 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: TasksCommand,
 }
 
 impl Args {
     /// Who may do it: that a task is done is not for the agent to say that did it.
-    pub(crate) fn who(&self) -> Who {
+    pub(crate) fn who(&self) -> Audience {
         match &self.what {
-            What::Set { status: Status::Passing, .. } => Who::Person("say that a task is passing"),
-            What::Set { status: Status::Skipped, .. } => Who::Person("say that a task is skipped"),
-            What::Run(args) => args.orders.who(),
-            What::Set { .. }
-            | What::Init { .. }
-            | What::List { .. }
-            | What::Add { .. }
-            | What::Next { .. }
-            | What::Check { .. }
-            | What::Graph { .. }
-            | What::Migrate { .. } => Who::Anybody,
+            TasksCommand::Set { status: TaskStatus::Passing, .. } => {
+                Audience::Person("say that a task is passing")
+            }
+            TasksCommand::Set { status: TaskStatus::Skipped, .. } => {
+                Audience::Person("say that a task is skipped")
+            }
+            TasksCommand::Run(args) => args.orders.who(),
+            TasksCommand::Set { .. }
+            | TasksCommand::Init { .. }
+            | TasksCommand::List { .. }
+            | TasksCommand::Add { .. }
+            | TasksCommand::Next { .. }
+            | TasksCommand::Check { .. }
+            | TasksCommand::Graph { .. }
+            | TasksCommand::Migrate { .. } => Audience::Anybody,
         }
     }
 
     /// What may be any text.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.what {
-            What::Add { name, .. } => Some(name),
-            What::Run(args) => Some(&args.input),
+            TasksCommand::Add { name, .. } => Some(name),
+            TasksCommand::Run(args) => Some(&args.input),
             _ => None,
         }
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum TasksCommand {
     /// Begin a new tasks.json; one that is there is left as it is
     #[command(
         after_help = "Examples:\n  windlass tasks init\n  windlass tasks init --file research/tasks.json"
@@ -126,7 +130,7 @@ enum What {
 
         /// How far it is
         #[arg(value_name = "STATUS", value_parser = status)]
-        status: Status,
+        status: TaskStatus,
 
         #[command(flatten)]
         of: Of,
@@ -153,7 +157,7 @@ enum What {
     Graph {
         /// The language it is drawn in
         #[arg(long, value_name = "FORMAT", default_value = "mermaid")]
-        format: Format,
+        format: TaskFormat,
 
         #[command(flatten)]
         of: Of,
@@ -189,45 +193,45 @@ struct Of {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum TaskFormat {
     Mermaid,
     Dot,
 }
 
 /// Does it.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let here = Here::look()?;
+    let here = Invocation::look()?;
     match args.what {
-        What::Init { of } => edit::init(&here, &of),
-        What::List { of } => show::list(&here, &of),
-        What::Add { name, description, priority, after, of } => {
+        TasksCommand::Init { of } => edit::init(&here, &of),
+        TasksCommand::List { of } => show::list(&here, &of),
+        TasksCommand::Add { name, description, priority, after, of } => {
             edit::add(&here, &of, edit::new_task(name, description, priority, after)?)
         }
-        What::Next { of } => show::next(&here, &of),
-        What::Set { id, status, of } => edit::set(&here, &of, id, status),
-        What::Run(args) => run::perform(&here, *args),
-        What::Check { of } => check::check(&here, &of),
-        What::Graph { format, of } => check::graph(&here, &of, format),
-        What::Migrate { from, out, json } => edit::migrate(&here, &from, out.as_deref(), json),
+        TasksCommand::Next { of } => show::next(&here, &of),
+        TasksCommand::Set { id, status, of } => edit::set(&here, &of, id, status),
+        TasksCommand::Run(args) => run::perform(&here, *args),
+        TasksCommand::Check { of } => check::check(&here, &of),
+        TasksCommand::Graph { format, of } => check::graph(&here, &of, format),
+        TasksCommand::Migrate { from, out, json } => edit::migrate(&here, &from, out.as_deref(), json),
     }
 }
 
-fn status(written: &str) -> Result<Status, String> {
-    let known = Status::ALL.map(Status::word).join(", ");
-    Status::parse(written).ok_or_else(|| format!("it must be one of {known}"))
+fn status(written: &str) -> Result<TaskStatus, String> {
+    let known = TaskStatus::ALL.map(TaskStatus::word).join(", ");
+    TaskStatus::parse(written).ok_or_else(|| format!("it must be one of {known}"))
 }
 
-fn place(here: &Here, of: &Of) -> Result<Place, Report> {
+fn place(here: &Invocation, of: &Of) -> Result<TaskFilePath, Report> {
     locate(&here.cwd, of.file.as_deref()).map_err(report)
 }
 
 /// The tasks; what is odd about how they are written is said.
-fn loaded(here: &Here, of: &Of) -> Result<Loaded, Report> {
+fn loaded(here: &Invocation, of: &Of) -> Result<LoadedTasks, Report> {
     let loaded = load(&place(here, of)?).map_err(report)?;
     tell(&loaded.warnings);
     Ok(loaded)
 }
 
 fn report(error: TasksError) -> Report {
-    Problem::from(error).into()
+    UserError::from(error).into()
 }

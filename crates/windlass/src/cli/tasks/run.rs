@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use windlass_runtime::tasks::{Place, load, locate};
+use windlass_runtime::tasks::{TaskFilePath, load, locate};
 
 use super::{report, tell};
-use crate::cli::here::Here;
-use crate::cli::orders::{Orders, jobs};
+use crate::cli::here::Invocation;
+use crate::cli::orders::{RunFlags, jobs};
 use crate::cli::report::{Report, note};
 use crate::exit::Exit;
 
@@ -25,11 +25,11 @@ pub(super) struct Args {
     jobs: Option<u32>,
 
     #[command(flatten)]
-    pub(super) orders: Orders,
+    pub(super) orders: RunFlags,
 }
 
 /// Runs them. A file that cannot be used is found out before there is a run.
-pub(super) fn perform(here: &Here, mut args: Args) -> Result<Exit, Report> {
+pub(super) fn perform(here: &Invocation, mut args: Args) -> Result<Exit, Report> {
     let place = locate(&here.cwd, args.file.as_deref()).map_err(report)?;
     let loaded = load(&place).map_err(report)?;
     tell(&loaded.warnings);
@@ -43,7 +43,7 @@ pub(super) fn perform(here: &Here, mut args: Args) -> Result<Exit, Report> {
 }
 
 /// The path as a run may use it: its tasks lie below the folder it works in.
-fn inside(here: &Here, place: &Place) -> Result<String, Report> {
+fn inside(here: &Invocation, place: &TaskFilePath) -> Result<String, Report> {
     let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
     let outside = || {
         let folder = place.path().parent().unwrap_or(place.path()).display().to_string();

@@ -1,15 +1,15 @@
 //! The tasks as they are, and the one that is next.
 
 use serde_json::{Value, json};
-use windlass_core::tasks::{self, Attempts, Next, Status, Task, TaskId};
-use windlass_runtime::tasks::Loaded;
+use windlass_core::tasks::{self, Attempts, NextTask, Task, TaskId, TaskStatus};
+use windlass_runtime::tasks::LoadedTasks;
 
 use super::{Of, loaded};
 use crate::cli::feed::{envelope, words};
-use crate::cli::here::{Here, print};
+use crate::cli::here::{Invocation, print};
 use crate::cli::plain::{columns, padded, plain_line, plain_short};
 use crate::cli::report::{Report, note};
-use crate::cli::screen::{Screen, Tone};
+use crate::cli::screen::{Terminal, TextTone};
 use crate::exit::Exit;
 
 /// The widest name in a table.
@@ -21,7 +21,7 @@ const LISTED: usize = 12;
 const TITLES: [&str; 5] = ["ID", "STATUS", "PRIO", "NAME", "WAITS FOR"];
 
 /// `windlass tasks list`.
-pub(super) fn list(here: &Here, of: &Of) -> Result<Exit, Report> {
+pub(super) fn list(here: &Invocation, of: &Of) -> Result<Exit, Report> {
     let loaded = loaded(here, of)?;
     let tasks = &loaded.document.tasks().tasks;
     let waits = tasks::waits(tasks);
@@ -51,7 +51,7 @@ pub(super) fn object(task: &Task, more: impl IntoIterator<Item = (&'static str, 
     Value::Object(data)
 }
 
-fn mention_flaws(loaded: &Loaded) {
+fn mention_flaws(loaded: &LoadedTasks) {
     if !loaded.flaws.is_empty() {
         // Not all of very many are kept, and then one more says so.
         let all = tasks::flaws(&loaded.document.tasks().tasks).len();
@@ -60,7 +60,7 @@ fn mention_flaws(loaded: &Loaded) {
     }
 }
 
-fn table(screen: Screen, tasks: &[Task], waits: &[Vec<&TaskId>]) -> Vec<String> {
+fn table(screen: Terminal, tasks: &[Task], waits: &[Vec<&TaskId>]) -> Vec<String> {
     let rows: Vec<[String; 5]> =
         tasks.iter().zip(waits).map(|(task, waits)| row(screen, task, waits)).collect();
     let mut widths = TITLES.map(str::len);
@@ -73,7 +73,7 @@ fn table(screen: Screen, tasks: &[Task], waits: &[Vec<&TaskId>]) -> Vec<String> 
         let padded: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| padded(cell, width)).collect();
         padded.join("  ").trim_end().to_owned()
     };
-    let title = screen.paint(Tone::Faint, &line(TITLES.map(str::to_owned).to_vec()));
+    let title = screen.paint(TextTone::Faint, &line(TITLES.map(str::to_owned).to_vec()));
     let tones = tasks.iter().map(|task| tone(task.status));
     let painted = rows.into_iter().zip(tones).map(|(row, tone)| match tone {
         Some(tone) => screen.paint(tone, &line(row.to_vec())),
@@ -82,7 +82,7 @@ fn table(screen: Screen, tasks: &[Task], waits: &[Vec<&TaskId>]) -> Vec<String> 
     std::iter::once(title).chain(painted).collect()
 }
 
-fn row(screen: Screen, task: &Task, waits: &[&TaskId]) -> [String; 5] {
+fn row(screen: Terminal, task: &Task, waits: &[&TaskId]) -> [String; 5] {
     let waits = if task.status.is_met() { String::new() } else { join(waits) };
     [
         plain_line(task.id.as_str()),
@@ -93,39 +93,39 @@ fn row(screen: Screen, task: &Task, waits: &[&TaskId]) -> [String; 5] {
     ]
 }
 
-fn sign(screen: Screen, status: Status) -> &'static str {
+fn sign(screen: Terminal, status: TaskStatus) -> &'static str {
     match (status, screen.unicode) {
-        (Status::Pending, true) => "○",
-        (Status::InProgress, true) => "◐",
-        (Status::Passing, true) => "✓",
-        (Status::Failing, true) => "✗",
-        (Status::Skipped, true) => "–",
-        (Status::Pending, false) => "[ ]",
-        (Status::InProgress, false) => "[>]",
-        (Status::Passing, false) => "[x]",
-        (Status::Failing, false) => "[!]",
-        (Status::Skipped, false) => "[-]",
+        (TaskStatus::Pending, true) => "○",
+        (TaskStatus::InProgress, true) => "◐",
+        (TaskStatus::Passing, true) => "✓",
+        (TaskStatus::Failing, true) => "✗",
+        (TaskStatus::Skipped, true) => "–",
+        (TaskStatus::Pending, false) => "[ ]",
+        (TaskStatus::InProgress, false) => "[>]",
+        (TaskStatus::Passing, false) => "[x]",
+        (TaskStatus::Failing, false) => "[!]",
+        (TaskStatus::Skipped, false) => "[-]",
     }
 }
 
-fn tone(status: Status) -> Option<Tone> {
+fn tone(status: TaskStatus) -> Option<TextTone> {
     match status {
-        Status::Pending => None,
-        Status::InProgress => Some(Tone::Careful),
-        Status::Passing => Some(Tone::Good),
-        Status::Failing => Some(Tone::Bad),
-        Status::Skipped => Some(Tone::Faint),
+        TaskStatus::Pending => None,
+        TaskStatus::InProgress => Some(TextTone::Careful),
+        TaskStatus::Passing => Some(TextTone::Good),
+        TaskStatus::Failing => Some(TextTone::Bad),
+        TaskStatus::Skipped => Some(TextTone::Faint),
     }
 }
 
 fn summary(tasks: &[Task]) -> String {
     let tally = tasks::tally(tasks);
     let counts = [
-        (tally.passing, Status::Passing),
-        (tally.in_progress, Status::InProgress),
-        (tally.failing, Status::Failing),
-        (tally.pending, Status::Pending),
-        (tally.skipped, Status::Skipped),
+        (tally.passing, TaskStatus::Passing),
+        (tally.in_progress, TaskStatus::InProgress),
+        (tally.failing, TaskStatus::Failing),
+        (tally.pending, TaskStatus::Pending),
+        (tally.skipped, TaskStatus::Skipped),
     ];
     let counts: Vec<String> = counts
         .into_iter()
@@ -136,7 +136,7 @@ fn summary(tasks: &[Task]) -> String {
 }
 
 /// `windlass tasks next`.
-pub(super) fn next(here: &Here, of: &Of) -> Result<Exit, Report> {
+pub(super) fn next(here: &Invocation, of: &Of) -> Result<Exit, Report> {
     let loaded = loaded(here, of)?;
     let tasks = &loaded.document.tasks().tasks;
     // Nobody counts tries here: a failing task is one that would be tried again.
@@ -149,38 +149,38 @@ pub(super) fn next(here: &Here, of: &Of) -> Result<Exit, Report> {
     }
     mention_flaws(&loaded);
     match &next {
-        Next::Task(_) => print(&chosen(&ready)),
-        Next::Working => print(&[format!("nothing is ready: {} in progress", join(&working(tasks)))]),
-        Next::AllDone if tasks.is_empty() => print(&["there are no tasks".to_owned()]),
-        Next::AllDone => print(&[format!("all is done: {}", summary(tasks))]),
-        Next::Failed { ids } => {
+        NextTask::Task(_) => print(&chosen(&ready)),
+        NextTask::Working => print(&[format!("nothing is ready: {} in progress", join(&working(tasks)))]),
+        NextTask::AllDone if tasks.is_empty() => print(&["there are no tasks".to_owned()]),
+        NextTask::AllDone => print(&[format!("all is done: {}", summary(tasks))]),
+        NextTask::Failed { ids } => {
             let ids: Vec<&TaskId> = ids.iter().collect();
             Err(Report::new(exit_of(&next), format!("failed for good: {}", join(&ids))))
         }
-        Next::Deadlock(deadlock) => {
+        NextTask::Deadlock(deadlock) => {
             Err(Report::new(exit_of(&next), format!("deadlock: {deadlock}")).hint(deadlock.way_out()))
         }
     }
 }
 
-fn exit_of(next: &Next) -> Exit {
+fn exit_of(next: &NextTask) -> Exit {
     match next {
-        Next::Task(_) | Next::Working | Next::AllDone => Exit::Completed,
-        Next::Failed { .. } => Exit::Agent,
-        Next::Deadlock(_) => Exit::Blocked,
+        NextTask::Task(_) | NextTask::Working | NextTask::AllDone => Exit::Completed,
+        NextTask::Failed { .. } => Exit::Agent,
+        NextTask::Deadlock(_) => Exit::Blocked,
     }
 }
 
-fn next_object(next: &Next, tasks: &[Task], ready: &[&Task]) -> Value {
+fn next_object(next: &NextTask, tasks: &[Task], ready: &[&Task]) -> Value {
     match next {
-        Next::Task(_) => {
+        NextTask::Task(_) => {
             let ids: Vec<&TaskId> = ready.iter().map(|task| &task.id).collect();
             json!({"next": "task", "task": ready.first().map(|task| object(task, [])), "why": why(ready), "ready": ids})
         }
-        Next::Working => json!({"next": "working", "in_progress": working(tasks)}),
-        Next::AllDone => json!({"next": "all_done"}),
-        Next::Failed { ids } => json!({"next": "failed", "ids": ids}),
-        Next::Deadlock(deadlock) => {
+        NextTask::Working => json!({"next": "working", "in_progress": working(tasks)}),
+        NextTask::AllDone => json!({"next": "all_done"}),
+        NextTask::Failed { ids } => json!({"next": "failed", "ids": ids}),
+        NextTask::Deadlock(deadlock) => {
             json!({"next": "deadlock", "deadlock": deadlock, "why": deadlock.to_string(), "hint": deadlock.way_out()})
         }
     }
@@ -218,14 +218,14 @@ fn why(ready: &[&Task]) -> String {
         let before: Vec<&TaskId> = task.dependencies.iter().collect();
         reasons.push(format!("what it waits for is done: {}", join(&before)));
     }
-    if task.status == Status::Failing {
+    if task.status == TaskStatus::Failing {
         reasons.push("it is failing and is tried again".to_owned());
     }
     reasons.join("; ")
 }
 
 fn working(tasks: &[Task]) -> Vec<&TaskId> {
-    tasks.iter().filter(|task| task.status == Status::InProgress).map(|task| &task.id).collect()
+    tasks.iter().filter(|task| task.status == TaskStatus::InProgress).map(|task| &task.id).collect()
 }
 
 fn join(ids: &[&TaskId]) -> String {

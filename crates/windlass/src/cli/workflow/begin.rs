@@ -3,16 +3,16 @@
 
 use serde_json::json;
 use windlass_runtime::catalog::{begin_document, document_schema, eject_document};
-use windlass_runtime::shelf::Shelf;
+use windlass_runtime::shelf::WorkflowScope;
 
 use super::super::feed::{envelope, words};
-use super::super::here::{Here, print};
+use super::super::here::{Invocation, print};
 use super::super::plain::plain_line;
 use super::super::report::{Report, note};
 use crate::exit::Exit;
 
 /// Writes a commented document, never over another.
-pub(super) fn new(here: &Here, name: &str, shelf: Shelf, json: bool) -> Result<Exit, Report> {
+pub(super) fn new(here: &Invocation, name: &str, shelf: WorkflowScope, json: bool) -> Result<Exit, Report> {
     let path = begin_document(&here.home, &here.cwd, name, shelf)?;
     if json {
         return print(&[envelope("workflow.new", words::now(), None, json!({ "path": path }))]);
@@ -24,7 +24,7 @@ pub(super) fn new(here: &Here, name: &str, shelf: Shelf, json: bool) -> Result<E
 }
 
 /// Copies a built-in workflow, never over another file.
-pub(super) fn eject(here: &Here, name: &str, shelf: Shelf, json: bool) -> Result<Exit, Report> {
+pub(super) fn eject(here: &Invocation, name: &str, shelf: WorkflowScope, json: bool) -> Result<Exit, Report> {
     let path = eject_document(&here.home, &here.cwd, name, shelf)?;
     if json {
         return print(&[envelope("workflow.ejected", words::now(), None, json!({ "path": path }))]);

@@ -4,15 +4,15 @@ use serde_json::json;
 use windlass_core::graph::draw::States;
 use windlass_runtime::catalog::catalog;
 
-use super::super::draw::{Format, picture};
+use super::super::draw::{DrawFormat, picture};
 use super::super::feed::{envelope, words};
-use super::super::here::{Here, print};
+use super::super::here::{Invocation, print};
 use super::super::report::Report;
 use super::{Of, find};
 use crate::exit::Exit;
 
 /// Prints the picture.
-pub(super) fn perform(here: &Here, name: &str, format: Format, of: &Of) -> Result<Exit, Report> {
+pub(super) fn perform(here: &Invocation, name: &str, format: DrawFormat, of: &Of) -> Result<Exit, Report> {
     let found = catalog(&here.home, &here.cwd, &of.plugins)?;
     let graph = find(&found, name)?.graph();
     let picture = picture(format, &graph, &States::new());

@@ -7,17 +7,17 @@ use serde_json::Value;
 use super::TaskLoopNode;
 use crate::effect::Effect;
 use crate::engine::frame::Frame;
-use crate::engine::node::pair::{Delivered, Site};
-use crate::engine::{Cx, cut, lane};
+use crate::engine::node::pair::{Delivered, NodeSite};
+use crate::engine::{DecisionCx, cut, lane};
 use crate::event::{Event, LandingEnd, WorktreeEnd};
-use crate::graph::workflow::{Act, CheckNode, Step};
+use crate::graph::workflow::{CheckNode, Node, NodeKind};
 use crate::id::{NodeId, Verb};
 use crate::looping::verdict::red;
-use crate::run::{Lane, Outcome, Reason, Round, RoundPhase, Status, TaskRounds, Word};
+use crate::run::{EndReason, FinalStatus, Lane, Outcome, Round, RoundPhase, SessionSignal, TaskRounds};
 use crate::tasks::{Attempts, TaskId};
 
 /// What the rounds of a loop share.
-pub(super) struct Shared<'t> {
+pub(super) struct RoundsShared<'t> {
     path: &'t Option<String>,
     attempts: &'t mut Attempts,
     /// What was wrong with each task at its last try.
@@ -51,9 +51,9 @@ impl TaskRounds {
     }
 
     /// Splits it into what the rounds share and the rounds under way.
-    pub(super) fn split(&mut self) -> (Shared<'_>, &mut Vec<Round>) {
+    pub(super) fn split(&mut self) -> (RoundsShared<'_>, &mut Vec<Round>) {
         let TaskRounds { path, attempts, wrong, target, fixed, blocked, over, open, .. } = self;
-        (Shared { path, attempts, wrong, target, fixed, blocked, over }, open)
+        (RoundsShared { path, attempts, wrong, target, fixed, blocked, over }, open)
     }
 
     /// Counts a round for a task.
@@ -80,7 +80,7 @@ impl Round {
 }
 
 /// What rounds are decided with.
-pub(super) struct Rounds<'a> {
+pub(super) struct RoundContext<'a> {
     node: &'a TaskLoopNode,
     instance: &'a NodeId,
     inside: &'a Frame<'a>,
@@ -88,13 +88,13 @@ pub(super) struct Rounds<'a> {
     is_cut: bool,
 }
 
-impl<'a> Rounds<'a> {
-    pub(super) fn of(node: &'a TaskLoopNode, site: &Site<'a>, inside: &'a Frame<'a>) -> Rounds<'a> {
-        Rounds { node, instance: site.instance, inside, is_cut: site.cut.is_some() }
+impl<'a> RoundContext<'a> {
+    pub(super) fn of(node: &'a TaskLoopNode, site: &NodeSite<'a>, inside: &'a Frame<'a>) -> RoundContext<'a> {
+        RoundContext { node, instance: site.instance, inside, is_cut: site.cut.is_some() }
     }
 
     /// Begins a round.
-    pub(super) fn begin(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round) {
+    pub(super) fn begin(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round) {
         if self.node.at_once() > 1 {
             let attempt = all.attempts.made.get(&round.id).copied().unwrap_or(1);
             let effect = Effect::MakeWorktree { task: round.id.clone(), attempt, target: all.target.clone() };
@@ -105,7 +105,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// The nodes of a round begin, those before the task first.
-    fn start(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round) {
+    fn start(&self, cx: &mut DecisionCx<'_>, all: &mut RoundsShared<'_>, round: &mut Round) {
         round.phase = RoundPhase::Before;
         if let Some(outcome) = self.proceed(cx, all, round, &self.node.before_each) {
             self.nodes_over(cx, all, round, outcome);
@@ -114,17 +114,17 @@ impl<'a> Rounds<'a> {
 
     fn proceed(
         &self,
-        cx: &mut Cx<'_>,
-        all: &Shared<'_>,
+        cx: &mut DecisionCx<'_>,
+        all: &RoundsShared<'_>,
         round: &mut Round,
-        body: &[Step],
+        body: &[Node],
     ) -> Option<Outcome> {
         let frame = Frame { task: Some(&round.task), ..self.frame(all, round) };
         lane::proceed(cx, body, &mut round.lane, &frame)
     }
 
     /// What stands around the nodes of a round, but for the task.
-    fn frame(&self, all: &Shared<'_>, round: &Round) -> Frame<'a> {
+    fn frame(&self, all: &RoundsShared<'_>, round: &Round) -> Frame<'a> {
         let feedback = all.wrong.get(&round.id).map_or("", String::as_str);
         round_frame(self.inside, round.round, feedback, round.workspace.as_deref())
     }
@@ -132,8 +132,8 @@ impl<'a> Rounds<'a> {
     /// Tells the node of a round it is about what happened.
     pub(super) fn deliver(
         &self,
-        cx: &mut Cx<'_>,
-        all: &mut Shared<'_>,
+        cx: &mut DecisionCx<'_>,
+        all: &mut RoundsShared<'_>,
         round: &mut Round,
         to: &NodeId,
         event: &Event,
@@ -152,15 +152,15 @@ impl<'a> Rounds<'a> {
     /// The nodes of a round, or those before them, are over.
     pub(super) fn nodes_over(
         &self,
-        cx: &mut Cx<'_>,
-        all: &mut Shared<'_>,
+        cx: &mut DecisionCx<'_>,
+        all: &mut RoundsShared<'_>,
         round: &mut Round,
         outcome: Outcome,
     ) {
         let mut outcome = outcome;
         if round.phase == RoundPhase::Before
             && round.lane.cut.is_none()
-            && outcome.status == Status::Completed
+            && outcome.status == FinalStatus::Completed
         {
             round.phase = RoundPhase::Working;
             round.lane = Lane::default();
@@ -172,10 +172,10 @@ impl<'a> Rounds<'a> {
         if round.lane.cut.is_some() {
             return self.release(cx, all, round);
         }
-        if outcome.status != Status::Completed {
+        if outcome.status != FinalStatus::Completed {
             return self.failed(cx, all, round, outcome);
         }
-        if let Some(Word::Broken { broken, .. }) = &round.lane.word {
+        if let Some(SessionSignal::Broken { broken, .. }) = &round.lane.word {
             round.wrong = Some(match round.lane.wrong.as_str() {
                 "" => broken.clone(),
                 wrong => wrong.to_owned(),
@@ -185,11 +185,17 @@ impl<'a> Rounds<'a> {
         self.gate(cx, all, round);
     }
 
-    fn failed(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round, outcome: Outcome) {
+    fn failed(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        all: &mut RoundsShared<'_>,
+        round: &mut Round,
+        outcome: Outcome,
+    ) {
         let detail = outcome.detail.clone().unwrap_or_else(|| outcome.reason.word().to_owned());
         let wrong = std::mem::take(&mut round.lane.wrong);
         round.wrong = Some(if wrong.is_empty() { detail } else { wrong });
-        if outcome.status == Status::Blocked {
+        if outcome.status == FinalStatus::Blocked {
             all.attempts.spend(&round.id);
             all.blocked.get_or_insert(outcome);
         } else if outcome.fixed().is_some() {
@@ -202,7 +208,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// What was done must be green: here, or where it is brought back to.
-    fn gate(&self, cx: &mut Cx<'_>, all: &Shared<'_>, round: &mut Round) {
+    fn gate(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
         let name = round.name(self.instance);
         if let (Some(workspace), Some(branch)) = (&round.workspace, &round.branch) {
             round.phase = RoundPhase::Landing;
@@ -228,11 +234,11 @@ impl<'a> Rounds<'a> {
     /// Its last node runs all checks, so that they need not run again.
     fn ends_with_all_checks(&self) -> bool {
         let last = self.node.body.last().map(|step| &step.act);
-        matches!(last, Some(Act::Check(CheckNode { names })) if names.is_empty())
+        matches!(last, Some(NodeKind::Check(CheckNode { names })) if names.is_empty())
     }
 
     /// The file is told how the task went.
-    fn settle(&self, cx: &mut Cx<'_>, all: &Shared<'_>, round: &mut Round) {
+    fn settle(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
         // The next try begins elsewhere. A landing has looked after the worktree itself.
         let branch = round.branch.clone().filter(|_| round.phase != RoundPhase::Landing);
         round.phase = RoundPhase::Settling;
@@ -248,7 +254,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Gives a task back: notes in the file that nobody works on it any more.
-    pub(super) fn release(&self, cx: &mut Cx<'_>, all: &Shared<'_>, round: &mut Round) {
+    pub(super) fn release(&self, cx: &mut DecisionCx<'_>, all: &RoundsShared<'_>, round: &mut Round) {
         round.phase = RoundPhase::Settling;
         let effect = Effect::ReleaseTask {
             path: all.path.clone(),
@@ -263,8 +269,8 @@ impl<'a> Rounds<'a> {
     /// A round's own effects have an outcome; false where a round has no such effect.
     pub(super) fn about(
         &self,
-        cx: &mut Cx<'_>,
-        all: &mut Shared<'_>,
+        cx: &mut DecisionCx<'_>,
+        all: &mut RoundsShared<'_>,
         round: &mut Round,
         event: &Event,
     ) -> bool {
@@ -281,7 +287,13 @@ impl<'a> Rounds<'a> {
         true
     }
 
-    fn worktree(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round, end: &WorktreeEnd) {
+    fn worktree(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        all: &mut RoundsShared<'_>,
+        round: &mut Round,
+        end: &WorktreeEnd,
+    ) {
         let is_ending = all.over.is_some() && self.is_cut;
         match end {
             WorktreeEnd::Made { branch, .. } if is_ending => {
@@ -300,7 +312,13 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn landed(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round, end: &LandingEnd) {
+    fn landed(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        all: &mut RoundsShared<'_>,
+        round: &mut Round,
+        end: &LandingEnd,
+    ) {
         match end {
             LandingEnd::Landed { .. } => self.settle(cx, all, round),
             LandingEnd::Refused { why } => {
@@ -312,17 +330,23 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn stopped_by_git(&self, cx: &mut Cx<'_>, all: &mut Shared<'_>, round: &mut Round, why: &str) {
+    fn stopped_by_git(
+        &self,
+        cx: &mut DecisionCx<'_>,
+        all: &mut RoundsShared<'_>,
+        round: &mut Round,
+        why: &str,
+    ) {
         round.wrong = Some(why.to_owned());
-        all.over.get_or_insert(Outcome::new(Status::Blocked, Reason::Git).because(why));
+        all.over.get_or_insert(Outcome::new(FinalStatus::Blocked, EndReason::Git).because(why));
         self.release(cx, all, round);
     }
 
     /// Ends a round. Whether nobody is at its task any more.
     pub(super) fn cancel(
         &self,
-        cx: &mut Cx<'_>,
-        all: &Shared<'_>,
+        cx: &mut DecisionCx<'_>,
+        all: &RoundsShared<'_>,
         round: &mut Round,
         outcome: &Outcome,
     ) -> bool {

@@ -13,10 +13,10 @@ use crate::graph::builder::{
 };
 use crate::graph::ids::name_nodes;
 use crate::graph::workflow::{
-    Act, Branch, Budget, CriteriaLoopNode, Expression, IfNode, Join, LoopNode, OnFailure, ParallelNode,
-    Retry, Step, Turns,
+    Budget, CriteriaLoopNode, Expression, IfNode, Join, LoopNode, Node, NodeKind, OnFailure, ParallelBranch,
+    ParallelNode, RetryPolicy, TurnLoop,
 };
-use crate::looping::Mode;
+use crate::looping::LoopMode;
 use crate::spec::{OnPermission, OnQuestion, Policy};
 
 /// A run's orders, and what befalls it.
@@ -36,7 +36,7 @@ impl fmt::Debug for Case {
     }
 }
 
-fn draw(f: &mut fmt::Formatter<'_>, body: &[Step], depth: usize) -> fmt::Result {
+fn draw(f: &mut fmt::Formatter<'_>, body: &[Node], depth: usize) -> fmt::Result {
     for step in body {
         let mut bare = step.clone();
         for block in bare.act.blocks_mut() {
@@ -83,11 +83,11 @@ fn budget(much: std::ops::Range<u32>) -> impl Strategy<Value = Budget> {
     })
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Node> {
     let leaf = around(leaf().boxed());
     leaf.prop_recursive(3, 12, 3, |inner| {
         let block = prop::collection::vec(inner, 1..3).boxed();
-        around(blocks(block).prop_map(|act| Step { act, ..Step::from(clear_context()) }).boxed())
+        around(blocks(block).prop_map(|act| Node { act, ..Node::from(clear_context()) }).boxed())
     })
 }
 
@@ -115,14 +115,14 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 /// What is common to all nodes.
-fn around(step: BoxedStrategy<Step>) -> BoxedStrategy<Step> {
+fn around(step: BoxedStrategy<Node>) -> BoxedStrategy<Node> {
     let when = prop::option::weighted(0.1, condition());
     let budget = prop::option::weighted(0.12, budget(1..5));
     let timeout = prop::option::weighted(0.12, 1..9_u64);
     (step, when, 0..6_u32, 0..2_u32, budget, timeout)
         .prop_map(|(mut step, when, tries, failing, budget, timeout)| {
             step.when = when.map(Expression);
-            step.retry = Retry { times: tries.saturating_sub(3), delay_ms: 1_000 };
+            step.retry = RetryPolicy { times: tries.saturating_sub(3), delay_ms: 1_000 };
             step.budget = budget.unwrap_or_default();
             step.settings.timeout_ms = timeout.map(|seconds| seconds * 1_000);
             if failing == 1 {
@@ -133,15 +133,15 @@ fn around(step: BoxedStrategy<Step>) -> BoxedStrategy<Step> {
         .boxed()
 }
 
-fn leaf() -> impl Strategy<Value = Step> {
+fn leaf() -> impl Strategy<Value = Node> {
     (0..16_usize, text(), 1..4_u32).prop_map(|(which, text, much)| {
-        let looping = |mode| prompt(text.clone()).turns(Turns { mode: Some(mode), ..turns(much) }).into();
+        let looping = |mode| prompt(text.clone()).turns(TurnLoop { mode: Some(mode), ..turns(much) }).into();
         match which {
             0 | 1 => prompt(text).into(),
-            2 => looping(Mode::Fresh),
-            3 => looping(Mode::InSession),
-            4 => looping(Mode::Resume),
-            5 => looping(Mode::Plugin),
+            2 => looping(LoopMode::Fresh),
+            3 => looping(LoopMode::InSession),
+            4 => looping(LoopMode::Resume),
+            5 => looping(LoopMode::Plugin),
             6 => shell(text).into(),
             7 => check_all().into(),
             8 => check(["test"]).into(),
@@ -157,31 +157,35 @@ fn leaf() -> impl Strategy<Value = Step> {
     })
 }
 
-fn blocks(block: BoxedStrategy<Vec<Step>>) -> impl Strategy<Value = Act> {
+fn blocks(block: BoxedStrategy<Vec<Node>>) -> impl Strategy<Value = NodeKind> {
     (block.clone(), block.clone(), block, condition(), 0..4_u32, 0..8_usize).prop_map(
         |(one, two, three, condition, much, which)| match which {
-            0 => Act::If(IfNode { condition: Expression(condition), then: one, otherwise: two }),
+            0 => NodeKind::If(IfNode { condition: Expression(condition), then: one, otherwise: two }),
             1 | 2 => {
                 let mut until = vec![Expression(condition)];
                 if much == 0 {
                     until.push(Expression("iteration > 2".into()));
                 }
-                Act::Loop(LoopNode { until, max: much, body: one })
+                NodeKind::Loop(LoopNode { until, max: much, body: one })
             }
-            3 => Act::CriteriaLoop(CriteriaLoopNode { signal: "SIGNAL".into(), max: much.max(1), body: one }),
+            3 => NodeKind::CriteriaLoop(CriteriaLoopNode {
+                signal: "SIGNAL".into(),
+                max: much.max(1),
+                body: one,
+            }),
             4 | 5 => {
                 let tasks = task_loop().max(much).jobs(much).attempts(much.max(1)).until(condition);
-                let mut act = Step::from(tasks).act;
+                let mut act = Node::from(tasks).act;
                 for (place, body) in act.blocks_mut().into_iter().zip([three, one]) {
                     *place = body;
                 }
                 act
             }
             _ => {
-                let branch = |name: &str, body| Branch { name: name.to_owned(), body };
+                let branch = |name: &str, body| ParallelBranch { name: name.to_owned(), body };
                 let join = [Join::All, Join::Any, Join::FirstSuccess, Join::All][much as usize % 4];
                 let branches = vec![branch("x", one), branch("y", two), branch("z", three)];
-                Act::Parallel(ParallelNode { limit: much, join, branches })
+                NodeKind::Parallel(ParallelNode { limit: much, join, branches })
             }
         },
     )

@@ -5,18 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::world::settles;
 use crate::effect::{Effect, Planned};
-use crate::engine::Step;
+use crate::engine::Decision;
 use crate::engine::purse::tokens;
 use crate::event::Event;
 use crate::graph::builder::{Builder, clear_context};
 use crate::graph::workflow::{
-    Act, Budget, CriteriaLoopNode, LoopNode, OnFailure, ParallelNode, Step as Drawn, TaskLoopNode, Workflow,
+    Budget, CriteriaLoopNode, LoopNode, Node as Drawn, NodeKind, OnFailure, ParallelNode, TaskLoopNode,
+    Workflow,
 };
-use crate::graph::worst::{Bound, Others, worst};
-use crate::hook::{Answer, HookKind};
+use crate::graph::worst::{Others, UpperBound, worst};
+use crate::hook::{HookAnswer, HookKind};
 use crate::id::{EffectId, NodeId, Verb};
-use crate::looping::Mode;
-use crate::run::{Active, Course, Doing, News, ParallelState, Reason, Slot, Spent, State, Status, Waiting};
+use crate::looping::LoopMode;
+use crate::run::{
+    ActiveNode, Activity, BranchState, EndReason, FinalStatus, Lifecycle, News, ParallelState, RunState,
+    Spent, Waiting,
+};
 use crate::spec::Spec;
 
 /// What is known of a node.
@@ -38,7 +42,7 @@ pub(super) struct Laws {
     has_plugin: bool,
     spec: Spec,
     /// The turns that its own sessions may take in all, as a check of the workflow says.
-    worst: Bound,
+    worst: UpperBound,
     planned: BTreeSet<EffectId>,
     handed: BTreeSet<EffectId>,
     started: BTreeSet<NodeId>,
@@ -71,7 +75,7 @@ impl Laws {
         let mut modes = spec.sessions.values().filter_map(|orders| orders.rules.as_ref());
         Laws {
             nodes,
-            has_plugin: modes.any(|rules| rules.mode == Mode::Plugin),
+            has_plugin: modes.any(|rules| rules.mode == LoopMode::Plugin),
             spec: spec.clone(),
             worst: worst_case(spec),
             planned: BTreeSet::new(),
@@ -106,7 +110,7 @@ impl Laws {
     }
 
     /// A turn in which a hook found no owner is never taken for a finished one.
-    fn a_turn_that_was_cut_off_is_not_judged(&self, event: &Event, step: &Step) {
+    fn a_turn_that_was_cut_off_is_not_judged(&self, event: &Event, step: &Decision) {
         let unanswered = match event {
             Event::SessionEnded { end, .. } => &end.unanswered,
             Event::HookAsked { call } => &call.unanswered,
@@ -117,19 +121,19 @@ impl Laws {
     }
 
     /// Neither a node whose template has no value, nor one whose run ended by that.
-    fn what_a_template_cannot_say_is_not_tried_again(&self, event: &Event, step: &Step) {
+    fn what_a_template_cannot_say_is_not_tried_again(&self, event: &Event, step: &Decision) {
         let again = |node: &NodeId| {
             step.news.iter().any(|news| matches!(news, News::Retrying { node: tried, .. } if tried == node))
         };
         for news in &step.news {
             if let News::NodeFinished { node, outcome, .. } = news
-                && outcome.reason == Reason::Template
+                && outcome.reason == EndReason::Template
             {
                 assert!(!again(node), "{node} is tried again: {outcome:?}; {}", self.told());
             }
         }
         if let Event::RunEnded { effect, end } = event
-            && end.outcome.reason == Reason::Template
+            && end.outcome.reason == EndReason::Template
         {
             assert!(!again(&effect.node), "{} is tried again; {}", effect.node, self.told());
         }
@@ -140,34 +144,34 @@ impl Laws {
         &self,
         before: Option<&Before>,
         event: &Event,
-        state: &State,
-        step: &Step,
+        state: &RunState,
+        step: &Decision,
     ) {
         let (Some(before), Event::EffectBroken { effect, .. }) = (before, event) else { return };
         if before.is_ending || before.is_done || !before.open.contains(effect) {
             return;
         }
         let outcome = match &state.course {
-            Course::Ending { outcome } | Course::Done { outcome } => Some(outcome),
-            Course::Running => None,
+            Lifecycle::Ending { outcome } | Lifecycle::Done { outcome } => Some(outcome),
+            Lifecycle::Running => None,
         };
         let reason = outcome.map(|outcome| (outcome.status, outcome.reason));
-        let expected = Some((Status::Failed, Reason::InternalError));
+        let expected = Some((FinalStatus::Failed, EndReason::InternalError));
         assert_eq!(reason, expected, "{effect} broke; {}", self.told());
         let begins = step.effects.iter().find(|planned| planned.effect.begins_work());
         assert_eq!(begins, None, "it begins though {effect} broke; {}", self.told());
     }
 
     /// Neither a task nor a loop is done by the word of a session that did not end well.
-    fn only_who_ended_well_claims(&mut self, step: &Step) {
+    fn only_who_ended_well_claims(&mut self, step: &Decision) {
         for news in &step.news {
             let News::NodeFinished { node, outcome, .. } = news else { continue };
             let known = self.nodes.get(&node.in_workflow()).map(|known| &known.step.act);
             match known {
-                Some(Act::Session(_)) if outcome.status == Status::Completed => {
+                Some(NodeKind::Session(_)) if outcome.status == FinalStatus::Completed => {
                     self.well.insert(node.clone());
                 }
-                Some(Act::CriteriaLoop(_)) if outcome.reason == Reason::Signal => {
+                Some(NodeKind::CriteriaLoop(_)) if outcome.reason == EndReason::Signal => {
                     let rounds = self.rounds.iter().filter(|(other, _)| other == node);
                     let last = rounds.map(|(_, round)| *round).max().expect("a round");
                     self.somebody_ended_well_in(&NodeId::new(format!("{node}@{last}")));
@@ -203,9 +207,9 @@ impl Laws {
         assert!(self.well.iter().any(is_in), "nobody ended well in {round}; {}", self.told());
     }
 
-    pub(super) fn look(&self, state: &State) -> Before {
+    pub(super) fn look(&self, state: &RunState) -> Before {
         Before {
-            is_ending: matches!(state.course, Course::Ending { .. }),
+            is_ending: matches!(state.course, Lifecycle::Ending { .. }),
             is_done: state.is_done(),
             paused: state.book.paused,
             open: state.book.open.iter().map(|planned| planned.id.clone()).collect(),
@@ -213,7 +217,7 @@ impl Laws {
     }
 
     /// Checks everything.
-    pub(super) fn hold(&mut self, before: Option<&Before>, event: &Event, state: &State, step: &Step) {
+    pub(super) fn hold(&mut self, before: Option<&Before>, event: &Event, state: &RunState, step: &Decision) {
         self.facts.push(event.clone());
         self.count_spending(before, event);
         self.ids_are_planned_once(event, state, step);
@@ -237,7 +241,7 @@ impl Laws {
         }
     }
 
-    pub(super) fn at_the_end(&self, state: &State) {
+    pub(super) fn at_the_end(&self, state: &RunState) {
         assert!(state.root.now.is_none(), "no node is under way: {:?}; {}", state.root, self.told());
     }
 
@@ -273,7 +277,7 @@ impl Laws {
         assert!(is_left, "a run goes on with ${cost} of {cost_usd:?} spent; {}", self.told());
     }
 
-    fn ids_are_planned_once(&mut self, event: &Event, state: &State, step: &Step) {
+    fn ids_are_planned_once(&mut self, event: &Event, state: &RunState, step: &Decision) {
         let settled = step.effects.iter().filter(|planned| planned.effect.is_settled_by_an_event());
         for planned in settled {
             let is_new = self.handed.insert(planned.id.clone());
@@ -304,8 +308,8 @@ impl Laws {
         let most = self.nodes.get(&session.0).and_then(|known| known.step.budget.turns);
         let begun = self.own.turns;
         let is_foreseen = match self.worst {
-            Bound::AtMost(most) => u64::from(begun) <= most,
-            Bound::Without { .. } => true,
+            UpperBound::AtMost(most) => u64::from(begun) <= most,
+            UpperBound::Without { .. } => true,
         };
         assert!(is_foreseen || self.has_plugin, "turn {begun} begins, {}; {}", self.worst, self.told());
         let is_kept = self.has_plugin || most.is_none_or(|most| turns <= most);
@@ -322,7 +326,7 @@ impl Laws {
     }
 
     /// A paused run begins nothing, and neither does one that is ending.
-    fn nothing_begins_that_may_not(&self, before: Option<&Before>, event: &Event, step: &Step) {
+    fn nothing_begins_that_may_not(&self, before: Option<&Before>, event: &Event, step: &Decision) {
         let Some(before) = before else { return };
         let begins: Vec<&EffectId> = step
             .effects
@@ -339,11 +343,11 @@ impl Laws {
             assert_eq!(began, None, "it begins while the run is paused; {}", self.told());
         }
         let is_late = settles(event).is_some_and(|effect| !before.open.contains(effect));
-        assert!(!is_late || *step == Step::default(), "{event:?} came too late; {}", self.told());
+        assert!(!is_late || *step == Decision::default(), "{event:?} came too late; {}", self.told());
     }
 
     /// Turns of runs that were started and have told of none: the first of each is counted already.
-    fn first_turns(&self, state: &State) -> u32 {
+    fn first_turns(&self, state: &RunState) -> u32 {
         let is_counted = |planned: &&Planned| {
             let Effect::StartRun { spec, .. } = &planned.effect else { return false };
             !spec.sessions.is_empty() && self.child_spent(&planned.id).turns == 0
@@ -351,7 +355,7 @@ impl Laws {
         u32::try_from(state.book.open.iter().filter(is_counted).count()).unwrap_or(u32::MAX)
     }
 
-    fn budgets_are_kept(&mut self, state: &State, step: &Step) {
+    fn budgets_are_kept(&mut self, state: &RunState, step: &Decision) {
         let mut all = self.own;
         all.add(&self.children_in_all);
         all.turns += self.first_turns(state);
@@ -385,18 +389,18 @@ impl Laws {
     }
 
     /// What a pause held back was paid for when it was planned.
-    fn is_released(&self, step: &Step) -> bool {
+    fn is_released(&self, step: &Decision) -> bool {
         step.news.iter().any(|news| matches!(news, News::GoesOn))
     }
 
-    fn nodes_begin_once_and_behind_their_gates(&mut self, step: &Step) {
+    fn nodes_begin_once_and_behind_their_gates(&mut self, step: &Decision) {
         for news in &step.news {
             match news {
                 News::NodeStarted { node, .. } => {
                     assert!(self.started.insert(node.clone()), "{node} begins twice; {}", self.told());
                     self.gates_are_passed(node);
                 }
-                News::NodeFinished { node, outcome, .. } if outcome.status == Status::Completed => {
+                News::NodeFinished { node, outcome, .. } if outcome.status == FinalStatus::Completed => {
                     self.passed.insert(self.in_round(node));
                 }
                 News::NodeSkipped { node, .. } => drop(self.passed.insert(self.in_round(node))),
@@ -420,9 +424,9 @@ impl Laws {
         assert!(is_new, "round {round} of {node} begins twice; {}", self.told());
         let most = match self.nodes.get(&node.in_workflow()).map(|known| &known.step.act) {
             Some(
-                Act::Loop(LoopNode { max, .. })
-                | Act::CriteriaLoop(CriteriaLoopNode { max, .. })
-                | Act::TaskLoop(TaskLoopNode { max, .. }),
+                NodeKind::Loop(LoopNode { max, .. })
+                | NodeKind::CriteriaLoop(CriteriaLoopNode { max, .. })
+                | NodeKind::TaskLoop(TaskLoopNode { max, .. }),
             ) => *max,
             other => panic!("{node} has rounds and is {other:?}"),
         };
@@ -430,12 +434,12 @@ impl Laws {
     }
 
     /// What is open, or is asked, is of a node that is under way, or of a task's round.
-    fn what_is_open_is_of_nodes_under_way(&self, state: &State) {
+    fn what_is_open_is_of_nodes_under_way(&self, state: &RunState) {
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
         let mut names: BTreeSet<NodeId> = actives.iter().map(|active| active.instance.clone()).collect();
         for active in actives {
-            if let Doing::Tasks(tasks) = &active.doing {
+            if let Activity::Tasks(tasks) = &active.doing {
                 let rounds = tasks.open.iter().map(|round| format!("{}@{}", active.instance, round.round));
                 names.extend(rounds.map(NodeId::new));
             }
@@ -449,7 +453,7 @@ impl Laws {
     }
 
     /// Who asks for a tool or a person gets an answer, or waits for a person.
-    fn hooks_are_answered(&self, event: &Event, state: &State, step: &Step) {
+    fn hooks_are_answered(&self, event: &Event, state: &RunState, step: &Decision) {
         let Event::HookAsked { call } = event else { return };
         let answers = |planned: &&Planned| matches!(&planned.effect, Effect::AnswerHook { hook, .. } if *hook == call.id);
         let answered = step.effects.iter().filter(answers).count();
@@ -462,7 +466,7 @@ impl Laws {
         );
     }
 
-    fn blocks_keep_their_bounds(&self, state: &State) {
+    fn blocks_keep_their_bounds(&self, state: &RunState) {
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
         for active in actives {
@@ -470,23 +474,23 @@ impl Laws {
         }
     }
 
-    fn block_keeps_its_bounds(&self, active: &Active) {
+    fn block_keeps_its_bounds(&self, active: &ActiveNode) {
         let Some(Known { step, .. }) = self.nodes.get(&active.step) else {
             panic!("{} is no node", active.step)
         };
-        let holds_runs = |step: &Drawn| matches!(step.act, Act::Workflow(_));
+        let holds_runs = |step: &Drawn| matches!(step.act, NodeKind::Workflow(_));
         if let (Some(most), false) = (step.budget.turns, self.has_plugin || any_in(step, &holds_runs)) {
             let turns = active.spent.turns;
             assert!(turns <= most, "{} spent {turns} of {most} turns; {}", active.instance, self.told());
         }
         match (&step.act, &active.doing) {
-            (Act::Parallel(ParallelNode { limit, .. }), Doing::Parallel(ParallelState { slots }))
+            (NodeKind::Parallel(ParallelNode { limit, .. }), Activity::Parallel(ParallelState { slots }))
                 if *limit > 0 =>
             {
-                let open = slots.iter().filter(|slot| matches!(slot, Slot::Open(_))).count();
+                let open = slots.iter().filter(|slot| matches!(slot, BranchState::Open(_))).count();
                 assert!(open <= *limit as usize, "{open} branches at once, of {limit}; {}", self.told());
             }
-            (Act::TaskLoop(TaskLoopNode { jobs, .. }), Doing::Tasks(tasks)) => {
+            (NodeKind::TaskLoop(TaskLoopNode { jobs, .. }), Activity::Tasks(tasks)) => {
                 let ids: BTreeSet<_> = tasks.open.iter().map(|round| &round.id).collect();
                 assert_eq!(ids.len(), tasks.open.len(), "a task is done twice at once; {}", self.told());
                 let most = (*jobs).max(1) as usize;
@@ -498,7 +502,7 @@ impl Laws {
 }
 
 /// The most turns of a run, those of runs that it starts not counted.
-fn worst_case(spec: &Spec) -> Bound {
+fn worst_case(spec: &Spec) -> UpperBound {
     let other = Builder::new("other").start(clear_context()).end().unwrap();
     let whole = Workflow { body: spec.body.clone(), budget: spec.budget, ..other.clone() };
     worst(&whole, &Others::from([("other".to_owned(), Some(other))])).turns
@@ -506,7 +510,7 @@ fn worst_case(spec: &Spec) -> Bound {
 
 /// A stop was held: another turn begins in the same process.
 fn is_held(news: &News) -> bool {
-    matches!(news, News::HookDecided { answer: Answer::Block { .. }, .. })
+    matches!(news, News::HookDecided { answer: HookAnswer::Block { .. }, .. })
 }
 
 /// Something begins. A task that was being taken when a pause came is taken.
@@ -523,12 +527,13 @@ fn know(body: &[Drawn], marks: usize, into: &mut BTreeMap<NodeId, Known>) {
     let mut gates = Vec::new();
     for step in body {
         into.insert(step.id.clone(), Known { step: step.clone(), gates: gates.clone(), marks });
-        let has_rounds = matches!(step.act, Act::Loop(_) | Act::CriteriaLoop(_) | Act::TaskLoop(_));
+        let has_rounds =
+            matches!(step.act, NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_));
         let inside = marks + usize::from(has_rounds) + usize::from(step.retry.times > 0);
         for block in step.act.blocks() {
             know(block.body, inside, into);
         }
-        let is_gate = matches!(step.act, Act::Ask(_) | Act::Check(_));
+        let is_gate = matches!(step.act, NodeKind::Ask(_) | NodeKind::Check(_));
         if is_gate && step.on_failure == OnFailure::Fail {
             gates.push(step.id.clone());
         }

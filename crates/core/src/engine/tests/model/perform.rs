@@ -6,14 +6,14 @@ use super::super::{result, session_end};
 use super::world::{Event, World};
 use crate::effect::{Effect, Planned};
 use crate::engine::Ledger;
-use crate::engine::purse::Purse;
+use crate::engine::purse::Allowance;
 use crate::event::{LandingEnd, PrepareEnd, RunEnd, SessionEnd, SessionVerdict, ShellEnd, WorktreeEnd};
 use crate::id::{EffectId, RunId};
-use crate::looping::Mode;
-use crate::looping::verdict::{Sight, TrackerSight};
-use crate::run::{Outcome, Phase, Reason, Spent, Status};
+use crate::looping::LoopMode;
+use crate::looping::verdict::{Inspection, TrackerSight};
+use crate::run::{EndReason, FinalStatus, Outcome, SessionPhase, Spent};
 use crate::spec::Spec;
-use crate::tasks::{Attempts, Claim, Deadlock, Status as TaskStatus, TaskId};
+use crate::tasks::{Attempts, Claim, Deadlock, TaskId, TaskStatus};
 use crate::usage::Usage;
 
 impl World {
@@ -91,7 +91,7 @@ impl World {
         self.tell(event);
     }
 
-    fn sight(&mut self) -> Sight {
+    fn sight(&mut self) -> Inspection {
         let read = |complete, blocked: Option<&str>| TrackerSight::Read {
             complete,
             blocked: blocked.map(str::to_owned),
@@ -103,17 +103,17 @@ impl World {
             _ => TrackerSight::Missing,
         };
         let fingerprint = self.roll(3).to_string();
-        Sight { tracker, promised: false, signalled: false, fingerprint }
+        Inspection { tracker, promised: false, signalled: false, fingerprint }
     }
 
     /// A turn begins, calls its hooks, goes on, ends.
     fn session(&mut self, effect: EffectId) {
         let work = self.state.work(&effect.node).cloned();
         let mode = work.as_ref().and_then(|work| work.node.rules()).map(|rules| rules.mode);
-        let is_in_turn = work.is_some_and(|work| work.phase == Phase::InTurn);
-        let holds_stop = matches!(mode, Some(Mode::InSession | Mode::Plugin)) && is_in_turn;
+        let is_in_turn = work.is_some_and(|work| work.phase == SessionPhase::InTurn);
+        let holds_stop = matches!(mode, Some(LoopMode::InSession | LoopMode::Plugin)) && is_in_turn;
         match self.roll(6) {
-            0..=2 if holds_stop && (mode == Some(Mode::InSession) || self.roll(2) == 1) => {
+            0..=2 if holds_stop && (mode == Some(LoopMode::InSession) || self.roll(2) == 1) => {
                 self.hook_of(Some(effect), 0)
             }
             0..=3 => {
@@ -172,7 +172,7 @@ impl World {
         let left = ledger.left_to_call(&self.state.run, run).unwrap_or_default();
         let budget = spec.budget.least(&left);
         for _ in 0..more {
-            if (Purse { budget, spent }).is_spent().is_none() {
+            if (Allowance { budget, spent }).is_spent().is_none() {
                 let usage = Usage { output_tokens: 7, cost_usd: Some(1.0 / 7.0), ..Usage::default() };
                 spent.add(&Spent { turns: 1, usage });
             }
@@ -182,11 +182,11 @@ impl World {
             return;
         }
         let status = match self.seldom(4) {
-            0 | 1 => Status::Completed,
-            2 => Status::Failed,
-            _ => Status::Cancelled,
+            0 | 1 => FinalStatus::Completed,
+            2 => FinalStatus::Failed,
+            _ => FinalStatus::Cancelled,
         };
-        let reason = if self.seldom(3) == 2 { Reason::Template } else { Reason::TurnDone };
+        let reason = if self.seldom(3) == 2 { EndReason::Template } else { EndReason::TurnDone };
         let outcome = Outcome::new(status, reason);
         self.tell(Event::RunEnded {
             effect,

@@ -5,19 +5,19 @@ use super::super::NOW;
 use super::draw::Case;
 use super::laws::Laws;
 use crate::effect::Planned;
-use crate::engine::{Step, apply, replay, start};
+use crate::engine::{Decision, apply, replay, start};
 pub(super) use crate::event::Event;
 use crate::event::Record;
 use crate::hook::HookCall;
 use crate::id::{EffectId, InboxId, NodeId, RunId, Verb};
-use crate::run::{Doing, ListenState, Phase, State};
-use crate::tasks::{Status as TaskStatus, TaskId};
+use crate::run::{Activity, ListenState, RunState, SessionPhase};
+use crate::tasks::{TaskId, TaskStatus};
 use crate::time::Moment;
 
 pub(super) struct World {
-    pub(super) state: State,
+    pub(super) state: RunState,
     /// What a process would know that has only the log; it trails behind until a crash.
-    shadow: Option<State>,
+    shadow: Option<RunState>,
     pub(super) records: Vec<Record>,
     shadowed: usize,
     pub(super) at: Moment,
@@ -79,7 +79,7 @@ impl World {
     }
 
     /// Tells the run a fact; the laws must hold after it.
-    pub(super) fn tell(&mut self, event: Event) -> Step {
+    pub(super) fn tell(&mut self, event: Event) -> Decision {
         self.at = self.at.plus_ms(10);
         let before = self.laws.look(&self.state);
         let step = apply(&mut self.state, self.at, &event);
@@ -93,7 +93,7 @@ impl World {
     pub(super) fn tell_late(&mut self, event: Event) {
         let what = format!("{event:?}");
         let step = self.tell(event);
-        assert_eq!(step, Step::default(), "a late outcome changes nothing: {what}");
+        assert_eq!(step, Decision::default(), "a late outcome changes nothing: {what}");
     }
 
     /// One random thing happens.
@@ -138,7 +138,7 @@ impl World {
         let is_due = |world: &World, planned: &Planned| match planned.id.verb {
             Verb::Timeout => false,
             // Its turn is looked at: the agent waits for the answer.
-            Verb::Session => !matches!(world.phase(&planned.id.node), Some(Phase::Judging { .. })),
+            Verb::Session => !matches!(world.phase(&planned.id.node), Some(SessionPhase::Judging { .. })),
             _ => true,
         };
         let next = self.state.to_perform().into_iter().find(|planned| is_due(self, planned));
@@ -153,7 +153,7 @@ impl World {
         let mut actives = Vec::new();
         self.state.root.actives(&mut actives);
         let listened = actives.iter().find_map(|active| match &active.doing {
-            Doing::Listen(ListenState { name }) => Some(name.clone()),
+            Activity::Listen(ListenState { name }) => Some(name.clone()),
             _ => None,
         });
         if self.state.book.paused {
@@ -173,7 +173,7 @@ impl World {
         }
     }
 
-    pub(super) fn phase(&self, node: &NodeId) -> Option<Phase> {
+    pub(super) fn phase(&self, node: &NodeId) -> Option<SessionPhase> {
         self.state.work(node).map(|work| work.phase.clone())
     }
 
@@ -195,7 +195,7 @@ impl World {
         assert_eq!(self.shadow.as_ref(), Some(&self.state), "the log folds to the state it left");
         if self.roll(2) == 1 {
             let text = serde_json::to_string(&self.state).expect("it can be written");
-            let read: State = serde_json::from_str(&text).expect("it can be read");
+            let read: RunState = serde_json::from_str(&text).expect("it can be read");
             assert_eq!(read, self.state, "a state is read as it was written");
         }
         self.tell(Event::OwnerChanged);

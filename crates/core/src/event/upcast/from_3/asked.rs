@@ -4,10 +4,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Done;
+use super::UpcastResult;
 
 /// `{"tool": {"name", "input"}}`, the same for `permission`, and `{"question": {"input"}}`.
-pub(super) fn hook_kind(kind: &mut Value) -> Done {
+pub(super) fn hook_kind(kind: &mut Value) -> UpcastResult {
     let Some(fields) = kind.as_object_mut() else { return Ok(()) };
     for word in ["tool", "permission"] {
         if let Some(call) = fields.get_mut(word) {
@@ -125,7 +125,7 @@ fn tool_call(call: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hook::{Answer, HookKind, Question, QuestionOption, ToolCall, ToolName};
+    use crate::hook::{HookAnswer, HookKind, Question, QuestionOption, ToolCall, ToolName};
     use crate::run::Ask;
 
     #[test]
@@ -164,11 +164,11 @@ mod tests {
     fn answers_are_no_part_of_an_input_any_more() {
         let read = |mut old: Value| {
             answer(&mut old);
-            serde_json::from_value::<Answer>(old).unwrap()
+            serde_json::from_value::<HookAnswer>(old).unwrap()
         };
-        assert_eq!(read(json!({ "do": "allow", "input": null })), Answer::Allow);
+        assert_eq!(read(json!({ "do": "allow", "input": null })), HookAnswer::Allow);
         let reply = json!({ "do": "allow", "input": { "questions": [], "answers": { "Port?": "80" } } });
-        assert_eq!(read(reply), Answer::Reply { answers: vec![("Port?".into(), "80".into())] });
-        assert_eq!(read(json!({ "do": "deny", "reason": "no" })), Answer::Deny { reason: "no".into() });
+        assert_eq!(read(reply), HookAnswer::Reply { answers: vec![("Port?".into(), "80".into())] });
+        assert_eq!(read(json!({ "do": "deny", "reason": "no" })), HookAnswer::Deny { reason: "no".into() });
     }
 }

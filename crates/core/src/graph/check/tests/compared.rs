@@ -1,12 +1,12 @@
 //! Comparisons with what a value can never be.
 
 use super::*;
-use crate::graph::builder::{Rounds, ask, check, criteria_loop, shell, task_loop, workflow};
-use crate::graph::workflow::{Input, InputKind};
+use crate::graph::builder::{LoopRounds, ask, check, criteria_loop, shell, task_loop, workflow};
+use crate::graph::workflow::{InputKind, WorkflowInput};
 use serde_json::json;
 
-fn input(name: &str, kind: InputKind, choices: &[&str]) -> Input {
-    Input {
+fn input(name: &str, kind: InputKind, choices: &[&str]) -> WorkflowInput {
+    WorkflowInput {
         name: name.into(),
         description: None,
         kind,
@@ -215,7 +215,7 @@ fn comparisons_are_found_in_every_text_with_their_place() {
     let way = |steps: crate::graph::builder::Steps| steps.then(shell("x"));
     assert_eq!(found(asks().if_("outputs.go == 'y'", way, way)), [("if", Some(15))]);
     assert_eq!(
-        found(asks().loop_(Rounds::until("outputs.go == 'y'").max(2), way)),
+        found(asks().loop_(LoopRounds::until("outputs.go == 'y'").max(2), way)),
         [("loop.until", Some(15))]
     );
     let tasks = task_loop().select("outputs.go == 'y'").until("outputs.go == 'y'").each(way);

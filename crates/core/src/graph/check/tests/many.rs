@@ -20,7 +20,7 @@ proptest! {
         let findings = check(&workflow, &known);
         prop_assert_eq!(&findings, &check(&workflow, &known));
         let outline = Outline::of(&workflow);
-        let place = |finding: &Finding| {
+        let place = |finding: &GraphDiagnostic| {
             let node = finding.node.as_ref();
             node.map_or(0, |id| 1 + outline.nodes.iter().position(|node| node.step.id == *id).unwrap())
         };

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::graph::builder::{
-    Rounds, agent, check, check_all, command, review, shell, skill, task_loop, turns, workflow,
+    LoopRounds, agent, check, check_all, command, review, shell, skill, task_loop, turns, workflow,
 };
-use crate::graph::workflow::{Input, InputKind, Settings};
-use crate::looping::Mode;
+use crate::graph::workflow::{InputKind, SessionOptions, WorkflowInput};
+use crate::looping::LoopMode;
 use serde_json::json;
 
 #[test]
@@ -103,7 +103,7 @@ fn a_value_has_only_what_its_node_gives() {
                 .then(shell("ls").id("ls"))
                 .then(check(["lint"]).id("gate"))
                 .then(check_all().id("all"))
-                .loop_(Rounds::times(2), |round| round.then(prompt("x")))
+                .loop_(LoopRounds::times(2), |round| round.then(prompt("x")))
                 .id("rounds")
                 .parallel(|lanes| {
                     lanes.limit(1).branch("a", |b| b.then(prompt("x"))).branch("b", |b| b.then(prompt("y")))
@@ -165,7 +165,7 @@ fn a_value_has_only_what_its_node_gives() {
 
 #[test]
 fn a_model_is_no_template() {
-    let model = |model: &str| Settings { model: Some(model.into()), ..Settings::default() };
+    let model = |model: &str| SessionOptions { model: Some(model.into()), ..SessionOptions::default() };
     let builder = Builder::new("w")
         .settings(model("{{ inputs.model }}"))
         .start(prompt("a").id("a").model("{{ input }}"))
@@ -230,10 +230,10 @@ fn entities_are_looked_up_before_a_run() {
 
 #[test]
 fn a_driver_must_exist_and_be_able() {
-    let in_session = crate::graph::workflow::Turns { mode: Some(Mode::InSession), ..turns(3) };
-    let resume = crate::graph::workflow::Turns { mode: Some(Mode::Resume), ..turns(3) };
+    let in_session = crate::graph::workflow::TurnLoop { mode: Some(LoopMode::InSession), ..turns(3) };
+    let resume = crate::graph::workflow::TurnLoop { mode: Some(LoopMode::Resume), ..turns(3) };
     let builder = Builder::new("w")
-        .settings(Settings { driver: Some("codx".into()), ..Settings::default() })
+        .settings(SessionOptions { driver: Some("codx".into()), ..SessionOptions::default() })
         .start(prompt("a").id("a").driver("nobody"))
         .then(prompt("b").id("b").driver("codex").turns(in_session))
         .then(prompt("c").id("c").driver("codex").turns(resume))
@@ -263,7 +263,7 @@ fn checks_are_those_of_the_settings_and_of_the_workflow() {
         work().check("e2e", "./e2e").then(check(["test", "e2e"])).then(check(["test", "tset"]).id("c"));
     assert_eq!(said(builder), ["error: there is no check `tset` → c.check[1] (did you mean `test`?)"]);
     let registry = registry();
-    let none = Known::new(&registry);
+    let none = CheckContext::new(&registry);
     assert_eq!(
         said_by(work().then(crate::graph::builder::check_all()), &none),
         [
@@ -319,7 +319,8 @@ fn what_is_written_out_for_another_workflow_must_fit_it() {
     for (name, kind) in kinds {
         let choices = if name == "t" { vec![json!("cat"), json!("dog")] } else { Vec::new() };
         let (name, description) = (name.to_owned(), None);
-        inner = inner.input(Input { name, description, kind, required: false, default: None, choices });
+        inner =
+            inner.input(WorkflowInput { name, description, kind, required: false, default: None, choices });
     }
     known.workflows.insert("inner".into(), Some(inner.end().unwrap()));
     let told = |given: [(&str, &str); 4]| {
@@ -383,7 +384,7 @@ fn workflows_may_not_run_too_deep_inside_each_other() {
 
 #[test]
 fn inputs_agree_with_themselves() {
-    let input = |name: &str, kind, default, choices: &[serde_json::Value]| Input {
+    let input = |name: &str, kind, default, choices: &[serde_json::Value]| WorkflowInput {
         name: name.into(),
         description: None,
         kind,
@@ -396,7 +397,7 @@ fn inputs_agree_with_themselves() {
         .input(input("b", InputKind::Integer, json!(1.5), &[]))
         .input(input("c", InputKind::Boolean, json!(true), &[json!("yes")]))
         .input(input("c", InputKind::List, json!(["x"]), &[]))
-        .input(Input { required: true, ..input("d", InputKind::Number, json!(2), &[]) })
+        .input(WorkflowInput { required: true, ..input("d", InputKind::Number, json!(2), &[]) })
         .start(prompt("{{ inputs | tojson }}"));
     assert_eq!(
         said(builder),

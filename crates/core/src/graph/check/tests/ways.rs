@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::*;
 use crate::graph::builder::{
-    Lanes, Rounds, Steps, agent, ask, check_all, criteria_loop, land, pull_request, shell, task_loop, turns,
-    wait, workflow,
+    LoopRounds, ParallelBranches, Steps, agent, ask, check_all, criteria_loop, land, pull_request, shell,
+    task_loop, turns, wait, workflow,
 };
 use crate::graph::workflow::{Budget, Join};
 
-fn use_of(id: &str) -> crate::graph::builder::Node<crate::graph::builder::kind::Prompt> {
+fn use_of(id: &str) -> crate::graph::builder::NodeBuilder<crate::graph::builder::kind::PromptMarker> {
     prompt(format!("{{{{ outputs.{id}.text }}}}")).id("use")
 }
 
@@ -37,7 +37,7 @@ fn an_output_of_a_node_that_may_be_left_out_is_there_sometimes() {
     let tasks = task_loop().each(|task| task.then(prompt("x").id("a")));
     assert_eq!(said(work().then(tasks).then(use_of("a"))), [LEFT_OUT]);
     let lanes = |join| {
-        move |lanes: Lanes| {
+        move |lanes: ParallelBranches| {
             lanes
                 .join(join)
                 .branch("x", |b| b.then(agent("reader").id("a")))
@@ -69,7 +69,8 @@ fn an_output_of_a_branch_beside_is_never_sure() {
 #[test]
 fn in_a_loop_a_later_output_is_that_of_the_round_before() {
     let builder = |text: &str| {
-        work().loop_(Rounds::times(3), |round| round.then(prompt(text).id("use")).then(prompt("x").id("a")))
+        work()
+            .loop_(LoopRounds::times(3), |round| round.then(prompt(text).id("use")).then(prompt("x").id("a")))
     };
     assert_eq!(
         said(builder("{{ outputs.a.text }}")),
@@ -81,7 +82,7 @@ fn in_a_loop_a_later_output_is_that_of_the_round_before() {
 #[test]
 fn a_loop_sees_its_round_and_not_itself() {
     let builder = |until: &str| {
-        work().loop_(Rounds::until(until).max(3), |round| round.then(prompt("x").id("a"))).id("l")
+        work().loop_(LoopRounds::until(until).max(3), |round| round.then(prompt("x").id("a"))).id("l")
     };
     assert_eq!(said(builder("outputs.a.failed")), nothing());
     assert_eq!(said(builder("outputs.l.failed")), ["error: `l` is not over yet → l.loop.until[0]"]);
@@ -97,7 +98,7 @@ fn conditions_that_decide_nothing_are_said() {
         .then(prompt("x").id("a").when("false"))
         .then(prompt("x").id("b").when("1 < 2"))
         .if_("false", |b| b.then(prompt("x").id("c")), |b| b.then(prompt("y")))
-        .loop_(Rounds::until("true").or("false").max(2), |b| b.then(prompt("z")));
+        .loop_(LoopRounds::until("true").or("false").max(2), |b| b.then(prompt("z")));
     assert_eq!(
         said(builder),
         [
@@ -118,7 +119,9 @@ fn one(steps: Steps) -> Steps {
 #[test]
 fn a_loop_needs_an_end() {
     assert_eq!(
-        said(Builder::new("w").start(prompt("a")).loop_(Rounds::default(), one).then(prompt("b").id("b"))),
+        said(
+            Builder::new("w").start(prompt("a")).loop_(LoopRounds::default(), one).then(prompt("b").id("b"))
+        ),
         [
             "error: nothing ends this loop → loop.loop.max (max: 10)",
             "error: this node is never reached: the loop `loop` before it never ends → b.prompt",
@@ -126,11 +129,11 @@ fn a_loop_needs_an_end() {
     );
     let money = Budget { cost_usd: Some(5.0), ..Budget::default() };
     assert_eq!(
-        said(work().loop_(Rounds::default(), one).budget(money)),
+        said(work().loop_(LoopRounds::default(), one).budget(money)),
         ["warning: only the budget ends this loop → loop.loop.max (max: 10)"]
     );
     assert_eq!(
-        said(work().loop_(Rounds::until("input"), one)),
+        said(work().loop_(LoopRounds::until("input"), one)),
         ["warning: only its condition ends this loop → loop.loop.max (max: 10)"]
     );
     assert_eq!(
@@ -148,9 +151,9 @@ fn a_loop_needs_an_end() {
         said(Builder::new("w").start(prompt("x").turns(turns(0)).id("t"))),
         ["error: nothing ends these turns → t.turns.max (max: 10, or a `marker`)"]
     );
-    let marked = crate::graph::workflow::Turns { marker: Some("DONE".into()), ..turns(0) };
+    let marked = crate::graph::workflow::TurnLoop { marker: Some("DONE".into()), ..turns(0) };
     assert_eq!(said(Builder::new("w").start(prompt("x").turns(marked))), nothing());
-    let as_the_settings_say = crate::graph::workflow::Turns::default();
+    let as_the_settings_say = crate::graph::workflow::TurnLoop::default();
     assert_eq!(said(Builder::new("w").start(prompt("x").turns(as_the_settings_say))), nothing());
 }
 
@@ -168,7 +171,7 @@ fn a_task_loop_does_and_tries_something() {
 
 #[test]
 fn what_an_agent_says_says_something() {
-    let blank = crate::graph::workflow::Turns {
+    let blank = crate::graph::workflow::TurnLoop {
         marker: Some(" ".into()),
         promise: Some(String::new()),
         blocked: Some("\n".into()),
@@ -194,12 +197,12 @@ fn what_ends_a_loop_can_be_read() {
     }
     for max in [0, 3] {
         for promise in ["`a`", "a</promise>", "<promise>a", "<!-- a -->"] {
-            let turns = crate::graph::workflow::Turns { promise: Some(promise.into()), ..turns(max) };
+            let turns = crate::graph::workflow::TurnLoop { promise: Some(promise.into()), ..turns(max) };
             let found = said(Builder::new("w").start(prompt("x").turns(turns).id("t")));
             assert!(found[0].starts_with("error: no agent can keep this promise"), "{promise}: {found:?}");
             assert!(found[0].contains("t.turns.promise (use plain words"), "{found:?}");
         }
-        let turns = crate::graph::workflow::Turns {
+        let turns = crate::graph::workflow::TurnLoop {
             marker: Some("> DONE".into()),
             blocked: Some("`STUCK`".into()),
             ..turns(max)
@@ -249,7 +252,7 @@ fn a_budget_is_enough_for_the_least_it_takes() {
     let builder = work()
         .budget(budget)
         .if_("input", |b| b.then(prompt("x")).then(prompt("y")), one)
-        .loop_(Rounds::times(4), one)
+        .loop_(LoopRounds::times(4), one)
         .then(prompt("z").when("input"))
         .then(wait(Duration::from_secs(90)));
     assert_eq!(
@@ -274,8 +277,8 @@ fn a_loop_that_no_condition_ends_has_all_of_its_rounds() {
         said(workflow.loop_(rounds, one))
     };
     let too_few = ["error: the budget allows 1 turn, and at least 10 are needed → budget"];
-    assert_eq!(looping(Rounds::times(10)), too_few);
-    assert_eq!(looping(Rounds::until("iteration > 3").max(10)), nothing());
+    assert_eq!(looping(LoopRounds::times(10)), too_few);
+    assert_eq!(looping(LoopRounds::until("iteration > 3").max(10)), nothing());
 }
 
 #[test]
@@ -309,7 +312,7 @@ fn a_landing_needs_a_gate_on_every_way() {
     let both = work().if_("input", |b| b.then(check_all()), |b| b.then(check_all())).then(land(None));
     assert_eq!(said(both), nothing());
     let in_a_loop =
-        work().loop_(Rounds::until("input").max(3), |b| one(b).then(check_all())).then(land(None));
+        work().loop_(LoopRounds::until("input").max(3), |b| one(b).then(check_all())).then(land(None));
     assert_eq!(said(in_a_loop), nothing());
     let perhaps = work().then(task_loop().each(|b| one(b).then(check_all()))).then(land(None));
     assert_eq!(said(perhaps), [UNGATED]);
@@ -363,7 +366,8 @@ fn what_changes_after_the_gate_was_not_seen() {
         ["warning: the work is changed after the last gate → land.land (check once more before it)"]
     );
     // The second round begins with what the first one left.
-    let rounds = work().then(check_all()).loop_(Rounds::times(2), |b| b.then(land(None)).then(prompt("x")));
+    let rounds =
+        work().then(check_all()).loop_(LoopRounds::times(2), |b| b.then(land(None)).then(prompt("x")));
     assert_eq!(said(rounds).len(), 1);
 }
 
@@ -410,10 +414,10 @@ fn blocks_without_anything_in_them_are_said() {
     );
 }
 
-fn by_plugin(promise: Option<&str>, marker: Option<&str>) -> crate::graph::workflow::Turns {
+fn by_plugin(promise: Option<&str>, marker: Option<&str>) -> crate::graph::workflow::TurnLoop {
     let text = |text: Option<&str>| text.map(str::to_owned);
-    let mode = Some(crate::looping::Mode::Plugin);
-    crate::graph::workflow::Turns { mode, promise: text(promise), marker: text(marker), ..turns(3) }
+    let mode = Some(crate::looping::LoopMode::Plugin);
+    crate::graph::workflow::TurnLoop { mode, promise: text(promise), marker: text(marker), ..turns(3) }
 }
 
 #[test]

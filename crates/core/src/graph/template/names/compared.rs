@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::facts::{ITEM, path_with_items};
 use super::place;
 use super::tree::start;
-use crate::graph::template::At;
+use crate::graph::template::TemplatePosition;
 use crate::graph::template::order::{NUMBER, TESTS, TEXT};
 
 /// A value that is compared with what is written out.
@@ -22,7 +22,7 @@ pub struct Comparison {
     /// How it is compared.
     pub relation: Relation,
     /// What it is compared with, each with its place.
-    pub with: Vec<(Json, At)>,
+    pub with: Vec<(Json, TemplatePosition)>,
 }
 
 /// How a value is compared with what is written out.
@@ -51,36 +51,36 @@ pub enum Filter {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// The left one.
-    pub left: Side,
+    pub left: ComparedSide,
     /// The right one.
-    pub right: Side,
+    pub right: ComparedSide,
     /// `<`, `<=`, `>` or `>=`; none where they are compared for being equal.
     pub sign: Option<&'static str>,
     /// Where the comparison begins.
-    pub at: At,
+    pub at: TemplatePosition,
 }
 
 /// One of two values that are compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Side {
+pub struct ComparedSide {
     /// What it is.
-    pub what: What,
+    pub what: SideKnowledge,
     /// How it is written, about.
     pub written: String,
 }
 
 /// What is known of a side from the text alone.
 #[derive(Debug, Clone, PartialEq)]
-pub enum What {
+pub enum SideKnowledge {
     /// It is of this kind.
-    Kind(Kind),
+    Kind(ValueKind),
     /// It is what this name in its parts stands for.
     Path(Vec<String>),
 }
 
 /// Kinds of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// A text.
     Text,
     /// A number.
@@ -93,27 +93,27 @@ pub enum Kind {
     Object,
 }
 
-impl Kind {
+impl ValueKind {
     /// What a value is.
-    pub fn of(value: &Json) -> Option<Kind> {
+    pub fn of(value: &Json) -> Option<ValueKind> {
         match value {
             Json::Null => None,
-            Json::Bool(_) => Some(Kind::Truth),
-            Json::Number(_) => Some(Kind::Number),
-            Json::String(_) => Some(Kind::Text),
-            Json::Array(_) => Some(Kind::List),
-            Json::Object(_) => Some(Kind::Object),
+            Json::Bool(_) => Some(ValueKind::Truth),
+            Json::Number(_) => Some(ValueKind::Number),
+            Json::String(_) => Some(ValueKind::Text),
+            Json::Array(_) => Some(ValueKind::List),
+            Json::Object(_) => Some(ValueKind::Object),
         }
     }
 
     /// What a filter makes, whatever it is given.
-    fn made_by(filter: &str) -> Option<Kind> {
+    fn made_by(filter: &str) -> Option<ValueKind> {
         match filter {
-            "length" | "count" | "int" | "float" | "round" | "abs" => Some(Kind::Number),
+            "length" | "count" | "int" | "float" | "round" | "abs" => Some(ValueKind::Number),
             "lower" | "upper" | "trim" | "capitalize" | "title" | "replace" | "join" | "string"
-            | "tojson" | "indent" => Some(Kind::Text),
-            "list" | "split" | "lines" => Some(Kind::List),
-            "bool" => Some(Kind::Truth),
+            | "tojson" | "indent" => Some(ValueKind::Text),
+            "list" | "split" | "lines" => Some(ValueKind::List),
+            "bool" => Some(ValueKind::Truth),
             _ => None,
         }
     }
@@ -121,11 +121,11 @@ impl Kind {
     /// What it is called.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Text => TEXT,
-            Kind::Number => NUMBER,
-            Kind::Truth => "true or false",
-            Kind::List => "a list",
-            Kind::Object => "an object",
+            ValueKind::Text => TEXT,
+            ValueKind::Number => NUMBER,
+            ValueKind::Truth => "true or false",
+            ValueKind::List => "a list",
+            ValueKind::Object => "an object",
         }
     }
 }
@@ -156,25 +156,27 @@ pub(super) fn tested(source: &str, name: &str, tested: &Expr<'_>, args: &[CallAr
     }
 }
 
-fn side(expression: &Expr<'_>) -> Option<Side> {
-    let known = |kind, written: &str| Some(Side { what: What::Kind(kind), written: written.to_owned() });
+fn side(expression: &Expr<'_>) -> Option<ComparedSide> {
+    let known = |kind, written: &str| {
+        Some(ComparedSide { what: SideKnowledge::Kind(kind), written: written.to_owned() })
+    };
     match expression {
         Expr::Const(constant) => {
             let value = json(&constant.value)?;
-            known(Kind::of(&value)?, &value.to_string())
+            known(ValueKind::of(&value)?, &value.to_string())
         }
-        Expr::List(_) | Expr::Tuple(_) => known(Kind::List, "[…]"),
-        Expr::Map(_) => known(Kind::Object, "{…}"),
-        Expr::BinOp(two) if matches!(two.op, BinOpKind::Concat) => known(Kind::Text, "… ~ …"),
+        Expr::List(_) | Expr::Tuple(_) => known(ValueKind::List, "[…]"),
+        Expr::Map(_) => known(ValueKind::Object, "{…}"),
+        Expr::BinOp(two) if matches!(two.op, BinOpKind::Concat) => known(ValueKind::Text, "… ~ …"),
         Expr::Filter(filter) => {
             let inner =
                 filter.expr.as_ref().and_then(side).map_or_else(|| "…".to_owned(), |side| side.written);
-            known(Kind::made_by(filter.name)?, &format!("{inner} | {}", filter.name))
+            known(ValueKind::made_by(filter.name)?, &format!("{inner} | {}", filter.name))
         }
         other => {
             let path = path_with_items(other)?;
             let written = path.join(".").replace(&format!(".{ITEM}"), ITEM);
-            Some(Side { what: What::Path(path), written })
+            Some(ComparedSide { what: SideKnowledge::Path(path), written })
         }
     }
 }
@@ -245,7 +247,7 @@ struct Compared {
 }
 
 impl Compared {
-    fn compared(self, relation: Relation, with: Vec<(Json, At)>) -> Comparison {
+    fn compared(self, relation: Relation, with: Vec<(Json, TemplatePosition)>) -> Comparison {
         Comparison { path: self.path, filters: self.filters, relation, with }
     }
 }
@@ -261,7 +263,7 @@ fn value(expression: &Expr<'_>) -> Option<Compared> {
     }
 }
 
-fn constant(source: &str, expression: &Expr<'_>) -> Option<(Json, At)> {
+fn constant(source: &str, expression: &Expr<'_>) -> Option<(Json, TemplatePosition)> {
     let Expr::Const(constant) = expression else { return None };
     let value = json(&constant.value).filter(|value| !value.is_null())?;
     Some((value, place(source, Spanned::span(constant))))

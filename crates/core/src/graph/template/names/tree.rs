@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::machinery::Span;
 use minijinja::machinery::ast::{BinOpKind, CallArg, CompareOpKind, Expr, Stmt};
 
-use super::compared::{self, Comparison, Pair, What, equals, pair, within};
+use super::compared::{self, Comparison, Pair, SideKnowledge, equals, pair, within};
 use super::facts::{ITEM, defined, path, path_with_items};
-use super::{Names, OutputSense, Use, Word, WordKind, place};
+use super::{OutputSense, TemplateNames, Use, UsedFunction, WordKind, place};
 use crate::graph::ids::folded;
 
 /// Where the walk is.
-pub(super) struct Walk<'s> {
+pub(super) struct NameWalk<'s> {
     source: &'s str,
-    names: Names,
+    names: TemplateNames,
     /// Names that the template made, innermost block last.
     own: Vec<Vec<String>>,
     /// How often each was made.
@@ -26,32 +26,32 @@ pub(super) struct Walk<'s> {
     guards: Vec<Vec<String>>,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> NameWalk<'s> {
     /// What a walk finds.
-    pub(super) fn over(source: &'s str, walk: impl FnOnce(&mut Walk<'s>)) -> Names {
-        let mut state = Walk::knowing(source, BTreeSet::new());
+    pub(super) fn over(source: &'s str, walk: impl FnOnce(&mut NameWalk<'s>)) -> TemplateNames {
+        let mut state = NameWalk::knowing(source, BTreeSet::new());
         walk(&mut state);
         state.names
     }
 
     /// What a walk finds that knows which names are made only once: these stand for one value.
-    pub(super) fn twice(source: &'s str, walk: impl Fn(&mut Walk<'s>)) -> Names {
-        let mut first = Walk::knowing(source, BTreeSet::new());
+    pub(super) fn twice(source: &'s str, walk: impl Fn(&mut NameWalk<'s>)) -> TemplateNames {
+        let mut first = NameWalk::knowing(source, BTreeSet::new());
         walk(&mut first);
         let once: BTreeSet<String> =
             first.made.into_iter().filter(|(_, times)| *times == 1).map(|(name, _)| name).collect();
         if once.is_empty() {
             return first.names;
         }
-        let mut second = Walk::knowing(source, once);
+        let mut second = NameWalk::knowing(source, once);
         walk(&mut second);
         second.names
     }
 
-    fn knowing(source: &'s str, once: BTreeSet<String>) -> Walk<'s> {
-        Walk {
+    fn knowing(source: &'s str, once: BTreeSet<String>) -> NameWalk<'s> {
+        NameWalk {
             source,
-            names: Names::default(),
+            names: TemplateNames::default(),
             own: vec![Vec::new()],
             made: BTreeMap::new(),
             once,
@@ -263,7 +263,7 @@ impl<'s> Walk<'s> {
     fn pair(&mut self, pair: Option<Pair>) {
         let Some(mut pair) = pair else { return };
         for side in [&mut pair.left, &mut pair.right] {
-            if let What::Path(path) = &mut side.what {
+            if let SideKnowledge::Path(path) = &mut side.what {
                 let Some(whole) = self.whole(std::mem::take(path)) else { return };
                 *path = whole;
             }
@@ -364,7 +364,7 @@ impl<'s> Walk<'s> {
     }
 
     fn word(&mut self, kind: WordKind, name: &str, span: Span) {
-        self.names.words.push(Word { kind, name: name.to_owned(), at: place(self.source, span) });
+        self.names.words.push(UsedFunction { kind, name: name.to_owned(), at: place(self.source, span) });
     }
 }
 

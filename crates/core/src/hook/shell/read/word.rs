@@ -1,7 +1,7 @@
 //! Words: quotes, escapes and expansions, and the commands within them.
 
-use super::super::{Command, Unclear, Word};
-use super::{Reader, Until, is_name};
+use super::super::{ShellCommand, ShellWord, Unclear};
+use super::{ListEnd, ShellReader, is_name};
 
 /// How far ahead the end of an arithmetic expression is looked for, and how often.
 const LONGEST_SUM: usize = 1_000;
@@ -37,14 +37,14 @@ enum Quoting {
     Double,
 }
 
-impl Reader<'_, '_> {
+impl ShellReader<'_, '_> {
     /// Reads one word into a command.
-    pub(super) fn word(&mut self, command: &mut Command) {
+    pub(super) fn word(&mut self, command: &mut ShellCommand) {
         if !command.words.is_empty() {
             command.text.push(' ');
         }
         let start = command.text.len();
-        let mut word = Word { start, end: start, plain: usize::MAX, ..Word::default() };
+        let mut word = ShellWord { start, end: start, plain: usize::MAX, ..ShellWord::default() };
         let (mut curly, mut closed, mut square) = (None, None, None);
         while let Some(byte) = self.peek() {
             let here = command.text.len();
@@ -127,7 +127,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn single(&mut self, command: &mut Command) {
+    fn single(&mut self, command: &mut ShellCommand) {
         self.at += 1;
         let inside = self.rest();
         let Some(end) = inside.find('\'') else { return self.give_up() };
@@ -135,7 +135,7 @@ impl Reader<'_, '_> {
         self.at += end + 1;
     }
 
-    fn double(&mut self, command: &mut Command, word: &mut Word) {
+    fn double(&mut self, command: &mut ShellCommand, word: &mut ShellWord) {
         self.at += 1;
         loop {
             match self.peek() {
@@ -158,7 +158,7 @@ impl Reader<'_, '_> {
     }
 
     /// `$…` or a command in backquotes: what it becomes is not known, what it runs is.
-    fn expansion(&mut self, command: &mut Command, word: &mut Word, quoting: Quoting) {
+    fn expansion(&mut self, command: &mut ShellCommand, word: &mut ShellWord, quoting: Quoting) {
         let (from, here) = (self.at, command.text.len());
         let mut splits = quoting == Quoting::None;
         if self.peek() == Some(b'`') {
@@ -179,7 +179,7 @@ impl Reader<'_, '_> {
                     let sum = if self.peek() == Some(b'(') { self.sum(self.at + 1) } else { None };
                     match sum {
                         Some(end) => self.within(|reader| reader.expansions(Some(end))),
-                        None => self.within(|reader| reader.commands(Until::BracketCloses)),
+                        None => self.within(|reader| reader.commands(ListEnd::BracketCloses)),
                     }
                     match sum {
                         Some(end) if self.at == end => self.at += 2,
@@ -213,13 +213,13 @@ impl Reader<'_, '_> {
     /// `<(…)` or `>(…)`.
     fn process(&mut self) {
         self.at += 2;
-        self.within(|reader| reader.commands(Until::BracketCloses));
+        self.within(|reader| reader.commands(ListEnd::BracketCloses));
     }
 
     /// `${…}`, from its inside on.
     fn parameter(&mut self, quoting: Quoting) {
         let begin = self.at;
-        let (mut scratch, mut word) = (Command::default(), Word::default());
+        let (mut scratch, mut word) = (ShellCommand::default(), ShellWord::default());
         loop {
             match self.peek() {
                 None => return self.give_up(),
@@ -249,7 +249,7 @@ impl Reader<'_, '_> {
 
     /// Reads only what is expanded: in arithmetic, or in a here-document.
     pub(super) fn expansions(&mut self, until: Option<usize>) {
-        let (mut scratch, mut word) = (Command::default(), Word::default());
+        let (mut scratch, mut word) = (ShellCommand::default(), ShellWord::default());
         while let Some(byte) = self.peek() {
             match byte {
                 _ if until.is_some_and(|end| self.at >= end) => return,
@@ -270,7 +270,7 @@ impl Reader<'_, '_> {
     fn backquotes(&mut self, quoting: Quoting) {
         self.at += 1;
         let mut inner = String::new();
-        let mut scratch = Command::default();
+        let mut scratch = ShellCommand::default();
         loop {
             match self.byte() {
                 None => return self.give_up(),
@@ -290,11 +290,11 @@ impl Reader<'_, '_> {
             scratch.text.clear();
         }
         self.at += 1;
-        self.within(|reader| Reader::new(&inner, reader.script, reader.depth).all());
+        self.within(|reader| ShellReader::new(&inner, reader.script, reader.depth).all());
     }
 
     /// `$'…'`, with the escapes of C.
-    fn escaped(&mut self, command: &mut Command) {
+    fn escaped(&mut self, command: &mut ShellCommand) {
         self.at += 1;
         loop {
             match self.byte() {
@@ -312,7 +312,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn escape(&mut self, command: &mut Command) {
+    fn escape(&mut self, command: &mut ShellCommand) {
         let digits = |text: &str, radix: u32, most: usize| {
             let length = text.chars().take(most).take_while(|c| c.is_digit(radix)).count();
             let number = u32::from_str_radix(text.get(..length).unwrap_or_default(), radix).ok();
@@ -346,7 +346,7 @@ impl Reader<'_, '_> {
     fn array(&mut self) {
         self.at += 1;
         self.within(|reader| {
-            let mut scratch = Command::default();
+            let mut scratch = ShellCommand::default();
             loop {
                 reader.skip(b" \t\n");
                 match reader.peek() {
@@ -386,7 +386,7 @@ impl Reader<'_, '_> {
     }
 
     /// Takes one character, whatever it is.
-    fn take(&mut self, command: &mut Command) {
+    fn take(&mut self, command: &mut ShellCommand) {
         if let Some(c) = self.rest().chars().next() {
             command.text.push(c);
             self.at += c.len_utf8();
@@ -394,7 +394,7 @@ impl Reader<'_, '_> {
     }
 
     /// Takes one character, and all up to the next one that is special.
-    fn take_plain(&mut self, command: &mut Command, special: &Special) {
+    fn take_plain(&mut self, command: &mut ShellCommand, special: &Special) {
         let rest = self.rest();
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let end = first + plain(rest.get(first..).unwrap_or_default(), special);
@@ -403,7 +403,7 @@ impl Reader<'_, '_> {
     }
 }
 
-impl Word {
+impl ShellWord {
     /// The text between these places is not known.
     fn open(&mut self, from: usize, to: usize) {
         self.hole = Some(self.hole.map_or((from, to), |(first, last)| (first.min(from), last.max(to))));

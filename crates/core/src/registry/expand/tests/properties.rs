@@ -6,7 +6,7 @@ use super::*;
 
 fn any_entity() -> impl Strategy<Value = Entity> {
     let marks = r"(\$ARGUMENTS|\$[0-9]|\{\{args\}\}|!`|`|!\{|\}|@|\\|'|\x22|\$\{CLAUDE_PLUGIN_ROOT\}|[ -~\n]|\PC){0,24}";
-    (prop::sample::select(&Provider::ALL[..]), prop::sample::select(&Kind::ALL[..]), marks)
+    (prop::sample::select(&Provider::ALL[..]), prop::sample::select(&EntityKind::ALL[..]), marks)
         .prop_map(|(provider, kind, prompt)| entity(provider, kind, &prompt))
 }
 
@@ -14,7 +14,7 @@ proptest! {
     #[test]
     fn any_text_takes_any_arguments(entity in any_entity(), args in any::<String>()) {
         let text = expand(&entity, &args).text();
-        prop_assert!(entity.kind != Kind::Agent || text == entity.prompt);
+        prop_assert!(entity.kind != EntityKind::Agent || text == entity.prompt);
     }
 
     #[test]

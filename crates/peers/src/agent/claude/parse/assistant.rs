@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use windlass_core::agent::AgentEvent;
 use windlass_core::hook::ToolName;
 
-use super::content::{Blocks, Tokens};
+use super::content::{Blocks, ClaudeTokens};
 use super::trouble;
 use crate::agent::claude::tools;
 use crate::agent::lines::shorten;
@@ -17,12 +17,12 @@ use crate::agent::lines::shorten;
 const SHOWN: usize = 200;
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct AssistantLine<'a> {
     /// Known already; here so that a second one is an error.
     #[serde(rename = "type")]
     _kind: IgnoredAny,
     #[serde(borrow, default)]
-    message: Option<Message<'a>>,
+    message: Option<AssistantMessage<'a>>,
     #[serde(default)]
     parent_tool_use_id: Option<IgnoredAny>,
     #[serde(default)]
@@ -34,17 +34,17 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct AssistantMessage<'a> {
     #[serde(borrow, default)]
     id: Cow<'a, str>,
     #[serde(borrow, default)]
-    content: Blocks<Block<'a>>,
+    content: Blocks<AssistantBlock<'a>>,
     #[serde(default)]
-    usage: Option<Tokens>,
+    usage: Option<ClaudeTokens>,
 }
 
 #[derive(Deserialize)]
-struct Block<'a> {
+struct AssistantBlock<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(default)]
@@ -60,7 +60,7 @@ struct Block<'a> {
 }
 
 pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
-    let line: Line<'_> = serde_json::from_str(line)?;
+    let line: AssistantLine<'_> = serde_json::from_str(line)?;
     let Some(message) = line.message else { return Ok(()) };
     let side = line.parent_tool_use_id.is_some();
     let error = match line.error.filter(|_| line.is_api_error_message) {
@@ -83,7 +83,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
     Ok(())
 }
 
-impl Block<'_> {
+impl AssistantBlock<'_> {
     fn event(self, message_id: &str, side: bool) -> AgentEvent {
         match self.kind.as_ref() {
             "text" => AgentEvent::Text {

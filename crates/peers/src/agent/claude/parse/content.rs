@@ -76,14 +76,14 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for BlocksVisitor<T> {
 
 #[derive(serde::Deserialize, Default, Clone, Copy)]
 #[serde(default)]
-pub(super) struct Tokens {
+pub(super) struct ClaudeTokens {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl ClaudeTokens {
     pub(super) fn usage(self) -> Usage {
         Usage {
             input_tokens: self.input_tokens.unwrap_or_default(),

@@ -9,7 +9,7 @@ use windlass_core::agent::{AgentEvent, FailureCause, TurnFailure, TurnResult};
 
 use windlass_core::usage::Usage;
 
-use super::content::{Blocks, Tokens};
+use super::content::{Blocks, ClaudeTokens};
 use super::trouble;
 
 /// The longest value, in bytes: what is made of it takes many times as much.
@@ -18,7 +18,7 @@ const VALUE_MAX: usize = 1 << 20;
 const MODELS_MAX: usize = 64 * 1024;
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct ResultLine<'a> {
     #[serde(default)]
     subtype: String,
     #[serde(default)]
@@ -34,7 +34,7 @@ struct Line<'a> {
     #[serde(default)]
     errors: Option<Blocks<String>>,
     #[serde(default)]
-    usage: Option<Tokens>,
+    usage: Option<ClaudeTokens>,
     #[serde(default)]
     total_cost_usd: Option<f64>,
     #[serde(borrow, default)]
@@ -55,7 +55,7 @@ struct ModelUsage {
 }
 
 pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
-    let line: Line<'_> = serde_json::from_str(line)?;
+    let line: ResultLine<'_> = serde_json::from_str(line)?;
     let (usage, cost_is_cumulative) = result_usage(&line)?;
     let structured: Option<Value> = match line.structured_output.map(RawValue::get) {
         Some(text) if text.len() > VALUE_MAX => {
@@ -79,7 +79,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
 }
 
 /// `subtype` says `success` even for an error of the API.
-fn failure(line: &Line<'_>) -> TurnFailure {
+fn failure(line: &ResultLine<'_>) -> TurnFailure {
     let reason = line.terminal_reason.as_deref().unwrap_or_default();
     let cause = match reason {
         "api_error" => FailureCause::Api(trouble(line.api_error_status, "")),
@@ -98,7 +98,7 @@ fn failure(line: &Line<'_>) -> TurnFailure {
 /// The usage by model since the last result counts subagents and only this process. Where a CLI
 /// does not say it, there is `usage` (the main conversation alone) and the cost so far, which in
 /// a resumed conversation includes what was paid before.
-fn result_usage(line: &Line<'_>) -> serde_json::Result<(Usage, bool)> {
+fn result_usage(line: &ResultLine<'_>) -> serde_json::Result<(Usage, bool)> {
     let said = line.model_usage_since_last_result.map(RawValue::get).filter(|said| said.len() <= MODELS_MAX);
     let models: Option<BTreeMap<String, ModelUsage>> = match said {
         Some(said) => serde_json::from_str(said)?,

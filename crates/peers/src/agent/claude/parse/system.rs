@@ -1,7 +1,7 @@
 //! What the CLI says of itself: the start of a conversation, retries, notices, limits.
 
 use serde::Deserialize;
-use windlass_core::agent::{AgentEvent, RateLimit, Retry};
+use windlass_core::agent::{AgentEvent, ApiRetry, RateLimit};
 use windlass_core::time::Moment;
 
 use super::content::Blocks;
@@ -42,7 +42,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
             model: system.model.unwrap_or_default(),
             tools: system.tools.0,
         },
-        "api_retry" => AgentEvent::Retry(Retry {
+        "api_retry" => AgentEvent::Retry(ApiRetry {
             attempt: system.attempt,
             max_retries: system.max_retries,
             // Whole milliseconds are enough; a negative or absurd delay saturates.
@@ -61,7 +61,7 @@ pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<
 
 pub(super) fn read_rate_limit(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
     #[derive(Deserialize)]
-    struct Line {
+    struct SystemLine {
         #[serde(default)]
         rate_limit_info: Option<Info>,
     }
@@ -75,7 +75,7 @@ pub(super) fn read_rate_limit(line: &str, out: &mut Vec<AgentEvent>) -> serde_js
         #[serde(default)]
         rate_limit_type: Option<String>,
     }
-    let Line { rate_limit_info } = serde_json::from_str(line)?;
+    let SystemLine { rate_limit_info } = serde_json::from_str(line)?;
     let Some(info) = rate_limit_info else { return Ok(()) };
     out.push(AgentEvent::RateLimit(RateLimit {
         rejected: info.status == "rejected",

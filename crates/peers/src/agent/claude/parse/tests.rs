@@ -8,7 +8,7 @@ use windlass_core::hook::ToolName;
 
 use super::*;
 use crate::agent::claude::Claude;
-use crate::agent::lines::{Lines, TEXT_MAX, read_stream, shorten};
+use crate::agent::lines::{AgentLines, TEXT_MAX, read_stream, shorten};
 
 fn parse(line: &str) -> Vec<AgentEvent> {
     let mut out = Vec::new();
@@ -144,7 +144,7 @@ fn a_broken_character_does_not_cost_the_line() {
 
 #[test]
 fn a_few_unreadable_lines_are_told_and_the_rest_are_counted_once() {
-    let (mut lines, mut out) = (Lines::of(&Claude), Vec::new());
+    let (mut lines, mut out) = (AgentLines::of(&Claude), Vec::new());
     lines.read("no event\n".repeat(1000).as_bytes(), 0, &mut out);
     lines.read(b"{\"type\":\n", 0, &mut out);
     assert!(

@@ -14,12 +14,12 @@ use crate::agent::lines::shorten;
 const SHOWN: usize = 4 * 1024;
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct UserLine<'a> {
     /// Known already; here so that a second one is an error.
     #[serde(rename = "type")]
     _kind: IgnoredAny,
     #[serde(borrow, default)]
-    message: Option<Message<'a>>,
+    message: Option<UserMessage<'a>>,
     #[serde(default)]
     parent_tool_use_id: Option<IgnoredAny>,
     #[serde(borrow, default)]
@@ -27,13 +27,13 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct UserMessage<'a> {
     #[serde(borrow, default)]
-    content: Blocks<Block<'a>>,
+    content: Blocks<UserBlock<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Block<'a> {
+struct UserBlock<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(default)]
@@ -46,7 +46,7 @@ struct Block<'a> {
 }
 
 pub(super) fn read(line: &str, out: &mut Vec<AgentEvent>) -> serde_json::Result<()> {
-    let line: Line<'_> = serde_json::from_str(line)?;
+    let line: UserLine<'_> = serde_json::from_str(line)?;
     let Some(message) = line.message else { return Ok(()) };
     let decided = decided_calls(line.tool_result_meta);
     for block in message.content.0.into_iter().filter(|block| block.kind == "tool_result") {
@@ -78,16 +78,16 @@ fn decided_calls(meta: Option<&RawValue>) -> Vec<String> {
 /// A text, or a list of parts of which some are text.
 fn result_text(content: &RawValue) -> String {
     #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    struct TextPart<'a>(#[serde(borrow)] Cow<'a, str>);
     #[derive(Deserialize)]
-    struct Part<'a> {
+    struct UserPart<'a> {
         #[serde(borrow, default)]
-        text: Option<Text<'a>>,
+        text: Option<TextPart<'a>>,
     }
-    if let Ok(Text(text)) = serde_json::from_str(content.get()) {
+    if let Ok(TextPart(text)) = serde_json::from_str(content.get()) {
         return shorten(&text, SHOWN);
     }
-    let parts: Blocks<Part<'_>> = serde_json::from_str(content.get()).unwrap_or_default();
-    let texts: Vec<_> = parts.0.into_iter().filter_map(|part| part.text).map(|Text(text)| text).collect();
+    let parts: Blocks<UserPart<'_>> = serde_json::from_str(content.get()).unwrap_or_default();
+    let texts: Vec<_> = parts.0.into_iter().filter_map(|part| part.text).map(|TextPart(text)| text).collect();
     shorten(&texts.join("\n"), SHOWN)
 }

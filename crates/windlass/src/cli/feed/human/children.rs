@@ -2,12 +2,12 @@
 
 use windlass_core::effect::{Effect, Planned};
 use windlass_core::id::RunId;
-use windlass_core::run::State;
+use windlass_core::run::RunState;
 
-use super::super::margin::Margin;
+use super::super::margin::LinePrefix;
 use super::{Human, NARROWEST};
 use crate::cli::plain::plain_short;
-use crate::cli::screen::Tone;
+use crate::cli::screen::TextTone;
 
 impl Human {
     /// The lines of a run that was started from here, below the node that started it.
@@ -19,7 +19,7 @@ impl Human {
         let (mut screen, style) = (self.screen, self.style);
         let child = self.children.entry(run.clone()).or_insert_with(|| {
             let child = Human::new(screen, style, run.clone());
-            Human { is_child: true, stands: Margin::within(0, run.as_str()), ..child }
+            Human { is_child: true, stands: LinePrefix::within(0, run.as_str()), ..child }
         });
         let margin = child.stands.clone();
         screen.width = screen.width.saturating_sub(margin.columns()).max(NARROWEST);
@@ -35,7 +35,7 @@ impl Human {
     }
 
     /// What stands before the lines of a run below, from the outermost on.
-    fn way(&self, run: &RunId) -> Option<Vec<&Margin>> {
+    fn way(&self, run: &RunId) -> Option<Vec<&LinePrefix>> {
         if self.run == *run {
             return Some(Vec::new());
         }
@@ -46,7 +46,7 @@ impl Human {
     }
 
     /// What is under way in a run somewhere below.
-    pub(crate) fn see_below(&mut self, state: &State) {
+    pub(crate) fn see_below(&mut self, state: &RunState) {
         if self.run == state.run {
             return self.see(state);
         }
@@ -57,13 +57,13 @@ impl Human {
     pub(super) fn know_child(&mut self, planned: &Planned) -> Vec<String> {
         let Effect::StartRun { run, spec } = &planned.effect else { return Vec::new() };
         let node = &planned.id.node;
-        let stands = Margin::within(self.nodes.depth(node) + 1, &self.nodes.name(node));
+        let stands = LinePrefix::within(self.nodes.depth(node) + 1, &self.nodes.name(node));
         self.in_child(run, |child| {
             child.stands = stands;
             child.begin(spec)
         });
         let line =
             format!("  run {run} of `{}` begins: windlass logs {run}", plain_short(&spec.workflow, 60));
-        self.margin(&planned.id.node).put(vec![self.screen.paint(Tone::Faint, &line)])
+        self.margin(&planned.id.node).put(vec![self.screen.paint(TextTone::Faint, &line)])
     }
 }

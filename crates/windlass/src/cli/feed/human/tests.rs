@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use windlass_core::event::RECORD_VERSION;
 use windlass_core::graph::workflow::{
-    Act, Branch, Expression, Join, ListenNode, LoopNode, OnFailure, ParallelNode, Session, ShellNode, Source,
-    Step, TaskLoopNode, Template, Until, WorkflowNode,
+    Expression, Join, ListenNode, LoopNode, Node, NodeKind, OnFailure, ParallelBranch, ParallelNode,
+    PromptSource, Session, ShellNode, TaskLoopNode, Template, WaitUntil, WorkflowNode,
 };
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::{InboxId, NodeId, SessionId, Verb};
-use windlass_core::run::{Outcome, Reason, Spent, Status, Waiting};
-use windlass_core::spec::{Driver, Limits, OnPermission, OnQuestion, Orders, Policy};
-use windlass_core::tasks::{Claim, Status as TaskStatus};
+use windlass_core::run::{EndReason, FinalStatus, Outcome, Spent, Waiting};
+use windlass_core::spec::{AgentCommand, OnPermission, OnQuestion, Policy, SessionSettings, TimeLimits};
+use windlass_core::tasks::{Claim, TaskStatus};
 
 use super::super::bottom::CLEAR;
 
@@ -21,7 +21,7 @@ use windlass_core::effect::{Effect, Planned};
 use super::*;
 
 fn feed() -> Human {
-    Human::new(Screen::plain(), Style::default(), RunId::new("k3f9"))
+    Human::new(Terminal::plain(), Style::default(), RunId::new("k3f9"))
 }
 
 fn told(human: &mut Human, news: News) -> Vec<String> {
@@ -97,8 +97,8 @@ fn only_refusals_are_told() {
         tool: Some("WebFetch".to_owned()),
         answer,
     };
-    assert!(told(&mut human, decided(Answer::Allow)).is_empty());
-    let denied = told(&mut human, decided(Answer::Deny { reason: "not in\n\u{1b}[1mstrict".to_owned() }));
+    assert!(told(&mut human, decided(HookAnswer::Allow)).is_empty());
+    let denied = told(&mut human, decided(HookAnswer::Deny { reason: "not in\n\u{1b}[1mstrict".to_owned() }));
     assert_eq!(denied, ["  denied WebFetch: not in ^[[1mstrict"]);
 }
 
@@ -107,7 +107,7 @@ fn a_refusal_is_told_once() {
     let mut human = feed();
     let reason = "not in strict".to_owned();
     let (hook, tool) = (windlass_core::id::HookId::new("h"), Some("WebFetch".to_owned()));
-    let answer = Answer::Deny { reason };
+    let answer = HookAnswer::Deny { reason };
     assert_eq!(told(&mut human, News::HookDecided { hook, asked: "tool".to_owned(), tool, answer }).len(), 1);
     let result = |text: &str| AgentEvent::ToolResult {
         id: "t".to_owned(),
@@ -136,8 +136,8 @@ fn without_a_terminal_there_is_no_progress_line() {
     assert_eq!((human.bottom.clear(), human.bottom.clear()), (CLEAR, ""));
 }
 
-fn step(id: &str, act: Act) -> Step {
-    Step {
+fn step(id: &str, act: NodeKind) -> Node {
+    Node {
         id: NodeId::new(id),
         act,
         when: None,
@@ -148,14 +148,15 @@ fn step(id: &str, act: Act) -> Step {
     }
 }
 
-fn prompt(id: &str) -> Step {
-    let source = Source::Prompt { prompt: Template("x".to_owned()) };
-    step(id, Act::Session(Session { source, turns: None, schema: None }))
+fn prompt(id: &str) -> Node {
+    let source = PromptSource::Prompt { prompt: Template("x".to_owned()) };
+    step(id, NodeKind::Session(Session { source, turns: None, schema: None }))
 }
 
-fn spec(workflow: &str, body: Vec<Step>) -> Spec {
-    let driver = Driver { name: "sim".to_owned(), program: "/sim".to_owned(), model: None, args: Vec::new() };
-    let orders = Orders {
+fn spec(workflow: &str, body: Vec<Node>) -> Spec {
+    let driver =
+        AgentCommand { name: "sim".to_owned(), program: "/sim".to_owned(), model: None, args: Vec::new() };
+    let orders = SessionSettings {
         driver,
         isolation: Isolation::Strict,
         permissions: Default::default(),
@@ -176,7 +177,7 @@ fn spec(workflow: &str, body: Vec<Step>) -> Spec {
         plugins: Vec::new(),
         checks: Vec::new(),
         policy: Policy { on_permission: OnPermission::Deny, on_question: OnQuestion::Fail },
-        limits: Limits::default(),
+        limits: TimeLimits::default(),
         budget: Default::default(),
         others: BTreeMap::new(),
         parent: None,
@@ -184,7 +185,7 @@ fn spec(workflow: &str, body: Vec<Step>) -> Spec {
 }
 
 /// A feed of a run of several nodes, with its header told.
-fn of(body: Vec<Step>) -> Human {
+fn of(body: Vec<Node>) -> Human {
     let mut human = feed();
     let header = happened(&mut human, Event::RunStarted { spec: Box::new(spec("ship", body)) }, vec![]);
     assert_eq!(header[0], "ship on sim, run k3f9");
@@ -196,7 +197,7 @@ fn begins(node: &str, kind: &str) -> News {
 }
 
 fn ends(node: &str) -> News {
-    let outcome = Outcome::new(Status::Completed, Reason::AllDone);
+    let outcome = Outcome::new(FinalStatus::Completed, EndReason::AllDone);
     News::NodeFinished { node: NodeId::new(node), outcome, spent: Spent::default(), took_ms: 3_000 }
 }
 
@@ -213,8 +214,11 @@ fn one_session_has_its_bounds_in_the_header_and_several_nodes_their_number() {
 
 #[test]
 fn nodes_have_headings_by_their_depth_and_an_end() {
-    let again =
-        Act::Loop(LoopNode { until: vec![Expression("true".to_owned())], max: 3, body: vec![prompt("fix")] });
+    let again = NodeKind::Loop(LoopNode {
+        until: vec![Expression("true".to_owned())],
+        max: 3,
+        body: vec![prompt("fix")],
+    });
     let mut human = of(vec![step("again", again), prompt("b")]);
     assert_eq!(told(&mut human, begins("again", "loop")), ["", "> again (loop)"]);
     let round = News::Round { node: NodeId::new("again"), round: 2, task: None };
@@ -229,10 +233,10 @@ fn nodes_have_headings_by_their_depth_and_an_end() {
 
 #[test]
 fn words_of_several_agents_at_once_say_whose_they_are() {
-    let branch = |id: &str| Branch { name: id.to_owned(), body: vec![prompt(id)] };
+    let branch = |id: &str| ParallelBranch { name: id.to_owned(), body: vec![prompt(id)] };
     let branches = vec![branch("history"), branch("style")];
     let mut human = of(vec![
-        step("both", Act::Parallel(ParallelNode { limit: 0, join: Join::All, branches })),
+        step("both", NodeKind::Parallel(ParallelNode { limit: 0, join: Join::All, branches })),
         prompt("c"),
     ]);
     told(&mut human, begins("both", "parallel"));
@@ -249,7 +253,7 @@ fn words_of_several_agents_at_once_say_whose_they_are() {
 
 #[test]
 fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
-    let each = Act::TaskLoop(TaskLoopNode {
+    let each = NodeKind::TaskLoop(TaskLoopNode {
         path: None,
         until: None,
         select: None,
@@ -274,7 +278,7 @@ fn a_task_is_told_by_its_number_and_name_and_how_it_went() {
 
 #[test]
 fn a_run_within_a_run_is_told_below_the_node_that_started_it() {
-    let call = Act::Workflow(WorkflowNode { name: "release".to_owned(), inputs: BTreeMap::new() });
+    let call = NodeKind::Workflow(WorkflowNode { name: "release".to_owned(), inputs: BTreeMap::new() });
     let mut human = of(vec![step("call", call), prompt("b")]);
     let child = RunId::new("c1");
     let effect = Effect::StartRun { run: child.clone(), spec: Box::new(spec("release", vec![prompt("go")])) };
@@ -307,7 +311,7 @@ fn a_wait_says_what_ends_it() {
 fn what_a_pause_holds_back_is_not_said_to_go_on() {
     let mut human = of(vec![
         prompt("a"),
-        step("b", Act::Shell(ShellNode { command: Template("make".to_owned()), idempotent: false })),
+        step("b", NodeKind::Shell(ShellNode { command: Template("make".to_owned()), idempotent: false })),
     ]);
     told(&mut human, begins("a", "prompt"));
     told(&mut human, News::Paused);
@@ -322,7 +326,7 @@ fn what_a_pause_holds_back_is_not_said_to_go_on() {
 
 #[test]
 fn another_try_says_which_of_how_many_when_and_why_below_its_node() {
-    let again = Act::Loop(LoopNode { until: Vec::new(), max: 3, body: vec![prompt("fix")] });
+    let again = NodeKind::Loop(LoopNode { until: Vec::new(), max: 3, body: vec![prompt("fix")] });
     let mut human = of(vec![step("again", again), prompt("b")]);
     told(&mut human, begins("again", "loop"));
     told(&mut human, begins("fix@1", "prompt"));
@@ -345,8 +349,8 @@ fn another_try_says_which_of_how_many_when_and_why_below_its_node() {
 #[test]
 fn where_several_nodes_are_under_way_it_is_said_which_goes_on() {
     let wait = |id: &str| {
-        let until = Until::Event(ListenNode { name: "z".to_owned(), timeout_ms: None });
-        step(id, Act::Wait(until))
+        let until = WaitUntil::Event(ListenNode { name: "z".to_owned(), timeout_ms: None });
+        step(id, NodeKind::Wait(until))
     };
     let mut human = of(vec![wait("w"), wait("v")]);
     let sent = || Event::Told { inbox: InboxId::new("i"), name: "z".to_owned(), text: String::new() };

@@ -3,11 +3,11 @@
 use windlass_core::id::NodeId;
 
 use super::Human;
-use crate::cli::screen::Tone;
+use crate::cli::screen::TextTone;
 
 /// The turns of one node.
 #[derive(Default)]
-pub(super) struct Turns {
+pub(super) struct NodeTurns {
     pub(super) iteration: u32,
     /// An iteration that began and has no line yet.
     pub(super) heading: Option<u32>,
@@ -29,7 +29,7 @@ impl Human {
             return lines;
         }
         let how = if resumed { "the session goes on" } else { "a new session begins" };
-        vec![self.screen.paint(Tone::Faint, &format!("  {how} (try {attempt})"))]
+        vec![self.screen.paint(TextTone::Faint, &format!("  {how} (try {attempt})"))]
     }
 
     /// The line that opens an iteration, once. A node of several that has but one turn has none.
@@ -40,9 +40,9 @@ impl Human {
         self.phase = "working";
         let place = self.place(node, iteration);
         match self.nodes.is_one() {
-            true => vec![String::new(), self.screen.paint(Tone::Strong, &place)],
+            true => vec![String::new(), self.screen.paint(TextTone::Strong, &place)],
             false if self.nodes.most(node).is_some() => {
-                vec![self.screen.paint(Tone::Strong, &format!("  {place}"))]
+                vec![self.screen.paint(TextTone::Strong, &format!("  {place}"))]
             }
             false => Vec::new(),
         }

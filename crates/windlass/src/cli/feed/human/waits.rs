@@ -6,10 +6,10 @@ use windlass_core::id::{NodeId, Verb};
 use windlass_core::run::{Ask, News, Waiting};
 
 use super::Human;
-use crate::cli::feed::ask::{self, Beside};
+use crate::cli::feed::ask::{self, OtherRequests};
 use crate::cli::feed::words::{self, span};
 use crate::cli::plain::{plain_line, plain_short};
-use crate::cli::screen::Tone;
+use crate::cli::screen::TextTone;
 
 impl Human {
     /// Keeps what waits for a person after a record.
@@ -49,7 +49,7 @@ impl Human {
             }
             Waiting::Person(ask) => {
                 self.phase = "waiting for you";
-                let beside = Beside::of(self.asked.len());
+                let beside = OtherRequests::of(self.asked.len());
                 if self.answers_here {
                     Vec::new()
                 } else {
@@ -65,7 +65,7 @@ impl Human {
             }
             Waiting::Paused => return self.paused(),
         };
-        text.iter().map(|line| self.screen.paint(Tone::Careful, &format!("  {line}"))).collect()
+        text.iter().map(|line| self.screen.paint(TextTone::Careful, &format!("  {line}"))).collect()
     }
 
     /// A turn, a node or an answer is tried again: which try that is, when it comes, and why.
@@ -85,7 +85,7 @@ impl Human {
         if wait_ms.is_some() {
             self.phase = "waiting";
         }
-        vec![self.screen.paint(Tone::Careful, &format!("  {again}{when}: {}", plain_short(what, 200)))]
+        vec![self.screen.paint(TextTone::Careful, &format!("  {again}{when}: {}", plain_short(what, 200)))]
     }
 
     /// A wait has ended. That a node is tried again is told by its heading.
@@ -95,7 +95,7 @@ impl Human {
             return Vec::new();
         }
         let with = self.one_of_several(node).map(|name| format!(" with {name}")).unwrap_or_default();
-        vec![self.screen.paint(Tone::Careful, &format!("  going on{with}"))]
+        vec![self.screen.paint(TextTone::Careful, &format!("  going on{with}"))]
     }
 
     /// Something was told from outside, and to which node.
@@ -111,8 +111,8 @@ impl Human {
         node.filter(|_| !is_clear).map(|node| self.nodes.name(node))
     }
 
-    fn whose(&self) -> ask::Whose {
-        if self.nodes.is_one() { ask::Whose::Only } else { ask::Whose::OneOfSeveral }
+    fn whose(&self) -> ask::Asker {
+        if self.nodes.is_one() { ask::Asker::Only } else { ask::Asker::OneOfSeveral }
     }
 
     pub(super) fn paused(&mut self) -> Vec<String> {
@@ -125,7 +125,11 @@ impl Human {
 
     /// What the run around it says already.
     pub(super) fn unless_child(&self, text: &str) -> Vec<String> {
-        if self.is_child { Vec::new() } else { vec![self.screen.paint(Tone::Careful, &format!("  {text}"))] }
+        if self.is_child {
+            Vec::new()
+        } else {
+            vec![self.screen.paint(TextTone::Careful, &format!("  {text}"))]
+        }
     }
 }
 

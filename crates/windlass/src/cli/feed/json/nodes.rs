@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 use windlass_core::effect::Effect;
 use windlass_core::event::{Event, Record};
-use windlass_core::graph::workflow::Step;
+use windlass_core::graph::workflow::Node;
 use windlass_core::id::{HookId, NodeId};
 use windlass_core::run::{News, Waiting};
 
 use super::super::steps::task_name;
 
 /// The nodes of a workflow in its order, with how many blocks are around each.
-pub(super) fn list(body: &[Step]) -> Vec<Value> {
+pub(super) fn list(body: &[Node]) -> Vec<Value> {
     let mut nodes = Vec::new();
     add(body, 0, &mut nodes);
     nodes
 }
 
-fn add(body: &[Step], depth: usize, into: &mut Vec<Value>) {
+fn add(body: &[Node], depth: usize, into: &mut Vec<Value>) {
     for step in body {
         into.push(json!({"id": step.id, "kind": step.act.word(), "depth": depth}));
         for block in step.act.blocks() {
