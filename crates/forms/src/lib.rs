@@ -14,8 +14,8 @@
 //! diagnostics go out. All of it is hostile input, so no text makes a function here panic.
 
 pub mod diagnostic;
+mod diagnostics;
 pub mod entity;
-mod findings;
 mod json;
 pub mod loop_state;
 pub mod plugin;

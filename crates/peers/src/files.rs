@@ -15,8 +15,8 @@ mod draft;
 pub mod read;
 pub mod real;
 pub mod stamp;
-pub mod trouble;
 pub mod walk;
+pub mod walk_error;
 pub mod watch;
 
 use std::fs::{self, File, OpenOptions};

@@ -14,8 +14,8 @@ mod world;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use windlass_core::graph::upper_bound::worst;
 use windlass_core::graph::workflow::Workflow;
-use windlass_core::graph::worst::worst;
 use windlass_core::looping::DEFAULT_MAX_ITERATIONS;
 pub use windlass_forms::diagnostic::Diagnostic;
 use windlass_forms::diagnostic::Severity;
@@ -26,7 +26,7 @@ use windlass_forms::workflow::{WorkflowFile, compile, parse_workflow_json};
 
 use crate::config::{self, base_of, text_of, try_text};
 use crate::home::Home;
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 pub use begin::{begin_document, document_schema, eject_document};
 pub use check::check_workflow;
 pub(crate) use check::look_into_broken;

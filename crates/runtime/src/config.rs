@@ -8,7 +8,7 @@ use windlass_peers::files;
 use windlass_store::Durability;
 
 use crate::home::Home;
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 /// The largest settings file.
 const MAX: u64 = 1 << 20;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use windlass_peers::agent::{self, Dialect};
 
 use crate::home::Home;
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 /// One driver, as it is on this machine.
 #[derive(Debug, Clone)]

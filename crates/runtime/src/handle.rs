@@ -3,8 +3,8 @@
 mod ask;
 mod behind;
 mod folder;
-mod look;
 mod stray;
+mod views;
 mod waiting;
 
 use std::path::{Path, PathBuf};
@@ -31,9 +31,9 @@ use crate::feed::{Feed, FeedItem, Items};
 use crate::home::Home;
 use crate::named_lock::NamedLock;
 use crate::owner::{Owner, OwnerParts, project, shares_a_budget};
-use crate::problem::UserError;
-use crate::tasks::{TaskFileClaim, overtaken};
+use crate::tasks::{TaskFileClaim, superseded};
 use crate::tidy::tidy;
+use crate::user_error::UserError;
 use crate::view::{Family, Pulse};
 use crate::workspace::{FolderCheck, absence};
 
@@ -270,7 +270,7 @@ impl Handle {
             let (dir, node) = (self.store.run_dir(&state.run), &active.instance);
             let rounds = tasks.open.iter().filter(|_| hand == OwnerStart::Next);
             let rounds = rounds.map(|round| format!("{node}@{}", round.round));
-            let after_another = || overtaken::note(&dir, rounds);
+            let after_another = || superseded::note(&dir, rounds);
             holds.push(TaskFileClaim::take(&self.home.state, &place, &state.run, after_another)?);
         }
         Ok(holds)

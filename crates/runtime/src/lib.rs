@@ -10,10 +10,10 @@ pub mod children;
 mod clock;
 pub mod config;
 pub mod crash;
+#[cfg(test)]
+mod crash_sweep;
 pub mod demo;
 pub mod doctor;
-#[cfg(test)]
-mod drop_sweep;
 mod effect;
 pub mod entities;
 pub mod error;
@@ -26,19 +26,19 @@ mod os;
 mod owner;
 pub mod person;
 pub mod plan;
-pub mod problem;
 mod random;
 mod recover;
 pub mod rehearse;
 mod seal;
-pub mod shelf;
 mod supervise;
 pub mod tasks;
 mod tidy;
 pub mod time_travel;
 pub mod transcript;
+pub mod user_error;
 pub mod view;
 pub mod without_log;
+pub mod workflow_scope;
 pub mod workspace;
 
 pub use windlass_peers::agent::{self as agents, Agents};

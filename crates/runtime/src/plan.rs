@@ -10,10 +10,10 @@ mod choose;
 mod entity;
 mod flags;
 mod inputs;
+mod inspect;
 mod jobs;
-mod look;
 mod nodes;
-mod orders;
+mod session_settings;
 mod side_by_side;
 #[cfg(test)]
 mod tests;
@@ -22,8 +22,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use windlass_core::entity::EntityKind;
+use windlass_core::graph::upper_bound::worst;
 use windlass_core::graph::workflow::Workflow;
-use windlass_core::graph::worst::worst;
 use windlass_core::hook::permission::Isolation;
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::{OnPermission, OnQuestion, Spec};
@@ -32,10 +32,10 @@ use windlass_store::Durability;
 use crate::catalog::{collect, look_into_broken};
 use crate::config;
 use crate::home::Home;
-use crate::problem::{ProblemPart, UserError, UserErrorKind};
+use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 use choose::{Selection, SetAside, WorkflowSources, set_aside};
 pub(crate) use entity::{PromptContext, texts as entity_texts};
-use orders::PlanInputs;
+use session_settings::PlanInputs;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -190,7 +190,7 @@ pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
     jobs::need_a_repository(&request.flags, &spec, &mut warnings)?;
     jobs::note_missing_checks(&spec, &mut warnings);
     side_by_side::refuse(&spec)?;
-    look::ahead(home, &spec, &mut warnings)?;
+    inspect::ahead(home, &spec, &mut warnings)?;
     let worst = worst(&nodes::bounded(&main.workflow, &spec), &graphs).to_string();
     let durability = config::durability_of(&resolved.settings);
     let warnings = each_once(found.into_iter().chain(warnings.into_iter().map(ProblemPart::from)));

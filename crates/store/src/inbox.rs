@@ -5,7 +5,7 @@
 use rusqlite::{Connection, params};
 use windlass_core::id::{InboxId, RunId};
 
-use crate::fault::{ReadError, StoreError};
+use crate::error::{ReadError, StoreError};
 use crate::log::signed;
 use crate::projection;
 use crate::store::Store;

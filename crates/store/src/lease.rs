@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::id::RunId;
 
-use crate::fault::{ReadError, StoreError};
+use crate::error::{ReadError, StoreError};
 use crate::folders::{RunLock, RunLockError};
 use crate::log::unsigned;
 use crate::projection;

@@ -11,7 +11,7 @@
 //! a process that writes, `writer.rs`.
 
 mod checkpoint;
-mod fault;
+mod error;
 mod folders;
 mod inbox;
 mod lease;
@@ -27,7 +27,7 @@ mod witness;
 mod writer;
 
 pub use checkpoint::Cadence;
-pub use fault::{ReadError, StoreError};
+pub use error::{ReadError, StoreError};
 pub use folders::{RunFolders, RunLock, RunLockError, owner_of};
 pub use inbox::{InboxError, InboxRequest, PutResult};
 pub use lease::{Lease, LeaseError};

@@ -9,7 +9,7 @@ use std::future::Future;
 use rusqlite::{Connection, OptionalExtension, params};
 use windlass_core::id::{InboxId, RunId};
 
-use crate::fault::{ReadError, StoreError};
+use crate::error::{ReadError, StoreError};
 use crate::pack::{self, Packed, pack_records, pack_state};
 use crate::projection::{self, Projection};
 use crate::store::Store;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use crate::fault::StoreError;
+use crate::error::StoreError;
 
 /// The steps, the first of which makes version 1.
 const STEPS: &[&str] = &[

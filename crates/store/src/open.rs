@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::fault::StoreError;
+use crate::error::StoreError;
 use crate::migrate::{self, LATEST, MigrateError};
 use crate::os;
 use crate::presence::Presence;

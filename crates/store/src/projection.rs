@@ -6,7 +6,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use windlass_core::id::RunId;
 
-use crate::fault::{ReadError, StoreError};
+use crate::error::{ReadError, StoreError};
 use crate::folders::{RunLockError, is_plain};
 use crate::lease::{self, Lease, LeaseError};
 use crate::log::{self, AppendError, signed, unsigned};

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use windlass_core::id::RunId;
 
-use crate::fault::{ReadError, StoreError};
+use crate::error::{ReadError, StoreError};
 use crate::folders::RunFolders;
 use crate::log::unsigned;
 use crate::open::{self, OpenError};

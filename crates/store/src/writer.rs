@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
-use crate::fault::StoreError;
+use crate::error::StoreError;
 use crate::open::BUSY;
 use crate::presence::Presence;
 
@@ -44,7 +44,7 @@ pub(crate) trait Refusal: From<StoreError> + Send {
 macro_rules! refusal {
     ($error:ty) => {
         impl crate::writer::Refusal for $error {
-            fn fault(&self) -> Option<&crate::fault::StoreError> {
+            fn fault(&self) -> Option<&crate::error::StoreError> {
                 match self {
                     Self::Fault(fault) => Some(fault),
                     _ => None,

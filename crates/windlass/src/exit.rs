@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use windlass_core::run::{EndReason, FinalStatus, Outcome};
-use windlass_runtime::problem::UserErrorKind;
+use windlass_runtime::user_error::UserErrorKind;
 
 /// How `windlass` ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! One node after the other: begins the next, and decides what comes of one that is over.
 
-use super::begin::{Attempt, NodeStart, begin};
 use super::frame::Frame;
 use super::node::pair::{Delivered, NodeSite};
-use super::{Allowance, DecisionCx, cut};
+use super::start::{Attempt, NodeStart, begin};
+use super::{Allowance, DecisionCx, cancel};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::template::NodeOutput;
@@ -195,7 +195,7 @@ fn out_of_time(
     }
     let outcome = Outcome::new(FinalStatus::Failed, EndReason::Timeout)
         .because(format!("the time given to `{}` is spent", step.id));
-    cut::node(cx, step, active, frame, &outcome).into()
+    cancel::node(cx, step, active, frame, &outcome).into()
 }
 
 /// A node is over: it is told and remembered, and tried again where it may be.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::purse::{Allowance, tokens};
+use super::allowance::{Allowance, tokens};
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::graph::walk::find;

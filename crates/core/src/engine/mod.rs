@@ -10,19 +10,19 @@
 //! - [`broken`]: an effect that could not even be tried.
 //! - [`mod@follow`]: whether a log is followed. - [`mod@replay`]: what a log would be today, and where it can be forked.
 
-mod begin;
-mod broken;
-mod cut;
+mod allowance;
+mod cancel;
+mod divergence;
 pub mod explain;
-mod follow;
 mod frame;
+mod internal_error;
 mod lane;
 mod ledger;
 pub mod node;
 mod output;
-mod purse;
 pub mod rehearsal;
 mod replay;
+mod start;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -38,13 +38,13 @@ use crate::run::{
 use crate::spec::Spec;
 use crate::time::Moment;
 use crate::usage::Usage;
-pub use follow::{Divergence, Followed, follow};
+use allowance::Allowance;
+pub use divergence::{Divergence, Followed, follow};
 use frame::Frame;
 pub use frame::scope;
 pub use ledger::Ledger;
 use node::pair::Delivered;
 pub use output::given_by;
-use purse::Allowance;
 pub use replay::{Difference, ForkError, Replayed, WhatIf, fork_point, replay, what_if};
 
 /// Hook answers remembered for resends.
@@ -129,7 +129,7 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
                 deliver(state, &mut step, at, &effect.node, event);
             }
         }
-        Event::EffectBroken { effect, what } => broken::apply(state, &mut step, at, effect, what),
+        Event::EffectBroken { effect, what } => internal_error::apply(state, &mut step, at, effect, what),
         Event::HookAsked { call } => hook(state, &mut step, at, call, event),
         Event::PersonAnswered { hook, reply, .. } => {
             person_answered(state, &mut step, at, hook.as_ref(), reply, event)
@@ -370,7 +370,7 @@ fn end(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) 
     state.course = Lifecycle::Ending { outcome: outcome.clone() };
     with(state, step, at, |cx, root, frame| {
         let spec = cx.spec;
-        cut::lane(cx, &spec.body, root, frame, &outcome).into()
+        cancel::lane(cx, &spec.body, root, frame, &outcome).into()
     });
 }
 

@@ -16,32 +16,32 @@
 //! | `gates`, `lanes` | does a gate hold on every way to a landing, do branches collide |
 
 mod bounds;
+mod branches;
 mod calls;
-mod compared;
+mod comparisons;
+mod context;
+mod diagnostic;
 mod entities;
-mod finding;
 mod gates;
 mod inputs;
-mod known;
-mod lanes;
-pub(crate) mod least;
-pub(super) mod near;
+pub(crate) mod lower_bound;
 mod order;
 pub(crate) mod outline;
 mod reach;
 mod schemas;
 pub mod structure;
+pub(super) mod suggest;
 #[cfg(test)]
 mod tests;
 mod texts;
 mod values;
 
-pub use finding::{GraphDiagnostic, GraphSeverity};
-pub use known::{Ability, CheckContext};
-pub use lanes::beside_a_plugins_loop;
+pub use branches::beside_a_plugins_loop;
+pub use context::{Ability, CheckContext};
+pub use diagnostic::{GraphDiagnostic, GraphSeverity};
 
 use super::workflow::Workflow;
-use finding::GraphDiagnostics;
+use diagnostic::GraphDiagnostics;
 use outline::Outline;
 
 /// What nobody knows of a workflow of which a part could not be read.
@@ -94,7 +94,7 @@ fn look(outline: &Outline<'_>, known: &CheckContext<'_>, doubts: UnreadParts, fo
     calls::look(outline, known, found);
     reach::look(outline, found);
     bounds::look(outline, known, found);
-    lanes::look(outline, known, found);
+    branches::look(outline, known, found);
 }
 
 /// Whether a node of a workflow uses its INPUT. It must not be too deep.

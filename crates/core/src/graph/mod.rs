@@ -14,13 +14,13 @@ pub mod builder;
 pub mod check;
 pub mod draw;
 pub mod ids;
-mod node;
 #[cfg(test)]
 mod random;
 pub mod schema;
+mod session_prompt;
 pub mod template;
+pub mod upper_bound;
 pub mod walk;
 pub mod workflow;
-pub mod worst;
 
-pub use node::{SessionPrompt, SessionPromptKind};
+pub use session_prompt::{SessionPrompt, SessionPromptKind};

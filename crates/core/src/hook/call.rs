@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::line::{CommandLine, Touch, fits};
+use super::command_line::{CommandLine, Touch, fits};
 use super::shell::ShellCommand;
 use super::{CallSite, ToolCall, ToolName};
 use crate::entity::Provider;

@@ -3,7 +3,7 @@
 //! The dialect of each CLI is the driver's (`peers::agent`); the decision is the engine's.
 
 mod call;
-mod line;
+mod command_line;
 pub mod permission;
 mod question;
 mod shell;

@@ -5,7 +5,7 @@
 //! Whether a rule matches a call is [`call`](super::call)'s.
 
 use super::call::{CheckedCall, is_about_all, is_about_files, name_of};
-use super::line::{CommandLine, Touch, shown};
+use super::command_line::{CommandLine, Touch, shown};
 use super::{CallSite, ToolCall, ToolName};
 use crate::entity::ToolEffect;
 use crate::registry::limits::EXTERNAL;

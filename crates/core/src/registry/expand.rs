@@ -9,7 +9,7 @@
 //! word (`$ARGUMENTSX`, `$HOME`) and a price (`$1.50`, `$100`) are just text. Where a text has no
 //! place for arguments they follow at its end.
 
-use super::dialect::EntitySyntax;
+use super::entity_syntax::EntitySyntax;
 use super::shell::Quotes;
 use super::template::{EntityTextPart, Marks, TextSlot, parse};
 use super::words::split;

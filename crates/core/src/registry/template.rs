@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::dialect::{ArgumentSlots, EntitySyntax, Files, ShellSyntax};
+use super::entity_syntax::{ArgumentSlots, EntitySyntax, Files, ShellSyntax};
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]

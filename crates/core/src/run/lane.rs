@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::book::{Bookkeeping, NodeCause};
-use super::work::{SessionPhase, SessionWork};
+use super::bookkeeping::{Bookkeeping, NodeCause};
+use super::session_work::{SessionPhase, SessionWork};
 use super::{Outcome, Spent, Waiting};
 use crate::effect::Effect;
 use crate::engine::node::{IfState, ListenState, ParallelState, RoundsState, SleepState, SubRunState};

@@ -6,11 +6,11 @@
 //!
 //! Moving the state on is `engine`'s alone.
 
-pub mod book;
+pub mod bookkeeping;
 pub mod lane;
 pub mod news;
 mod sentence;
-pub mod work;
+pub mod session_work;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,10 +22,10 @@ use crate::spec::{SessionSettings, Spec};
 use crate::time::Moment;
 use crate::usage::Usage;
 use crate::words;
-pub use book::{Bookkeeping, KeptReply, NodeCause, NodeHistory};
+pub use bookkeeping::{Bookkeeping, KeptReply, NodeCause, NodeHistory};
 pub use lane::{ActiveNode, Activity, BranchState, Lane, Round, RoundPhase, SessionSignal, TaskRounds};
 pub use news::News;
-pub use work::{SessionPhase, SessionWork, Turn};
+pub use session_work::{SessionPhase, SessionWork, Turn};
 
 words! {
     /// How a run ended.

@@ -11,12 +11,12 @@
 mod claim;
 mod cycles;
 pub mod deadlock;
-pub mod flaw;
+pub mod list_error;
 pub mod select;
 pub mod task;
 
 pub use claim::{Claim, StatusWriter, settle};
 pub use deadlock::Deadlock;
-pub use flaw::{TaskListError, flaws};
+pub use list_error::{TaskListError, flaws};
 pub use select::{Attempts, NextTask, TaskTally, is_done, next, ready, recover, tally, waits};
 pub use task::{BadId, Priority, Task, TaskId, TaskStatus, Tasks, VERSION};

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use windlass_core::entity::{Entity, EntityKind, ToolRule};
 
-use super::draft::{EntityDraft, KeyMeanings, almost_a_limit};
+use super::entity_draft::{EntityDraft, KeyMeanings, almost_a_limit};
 use super::read::{DefaultLimits, Origin, ReadEntities};
 use super::tools::{LimitReader, harmless};
 use crate::diagnostic::Diagnostic;
-use crate::findings::Diagnostics;
+use crate::diagnostics::Diagnostics;
 use crate::json::{self, JsonMember, JsonValue, kind as kind_of};
 use crate::words::quoted;
 

@@ -2,12 +2,12 @@
 
 use windlass_core::entity::EntityKind;
 
-use super::draft::{EntityDraft, KeyMeanings};
+use super::entity_draft::{EntityDraft, KeyMeanings};
 use super::frontmatter::{self, FrontmatterText};
-use super::loose::LenientYaml;
+use super::lenient_yaml::LenientYaml;
 use super::read::{Origin, ReadEntities};
 use super::yaml::{self, YamlRefusal};
-use crate::findings::Diagnostics;
+use crate::diagnostics::Diagnostics;
 use crate::json::{JsonError, JsonMember, JsonNode, JsonValue, kind as kind_of};
 
 /// Reads a file.

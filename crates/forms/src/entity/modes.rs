@@ -4,7 +4,7 @@
 
 use windlass_core::entity::{ToolEffect, ToolRule};
 
-use super::draft::is_telling;
+use super::entity_draft::is_telling;
 use super::tools::{LimitReader, harmless, shown, whole, without_quotes};
 use crate::json::{JsonMember, JsonNode, JsonValue, kind};
 use crate::words::{WordTable, did_you_mean, quoted};

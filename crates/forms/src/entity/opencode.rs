@@ -4,7 +4,7 @@
 
 use windlass_core::entity::EntityKind;
 
-use super::draft::{LimitKey, Meaning};
+use super::entity_draft::{LimitKey, Meaning};
 use super::read::{Origin, ReadEntities};
 use super::{document, markdown, shared};
 

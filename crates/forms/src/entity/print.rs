@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use windlass_core::entity::{Entity, ToolRule};
 
-use super::draft::Meaning;
+use super::entity_draft::Meaning;
 use super::windlass;
 use crate::tracker::yaml;
 

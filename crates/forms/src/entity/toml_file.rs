@@ -4,9 +4,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use windlass_core::entity::EntityKind;
 
-use super::draft::{EntityDraft, KeyMeanings};
+use super::entity_draft::{EntityDraft, KeyMeanings};
 use super::read::{Origin, ReadEntities};
-use crate::findings::Diagnostics;
+use crate::diagnostics::Diagnostics;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 
 const BOM: char = '\u{feff}';

@@ -7,8 +7,8 @@ use windlass_core::entity::{EntityTool, Provider, ToolEffect, ToolRule};
 use windlass_core::registry::limits::EXTERNAL;
 use windlass_core::registry::tools::{self, Named};
 
-use super::draft::LimitKey;
-use crate::findings::Diagnostics;
+use super::entity_draft::LimitKey;
+use crate::diagnostics::Diagnostics;
 use crate::json::{JsonMember, JsonNode, JsonValue, kind};
 use crate::words::{did_you_mean, quoted};
 

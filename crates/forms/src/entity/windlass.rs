@@ -2,7 +2,7 @@
 
 use windlass_core::entity::EntityKind;
 
-use super::draft::{LimitKey, Meaning};
+use super::entity_draft::{LimitKey, Meaning};
 use super::markdown;
 use super::read::{Origin, ReadEntities};
 

@@ -2,7 +2,7 @@
 //!
 //! The first mistake is the end of it: a second try, with what is almost YAML, is left to others.
 
-use super::subset;
+use super::fast_yaml;
 use crate::json::{JsonError, JsonNode};
 use crate::yaml::{self, Bounds, YamlError, YamlErrorKind, YamlReading};
 
@@ -25,7 +25,7 @@ pub(super) enum YamlRefusal {
 
 /// Reads one document; positions are counted from `base`. An empty one is null.
 pub(super) fn read(text: &str, base: usize) -> Result<JsonNode, YamlRefusal> {
-    match subset::read(text, base) {
+    match fast_yaml::read(text, base) {
         Some(node) => Ok(node),
         None => read_all(text, base),
     }

@@ -4,8 +4,8 @@ use windlass_core::entity::Provider;
 use windlass_core::registry::tools::{self, Named};
 use windlass_core::spec::Check;
 
-use super::given::{SettingError, SettingValue, written};
 use super::layer::SettingSource;
+use super::setting_value::{SettingError, SettingValue, written};
 use super::value::{EntitySettings, PluginDir, Settings};
 use super::words::{DRIVERS, DURABILITIES, ISOLATIONS, MODES, ON_PERMISSION, ON_QUESTION, PROVIDERS};
 use crate::tracker::yaml::quote;

@@ -9,19 +9,19 @@
 //! so that no layer can drop a rule of a lower one, and tables are merged by name. The list of
 //! providers is one value.
 
-mod given;
 mod key;
 mod layer;
 mod pairs;
 mod project;
 mod resolve;
+mod setting_value;
 mod table;
 mod value;
 pub(crate) mod words;
 
-pub use given::{DurationError, parse_duration};
 pub use layer::{Layer, LayerKind, SettingSource};
 pub use resolve::{DEFAULT_SETTINGS, Resolved, ShownSetting, resolve};
+pub use setting_value::{DurationError, parse_duration};
 pub use value::{AgentSettings, DurabilitySetting, EntitySettings, PluginDir, Settings};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Variables and flags: names and text, turned into keys and values.
 
-use super::given::SettingValue;
 use super::key::{KEYS, LIMITING, known_names};
+use super::setting_value::SettingValue;
 use crate::words::did_you_mean;
 
 const PREFIX: &str = "WINDLASS_";

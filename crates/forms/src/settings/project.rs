@@ -6,7 +6,7 @@
 use windlass_core::hook::permission::Isolation;
 use windlass_core::spec::OnPermission;
 
-use super::given::SettingValue;
+use super::setting_value::SettingValue;
 use super::value::Settings;
 use super::words::{ISOLATIONS, ON_PERMISSION};
 

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::given::SettingValue;
 use super::key::{self, TakenValue};
 use super::layer::{Layer, LayerKind, SettingSource};
 use super::pairs::{Variable, flag_name, variable};
 use super::project::refusal;
+use super::setting_value::SettingValue;
 use super::table::{self, TableEntry};
 use super::value::Settings;
 use super::words::ISOLATIONS;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::findings::Diagnostics;
+use crate::diagnostics::Diagnostics;
 use crate::words::quoted;
 
 /// The built-in layer: a commented file.

@@ -3,8 +3,8 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::given::SettingValue;
-use crate::findings::Diagnostics;
+use super::setting_value::SettingValue;
+use crate::diagnostics::Diagnostics;
 
 /// One key of a layer.
 pub(super) struct TableEntry {

@@ -9,7 +9,7 @@ use serde_json::Map;
 use windlass_core::tasks::{Priority, TaskId, TaskStatus};
 
 use crate::diagnostic::Diagnostic;
-use crate::findings::Diagnostics;
+use crate::diagnostics::Diagnostics;
 use crate::json::{self, JsonMember, JsonNode, JsonValue};
 use crate::words::{did_you_mean, quoted};
 

@@ -4,8 +4,8 @@
 //! Never guesses: when what looks like tasks is broken, or there is more of it than one, that is
 //! an error. What the fields mean is left to `read`.
 
-use super::around::{DocumentKind, json_around};
 use super::span;
+use super::surrounding_text::{DocumentKind, json_around};
 use crate::json::{self, JsonError, JsonNode, JsonValue};
 
 /// A document in a text.

@@ -8,7 +8,6 @@
 //!
 //! Which task is next is `core::tasks`'; where the file lies, and who may write it, the runtime's.
 
-mod around;
 mod claimed;
 pub mod draw;
 mod edit;
@@ -18,6 +17,7 @@ mod migrate;
 mod print;
 mod read;
 mod span;
+mod surrounding_text;
 
 pub use claimed::claimed;
 pub use edit::{EditError, TaskDocument};

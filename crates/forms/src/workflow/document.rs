@@ -7,22 +7,22 @@
 //!
 //! Templates and conditions are kept as they stand: what they mean is `core::graph`'s.
 
-mod act;
-mod form;
+mod field_reader;
 mod ids;
-mod inner;
 mod keys;
-mod places;
+mod kinds;
+mod nested;
+mod node;
+mod positions;
 mod print;
-mod slip;
 mod starter;
-mod step;
 #[cfg(test)]
 mod tests;
 mod top;
 mod tree;
 mod value;
 mod yaml;
+mod yaml_error;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -34,8 +34,8 @@ use windlass_core::id::NodeId;
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::json::JsonValue;
-use form::FieldReader;
-use places::DocumentPositions;
+use field_reader::FieldReader;
+use positions::DocumentPositions;
 pub use print::print;
 pub use starter::starter;
 
@@ -123,7 +123,7 @@ impl WorkflowDocument {
     /// became the value of a field.
     pub fn place_inside(&self, node: Option<&NodeId>, field: &str, line: usize, column: usize) -> usize {
         let at = self.place(node, field);
-        inner::find(&self.text, at, line, column).unwrap_or(at)
+        nested::find(&self.text, at, line, column).unwrap_or(at)
     }
 
     /// What a check found, with its place.

@@ -3,7 +3,7 @@
 //! Each function gives `None` after noting an error, so that reading goes on and finds the next.
 
 use crate::diagnostic::Diagnostic;
-use crate::findings::Diagnostics;
+use crate::diagnostics::Diagnostics;
 use crate::json::{self, JsonMember, JsonNode, JsonValue};
 use crate::words::{WordTable, did_you_mean, quoted};
 

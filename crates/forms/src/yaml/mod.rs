@@ -9,11 +9,11 @@
 //! every key and value needs its byte, and building the tree straight from events takes half the
 //! time. What the keys mean is left to others.
 
-mod manner;
+mod reading;
 mod scalar;
 mod tree;
 
 pub(crate) use granit_parser::Tag;
-pub(crate) use manner::{Bounds, Tagged, YamlReading};
+pub(crate) use reading::{Bounds, Tagged, YamlReading};
 pub(crate) use scalar::{plain, to_json, whole};
 pub(crate) use tree::{YamlError, YamlErrorKind, YamlTree, read};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
-use super::manner::{Bounds, Tagged, YamlReading};
+use super::reading::{Bounds, Tagged, YamlReading};
 use super::scalar::plain;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 

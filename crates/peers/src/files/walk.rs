@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use windlass_core::registry::places::PlaceShape;
 
 use super::stamp::Stamp;
-use super::trouble::{UnreadablePath, WalkError};
+use super::walk_error::{UnreadablePath, WalkError};
 use crate::os::FolderReader;
 
 /// How many folders deep a place is looked into.

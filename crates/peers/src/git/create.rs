@@ -8,12 +8,12 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use super::at_work::{clear_locks, wait_until_idle};
-use super::door::{GitCall, GitError, again, git};
+use super::busy::{clear_locks, wait_until_idle};
+use super::command::{GitCall, GitError, again, git};
 use super::marker::{Marker, MarkerStage};
 use super::repository::{self, branch_commit, common_dir_and_base, git_dir_at, is_branch_name};
 use super::worktree::{Worktree, WorktreeError, changes};
-use super::{include, leftover, lock};
+use super::{include, lock, stale_lock};
 
 /// For a large repository on a slow disk, or a hook that never ends.
 const CHECKOUT: Duration = Duration::from_secs(600);
@@ -77,7 +77,7 @@ enum How {
 /// What git keeps about the worktree: found, or made.
 fn add(common: &Path, mut wanted: Marker) -> Result<(Worktree, How), WorktreeError> {
     let _lock = lock::metadata(common)?;
-    leftover::settle(common)?;
+    stale_lock::settle(common)?;
     let entries = repository::entries(common)?;
     let there = entries.iter().find(|entry| entry.path == wanted.path);
     let ours = there.and_then(|_| find_ours(common, &wanted));
@@ -105,7 +105,7 @@ fn add(common: &Path, mut wanted: Marker) -> Result<(Worktree, How), WorktreeErr
     let added = git_add(common, &wanted, if wanted.made_branch { NewBranch::New } else { NewBranch::There });
     if added.is_err() {
         // git cleans up after itself when it says no, but not when it was killed.
-        leftover::settle(common)?;
+        stale_lock::settle(common)?;
     }
     added?;
     mark(common, &wanted)

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::door::{git, line, names};
+use super::command::{git, line, names};
 use super::worktree::WorktreeError;
 use crate::files::{DraftFile, FileError, clear_dead, inside, make_dirs_inside, open_plain, read_bounded};
 use crate::os;

@@ -6,14 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::at_work::{clear_locks, clear_shared_lock};
-use super::door::{GitError, again};
-use super::leavings::{checks_begin, checks_end, put_aside, work};
+use super::artifacts::{checks_begin, checks_end, put_aside, work};
+use super::busy::{clear_locks, clear_shared_lock};
+use super::command::{GitError, again};
 use super::rebase::{RebaseResult, is_on_branch, recover, update};
 use super::repository::{branch_commit, in_the_middle, is_ancestor, is_branch_name};
 use super::target::{MoveResult, advance, overwritten};
 use super::worktree::{Worktree, WorktreeError};
-use super::{half_moved, head, lock};
+use super::{head, interrupted_move, lock};
 
 /// What came of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +167,7 @@ fn land_once<E>(
     }
     let turn = lock::landing(&worktree.common, target, patience.turn);
     let _turn = turn.map_err(WorktreeError::from)?;
-    half_moved::put_back(&worktree.common, target)?;
+    interrupted_move::put_back(&worktree.common, target)?;
     recover(worktree)?;
     clear_locks(worktree)?;
     clear_shared_lock(worktree, &worktree.path)?;

@@ -6,32 +6,32 @@
 //! A worktree is made by [`create`], brought home by [`land`] and taken away by [`remove`]. Each
 //! can be called again after a crash at any point, and none ever deletes somebody's work.
 
-mod at_work;
+mod artifacts;
+mod busy;
+mod command;
 mod create;
-mod door;
 mod fingerprint;
-mod half_moved;
 mod include;
+mod interrupted_move;
 mod land;
-mod leavings;
-mod leftover;
 mod lock;
 mod marker;
 mod rebase;
 mod remove;
 mod repository;
+mod stale_lock;
 mod target;
 mod uncommitted;
 mod worktree;
 
 use std::path::Path;
 
-pub use at_work::{clear_dead_locks, locks};
+pub use artifacts::{checks_begin, checks_end, work};
+pub use busy::{clear_dead_locks, locks};
+pub use command::{GitError, git};
 pub use create::create;
-pub use door::{GitError, git};
 pub use fingerprint::{digest, fingerprint};
 pub use land::{LandError, Landing, LandingTimeouts, land, land_within};
-pub use leavings::{checks_begin, checks_end, work};
 pub use lock::LockError;
 pub use remove::{KeepReason, Removal, remove};
 pub use uncommitted::{changed_again, uncommitted};

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::at_work::{clear_locks, clear_shared_lock, wait_until_idle};
-use super::door::{GitCall, GitError, git, line, names};
+use super::artifacts::work;
+use super::busy::{clear_locks, clear_shared_lock, wait_until_idle};
+use super::command::{GitCall, GitError, git, line, names};
 use super::head;
-use super::leavings::work;
 use super::lock::drafts;
 use super::repository::in_the_middle;
 use super::worktree::{Worktree, WorktreeError};

@@ -8,9 +8,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::at_work::{clear_locks, clear_shared_lock, wait_until_idle};
-use super::door::{again, git, names};
-use super::leavings::work;
+use super::artifacts::work;
+use super::busy::{clear_locks, clear_shared_lock, wait_until_idle};
+use super::command::{again, git, names};
 use super::marker::{Marker, MarkerStage, WorktreeBeingRemoved};
 use super::repository::{self, branch_commit, git_dir_at, in_the_middle, is_ancestor};
 use super::worktree::{Worktree, WorktreeError};

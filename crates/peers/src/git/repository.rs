@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::door::{GitError, git, line, yes_or_no};
+use super::command::{GitError, git, line, yes_or_no};
 use super::worktree::WorktreeError;
 use crate::files::read_bounded;
 

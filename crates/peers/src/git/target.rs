@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::door::{GitCall, GitError, git, names};
-use super::half_moved::{self, BranchMove};
+use super::command::{GitCall, GitError, git, names};
+use super::interrupted_move::{self, BranchMove};
 use super::lock;
 use super::repository::{self, branch_commit, linked, rebasing};
 use super::worktree::{Worktree, WorktreeError, changes};
@@ -64,9 +64,9 @@ pub(super) fn advance(
         }
     };
     if moved.is_err() {
-        half_moved::put_back(common, target)?;
+        interrupted_move::put_back(common, target)?;
     }
-    half_moved::end(common, target);
+    interrupted_move::end(common, target);
     match branch_commit(common, target)? {
         // A hook that failed or hung afterwards does not undo it.
         Some(at) if at == new => Ok(MoveResult::Done),

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::door::{GitCall, GitError, git, line, names};
+use super::command::{GitCall, GitError, git, line, names};
 use super::lock::LockError;
 use super::marker::{Marker, WorktreeBeingRemoved};
 use super::repository::{common_dir, linked};

@@ -8,8 +8,8 @@ use windlass_forms::workflow::builtin;
 use windlass_forms::workflow::document::{schema, starter};
 
 use crate::home::Home;
-use crate::problem::{UserError, UserErrorKind};
-use crate::shelf::{self, WorkflowScope};
+use crate::user_error::{UserError, UserErrorKind};
+use crate::workflow_scope::{self, WorkflowScope};
 
 /// The JSON Schema of workflow documents.
 pub fn document_schema() -> &'static str {
@@ -56,7 +56,7 @@ pub fn eject_document(
 
 fn put(home: &Home, cwd: &Path, name: &str, shelf: WorkflowScope, text: &str) -> Result<PathBuf, UserError> {
     // The same name in another of the formats would be the same workflow twice.
-    let folder = shelf::base(home, cwd, shelf).join("workflows");
+    let folder = workflow_scope::base(home, cwd, shelf).join("workflows");
     let others = ["yml", "json"].map(|extension| folder.join(format!("{name}.{extension}")));
     if let Some(other) = others.iter().find(|path| path.exists()) {
         let text = format!("{}: there is one already", other.display());
@@ -64,5 +64,5 @@ fn put(home: &Home, cwd: &Path, name: &str, shelf: WorkflowScope, text: &str) ->
             UserError::new(UserErrorKind::Configuration, text).hint("change that one, or move it away")
         );
     }
-    shelf::put(home, cwd, shelf, &Path::new("workflows").join(format!("{name}.yaml")), text)
+    workflow_scope::put(home, cwd, shelf, &Path::new("workflows").join(format!("{name}.yaml")), text)
 }

@@ -9,7 +9,7 @@ use windlass_forms::workflow::document;
 use super::{Catalog, Of, World, add, collect, unreadable};
 use crate::config::{self, try_text};
 use crate::home::Home;
-use crate::problem::UserError;
+use crate::user_error::UserError;
 
 /// Checks one workflow by name or file, or all there are: the names checked, and what is wrong.
 pub fn check_workflow(

@@ -1,7 +1,7 @@
 //! Which workflow a name means.
 
 use super::{Catalog, Diagnostic, WorkflowEntry};
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 impl Catalog {
     /// The workflow of a name: `NAME`, or `WHOSE:NAME` where several have it. What plugins bring and what a

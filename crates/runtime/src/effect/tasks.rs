@@ -22,7 +22,7 @@ use windlass_forms::tasks::claimed;
 
 use super::RunContext;
 use crate::clock::now;
-use crate::tasks::overtaken::is_overtaken;
+use crate::tasks::superseded::is_overtaken;
 use crate::tasks::vouched::{self, UnvouchedStatuses, VouchedTasks};
 use crate::tasks::{LoadedTasks, TaskChange, TaskFilePath, TasksError, change, load, locate, locate_inside};
 

@@ -6,8 +6,8 @@ use windlass_core::entity::{Entity, EntityKind, Provider};
 use windlass_forms::entity::print;
 
 use crate::home::Home;
-use crate::problem::{UserError, UserErrorKind};
-use crate::shelf::{self, WorkflowScope};
+use crate::user_error::{UserError, UserErrorKind};
+use crate::workflow_scope::{self, WorkflowScope};
 
 /// Writes a copy in our own format and says where. What is there already is left alone.
 pub fn eject(home: &Home, cwd: &Path, entity: &Entity, shelf: WorkflowScope) -> Result<PathBuf, UserError> {
@@ -19,7 +19,7 @@ pub fn eject(home: &Home, cwd: &Path, entity: &Entity, shelf: WorkflowScope) -> 
             entity.source.provider
         )));
     }
-    shelf::put(home, cwd, shelf, &place(entity), &print(entity))
+    workflow_scope::put(home, cwd, shelf, &place(entity), &print(entity))
 }
 
 /// Below `.windlass`. A name of several parts becomes one.

@@ -24,7 +24,7 @@ use super::read::{FileRead, read_file, told};
 use super::roots::{self, RootPlace, Roots};
 use crate::config;
 use crate::home::Home;
-use crate::problem::UserError;
+use crate::user_error::UserError;
 
 /// Everything that was found, and what is wrong with it.
 #[derive(Debug, Default)]

@@ -8,8 +8,8 @@ use windlass_forms::entity::{Origin, ReadEntities, parse};
 use windlass_peers::files::FileError;
 use windlass_peers::files::read::read;
 use windlass_peers::files::stamp::Stamp;
-use windlass_peers::files::trouble::{UnreadablePath, WalkError};
 use windlass_peers::files::walk::FoundFile;
+use windlass_peers::files::walk_error::{UnreadablePath, WalkError};
 
 use super::roots::RootPlace;
 use crate::error::chain;

@@ -9,7 +9,7 @@ use windlass_peers::files::watch::{FolderWatch, WatchPoint};
 
 use super::load::{LoadedEntities, load_and_points};
 use crate::home::Home;
-use crate::problem::UserError;
+use crate::user_error::UserError;
 
 /// Loads everything, and again whenever a file in one of the places changes, until nobody
 /// listens any more. What would look the same is not told.

@@ -15,7 +15,7 @@ use super::{RunRequest, WantedWorkflow, entity, nodes};
 use crate::catalog::{Body, Catalog, WorkflowEntry, World};
 use crate::entities;
 use crate::home::Home;
-use crate::problem::{ProblemPart, UserError, UserErrorKind};
+use crate::user_error::{ProblemPart, UserError, UserErrorKind};
 
 /// What is to be run.
 pub(super) struct Selection<'a> {

@@ -26,7 +26,7 @@ use windlass_peers::process::env::passed_on;
 use windlass_peers::process::{ProgramOutput, ShortEnv, ShortProgram, run_short};
 
 use crate::error::chain;
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 /// How long a command in a text may take, if the whole run may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);

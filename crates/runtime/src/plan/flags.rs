@@ -6,7 +6,7 @@ use windlass_core::spec::{Check, Spec};
 
 use super::choose::PlannedWorkflow;
 use super::{PlanFlags, RunRequest, nodes};
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 fn usage(text: impl Into<String>) -> UserError {
     UserError::new(UserErrorKind::Usage, text)

@@ -7,7 +7,7 @@ use windlass_core::graph::check::uses_input;
 use windlass_core::graph::workflow::{InputKind, NodeKind, Workflow, WorkflowInput, WorkflowNode};
 
 use super::{RunRequest, WantedWorkflow, nodes};
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 /// What each input is where nobody says: its default, or nothing.
 pub(super) fn defaults(workflow: &Workflow) -> BTreeMap<String, Value> {

@@ -9,7 +9,7 @@ use windlass_peers::git::{self, GitError};
 
 use super::PlanFlags;
 use crate::effect::{in_a_repository, on_a_branch};
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 /// How long git may be at work before it is taken for one that has died or stays.
 const LOCKED: Duration = Duration::from_secs(2);

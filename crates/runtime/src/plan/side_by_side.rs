@@ -6,7 +6,7 @@ use windlass_core::graph::workflow::{Node, NodeKind, ParallelNode, WorkflowNode}
 use windlass_core::looping::LoopMode;
 use windlass_core::spec::Spec;
 
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 /// Refuses branches that run at once, where a plugin loops in one of them.
 pub(super) fn refuse(spec: &Spec) -> Result<(), UserError> {

@@ -15,7 +15,7 @@ use windlass_peers::files::{self, FileMode, checkout};
 
 use super::error::TasksError;
 use super::lock::TaskFileLock;
-use super::place::{TaskFilePath, io_error};
+use super::path::{TaskFilePath, io_error};
 
 /// The largest file of tasks.
 const MAX: u64 = 4 << 20;

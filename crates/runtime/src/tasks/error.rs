@@ -9,7 +9,7 @@ use windlass_forms::tasks::EditError;
 use windlass_peers::files::FileError;
 
 use crate::error::chain;
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 /// What went wrong with a file of tasks. `file` is its path as people know it.
 #[derive(Debug, thiserror::Error)]

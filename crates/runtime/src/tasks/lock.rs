@@ -15,7 +15,7 @@ use windlass_peers::files::{checkout, make_private_dir};
 use windlass_peers::git::digest;
 
 use super::error::TasksError;
-use super::place::{TaskFilePath, io_error};
+use super::path::{TaskFilePath, io_error};
 
 /// Writing takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -7,17 +7,17 @@
 //! Which task is next is `core::tasks`', what the text means `forms::tasks`'.
 
 mod change;
+mod claim;
 mod error;
-mod hold;
 mod lock;
-pub(crate) mod overtaken;
-mod place;
+mod path;
+pub(crate) mod superseded;
 pub(crate) mod vouched;
 
 pub use change::{ChangedTasks, LoadedTasks, NewTask, TaskChange, change, create, inspect, load, migrate};
+pub(crate) use claim::TaskFileClaim;
 pub use error::TasksError;
-pub(crate) use hold::TaskFileClaim;
-pub use place::{TaskFilePath, locate, locate_inside};
+pub use path::{TaskFilePath, locate, locate_inside};
 pub use vouched::{take_back, vouch_for};
 pub use windlass_forms::tasks::{ParsedTasks, TaskDocument, draw, print, starter};
 

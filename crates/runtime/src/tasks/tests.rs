@@ -11,7 +11,7 @@ use windlass_core::time::Moment;
 
 use super::lock::{TaskFileLock, path_for};
 use super::*;
-use crate::problem::UserError;
+use crate::user_error::UserError;
 
 const NOW: Moment = Moment(1_770_292_800_000);
 const FILE: &str = r#"{

@@ -13,10 +13,10 @@ use windlass_core::tasks::{Task, TaskId, TaskStatus};
 use windlass_peers::files::{self, FileMode};
 use windlass_peers::git;
 
+use super::claim::FOLDER;
 use super::error::TasksError;
-use super::hold::FOLDER;
 use super::lock::TaskFileLock;
-use super::place::TaskFilePath;
+use super::path::TaskFilePath;
 
 const VERSION: u32 = 1;
 const MAX: u64 = 16 << 20;

@@ -93,7 +93,7 @@ mod tests {
     use windlass_core::time::Moment;
 
     use super::*;
-    use crate::drop_sweep::story::spec_of;
+    use crate::crash_sweep::story::spec_of;
 
     fn spec() -> Spec {
         let gate = ask("Ship it?").id("gate").choices(["yes", "no"]);

@@ -6,9 +6,9 @@ use windlass_core::run::Ask;
 
 use super::answer::{OpenRequest, open, tell};
 use super::feed::{choice, choices, is_of_workflow};
-use super::here::wait_for;
-use super::plain::plain_line;
+use super::invocation::wait_for;
 use super::report::Report;
+use super::sanitize::plain_line;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\

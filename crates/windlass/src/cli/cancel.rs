@@ -17,7 +17,7 @@ use windlass_runtime::without_log;
 
 use super::drive::{OnHangup, Viewer, drive};
 use super::feed::{Face, envelope, words};
-use super::here::{Invocation, block_on, print, wait_for};
+use super::invocation::{Invocation, block_on, print, wait_for};
 use super::output::OutputWriter;
 use super::report::{Report, note};
 use super::stray;

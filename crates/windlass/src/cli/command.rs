@@ -7,13 +7,13 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use windlass_runtime::{adopt_orphans, end_all_adopted};
 
-use super::here::Invocation;
+use super::invocation::Invocation;
 use super::output::OutputWriter;
-use super::plain::plain;
 use super::report::Report;
+use super::sanitize::plain;
 use super::{
-    answer, approve, cancel, complete, completions, config, demo, doctor, entities, fork, hint, logs, r#loop,
-    mcp, pause, plugin, ps, quick, replay, resume, run, send, show, slip, tasks, workflow,
+    answer, approve, cancel, complete, completions, config, demo, doctor, entities, fast_help, fork, hint,
+    logs, r#loop, mcp, pause, plugin, ps, replay, resume, run, send, show, tasks, typo, workflow,
 };
 use crate::exit::Exit;
 
@@ -119,12 +119,12 @@ impl CliCommand {
 
 /// Reads the arguments and does what they ask.
 pub(crate) fn main() -> ExitCode {
-    if let Some(text) = quick::answer() {
+    if let Some(text) = fast_help::answer() {
         return show(text).unwrap_or_else(|report| report.print()).into();
     }
     complete::answer();
     let done = match Windlass::try_parse() {
-        Ok(typed) => match typed.verb.text().and_then(|text| slip::mistyped(text, std::env::args_os())) {
+        Ok(typed) => match typed.verb.text().and_then(|text| typo::mistyped(text, std::env::args_os())) {
             Some(error) => explain(&error),
             None => perform(typed.verb),
         },

@@ -10,8 +10,8 @@ use windlass_core::entity::EntityKind;
 use windlass_core::registry::truncate;
 use windlass_runtime::entities;
 
-use super::here::Invocation;
-use super::plain::plain_line;
+use super::invocation::Invocation;
+use super::sanitize::plain_line;
 
 /// The variable by which a shell's script asks.
 pub(super) const ASKED: &str = "COMPLETE";

@@ -4,10 +4,10 @@ use serde_json::json;
 use windlass_runtime::config::{SettingLine, show};
 
 use super::feed::{envelope, words};
-use super::here::{Invocation, print};
-use super::plain::plain_line;
+use super::invocation::{Invocation, print};
 use super::report::{Report, tell};
-use super::screen::TextTone;
+use super::sanitize::plain_line;
+use super::terminal::TextTone;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\

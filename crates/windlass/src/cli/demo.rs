@@ -13,7 +13,7 @@ use windlass_pawl::sim::DEMO_SCRIPT;
 use windlass_runtime::demo::{PREFIX, RunningDemo, make_repository, mark, remove_stale};
 use windlass_runtime::plan::{PlanFlags, RunRequest, WantedWorkflow, plan};
 
-use super::here::{Invocation, block_on};
+use super::invocation::{Invocation, block_on};
 use super::report::{Report, note, warn};
 use super::watch::WatchFlags;
 use crate::exit::Exit;

@@ -11,11 +11,11 @@ use windlass_runtime::handle::{Handle, StrayRun};
 use windlass_runtime::without_log;
 
 use super::feed::{envelope, words};
-use super::here::{Invocation, print};
-use super::plain::plain_line;
+use super::invocation::{Invocation, print};
 use super::report::Report;
-use super::screen::{Terminal, TextTone};
+use super::sanitize::plain_line;
 use super::stray::{self, LogState};
+use super::terminal::{Terminal, TextTone};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\

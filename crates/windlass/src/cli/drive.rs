@@ -14,9 +14,9 @@ use windlass_runtime::handle::OwnedRun;
 use windlass_runtime::view::{RunChange, RunUpdate, Subscription};
 
 use super::feed::{Face, words};
-use super::inline::TerminalPrompt;
 use super::output::{OutputRoom, OutputWriter};
 use super::report::Report;
+use super::terminal_prompt::TerminalPrompt;
 use crate::exit::Exit;
 
 /// How often the progress line is drawn again.

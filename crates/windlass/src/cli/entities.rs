@@ -10,14 +10,14 @@ use windlass_core::registry::limits::{DriverTools, EntityLimits, limits, limits_
 use windlass_core::registry::{Registry, expand, truncate};
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::entities::{self, LoadedEntities};
-use windlass_runtime::shelf::WorkflowScope;
+use windlass_runtime::workflow_scope::WorkflowScope;
 
 use super::complete;
 use super::feed::{envelope, words};
-use super::here::{Invocation, print};
-use super::orders::words_of;
-use super::plain::{plain, plain_line};
+use super::invocation::{Invocation, print};
 use super::report::{Report, note};
+use super::run_flags::words_of;
+use super::sanitize::{plain, plain_line};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\

@@ -10,10 +10,10 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::time_travel::{Fork, TravelError, WaitPolicy};
 
 use super::feed::{Face, envelope, words};
-use super::here::{Invocation, block_on, print, wait_for};
-use super::orders::{wait_for_owner, words_of};
-use super::plain::plain_line;
+use super::invocation::{Invocation, block_on, print, wait_for};
 use super::report::{Report, note};
+use super::run_flags::{wait_for_owner, words_of};
+use super::sanitize::plain_line;
 use super::watch::WatchFlags;
 use crate::exit::Exit;
 

@@ -8,9 +8,9 @@ use windlass_core::registry::hint;
 use super::complete;
 use super::entities::{load, miss, unknown};
 use super::feed::{envelope, words};
-use super::here::{Invocation, print};
-use super::plain::plain_line;
+use super::invocation::{Invocation, print};
 use super::report::Report;
+use super::sanitize::plain_line;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\

@@ -9,7 +9,7 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{AgentWords, FeedScope, FeedStart, RunChange, RunUpdate, Subscription};
 
 use super::feed::{Face, Style};
-use super::here::{Invocation, block_on};
+use super::invocation::{Invocation, block_on};
 use super::output::OutputWriter;
 use super::report::{Report, note};
 use super::watch::ending_lines;

@@ -2,8 +2,8 @@
 
 use windlass_runtime::plan::WantedWorkflow;
 
-use super::orders::RunFlags;
 use super::report::Report;
+use super::run_flags::RunFlags;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\

@@ -1,6 +1,6 @@
 //! `windlass mcp`: the server that agents are given; hidden, nobody types it.
 
-use super::here::block_on;
+use super::invocation::block_on;
 use super::report::Report;
 use crate::exit::Exit;
 use crate::mcp::PermissionPrompt;

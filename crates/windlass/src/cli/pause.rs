@@ -11,9 +11,9 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::view::RunView;
 
 use super::feed::{envelope, words};
-use super::here::{Invocation, print, wait_for};
-use super::plain::plain_line;
+use super::invocation::{Invocation, print, wait_for};
 use super::report::{Report, note};
+use super::sanitize::plain_line;
 use crate::exit::Exit;
 
 /// How long the owner of a run has to notice.

@@ -6,9 +6,9 @@ use serde_json::json;
 use windlass_runtime::catalog::{PluginEntry, catalog};
 
 use super::feed::{envelope, words};
-use super::here::{Invocation, print};
-use super::plain::plain_line;
+use super::invocation::{Invocation, print};
 use super::report::{Report, note};
+use super::sanitize::plain_line;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\

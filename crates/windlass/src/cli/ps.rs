@@ -12,11 +12,11 @@ use windlass_runtime::without_log;
 use windlass_runtime::workspace::{Absence, FolderCheck};
 
 use super::feed::{envelope, rfc3339, words};
-use super::here::{Invocation, print};
-use super::plain::{columns, padded, plain_short};
+use super::invocation::{Invocation, print};
 use super::report::{Report, note, warn};
-use super::screen::{Terminal, TextTone};
+use super::sanitize::{columns, padded, plain_short};
 use super::stray::{self, LogState};
+use super::terminal::{Terminal, TextTone};
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\

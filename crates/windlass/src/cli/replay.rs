@@ -2,7 +2,7 @@
 //! ordered, or as if it had been ordered otherwise.
 
 mod change;
-mod otherwise;
+mod turning_point;
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use windlass_core::id::{EffectId, RunId};
 use windlass_runtime::handle::Handle;
 
 use super::feed::{envelope, words};
-use super::here::Invocation;
+use super::invocation::Invocation;
 use super::output::OutputWriter;
-use super::plain::plain_line;
 use super::report::{Report, note};
+use super::sanitize::plain_line;
 use crate::exit::Exit;
 use change::SettingChange;
 
@@ -57,7 +57,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let logs = with_those_it_started(&handle, &run)?;
     match args.what_if.as_slice() {
         [] => again(&logs, &run, args.json),
-        changes => otherwise::tell(&logs, changes, args.json),
+        changes => turning_point::tell(&logs, changes, args.json),
     }
 }
 

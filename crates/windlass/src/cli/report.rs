@@ -9,11 +9,11 @@ use windlass_core::id::RunId;
 use windlass_runtime::catalog::Diagnostic;
 use windlass_runtime::error::{LostFile, RunError};
 use windlass_runtime::handle::OwnerProcess;
-use windlass_runtime::problem::UserError;
 use windlass_runtime::tasks::TasksError;
+use windlass_runtime::user_error::UserError;
 
-use super::plain::plain;
-use super::screen::error_columns;
+use super::sanitize::plain;
+use super::terminal::error_columns;
 use crate::exit::Exit;
 
 /// An error at the edge: kind, causes, hint.
@@ -242,7 +242,7 @@ fn hint_of(error: &RunError) -> Option<String> {
                 how.unwrap_or_default()
             )
         }
-        RunError::Refused(_) => super::here::OWN_TERMINAL.to_owned(),
+        RunError::Refused(_) => super::invocation::OWN_TERMINAL.to_owned(),
         RunError::Unheard { run, owner } => match owner {
             Some(OwnerProcess { pid, is_stopped: true }) => {
                 format!("let it continue (`fg` in its terminal, or `kill -CONT {pid}`), then say it again")
@@ -265,7 +265,7 @@ fn hint_of(error: &RunError) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_runtime::problem::UserErrorKind;
+    use windlass_runtime::user_error::UserErrorKind;
 
     use super::*;
 

@@ -6,10 +6,10 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{NewestRun, RunSummary};
 
 use super::feed::{Face, envelope, words};
-use super::here::{Invocation, block_on, print, wait_for};
+use super::invocation::{Invocation, block_on, print, wait_for};
 use super::pause::{PauseChange, wait};
-use super::plain::plain_short;
 use super::report::{Report, note};
+use super::sanitize::plain_short;
 use super::stray;
 use super::watch::WatchFlags;
 use crate::exit::Exit;

@@ -4,9 +4,9 @@ use windlass_core::entity::EntityKind;
 use windlass_runtime::plan::WantedWorkflow;
 
 use super::complete;
-use super::orders::{RunFlags, jobs};
-use super::plain::plain_line;
 use super::report::Report;
+use super::run_flags::{RunFlags, jobs};
+use super::sanitize::plain_line;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\

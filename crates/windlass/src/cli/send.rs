@@ -7,9 +7,9 @@ use windlass_core::spec::Spec;
 use windlass_runtime::view::Family;
 
 use super::feed::{envelope, words};
-use super::here::{Invocation, print, wait_for};
-use super::plain::plain_line;
+use super::invocation::{Invocation, print, wait_for};
 use super::report::{Report, note};
+use super::sanitize::plain_line;
 use crate::exit::Exit;
 
 const EXAMPLES: &str = "\

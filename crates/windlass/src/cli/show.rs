@@ -11,7 +11,7 @@ use windlass_core::id::{EffectId, NodeId, RunId, SessionId};
 use windlass_runtime::view::RunView;
 
 use super::draw::DrawFormat;
-use super::here::{Invocation, print};
+use super::invocation::{Invocation, print};
 use super::report::Report;
 use crate::exit::Exit;
 

@@ -9,8 +9,8 @@ use windlass_runtime::children::EndedChildren;
 use windlass_runtime::handle::{Handle, OtherVersion, StrayRun};
 
 use super::feed::{envelope, words};
-use super::plain::plain_line;
 use super::report::warn;
+use super::sanitize::plain_line;
 
 /// How many folders in which nothing lives are named.
 const NAMED: usize = 3;

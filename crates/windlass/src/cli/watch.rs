@@ -13,10 +13,10 @@ use windlass_runtime::view::{AgentWords, Family, FeedScope, FeedStart, Subscript
 
 use super::drive::{FollowEnd, OnHangup, Viewer, drive};
 use super::feed::{Changes, Face, RunEnding, Style, TurnCount, envelope, summary, words};
-use super::here::Invocation;
-use super::inline::TerminalPrompt;
+use super::invocation::Invocation;
 use super::output::OutputWriter;
 use super::report::{Report, note};
+use super::terminal_prompt::TerminalPrompt;
 use crate::exit::Exit;
 
 /// What was typed about watching.

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use windlass_runtime::catalog::{Catalog, Diagnostic, WorkflowEntry, catalog, check_workflow};
-use windlass_runtime::shelf::WorkflowScope;
+use windlass_runtime::workflow_scope::WorkflowScope;
 
 use super::draw::DrawFormat;
 use super::feed::{envelope, words};
-use super::here::{Invocation, print};
-use super::plain::{columns, padded, plain, plain_line};
+use super::invocation::{Invocation, print};
 use super::report::{Report, on_screen, tell};
+use super::sanitize::{columns, padded, plain, plain_line};
 use crate::exit::Exit;
 
 /// The largest workflow file that is shown.

@@ -8,7 +8,7 @@ use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeRole, NodeShape};
 use crate::graph::check::outline::Text;
 
-use crate::engine::begin::own_time;
+use crate::engine::start::own_time;
 use crate::engine::{DecisionCx, answered};
 use crate::event::{Event, PersonReply};
 use crate::hook::Question;

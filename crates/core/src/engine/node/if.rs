@@ -7,8 +7,8 @@ use crate::run::Lane;
 
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape, Structure};
-use crate::engine::begin::forget_outputs;
-use crate::engine::{DecisionCx, cut, lane};
+use crate::engine::start::forget_outputs;
+use crate::engine::{DecisionCx, cancel, lane};
 use crate::event::Event;
 use crate::graph::check::outline::{EvaluationTime, Text};
 use crate::id::NodeId;
@@ -115,7 +115,7 @@ impl NodeRun for IfNode {
         state: &mut IfState,
         outcome: &Outcome,
     ) -> Option<Outcome> {
-        cut::lane(cx, self.taken(state.then), &mut state.lane, &site.inside(), outcome)
+        cancel::lane(cx, self.taken(state.then), &mut state.lane, &site.inside(), outcome)
     }
 
     fn said(&self, site: &NodeSite<'_>, state: Option<&mut IfState>) -> Option<String> {

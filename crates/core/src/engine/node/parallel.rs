@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{GivenValue, NodeShape, Structure};
 use crate::engine::frame::Frame;
-use crate::engine::{DecisionCx, cut, done, lane};
+use crate::engine::{DecisionCx, cancel, done, lane};
 use crate::event::Event;
 use crate::graph::workflow::Node;
 use crate::id::NodeId;
@@ -142,7 +142,7 @@ impl NodeRun for ParallelNode {
             let over = match slot {
                 BranchState::Waiting => Some(outcome.clone()),
                 BranchState::Over(_) => None,
-                BranchState::Open(open) => cut::lane(cx, &branch.body, open, &inside, outcome),
+                BranchState::Open(open) => cancel::lane(cx, &branch.body, open, &inside, outcome),
             };
             if let Some(over) = over {
                 *slot = BranchState::Over(over);
@@ -262,7 +262,7 @@ impl ParallelNode {
                 BranchState::Waiting => Some(cut_by.clone()),
                 BranchState::Over(_) => None,
                 BranchState::Open(open) if open.cut.is_some() => None,
-                BranchState::Open(open) => cut::lane(cx, &branch.body, open, inside, &cut_by),
+                BranchState::Open(open) => cancel::lane(cx, &branch.body, open, inside, &cut_by),
             };
             if let Some(over) = over {
                 *slot = BranchState::Over(over);

@@ -6,9 +6,9 @@ use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{NodeRole, NodeShape};
 use crate::engine::{DecisionCx, not_yet};
 use crate::event::Event;
-use crate::graph::check::least::LowerBound;
+use crate::graph::check::lower_bound::LowerBound;
+use crate::graph::upper_bound::UpperBound;
 use crate::graph::workflow::Node;
-use crate::graph::worst::UpperBound;
 use crate::run::Activity;
 
 /// A review of what was done so far, by a session of its own.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::pair::{Delivered, NodeOpening, NodeRun, NodeSite};
 use super::shape::{FieldKind, NodeShape};
 use crate::engine::frame::Frame;
-use crate::engine::{DecisionCx, cut, done, lane};
+use crate::engine::{DecisionCx, cancel, done, lane};
 use crate::event::Event;
 use crate::graph::workflow::{Expression, Node};
 use crate::id::NodeId;
@@ -98,7 +98,7 @@ impl<L: RoundsNode> NodeRun for L {
         outcome: &Outcome,
     ) -> Option<Outcome> {
         let framed = framed(self, &site.inside(), state);
-        cut::lane(cx, self.body(), &mut state.lane, &framed, outcome)
+        cancel::lane(cx, self.body(), &mut state.lane, &framed, outcome)
     }
 
     fn said(&self, site: &NodeSite<'_>, state: Option<&mut RoundsState>) -> Option<String> {

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 pub(crate) use super::rounds::RoundsEnd;
 use super::{IfNode, ParallelBranch, ParallelNode, TaskLoopNode, WorkflowNode};
-use crate::graph::check::least::LowerBound;
+use crate::graph::check::lower_bound::LowerBound;
 use crate::graph::check::outline::Text;
+use crate::graph::upper_bound::UpperBound;
 use crate::graph::workflow::Node;
-use crate::graph::worst::UpperBound;
 
 /// What a kind of node is, by its definition alone.
 pub(crate) trait NodeShape {

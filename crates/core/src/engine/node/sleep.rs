@@ -9,7 +9,7 @@ use super::shape::{GivenValue, NodeShape};
 use crate::effect::Effect;
 use crate::engine::{DecisionCx, done};
 use crate::event::Event;
-use crate::graph::check::least::LowerBound;
+use crate::graph::check::lower_bound::LowerBound;
 use crate::id::Verb;
 use crate::run::{Activity, EndReason, News, Waiting};
 

@@ -3,12 +3,12 @@
 //! A loop needs a bound of its own or a budget around it. Where only a condition ends it, that is
 //! said; where nothing does, it is an error.
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
-use super::known::CheckContext;
-use super::least::{Calls, LowerBound, least, sequence};
-use super::near::shown;
+use super::context::CheckContext;
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
+use super::lower_bound::{Calls, LowerBound, least, sequence};
 use super::outline::{Outline, OutlineNode};
 use super::reach::never_ends;
+use super::suggest::shown;
 use crate::graph::template::is_plain;
 use crate::graph::workflow::{
     AskNode, Budget, CriteriaLoopNode, LoopNode, NodeKind, ReviewNode, Session, TaskLoopNode, TurnLoop,

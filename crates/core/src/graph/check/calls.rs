@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
-use super::known::CheckContext;
-use super::near::{did_you_mean, shown};
+use super::context::CheckContext;
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
+use super::suggest::{did_you_mean, shown};
 use crate::graph::template::is_plain;
 use crate::graph::workflow::{InputKind, Node, NodeKind, Template, Workflow, WorkflowNode};
 use crate::spec::MAX_DEPTH;

@@ -1,9 +1,9 @@
 //! Whether what nodes name exists and can do what is asked: entities, drivers, checks.
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
-use super::known::{Ability, CheckContext};
-use super::near::{did_you_mean, shown};
+use super::context::{Ability, CheckContext};
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
+use super::suggest::{did_you_mean, shown};
 use crate::entity::EntityKind;
 use crate::graph::template::is_plain;
 use crate::graph::workflow::{CheckNode, NodeKind, PromptSource, ReviewNode, Session};

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
 use crate::engine::node::shape::{NodeRole, Structure};
 use crate::graph::workflow::{Join, OnFailure, ParallelNode};

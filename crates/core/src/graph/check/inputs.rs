@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
-use super::near::shown;
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::Outline;
+use super::suggest::shown;
 use crate::graph::workflow::{InputKind, WorkflowInput};
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {

@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
-use super::near::shown;
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{EvaluationTime, Outline, OutlineNode, Text};
+use super::suggest::shown;
 use crate::graph::workflow::{Join, NodeKind, ParallelNode};
 
 /// Whether the output of a node is there.

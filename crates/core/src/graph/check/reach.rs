@@ -1,6 +1,6 @@
 //! Whether every node can be reached, and every condition decides something.
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
 use crate::graph::template::constant;
 use crate::graph::workflow::{Expression, IfNode, LoopNode, NodeKind, TaskLoopNode};

@@ -1,8 +1,8 @@
 //! Whether an answer would be held to all that its schema says.
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
-use super::near::{did_you_mean, shown};
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::Outline;
+use super::suggest::{did_you_mean, shown};
 use crate::graph::schema::{KEYWORDS, SchemaError, SchemaErrorKind, flaws};
 use crate::graph::workflow::NodeKind;
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
-use super::near::shown;
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
+use super::suggest::shown;
 use crate::graph::ids::{folded, is_id};
 use crate::graph::walk::MAX_DEPTH;
 use crate::graph::workflow::{

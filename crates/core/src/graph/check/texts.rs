@@ -3,11 +3,11 @@
 //! Whether an output is there by then is [`order`](super::order)'s.
 
 use super::UnreadParts;
-use super::compared;
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
-use super::known::CheckContext;
-use super::near::{did_you_mean, shown};
+use super::comparisons;
+use super::context::CheckContext;
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{EvaluationTime, Outline, OutlineNode, Text};
+use super::suggest::{did_you_mean, shown};
 use super::values::{inside_plain, part, value};
 use crate::graph::template::names::{UsedFunction, WordKind};
 use crate::graph::template::{TemplateNames, Use};
@@ -61,12 +61,12 @@ impl There<'_, '_> {
         }
         let is_sure = !self.doubts.values && !self.doubts.nodes;
         for pair in names.pairs.iter().filter(|_| is_sure) {
-            if let Some(finding) = compared::look_at_pair(self.outline, self.known, pair) {
+            if let Some(finding) = comparisons::look_at_pair(self.outline, self.known, pair) {
                 found.node(node, GraphDiagnostic { field: text.field, ..finding }.key(text.key.clone()));
             }
         }
         for comparison in names.comparisons.iter().filter(|_| is_sure) {
-            for finding in compared::look(self.outline, self.known, comparison, found) {
+            for finding in comparisons::look(self.outline, self.known, comparison, found) {
                 found.node(node, GraphDiagnostic { field: text.field, ..finding }.key(text.key.clone()));
             }
         }

@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value};
 
-use super::finding::GraphDiagnostic;
-use super::known::CheckContext;
-use super::near::{did_you_mean, shown};
+use super::context::CheckContext;
+use super::diagnostic::GraphDiagnostic;
 use super::outline::{Outline, OutlineNode};
+use super::suggest::{did_you_mean, shown};
 use crate::engine::node::shape::{FieldKind, GivenValue};
 use crate::graph::schema::resolve;
 use crate::graph::template::Use;

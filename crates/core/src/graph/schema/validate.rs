@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 use super::keywords::count;
 use super::numbers::{compare, is_multiple, is_same, plain, whole};
 use super::{MAX_DEPTH, Path, ValidationError, brief, resolve};
-use crate::graph::check::near::shown;
+use crate::graph::check::suggest::shown;
 
 /// More than this is not said of one value.
 pub const MAX_FAULTS: usize = 20;

@@ -9,8 +9,8 @@ use windlass_core::graph::workflow::{
 use windlass_core::looping::MarkerMatch;
 use windlass_core::time::written;
 
-use super::act::{ATTEMPTS, JOBS, JOINS, MATCHES};
-use super::step::ON_FAILURE;
+use super::kinds::{ATTEMPTS, JOBS, JOINS, MATCHES};
+use super::node::ON_FAILURE;
 use super::top::INPUT_KINDS;
 use super::yaml::{YamlOutput, write};
 

@@ -319,9 +319,9 @@ fn the_schema_has_every_word_the_reader_knows() {
         ("input/properties/type", words(&top::INPUT_KINDS)),
         ("settings/properties/isolation", words(&crate::settings::words::ISOLATIONS)),
         ("turns/properties/mode", words(&crate::settings::words::MODES)),
-        ("turns/properties/match", words(&act::MATCHES)),
-        ("parallel/properties/join", words(&act::JOINS)),
-        ("common/properties/on_failure", words(&step::ON_FAILURE)),
+        ("turns/properties/match", words(&kinds::MATCHES)),
+        ("parallel/properties/join", words(&kinds::JOINS)),
+        ("common/properties/on_failure", words(&node::ON_FAILURE)),
     ];
     for (pointer, words) in rows {
         assert_eq!(schema.pointer(&format!("/$defs/{pointer}/enum")), Some(&words.into()), "{pointer}");

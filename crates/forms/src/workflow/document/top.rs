@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use windlass_core::graph::workflow::{InputKind, Workflow, WorkflowInput};
 
 use super::NAMELESS;
-use super::form::{FieldReader, Map, join};
+use super::field_reader::{FieldReader, Map, join};
 use super::keys::{INPUT, SETTINGS, TOP};
-use super::step::{budget, settings, steps};
+use super::node::{budget, settings, steps};
 use super::value::meant_flag;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::words::{WordTable, is_label, quoted};

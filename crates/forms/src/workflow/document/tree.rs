@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::slip;
+use super::yaml_error;
 use crate::json::{self, JsonError, JsonNode, JsonValue};
 use crate::yaml::{self, Bounds, Tag, Tagged, YamlError, YamlErrorKind, YamlReading};
 
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> DocumentTree {
     if tree.broken.is_empty() {
         return tree;
     }
-    let Some((tabs, spaced)) = slip::tabs(text) else { return tree };
+    let Some((tabs, spaced)) = yaml_error::tabs(text) else { return tree };
     // What else the scanner says here comes from the tabs.
     let tree = read_as_it_is(&spaced);
     DocumentTree { broken: tabs, ..tree }
@@ -83,27 +83,27 @@ impl YamlReading for WithTemplates {
         let before = text.get(..at).unwrap_or_default();
         let above = before.trim_end_matches([' ', '\t']);
         let is_first_line = !above.ends_with('\n');
-        if is_first_line { at } else { slip::block_header(above).unwrap_or(at) }
+        if is_first_line { at } else { yaml_error::block_header(above).unwrap_or(at) }
     }
 
     /// A template whose quotes are missing looks like a mapping.
     fn is_mapping(&self, text: &str, at: usize) -> bool {
-        !slip::is_template(text, at)
+        !yaml_error::is_template(text, at)
     }
 }
 
 fn in_words(text: &str, YamlError { at, mistake }: YamlError) -> JsonError {
     let broken = |message: &str, hint| JsonError { at, message: message.to_owned(), hint };
     match mistake {
-        YamlErrorKind::NotYaml(info) => slip::explain(text, at, &info),
+        YamlErrorKind::NotYaml(info) => yaml_error::explain(text, at, &info),
         YamlErrorKind::More => {
             broken("there is more after the end of the document", Some("a file holds one workflow"))
         }
         YamlErrorKind::NoValue => broken("expected a value", None),
         YamlErrorKind::KeyNotText => broken("a key must be plain text", Some("put quotes around it")),
         YamlErrorKind::EndlessAlias => broken("an alias inside the value it repeats", None),
-        YamlErrorKind::Tag => slip::tagged(text, at),
-        YamlErrorKind::NoMapping => slip::unquoted(at),
+        YamlErrorKind::Tag => yaml_error::tagged(text, at),
+        YamlErrorKind::NoMapping => yaml_error::unquoted(at),
         YamlErrorKind::TooDeep => {
             let message = format!("nested more than {} levels deep", BOUNDS.deepest);
             broken(&message, Some("write it flatter"))

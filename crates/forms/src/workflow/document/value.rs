@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use windlass_core::graph::workflow::{Expression, Template};
 
-use super::form::FieldReader;
+use super::field_reader::FieldReader;
 use crate::json::{JsonNode, JsonValue};
 use crate::settings::{DurationError, parse_duration};
 use crate::words::{WordTable, quoted};

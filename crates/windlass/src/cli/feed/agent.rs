@@ -6,8 +6,8 @@ use super::face::Style;
 use super::human::repeats::{notice, warning};
 use super::words::span;
 use super::wrap::{first, wrap};
-use crate::cli::plain::{columns, padded, plain, plain_line, plain_short};
-use crate::cli::screen::{Terminal, TextTone};
+use crate::cli::sanitize::{columns, padded, plain, plain_line, plain_short};
+use crate::cli::terminal::{Terminal, TextTone};
 
 /// How many lines of one text are shown while a run is watched.
 const LINES: usize = 12;

@@ -5,7 +5,7 @@ use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 
 use super::nodes::named;
-use crate::cli::plain::{plain, plain_line, plain_short, shorten};
+use crate::cli::sanitize::{plain, plain_line, plain_short, shorten};
 
 /// The longest input of a tool that is shown.
 const INPUT: usize = 300;

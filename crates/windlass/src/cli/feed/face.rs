@@ -9,7 +9,7 @@ use windlass_core::time::Moment;
 use super::human::Human;
 use super::json::JsonFeed;
 use crate::cli::output::OutputWriter;
-use crate::cli::screen::Terminal;
+use crate::cli::terminal::Terminal;
 
 /// How much of it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,8 +5,8 @@ use windlass_core::spec::{SessionSettings, Spec};
 
 use super::nodes::Nodes;
 use super::words;
-use crate::cli::plain::plain_line;
-use crate::cli::screen::{Terminal, TextTone};
+use crate::cli::sanitize::plain_line;
+use crate::cli::terminal::{Terminal, TextTone};
 
 /// The lines.
 pub(super) fn lines(screen: Terminal, run: &RunId, spec: &Spec, nodes: &Nodes) -> Vec<String> {

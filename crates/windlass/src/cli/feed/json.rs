@@ -17,7 +17,7 @@ use windlass_core::spec::Spec;
 use windlass_core::time::Moment;
 
 use super::face::Style;
-use crate::cli::plain::plain_json;
+use crate::cli::sanitize::plain_json;
 use crate::exit::Exit;
 
 /// The version of every line.

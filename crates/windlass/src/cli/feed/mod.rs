@@ -5,14 +5,14 @@
 
 mod agent;
 mod ask;
-mod bottom;
 mod face;
 mod header;
 mod human;
 mod json;
-mod margin;
+mod line_prefix;
 mod nodes;
-mod point;
+mod person_prompt;
+mod status_line;
 mod steps;
 mod summary;
 pub(crate) mod words;
@@ -24,5 +24,5 @@ pub(crate) use ask::{
 pub(crate) use face::{Face, Style};
 pub(crate) use json::{envelope, rfc3339};
 pub(crate) use nodes::named;
-pub(crate) use point::{PersonPrompt, TypedAnswer, none_of};
+pub(crate) use person_prompt::{PersonPrompt, TypedAnswer, none_of};
 pub(crate) use summary::{Changes, RunEnding, TurnCount, summary};

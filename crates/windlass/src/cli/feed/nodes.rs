@@ -7,7 +7,7 @@ use windlass_core::id::NodeId;
 use windlass_core::run::{Activity, RunState};
 use windlass_core::spec::Spec;
 
-use crate::cli::plain::plain_line;
+use crate::cli::sanitize::plain_line;
 
 /// The nodes of one run.
 #[derive(Debug)]

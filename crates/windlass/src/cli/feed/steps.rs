@@ -6,8 +6,8 @@ use windlass_core::tasks::{Claim, TaskStatus};
 
 use super::words::{self, span};
 use super::wrap::wrap;
-use crate::cli::plain::{plain, plain_line, plain_short};
-use crate::cli::screen::{Terminal, TextTone};
+use crate::cli::sanitize::{plain, plain_line, plain_short};
+use crate::cli::terminal::{Terminal, TextTone};
 
 /// How much of a reason is shown.
 const WHY: usize = 300;

@@ -4,8 +4,8 @@ use windlass_core::run::{FinalStatus, Outcome};
 use windlass_core::usage::Usage;
 
 use super::words::{self, cost, count, span, tokens};
-use crate::cli::plain::plain;
-use crate::cli::screen::{Terminal, TextTone};
+use crate::cli::sanitize::plain;
+use crate::cli::terminal::{Terminal, TextTone};
 
 /// How many changed files are listed.
 const FILES: usize = 20;

@@ -7,7 +7,7 @@ use windlass_core::time::Moment;
 use windlass_core::usage::{Usage, dollars};
 use windlass_runtime::workspace::Absence;
 
-use crate::cli::plain::{plain, plain_line, plain_short, shorten};
+use crate::cli::sanitize::{plain, plain_line, plain_short, shorten};
 
 /// The longest reason that is shown whole on one line, in characters, and how much of the end of a longer one
 /// is kept.

@@ -1,6 +1,6 @@
 //! Breaks text into lines that fit, at blanks where there are any.
 
-use crate::cli::plain::{columns, fitting};
+use crate::cli::sanitize::{columns, fitting};
 
 /// The text in lines of at most `width` columns, each begun with `indent`.
 ///

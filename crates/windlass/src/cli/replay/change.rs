@@ -3,7 +3,7 @@
 use windlass_core::graph::workflow::{CriteriaLoopNode, LoopNode, Node, NodeKind, TaskLoopNode};
 use windlass_core::spec::Spec;
 
-use super::super::orders::milliseconds;
+use super::super::run_flags::milliseconds;
 
 /// One thing that would have been ordered otherwise.
 #[derive(Debug, Clone, PartialEq)]

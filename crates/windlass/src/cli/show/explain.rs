@@ -12,9 +12,9 @@ use windlass_core::id::NodeId;
 use windlass_core::run::{NodeCause, NodeHistory, RunState};
 
 use super::super::feed::{envelope, named, rfc3339, words};
-use super::super::plain::{plain_line, plain_short};
 use super::super::report::Report;
-use super::super::screen::Terminal;
+use super::super::sanitize::{plain_line, plain_short};
+use super::super::terminal::Terminal;
 use super::{RunDetails, ShownTurn, facts, nodes};
 
 /// How much of a condition or of what went wrong is shown.

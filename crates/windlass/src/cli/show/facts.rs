@@ -10,8 +10,8 @@ use windlass_runtime::workspace::FolderCheck;
 
 use super::super::asks::whose;
 use super::super::feed::{OtherRequests, describe_ask, envelope, rfc3339, words};
-use super::super::plain::{plain, plain_line, plain_short, shorten};
-use super::super::screen::{Terminal, TextTone};
+use super::super::sanitize::{plain, plain_line, plain_short, shorten};
+use super::super::terminal::{Terminal, TextTone};
 use super::{RunDetails, ShownTurn, nodes};
 
 /// The longest line of an agent's words that is shown.

@@ -8,8 +8,8 @@ use windlass_core::run::{ActiveNode, Activity, FinalStatus, RunState, Spent};
 use windlass_core::time::Moment;
 
 use super::super::feed::{rfc3339, words};
-use super::super::plain::{columns, padded, plain_line};
-use super::super::screen::{Terminal, TextTone};
+use super::super::sanitize::{columns, padded, plain_line};
+use super::super::terminal::{Terminal, TextTone};
 
 /// A node, and what is known of it.
 pub(super) struct NodeRow<'a> {

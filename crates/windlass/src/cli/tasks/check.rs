@@ -6,9 +6,9 @@ use windlass_runtime::tasks::{draw, inspect};
 
 use super::{Of, TaskFormat, loaded, place, report, tell};
 use crate::cli::feed::{envelope, words};
-use crate::cli::here::{Invocation, print};
-use crate::cli::plain::{plain, plain_line};
+use crate::cli::invocation::{Invocation, print};
 use crate::cli::report::Report;
+use crate::cli::sanitize::{plain, plain_line};
 use crate::exit::Exit;
 
 /// `windlass tasks check`.

@@ -12,9 +12,9 @@ use windlass_runtime::tasks::{
 use super::show::object;
 use super::{Of, loaded, place, report, tell};
 use crate::cli::feed::{envelope, words};
-use crate::cli::here::{Invocation, print};
-use crate::cli::plain::plain_line;
+use crate::cli::invocation::{Invocation, print};
 use crate::cli::report::{Report, note};
+use crate::cli::sanitize::plain_line;
 use crate::exit::Exit;
 
 /// `windlass tasks init`.

@@ -11,11 +11,11 @@ mod show;
 use std::path::PathBuf;
 
 use windlass_core::tasks::{Priority, TaskId, TaskStatus};
-use windlass_runtime::problem::UserError;
 use windlass_runtime::tasks::{LoadedTasks, TaskFilePath, TasksError, load, locate};
+use windlass_runtime::user_error::UserError;
 
 use super::command::Audience;
-use super::here::Invocation;
+use super::invocation::Invocation;
 use super::report::{Report, tell};
 use crate::exit::Exit;
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use windlass_runtime::tasks::{TaskFilePath, load, locate};
 
 use super::{report, tell};
-use crate::cli::here::Invocation;
-use crate::cli::orders::{RunFlags, jobs};
+use crate::cli::invocation::Invocation;
 use crate::cli::report::{Report, note};
+use crate::cli::run_flags::{RunFlags, jobs};
 use crate::exit::Exit;
 
 #[derive(Debug, clap::Args)]

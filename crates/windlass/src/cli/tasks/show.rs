@@ -6,10 +6,10 @@ use windlass_runtime::tasks::LoadedTasks;
 
 use super::{Of, loaded};
 use crate::cli::feed::{envelope, words};
-use crate::cli::here::{Invocation, print};
-use crate::cli::plain::{columns, padded, plain_line, plain_short};
+use crate::cli::invocation::{Invocation, print};
 use crate::cli::report::{Report, note};
-use crate::cli::screen::{Terminal, TextTone};
+use crate::cli::sanitize::{columns, padded, plain_line, plain_short};
+use crate::cli::terminal::{Terminal, TextTone};
 use crate::exit::Exit;
 
 /// The widest name in a table.

@@ -3,12 +3,12 @@
 
 use serde_json::json;
 use windlass_runtime::catalog::{begin_document, document_schema, eject_document};
-use windlass_runtime::shelf::WorkflowScope;
+use windlass_runtime::workflow_scope::WorkflowScope;
 
 use super::super::feed::{envelope, words};
-use super::super::here::{Invocation, print};
-use super::super::plain::plain_line;
+use super::super::invocation::{Invocation, print};
 use super::super::report::{Report, note};
+use super::super::sanitize::plain_line;
 use crate::exit::Exit;
 
 /// Writes a commented document, never over another.

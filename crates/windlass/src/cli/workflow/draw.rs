@@ -6,7 +6,7 @@ use windlass_runtime::catalog::catalog;
 
 use super::super::draw::{DrawFormat, picture};
 use super::super::feed::{envelope, words};
-use super::super::here::{Invocation, print};
+use super::super::invocation::{Invocation, print};
 use super::super::report::Report;
 use super::{Of, find};
 use crate::exit::Exit;

@@ -8,7 +8,7 @@ use super::TaskLoopNode;
 use crate::effect::Effect;
 use crate::engine::frame::Frame;
 use crate::engine::node::pair::{Delivered, NodeSite};
-use crate::engine::{DecisionCx, cut, lane};
+use crate::engine::{DecisionCx, cancel, lane};
 use crate::event::{Event, LandingEnd, WorktreeEnd};
 use crate::graph::workflow::{CheckNode, Node, NodeKind};
 use crate::id::{NodeId, Verb};
@@ -354,9 +354,11 @@ impl<'a> RoundContext<'a> {
         let frame = Frame { task: Some(&round.task), ..self.frame(all, round) };
         match round.phase {
             RoundPhase::Before => {
-                cut::lane(cx, &self.node.before_each, &mut round.lane, &frame, outcome).is_some()
+                cancel::lane(cx, &self.node.before_each, &mut round.lane, &frame, outcome).is_some()
             }
-            RoundPhase::Working => cut::lane(cx, &self.node.body, &mut round.lane, &frame, outcome).is_some(),
+            RoundPhase::Working => {
+                cancel::lane(cx, &self.node.body, &mut round.lane, &frame, outcome).is_some()
+            }
             RoundPhase::Checking => {
                 cx.forget(&name);
                 cx.plan_once(&name, Verb::CleanUp, Effect::CleanUp { iteration: 0 });

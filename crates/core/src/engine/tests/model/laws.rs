@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::world::settles;
 use crate::effect::{Effect, Planned};
 use crate::engine::Decision;
-use crate::engine::purse::tokens;
+use crate::engine::allowance::tokens;
 use crate::event::Event;
 use crate::graph::builder::{Builder, clear_context};
+use crate::graph::upper_bound::{Others, UpperBound, worst};
 use crate::graph::workflow::{
     Budget, CriteriaLoopNode, LoopNode, Node as Drawn, NodeKind, OnFailure, ParallelNode, TaskLoopNode,
     Workflow,
 };
-use crate::graph::worst::{Others, UpperBound, worst};
 use crate::hook::{HookAnswer, HookKind};
 use crate::id::{EffectId, NodeId, Verb};
 use crate::looping::LoopMode;

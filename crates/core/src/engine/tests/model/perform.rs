@@ -6,7 +6,7 @@ use super::super::{result, session_end};
 use super::world::{Event, World};
 use crate::effect::{Effect, Planned};
 use crate::engine::Ledger;
-use crate::engine::purse::Allowance;
+use crate::engine::allowance::Allowance;
 use crate::event::{LandingEnd, PrepareEnd, RunEnd, SessionEnd, SessionVerdict, ShellEnd, WorktreeEnd};
 use crate::id::{EffectId, RunId};
 use crate::looping::LoopMode;

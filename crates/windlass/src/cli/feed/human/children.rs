@@ -4,10 +4,10 @@ use windlass_core::effect::{Effect, Planned};
 use windlass_core::id::RunId;
 use windlass_core::run::RunState;
 
-use super::super::margin::LinePrefix;
+use super::super::line_prefix::LinePrefix;
 use super::{Human, NARROWEST};
-use crate::cli::plain::plain_short;
-use crate::cli::screen::TextTone;
+use crate::cli::sanitize::plain_short;
+use crate::cli::terminal::TextTone;
 
 impl Human {
     /// The lines of a run that was started from here, below the node that started it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use windlass_core::agent::AgentEvent;
 use windlass_core::run::News;
 
-use crate::cli::plain::plain_short;
+use crate::cli::sanitize::plain_short;
 
 /// How many different warnings are remembered; the first of each further one is shown every time.
 const DIFFERENT: usize = 200;

@@ -14,7 +14,7 @@ use windlass_core::run::{EndReason, FinalStatus, Outcome, Spent, Waiting};
 use windlass_core::spec::{AgentCommand, OnPermission, OnQuestion, Policy, SessionSettings, TimeLimits};
 use windlass_core::tasks::{Claim, TaskStatus};
 
-use super::super::bottom::CLEAR;
+use super::super::status_line::CLEAR;
 
 use windlass_core::effect::{Effect, Planned};
 

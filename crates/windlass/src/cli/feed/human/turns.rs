@@ -3,7 +3,7 @@
 use windlass_core::id::NodeId;
 
 use super::Human;
-use crate::cli::screen::TextTone;
+use crate::cli::terminal::TextTone;
 
 /// The turns of one node.
 #[derive(Default)]

@@ -8,8 +8,8 @@ use windlass_core::run::{Ask, News, Waiting};
 use super::Human;
 use crate::cli::feed::ask::{self, OtherRequests};
 use crate::cli::feed::words::{self, span};
-use crate::cli::plain::{plain_line, plain_short};
-use crate::cli::screen::TextTone;
+use crate::cli::sanitize::{plain_line, plain_short};
+use crate::cli::terminal::TextTone;
 
 impl Human {
     /// Keeps what waits for a person after a record.

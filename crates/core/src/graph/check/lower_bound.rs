@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::known::CheckContext;
+use super::context::CheckContext;
 use super::outline::{Outline, OutlineNode};
 use super::structure::too_deep;
 use crate::engine::node::shape::{RoundsEnd, Structure};

@@ -1,10 +1,10 @@
 //! How a node begins, whatever its kind: held back by a pause, left out, or begun.
 
 use super::DecisionCx;
+use super::allowance::Allowance;
 use super::frame::Frame;
 use super::lane::seen;
 use super::node::pair::{NodeOpening, NodeSite};
-use super::purse::Allowance;
 use crate::effect::Effect;
 use crate::graph::walk::ids_in;
 use crate::graph::workflow::Node;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
-use super::known::CheckContext;
+use super::context::CheckContext;
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::{Outline, OutlineNode};
 use crate::entity::EntityKind;
 use crate::graph::workflow::{Node, NodeKind, ParallelBranch, ParallelNode, PromptSource, Session};

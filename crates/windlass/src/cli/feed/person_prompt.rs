@@ -6,7 +6,7 @@ use windlass_core::id::{HookId, RunId};
 use windlass_core::run::Ask;
 
 use super::ask::{self, Asker, OtherRequests};
-use crate::cli::plain::plain_line;
+use crate::cli::sanitize::plain_line;
 
 /// A question, or a tool to permit.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,7 +11,7 @@ use windlass_core::id::RunId;
 use windlass_peers::{files, git};
 
 use super::error::TasksError;
-use super::place::{TaskFilePath, io_error};
+use super::path::{TaskFilePath, io_error};
 use crate::named_lock::{LockAttempt, NamedLock, Share};
 
 /// The folder of the locks in the state folder.

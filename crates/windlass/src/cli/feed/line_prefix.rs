@@ -1,6 +1,6 @@
 //! What stands at the beginning of a line: how deep a node is, or whose words it has.
 
-use crate::cli::plain::{columns, plain_line};
+use crate::cli::sanitize::{columns, plain_line};
 
 /// The longest label.
 const LABEL: usize = 30;

@@ -23,7 +23,7 @@ use super::{PlanFlags, RunRequest, entity, inputs, text_path};
 use crate::catalog::{Catalog, is_public_name};
 use crate::doctor::find_agent;
 use crate::home::Home;
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 /// Everything that is known while the orders are made.
 pub(super) struct PlanInputs<'a> {

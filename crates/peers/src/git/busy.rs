@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::door::{GitError, git, line};
+use super::command::{GitError, git, line};
 use super::repository::linked;
 use super::worktree::{Worktree, WorktreeError};
 use crate::os;

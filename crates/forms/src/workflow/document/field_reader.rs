@@ -10,9 +10,9 @@ use windlass_core::graph::check::UnreadParts;
 
 use super::ids::ChosenIds;
 use super::keys::{KeyTable, called_here, is_note, is_slip_for, is_strange};
-use super::places::{DocumentPart, Field};
+use super::positions::{DocumentPart, Field};
 use crate::diagnostic::Diagnostic;
-use crate::findings::Diagnostics;
+use crate::diagnostics::Diagnostics;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::words::{did_you_mean, quoted};
 

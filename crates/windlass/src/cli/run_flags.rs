@@ -19,7 +19,7 @@ use windlass_runtime::plan::{Plan, PlanFlags, RunRequest, WantedWorkflow, give_u
 use super::command::Audience;
 use super::drive::RunSignals;
 use super::feed::{envelope, words};
-use super::here::{Invocation, block_on, print, wait_for, waiting_runtime};
+use super::invocation::{Invocation, block_on, print, wait_for, waiting_runtime};
 use super::report::{Report, note, warn};
 use super::stray;
 use super::watch::WatchFlags;

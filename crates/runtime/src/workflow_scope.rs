@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_peers::files::{FileMode, checkout};
 
 use crate::home::Home;
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 /// Whose it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

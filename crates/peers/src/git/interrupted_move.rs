@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::at_work::{clear_locks_of_move, is_locked};
-use super::door::{GitError, git, line};
+use super::busy::{clear_locks_of_move, is_locked};
+use super::command::{GitError, git, line};
 use super::lock::{drafts, file_name, ours};
 use super::repository::branch_commit;
 use super::target::in_the_way;

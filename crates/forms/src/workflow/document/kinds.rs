@@ -10,9 +10,9 @@ use windlass_core::graph::workflow::{
 };
 use windlass_core::looping::MarkerMatch;
 
-use super::form::{FieldReader, Map, join};
+use super::field_reader::{FieldReader, Map, join};
 use super::keys::{CRITERIA_LOOP, LAND, LOOP, PARALLEL, PULL_REQUEST, REVIEW, TASK_LOOP, TURNS, WAIT};
-use super::step::{StatedKind, steps};
+use super::node::{StatedKind, steps};
 use crate::json::{JsonNode, JsonValue};
 use crate::settings::words::MODES;
 use crate::words::{WordTable, quoted};

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::finding::{GraphDiagnostic, GraphDiagnostics};
-use super::near::{did_you_mean, shown};
+use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
+use super::suggest::{did_you_mean, shown};
 use super::values::{called, referred};
 use super::{CheckContext, outline::Outline};
 use crate::engine::node::shape::{FieldKind, GivenValue};

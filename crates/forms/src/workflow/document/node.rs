@@ -8,10 +8,10 @@ use windlass_core::graph::ids::is_id;
 use windlass_core::graph::workflow::{Budget, Node, NodeKind, OnFailure, RetryPolicy, SessionOptions};
 use windlass_core::id::NodeId;
 
-use super::act;
-use super::form::{FieldReader, Map, kind};
+use super::field_reader::{FieldReader, Map, kind};
 use super::keys::{ACTS, BUDGET, COMMON, RETRY, is_slip_for, own, owners};
-use super::places::DocumentPart;
+use super::kinds;
+use super::positions::DocumentPart;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 use crate::settings::words::ISOLATIONS;
 use crate::words::{WordTable, quoted};
@@ -113,7 +113,7 @@ fn step(form: &mut FieldReader<'_>, item: &JsonNode) -> Node {
         let on_failure = form.take(&map, "on_failure", |form, path, node| form.word(path, node, &ON_FAILURE));
         step.on_failure = on_failure.unwrap_or_default();
         let begun = form.nodes.len();
-        if let Some(act) = said.and_then(|said| act::read(form, &map, &said)) {
+        if let Some(act) = said.and_then(|said| kinds::read(form, &map, &said)) {
             return Node { act, ..step };
         }
         // What was read inside of it has no place without it.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::door::{GitCall, GitError, git, line};
+use super::command::{GitCall, GitError, git, line};
 use super::fingerprint::file_digest;
 use super::lock::drafts;
 use super::marker::Marker;

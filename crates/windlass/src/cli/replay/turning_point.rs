@@ -11,9 +11,9 @@ use windlass_core::id::{EffectId, NodeId, RunId, Verb};
 use windlass_core::run::{Lifecycle, Outcome, RunState, SessionPhase, SessionWork, Spent};
 
 use super::super::feed::{envelope, words};
-use super::super::here::print;
-use super::super::plain::plain_line;
+use super::super::invocation::print;
 use super::super::report::Report;
+use super::super::sanitize::plain_line;
 use super::change::{ChangedSetting, SettingChange};
 use super::{ReplayedLog, many, of_whom, started_in};
 use crate::exit::Exit;

@@ -2,7 +2,7 @@
 //!
 //! It goes before other lines are written and comes back below them, with what was typed so far.
 
-use crate::cli::plain::{columns, plain};
+use crate::cli::sanitize::{columns, plain};
 
 /// Goes to the first column and empties the line.
 pub(super) const CLEAR: &str = "\r\u{1b}[K";

@@ -5,9 +5,9 @@
 //! [`loose_value`](super::loose_value)'s.
 
 use super::frontmatter::key_of;
-use super::loose_value::{self, Written};
+use super::lenient_value::{self, Written};
 use super::yaml;
-use crate::findings::Diagnostics;
+use crate::diagnostics::Diagnostics;
 use crate::json::{JsonMember, JsonNode, JsonValue};
 
 /// How deep mistakes are looked for.
@@ -148,7 +148,7 @@ impl<'a, 'f, 't> LenientYaml<'a, 'f, 't> {
     }
 
     fn value(&mut self, written: &Written<'_>) -> JsonNode {
-        let fix = loose_value::fix(written);
+        let fix = lenient_value::fix(written);
         self.warn(fix.at, &fix.message, Some(fix.hint));
         JsonNode { at: written.at, value: JsonValue::Text(fix.value) }
     }

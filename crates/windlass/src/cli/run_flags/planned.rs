@@ -14,7 +14,7 @@ use windlass_runtime::plan::Plan;
 use windlass_runtime::rehearse::rehearse;
 
 use super::super::feed::words;
-use super::super::plain::{plain, plain_line, plain_short};
+use super::super::sanitize::{plain, plain_line, plain_short};
 
 /// How much of a text is shown on the way through a workflow.
 const TEXT: usize = 100;

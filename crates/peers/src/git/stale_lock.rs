@@ -7,8 +7,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::at_work::{clear_locks, wait_until_idle};
-use super::door::git;
+use super::busy::{clear_locks, wait_until_idle};
+use super::command::git;
 use super::lock::{drafts, ours};
 use super::marker::{Marker, intents};
 use super::repository::{branch_commit, git_dir_at};

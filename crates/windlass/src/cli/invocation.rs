@@ -8,9 +8,9 @@ use windlass_runtime::Durability;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::home::Home;
 
-use super::plain::plain_line;
 use super::report::{Report, warn};
-use super::screen::Terminal;
+use super::sanitize::plain_line;
+use super::terminal::Terminal;
 use super::{home, output::OutputWriter};
 use crate::exit::Exit;
 

@@ -14,9 +14,9 @@ use super::asks::whose;
 use super::feed::{Asker, Face, OtherRequests, PersonPrompt, TypedAnswer};
 use super::keyboard::{Echo, Keyboard};
 use super::output::OutputWriter;
-use super::plain::plain_short;
 use super::report::{ask_for_line, note};
-use super::screen::{Terminal, TextTone};
+use super::sanitize::plain_short;
+use super::terminal::{Terminal, TextTone};
 use super::typing::Typing;
 
 /// The longest answer that is shown again.

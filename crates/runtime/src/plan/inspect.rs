@@ -9,7 +9,7 @@ use windlass_core::spec::Spec;
 
 use super::entity::{PromptContext, texts};
 use crate::home::Home;
-use crate::problem::{UserError, UserErrorKind};
+use crate::user_error::{UserError, UserErrorKind};
 
 /// Makes the text of the only session, where nothing of the run itself is needed for it.
 pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Result<(), UserError> {

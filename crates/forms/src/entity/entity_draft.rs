@@ -10,7 +10,7 @@ use windlass_core::entity::{Entity, EntityKind, EntitySource, Model, Provider};
 use super::read::Origin;
 use super::tools::{LimitReader, Stated, harmless, shown, without_quotes};
 use super::{name, sentence, tools};
-use crate::findings::Diagnostics;
+use crate::diagnostics::Diagnostics;
 use crate::json::{JsonMember, JsonNode, JsonValue, kind};
 use crate::words::{quoted, slips};
 use crate::yaml::to_json;

@@ -1,6 +1,6 @@
 //! What a value means that is not YAML, what is wrong with it, and how it is written right.
 
-use super::loose::LooseLine;
+use super::lenient_yaml::LooseLine;
 use crate::tracker::yaml::quote;
 
 /// A value as it was meant.
