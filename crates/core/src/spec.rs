@@ -66,27 +66,29 @@ pub struct Spec {
 impl Spec {
     /// Whether a session of it, or of a workflow that it runs, leaves its loop to a plugin.
     pub fn has_plugin_mode(&self) -> bool {
-        let mut rules = self.sessions.values().filter_map(|orders| orders.rules.as_ref());
+        let mut rules = self.sessions.values().filter_map(|session_settings| session_settings.rules.as_ref());
         rules.any(|rules| rules.mode == LoopMode::Plugin) || self.others.values().any(Spec::has_plugin_mode)
     }
 
     /// The one session of a run that is nothing else.
     pub fn only_session(&self) -> Option<(&Node, &SessionSettings)> {
-        let [step] = self.body.as_slice() else { return None };
-        matches!(step.act, NodeKind::Session(_)).then_some(step).and_then(|step| {
-            let orders = self.sessions.get(&step.id)?;
-            Some((step, orders))
+        let [node] = self.body.as_slice() else { return None };
+        matches!(node.kind, NodeKind::Session(_)).then_some(node).and_then(|node| {
+            let session_settings = self.sessions.get(&node.id)?;
+            Some((node, session_settings))
         })
     }
 
     /// The orders of the only session, or of the first in the order of their names.
     pub fn first_session(&self) -> Option<&SessionSettings> {
-        self.only_session().map(|(_, orders)| orders).or_else(|| self.sessions.values().next())
+        self.only_session()
+            .map(|(_, session_settings)| session_settings)
+            .or_else(|| self.sessions.values().next())
     }
 
     /// The driver of a node's sessions, by the name that the run knows the node by.
     pub fn driver_of(&self, node: &NodeId) -> Option<&str> {
-        self.sessions.get(&node.in_workflow()).map(|orders| orders.driver.name.as_str())
+        self.sessions.get(&node.in_workflow()).map(|session_settings| session_settings.driver.name.as_str())
     }
 
     /// Takes another policy, for itself and for the runs that it starts.

@@ -60,7 +60,7 @@ fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&
 }
 
 /// How many slips lie between two words, case and separators aside.
-pub(crate) fn slips(word: &str, known: &str) -> usize {
+pub(crate) fn typos(word: &str, known: &str) -> usize {
     if word.chars().nth(SHOWN).is_some() {
         return usize::MAX;
     }

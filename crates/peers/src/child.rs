@@ -143,7 +143,7 @@ pub enum Terminate {
 /// is seen by the watcher.
 pub fn terminate_host(dir: &Path, how: Terminate) -> bool {
     let ChildState::Running { host_pid: Some(pid) } = child_state(dir) else { return false };
-    let Some(host) = hold(pid) else { return false };
+    let Some(host) = pin(pid) else { return false };
     // Checked after the process is held: its id cannot be given to another any more.
     if !is_host_of(pid, dir) || !host.signal(Signal::TERM) {
         return false;
@@ -166,10 +166,10 @@ pub fn terminate_host(dir: &Path, how: Terminate) -> bool {
 /// Kills a host without asking: what a crash test calls an accident.
 pub fn kill_host(dir: &Path) -> bool {
     let ChildState::Running { host_pid: Some(pid) } = child_state(dir) else { return false };
-    hold(pid).is_some_and(|host| is_host_of(pid, dir) && host.signal(Signal::KILL))
+    pin(pid).is_some_and(|host| is_host_of(pid, dir) && host.signal(Signal::KILL))
 }
 
-fn hold(pid: u32) -> Option<HeldProcess> {
+fn pin(pid: u32) -> Option<HeldProcess> {
     HeldProcess::open(i32::try_from(pid).ok()?).ok()
 }
 

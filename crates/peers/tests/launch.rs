@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use windlass_core::effect::SessionPlan;
 use windlass_core::event::{SessionEnd, SessionVerdict};
-use windlass_core::graph::schema::{KEYWORDS, answer, flaws, validate};
+use windlass_core::graph::schema::{KEYWORDS, answer, schema_errors, validate};
 use windlass_core::hook::permission::Isolation;
 use windlass_core::id::{EffectId, NodeId, RunId, SessionId, Verb};
 use windlass_core::launch::ExitFile;
@@ -82,7 +82,7 @@ fn prepared(given: &Given, plan: &SessionPlan, outside: &UserEnvironment<'_>) ->
     let run = RunId::new("r1");
     let turn = TurnRequest {
         spec: &given.run,
-        orders: &given.node,
+        settings: &given.node,
         workspace: &given.run.workspace,
         system: given.system.as_deref(),
         plan,
@@ -351,7 +351,7 @@ fn every_keyword() -> Value {
 fn the_real_cli_takes_every_keyword_we_know_and_hands_the_value_over() {
     let claude = require_claude!();
     let schema = every_keyword();
-    assert_eq!(flaws(&schema), []);
+    assert_eq!(schema_errors(&schema), []);
     let text = schema.to_string();
     let missing = KEYWORDS.iter().find(|(keyword, _)| !text.contains(&format!("\"{keyword}\":")));
     assert_eq!(missing, None);

@@ -96,7 +96,7 @@ impl WorkflowEntry {
     }
 
     /// Whose it is, in one word: of a plugin its name, else `project`, `user` or `built-in`.
-    pub fn whose(&self) -> &str {
+    pub fn owner_name(&self) -> &str {
         self.source.strip_prefix("plugin ").unwrap_or(&self.source)
     }
 
@@ -141,7 +141,7 @@ impl Catalog {
     }
 
     /// The mistakes that keep a workflow of this name from being one.
-    pub fn mistakes(&self, name: &str) -> Vec<Diagnostic> {
+    pub fn diagnostics(&self, name: &str) -> Vec<Diagnostic> {
         self.about(&self.problems, name).into_iter().filter(Diagnostic::is_error).collect()
     }
 

@@ -242,7 +242,7 @@ impl RunError {
     }
 
     /// Whether somebody else owns the run.
-    pub fn is_held(&self) -> bool {
+    pub fn is_locked(&self) -> bool {
         matches!(self, RunError::Lease { source: LeaseError::Held { .. }, .. })
     }
 
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn only_a_run_that_somebody_has_is_held() {
         let run = || RunId::new("k3f9");
-        let held = |source| RunError::Lease { run: run(), source }.is_held();
+        let held = |source| RunError::Lease { run: run(), source }.is_locked();
         assert!(held(LeaseError::Held { run: run(), pid: Some(1) }));
         assert!(!held(StoreError::DiskFull.into()));
     }

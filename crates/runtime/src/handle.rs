@@ -125,7 +125,7 @@ pub(crate) struct Ownership {
     /// The run is its own.
     pub(crate) lease: Lease,
     /// No other run is at the tasks it works on.
-    pub(crate) holds: Vec<TaskFileClaim>,
+    pub(crate) task_claims: Vec<TaskFileClaim>,
     /// No other run has a plugin's loop in its folder.
     pub(crate) folder: Option<NamedLock>,
 }
@@ -207,13 +207,13 @@ impl Handle {
         let mut cadence = Cadence::new();
         cadence.wrote(body.len());
         let new = NewRun { id: run, projection: project(&state, at.0), bodies: vec![body] };
-        let holds = self.hold_tasks(&state, OwnerStart::First)?;
-        let folder = self.hold_folder(&state.run, &state.spec)?;
+        let holds = self.claim_tasks(&state, OwnerStart::First)?;
+        let folder = self.lock_folder(&state.run, &state.spec)?;
         self.home.crash.point(|| {});
         let lease = self.store.create_run(new)?;
         crate::changes::remember(&self.store.run_dir(&state.run), Path::new(&state.spec.workspace));
         self.home.crash.point(|| {});
-        let rights = Ownership { lease, holds, folder };
+        let rights = Ownership { lease, task_claims: holds, folder };
         let family = Family::of_one(state, 1);
         Ok(TakenRun { rights, family, cadence, first, effects: step.effects, hand: OwnerStart::First })
     }
@@ -253,7 +253,7 @@ impl Handle {
     /// Takes the files that the task loops under way work on; refused where another run has one. A
     /// file that cannot be found is said when a task is asked for. Whoever takes a run over writes down
     /// which rounds another run may have settled meanwhile.
-    pub(crate) fn hold_tasks(
+    pub(crate) fn claim_tasks(
         &self,
         state: &RunState,
         hand: OwnerStart,
@@ -262,7 +262,7 @@ impl Handle {
         state.root.actives(&mut actives);
         let mut holds: Vec<TaskFileClaim> = Vec::new();
         for active in actives {
-            let Activity::Tasks(tasks) = &active.doing else { continue };
+            let Activity::Tasks(tasks) = &active.activity else { continue };
             let place = tasks_place(Path::new(&state.spec.workspace), tasks.path.as_deref());
             let Some(place) = place.ok().filter(|place| !holds.iter().any(|hold| hold.is_for(place))) else {
                 continue;
@@ -320,7 +320,7 @@ impl Handle {
     }
 
     /// Takes over a run that nobody owns and that is to end, whether its folder is there or not.
-    pub async fn put_away(&self, family: Family) -> Result<OwnedRun, RunError> {
+    pub async fn close_family(&self, family: Family) -> Result<OwnedRun, RunError> {
         self.own(self.waiting(|handle| handle.take(family, TakeOver::Always, TakeoverPurpose::End)).await?)
     }
 
@@ -328,7 +328,7 @@ impl Handle {
     /// Each node would fail for that, and a run that has failed cannot go on when the folder is back.
     pub fn find_folders(&self, family: &Family) -> Result<(), RunError> {
         let states = std::iter::once(family.root()).chain(family.below());
-        for state in states.filter(|state| matches!(state.course, Lifecycle::Running)) {
+        for state in states.filter(|state| matches!(state.lifecycle, Lifecycle::Running)) {
             if let Some(why) = absence(state, &self.store.run_dir(&state.run), FolderCheck::Close) {
                 let (run, folder) = (family.root().run.clone(), PathBuf::from(&state.spec.workspace));
                 return Err(RunError::NoFolder { run, folder, why });
@@ -349,13 +349,13 @@ impl Handle {
         if state.is_done() {
             return Err(RunError::Over(run));
         }
-        let holds = self.hold_tasks(state, OwnerStart::Next)?;
-        let folder = match self.hold_folder(&run, &state.spec) {
+        let holds = self.claim_tasks(state, OwnerStart::Next)?;
+        let folder = match self.lock_folder(&run, &state.spec) {
             // Who only puts a run away needs no loop: another run may have it by now.
             Err(RunError::LoopHeld { .. }) if wish == TakeoverPurpose::End => None,
             folder => folder?,
         };
-        let rights = Ownership { lease, holds, folder };
+        let rights = Ownership { lease, task_claims: holds, folder };
         let hand = match (how, family.seq()) {
             (TakeOver::IfBegun, 1) => OwnerStart::First,
             (TakeOver::IfBegun | TakeOver::Always, _) => OwnerStart::Next,
@@ -393,7 +393,7 @@ impl Handle {
         let run = state.run.clone();
         self.note_all(&family);
         tidy(&state, &self.store.run_dir(&run));
-        let Ownership { lease, holds, folder } = rights;
+        let Ownership { lease, task_claims: holds, folder } = rights;
         let (outbox, inlet) = mpsc::channel(INBOUND);
         let (feed, items) = Feed::open(self.pulse.clone());
         let socket = hook_socket::path_for(&self.home.state, &run, &self.home.temp)?;
@@ -418,7 +418,7 @@ impl Handle {
             children: Mutex::default(),
             gate: Default::default(),
             green: Mutex::default(),
-            holds: Mutex::new(holds),
+            task_claims: Mutex::new(holds),
             folder: Mutex::new(folder),
             orphaned: Mutex::default(),
         });
@@ -430,7 +430,7 @@ impl Handle {
             cadence,
             durability: self.durability,
             crash: self.home.crash.clone(),
-            ground,
+            context: ground,
             feed,
             inlet,
             hooks,
@@ -476,9 +476,9 @@ impl Handle {
 /// Where the agent is Windlass itself, it is the copy that an upgrade does not touch.
 pub(crate) fn pin_sim(spec: &mut Spec, exe: &Path) {
     let here = crate::os::own_program().ok();
-    for orders in spec.sessions.values_mut() {
-        if here == Some(PathBuf::from(&orders.driver.program)) {
-            orders.driver.program = exe.to_string_lossy().into_owned();
+    for session_settings in spec.sessions.values_mut() {
+        if here == Some(PathBuf::from(&session_settings.driver.program)) {
+            session_settings.driver.program = exe.to_string_lossy().into_owned();
         }
     }
     for other in spec.others.values_mut() {

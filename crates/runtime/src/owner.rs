@@ -63,7 +63,7 @@ pub(crate) struct Owner {
     cadence: Cadence,
     durability: Durability,
     crash: CrashCounter,
-    ground: Arc<RunContext>,
+    context: Arc<RunContext>,
     feed: Feed,
     inlet: mpsc::Receiver<Fact>,
     /// Hook calls with a forwarder waiting at the other end.
@@ -85,7 +85,7 @@ pub(crate) struct OwnerParts {
     pub(crate) cadence: Cadence,
     pub(crate) durability: Durability,
     pub(crate) crash: CrashCounter,
-    pub(crate) ground: Arc<RunContext>,
+    pub(crate) context: Arc<RunContext>,
     pub(crate) feed: Feed,
     pub(crate) inlet: mpsc::Receiver<Fact>,
     pub(crate) hooks: mpsc::Receiver<IncomingLine>,
@@ -102,7 +102,7 @@ impl Owner {
             cadence: parts.cadence,
             durability: parts.durability,
             crash: parts.crash,
-            ground: parts.ground,
+            context: parts.context,
             feed: parts.feed,
             inlet: parts.inlet,
             waiting: HashMap::new(),
@@ -116,13 +116,13 @@ impl Owner {
     /// Performs what was committed and never settled, then runs to the end.
     pub(crate) async fn run(mut self, first: Vec<Planned>, hand: OwnerStart) -> Result<RunState, RunError> {
         let outcome = self.run_inner(first, hand).await;
-        self.ground.stop_tasks();
+        self.context.stop_tasks();
         let outcome = match outcome {
             Ok(()) => Ok(()),
             Err(error) => Err(self.lost_log(error).await),
         };
         // Hooks of git's, and agents that killed their host or its guard, may have left something behind.
-        let (run, dir) = (self.state.run.clone(), self.ground.dir.clone());
+        let (run, dir) = (self.state.run.clone(), self.context.dir.clone());
         let end = move || {
             end_all_adopted();
             clear_groups(&run, &dir);
@@ -190,7 +190,7 @@ impl Owner {
                     end_adopted();
                     self.refuse_planted().await?;
                 }
-                () = timeout, if matches!(self.state.course, Lifecycle::Running) => {
+                () = timeout, if matches!(self.state.lifecycle, Lifecycle::Running) => {
                     self.tell(Event::RunTimedOut, Vec::new()).await?;
                 }
             }
@@ -201,10 +201,10 @@ impl Owner {
     /// Stops here, with everything as it was, where the folder of the run is away: what is found without
     /// it says nothing about the work.
     fn find_folder(&mut self, is_needed: bool) -> Result<(), RunError> {
-        if !is_needed || !matches!(self.state.course, Lifecycle::Running) {
+        if !is_needed || !matches!(self.state.lifecycle, Lifecycle::Running) {
             return Ok(());
         }
-        match self.folder.absence(&self.state, &self.ground.dir, FolderCheck::Close) {
+        match self.folder.absence(&self.state, &self.context.dir, FolderCheck::Close) {
             None => Ok(()),
             Some(why) => {
                 let folder = PathBuf::from(&self.state.spec.workspace);
@@ -215,8 +215,8 @@ impl Owner {
 
     /// Somebody may have deleted the run's folder while its agents lived.
     async fn end_orphans(&self, effects: &[Planned]) {
-        let (ground, effects) = (Arc::clone(&self.ground), effects.to_vec());
-        let end = move || effects.iter().for_each(|planned| ground.end_orphans(planned));
+        let (context, effects) = (Arc::clone(&self.context), effects.to_vec());
+        let end = move || effects.iter().for_each(|planned| context.end_orphans(planned));
         // It waits for the last of them.
         let _ = tokio::task::spawn_blocking(end).await;
     }
@@ -224,11 +224,11 @@ impl Owner {
     /// Somebody who tidies up may delete the socket of a living run. Hooks try again for half a
     /// minute, so a new one in its place loses none of them.
     fn mend_socket(&self) {
-        let ground = &self.ground;
-        if ground.socket.exists() {
+        let context = &self.context;
+        if context.socket.exists() {
             return;
         }
-        let path = hook_socket::path_for(&ground.home.state, &ground.run, &ground.home.temp);
+        let path = hook_socket::path_for(&context.home.state, &context.run, &context.home.temp);
         if let Some(server) = path.ok().and_then(|path| hook_socket::bind(&path).ok()) {
             tokio::spawn(server.serve(self.requests.clone()));
         }
@@ -267,7 +267,7 @@ impl Owner {
         }
         let id = request.id.clone();
         self.waiting.insert(id.clone(), (request, dialect));
-        let dir = from.as_ref().map(|from| self.ground.child_dir(from));
+        let dir = from.as_ref().map(|from| self.context.child_dir(from));
         let unanswered = dir.map_or_else(Vec::new, |dir| child::gave_up(&dir));
         // A call that has found us only now takes its note away when it is answered.
         let unanswered = unanswered.into_iter().filter(|call| !self.waiting.contains_key(call)).collect();
@@ -278,12 +278,12 @@ impl Owner {
     async fn real(&self, from: Option<&EffectId>, kind: &HookKind, cwd: Option<PathBuf>) -> Option<RealPath> {
         let path = kind.path()?.to_owned();
         let work = self.state.work(&from?.node)?;
-        if !are_about_files(&self.state.orders(work)?.permissions) {
+        if !are_about_files(&self.state.session_settings(work)?.permissions) {
             return None;
         }
         let workspace = PathBuf::from(&work.workspace);
         let cwd = cwd.filter(|cwd| cwd.is_absolute()).unwrap_or_else(|| workspace.clone());
-        let home = self.ground.home.user.clone();
+        let home = self.context.home.user.clone();
         let spelled = path.clone();
         let look = tokio::task::spawn_blocking(move || {
             let text = |path: PathBuf| path.into_os_string().into_string().ok();
@@ -301,14 +301,14 @@ impl Owner {
     /// change a file.
     fn dialect(&self, from: Option<&EffectId>) -> Arc<dyn Dialect> {
         let driver = from.and_then(|from| self.state.spec.driver_of(&from.node));
-        self.ground.home.agents.named_or_first(driver)
+        self.context.home.agents.named_or_first(driver)
     }
 
     /// Takes what waited for an owner, in order, each with the event it becomes. From then on requests come
     /// over the socket.
     async fn read_inbox(&mut self) -> Result<(), RunError> {
         self.refuse_planted().await?;
-        let handle = &self.ground.handle;
+        let handle = &self.context.handle;
         for (id, message) in handle.pending(&self.state.run, handle.key()?)?.sealed {
             self.tell(event_of(id.clone(), message), vec![id]).await?;
         }
@@ -320,10 +320,10 @@ impl Owner {
         if self.store.pending(&self.state.run)?.is_empty() {
             return Ok(());
         }
-        let handle = &self.ground.handle;
+        let handle = &self.context.handle;
         let pending = handle.pending(&self.state.run, handle.key()?)?;
         for (id, message) in pending.unverified {
-            let (verb, key) = (message.verb(), InboxKey::path(&self.ground.home.state));
+            let (verb, key) = (message.verb(), InboxKey::path(&self.context.home.state));
             self.store.discard(&self.state.run, &id)?;
             self.refuse(&format!(
                 "Windlass ignored a request that waited for this run ({verb}): it was sealed with another key than {}, \
@@ -371,7 +371,7 @@ impl Owner {
     async fn hear(&mut self, asked: SocketRequest) -> Result<&'static str, RunError> {
         let SocketRequest { id, message } = asked;
         self.refuse_planted().await?;
-        let (handle, run) = (self.ground.handle.clone(), self.state.run.clone());
+        let (handle, run) = (self.context.handle.clone(), self.state.run.clone());
         // It may wait already: put there before this process owned the run, and seen only now.
         let is_waiting = |waiting: &(InboxId, InboxMessage)| *waiting == (id.clone(), message.clone());
         let waits = handle.pending(&run, handle.key()?)?.sealed.iter().any(is_waiting);
@@ -390,7 +390,7 @@ impl Owner {
         for (seq, record) in (before + 1..).zip(records) {
             self.feed.send(FeedItem::Record { seq, record: Box::new(record) });
         }
-        self.ground.let_go(&self.state);
+        self.context.release_tasks(&self.state);
         let begins = steps.iter().any(|step| step.effects.iter().any(is_done_in_folder));
         self.find_folder(begins)?;
         if begins {
@@ -413,7 +413,7 @@ impl Owner {
             return (vec![record], vec![step]);
         }
         // Held until it is noted what this run has decided: no other one takes the same turn meanwhile.
-        let mut ledger = self.ground.handle.ledger();
+        let mut ledger = self.context.handle.ledger();
         let mut events = ledger.news_for(&self.state);
         events.push(event);
         let decided = events.into_iter().map(|event| apply(&mut self.state, event)).unzip();
@@ -437,7 +437,7 @@ impl Owner {
         let snapshot = snapshot.filter(|bytes| self.cadence.offer(bytes.len()));
         let needs_disk = steps.iter().any(Decision::needs_disk);
         let durability = if needs_disk { self.durability } else { Durability::Normal };
-        self.crash.point(|| self.ground.kill_everything());
+        self.crash.point(|| self.context.kill_everything());
         let told = records.iter().rfind(|record| !record.news.is_empty());
         let projection = told.map(|record| project(&self.state, record.at.0));
         let append = Append {
@@ -451,7 +451,7 @@ impl Owner {
             snapshot,
         };
         self.seq = self.store.append(append).await?;
-        self.crash.point(|| self.ground.kill_everything());
+        self.crash.point(|| self.context.kill_everything());
         Ok(())
     }
 
@@ -459,12 +459,12 @@ impl Owner {
         for planned in effects {
             match &planned.effect {
                 Effect::AnswerHook { hook, answer } => self.answer(hook, answer),
-                _ => match self.ground.perform(&self.state, &planned) {
+                _ => match self.context.perform(&self.state, &planned) {
                     Performed::UnderWay => continue,
                     Performed::Done => {}
                 },
             }
-            self.crash.point(|| self.ground.kill_everything());
+            self.crash.point(|| self.context.kill_everything());
         }
     }
 
@@ -531,13 +531,13 @@ fn say(request: HookRequest, exit: u8, stdout: String, stderr: String) {
 
 /// What lists show of a run.
 pub(crate) fn project(state: &RunState, at_ms: i64) -> Projection {
-    let standing = state.standing();
+    let standing = state.progress();
     let reason = match &standing {
         windlass_core::run::Progress::Finished(outcome) => Some(outcome.reason.word().to_owned()),
         _ => None,
     };
     let Spec { workflow, workspace, input, .. } = &state.spec;
-    let driver = state.spec.first_session().map(|orders| orders.driver.name.clone());
+    let driver = state.spec.first_session().map(|session_settings| session_settings.driver.name.clone());
     Projection {
         workflow: workflow.clone(),
         workspace: workspace.clone(),

@@ -182,9 +182,12 @@ pub fn plan(home: &Home, request: &RunRequest) -> Result<Plan, UserError> {
     };
     let mut graphs = BTreeMap::new();
     for other in &others {
-        let orders = given.spec(other, &mut warnings)?;
-        graphs.insert(orders.workflow.clone(), Some(nodes::bounded(&other.workflow, &orders)));
-        spec.others.insert(orders.workflow.clone(), orders);
+        let session_settings = given.spec(other, &mut warnings)?;
+        graphs.insert(
+            session_settings.workflow.clone(),
+            Some(nodes::bounded(&other.workflow, &session_settings)),
+        );
+        spec.others.insert(session_settings.workflow.clone(), session_settings);
     }
     flags::one_driver(request, &spec)?;
     jobs::need_a_repository(&request.flags, &spec, &mut warnings)?;

@@ -153,6 +153,6 @@ mod tests {
         let Recovered { loaded, state, divergence } = look(&store, &run).unwrap();
         assert_eq!(divergence, None);
         assert_eq!((loaded.snapshot, loaded.tail.len()), (None, bodies.len() + 1));
-        assert_eq!(state.book.asks.len(), 1);
+        assert_eq!(state.bookkeeping.asks.len(), 1);
     }
 }

@@ -40,9 +40,9 @@ fn tasks_of(spec: &Spec) -> Option<(Vec<Value>, Claim)> {
 
 /// The file of the first task loop, and what it selects; nothing where there is none.
 fn loop_of(body: &[Node]) -> Option<(Option<&Template>, Option<&Expression>)> {
-    body.iter().find_map(|step| match &step.act {
+    body.iter().find_map(|node| match &node.kind {
         NodeKind::TaskLoop(TaskLoopNode { path, select, .. }) => Some((path.as_ref(), select.as_ref())),
-        act => act.blocks().iter().find_map(|block| loop_of(block.body)),
+        kind => kind.blocks().iter().find_map(|block| loop_of(block.body)),
     })
 }
 

@@ -140,7 +140,7 @@ impl ForkedLog {
         // Without news it was told before which runs it started.
         let begins =
             |planned: &&Planned| !news.is_empty() && matches!(planned.effect, Effect::StartRun { .. });
-        let effects = self.state.book.open.iter().filter(begins).cloned().collect();
+        let effects = self.state.bookkeeping.open.iter().filter(begins).cloned().collect();
         let event = Event::RunStarted { spec: Box::new(self.state.spec.clone()) };
         Decision { effects, news }.record(self.state.started, event)
     }
@@ -196,11 +196,15 @@ impl Handle {
         let run = RunId::new(crate::random::run_id());
         let mut drawn = self.draw(&run, from, &log, place, asks)?;
         has_its_folders(from, &drawn.state)?;
-        let holds = self.hold_tasks(&drawn.state, OwnerStart::First)?;
-        let folder = self.hold_folder(&run, &drawn.state.spec)?;
+        let holds = self.claim_tasks(&drawn.state, OwnerStart::First)?;
+        let folder = self.lock_folder(&run, &drawn.state.spec)?;
         bring_trackers(from, log.get(..=place).unwrap_or_default(), &drawn.state)?;
         let lease = self.record(&run, &mut drawn)?;
-        Ok((Fork { run, taken: place, of: log.len() }, drawn, Ownership { lease, holds, folder }))
+        Ok((
+            Fork { run, taken: place, of: log.len() },
+            drawn,
+            Ownership { lease, task_claims: holds, folder },
+        ))
     }
 
     /// Refuses a log that the engine would decide otherwise: the facts in it would be answers to other questions.
@@ -238,8 +242,9 @@ impl Handle {
         let shift = at.0.saturating_sub(log.get(place).unwrap_or(first).at.0);
         let moved = |moment: Moment| Moment(moment.0.saturating_add(shift));
         let begun = Event::RunStarted { spec: Box::new(spec.clone()) };
-        let (state, step) = engine::start(run.clone(), spec, moved(first.at));
-        let mut course = GrowingLog { records: vec![step.record(moved(first.at), begun)], state, step };
+        let (state, node) = engine::start(run.clone(), spec, moved(first.at));
+        let mut course =
+            GrowingLog { records: vec![node.record(moved(first.at), begun)], state, decision: node };
         if let Some(again) = place.checked_sub(1).and_then(|last| rest.get(last)) {
             for record in rest.iter().take(place.saturating_sub(1)) {
                 course.tell(moved(record.at), record.event.clone());
@@ -249,8 +254,8 @@ impl Handle {
             course.tell(at, Event::Forked { from: from.clone(), at: taken, seed, policy });
             course.tell(at, again.event.clone());
         }
-        let news = course.step.news.clone();
-        if course.state.book.paused {
+        let news = course.decision.news.clone();
+        if course.state.bookkeeping.paused {
             // Whoever paused the other run did not pause this one.
             course.tell(at, Event::GoOnAsked { inbox: None });
         }
@@ -292,13 +297,13 @@ struct GrowingLog {
     state: RunState,
     records: Vec<Record>,
     /// What followed from the last fact.
-    step: Decision,
+    decision: Decision,
 }
 
 impl GrowingLog {
     fn tell(&mut self, at: Moment, event: Event) {
-        self.step = engine::apply(&mut self.state, at, &event);
-        self.records.push(self.step.record(at, event));
+        self.decision = engine::apply(&mut self.state, at, &event);
+        self.records.push(self.decision.record(at, event));
     }
 }
 
@@ -324,7 +329,7 @@ fn place_of(
 /// Everything that is to go on has its folder still.
 fn has_its_folders(from: &RunId, state: &RunState) -> Result<(), TravelError> {
     let works = state.works().into_iter().map(|work| work.workspace.clone());
-    let effects = state.book.open.iter().filter_map(|planned| match &planned.effect {
+    let effects = state.bookkeeping.open.iter().filter_map(|planned| match &planned.effect {
         Effect::RunChecks { workspace, .. }
         | Effect::RunShell { workspace, .. }
         | Effect::Land { workspace, .. } => Some(workspace.clone()),

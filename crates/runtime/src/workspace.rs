@@ -68,8 +68,9 @@ impl RunFolder {
     pub(crate) fn absence(&mut self, state: &RunState, run_dir: &Path, look: FolderCheck) -> Option<Absence> {
         let workspace = Path::new(&state.spec.workspace);
         let Some(found) = identity(workspace) else { return Some(Absence::Missing) };
-        let base =
-            self.base.get_or_insert_with(|| changes::base(run_dir).or_else(|| state.book.base.clone()));
+        let base = self
+            .base
+            .get_or_insert_with(|| changes::base(run_dir).or_else(|| state.bookkeeping.base.clone()));
         // Outside of a repository there is nothing to know it by. What the run put there is as good.
         let base = base.as_deref().filter(|_| !tracks(workspace, state))?;
         if dot_git(workspace).is_none() {

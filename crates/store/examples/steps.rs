@@ -145,7 +145,7 @@ impl Run {
             let end = ShellEnd::Exited { passed: true, how: "exit code 0".to_owned(), output };
             self.tell(Event::ShellEnded { effect, end }).await;
         }
-        assert!(self.state.is_done(), "{:?}", self.state.standing());
+        assert!(self.state.is_done(), "{:?}", self.state.progress());
         marks
     }
 }

@@ -172,7 +172,7 @@ impl PackedAppend {
 /// Appends inside the writer's transaction.
 fn write(conn: &Connection, step: &PackedAppend) -> Result<u64, AppendError> {
     let (append, run) = (&step.append, &step.append.run);
-    let Some(RunPosition { run_no, current, found }) = standing(conn, run)? else {
+    let Some(RunPosition { run_no, current, found }) = run_position(conn, run)? else {
         return Err(AppendError::UnknownRun { run: run.clone() });
     };
     if current != append.epoch {
@@ -240,7 +240,7 @@ struct RunPosition {
 }
 
 /// One statement for all three, because every step of every run asks.
-fn standing(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<RunPosition>> {
+fn run_position(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<RunPosition>> {
     conn.prepare_cached(
         "SELECT run_no,
                 coalesce((SELECT epoch FROM lease WHERE lease.run_no = run.run_no), 0),

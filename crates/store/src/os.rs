@@ -80,7 +80,7 @@ fn mount_kind<'a>(mounts: &'a str, dir: &Path) -> Option<&'a str> {
 }
 
 /// Holds a file without opening it for anything: its number cannot be given to another.
-pub(crate) fn hold(file: &Path) -> io::Result<OwnedFd> {
+pub(crate) fn pin(file: &Path) -> io::Result<OwnedFd> {
     Ok(open(file, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
 }
 

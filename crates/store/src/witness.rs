@@ -67,7 +67,7 @@ impl Witness {
 
 impl SeenFile {
     fn of(path: PathBuf) -> Option<SeenFile> {
-        let file = os::hold(&path).ok()?;
+        let file = os::pin(&path).ok()?;
         let least = AtomicU64::new(size(&fstat(&file).ok()?));
         Some(SeenFile { path, file, least })
     }

@@ -36,7 +36,7 @@ pub enum Durability {
 /// An error of one kind of job: either its own refusal, or the database's fault.
 pub(crate) trait Refusal: From<StoreError> + Send {
     /// The fault of the database, if it is one.
-    fn fault(&self) -> Option<&StoreError>;
+    fn store_error(&self) -> Option<&StoreError>;
 }
 
 /// Implements [`Refusal`] and the conversion from SQLite's errors for an enum with a variant
@@ -44,7 +44,7 @@ pub(crate) trait Refusal: From<StoreError> + Send {
 macro_rules! refusal {
     ($error:ty) => {
         impl crate::writer::Refusal for $error {
-            fn fault(&self) -> Option<&crate::error::StoreError> {
+            fn store_error(&self) -> Option<&crate::error::StoreError> {
                 match self {
                     Self::Fault(fault) => Some(fault),
                     _ => None,
@@ -91,7 +91,7 @@ where
         let outcome = (self.work)(conn);
         let verdict = match &outcome {
             Ok(_) => Ok(()),
-            Err(refusal) => Err(refusal.fault().cloned()),
+            Err(refusal) => Err(refusal.store_error().cloned()),
         };
         self.outcome = Some(outcome);
         verdict

@@ -213,3 +213,80 @@ mod tests {
 "#;
     assert_eq!(only_linux(source), ["use rustix::fs::{RawDir, Stat};", "fs::read(\"/proc/1/stat\");"]);
 }
+
+/// Names that many files share on purpose: each command has its `Args`.
+const SHARED_NAMES: &[&str] = &["Args"];
+
+/// The types that a source file declares, with whether others can see them. Types of test modules
+/// and associated types do not count.
+fn declared_types(source: &str) -> Vec<(String, bool)> {
+    let mut types = Vec::new();
+    let mut lines = source.lines().peekable();
+    while let Some(line) = lines.next() {
+        let opens_tests = |next: &&str| next.starts_with("mod ") && next.ends_with('{');
+        if line == "#[cfg(test)]" && lines.peek().is_some_and(opens_tests) {
+            break;
+        }
+        let (visibility, rest) = match line.trim_start().strip_prefix("pub") {
+            Some(rest) if rest.starts_with('(') => (true, rest.split_once(") ").map_or("", |split| split.1)),
+            Some(rest) => (true, rest.trim_start()),
+            None => (false, line),
+        };
+        let keyword = ["struct ", "enum ", "trait ", "union ", "type "];
+        if let Some(name) = keyword.iter().find_map(|word| rest.strip_prefix(word)) {
+            let name: String = name.chars().take_while(|c| c.is_alphanumeric()).collect();
+            types.push((name, visibility));
+        }
+    }
+    types
+}
+
+/// Whether a file is part of what is shipped, and not a test or a tool for tests.
+fn is_shipped(file: &Path) -> bool {
+    let is_test = |part: &str| ["tests", "testkit", "crash_sweep", "examples"].contains(&part);
+    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    !file.iter().filter_map(|part| part.to_str()).any(is_test) && !stem.ends_with("tests")
+}
+
+/// Names of types that occur twice, where at least one of them is public.
+fn names_used_twice(sources: &[(String, String)]) -> Vec<String> {
+    let mut seen: std::collections::BTreeMap<String, Vec<(&str, bool)>> = Default::default();
+    for (file, source) in sources {
+        for (name, is_public) in declared_types(source) {
+            seen.entry(name).or_default().push((file, is_public));
+        }
+    }
+    let is_doubtful = |(name, uses): &(&String, &Vec<(&str, bool)>)| {
+        uses.len() > 1
+            && uses.iter().any(|(_, is_public)| *is_public)
+            && !SHARED_NAMES.contains(&name.as_str())
+    };
+    seen.iter().filter(is_doubtful).map(|(name, uses)| format!("{name}: {uses:?}")).collect()
+}
+
+#[test]
+fn the_name_of_a_public_type_is_found_by_one_grep() {
+    let files = sources(&root().join("crates"));
+    let shipped: Vec<(String, String)> = files
+        .iter()
+        .map(|file| file.strip_prefix(root()).unwrap())
+        .filter(|file| is_shipped(file))
+        .map(|file| (file.display().to_string(), fs::read_to_string(root().join(file)).unwrap()))
+        .collect();
+    assert!(shipped.len() > 200, "only {} files", shipped.len());
+    let twice = names_used_twice(&shipped);
+    assert!(twice.is_empty(), "name whose it is: {twice:#?}");
+}
+
+#[test]
+fn a_shared_name_would_be_seen() {
+    let file = |name: &str, source: &str| (name.to_owned(), source.to_owned());
+    let public = file("a.rs", "pub(crate) struct Turn {\n");
+    assert_eq!(names_used_twice(&[public.clone(), file("b.rs", "    pub enum Turn {\n")]).len(), 1);
+    assert_eq!(names_used_twice(&[public.clone(), file("b.rs", "struct Turn;\n")]).len(), 1);
+    assert!(names_used_twice(&[public.clone(), file("b.rs", "    type Turn = u8;\n")]).is_empty());
+    let test = "#[cfg(test)]\nmod tests {\n    pub struct Turn;\n";
+    assert!(names_used_twice(&[public, file("b.rs", test)]).is_empty());
+    let private = ["a.rs", "b.rs"].map(|name| file(name, "struct Turn;\n"));
+    assert!(names_used_twice(&private).is_empty());
+}

@@ -37,6 +37,6 @@ pub(super) fn node(
         return None;
     }
     active.cut = Some(outcome.clone());
-    let (mut site, doing) = NodeSite::of(step, frame, active);
-    step.act.node().cancel(cx, &mut site, doing, outcome)
+    let (mut site, activity) = NodeSite::of(step, frame, active);
+    step.kind.node().cancel(cx, &mut site, activity, outcome)
 }

@@ -209,13 +209,13 @@ pub enum BlockProgress {
 pub fn far(state: &RunState, node: &NodeId) -> NodeProgress {
     let here: Vec<&ActiveNode> = actives(state).into_iter().filter(|active| active.step == *node).collect();
     if !here.is_empty() {
-        if here.iter().all(|active| matches!(active.doing, Activity::Held { .. })) {
+        if here.iter().all(|active| matches!(active.activity, Activity::Held { .. })) {
             return NodeProgress::Held;
         }
-        let is_waiting = here.iter().all(|active| waits(&state.book, active));
+        let is_waiting = here.iter().all(|active| waits(&state.bookkeeping, active));
         return if is_waiting { NodeProgress::Waiting } else { NodeProgress::Running };
     }
-    match state.book.nodes.get(node) {
+    match state.bookkeeping.nodes.get(node) {
         None => NodeProgress::NotReached,
         // What ran in an earlier round is not undone by being left out later.
         Some(NodeHistory { cause: NodeCause::WhenFalse { .. }, earlier: Some(outcome), .. }) => {
@@ -230,7 +230,7 @@ pub fn far(state: &RunState, node: &NodeId) -> NodeProgress {
 /// Why a node ran or did not; nothing where the workflow has no such node.
 pub fn explain(state: &RunState, node: &NodeId) -> Option<Explanation> {
     let way = way(&state.spec.body, None, node)?;
-    let seen = state.book.nodes.get(node).cloned();
+    let seen = state.bookkeeping.nodes.get(node).cloned();
     let far = far(state, node);
     let why = match &seen {
         _ if far == NodeProgress::Held => {
@@ -239,7 +239,7 @@ pub fn explain(state: &RunState, node: &NodeId) -> Option<Explanation> {
         Some(seen) => ExplainedCause::Reached(seen.cause.clone()),
         None => ExplainedCause::NotReached(unreached(state, &way)),
     };
-    let kind = way.last()?.step()?.act.word();
+    let kind = way.last()?.step()?.kind.word();
     let around = around(state, &way, seen.as_ref().map(|seen| &seen.instance));
     Some(Explanation { node: node.clone(), kind, far, why, around, seen })
 }
@@ -270,13 +270,13 @@ fn actives(state: &RunState) -> Vec<&ActiveNode> {
 }
 
 /// Whether a node under way only waits: for a time, a person, an event, the end of a pause.
-fn waits(book: &Bookkeeping, active: &ActiveNode) -> bool {
-    let is_held = book.held.iter().any(|id| id.node == active.instance);
-    let is_asked = book.asks.iter().any(|ask| ask.node == active.instance);
+fn waits(bookkeeping: &Bookkeeping, active: &ActiveNode) -> bool {
+    let is_held = bookkeeping.deferred.iter().any(|id| id.node == active.instance);
+    let is_asked = bookkeeping.asks.iter().any(|ask| ask.node == active.instance);
     if is_held || is_asked {
         return true;
     }
-    match &active.doing {
+    match &active.activity {
         Activity::Session(work) => matches!(work.phase, SessionPhase::Pausing { .. }),
         Activity::Ask
         | Activity::Sleep(_)
@@ -284,9 +284,10 @@ fn waits(book: &Bookkeeping, active: &ActiveNode) -> bool {
         | Activity::Pausing { .. }
         | Activity::Held { .. } => true,
         Activity::Shell | Activity::Check | Activity::Run(_) | Activity::Ended => false,
-        doing @ (Activity::If(_) | Activity::Loop(_) | Activity::Tasks(_) | Activity::Parallel(_)) => {
-            let inside: Vec<_> = doing.lanes().into_iter().filter_map(|lane| lane.now.as_deref()).collect();
-            !inside.is_empty() && inside.iter().all(|active| waits(book, active))
+        activity @ (Activity::If(_) | Activity::Loop(_) | Activity::Tasks(_) | Activity::Parallel(_)) => {
+            let inside: Vec<_> =
+                activity.lanes().into_iter().filter_map(|lane| lane.now.as_deref()).collect();
+            !inside.is_empty() && inside.iter().all(|active| waits(bookkeeping, active))
         }
     }
 }
@@ -316,7 +317,7 @@ fn way<'a>(
         if step.id == *node {
             return Some(vec![spot]);
         }
-        let within = step.act.blocks().into_iter().find_map(|block| way(block.body, Some(block), node));
+        let within = step.kind.blocks().into_iter().find_map(|block| way(block.body, Some(block), node));
         if let Some(within) = within {
             return Some([vec![spot], within].concat());
         }
@@ -324,8 +325,8 @@ fn way<'a>(
     None
 }
 
-fn is_under_way(state: &RunState, step: &Node) -> bool {
-    actives(state).iter().any(|active| active.step == step.id)
+fn is_under_way(state: &RunState, node: &Node) -> bool {
+    actives(state).iter().any(|active| active.step == node.id)
 }
 
 #[cfg(test)]

@@ -45,15 +45,15 @@ impl<'a> Frame<'a> {
     }
 
     /// The name of a node in this round and try.
-    pub(super) fn name(&self, step: &Node, tries: u32) -> NodeId {
+    pub(super) fn name(&self, node: &Node, tries: u32) -> NodeId {
         let again = if tries > 1 { format!("~{tries}") } else { String::new() };
-        NodeId::new(format!("{}{}{again}", step.id, self.mark))
+        NodeId::new(format!("{}{}{again}", node.id, self.mark))
     }
 
     /// What stands around the nodes of a block.
-    pub(super) fn inside(&self, step: &Node, tries: u32, deadline: Option<Moment>) -> Frame<'a> {
+    pub(super) fn inside(&self, node: &Node, tries: u32, deadline: Option<Moment>) -> Frame<'a> {
         let mut inside = Frame { deadline, ..self.clone() };
-        if step.retry.times > 0 {
+        if node.retry.times > 0 {
             inside.mark.push_str(&format!("~{tries}"));
         }
         inside
@@ -75,8 +75,8 @@ impl<'a> Frame<'a> {
     }
 
     /// Whether a condition holds here.
-    pub(super) fn holds(&self, cx: &DecisionCx<'_>, condition: &Expression) -> Result<bool, Outcome> {
-        template::holds(condition, &self.scope(cx, &condition.0))
+    pub(super) fn is_true(&self, cx: &DecisionCx<'_>, condition: &Expression) -> Result<bool, Outcome> {
+        template::is_true(condition, &self.scope(cx, &condition.0))
             .map_err(|error| failed(&condition.0, &error))
     }
 
@@ -114,7 +114,7 @@ pub fn scope(state: &RunState) -> Scope {
     let spec = &state.spec;
     let mut scope = Scope::new(&spec.input, &spec.inputs);
     scope.set_run(&json!({"id": state.run, "workflow": spec.workflow, "workspace": spec.workspace}));
-    for (node, output) in &state.book.outputs {
+    for (node, output) in &state.bookkeeping.outputs {
         scope.set_output(node, output.clone());
     }
     scope

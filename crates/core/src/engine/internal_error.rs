@@ -18,8 +18,10 @@ use crate::usage::Usage;
 
 /// Ends the run because of an effect that broke, where it is still open.
 pub(super) fn apply(state: &mut RunState, step: &mut Decision, at: Moment, id: &EffectId, what: &str) {
-    let Some(planned) = state.book.open.iter().find(|planned| planned.id == *id).cloned() else { return };
-    if matches!(state.course, Lifecycle::Running) {
+    let Some(planned) = state.bookkeeping.open.iter().find(|planned| planned.id == *id).cloned() else {
+        return;
+    };
+    if matches!(state.lifecycle, Lifecycle::Running) {
         end(state, step, at, outcome(id, what));
     }
     if matches!(planned.effect, Effect::CleanUp { .. }) {
@@ -28,7 +30,7 @@ pub(super) fn apply(state: &mut RunState, step: &mut Decision, at: Moment, id: &
         step.effects.push(Planned { id, effect: Effect::KillChildren });
     }
     let Some(failure) = failure(&planned, what) else { return };
-    if settle(&mut state.book, id) {
+    if settle(&mut state.bookkeeping, id) {
         deliver(state, step, at, &id.node, &failure);
     }
 }

@@ -32,14 +32,14 @@ pub(super) fn proceed(
         if let Some(outcome) = &lane.cut {
             return Some(outcome.clone());
         }
-        let Some(step) = steps.get(lane.at) else {
+        let Some(node) = steps.get(lane.at) else {
             return Some(completed(cx, steps));
         };
         let cause = cause(cx, steps, lane.at);
-        match begin(cx, step, lane, frame, Attempt::first(cause)) {
+        match begin(cx, node, lane, frame, Attempt::first(cause)) {
             NodeStart::Skipped => lane.at += 1,
             NodeStart::UnderWay => return None,
-            NodeStart::Over(outcome) => match wrap_up(cx, step, lane, frame, outcome) {
+            NodeStart::Over(outcome) => match wrap_up(cx, node, lane, frame, outcome) {
                 AfterNode::Next => {}
                 AfterNode::Wait => return None,
                 AfterNode::End(outcome) => return Some(outcome),
@@ -51,7 +51,7 @@ pub(super) fn proceed(
 /// How a sequence ends when its last node is over: all is done, unless a task loop found no task for it.
 fn completed(cx: &DecisionCx<'_>, steps: &[Node]) -> Outcome {
     let mut outcomes =
-        steps.iter().filter_map(|step| cx.book.nodes.get(&step.id).and_then(|seen| seen.outcome.as_ref()));
+        steps.iter().filter_map(|node| cx.book.nodes.get(&node.id).and_then(|seen| seen.outcome.as_ref()));
     let idle = outcomes.find(|outcome| outcome.reason == EndReason::NoneSelected);
     idle.cloned().unwrap_or_else(|| Outcome::new(FinalStatus::Completed, EndReason::AllDone))
 }
@@ -60,7 +60,7 @@ fn completed(cx: &DecisionCx<'_>, steps: &[Node]) -> Outcome {
 fn due(active: &ActiveNode, event: &Event) -> Option<Attempt> {
     let Event::WaitOver { effect } = event else { return None };
     let spent = active.spent;
-    match (&active.doing, effect.verb) {
+    match (&active.activity, effect.verb) {
         (Activity::Held { cause }, Verb::Hold) => {
             Some(Attempt { tries: active.tries, cause: cause.clone(), spent })
         }
@@ -81,14 +81,14 @@ fn begin_due(
     frame: &Frame<'_>,
     this: Attempt,
 ) -> Option<Outcome> {
-    let step = steps.get(lane.at)?;
+    let node = steps.get(lane.at)?;
     lane.now = None;
     // One that is tried again is told what went wrong.
     let told = match &this.cause {
         NodeCause::Retried { what, .. } => Frame { feedback: what.clone(), ..frame.clone() },
         NodeCause::First | NodeCause::After { .. } | NodeCause::WhenFalse { .. } => frame.clone(),
     };
-    match begin(cx, step, lane, &told, this) {
+    match begin(cx, node, lane, &told, this) {
         NodeStart::UnderWay => None,
         NodeStart::Over(outcome) => after(cx, steps, lane, frame, outcome),
         NodeStart::Skipped => {
@@ -122,7 +122,7 @@ pub(super) fn deliver(
     if active.instance == *to
         && let Some(this) = due(active, event)
     {
-        if matches!(active.doing, Activity::Pausing { .. }) {
+        if matches!(active.activity, Activity::Pausing { .. }) {
             cx.wait_is_over();
         }
         return begin_due(cx, steps, lane, frame, this).into();
@@ -134,11 +134,11 @@ pub(super) fn deliver(
 /// Does something within what a node may spend.
 pub(super) fn in_purse<T>(
     cx: &mut DecisionCx<'_>,
-    step: &Node,
+    node: &Node,
     active: &mut ActiveNode,
     act: impl FnOnce(&mut DecisionCx<'_>, &mut ActiveNode) -> T,
 ) -> T {
-    cx.purses.push(Allowance { budget: step.budget, spent: active.spent });
+    cx.purses.push(Allowance { budget: node.budget, spent: active.spent });
     let result = act(cx, active);
     if let Some(purse) = cx.purses.pop() {
         active.spent = purse.spent;
@@ -154,8 +154,8 @@ pub(super) fn after(
     frame: &Frame<'_>,
     outcome: Outcome,
 ) -> Option<Outcome> {
-    let step = steps.get(lane.at)?;
-    match wrap_up(cx, step, lane, frame, outcome) {
+    let node = steps.get(lane.at)?;
+    match wrap_up(cx, node, lane, frame, outcome) {
         AfterNode::Next => proceed(cx, steps, lane, frame),
         AfterNode::Wait => None,
         AfterNode::End(outcome) => Some(outcome),
@@ -175,10 +175,10 @@ fn node(
     if is_itself && matches!(event, Event::WaitOver { effect } if effect.verb == Verb::Timeout) {
         return out_of_time(cx, step, active, frame);
     }
-    let (mut site, doing) = NodeSite::of(step, frame, active);
+    let (mut site, activity) = NodeSite::of(step, frame, active);
     match is_itself {
-        true => step.act.node().apply(cx, &mut site, doing, event),
-        false => step.act.node().deliver(cx, &mut site, doing, to, event),
+        true => step.kind.node().apply(cx, &mut site, activity, event),
+        false => step.kind.node().deliver(cx, &mut site, activity, to, event),
     }
 }
 
@@ -189,8 +189,8 @@ fn out_of_time(
     active: &mut ActiveNode,
     frame: &Frame<'_>,
 ) -> Delivered {
-    let (mut site, doing) = NodeSite::of(step, frame, active);
-    if let Some(delivered) = step.act.node().out_of_time(cx, &mut site, doing) {
+    let (mut site, activity) = NodeSite::of(step, frame, active);
+    if let Some(delivered) = step.kind.node().out_of_time(cx, &mut site, activity) {
         return delivered;
     }
     let outcome = Outcome::new(FinalStatus::Failed, EndReason::Timeout)
@@ -201,45 +201,45 @@ fn out_of_time(
 /// A node is over: it is told and remembered, and tried again where it may be.
 fn wrap_up(
     cx: &mut DecisionCx<'_>,
-    step: &Node,
+    node: &Node,
     lane: &mut Lane,
     frame: &Frame<'_>,
     outcome: Outcome,
 ) -> AfterNode {
     let Some(mut active) = lane.now.take() else {
-        cx.break_off(format!("`{}` ended and had not begun", step.id));
+        cx.break_off(format!("`{}` ended and had not begun", node.id));
         return AfterNode::Wait;
     };
-    let kind = step.act.node();
+    let kind = node.kind.node();
     cx.forget(&active.instance);
     let is_well = outcome.status == FinalStatus::Completed;
-    let outcome = if is_well { outcome } else { with_root(step, &mut active, outcome) };
+    let outcome = if is_well { outcome } else { with_root(node, &mut active, outcome) };
     remember(cx, &active, &outcome);
-    let is_tried_again = !is_well && lane.cut.is_none() && may_try_again(cx, step, &active, &outcome);
-    let (site, doing) = NodeSite::of(step, frame, &mut active);
-    if let Some(said) = kind.said(&site, doing) {
+    let is_tried_again = !is_well && lane.cut.is_none() && may_try_again(cx, node, &active, &outcome);
+    let (site, activity) = NodeSite::of(node, frame, &mut active);
+    if let Some(said) = kind.said(&site, activity) {
         lane.said = Some(said);
     }
-    if is_well && step.act.session().is_some() {
+    if is_well && node.kind.session().is_some() {
         lane.forgive();
     }
-    lane.hear(kind.last_word(&site, doing, &outcome).filter(|word| !is_tried_again || word.is_said()));
+    lane.hear(kind.last_word(&site, activity, &outcome).filter(|word| !is_tried_again || word.is_said()));
     if let Some(cut) = &lane.cut {
         return AfterNode::End(cut.clone());
     }
     if is_tried_again {
-        return pause(cx, step, lane, active, &outcome);
+        return pause(cx, node, lane, active, &outcome);
     }
-    let (text, value) = kind.gives(cx, &site, doing);
+    let (text, value) = kind.gives(cx, &site, activity);
     let output = NodeOutput { text, value, failed: !is_well, status: outcome.status.word().to_owned() };
-    cx.book.outputs.insert(step.id.clone(), output);
+    cx.book.outputs.insert(node.id.clone(), output);
     if !is_well {
-        let told = wrong(step, &outcome, cx.book.outputs.get(&step.id));
+        let told = wrong(node, &outcome, cx.book.outputs.get(&node.id));
         // What is spent around a node is spent for all that comes after it, too.
         // That somebody ended a run that was started from here is no wish to end this one.
         let is_ended = outcome.status == FinalStatus::Cancelled && outcome.reason != EndReason::ChildFailed;
         let is_final = is_ended || cx.has_run_dry(&outcome);
-        if step.on_failure == OnFailure::Fail || is_final {
+        if node.on_failure == OnFailure::Fail || is_final {
             lane.wrong = told;
             return AfterNode::End(outcome);
         }
@@ -253,26 +253,26 @@ fn wrap_up(
 }
 
 /// Whether another try can help and does no harm.
-fn may_try_again(cx: &DecisionCx<'_>, step: &Node, active: &ActiveNode, outcome: &Outcome) -> bool {
-    let own = Allowance { budget: step.budget, spent: active.spent };
+fn may_try_again(cx: &DecisionCx<'_>, node: &Node, active: &ActiveNode, outcome: &Outcome) -> bool {
+    let own = Allowance { budget: node.budget, spent: active.spent };
     let is_dry = outcome.reason == EndReason::Budget && own.is_spent().is_some();
     // Who is blocked needs a person first: a command that was cut off may have done its work.
     !matches!(outcome.status, FinalStatus::Cancelled | FinalStatus::Blocked)
         && !is_dry
         && !cx.has_run_dry(outcome)
-        && active.tries <= step.retry.times
+        && active.tries <= node.retry.times
         && outcome.fixed().is_none()
 }
 
 /// What another try cannot change carries that with it, and says so where tries are left.
-fn with_root(step: &Node, active: &mut ActiveNode, outcome: Outcome) -> Outcome {
+fn with_root(node: &Node, active: &mut ActiveNode, outcome: Outcome) -> Outcome {
     const SAID: &str = "not tried again: another try would find the same";
-    let outcome = match step.act.node().fixed(&mut active.doing) {
+    let outcome = match node.kind.node().fixed(&mut active.activity) {
         Some(inner) if outcome.fixed().is_none() => outcome.from(&inner),
         _ => outcome,
     };
     match outcome.detail.clone().filter(|detail| !detail.ends_with(SAID)) {
-        Some(detail) if outcome.fixed().is_some() && step.retry.times > 0 => {
+        Some(detail) if outcome.fixed().is_some() && node.retry.times > 0 => {
             outcome.because(format!("{detail}; {SAID}"))
         }
         _ => outcome,
@@ -281,7 +281,7 @@ fn with_root(step: &Node, active: &mut ActiveNode, outcome: Outcome) -> Outcome 
 
 fn remember(cx: &mut DecisionCx<'_>, active: &ActiveNode, outcome: &Outcome) {
     // It was told and counted when it failed, or it has not begun.
-    if matches!(active.doing, Activity::Pausing { .. } | Activity::Held { .. }) {
+    if matches!(active.activity, Activity::Pausing { .. } | Activity::Held { .. }) {
         return;
     }
     let took_ms = cx.at.since(active.began);
@@ -311,7 +311,7 @@ fn pause(
     let delay = step.retry.delay_ms.saturating_mul(1 << (active.tries - 1).min(16));
     let until = cx.at.plus_ms(delay);
     let attempt = active.tries + 1;
-    cx.step.news.push(News::Retrying {
+    cx.decision.news.push(News::Retrying {
         node: active.instance.clone(),
         what: what.clone(),
         attempt,
@@ -327,24 +327,24 @@ fn pause(
         began: cx.at,
         deadline: None,
         cut: None,
-        doing: Activity::Pausing { until, what },
+        activity: Activity::Pausing { until, what },
         ..*active
     }));
     AfterNode::Wait
 }
 
 /// What the next round is told of a node that failed.
-fn wrong(step: &Node, outcome: &Outcome, output: Option<&NodeOutput>) -> String {
+fn wrong(node: &Node, outcome: &Outcome, output: Option<&NodeOutput>) -> String {
     let detail = outcome.detail.as_deref().unwrap_or_else(|| outcome.reason.word());
     let text = output.map(|output| output.text.trim()).filter(|text| !text.is_empty());
-    match text.filter(|_| step.act.shape().output_tells_failure()) {
-        Some(text) => format!("`{}`: {detail}\n{text}", step.id),
-        None => format!("`{}`: {detail}", step.id),
+    match text.filter(|_| node.kind.shape().output_tells_failure()) {
+        Some(text) => format!("`{}`: {detail}\n{text}", node.id),
+        None => format!("`{}`: {detail}", node.id),
     }
 }
 
 /// That a node began, for whoever asks later.
-pub(super) fn seen(cx: &mut DecisionCx<'_>, step: &Node, instance: &NodeId, cause: NodeCause) {
+pub(super) fn seen(cx: &mut DecisionCx<'_>, node: &Node, instance: &NodeId, cause: NodeCause) {
     let at = cx.at;
     let fresh = NodeHistory {
         instance: instance.clone(),
@@ -357,7 +357,7 @@ pub(super) fn seen(cx: &mut DecisionCx<'_>, step: &Node, instance: &NodeId, caus
         spent: Default::default(),
         cause: NodeCause::First,
     };
-    let seen = cx.book.nodes.entry(step.id.clone()).or_insert(fresh);
+    let seen = cx.book.nodes.entry(node.id.clone()).or_insert(fresh);
     seen.instance = instance.clone();
     seen.times = seen.times.saturating_add(1);
     seen.began = at;

@@ -40,7 +40,7 @@ struct StartedRun {
     effect: EffectId,
     run: RunId,
     given: Budget,
-    told: Spent,
+    reported: Spent,
     /// Its first turn is counted though it has told of none.
     is_ahead: bool,
     /// The purses that it spends of.
@@ -50,7 +50,7 @@ struct StartedRun {
 impl StartedRun {
     /// What is counted for it in its purses when it has spent so much.
     fn counted(&self, spent: &Spent) -> Spent {
-        Spent { turns: spent.turns.max(self.told.turns + u32::from(self.is_ahead)), usage: spent.usage }
+        Spent { turns: spent.turns.max(self.reported.turns + u32::from(self.is_ahead)), usage: spent.usage }
     }
 }
 
@@ -81,11 +81,11 @@ impl Ledger {
         let mut news: Vec<Event> = calls
             .filter_map(|call| {
                 let spent = self.spent_by(&call.run)?;
-                let is_news = is_something(&spent.since(&call.told));
+                let is_news = is_something(&spent.since(&call.reported));
                 is_news.then(|| Event::RunSpent { effect: call.effect.clone(), spent })
             })
             .collect();
-        let known = state.spec.budget.least(&state.book.allowed);
+        let known = state.spec.budget.least(&state.bookkeeping.allowed);
         let left = self.left_to(&state.run).filter(|left| is_less(left, &known));
         news.extend(left.map(|budget| Event::Allowed { budget }));
         news
@@ -101,15 +101,16 @@ impl Ledger {
     pub fn left_to_call(&self, outer: &RunId, run: &RunId) -> Option<Budget> {
         let page = self.runs.get(outer)?;
         let call = page.calls.iter().find(|call| call.run == *run)?;
-        let own = call.counted(&self.spent_by(run).unwrap_or(call.told));
-        let purses = call.purses.iter().filter_map(|at| Some(self.purse(outer, page, *at)?.left_to(&own)));
+        let own = call.counted(&self.spent_by(run).unwrap_or(call.reported));
+        let purses =
+            call.purses.iter().filter_map(|at| Some(self.allowance(outer, page, *at)?.left_to(&own)));
         let mut left = purses.fold(call.given, |left, purse| left.least(&purse));
         left.cost_usd = left.cost_usd.map(|cost| (cost / CENT_OF_A_CENT).round() * CENT_OF_A_CENT);
         Some(left)
     }
 
     /// A purse of a run with what is spent of it by now.
-    fn purse(&self, run: &RunId, page: &RunAccount, at: usize) -> Option<Allowance> {
+    fn allowance(&self, run: &RunId, page: &RunAccount, at: usize) -> Option<Allowance> {
         let known = page.purses.get(at)?;
         let around = if at == 0 { self.left_to(run) } else { None };
         let mut spent = known.spent;
@@ -124,7 +125,7 @@ impl Ledger {
         let page = self.runs.get(run)?;
         let mut spent = page.spent;
         for call in &page.calls {
-            let told = self.spent_by(&call.run).map(|now| now.since(&call.told));
+            let told = self.spent_by(&call.run).map(|now| now.since(&call.reported));
             spent.add(&told.unwrap_or_default());
         }
         Some(spent)
@@ -132,13 +133,13 @@ impl Ledger {
 
     /// What is not counted yet of what a run has spent.
     fn untold(&self, call: &StartedRun) -> Spent {
-        let spent = self.spent_by(&call.run).unwrap_or(call.told);
-        call.counted(&spent).since(&call.counted(&call.told))
+        let spent = self.spent_by(&call.run).unwrap_or(call.reported);
+        call.counted(&spent).since(&call.counted(&call.reported))
     }
 }
 
 fn page(state: &RunState, outer: Option<RunId>) -> RunAccount {
-    let budget = state.spec.budget.least(&state.book.allowed);
+    let budget = state.spec.budget.least(&state.bookkeeping.allowed);
     let mut page = RunAccount {
         outer,
         spent: state.known_spent(),
@@ -153,25 +154,25 @@ fn page(state: &RunState, outer: Option<RunId>) -> RunAccount {
 
 fn gather(state: &RunState, lane: &Lane, around: &mut Vec<usize>, page: &mut RunAccount) {
     let Some(active) = &lane.now else { return };
-    let budget = find(&state.spec.body, &active.step).map(|step| step.budget).unwrap_or_default();
+    let budget = find(&state.spec.body, &active.step).map(|node| node.budget).unwrap_or_default();
     around.push(page.purses.len());
     page.purses.push(Allowance { budget, spent: active.spent });
     page.calls.extend(call(state, active, around));
-    for lane in active.doing.lanes() {
+    for lane in active.activity.lanes() {
         gather(state, lane, around, page);
     }
     around.pop();
 }
 
 fn call(state: &RunState, active: &ActiveNode, purses: &[usize]) -> Option<StartedRun> {
-    let Activity::Run(SubRunState { run, spent, is_ahead }) = &active.doing else { return None };
-    state.book.open.iter().filter(|planned| planned.id.node == active.instance).find_map(|planned| {
+    let Activity::Run(SubRunState { run, spent, is_ahead }) = &active.activity else { return None };
+    state.bookkeeping.open.iter().filter(|planned| planned.id.node == active.instance).find_map(|planned| {
         let Effect::StartRun { spec, .. } = &planned.effect else { return None };
         Some(StartedRun {
             effect: planned.id.clone(),
             run: run.clone(),
             given: spec.budget,
-            told: *spent,
+            reported: *spent,
             is_ahead: *is_ahead,
             purses: purses.to_vec(),
         })

@@ -76,18 +76,18 @@ pub fn start(run: RunId, spec: Spec, at: Moment) -> (RunState, Decision) {
     let mut state = RunState {
         run,
         started: at,
-        book: Bookkeeping { seed: spec.seed.clone(), ..Bookkeeping::default() },
+        bookkeeping: Bookkeeping { seed: spec.seed.clone(), ..Bookkeeping::default() },
         spec,
-        course: Lifecycle::Running,
+        lifecycle: Lifecycle::Running,
         spent: Spent::default(),
         root: Lane::default(),
     };
-    let mut step = Decision::default();
-    with(&mut state, &mut step, at, |cx, root, frame| {
+    let mut node = Decision::default();
+    with(&mut state, &mut node, at, |cx, root, frame| {
         let spec = cx.spec;
         lane::proceed(cx, &spec.body, root, frame).into()
     });
-    (state, step)
+    (state, node)
 }
 
 /// Applies a fact to a run. A run that is over no longer changes; a fact that settles nothing
@@ -99,17 +99,17 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
     }
     match event {
         Event::RunStarted { .. } => {}
-        Event::Allowed { budget } => state.book.allowed = state.book.allowed.least(budget),
+        Event::Allowed { budget } => state.bookkeeping.allowed = state.bookkeeping.allowed.least(budget),
         Event::OwnerChanged => take_over(state, &mut step),
         Event::RequestRefused { why } => {
             step.news.push(News::Odd { node: root_node(), what: why.clone() });
         }
         Event::Forked { seed, policy, .. } => {
-            state.book.seed.clone_from(seed);
+            state.bookkeeping.seed.clone_from(seed);
             policy.iter().for_each(|policy| state.spec.follow(*policy));
         }
         Event::SessionStarted { effect, .. } | Event::RunSpent { effect, .. } => {
-            if state.book.open.iter().any(|planned| planned.id == *effect) {
+            if state.bookkeeping.open.iter().any(|planned| planned.id == *effect) {
                 deliver(state, &mut step, at, &effect.node, event);
             }
         }
@@ -125,7 +125,7 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
         | Event::Landed { effect, .. }
         | Event::WaitOver { effect }
         | Event::CleanedUp { effect } => {
-            if settle(&mut state.book, effect) {
+            if settle(&mut state.bookkeeping, effect) {
                 deliver(state, &mut step, at, &effect.node, event);
             }
         }
@@ -134,10 +134,10 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
         Event::PersonAnswered { hook, reply, .. } => {
             person_answered(state, &mut step, at, hook.as_ref(), reply, event)
         }
-        Event::Told { name, text, .. } => told(state, &mut step, at, name, text, event),
+        Event::Told { name, text, .. } => receive_event(state, &mut step, at, name, text, event),
         Event::PauseAsked { .. } => {
-            if !std::mem::replace(&mut state.book.paused, true) {
-                state.book.paused_at = Some(at);
+            if !std::mem::replace(&mut state.bookkeeping.paused, true) {
+                state.bookkeeping.paused_at = Some(at);
                 step.news.push(News::Paused);
             }
         }
@@ -145,18 +145,18 @@ pub fn apply(state: &mut RunState, at: Moment, event: &Event) -> Decision {
         Event::RunTimedOut => {
             let outcome = Outcome::new(FinalStatus::Failed, EndReason::Timeout)
                 .because("the time given to the whole run is spent");
-            let is_due = !state.book.paused && !is_closing(state);
-            if matches!(state.course, Lifecycle::Running) && is_due {
+            let is_due = !state.bookkeeping.paused && !is_closing(state);
+            if matches!(state.lifecycle, Lifecycle::Running) && is_due {
                 end(state, &mut step, at, outcome);
             }
         }
         Event::OuterEnded { why, .. } => {
-            if matches!(state.course, Lifecycle::Running) {
+            if matches!(state.lifecycle, Lifecycle::Running) {
                 let outcome = Outcome::new(FinalStatus::Cancelled, EndReason::OuterRun).because(why.clone());
                 end(state, &mut step, at, outcome);
             }
         }
-        Event::CancelAsked { .. } => match state.course {
+        Event::CancelAsked { .. } => match state.lifecycle {
             Lifecycle::Running => {
                 end(state, &mut step, at, Outcome::new(FinalStatus::Cancelled, EndReason::User));
             }
@@ -193,7 +193,7 @@ pub(crate) struct DecisionCx<'a> {
     spec: &'a Spec,
     at: Moment,
     book: &'a mut Bookkeeping,
-    step: &'a mut Decision,
+    decision: &'a mut Decision,
     /// What the run and each block around the node may spend, and have spent.
     purses: Vec<Allowance>,
     /// Rounds of loops that this step has begun.
@@ -211,9 +211,9 @@ impl DecisionCx<'_> {
             self.book.open.push(planned.clone());
         }
         if is_held {
-            self.book.held.push(id.clone());
+            self.book.deferred.push(id.clone());
         } else {
-            self.step.effects.push(planned);
+            self.decision.effects.push(planned);
         }
         id
     }
@@ -230,23 +230,24 @@ impl DecisionCx<'_> {
     }
 
     /// What a node would begin waits for the pause to end; its coming back is when it begins.
-    fn hold(&mut self, node: &NodeId) {
-        self.book.holds = self.book.holds.saturating_add(1);
-        let id = EffectId { node: node.clone(), iteration: 1, attempt: self.book.holds, verb: Verb::Hold };
-        self.book.held.push(id.clone());
+    fn defer(&mut self, node: &NodeId) {
+        self.book.deferrals = self.book.deferrals.saturating_add(1);
+        let id =
+            EffectId { node: node.clone(), iteration: 1, attempt: self.book.deferrals, verb: Verb::Hold };
+        self.book.deferred.push(id.clone());
         self.book.open.push(Planned { id, effect: Effect::WaitUntil { until: self.at } });
         self.tell(News::NodeHeld { node: node.clone() });
     }
 
     /// A pause holds something back that the node would begin.
-    fn is_held(&self, node: &NodeId) -> bool {
-        self.book.held.iter().any(|id| id.node == *node)
+    fn is_deferred(&self, node: &NodeId) -> bool {
+        self.book.deferred.iter().any(|id| id.node == *node)
     }
 
     /// Nothing of a node is waited for any more.
     fn forget(&mut self, node: &NodeId) {
         self.book.open.retain(|planned| planned.id.node != *node);
-        self.book.held.retain(|id| id.node != *node);
+        self.book.deferred.retain(|id| id.node != *node);
         self.book.asks.retain(|ask| ask.node != *node);
         self.book.replies.retain(|reply| reply.ask.node != *node);
         self.book.permitted.retain(|ask| ask.node != *node);
@@ -255,14 +256,14 @@ impl DecisionCx<'_> {
     /// Tells people, where the run is more than one session.
     fn tell(&mut self, news: News) {
         if self.spec.only_session().is_none() {
-            self.step.news.push(news);
+            self.decision.news.push(news);
         }
     }
 
     /// Tells that something that was waited for is there. While the run is paused nothing comes of it yet.
     fn wait_is_over(&mut self) {
         if !self.book.paused {
-            self.step.news.push(News::WaitOver);
+            self.decision.news.push(News::WaitOver);
         }
     }
 
@@ -335,9 +336,10 @@ fn with(
     act: impl FnOnce(&mut DecisionCx<'_>, &mut Lane, &Frame<'_>) -> Delivered,
 ) -> bool {
     let deadline = state.deadline();
-    let RunState { run, spec, root, book, spent, .. } = state;
+    let RunState { run, spec, root, bookkeeping: book, spent, .. } = state;
     let purse = Allowance { budget: spec.budget.least(&book.allowed), spent: *spent };
-    let mut cx = DecisionCx { run, spec, at, book, step, purses: vec![purse], rounds: 0, broken: None };
+    let mut cx =
+        DecisionCx { run, spec, at, book, decision: step, purses: vec![purse], rounds: 0, broken: None };
     let frame = Frame::of(cx.spec, deadline);
     let delivered = act(&mut cx, root, &frame);
     let broken = cx.broken.take();
@@ -347,7 +349,7 @@ fn with(
     match (delivered, broken) {
         (Delivered::Over(outcome), _) => finish(state, step, outcome),
         (Delivered::NotMine | Delivered::UnderWay, Some(outcome)) => {
-            if state.course == Lifecycle::Running {
+            if state.lifecycle == Lifecycle::Running {
                 end(state, step, at, outcome);
             }
         }
@@ -358,42 +360,42 @@ fn with(
 }
 
 /// Tells a node what happened; false when it is nobody's.
-fn deliver(state: &mut RunState, step: &mut Decision, at: Moment, to: &NodeId, event: &Event) -> bool {
-    with(state, step, at, |cx, root, frame| {
+fn deliver(state: &mut RunState, node: &mut Decision, at: Moment, to: &NodeId, event: &Event) -> bool {
+    with(state, node, at, |cx, root, frame| {
         let spec = cx.spec;
         lane::deliver(cx, &spec.body, root, frame, to, event)
     })
 }
 
 /// Ends everything that is under way.
-fn end(state: &mut RunState, step: &mut Decision, at: Moment, outcome: Outcome) {
-    state.course = Lifecycle::Ending { outcome: outcome.clone() };
-    with(state, step, at, |cx, root, frame| {
+fn end(state: &mut RunState, node: &mut Decision, at: Moment, outcome: Outcome) {
+    state.lifecycle = Lifecycle::Ending { outcome: outcome.clone() };
+    with(state, node, at, |cx, root, frame| {
         let spec = cx.spec;
         cancel::lane(cx, &spec.body, root, frame, &outcome).into()
     });
 }
 
 /// Everything is over and put away.
-fn finish(state: &mut RunState, step: &mut Decision, outcome: Outcome) {
-    let outcome = match (&state.course, state.spec.only_session()) {
+fn finish(state: &mut RunState, node: &mut Decision, outcome: Outcome) {
+    let outcome = match (&state.lifecycle, state.spec.only_session()) {
         (Lifecycle::Ending { outcome }, _) => outcome.clone(),
         (_, Some((only, _))) => {
-            state.book.nodes.get(&only.id).and_then(|seen| seen.outcome.clone()).unwrap_or(outcome)
+            state.bookkeeping.nodes.get(&only.id).and_then(|seen| seen.outcome.clone()).unwrap_or(outcome)
         }
         _ => outcome,
     };
-    state.book.open.clear();
-    state.book.held.clear();
-    state.book.asks.clear();
-    state.book.replies.clear();
-    state.book.unheard.clear();
-    step.news.push(News::Finished {
+    state.bookkeeping.open.clear();
+    state.bookkeeping.deferred.clear();
+    state.bookkeeping.asks.clear();
+    state.bookkeeping.replies.clear();
+    state.bookkeeping.unheard.clear();
+    node.news.push(News::Finished {
         outcome: outcome.clone(),
         iterations: state.turns(),
         usage: state.spent.usage,
     });
-    state.course = Lifecycle::Done { outcome };
+    state.lifecycle = Lifecycle::Done { outcome };
 }
 
 /// An agent that is done and only has to stop is not ended for want of time, where nothing
@@ -416,14 +418,14 @@ fn take_over(state: &mut RunState, step: &mut Decision) {
         work.interrupted = 0;
     });
     let works: Vec<NodeId> = state.works().iter().map(|work| work.node.id.clone()).collect();
-    let asks = state.book.asks.iter().filter(|ask| works.contains(&ask.node));
-    state.book.unheard = asks.map(|ask| ask.hook.clone()).collect();
+    let asks = state.bookkeeping.asks.iter().filter(|ask| works.contains(&ask.node));
+    state.bookkeeping.unheard = asks.map(|ask| ask.hook.clone()).collect();
     step.news.push(News::TakenOver);
     // Whoever follows the run from here on has not heard what it waits for. An agent's question is told
     // when its hook asks again: the agent may be gone.
-    if state.course == Lifecycle::Running {
+    if state.lifecycle == Lifecycle::Running {
         let is_heard = |waiting: &Waiting| match waiting {
-            Waiting::Person(ask) => !state.book.unheard.contains(&ask.hook),
+            Waiting::Person(ask) => !state.bookkeeping.unheard.contains(&ask.hook),
             _ => true,
         };
         step.news.extend(state.waits().into_iter().filter(is_heard).map(News::Waiting));
@@ -432,27 +434,27 @@ fn take_over(state: &mut RunState, step: &mut Decision) {
 
 /// A paused run goes on: what was held back is done now.
 fn go_on(state: &mut RunState, step: &mut Decision, at: Moment) {
-    if !std::mem::replace(&mut state.book.paused, false) {
+    if !std::mem::replace(&mut state.bookkeeping.paused, false) {
         return;
     }
-    let stood_still = state.book.paused_at.take().map_or(0, |paused| at.since(paused));
-    state.book.paused_ms = state.book.paused_ms.saturating_add(stood_still);
-    let held = std::mem::take(&mut state.book.held);
-    let now = state.book.open.iter().filter(|planned| held.contains(&planned.id));
+    let stood_still = state.bookkeeping.paused_at.take().map_or(0, |paused| at.since(paused));
+    state.bookkeeping.paused_ms = state.bookkeeping.paused_ms.saturating_add(stood_still);
+    let held = std::mem::take(&mut state.bookkeeping.deferred);
+    let now = state.bookkeeping.open.iter().filter(|planned| held.contains(&planned.id));
     step.effects.extend(now.cloned());
     step.news.push(News::GoesOn);
 }
 
 /// A hook asked: who already has an answer gets the same again.
 fn hook(state: &mut RunState, step: &mut Decision, at: Moment, call: &HookCall, event: &Event) {
-    let is_back = state.book.hears(&call.id);
+    let is_back = state.bookkeeping.hears(&call.id);
     if let Some(answer) = state.answer_to(&call.id).cloned() {
         let node = call.from.as_ref().map_or_else(root_node, |from| from.node.clone());
         let id = EffectId { node, iteration: 1, attempt: 1, verb: Verb::Answer };
         step.effects.push(Planned { id, effect: Effect::AnswerHook { hook: call.id.clone(), answer } });
         return;
     }
-    if let Some(ask) = state.book.asks.iter().find(|ask| ask.hook == call.id) {
+    if let Some(ask) = state.bookkeeping.asks.iter().find(|ask| ask.hook == call.id) {
         step.news.extend(is_back.then(|| News::Waiting(Waiting::Person(ask.clone()))));
         return;
     }
@@ -469,13 +471,13 @@ fn hook(state: &mut RunState, step: &mut Decision, at: Moment, call: &HookCall, 
         return;
     }
     // A run that is over does not change: asked again, it says the same again.
-    let answered = state.is_done().then(|| state.book.answered.clone());
+    let answered = state.is_done().then(|| state.bookkeeping.answered.clone());
     with(state, step, at, |cx, _, _| {
         work::hooks::too_late(cx, call);
         Delivered::NotMine
     });
     if let Some(answered) = answered {
-        state.book.answered = answered;
+        state.bookkeeping.answered = answered;
     }
 }
 
@@ -488,13 +490,13 @@ fn person_answered(
     reply: &crate::event::PersonReply,
     event: &Event,
 ) {
-    let found = state.book.asks.iter().position(|ask| hook.is_none_or(|hook| ask.hook == *hook));
+    let found = state.bookkeeping.asks.iter().position(|ask| hook.is_none_or(|hook| ask.hook == *hook));
     let Some(place) = found else { return };
-    let Some(node) = state.book.asks.get(place).map(|ask| ask.node.clone()) else { return };
+    let Some(node) = state.bookkeeping.asks.get(place).map(|ask| ask.node.clone()) else { return };
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     let is_a_node =
-        actives.iter().any(|active| active.instance == node && matches!(active.doing, Activity::Ask));
+        actives.iter().any(|active| active.instance == node && matches!(active.activity, Activity::Ask));
     if is_a_node {
         deliver(state, step, at, &node, event);
         return;
@@ -506,22 +508,28 @@ fn person_answered(
 }
 
 /// Something happened outside: whoever waits for it goes on, else it is kept for who will.
-fn told(state: &mut RunState, step: &mut Decision, at: Moment, name: &str, text: &str, event: &Event) {
+fn receive_event(
+    state: &mut RunState,
+    step: &mut Decision,
+    at: Moment,
+    name: &str,
+    text: &str,
+    event: &Event,
+) {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
-    let listens =
-        |doing: &Activity| matches!(doing, Activity::Listen(ListenState { name: other }) if other == name);
-    let to = actives.iter().find(|active| listens(&active.doing)).map(|active| active.instance.clone());
+    let listens = |activity: &Activity| matches!(activity, Activity::Listen(ListenState { name: other }) if other == name);
+    let to = actives.iter().find(|active| listens(&active.activity)).map(|active| active.instance.clone());
     match to {
         Some(to) => drop(deliver(state, step, at, &to, event)),
-        None => state.book.told.entry(name.to_owned()).or_default().push_back(text.to_owned()),
+        None => state.bookkeeping.received.entry(name.to_owned()).or_default().push_back(text.to_owned()),
     }
 }
 
 /// Closes an open effect; false when it was not open, so that a late outcome changes nothing.
-fn settle(book: &mut Bookkeeping, effect: &EffectId) -> bool {
-    let before = book.open.len();
-    book.open.retain(|planned| planned.id != *effect);
-    book.held.retain(|id| id != effect);
-    book.open.len() < before
+fn settle(bookkeeping: &mut Bookkeeping, effect: &EffectId) -> bool {
+    let before = bookkeeping.open.len();
+    bookkeeping.open.retain(|planned| planned.id != *effect);
+    bookkeeping.deferred.retain(|id| id != effect);
+    bookkeeping.open.len() < before
 }

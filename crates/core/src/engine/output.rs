@@ -27,9 +27,9 @@ pub(super) fn put_down(cx: &DecisionCx<'_>, node: &NodeId) -> (String, Option<Va
 /// What a run gives that is over: what the last of its nodes gave that was not left out. Where that said
 /// nothing, its text is the last words of an agent.
 pub fn given_by(state: &RunState) -> (String, Option<Value>) {
-    let outputs = &state.book.outputs;
-    let last = state.spec.body.iter().rev().find_map(|step| outputs.get(&step.id));
-    let words = || state.book.last_message.clone().unwrap_or_default();
+    let outputs = &state.bookkeeping.outputs;
+    let last = state.spec.body.iter().rev().find_map(|node| outputs.get(&node.id));
+    let words = || state.bookkeeping.last_message.clone().unwrap_or_default();
     match last {
         Some(output) if !output.text.is_empty() => (output.text.clone(), output.value.clone()),
         Some(output) => (words(), output.value.clone()),

@@ -69,27 +69,27 @@ fn play(spec: &Spec, tasks: &[Value], left: &Claim) -> (Rehearsal, RunState) {
     spec.policy.on_question = crate::spec::OnQuestion::Wait;
     // A stub's words are no number: what is told to another workflow is taken as it comes.
     spec.others.values_mut().for_each(|other| other.kinds.clear());
-    let (state, step) = start(RunId::new("rehearsal"), spec, Moment(0));
+    let (state, node) = start(RunId::new("rehearsal"), spec, Moment(0));
     let (tasks, left) = (tasks.to_vec(), left.clone());
     let mut stage = RehearsalStage { state, acts: Vec::new(), queue: VecDeque::new(), tasks, left, at: 0 };
     if stage.tasks.is_empty() {
         stage.tasks.push(json!({"id": "1", "name": "a task of the file", "status": "pending"}));
     }
-    stage.take(step);
+    stage.take(node);
     for _ in 0..MOST_EVENTS {
         if stage.state.is_done() {
             break;
         }
         let Some(event) = stage.queue.pop_front().or_else(|| stage.somebody()) else { break };
         stage.at += 1;
-        let step = apply(&mut stage.state, Moment(stage.at), &event);
-        stage.take(step);
+        let node = apply(&mut stage.state, Moment(stage.at), &event);
+        stage.take(node);
     }
     let unfinished = || {
         Outcome::new(FinalStatus::Blocked, EndReason::Stuck)
             .because("with stubs alone it does not come to an end")
     };
-    let outcome = match &stage.state.course {
+    let outcome = match &stage.state.lifecycle {
         Lifecycle::Done { outcome } => outcome.clone(),
         Lifecycle::Running | Lifecycle::Ending { .. } => unfinished(),
     };
@@ -223,8 +223,8 @@ impl RehearsalStage {
     }
 
     fn entity_says(&self, node: &NodeId, args: &str) -> String {
-        let orders = self.state.work(node).and_then(|work| self.state.orders(work));
-        match orders.and_then(|orders| orders.entity.as_ref()) {
+        let session_settings = self.state.work(node).and_then(|work| self.state.session_settings(work));
+        match session_settings.and_then(|session_settings| session_settings.entity.as_ref()) {
             Some(entity) => format!("[{} {}] {args}", entity.kind, entity.name),
             None => args.to_owned(),
         }
@@ -327,7 +327,7 @@ impl RehearsalStage {
     /// Nothing is under way: a person answers, or something is told that is waited for.
     fn somebody(&mut self) -> Option<Event> {
         let inbox = InboxId::new(format!("stub/{}", self.at));
-        if let Some(ask) = self.state.book.asks.first().cloned() {
+        if let Some(ask) = self.state.bookkeeping.asks.first().cloned() {
             let question = ask.questions.first().cloned().unwrap_or_default();
             let first = question.options.into_iter().next();
             let answer = first.map_or_else(|| "yes".to_owned(), |option| option.label);
@@ -337,7 +337,7 @@ impl RehearsalStage {
         }
         let mut actives = Vec::new();
         self.state.root.actives(&mut actives);
-        let waited_for = actives.iter().find_map(|active| match &active.doing {
+        let waited_for = actives.iter().find_map(|active| match &active.activity {
             Activity::Listen(ListenState { name }) => Some((active.instance.clone(), name.clone())),
             _ => None,
         });
@@ -351,11 +351,11 @@ impl RehearsalStage {
 fn signals(body: &[crate::graph::workflow::Node]) -> Vec<String> {
     let mut found = Vec::new();
     let mut left: Vec<_> = body.iter().collect();
-    while let Some(step) = left.pop() {
-        if let crate::graph::workflow::NodeKind::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &step.act {
+    while let Some(node) = left.pop() {
+        if let crate::graph::workflow::NodeKind::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &node.kind {
             found.push(signal.clone());
         }
-        left.extend(step.act.blocks().iter().flat_map(|block| block.body));
+        left.extend(node.kind.blocks().iter().flat_map(|block| block.body));
     }
     found
 }

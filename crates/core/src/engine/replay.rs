@@ -167,7 +167,7 @@ pub fn fork_point(records: &[Record], node: &NodeId, iteration: Option<u32>) -> 
         Some(_) => turns(records, node),
         None => times(records, node),
     };
-    let rules = only.and_then(|(_, orders)| orders.rules.as_ref());
+    let rules = only.and_then(|(_, session_settings)| session_settings.rules.as_ref());
     let is_in_one_session =
         rules.is_some_and(|rules| matches!(rules.mode, LoopMode::InSession | LoopMode::Plugin));
     let times = u32::try_from(begins.len()).unwrap_or(u32::MAX);
@@ -296,7 +296,7 @@ fn other_work(records: &[Record], place: usize) -> Vec<EffectId> {
         apply(&mut after, record.at, &record.event);
     }
     let is_work = |planned: &&Planned| !matches!(planned.effect, Effect::WaitUntil { .. });
-    let is_open_still = |planned: &&Planned| after.book.open.iter().any(|open| open.id == planned.id);
-    let open = state.book.open.iter().filter(is_work).filter(is_open_still);
+    let is_open_still = |planned: &&Planned| after.bookkeeping.open.iter().any(|open| open.id == planned.id);
+    let open = state.bookkeeping.open.iter().filter(is_work).filter(is_open_still);
     open.map(|planned| planned.id.clone()).collect()
 }

@@ -47,20 +47,20 @@ pub(super) fn begin(
     this: Attempt,
 ) -> NodeStart {
     if cx.book.paused {
-        lane.now = Some(Box::new(held(cx, step, frame, this)));
+        lane.now = Some(Box::new(deferred(cx, step, frame, this)));
         return NodeStart::UnderWay;
     }
     let Attempt { tries, cause, spent } = this;
     let instance = frame.name(step, tries);
     // A node that is tried again was not left out before.
     let when = step.when.as_ref().filter(|_| tries == 1);
-    let holds = when.map_or(Ok(true), |when| frame.holds(cx, when));
+    let holds = when.map_or(Ok(true), |when| frame.is_true(cx, when));
     if let Ok(false) = holds {
         skip(cx, step, frame);
         return NodeStart::Skipped;
     }
     seen(cx, step, &instance, cause);
-    let (kind, about) = (step.act.word().to_owned(), step.act.shape().about());
+    let (kind, about) = (step.kind.word().to_owned(), step.kind.shape().about());
     cx.tell(News::NodeStarted { node: instance.clone(), kind, about });
     let own = own_time(step).map(|ms| cx.at.plus_ms(ms));
     if let Some(until) = own {
@@ -69,19 +69,19 @@ pub(super) fn begin(
     let deadline = [frame.deadline, own].into_iter().flatten().min();
     let (mut said, mut word) = (None, None);
     let mut site = NodeSite {
-        step,
-        around: frame,
+        node: step,
+        frame,
         instance: &instance,
         tries,
         deadline,
         cut: None,
-        said: &mut said,
+        last_message: &mut said,
         word: &mut word,
     };
     cx.purses.push(Allowance { budget: step.budget, spent });
     let opening = match holds {
         Err(outcome) => NodeOpening::NotBegun(outcome),
-        Ok(_) => step.act.node().begin(cx, &mut site),
+        Ok(_) => step.kind.node().begin(cx, &mut site),
     };
     let spent_now = cx.purses.pop().map_or(spent, |purse| purse.spent);
     let (doing, begun) = match opening {
@@ -100,23 +100,23 @@ pub(super) fn begin(
         cut: None,
         said,
         word,
-        doing,
+        activity: doing,
     }));
     begun
 }
 
 /// How long a node itself may take, in milliseconds.
-pub(super) fn own_time(step: &Node) -> Option<u64> {
-    [step.settings.timeout_ms, step.budget.time_ms].into_iter().flatten().min()
+pub(super) fn own_time(node: &Node) -> Option<u64> {
+    [node.settings.timeout_ms, node.budget.time_ms].into_iter().flatten().min()
 }
 
 /// A node that begins when the pause ends.
-fn held(cx: &mut DecisionCx<'_>, step: &Node, frame: &Frame<'_>, this: Attempt) -> ActiveNode {
+fn deferred(cx: &mut DecisionCx<'_>, node: &Node, frame: &Frame<'_>, this: Attempt) -> ActiveNode {
     let Attempt { tries, cause, spent } = this;
-    let instance = frame.name(step, tries);
-    cx.hold(&instance);
+    let instance = frame.name(node, tries);
+    cx.defer(&instance);
     ActiveNode {
-        step: step.id.clone(),
+        step: node.id.clone(),
         instance,
         tries,
         began: cx.at,
@@ -126,7 +126,7 @@ fn held(cx: &mut DecisionCx<'_>, step: &Node, frame: &Frame<'_>, this: Attempt) 
         cut: None,
         said: None,
         word: None,
-        doing: Activity::Held { cause },
+        activity: Activity::Held { cause },
     }
 }
 

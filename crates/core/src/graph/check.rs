@@ -74,14 +74,14 @@ pub fn check(workflow: &Workflow, known: &CheckContext<'_>) -> Vec<GraphDiagnost
 pub fn check_part(
     workflow: &Workflow,
     known: &CheckContext<'_>,
-    doubts: UnreadParts,
+    unread: UnreadParts,
 ) -> Vec<GraphDiagnostic> {
     if !structure::too_deep(workflow).is_empty() {
         return Vec::new();
     }
     let outline = Outline::of(workflow);
     let mut found = GraphDiagnostics::default();
-    look(&outline, known, doubts, &mut found);
+    look(&outline, known, unread, &mut found);
     found.in_order()
 }
 

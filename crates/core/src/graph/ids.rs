@@ -26,8 +26,8 @@ pub fn folded(id: &str) -> String {
 }
 
 /// What a node is called when nobody says, if it is the first of that name.
-pub fn default_id(act: &NodeKind) -> String {
-    act.shape().default_id()
+pub fn default_id(kind: &NodeKind) -> String {
+    kind.shape().default_id()
 }
 
 /// What a node is called that names something of this kind.
@@ -67,8 +67,8 @@ impl Ids {
 
     /// Takes the default id of a node, numbered where that is taken. Ids that somebody wrote are
     /// to be claimed before, later ones too.
-    pub fn fresh(&mut self, act: &NodeKind) -> NodeId {
-        let name = default_id(act);
+    pub fn fresh(&mut self, kind: &NodeKind) -> NodeId {
+        let name = default_id(kind);
         let count = self.counts.entry(name.clone()).or_insert(0);
         loop {
             *count += 1;
@@ -88,22 +88,22 @@ pub fn name_nodes(body: &mut [Node]) {
 }
 
 fn claim_given(body: &[Node], ids: &mut Ids) {
-    for step in body {
-        if !step.id.as_str().is_empty() {
-            ids.claim(step.id.as_str());
+    for node in body {
+        if !node.id.as_str().is_empty() {
+            ids.claim(node.id.as_str());
         }
-        for block in step.act.blocks() {
+        for block in node.kind.blocks() {
             claim_given(block.body, ids);
         }
     }
 }
 
 fn name_rest(body: &mut [Node], ids: &mut Ids) {
-    for step in body {
-        if step.id.as_str().is_empty() {
-            step.id = ids.fresh(&step.act);
+    for node in body {
+        if node.id.as_str().is_empty() {
+            node.id = ids.fresh(&node.kind);
         }
-        for block in step.act.blocks_mut() {
+        for block in node.kind.blocks_mut() {
             name_rest(block, ids);
         }
     }
@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use crate::graph::builder::{agent, command, prompt, shell, skill, workflow};
 
-    fn id_of(step: impl Into<Node>) -> String {
-        default_id(&step.into().act)
+    fn id_of(node: impl Into<Node>) -> String {
+        default_id(&node.into().kind)
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
             prompt("d").into(),
         ];
         name_nodes(&mut body);
-        let ids: Vec<&str> = body.iter().map(|step| step.id.as_str()).collect();
+        let ids: Vec<&str> = body.iter().map(|node| node.id.as_str()).collect();
         assert_eq!(ids, ["prompt", "prompt-3", "prompt-2", "prompt-4"]);
     }
 
@@ -147,7 +147,7 @@ mod tests {
         let mut ids = Ids::default();
         assert!(ids.claim("skill_commit"));
         assert!(!ids.claim("skill-commit"));
-        assert_eq!(ids.fresh(&Node::from(skill("commit")).act).as_str(), "skill-commit-2");
+        assert_eq!(ids.fresh(&Node::from(skill("commit")).kind).as_str(), "skill-commit-2");
     }
 
     #[test]

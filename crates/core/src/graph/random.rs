@@ -68,31 +68,31 @@ fn whole(
 
 fn body(condition: BoxedStrategy<String>, text: BoxedStrategy<String>) -> BoxedStrategy<Vec<Node>> {
     let blocks_condition = condition.clone();
-    let leaf = leaf(text).prop_flat_map(move |step| around(step, condition.clone()));
-    let step = leaf.prop_recursive(4, 40, 4, move |inner| {
+    let leaf = leaf(text).prop_flat_map(move |node| around(node, condition.clone()));
+    let node = leaf.prop_recursive(4, 40, 4, move |inner| {
         let condition = blocks_condition.clone();
         let block = prop::collection::vec(inner, 0..4).boxed();
         let blocks = blocks(block, condition.clone());
         blocks.prop_flat_map(move |act| around(bare(act), condition.clone())).boxed()
     });
-    prop::collection::vec(step, 0..6).boxed()
+    prop::collection::vec(node, 0..6).boxed()
 }
 
 fn bare(act: NodeKind) -> Node {
-    Node { act, ..Node::from(clear_context()) }
+    Node { kind: act, ..Node::from(clear_context()) }
 }
 
-fn around(step: Node, condition: BoxedStrategy<String>) -> BoxedStrategy<Node> {
+fn around(node: Node, condition: BoxedStrategy<String>) -> BoxedStrategy<Node> {
     (prop::option::weighted(0.2, condition), 0..3_u32, any::<bool>(), prop::option::weighted(0.1, 0..9_u32))
         .prop_map(move |(when, retries, goes_on, turns)| {
-            let mut step = step.clone();
-            step.when = when.map(Expression);
-            step.retry.times = retries.saturating_sub(1);
-            step.budget.turns = turns;
+            let mut node = node.clone();
+            node.when = when.map(Expression);
+            node.retry.times = retries.saturating_sub(1);
+            node.budget.turns = turns;
             if goes_on {
-                step.on_failure = OnFailure::Continue;
+                node.on_failure = OnFailure::Continue;
             }
-            step
+            node
         })
         .boxed()
 }
@@ -127,9 +127,9 @@ fn blocks(block: BoxedStrategy<Vec<Node>>, condition: BoxedStrategy<String>) -> 
             1 => NodeKind::Loop(LoopNode { until: vec![Expression(condition)], max, body: one }),
             2 => {
                 let tasks = task_loop().max(max).jobs(max + 1).attempts(max + 1).until(condition);
-                Node::from(tasks).act.with_blocks(vec![one, other])
+                Node::from(tasks).kind.with_blocks(vec![one, other])
             }
-            3 => Node::from(criteria_loop(condition).max(max)).act.with_blocks(vec![one]),
+            3 => Node::from(criteria_loop(condition).max(max)).kind.with_blocks(vec![one]),
             _ => {
                 let branch = |name: &str, body| ParallelBranch { name: name.to_owned(), body };
                 NodeKind::Parallel(ParallelNode {

@@ -24,7 +24,7 @@ use serde_json::Value;
 
 pub use answer::{NoValue, answer, find_value};
 pub use example::example;
-pub use keywords::{KEYWORDS, KeywordShape, SchemaError, SchemaErrorKind, flaws, unsupported};
+pub use keywords::{KEYWORDS, KeywordShape, SchemaError, SchemaErrorKind, schema_errors, unsupported};
 pub(super) use validate::admits_in;
 pub use validate::{MAX_FAULTS, validate};
 

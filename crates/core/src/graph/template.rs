@@ -97,7 +97,7 @@ pub enum TemplateError {
 
 impl TemplateError {
     /// What is wrong, for whoever shows the place.
-    pub fn what(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             TemplateError::Syntax { what, .. }
             | TemplateError::Undefined { what, .. }
@@ -176,7 +176,7 @@ pub fn evaluate(expression: &Expression, scope: &Scope) -> Result<serde_json::Va
 }
 
 /// Whether a condition holds.
-pub fn holds(condition: &Expression, scope: &Scope) -> Result<bool, TemplateError> {
+pub fn is_true(condition: &Expression, scope: &Scope) -> Result<bool, TemplateError> {
     value_of(condition, scope, Value::is_true)
 }
 

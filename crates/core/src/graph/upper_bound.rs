@@ -70,20 +70,20 @@ struct BoundWalk<'o> {
 
 impl BoundWalk<'_> {
     fn sequence(&self, body: &[Node], depth: usize) -> UpperBound {
-        body.iter().fold(UpperBound::AtMost(0), |sum, step| sum.and(self.step(step, depth)))
+        body.iter().fold(UpperBound::AtMost(0), |sum, node| sum.and(self.step(node, depth)))
     }
 
-    fn step(&self, step: &Node, depth: usize) -> UpperBound {
-        if depth > MAX_DEPTH || step.when.as_ref().and_then(constant) == Some(false) {
+    fn step(&self, node: &Node, depth: usize) -> UpperBound {
+        if depth > MAX_DEPTH || node.when.as_ref().and_then(constant) == Some(false) {
             return UpperBound::AtMost(0);
         }
-        let tries = 1 + u64::from(step.retry.times);
-        self.act(step, depth).times(tries).capped(step.budget.turns)
+        let tries = 1 + u64::from(node.retry.times);
+        self.act(node, depth).times(tries).capped(node.budget.turns)
     }
 
     fn act(&self, step: &Node, depth: usize) -> UpperBound {
         let inside = |body: &[Node]| self.sequence(body, depth + 1);
-        let shape = step.act.shape();
+        let shape = step.kind.shape();
         match shape.structure() {
             Structure::Leaf => match shape.calls() {
                 Some(called) => self.call(step, &called.name),
@@ -111,8 +111,8 @@ impl BoundWalk<'_> {
         }
     }
 
-    fn call(&self, step: &Node, name: &str) -> UpperBound {
-        let unknown = || UpperBound::without(step, Unbounded::Workflow(name.to_owned()));
+    fn call(&self, node: &Node, name: &str) -> UpperBound {
+        let unknown = || UpperBound::without(node, Unbounded::Workflow(name.to_owned()));
         match self.others.get(name) {
             Some(Some(workflow)) if self.calls < FOLLOWED => {
                 match whole(workflow, self.others, self.calls + 1) {
@@ -126,11 +126,11 @@ impl BoundWalk<'_> {
     }
 }
 
-fn rounds(step: &Node, max: u32, round: UpperBound) -> UpperBound {
+fn rounds(node: &Node, max: u32, round: UpperBound) -> UpperBound {
     match (max, round) {
         (_, UpperBound::AtMost(0)) => UpperBound::AtMost(0),
         (_, without @ UpperBound::Without { .. }) => without,
-        (0, UpperBound::AtMost(_)) => UpperBound::without(step, Unbounded::Loop),
+        (0, UpperBound::AtMost(_)) => UpperBound::without(node, Unbounded::Loop),
         (max, round) => round.times(max.into()),
     }
 }
@@ -309,22 +309,22 @@ mod tests {
 
     /// Turns of one way through a sequence. What has no bound goes round seven times.
     fn turns_of(body: &[Node], luck: &mut Luck) -> u64 {
-        body.iter().map(|step| turns_of_step(step, luck)).sum()
+        body.iter().map(|node| turns_of_step(node, luck)).sum()
     }
 
-    fn turns_of_step(step: &Node, luck: &mut Luck) -> u64 {
-        let runs = step.when.as_ref().is_none_or(|when| constant(when).unwrap_or(luck.up_to(1) == 1));
+    fn turns_of_step(node: &Node, luck: &mut Luck) -> u64 {
+        let runs = node.when.as_ref().is_none_or(|when| constant(when).unwrap_or(luck.up_to(1) == 1));
         if !runs {
             return 0;
         }
-        let tries = 1 + luck.up_to(step.retry.times);
-        let turns: u64 = (0..tries).map(|_| turns_of_act(&step.act, luck)).sum();
-        turns.min(step.budget.turns.map_or(u64::MAX, u64::from))
+        let tries = 1 + luck.up_to(node.retry.times);
+        let turns: u64 = (0..tries).map(|_| turns_of_act(&node.kind, luck)).sum();
+        turns.min(node.budget.turns.map_or(u64::MAX, u64::from))
     }
 
-    fn turns_of_act(act: &NodeKind, luck: &mut Luck) -> u64 {
+    fn turns_of_act(kind: &NodeKind, luck: &mut Luck) -> u64 {
         let rounds = |max: u32, luck: &mut Luck| 1 + luck.up_to(if max == 0 { 6 } else { max - 1 });
-        match act {
+        match kind {
             NodeKind::Session(session) => {
                 let again = if session.schema.is_some() { luck.up_to(schema::ASKED_AGAIN) } else { 0 };
                 let turns = session.turns.as_ref();
@@ -346,11 +346,11 @@ mod tests {
             | NodeKind::TaskLoop(TaskLoopNode { max, .. }) => {
                 let rounds = rounds(*max, luck);
                 let once = |luck: &mut Luck| {
-                    act.blocks().iter().map(|block| turns_of(block.body, luck)).sum::<u64>()
+                    kind.blocks().iter().map(|block| turns_of(block.body, luck)).sum::<u64>()
                 };
                 (0..rounds).map(|_| once(luck)).sum()
             }
-            NodeKind::Parallel(_) => act.blocks().iter().map(|block| turns_of(block.body, luck)).sum(),
+            NodeKind::Parallel(_) => kind.blocks().iter().map(|block| turns_of(block.body, luck)).sum(),
             _ => 0,
         }
     }

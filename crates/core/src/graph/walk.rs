@@ -65,29 +65,29 @@ impl NodeKind {
 pub fn ids_in(steps: &[Node]) -> Vec<NodeId> {
     let mut ids = Vec::new();
     let mut left: Vec<&Node> = steps.iter().collect();
-    while let Some(step) = left.pop() {
-        ids.push(step.id.clone());
-        left.extend(step.act.blocks().iter().flat_map(|block| block.body));
+    while let Some(node) = left.pop() {
+        ids.push(node.id.clone());
+        left.extend(node.kind.blocks().iter().flat_map(|block| block.body));
     }
     ids
 }
 
 /// A node by its id, among these and those inside them.
 pub fn find<'w>(steps: &'w [Node], id: &NodeId) -> Option<&'w Node> {
-    steps.iter().find_map(|step| {
-        if step.id == *id {
-            return Some(step);
+    steps.iter().find_map(|node| {
+        if node.id == *id {
+            return Some(node);
         }
-        step.act.blocks().into_iter().find_map(|block| find(block.body, id))
+        node.kind.blocks().into_iter().find_map(|block| find(block.body, id))
     })
 }
 
 /// How many blocks are around a node.
 pub fn depth_of(steps: &[Node], id: &NodeId) -> Option<usize> {
-    steps.iter().find_map(|step| {
-        if step.id == *id {
+    steps.iter().find_map(|node| {
+        if node.id == *id {
             return Some(0);
         }
-        step.act.blocks().iter().find_map(|block| depth_of(block.body, id)).map(|depth| depth + 1)
+        node.kind.blocks().iter().find_map(|block| depth_of(block.body, id)).map(|depth| depth + 1)
     })
 }

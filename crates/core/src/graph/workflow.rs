@@ -78,7 +78,8 @@ pub struct Node {
     /// Its name; what it gives is `outputs.ID`.
     pub id: NodeId,
     /// What it does.
-    pub act: NodeKind,
+    #[serde(rename = "act")]
+    pub kind: NodeKind,
     /// It is left out where this does not hold.
     pub when: Option<Expression>,
     /// How its sessions are run.

@@ -254,7 +254,7 @@ pub fn pattern(written: &str) -> Result<Option<&str>, BrokenPattern> {
 pub struct BrokenPattern;
 
 /// What is wrong with a rule that could never hold as it was meant, and what to write instead.
-pub fn fault(name: &str, pattern: Option<&str>) -> Option<(&'static str, &'static str)> {
+pub fn name_error(name: &str, pattern: Option<&str>) -> Option<(&'static str, &'static str)> {
     let is_of_server = |name: &str| name.starts_with("mcp__") || name.contains('/');
     if name.contains(':') && !is_of_server(name) {
         return Some(("a name of a tool has no `:`", "write the tool alone, or `NAME(PATTERN)`"));

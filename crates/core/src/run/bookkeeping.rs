@@ -43,14 +43,14 @@ pub struct Bookkeeping {
     #[serde(default)]
     pub paused_ms: u64,
     /// Those of the open effects that wait for the pause to end.
-    #[serde(default)]
-    pub held: Vec<EffectId>,
+    #[serde(default, rename = "held")]
+    pub deferred: Vec<EffectId>,
     /// How often something was held back before it began.
-    #[serde(default)]
-    pub holds: u32,
+    #[serde(default, rename = "holds")]
+    pub deferrals: u32,
     /// What was told to the run and not waited for yet, by name, oldest first.
-    #[serde(default)]
-    pub told: BTreeMap<String, VecDeque<String>>,
+    #[serde(default, rename = "told")]
+    pub received: BTreeMap<String, VecDeque<String>>,
     /// What each node gave.
     #[serde(default)]
     pub outputs: BTreeMap<NodeId, NodeOutput>,
@@ -87,10 +87,10 @@ impl Bookkeeping {
 
     /// What was told first under a name; it is told once.
     pub fn take_told(&mut self, name: &str) -> Option<String> {
-        let kept = self.told.get_mut(name)?;
+        let kept = self.received.get_mut(name)?;
         let text = kept.pop_front();
         if kept.is_empty() {
-            self.told.remove(name);
+            self.received.remove(name);
         }
         text
     }

@@ -107,7 +107,8 @@ pub struct ActiveNode {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<SessionSignal>,
     /// What it does.
-    pub doing: Activity,
+    #[serde(rename = "doing")]
+    pub activity: Activity,
 }
 
 /// What a node under way does.
@@ -264,16 +265,16 @@ impl Lane {
     /// Everything that is under way with an agent.
     pub fn works<'a>(&'a self, into: &mut Vec<&'a SessionWork>) {
         let Some(active) = &self.now else { return };
-        match &active.doing {
+        match &active.activity {
             Activity::Session(work) => into.push(work),
-            doing => doing.lanes().into_iter().for_each(|lane| lane.works(into)),
+            activity => activity.lanes().into_iter().for_each(|lane| lane.works(into)),
         }
     }
 
     /// Does something to everything that is under way with an agent.
     pub(crate) fn works_mut(&mut self, act: &mut impl FnMut(&mut SessionWork)) {
         let Some(active) = &mut self.now else { return };
-        match &mut active.doing {
+        match &mut active.activity {
             Activity::Session(work) => act(work),
             Activity::If(IfState { lane, .. }) | Activity::Loop(RoundsState { lane, .. }) => {
                 lane.works_mut(act)
@@ -298,17 +299,18 @@ impl Lane {
     pub fn actives<'a>(&'a self, into: &mut Vec<&'a ActiveNode>) {
         let Some(active) = &self.now else { return };
         into.push(active);
-        active.doing.lanes().into_iter().for_each(|lane| lane.actives(into));
+        active.activity.lanes().into_iter().for_each(|lane| lane.actives(into));
     }
 
     /// What is waited for here; whether something works.
-    pub(super) fn waits(&self, book: &Bookkeeping, into: &mut Vec<Waiting>) -> bool {
+    pub(super) fn waits(&self, bookkeeping: &Bookkeeping, into: &mut Vec<Waiting>) -> bool {
         let Some(active) = &self.now else { return false };
         let is_open = |verb: Verb| {
-            let here = book.open.iter().filter(|planned| planned.id.node == active.instance);
-            here.filter(|planned| planned.id.verb == verb).any(|planned| !book.held.contains(&planned.id))
+            let here = bookkeeping.open.iter().filter(|planned| planned.id.node == active.instance);
+            here.filter(|planned| planned.id.verb == verb)
+                .any(|planned| !bookkeeping.deferred.contains(&planned.id))
         };
-        match &active.doing {
+        match &active.activity {
             Activity::Session(work) => match &work.phase {
                 SessionPhase::Pausing { waiting, .. } => {
                     into.push(waiting.clone());
@@ -334,24 +336,25 @@ impl Lane {
             Activity::Shell => is_open(Verb::Shell),
             Activity::Run(_) => is_open(Verb::Run),
             Activity::Check => true,
-            Activity::If(IfState { lane, .. }) => lane.waits(book, into),
-            Activity::Loop(RoundsState { lane, .. }) => lane.waits(book, into) || is_open(Verb::Hold),
+            Activity::If(IfState { lane, .. }) => lane.waits(bookkeeping, into),
+            Activity::Loop(RoundsState { lane, .. }) => lane.waits(bookkeeping, into) || is_open(Verb::Hold),
             Activity::Parallel(ParallelState { slots }) => {
                 let mut is_busy = false;
                 for slot in slots {
                     if let BranchState::Open(lane) = slot {
-                        is_busy |= lane.waits(book, into);
+                        is_busy |= lane.waits(bookkeeping, into);
                     }
                 }
                 is_busy
             }
             Activity::Tasks(tasks) => {
-                let mut is_busy = book.open.iter().any(|planned| {
-                    matches!(planned.effect, Effect::ClaimTask { .. }) && !book.held.contains(&planned.id)
+                let mut is_busy = bookkeeping.open.iter().any(|planned| {
+                    matches!(planned.effect, Effect::ClaimTask { .. })
+                        && !bookkeeping.deferred.contains(&planned.id)
                 });
                 for round in &tasks.open {
                     is_busy |= match round.phase {
-                        RoundPhase::Before | RoundPhase::Working => round.lane.waits(book, into),
+                        RoundPhase::Before | RoundPhase::Working => round.lane.waits(bookkeeping, into),
                         _ => true,
                     };
                 }

@@ -372,27 +372,29 @@ pub struct RunState {
     /// What it was asked to do.
     pub spec: Spec,
     /// Whether it goes on.
-    pub course: Lifecycle,
+    #[serde(rename = "course")]
+    pub lifecycle: Lifecycle,
     /// What it spent.
     pub spent: Spent,
     /// Where its nodes stand.
     pub root: Lane,
     /// What it keeps besides.
-    pub book: Bookkeeping,
+    #[serde(rename = "book")]
+    pub bookkeeping: Bookkeeping,
 }
 
 impl RunState {
     /// Where the run stands.
-    pub fn standing(&self) -> Progress {
-        if let Lifecycle::Done { outcome } = &self.course {
+    pub fn progress(&self) -> Progress {
+        if let Lifecycle::Done { outcome } = &self.lifecycle {
             return Progress::Finished(outcome.clone());
         }
-        if let Some(ask) = self.book.asks.first() {
+        if let Some(ask) = self.bookkeeping.asks.first() {
             return Progress::Waiting(Waiting::Person(ask.clone()));
         }
         let mut waits = Vec::new();
-        let is_busy = self.root.waits(&self.book, &mut waits);
-        if self.book.paused && !is_busy {
+        let is_busy = self.root.waits(&self.bookkeeping, &mut waits);
+        if self.bookkeeping.paused && !is_busy {
             return Progress::Waiting(Waiting::Paused);
         }
         match waits.into_iter().next() {
@@ -403,20 +405,20 @@ impl RunState {
 
     /// Everything it waits for: people first, then times and events, and whoever paused it.
     pub fn waits(&self) -> Vec<Waiting> {
-        let mut waits: Vec<Waiting> = self.book.asks.iter().cloned().map(Waiting::Person).collect();
-        self.root.waits(&self.book, &mut waits);
-        waits.extend(self.book.paused.then_some(Waiting::Paused));
+        let mut waits: Vec<Waiting> = self.bookkeeping.asks.iter().cloned().map(Waiting::Person).collect();
+        self.root.waits(&self.bookkeeping, &mut waits);
+        waits.extend(self.bookkeeping.paused.then_some(Waiting::Paused));
         waits
     }
 
     /// Whether it is over.
     pub fn is_done(&self) -> bool {
-        matches!(self.course, Lifecycle::Done { .. })
+        matches!(self.lifecycle, Lifecycle::Done { .. })
     }
 
     /// How it ended, once it has.
     pub fn outcome(&self) -> Option<&Outcome> {
-        match &self.course {
+        match &self.lifecycle {
             Lifecycle::Done { outcome } => Some(outcome),
             Lifecycle::Running | Lifecycle::Ending { .. } => None,
         }
@@ -424,7 +426,7 @@ impl RunState {
 
     /// Turns finished, in a run of one session that is tried once; else those that were begun in all of it.
     pub fn turns(&self) -> u32 {
-        if self.counts_finished() { self.book.turns } else { self.known_spent().turns }
+        if self.counts_finished() { self.bookkeeping.turns } else { self.known_spent().turns }
     }
 
     /// What was spent, without the turns that are counted beforehand for runs which have begun none.
@@ -433,7 +435,7 @@ impl RunState {
         self.root.actives(&mut actives);
         let ahead = actives
             .iter()
-            .filter(|active| matches!(active.doing, Activity::Run(SubRunState { is_ahead: true, .. })));
+            .filter(|active| matches!(active.activity, Activity::Run(SubRunState { is_ahead: true, .. })));
         let ahead = u32::try_from(ahead.count()).unwrap_or(u32::MAX);
         Spent { turns: self.spent.turns.saturating_sub(ahead), usage: self.spent.usage }
     }
@@ -450,22 +452,22 @@ impl RunState {
 
     /// Effects without an outcome yet, but for those a pause holds back.
     pub fn to_perform(&self) -> Vec<Planned> {
-        let is_held = |planned: &&Planned| self.book.held.contains(&planned.id);
-        self.book.open.iter().filter(|planned| !is_held(planned)).cloned().collect()
+        let is_held = |planned: &&Planned| self.bookkeeping.deferred.contains(&planned.id);
+        self.bookkeeping.open.iter().filter(|planned| !is_held(planned)).cloned().collect()
     }
 
     /// The answer a hook call already got.
     pub fn answer_to(&self, hook: &HookId) -> Option<&HookAnswer> {
-        self.book.answer_to(hook)
+        self.bookkeeping.answer_to(hook)
     }
 
     /// When the whole run's time is spent; while it is paused that is not known.
     pub fn deadline(&self) -> Option<Moment> {
-        if self.book.paused {
+        if self.bookkeeping.paused {
             return None;
         }
         let most = [self.spec.limits.run_ms, self.spec.budget.time_ms].into_iter().flatten().min();
-        most.map(|ms| self.started.plus_ms(ms.saturating_add(self.book.paused_ms)))
+        most.map(|ms| self.started.plus_ms(ms.saturating_add(self.bookkeeping.paused_ms)))
     }
 
     /// The work of a node, by its name in this round and try.
@@ -474,7 +476,7 @@ impl RunState {
     }
 
     /// How the sessions of a node are run.
-    pub fn orders(&self, work: &SessionWork) -> Option<&SessionSettings> {
+    pub fn session_settings(&self, work: &SessionWork) -> Option<&SessionSettings> {
         self.spec.sessions.get(&work.step)
     }
 

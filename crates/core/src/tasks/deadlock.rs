@@ -41,7 +41,7 @@ pub enum Deadlock {
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Deadlock::Cycle(ring) => f.write_str(&told(ring)),
+            Deadlock::Cycle(ring) => f.write_str(&describe_ring(ring)),
             Deadlock::Missing { task, dependency } => {
                 write!(f, "task {task} waits for {dependency}, which is not in the file")
             }
@@ -89,7 +89,7 @@ fn typed(id: &str) -> String {
 }
 
 /// A ring, told as a way back to where it began.
-pub(super) fn told(ring: &[TaskId]) -> String {
+pub(super) fn describe_ring(ring: &[TaskId]) -> String {
     let [only] = ring else {
         let way: Vec<&str> = ring.iter().chain(ring.first()).map(TaskId::as_str).collect();
         return format!("tasks wait for each other: {}", way.join(" -> "));

@@ -3,7 +3,7 @@
 //! Everything at once. Where it stands in the file, and which id was meant, is `forms`' to say.
 
 use super::cycles::cycles;
-use super::deadlock::told;
+use super::deadlock::describe_ring;
 use super::select::Index;
 use super::task::{Task, TaskId};
 
@@ -58,13 +58,13 @@ impl TaskListError {
                 format!("task `{}` waits for `{waits}`, which is not in the file", id(task))
             }
             TaskListError::SelfDependency { task, .. } => format!("task `{}` waits for itself", id(task)),
-            TaskListError::Cycle { ids, .. } => told(ids),
+            TaskListError::Cycle { ids, .. } => describe_ring(ids),
         }
     }
 }
 
 /// Everything that is wrong with these tasks.
-pub fn flaws(tasks: &[Task]) -> Vec<TaskListError> {
+pub fn list_errors(tasks: &[Task]) -> Vec<TaskListError> {
     let index = Index::of(tasks);
     let mut found = Vec::new();
     for (place, task) in tasks.iter().enumerate() {
@@ -122,15 +122,15 @@ mod tests {
 
     #[test]
     fn a_list_without_flaws_has_none() {
-        assert_eq!(flaws(&[task("1", &[]), task("2", &["#1"])]), []);
-        assert_eq!(flaws(&[]), []);
+        assert_eq!(list_errors(&[task("1", &[]), task("2", &["#1"])]), []);
+        assert_eq!(list_errors(&[]), []);
     }
 
     #[test]
     fn everything_is_found_at_once() {
         let nameless = Task { name: " ".to_owned(), ..task("5", &[]) };
         let tasks = [task("1", &["2"]), task("2", &["1", "9"]), task("3", &["3"]), task("#1", &[]), nameless];
-        let found = flaws(&tasks);
+        let found = list_errors(&tasks);
         let expected = [
             TaskListError::UnknownDependency { task: 1, dependency: 1 },
             TaskListError::SelfDependency { task: 2, dependency: 0 },
@@ -156,7 +156,7 @@ mod tests {
     fn every_ring_is_named() {
         let tasks =
             [task("a", &["b"]), task("b", &["a"]), task("c", &["d"]), task("d", &["e"]), task("e", &["c"])];
-        let rings: Vec<usize> = flaws(&tasks)
+        let rings: Vec<usize> = list_errors(&tasks)
             .into_iter()
             .filter_map(
                 |flaw| if let TaskListError::Cycle { ids, .. } = flaw { Some(ids.len()) } else { None },

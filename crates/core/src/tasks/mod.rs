@@ -17,6 +17,6 @@ pub mod task;
 
 pub use claim::{Claim, StatusWriter, settle};
 pub use deadlock::Deadlock;
-pub use list_error::{TaskListError, flaws};
+pub use list_error::{TaskListError, list_errors};
 pub use select::{Attempts, NextTask, TaskTally, is_done, next, ready, recover, tally, waits};
 pub use task::{BadId, Priority, Task, TaskId, TaskStatus, Tasks, VERSION};

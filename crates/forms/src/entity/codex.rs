@@ -5,7 +5,7 @@ use windlass_core::entity::EntityKind;
 use super::entity_draft::{LimitKey, Meaning};
 use super::read::{Origin, ReadEntities};
 use super::{markdown, shared, toml_file};
-use crate::words::slips;
+use crate::words::typos;
 
 pub(super) fn parse(origin: &Origin<'_>, kind: EntityKind, text: &str) -> ReadEntities {
     match kind {
@@ -35,7 +35,7 @@ const KEYS: [&str; 14] = [
 /// `model_reasoning_effort` and the rest are kept as they are.
 fn agent(_kind: EntityKind, key: &str) -> Meaning {
     // Codex writes its keys with `_`; a limit with `-` was meant to hold, too.
-    let known = KEYS.into_iter().find(|known| slips(key, known) == 0);
+    let known = KEYS.into_iter().find(|known| typos(key, known) == 0);
     match known.unwrap_or(key) {
         "name" => Meaning::Name,
         "description" => Meaning::Description,

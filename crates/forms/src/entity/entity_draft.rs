@@ -12,7 +12,7 @@ use super::tools::{LimitReader, Stated, harmless, shown, without_quotes};
 use super::{name, sentence, tools};
 use crate::diagnostics::Diagnostics;
 use crate::json::{JsonMember, JsonNode, JsonValue, kind};
-use crate::words::{quoted, slips};
+use crate::words::{quoted, typos};
 use crate::yaml::to_json;
 
 /// What a key of a format means.
@@ -277,7 +277,7 @@ impl EntityDraft<'_> {
         if said != Meaning::Other {
             return said;
         }
-        if let Some((_, limit)) = LIMITS.into_iter().find(|(key, _)| slips(&member.key, key) == 0) {
+        if let Some((_, limit)) = LIMITS.into_iter().find(|(key, _)| typos(&member.key, key) == 0) {
             return Meaning::Limit(limit);
         }
         let nearest = almost_a_limit(&member.key);
@@ -358,7 +358,7 @@ impl EntityDraft<'_> {
             return None;
         };
         let said = said.trim();
-        let fault = if said == self.name { name::nested_fault(said) } else { name::fault(said) };
+        let fault = if said == self.name { name::nested_fault(said) } else { name::name_error(said) };
         if let Some(fault) = fault {
             let message = format!("the name {} {fault}", quoted(said));
             findings.error(at, &message, Some("use letters, digits, `-`, `_`, `.` and `:`".to_owned()));
@@ -439,7 +439,7 @@ impl EntityDraft<'_> {
             }
         };
         for (at, alias) in member.map(|member| self.names(&member, findings)).unwrap_or_default() {
-            let fault = name::fault(alias.trim());
+            let fault = name::name_error(alias.trim());
             if let Some(fault) = fault {
                 let message = format!("the alias {} {fault}; it is left out", quoted(&alias));
                 findings.warn(at, &message, Some("use letters, digits, `-`, `_`, `.` and `:`".to_owned()));
@@ -527,7 +527,7 @@ impl EntityDraft<'_> {
 
 /// The limit that a key was probably meant to be.
 pub(super) fn almost_a_limit(key: &str) -> Option<String> {
-    let near = LIMITS.iter().filter(|(known, _)| slips(key, known) == 1).map(|(known, _)| known);
+    let near = LIMITS.iter().filter(|(known, _)| typos(key, known) == 1).map(|(known, _)| known);
     near.into_iter().next().map(|known| format!("did you mean `{known}`?"))
 }
 

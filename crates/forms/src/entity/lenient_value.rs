@@ -36,7 +36,7 @@ const SPECIAL: &[char] = &['@', '%', '*', '&', '!', '|', '>', '{', '}', '[', ']'
 /// Makes sense of a value.
 pub(super) fn fix(written: &Written<'_>) -> Fix {
     let value = meant(written);
-    let (at, message) = fault(written);
+    let (at, message) = value_error(written);
     let hint = hint(written, &value);
     Fix { value, message, hint, at }
 }
@@ -88,7 +88,7 @@ fn unquoted(value: &str) -> &str {
 }
 
 /// What is wrong, and where.
-fn fault(written: &Written<'_>) -> (usize, String) {
+fn value_error(written: &Written<'_>) -> (usize, String) {
     let Written { text, at, label, .. } = written;
     if written.is_glued {
         return (*at, format!("a space is missing after `{label}`"));

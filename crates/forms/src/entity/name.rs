@@ -6,7 +6,7 @@ use windlass_core::entity::PluginSource;
 const LONGEST: usize = 128;
 
 /// What is wrong with a name that a file says, if anything is.
-pub(super) fn fault(name: &str) -> Option<&'static str> {
+pub(super) fn name_error(name: &str) -> Option<&'static str> {
     if name.contains('/') { Some("has a `/` in it") } else { nested_fault(name) }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn names_are_words_and_not_paths() {
         for name in ["commit", "Code Reviewer", "front:comp", "größe", "v1.2", "a-b_c"] {
-            assert_eq!(fault(name), None, "{name}");
+            assert_eq!(name_error(name), None, "{name}");
         }
         let rows = [
             ("", "is empty"),
@@ -64,10 +64,10 @@ mod tests {
             ("a\u{202e}b", "has a control character in it"),
         ];
         for (name, wrong) in rows {
-            assert_eq!(fault(name), Some(wrong), "{name:?}");
+            assert_eq!(name_error(name), Some(wrong), "{name:?}");
         }
-        assert_eq!(fault(&"é".repeat(128)), None);
-        assert_eq!(fault(&"é".repeat(129)), Some("is longer than 128 characters"));
+        assert_eq!(name_error(&"é".repeat(128)), None);
+        assert_eq!(name_error(&"é".repeat(129)), Some("is longer than 128 characters"));
     }
 
     #[test]

@@ -192,7 +192,7 @@ impl LimitReader<'_, '_> {
 
     /// `None` where a rule could never hold, which has been said.
     fn holds(&mut self, at: usize, tool: &str, pattern: Option<&str>) -> Option<()> {
-        let Some((what, hint)) = tools::fault(tool, pattern) else { return Some(()) };
+        let Some((what, hint)) = tools::name_error(tool, pattern) else { return Some(()) };
         let rule = pattern.map_or_else(|| tool.to_owned(), |pattern| format!("{tool}({pattern})"));
         let message = format!("the rule {} never holds, because {what}", quoted(&harmless(&rule)));
         self.findings.error(at, &message, Some(hint.to_owned()));

@@ -34,7 +34,7 @@ pub(super) fn read(text: &str, base: usize) -> Result<JsonNode, YamlRefusal> {
 /// The same, without the short cut for simple texts.
 pub(super) fn read_all(text: &str, base: usize) -> Result<JsonNode, YamlRefusal> {
     let tree = yaml::read(text, base, &FrontmatterMap);
-    match tree.slips.into_iter().next() {
+    match tree.errors.into_iter().next() {
         None => Ok(tree.root),
         Some(slip) => Err(refused(slip)),
     }
@@ -48,7 +48,7 @@ impl YamlReading for FrontmatterMap {
     }
 }
 
-fn refused(YamlError { at, mistake }: YamlError) -> YamlRefusal {
+fn refused(YamlError { at, kind: mistake }: YamlError) -> YamlRefusal {
     let broken = |message: &str, hint| JsonError { at, message: message.to_owned(), hint };
     match mistake {
         YamlErrorKind::NotYaml(info) => {

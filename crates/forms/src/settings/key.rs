@@ -218,7 +218,7 @@ fn rule_fault(list: &str, rule: &str) -> Result<(), SettingError> {
             None,
         ));
     }
-    if let Some((what, hint)) = tools::fault(name, tools::pattern(rule).ok().flatten()) {
+    if let Some((what, hint)) = tools::name_error(name, tools::pattern(rule).ok().flatten()) {
         return Err(SettingError::new(
             format!("has a rule that never holds: {shown}, because {what}"),
             Some(hint),

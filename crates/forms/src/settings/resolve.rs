@@ -83,7 +83,7 @@ pub fn resolve(mut layers: Vec<Layer>) -> Resolved {
             Layer::Flags(pairs) => resolving.take_flags(&pairs),
         }
     }
-    resolving.hold_isolation();
+    resolving.limit_isolation();
     resolving.resolved
 }
 
@@ -184,7 +184,7 @@ impl Resolving {
 
     /// Nobody gets more than `max_isolation`. Who asked for more in person is told that it is
     /// an error; a project's file, or the built-in value, just gets less.
-    fn hold_isolation(&mut self) {
+    fn limit_isolation(&mut self) {
         let Resolved { settings, diagnostics, sources } = &mut self.resolved;
         if settings.isolation <= settings.max_isolation {
             return;

@@ -53,14 +53,14 @@ impl SettingValue {
         }
     }
 
-    fn wrong(&self, wanted: &str) -> SettingError {
+    fn error(&self, wanted: &str) -> SettingError {
         SettingError::new(format!("must be {wanted}, found {}", self.kind()), None)
     }
 
     /// Text that says something and fits on one line.
     pub(super) fn text(&self) -> Result<String, SettingError> {
         let (SettingValue::Typed(text) | SettingValue::Text(text)) = self else {
-            return Err(self.wrong("a string"));
+            return Err(self.error("a string"));
         };
         if text.trim().is_empty() {
             return Err(SettingError::new("is empty", None));
@@ -106,7 +106,7 @@ impl SettingValue {
                 let message = "must be a whole number, found a string";
                 return Err(SettingError::new(message, Some("write it without quotes")));
             }
-            _ => return Err(self.wrong("a whole number")),
+            _ => return Err(self.error("a whole number")),
         };
         let digits = written.strip_prefix('-').unwrap_or(written);
         let is_whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -128,7 +128,7 @@ impl SettingValue {
                 .then_some("write the unit: \"90s\", \"15m\", \"2h30m\"");
             return Err(SettingError {
                 hint: hint.map(str::to_owned),
-                ..self.wrong("a duration such as \"90m\"")
+                ..self.error("a duration such as \"90m\"")
             });
         };
         parse_duration(text).map_err(|error| SettingError::new(format!("must be a duration: {error}"), None))
@@ -172,7 +172,7 @@ impl SettingValue {
                 let message = "must be a list, found a string";
                 Err(SettingError::new(message, Some("put it in square brackets")))
             }
-            _ => Err(self.wrong("a list of strings")),
+            _ => Err(self.error("a list of strings")),
         }
     }
 }

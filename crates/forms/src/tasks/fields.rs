@@ -59,7 +59,7 @@ impl<'a> TaskFields<'a> {
         self.findings.finish()
     }
 
-    pub(super) fn wrong(&mut self, what: &str, wanted: &str, node: &JsonNode) {
+    pub(super) fn mismatch(&mut self, what: &str, wanted: &str, node: &JsonNode) {
         let message = format!("{what} must be {wanted}, found {}", json::kind(&node.value));
         self.error(node.at, &message, None);
     }
@@ -67,7 +67,7 @@ impl<'a> TaskFields<'a> {
     /// The fields of an object, each key once; those that are null are as good as not there.
     pub(super) fn members<'n>(&mut self, what: &str, node: &'n JsonNode) -> Option<Vec<&'n JsonMember>> {
         let JsonValue::Object(members) = &node.value else {
-            self.wrong(what, "an object", node);
+            self.mismatch(what, "an object", node);
             return None;
         };
         let mut seen = std::collections::BTreeSet::new();
@@ -105,7 +105,7 @@ impl<'a> TaskFields<'a> {
         if let JsonValue::Text(text) = &node.value {
             return Some(text.clone());
         }
-        self.wrong(what, "a string", node);
+        self.mismatch(what, "a string", node);
         None
     }
 
@@ -113,7 +113,7 @@ impl<'a> TaskFields<'a> {
         if let JsonValue::List(items) = &node.value {
             return Some(items);
         }
-        self.wrong(what, "a list", node);
+        self.mismatch(what, "a list", node);
         None
     }
 
@@ -131,7 +131,7 @@ impl<'a> TaskFields<'a> {
                 number
             }
             _ => {
-                self.wrong(what, "a string", node);
+                self.mismatch(what, "a string", node);
                 return None;
             }
         };
@@ -162,7 +162,7 @@ impl<'a> TaskFields<'a> {
 
     pub(super) fn priority(&mut self, node: &JsonNode) -> Option<Priority> {
         let JsonValue::Number(written) = &node.value else {
-            self.wrong("`priority`", "a number", node);
+            self.mismatch("`priority`", "a number", node);
             return None;
         };
         match written.parse() {

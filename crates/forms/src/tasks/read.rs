@@ -1,6 +1,6 @@
 //! Reads a `tasks.json`, strictly in what it means and leniently in how it is written.
 
-use windlass_core::tasks::{Task, TaskId, TaskListError, TaskStatus, Tasks, VERSION, flaws};
+use windlass_core::tasks::{Task, TaskId, TaskListError, TaskStatus, Tasks, VERSION, list_errors};
 
 use super::edit::TaskDocument;
 use super::fields::{TaskFields, value_of};
@@ -18,7 +18,7 @@ pub struct ParsedTasks {
     pub problems: Vec<Diagnostic>,
     /// What is wrong with the tasks themselves: who waits for nobody, or for themselves. They can
     /// be read and shown, and some of them perhaps done.
-    pub flaws: Vec<Diagnostic>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 const FIELDS: &[&str] = &["version", "tasks", "metadata"];
@@ -51,7 +51,7 @@ pub fn read(text: &str, file: &str) -> ParsedTasks {
         Ok(found) => found,
         Err(broken) => {
             fields.error(broken.at, &broken.message, broken.hint.map(str::to_owned));
-            return ParsedTasks { document: None, problems: fields.finish(), flaws: Vec::new() };
+            return ParsedTasks { document: None, problems: fields.finish(), diagnostics: Vec::new() };
         }
     };
     note_form(&mut fields, &found);
@@ -64,7 +64,7 @@ pub fn read(text: &str, file: &str) -> ParsedTasks {
         true => document.map(TaskDocument::out_of_other_text),
         false => document,
     };
-    ParsedTasks { document, problems: fields.finish(), flaws }
+    ParsedTasks { document, problems: fields.finish(), diagnostics: flaws }
 }
 
 /// Says in which form the document was found.
@@ -153,7 +153,7 @@ fn version(fields: &mut TaskFields<'_>, node: &JsonNode) {
             let message = format!("version {} of `tasks.json` is not known", quoted(version));
             fields.error(node.at, &message, Some(format!("this windlass reads version {VERSION}")));
         }
-        _ => fields.wrong("`version`", "a string", node),
+        _ => fields.mismatch("`version`", "a string", node),
     }
 }
 
@@ -283,7 +283,7 @@ fn note_flaws(fields: &mut TaskFields<'_>, draft: &TaskListDraft, text: &str, fi
     let tasks = &draft.tasks.tasks;
     let place = |task: &usize| draft.places.get(*task);
     let mut apart = TaskFields::of(text, file);
-    for (count, flaw) in flaws(tasks).iter().enumerate() {
+    for (count, flaw) in list_errors(tasks).iter().enumerate() {
         let message = flaw.describe(tasks);
         let dependency_at =
             |task, dependency: &usize| place(task).and_then(|p| p.dependencies.get(*dependency)).copied();

@@ -44,7 +44,7 @@ mod tests {
     fn the_loop_leaves_its_turns_to_the_settings() {
         let documents = documents();
         let (_, document) = documents.iter().find(|(name, _)| *name == "loop").unwrap();
-        let [Node { id, act: NodeKind::Session(session), .. }] = document.workflow.body.as_slice() else {
+        let [Node { id, kind: NodeKind::Session(session), .. }] = document.workflow.body.as_slice() else {
             panic!("{document:?}")
         };
         assert_eq!((id.as_str(), &session.turns), ("loop", &Some(TurnLoop::default())));
@@ -54,10 +54,10 @@ mod tests {
     fn a_task_is_told_whole_and_with_what_was_wrong() {
         let documents = documents();
         let (_, document) = documents.iter().find(|(name, _)| *name == "tasks").unwrap();
-        let NodeKind::TaskLoop(TaskLoopNode { path, body, .. }) = &document.workflow.body[0].act else {
+        let NodeKind::TaskLoop(TaskLoopNode { path, body, .. }) = &document.workflow.body[0].kind else {
             panic!("{document:?}")
         };
-        let NodeKind::Session(Session { source: PromptSource::Command { args, .. }, .. }) = &body[0].act
+        let NodeKind::Session(Session { source: PromptSource::Command { args, .. }, .. }) = &body[0].kind
         else {
             panic!("{body:?}")
         };

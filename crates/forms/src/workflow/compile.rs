@@ -38,7 +38,7 @@ pub fn compile(file: &WorkflowFile) -> Workflow {
 fn step(file: &WorkflowFile) -> Node {
     Node {
         id: NodeId::new(if file.looping.is_some() { "loop" } else { "turn" }),
-        act: NodeKind::Session(Session {
+        kind: NodeKind::Session(Session {
             source: PromptSource::Prompt { prompt: prompt(&file.prompt_template) },
             turns: file.looping.as_ref().map(turns),
             schema: None,
@@ -132,7 +132,7 @@ mod tests {
             checks: [("test".to_owned(), "make test".to_owned())].into(),
             body: vec![Node {
                 id: NodeId::new("loop"),
-                act: NodeKind::Session(Session { source, turns: Some(turns), schema: None }),
+                kind: NodeKind::Session(Session { source, turns: Some(turns), schema: None }),
                 when: None,
                 settings: SessionOptions::default(),
                 retry: RetryPolicy::default(),
@@ -146,13 +146,13 @@ mod tests {
     #[test]
     fn what_a_file_leaves_out_stays_open() {
         let once = compiled(r#"{ "name": "w", "promptTemplate": "{input}" }"#);
-        let [Node { id, act: NodeKind::Session(Session { turns: None, .. }), .. }] = once.body.as_slice()
+        let [Node { id, kind: NodeKind::Session(Session { turns: None, .. }), .. }] = once.body.as_slice()
         else {
             panic!("{once:?}")
         };
         assert_eq!((id.as_str(), &once.settings), ("turn", &SessionOptions::default()));
         let looping = compiled(r#"{ "name": "w", "promptTemplate": "x", "loop": { "enabled": true } }"#);
-        let NodeKind::Session(Session { turns, .. }) = &looping.body[0].act else { panic!("{looping:?}") };
+        let NodeKind::Session(Session { turns, .. }) = &looping.body[0].kind else { panic!("{looping:?}") };
         assert_eq!(turns, &Some(TurnLoop::default()));
     }
 

@@ -52,7 +52,7 @@ pub struct WorkflowDocument {
     places: DocumentPositions,
     /// Something in it could not be read.
     is_part: bool,
-    doubts: UnreadParts,
+    unread: UnreadParts,
 }
 
 /// Reads a document. There is one unless there is an error.
@@ -84,12 +84,12 @@ pub fn read_for_check(text: &str, file_name: &str) -> (Option<WorkflowDocument>,
     if form.is_part || workflow.is_none() && !is_empty {
         form.leaves_doubt();
     }
-    let (top, nodes) = (std::mem::take(&mut form.here), std::mem::take(&mut form.nodes));
+    let (top, nodes) = (std::mem::take(&mut form.current_part), std::mem::take(&mut form.nodes));
     let document = workflow.map(|mut workflow| {
         name_nodes(&mut workflow.body);
         let places = DocumentPositions::new(top, &workflow.body, nodes);
         let (text, file) = (text.to_owned(), file_name.to_owned());
-        WorkflowDocument { workflow, text, file, places, is_part: form.is_part, doubts: form.doubts }
+        WorkflowDocument { workflow, text, file, places, is_part: form.is_part, unread: form.unread }
     });
     (document, form.finish())
 }
@@ -141,7 +141,7 @@ impl WorkflowDocument {
     /// Everything that is wrong: what reading said, and what `core`'s checks find besides.
     pub fn check(&self, said: Vec<Diagnostic>, known: &CheckContext<'_>) -> Vec<Diagnostic> {
         let found = match self.is_part {
-            true => check::check_part(&self.workflow, known, self.doubts),
+            true => check::check_part(&self.workflow, known, self.unread),
             false => check::check(&self.workflow, known),
         };
         self.report(said, &found)

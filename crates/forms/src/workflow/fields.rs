@@ -46,7 +46,7 @@ impl<'a> JsonFields<'a> {
         self.findings.finish()
     }
 
-    fn wrong(&mut self, path: &str, wanted: &str, node: &JsonNode) {
+    fn mismatch(&mut self, path: &str, wanted: &str, node: &JsonNode) {
         let found = json::kind(&node.value);
         let hint = match node.value {
             JsonValue::Null => Some("leave the field out instead".to_owned()),
@@ -89,7 +89,7 @@ impl<'a> JsonFields<'a> {
         if let JsonValue::Text(text) = &node.value {
             return Some(text.clone());
         }
-        self.wrong(path, "a string", node);
+        self.mismatch(path, "a string", node);
         None
     }
 
@@ -122,7 +122,7 @@ impl<'a> JsonFields<'a> {
                 None
             }
             _ => {
-                self.wrong(path, "true or false", node);
+                self.mismatch(path, "true or false", node);
                 None
             }
         }
@@ -138,7 +138,7 @@ impl<'a> JsonFields<'a> {
                 return None;
             }
             _ => {
-                self.wrong(path, "a whole number", node);
+                self.mismatch(path, "a whole number", node);
                 return None;
             }
         };
@@ -174,7 +174,7 @@ impl<'a> JsonFields<'a> {
         if let JsonValue::List(items) = &node.value {
             return Some(items);
         }
-        self.wrong(path, "a list", node);
+        self.mismatch(path, "a list", node);
         None
     }
 }

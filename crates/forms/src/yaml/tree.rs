@@ -19,14 +19,14 @@ pub(crate) struct YamlTree {
     /// Where the values begin whose end was not reached.
     pub(crate) open: BTreeSet<usize>,
     /// What is wrong with it as YAML, in the order of the text.
-    pub(crate) slips: Vec<YamlError>,
+    pub(crate) errors: Vec<YamlError>,
 }
 
 /// Something that is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct YamlError {
     pub(crate) at: usize,
-    pub(crate) mistake: YamlErrorKind,
+    pub(crate) kind: YamlErrorKind,
 }
 
 /// What is wrong.
@@ -72,11 +72,11 @@ pub(crate) fn read(text: &str, base: usize, manner: &dyn YamlReading) -> YamlTre
         values: 0,
         copied: (0, 0),
         open: BTreeSet::new(),
-        slips: Vec::new(),
+        errors: Vec::new(),
         is_over: false,
     };
     let root = reader.document();
-    YamlTree { root, open: reader.open, slips: reader.slips }
+    YamlTree { root, open: reader.open, errors: reader.errors }
 }
 
 struct YamlReader<'a> {
@@ -90,7 +90,7 @@ struct YamlReader<'a> {
     /// What aliases added: values, and bytes of text.
     copied: (usize, usize),
     open: BTreeSet<usize>,
-    slips: Vec<YamlError>,
+    errors: Vec<YamlError>,
     is_over: bool,
 }
 
@@ -189,9 +189,9 @@ impl<'a> YamlReader<'a> {
             return JsonValue::Object(self.members(at, depth));
         }
         self.note(at, YamlErrorKind::NoMapping);
-        let known = self.slips.len();
+        let known = self.errors.len();
         self.members(at, depth);
-        self.slips.truncate(known);
+        self.errors.truncate(known);
         JsonValue::Text(UNREAD.to_owned())
     }
 
@@ -274,7 +274,7 @@ impl<'a> YamlReader<'a> {
     }
 
     fn note(&mut self, at: usize, mistake: YamlErrorKind) {
-        self.slips.push(YamlError { at, mistake });
+        self.errors.push(YamlError { at, kind: mistake });
     }
 }
 

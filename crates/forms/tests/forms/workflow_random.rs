@@ -267,7 +267,7 @@ fn step(act: impl Strategy<Value = NodeKind>) -> impl Strategy<Value = Node> {
     (act, prop::option::of(condition()), settings(), retry, budget(), on_failure).prop_map(
         |(act, when, settings, retry, budget, on_failure)| Node {
             id: NodeId::new(""),
-            act,
+            kind: act,
             when,
             settings,
             retry,
@@ -349,7 +349,7 @@ fn number(body: &mut [Node], count: &mut u32) {
     for step in body {
         *count += 1;
         step.id = NodeId::new(format!("n{count}"));
-        match &mut step.act {
+        match &mut step.kind {
             NodeKind::If(IfNode { then, otherwise, .. }) => {
                 [then, otherwise].into_iter().for_each(|body| number(body, count))
             }

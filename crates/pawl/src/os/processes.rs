@@ -11,7 +11,7 @@ const LARGEST_ENVIRON: u64 = 8 << 20;
 
 /// Holds a process: its id cannot be given to another as long as the descriptor is open, which is readable once the
 /// process has ended.
-pub(crate) fn hold(pid: Pid) -> io::Result<OwnedFd> {
+pub(crate) fn pin(pid: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
@@ -38,7 +38,7 @@ impl Process {
 
     /// Signals it and nobody else: the descriptor is opened first, then it is looked at again.
     pub(crate) fn signal(&self, signal: Signal) {
-        let Ok(descriptor) = hold(self.pid) else { return };
+        let Ok(descriptor) = pin(self.pid) else { return };
         if Process::read(self.pid).is_some_and(|now| now.start == self.start) {
             let _ = pidfd_send_signal(descriptor, signal);
         }

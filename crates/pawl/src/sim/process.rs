@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::signals::{self, StopRequest};
-use crate::os::{hold, memory_file};
+use crate::os::{memory_file, pin};
 
 /// More output than this is not looked at.
 const MAX_OUTPUT: u64 = 8 * 1024 * 1024;
@@ -93,7 +93,7 @@ enum Waited {
 
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Waited> {
     let start = Instant::now();
-    let held = hold(Pid::from_child(child))?;
+    let held = pin(Pid::from_child(child))?;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Waited::Ended(status));

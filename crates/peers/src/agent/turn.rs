@@ -22,7 +22,7 @@ pub struct TurnRequest<'a> {
     /// The run's orders.
     pub spec: &'a Spec,
     /// The node's orders.
-    pub orders: &'a SessionSettings,
+    pub settings: &'a SessionSettings,
     /// The folder that the session works in.
     pub workspace: &'a str,
     /// The role of the agent.

@@ -118,7 +118,7 @@ pub fn clear_dead_locks(dir: &Path, since: SystemTime) -> Result<Vec<PathBuf>, G
             .filter(|lock| {
                 // What a worktree has for itself is locked by whoever works there.
                 let places = if is_own(lock) { std::slice::from_ref(&top) } else { &places };
-                is_held(lock, places)
+                is_in_use(lock, places)
                     || fs::remove_file(lock).is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
             })
             .collect();
@@ -138,7 +138,7 @@ pub(super) fn clear_shared_lock(worktree: &Worktree, folder: &Path) -> Result<()
     let started = Instant::now();
     while lock.symlink_metadata().is_ok() {
         let is_ours = begun.is_some_and(|begun| is_since(&lock, begun));
-        if is_ours && !is_held(&lock, &places) && fs::remove_file(&lock).is_ok() {
+        if is_ours && !is_in_use(&lock, &places) && fs::remove_file(&lock).is_ok() {
             return Ok(());
         }
         if started.elapsed() >= if is_ours { SHARED_PATIENCE } else { PATIENCE } {
@@ -157,7 +157,7 @@ fn began(folder: &Path) -> Option<SystemTime> {
 }
 
 /// Whether a living process can hold a lock: it has the file open, or is a git in one of these folders.
-fn is_held(lock: &Path, places: &[PathBuf]) -> bool {
+fn is_in_use(lock: &Path, places: &[PathBuf]) -> bool {
     places.iter().any(|place| git_at_work(place).is_some()) || is_open(lock)
 }
 

@@ -165,7 +165,7 @@ fn mark(common: &Path, marker: &Marker) -> Result<(Worktree, How), WorktreeError
 /// Writes the files of a worktree that nobody was given yet.
 fn finish(repo: &Path, worktree: &Worktree, how: How) -> Result<(), WorktreeError> {
     // Somebody else may be writing them, having been asked for the same.
-    let _lock = lock::hold(&worktree.git_dir.join("windlass.pid"), CHECKOUT)?;
+    let _lock = lock::lock(&worktree.git_dir.join("windlass.pid"), CHECKOUT)?;
     let Some(marker) = Marker::of(&worktree.git_dir) else {
         return Err(WorktreeError::PathTaken {
             path: worktree.path.clone(),

@@ -56,12 +56,12 @@ const LONGEST_NAP: Duration = Duration::from_millis(10);
 /// The lock of what git keeps about all worktrees of a repository: concurrent changes of it, and
 /// reading it meanwhile, fail in git itself.
 pub(super) fn metadata(common: &Path) -> Result<RepositoryLock, LockError> {
-    hold(&ours(common).join("metadata.pid"), METADATA_WAIT)
+    lock(&ours(common).join("metadata.pid"), METADATA_WAIT)
 }
 
 /// The lock under which branches land on a target, one at a time.
 pub(super) fn landing(common: &Path, target: &str, wait: Duration) -> Result<RepositoryLock, LockError> {
-    hold(&ours(common).join(format!("land-{}.pid", file_name(target))), wait)
+    lock(&ours(common).join(format!("land-{}.pid", file_name(target))), wait)
 }
 
 /// Windlass's own folder in the git folder that all worktrees share.
@@ -88,7 +88,7 @@ pub(super) fn file_name(branch: &str) -> String {
 }
 
 /// Waits for the lock on a file, which is made where it is missing and never deleted.
-pub(super) fn hold(path: &Path, wait: Duration) -> Result<RepositoryLock, LockError> {
+pub(super) fn lock(path: &Path, wait: Duration) -> Result<RepositoryLock, LockError> {
     let failed = |source| LockError::Io { path: path.to_owned(), source };
     if let Some(folder) = path.parent() {
         make_private_dir(folder).map_err(|e| failed(io::Error::other(e)))?;
@@ -149,8 +149,8 @@ mod tests {
     fn a_second_one_waits_until_its_deadline_and_is_told_who_holds_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("own/lock.pid");
-        let held = hold(&path, SHORT).unwrap();
-        match hold(&path, SHORT).unwrap_err() {
+        let held = lock(&path, SHORT).unwrap();
+        match lock(&path, SHORT).unwrap_err() {
             LockError::Held { pid, waited, .. } => {
                 assert_eq!(pid, Some(std::process::id()));
                 assert!(waited >= SHORT);
@@ -158,16 +158,16 @@ mod tests {
             other => panic!("{other}"),
         }
         drop(held);
-        hold(&path, SHORT).unwrap();
+        lock(&path, SHORT).unwrap();
     }
 
     #[test]
     fn it_is_had_as_soon_as_it_is_free() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock.pid");
-        let held = hold(&path, SHORT).unwrap();
+        let held = lock(&path, SHORT).unwrap();
         std::thread::scope(|scope| {
-            let second = scope.spawn(|| hold(&path, Duration::from_secs(20)).map(drop));
+            let second = scope.spawn(|| lock(&path, Duration::from_secs(20)).map(drop));
             drop(held);
             second.join().unwrap().unwrap();
         });
@@ -178,7 +178,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock.pid");
         std::os::unix::fs::symlink(dir.path().join("victim"), &path).unwrap();
-        assert!(matches!(hold(&path, SHORT), Err(LockError::Io { .. })));
+        assert!(matches!(lock(&path, SHORT), Err(LockError::Io { .. })));
         assert!(!dir.path().join("victim").exists());
     }
 

@@ -35,17 +35,17 @@ impl Catalog {
 
     fn whole_name(&self, name: &str) -> Option<&WorkflowEntry> {
         let (whose, name) = name.split_once(':')?;
-        self.workflows.iter().find(|entry| entry.whose() == whose && entry.name == name)
+        self.workflows.iter().find(|entry| entry.owner_name() == whose && entry.name == name)
     }
 }
 
 fn ambiguous(name: &str, first: &WorkflowEntry, all: &[&WorkflowEntry]) -> UserError {
     let place = |entry: &&WorkflowEntry| match &entry.path {
-        Some(path) => format!("{}:{name} ({})", entry.whose(), path.display()),
-        None => format!("{}:{name}", entry.whose()),
+        Some(path) => format!("{}:{name} ({})", entry.owner_name(), path.display()),
+        None => format!("{}:{name}", entry.owner_name()),
     };
     let places: Vec<String> = all.iter().map(place).collect();
     let text = format!("{} workflows are named `{name}`: {}", all.len(), places.join(", "));
-    let hint = format!("say which, as in `{}:{name}`, or rename one", first.whose());
+    let hint = format!("say which, as in `{}:{name}`, or rename one", first.owner_name());
     UserError::new(UserErrorKind::Configuration, text).hint(hint)
 }

@@ -110,12 +110,12 @@ impl<'a> World<'a> {
 /// Whether a node asks for a skill, a command or an agent. A prompt that mentions one is for the agent to read.
 fn names_an_entity(workflow: &Workflow) -> bool {
     let mut left: Vec<&Node> = workflow.body.iter().collect();
-    while let Some(step) = left.pop() {
-        let names_one = step.act.names_entity();
+    while let Some(node) = left.pop() {
+        let names_one = node.kind.names_entity();
         if names_one {
             return true;
         }
-        left.extend(step.act.blocks().iter().flat_map(|block| block.body));
+        left.extend(node.kind.blocks().iter().flat_map(|block| block.body));
     }
     false
 }

@@ -371,8 +371,9 @@ impl<'a> Executor<'a> {
     /// Where every run stands, for messages.
     fn stand(&self) -> String {
         let line = |(run, owned): (&RunId, &Owned)| {
-            let open: Vec<String> = owned.state.book.open.iter().map(|open| open.id.to_string()).collect();
-            let held = owned.state.book.held.len();
+            let open: Vec<String> =
+                owned.state.bookkeeping.open.iter().map(|open| open.id.to_string()).collect();
+            let held = owned.state.bookkeeping.deferred.len();
             format!("{run}: record {}, open {open:?}, {held} held, next {:?}", owned.seq, owned.quick.front())
         };
         let living = self.runs.iter().filter(|(_, owned)| !owned.state.is_done());

@@ -101,17 +101,17 @@ impl Maker {
 
     fn step(&mut self, depth: u32, luck: Luck) -> Node {
         let is_block = depth > 0 && self.roll(2) == 0;
-        let mut step = if is_block { self.block(depth - 1) } else { self.leaf(luck) };
-        if step.id.as_str().is_empty() {
-            step.id = self.name(step.act.word(), luck);
+        let mut node = if is_block { self.block(depth - 1) } else { self.leaf(luck) };
+        if node.id.as_str().is_empty() {
+            node.id = self.name(node.kind.word(), luck);
         }
         if luck == Luck::Dice && self.roll(3) == 0 {
-            step.retry = RetryPolicy { times: 1, delay_ms: 1_000 };
+            node.retry = RetryPolicy { times: 1, delay_ms: 1_000 };
         }
         if self.roll(4) > 0 {
-            step.on_failure = OnFailure::Continue;
+            node.on_failure = OnFailure::Continue;
         }
-        step
+        node
     }
 
     fn name(&mut self, word: &str, luck: Luck) -> NodeId {
@@ -151,10 +151,10 @@ impl Maker {
                 }))
             }
             2 => {
-                let mut step = Node::from(criteria_loop(SIGNAL).max(3));
+                let mut node = Node::from(criteria_loop(SIGNAL).max(3));
                 let talk = prompt("Round {{ iteration }}").id(self.name("clear", Luck::Dice).as_str());
-                *step.act.blocks_mut().remove(0) = vec![talk.into()];
-                step
+                *node.kind.blocks_mut().remove(0) = vec![talk.into()];
+                node
             }
             3 => self.tasks(depth),
             4 => self.race(),
@@ -202,16 +202,16 @@ impl Maker {
         let mut list = vec![named("a"), named("b"), named("c")];
         list.truncate(1 + self.roll(3) as usize);
         self.tasks.insert(file.clone(), list);
-        let mut step = Node::from(task_loop().path(file).jobs(jobs).attempts(2).max(6).id(id.as_str()));
+        let mut node = Node::from(task_loop().path(file).jobs(jobs).attempts(2).max(6).id(id.as_str()));
         let depth = if jobs > 1 { 0 } else { depth };
         let bodies = [self.body(0, luck), self.body(depth, luck)];
-        for (block, body) in step.act.blocks_mut().into_iter().zip(bodies) {
+        for (block, body) in node.kind.blocks_mut().into_iter().zip(bodies) {
             *block = body;
         }
-        step
+        node
     }
 }
 
 fn bare(act: NodeKind) -> Node {
-    Node { act, ..Node::from(clear_context()) }
+    Node { kind: act, ..Node::from(clear_context()) }
 }

@@ -115,13 +115,13 @@ fn planned_once(run: &RunId, log: &[Record]) {
 
 /// Nothing is left, and the nodes together spent what the run did.
 fn settled(state: &RunState) {
-    let RunState { run, book, spent, spec, .. } = state;
+    let RunState { run, bookkeeping: book, spent, spec, .. } = state;
     assert!(state.is_done(), "run {run} is not over: {state:?}");
-    assert!(book.open.is_empty() && book.held.is_empty() && book.asks.is_empty(), "run {run}: {book:?}");
+    assert!(book.open.is_empty() && book.deferred.is_empty() && book.asks.is_empty(), "run {run}: {book:?}");
     let mut sum = Spent::default();
     for place in places(&spec.body) {
-        let is_paid = matches!(place.step.act, NodeKind::Session(_) | NodeKind::Workflow(_));
-        if let Some(seen) = book.nodes.get(&place.step.id).filter(|_| is_paid) {
+        let is_paid = matches!(place.node.kind, NodeKind::Session(_) | NodeKind::Workflow(_));
+        if let Some(seen) = book.nodes.get(&place.node.id).filter(|_| is_paid) {
             sum.add(&seen.spent);
         }
     }
@@ -140,8 +140,8 @@ fn end_of(state: &RunState) -> Ended {
         outcome: state.outcome().cloned().unwrap(),
         turns: state.turns(),
         spent: state.spent,
-        nodes: state.book.nodes.iter().map(|(node, of)| (node.clone(), seen(of))).collect(),
-        outputs: state.book.outputs.clone(),
+        nodes: state.bookkeeping.nodes.iter().map(|(node, of)| (node.clone(), seen(of))).collect(),
+        outputs: state.bookkeeping.outputs.clone(),
     }
 }
 
@@ -170,7 +170,7 @@ fn children(
 
 /// A node and what must be over before it begins.
 struct Place<'s> {
-    step: &'s Node,
+    node: &'s Node,
     before: Option<&'s Node>,
     /// How many rounds and tries of blocks around it are in its name.
     marks: usize,
@@ -184,18 +184,18 @@ fn places(body: &[Node]) -> Vec<Place<'_>> {
 
 fn gather<'s>(body: &'s [Node], first: Option<&'s Node>, marks: usize, into: &mut Vec<Place<'s>>) {
     let mut before = first;
-    for step in body {
-        into.push(Place { step, before, marks });
+    for node in body {
+        into.push(Place { node, before, marks });
         let has_rounds =
-            matches!(step.act, NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_));
-        let inside = marks + usize::from(step.retry.times > 0) + usize::from(has_rounds);
+            matches!(node.kind, NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_));
+        let inside = marks + usize::from(node.retry.times > 0) + usize::from(has_rounds);
         let mut first = None;
-        for block in step.act.blocks() {
+        for block in node.kind.blocks() {
             gather(block.body, first, inside, into);
             // What comes before each task is over before the task begins.
-            first = matches!(step.act, NodeKind::TaskLoop(_)).then(|| block.body.last()).flatten();
+            first = matches!(node.kind, NodeKind::TaskLoop(_)).then(|| block.body.last()).flatten();
         }
-        before = Some(step);
+        before = Some(node);
     }
 }
 
@@ -211,7 +211,7 @@ fn mark_of(instance: &NodeId, marks: usize) -> &str {
 /// Nothing begins before what comes before it is over and went well, and what is a gate was passed.
 fn gates(spec: &Spec, log: &[Record]) {
     let places: BTreeMap<&str, Place<'_>> =
-        places(&spec.body).into_iter().map(|place| (place.step.id.as_str(), place)).collect();
+        places(&spec.body).into_iter().map(|place| (place.node.id.as_str(), place)).collect();
     let place_of = |node: &NodeId| {
         let id = node.as_str().split(['@', '~']).next().unwrap_or_default();
         places.get(id).unwrap_or_else(|| panic!("no node `{node}`"))
@@ -242,15 +242,15 @@ fn gates(spec: &Spec, log: &[Record]) {
                     assert!(goes_on, "`{node}` begins though `{name}` is {how:?}");
                 }
                 News::NodeFinished { node, outcome, .. } => {
-                    let Place { step, marks, .. } = place_of(node);
-                    over.insert(format!("{}{}", step.id, mark_of(node, *marks)), Some(outcome.status));
+                    let Place { node: definition, marks, .. } = place_of(node);
+                    over.insert(format!("{}{}", definition.id, mark_of(node, *marks)), Some(outcome.status));
                     if outcome.status == FinalStatus::Completed {
-                        passed(&step.act, node, &record.event);
+                        passed(&definition.kind, node, &record.event);
                     }
                 }
                 News::NodeSkipped { node, .. } => {
-                    let Place { step, marks, .. } = place_of(node);
-                    over.insert(format!("{}{}", step.id, mark_of(node, *marks)), None);
+                    let Place { node: definition, marks, .. } = place_of(node);
+                    over.insert(format!("{}{}", definition.id, mark_of(node, *marks)), None);
                 }
                 _ => {}
             }
@@ -259,8 +259,8 @@ fn gates(spec: &Spec, log: &[Record]) {
 }
 
 /// A gate is passed by who may open it.
-fn passed(act: &NodeKind, node: &NodeId, by: &Event) {
-    let is_passed = match (act, by) {
+fn passed(kind: &NodeKind, node: &NodeId, by: &Event) {
+    let is_passed = match (kind, by) {
         (NodeKind::Ask(_), by) => matches!(by, Event::PersonAnswered { .. }),
         (NodeKind::Check(_), Event::ChecksFinished { effect, results }) => {
             effect.node == *node && green(results)

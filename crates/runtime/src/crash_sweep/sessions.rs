@@ -7,7 +7,7 @@ use windlass_core::id::{EffectId, Verb};
 use windlass_core::looping::{LoopMode, LoopRules, MarkerMatch};
 use windlass_core::spec::{Check, OnQuestion, Spec};
 
-use super::story::{Line, Script, Story, dice, orders, spec_of};
+use super::story::{Line, Script, Story, dice, session_settings, spec_of};
 
 /// The story of a number.
 pub(super) fn story(seed: u64) -> Story {
@@ -19,8 +19,8 @@ fn mode(seed: u64) -> LoopMode {
 }
 
 fn spec(seed: u64) -> Spec {
-    let step = prompt("do it").turns(TurnLoop::default()).id("loop");
-    let mut spec = spec_of(&Builder::new("story").start(step).end().unwrap());
+    let node = prompt("do it").turns(TurnLoop::default()).id("loop");
+    let mut spec = spec_of(&Builder::new("story").start(node).end().unwrap());
     let rules = LoopRules {
         prompt: String::new(),
         mode: mode(seed),
@@ -35,7 +35,7 @@ fn spec(seed: u64) -> Spec {
         tracker_path: Some("/w/t.md".into()),
         stuck_after: 0,
     };
-    spec.sessions.values_mut().for_each(|own| *own = orders(Some(rules.clone())));
+    spec.sessions.values_mut().for_each(|own| *own = session_settings(Some(rules.clone())));
     spec.checks = vec![Check { name: "test".into(), command: "true".into() }; dice(seed, 3, 2) as usize];
     spec.policy.on_question = OnQuestion::Fail;
     spec

@@ -165,17 +165,17 @@ pub(crate) fn spec_of(workflow: &Workflow) -> Spec {
 }
 
 fn orders_in(body: &[Node], into: &mut BTreeMap<NodeId, SessionSettings>) {
-    for step in body {
-        if let NodeKind::Session(session) = &step.act {
-            into.insert(step.id.clone(), orders(session.turns.as_ref().map(rules)));
+    for node in body {
+        if let NodeKind::Session(session) = &node.kind {
+            into.insert(node.id.clone(), session_settings(session.turns.as_ref().map(rules)));
         }
-        for block in step.act.blocks() {
+        for block in node.kind.blocks() {
             orders_in(block.body, into);
         }
     }
 }
 
-pub(super) fn orders(rules: Option<LoopRules>) -> SessionSettings {
+pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
     SessionSettings {
         driver: AgentCommand { name: "sim".into(), program: "/sim".into(), model: None, args: vec![] },
         isolation: Isolation::Minimal,

@@ -246,8 +246,8 @@ fn is_everything(story: &Story, left: &Left) {
     let mut words = BTreeSet::new();
     let mut bodies: Vec<&Node> = story.spec.body.iter().collect();
     while let Some(step) = bodies.pop() {
-        words.insert(step.act.word());
-        bodies.extend(step.act.blocks().iter().flat_map(|block| block.body));
+        words.insert(step.kind.word());
+        bodies.extend(step.kind.blocks().iter().flat_map(|block| block.body));
     }
     let all = [
         "agent",

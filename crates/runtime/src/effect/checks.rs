@@ -25,36 +25,36 @@ const TRIES: u32 = 5;
 
 /// Runs all checks and reports their results.
 pub(super) async fn perform(
-    ground: Arc<RunContext>,
+    context: Arc<RunContext>,
     effect: EffectId,
     names: Vec<String>,
     workspace: String,
 ) {
     let is_named = |check: &&Check| names.is_empty() || names.contains(&check.name);
-    let checks: Vec<Check> = ground.spec.checks.iter().filter(is_named).cloned().collect();
-    let is_all = checks.len() == ground.spec.checks.len();
-    let commit = if is_all { commit_to_be_checked(&ground, &effect, &workspace).await } else { None };
+    let checks: Vec<Check> = context.spec.checks.iter().filter(is_named).cloned().collect();
+    let is_all = checks.len() == context.spec.checks.len();
+    let commit = if is_all { commit_to_be_checked(&context, &effect, &workspace).await } else { None };
     let (name, folder) = (effect.to_string(), PathBuf::from(&workspace));
     // What cannot be noted is not known to be the checks' own, and is kept as somebody's work.
     drop(blocking(move || git::checks_begin(&folder, &name)).await);
-    let ended = run_all(&ground, &effect, &checks, &workspace).await;
+    let ended = run_all(&context, &effect, &checks, &workspace).await;
     let folder = PathBuf::from(&workspace);
     drop(blocking(move || git::checks_end(&folder)).await);
     match ended {
         Ok(results) => {
             if let Some(commit) = commit.filter(|_| red(&results).is_none()) {
-                ground.green.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace, commit);
+                context.green.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace, commit);
             }
-            ground.report(Event::ChecksFinished { effect, results }).await;
+            context.report(Event::ChecksFinished { effect, results }).await;
         }
-        Err(error) => ground.give_up(error).await,
+        Err(error) => context.give_up(error).await,
     }
 }
 
 /// The commit that checks in a worktree are about to say something of. Nothing where some may have
 /// run before a crash: they may have been about another one.
-async fn commit_to_be_checked(ground: &RunContext, effect: &EffectId, workspace: &str) -> Option<String> {
-    if workspace == ground.spec.workspace || ground.child_dir(effect).exists() {
+async fn commit_to_be_checked(context: &RunContext, effect: &EffectId, workspace: &str) -> Option<String> {
+    if workspace == context.spec.workspace || context.child_dir(effect).exists() {
         return None;
     }
     let folder = PathBuf::from(workspace);
@@ -69,8 +69,8 @@ fn commit_alone(folder: &Path) -> Option<String> {
 
 /// Whether all checks were green here on the very commit that the worktree is at. What is
 /// forgotten in a crash is only checked once more.
-pub(super) fn are_known_to_be_green(ground: &RunContext, workspace: &str) -> bool {
-    let known = ground.green.lock().unwrap_or_else(PoisonError::into_inner).get(workspace).cloned();
+pub(super) fn are_known_to_be_green(context: &RunContext, workspace: &str) -> bool {
+    let known = context.green.lock().unwrap_or_else(PoisonError::into_inner).get(workspace).cloned();
     let folder = Path::new(workspace);
     known.is_some()
         && known == git::head(folder).ok().flatten()
@@ -79,30 +79,30 @@ pub(super) fn are_known_to_be_green(ground: &RunContext, workspace: &str) -> boo
 
 /// Runs these checks in a folder, one after the other.
 pub(super) async fn run_all(
-    ground: &RunContext,
+    context: &RunContext,
     effect: &EffectId,
     checks: &[Check],
     workspace: &str,
 ) -> Result<Vec<CheckResult>, RunError> {
     let mut results = Vec::new();
     for (place, check) in checks.iter().enumerate() {
-        results.push(run(ground, effect, place, check, workspace).await?);
+        results.push(run(context, effect, place, check, workspace).await?);
     }
     Ok(results)
 }
 
 async fn run(
-    ground: &RunContext,
+    context: &RunContext,
     effect: &EffectId,
     place: usize,
     check: &Check,
     workspace: &str,
 ) -> Result<CheckResult, RunError> {
     for attempt in 1..=TRIES {
-        let dir = ground.child_dir(effect).join(format!("{}-{attempt}", place + 1));
-        let mut launch = child::launch(ground, &dir, &check.command, workspace, Errors::Merged);
-        launch.deadline_ms = Some(ground.spec.limits.check_ms);
-        match child::see_through(&HostStarter::of(ground, &effect.node), &dir, &launch).await {
+        let dir = context.child_dir(effect).join(format!("{}-{attempt}", place + 1));
+        let mut launch = child::launch(context, &dir, &check.command, workspace, Errors::Merged);
+        launch.deadline_ms = Some(context.spec.limits.check_ms);
+        match child::see_through(&HostStarter::of(context, &effect.node), &dir, &launch).await {
             Ok(ChildEnd::Exited(exit)) => {
                 let output = files::read_tail(&dir.join(names::STDOUT), OUTPUT_TAIL);
                 return Ok(result(check, child::has_passed(&exit), child::how(&exit), output));

@@ -38,9 +38,9 @@ pub(super) struct HostStarter<'a> {
 
 impl HostStarter<'_> {
     /// Those of a node.
-    pub(super) fn of<'g>(ground: &'g RunContext, node: &NodeId) -> HostStarter<'g> {
-        let (exe, watcher, gate) = (&ground.exe, &ground.watcher, &ground.gate);
-        HostStarter { exe, watcher, env: ground.home.crash_env(), node: node.clone(), gate }
+    pub(super) fn of<'g>(context: &'g RunContext, node: &NodeId) -> HostStarter<'g> {
+        let (exe, watcher, gate) = (&context.exe, &context.watcher, &context.gate);
+        HostStarter { exe, watcher, env: context.home.crash_env(), node: node.clone(), gate }
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) enum Errors {
 /// A command line of the workflow's author or the settings, in the plain environment of a run.
 /// Its cookie is that of its folder.
 pub(super) fn launch(
-    ground: &RunContext,
+    context: &RunContext,
     dir: &Path,
     command: &str,
     workspace: &str,
@@ -75,13 +75,13 @@ pub(super) fn launch(
 ) -> Launch {
     Launch {
         v: LAUNCH_VERSION,
-        cookie: ground.cookie(&ground.child_name(dir).unwrap_or_default()),
+        cookie: context.cookie(&context.child_name(dir).unwrap_or_default()),
         argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), command.to_owned()],
-        env: plain_env(&ground.home.env, &ground.run),
+        env: plain_env(&context.home.env, &context.run),
         cwd: workspace.to_owned(),
         stdin: None,
         deadline_ms: None,
-        grace_ms: ground.spec.limits.grace_ms,
+        grace_ms: context.spec.limits.grace_ms,
         merge_stderr: errors == Errors::Merged,
         output_max: Some(OUTPUT_MAX_MB << 20),
     }

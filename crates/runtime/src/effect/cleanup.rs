@@ -31,7 +31,7 @@ pub(super) fn child(state: &RunState, node: &NodeId) -> Option<ChildRunToEnd> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     let active = actives.into_iter().find(|active| active.instance == *node)?;
-    let Activity::Run(SubRunState { run, .. }) = &active.doing else { return None };
+    let Activity::Run(SubRunState { run, .. }) = &active.activity else { return None };
     let words = |cut: &Outcome| match (&cut.detail, cut.reason) {
         (Some(detail), _) => detail.clone(),
         (None, EndReason::User) => format!("run {} was cancelled", state.run),
@@ -42,16 +42,16 @@ pub(super) fn child(state: &RunState, node: &NodeId) -> Option<ChildRunToEnd> {
 }
 
 /// Asks it to end, whoever owns it; whether there is one that ends.
-async fn end_child(ground: &RunContext, child: &ChildRunToEnd, effect: &EffectId) -> bool {
-    let inlet = ground.children.lock().unwrap_or_else(PoisonError::into_inner).get(&effect.node).cloned();
+async fn end_child(context: &RunContext, child: &ChildRunToEnd, effect: &EffectId) -> bool {
+    let inlet = context.children.lock().unwrap_or_else(PoisonError::into_inner).get(&effect.node).cloned();
     if let Some(inlet) = inlet {
         let _ = inlet.send(Ok(Event::OuterEnded { inbox: None, why: child.why.clone() })).await;
         return true;
     }
-    match ground.handle.view(&child.run) {
+    match context.handle.view(&child.run) {
         Ok(view) if !view.state.is_done() => {
             let (handle, run, effect, why) =
-                (ground.handle.clone(), child.run.clone(), effect.clone(), child.why.clone());
+                (context.handle.clone(), child.run.clone(), effect.clone(), child.why.clone());
             // Whoever owns it may take a while to answer.
             blocking(move || handle.end_with_outer(&run, &effect, &why)).await.is_ok()
         }
@@ -62,25 +62,25 @@ async fn end_child(ground: &RunContext, child: &ChildRunToEnd, effect: &EffectId
 
 /// Ends what is left and marks the tracker.
 pub(super) async fn perform(
-    ground: Arc<RunContext>,
+    context: Arc<RunContext>,
     site: Option<SessionSite>,
     child: Option<ChildRunToEnd>,
     effect: EffectId,
     iteration: u32,
 ) {
     let node = &effect.node;
-    ground.gate.put_away(node);
-    end_short_of(&ground.cookie(node.as_str()));
-    let dirs = ground.child_dirs(Some(node));
+    context.gate.clear(node);
+    end_short_of(&context.cookie(node.as_str()));
+    let dirs = context.child_dirs(Some(node));
     let asked: Vec<bool> = dirs.iter().map(|dir| terminate_host(dir, Terminate::WithGrace)).collect();
     let has_child = match &child {
-        Some(child) => end_child(&ground, child, &effect).await,
+        Some(child) => end_child(&context, child, &effect).await,
         None => false,
     };
     for (dir, is_asked) in dirs.iter().zip(asked) {
-        wait_for_end(&ground, site.as_ref(), dir, is_asked).await;
+        wait_for_end(&context, site.as_ref(), dir, is_asked).await;
     }
-    let reader = ground.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(node);
+    let reader = context.readers.lock().unwrap_or_else(PoisonError::into_inner).remove(node);
     match reader {
         // A run takes as long as it needs to put its own things away.
         Some(reader) if has_child => drop(reader.await),
@@ -88,20 +88,20 @@ pub(super) async fn perform(
         None => {}
     }
     if let Some(child) = child.filter(|_| has_child) {
-        wait_for_run(&ground, &child.run).await;
+        wait_for_run(&context, &child.run).await;
     }
     if let Some(site) = &site {
         prepare::mark_tracker(site, iteration, false);
-        loop_file::disarm(&ground, site);
+        loop_file::disarm(&context, site);
     }
-    ground.report(Event::CleanedUp { effect }).await;
+    context.report(Event::CleanedUp { effect }).await;
 }
 
 /// Waits for a run that was asked to end. Who saw it to its end is gone where it broke.
-async fn wait_for_run(ground: &RunContext, run: &RunId) {
+async fn wait_for_run(context: &RunContext, run: &RunId) {
     let is_under_way = || {
-        let lives = ground.handle.owner(run).is_some();
-        lives && ground.handle.view(run).is_ok_and(|view| !view.state.is_done())
+        let lives = context.handle.owner(run).is_some();
+        lives && context.handle.view(run).is_ok_and(|view| !view.state.is_done())
     };
     while is_under_way() {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -110,16 +110,16 @@ async fn wait_for_run(ground: &RunContext, run: &RunId) {
 
 /// Waits for the host; a host that died is swept after. One that had only just been started could
 /// not be asked to end, and is asked as soon as it can be found.
-async fn wait_for_end(ground: &RunContext, site: Option<&SessionSite>, dir: &Path, mut is_asked: bool) {
+async fn wait_for_end(context: &RunContext, site: Option<&SessionSite>, dir: &Path, mut is_asked: bool) {
     loop {
         is_asked = is_asked || terminate_host(dir, Terminate::WithGrace);
         match child_state(dir) {
-            ChildState::NotStarted if ground.gate.has_host(dir) => tokio::time::sleep(LOOK_EVERY).await,
+            ChildState::NotStarted if context.gate.has_host(dir) => tokio::time::sleep(LOOK_EVERY).await,
             ChildState::Running { .. } => tokio::time::sleep(LOOK_EVERY).await,
             ChildState::Lost => {
-                if let Some(name) = ground.child_name(dir) {
-                    let workspace = site.map_or(&ground.spec.workspace, |site| &site.workspace);
-                    put_away_lost(dir, ground.cookie(&name), workspace).await;
+                if let Some(name) = context.child_name(dir) {
+                    let workspace = site.map_or(&context.spec.workspace, |site| &site.workspace);
+                    put_away_lost(dir, context.cookie(&name), workspace).await;
                 }
                 return;
             }

@@ -40,7 +40,7 @@ impl Gate {
     }
 
     /// From here on nothing begins for a node.
-    pub(super) fn put_away(&self, node: &NodeId) {
+    pub(super) fn clear(&self, node: &NodeId) {
         self.known().put_away.insert(node.clone());
     }
 
@@ -63,7 +63,7 @@ mod tests {
         let gate = Gate::default();
         let begins = |node: &str| gate.start(&NodeId::new(node), Path::new("/x"), || Err("it begins"));
         assert_eq!(begins("a").unwrap_err(), "it begins");
-        gate.put_away(&NodeId::new("a"));
+        gate.clear(&NodeId::new("a"));
         assert!(begins("a").is_ok_and(|host| host.is_none()));
         assert_eq!(begins("a~2").unwrap_err(), "it begins", "another try is another node");
     }

@@ -31,8 +31,12 @@ fn is_looped(site: &SessionSite) -> bool {
 }
 
 /// Takes a file out of the way on which a plugin would loop the node's sessions, before they begin.
-pub(super) fn clear(ground: &RunContext, site: &SessionSite, odd: &mut Vec<String>) -> Result<(), FileError> {
-    let has_plugin = ground.spec.plugins.iter().any(|plugin| plugin.loops);
+pub(super) fn clear(
+    context: &RunContext,
+    site: &SessionSite,
+    odd: &mut Vec<String>,
+) -> Result<(), FileError> {
+    let has_plugin = context.spec.plugins.iter().any(|plugin| plugin.loops);
     if !has_plugin && !is_looped(site) {
         return Ok(());
     }
@@ -42,12 +46,12 @@ pub(super) fn clear(ground: &RunContext, site: &SessionSite, odd: &mut Vec<Strin
     }
     // What lies outside is nobody's to move, and yet a plugin would find it.
     files::inside(Path::new(&site.workspace), Path::new(STATE))?;
-    if let Some(run) = left_by(ground, &path) {
+    if let Some(run) = left_by(context, &path) {
         remove(&path)?;
         odd.push(format!("removed {}, which run {run} left behind", path.display()));
         return Ok(());
     }
-    if let Some(aside) = files::set_aside(&path, |nth| aside(ground, nth))? {
+    if let Some(aside) = files::set_aside(&path, |nth| aside(context, nth))? {
         odd.push(format!(
             "{} was there already, and a plugin would have looped on it: it is kept as {}",
             path.display(),
@@ -58,16 +62,16 @@ pub(super) fn clear(ground: &RunContext, site: &SessionSite, odd: &mut Vec<Strin
 }
 
 /// The name a file gets that is moved aside. It stays one that people keep out of git.
-fn aside(ground: &RunContext, nth: u32) -> String {
+fn aside(context: &RunContext, nth: u32) -> String {
     let more = if nth == 0 { String::new() } else { format!("-{nth}") };
-    format!("ralph-loop.before-{}{more}.local.md", ground.run)
+    format!("ralph-loop.before-{}{more}.local.md", context.run)
 }
 
 /// The run that left the file: the last one that looped here.
-fn left_by(ground: &RunContext, path: &Path) -> Option<windlass_core::id::RunId> {
+fn left_by(context: &RunContext, path: &Path) -> Option<windlass_core::id::RunId> {
     let text = read(path)?;
-    let run = ground.handle.last_loop_in(&ground.spec, &ground.run)?;
-    let view = ground.handle.view(&run).ok()?;
+    let run = context.handle.last_loop_in(&context.spec, &context.run)?;
+    let view = context.handle.view(&run).ok()?;
     loop_state::is_of(&text, None, view.state.started).then_some(run)
 }
 
@@ -86,7 +90,7 @@ fn remove(path: &Path) -> Result<(), FileError> {
 
 /// Writes it for a session that is about to start, from the turn that begins with it.
 pub(super) fn arm(
-    ground: &RunContext,
+    context: &RunContext,
     site: &SessionSite,
     effect: &EffectId,
     plan: &SessionPlan,
@@ -96,7 +100,7 @@ pub(super) fn arm(
     if let Some(dir) = path.parent() {
         if !dir.exists() {
             // Noted before it is made: after a crash it is still known whose it is.
-            files::create_new(&ground.dir.join(FOLDER_MADE), b"", FileMode::Private)?;
+            files::create_new(&context.dir.join(FOLDER_MADE), b"", FileMode::Private)?;
         }
         files::make_dirs_inside(Path::new(&site.workspace), dir)?;
     }
@@ -108,7 +112,7 @@ pub(super) fn arm(
         max_iterations: rules.max_iterations,
         completion_promise: rules.promise.as_deref(),
         session_id: Some(plan.session.as_str()),
-        started_at: Moment(ground.started_ms),
+        started_at: Moment(context.started_ms),
         prompt: &prompt,
     };
     checkout::write(&path, loop_state::render(&state).as_bytes(), FileMode::Shared)
@@ -116,20 +120,20 @@ pub(super) fn arm(
 
 /// Removes the state file, so that no later session loops on it, and its folder when that was
 /// made for it. Where another run has the loop of the folder by now, only a file of this one.
-pub(super) fn disarm(ground: &RunContext, site: &SessionSite) {
+pub(super) fn disarm(context: &RunContext, site: &SessionSite) {
     if !is_looped(site) {
         return;
     }
     let path = place(site);
     let session = site.session.as_ref().map(windlass_core::id::SessionId::as_str);
     let is_ours =
-        || read(&path).is_some_and(|text| loop_state::is_of(&text, session, Moment(ground.started_ms)));
-    if !ground.has_the_folder() && !is_ours() {
+        || read(&path).is_some_and(|text| loop_state::is_of(&text, session, Moment(context.started_ms)));
+    if !context.has_the_folder() && !is_ours() {
         return;
     }
     let _ = std::fs::remove_file(&path);
     if let Some(dir) = path.parent()
-        && ground.dir.join(FOLDER_MADE).exists()
+        && context.dir.join(FOLDER_MADE).exists()
     {
         // Refused unless it is empty: what others put there stays.
         let _ = std::fs::remove_dir(dir);

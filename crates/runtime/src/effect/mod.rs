@@ -111,7 +111,7 @@ pub(crate) struct RunContext {
     /// The commit of each worktree on which all checks were green.
     pub(crate) green: Mutex<HashMap<String, String>>,
     /// The files of tasks that this run works on, and no other.
-    pub(crate) holds: Mutex<Vec<TaskFileClaim>>,
+    pub(crate) task_claims: Mutex<Vec<TaskFileClaim>>,
     /// The right to the loop of a plugin in its folder.
     pub(crate) folder: Mutex<Option<NamedLock>>,
     /// The effects that a former owner began and whose folder is gone.
@@ -123,7 +123,7 @@ pub(crate) struct SessionSite {
     /// The node, with its texts in it.
     pub(crate) node: SessionPrompt,
     /// How its sessions are run.
-    pub(crate) orders: SessionSettings,
+    pub(crate) settings: SessionSettings,
     /// Where it works.
     pub(crate) workspace: String,
     /// The conversation, once there is one.
@@ -139,7 +139,7 @@ impl SessionSite {
         let work = state.work(node)?;
         Some(SessionSite {
             node: work.node.clone(),
-            orders: state.orders(work)?.clone(),
+            settings: state.session_settings(work)?.clone(),
             workspace: work.workspace.clone(),
             session: work.session.clone(),
             is_ending: matches!(work.phase, SessionPhase::Ending { .. }),
@@ -159,7 +159,7 @@ pub(crate) enum Performed {
 impl RunContext {
     /// Performs an effect, or starts to.
     pub(crate) fn perform(self: &Arc<Self>, state: &RunState, planned: &Planned) -> Performed {
-        let ground = Arc::clone(self);
+        let context = Arc::clone(self);
         let id = planned.id.clone();
         let site = SessionSite::of(state, &id.node);
         match planned.effect.clone() {
@@ -182,13 +182,13 @@ impl RunContext {
             }
             Effect::Prepare { args } => {
                 let Some(site) = site else { return self.without_site(id) };
-                self.block(id.clone(), move |ground| prepare::prepare(ground, &site, id, args.as_deref()));
+                self.block(id.clone(), move |context| prepare::prepare(context, &site, id, args.as_deref()));
             }
             Effect::StartSession(plan) => {
                 let Some(site) = site else { return self.without_site(id) };
                 let node = id.node.clone();
                 let reader =
-                    self.spawn(id.clone(), async move { session::perform(ground, site, id, plan).await });
+                    self.spawn(id.clone(), async move { session::perform(context, site, id, plan).await });
                 self.reads(node, reader);
             }
             Effect::Inspect { last_message } => {
@@ -199,56 +199,56 @@ impl RunContext {
                 drop(
                     self.spawn(
                         id.clone(),
-                        async move { checks::perform(ground, id, names, workspace).await },
+                        async move { checks::perform(context, id, names, workspace).await },
                     ),
                 );
             }
             Effect::RunShell { command, workspace, idempotent, deadline } => {
                 drop(self.spawn(id.clone(), async move {
-                    shell::perform(ground, id, command, workspace, idempotent, deadline).await;
+                    shell::perform(context, id, command, workspace, idempotent, deadline).await;
                 }))
             }
             Effect::StartRun { run, spec } => {
                 let node = id.node.clone();
                 let is_ending = is_cut(state, &node);
                 let spec = (!is_ending).then_some(*spec);
-                let reader = self.spawn(id.clone(), run::perform(ground, id, run, spec));
+                let reader = self.spawn(id.clone(), run::perform(context, id, run, spec));
                 self.reads(node, reader);
             }
             Effect::ClaimTask { path, select, busy, attempts } => {
                 let scope = engine::scope(state);
                 let query = tasks::TaskQuery { path, select, busy, attempts };
-                self.block(id.clone(), move |ground| tasks::claim(ground, scope, id, query));
+                self.block(id.clone(), move |context| tasks::claim(context, scope, id, query));
             }
             Effect::SettleTask { path, task, ok, said, why, branch } => {
-                self.block(id.clone(), move |ground| {
-                    let why = why.map(|why| worktree::leave(ground, &id, branch.as_deref(), why));
-                    let file = tasks::StatusClaim::in_round(&ground.dir, &id.node);
-                    tasks::settle(ground, id, tasks::TaskEnd { path, task, ok, said, why, file })
+                self.block(id.clone(), move |context| {
+                    let why = why.map(|why| worktree::leave(context, &id, branch.as_deref(), why));
+                    let file = tasks::StatusClaim::in_round(&context.dir, &id.node);
+                    tasks::settle(context, id, tasks::TaskEnd { path, task, ok, said, why, file })
                 })
             }
-            Effect::ReleaseTask { path, task, branch, why } => self.block(id.clone(), move |ground| {
+            Effect::ReleaseTask { path, task, branch, why } => self.block(id.clone(), move |context| {
                 let why = why.unwrap_or_else(|| RELEASED.to_owned());
-                let why = worktree::leave(ground, &id, branch.as_deref(), why);
-                tasks::release(ground, id, path.as_deref(), &task, why)
+                let why = worktree::leave(context, &id, branch.as_deref(), why);
+                tasks::release(context, id, path.as_deref(), &task, why)
             }),
             Effect::MakeWorktree { task, attempt, target } => {
-                self.attempt(id.clone(), move |ground| worktree::make(ground, id, &task, attempt, target));
+                self.attempt(id.clone(), move |context| worktree::make(context, id, &task, attempt, target));
             }
             Effect::Land { workspace, branch, target, path, task, said } => {
-                let file = tasks::StatusClaim::in_round(&ground.dir, &id.node);
+                let file = tasks::StatusClaim::in_round(&context.dir, &id.node);
                 let end = tasks::TaskEnd { path, task, ok: true, said, why: None, file };
                 let home = worktree::WorktreeHome { workspace, branch, target };
-                drop(self.spawn(id.clone(), async move { worktree::land(ground, id, home, end).await }));
+                drop(self.spawn(id.clone(), async move { worktree::land(context, id, home, end).await }));
             }
             Effect::WaitUntil { until: moment } => drop(self.spawn(id.clone(), async move {
                 tokio::time::sleep(until(moment)).await;
-                ground.report(Event::WaitOver { effect: id }).await;
+                context.report(Event::WaitOver { effect: id }).await;
             })),
             Effect::CleanUp { iteration } => {
                 let child = cleanup::child(state, &id.node);
                 drop(self.spawn(id.clone(), async move {
-                    cleanup::perform(ground, site, child, id, iteration).await
+                    cleanup::perform(context, site, child, id, iteration).await
                 }));
             }
         }
@@ -257,27 +257,27 @@ impl RunContext {
 
     /// An effect of a session that is not under way: nobody could perform it, and nobody may wait for it.
     fn without_site(self: &Arc<Self>, effect: EffectId) -> Performed {
-        let ground = Arc::clone(self);
+        let context = Arc::clone(self);
         let what = format!("no session of `{}` is under way", effect.node);
         drop(self.spawn(effect.clone(), async move {
-            ground.report(Event::EffectBroken { effect, what }).await;
+            context.report(Event::EffectBroken { effect, what }).await;
         }));
         Performed::UnderWay
     }
 
     /// Runs something that blocks in a task of its own, and reports the fact it gives.
     fn block(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&RunContext) -> Event + Send + 'static) {
-        self.attempt(effect, move |ground| Ok(work(ground)));
+        self.attempt(effect, move |context| Ok(work(context)));
     }
 
     /// The same for what may have to be left to whoever resumes the run.
     fn attempt(self: &Arc<Self>, effect: EffectId, work: impl FnOnce(&RunContext) -> Fact + Send + 'static) {
-        let ground = Arc::clone(self);
+        let context = Arc::clone(self);
         let attempt = async move {
-            let beside = Arc::clone(&ground);
+            let beside = Arc::clone(&context);
             match blocking(move || work(&beside)).await {
-                Ok(event) => ground.report(event).await,
-                Err(error) => ground.give_up(error).await,
+                Ok(event) => context.report(event).await,
+                Err(error) => context.give_up(error).await,
             }
         };
         drop(self.spawn(effect, attempt));
@@ -316,13 +316,13 @@ impl RunContext {
     }
 
     /// Where it is written down which words in a file of tasks are believed.
-    fn book(&self) -> VouchedTasks<'_> {
+    fn vouched_tasks(&self) -> VouchedTasks<'_> {
         VouchedTasks { state: &self.home.state, run: &self.run }
     }
 
     /// Keeps other runs away from a file of tasks.
-    fn hold(&self, place: &TaskFilePath) -> Result<(), TasksError> {
-        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+    fn claim_tasks(&self, place: &TaskFilePath) -> Result<(), TasksError> {
+        let mut holds = self.task_claims.lock().unwrap_or_else(PoisonError::into_inner);
         if !holds.iter().any(|hold| hold.is_for(place)) {
             holds.push(TaskFileClaim::take(&self.home.state, place, &self.run, || Ok(()))?);
         }
@@ -335,17 +335,17 @@ impl RunContext {
     }
 
     /// Lets others have the tasks, once no task loop is under way, and at the end the folder.
-    pub(crate) fn let_go(&self, state: &RunState) {
+    pub(crate) fn release_tasks(&self, state: &RunState) {
         if state.is_done() {
             self.folder.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
-        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut holds = self.task_claims.lock().unwrap_or_else(PoisonError::into_inner);
         if holds.is_empty() {
             return;
         }
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
-        if !actives.iter().any(|active| matches!(active.doing, Activity::Tasks(_))) {
+        if !actives.iter().any(|active| matches!(active.activity, Activity::Tasks(_))) {
             holds.clear();
         }
     }

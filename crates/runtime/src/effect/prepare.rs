@@ -21,16 +21,16 @@ pub(crate) const TRACKER_MAX: u64 = 8 * 1024 * 1024;
 
 /// Makes what the loop needs. Never over an existing file: on a second try they are there.
 pub(super) fn prepare(
-    ground: &RunContext,
+    context: &RunContext,
     site: &SessionSite,
     effect: EffectId,
     args: Option<&str>,
 ) -> Event {
-    crate::changes::remember(&ground.dir, Path::new(&ground.spec.workspace));
-    let whom = ground.cookie(&effect.node.to_string());
+    crate::changes::remember(&context.dir, Path::new(&context.spec.workspace));
+    let whom = context.cookie(&effect.node.to_string());
     let mut odd = Vec::new();
-    let made = run_short_for(&whom, || texts(ground, site, args))
-        .and_then(|texts| arm(ground, site, &mut odd).map(|()| texts).map_err(|error| chain(&error)));
+    let made = run_short_for(&whom, || texts(context, site, args))
+        .and_then(|texts| arm(context, site, &mut odd).map(|()| texts).map_err(|error| chain(&error)));
     let head = git::head(Path::new(&site.workspace)).ok();
     let base = head.map(|head| head.unwrap_or_else(|| git::EMPTY_TREE.to_owned()));
     let fingerprint = inspect::fingerprint(site);
@@ -42,16 +42,20 @@ pub(super) fn prepare(
 }
 
 /// What the entity of a node says to these arguments.
-fn texts(ground: &RunContext, site: &SessionSite, args: Option<&str>) -> Result<Option<EntityTexts>, String> {
-    let (Some(entity), Some(args)) = (&site.orders.entity, args) else { return Ok(None) };
+fn texts(
+    context: &RunContext,
+    site: &SessionSite,
+    args: Option<&str>,
+) -> Result<Option<EntityTexts>, String> {
+    let (Some(entity), Some(args)) = (&site.settings.entity, args) else { return Ok(None) };
     let stage = PromptContext {
         workspace: Path::new(&site.workspace),
-        env: &ground.home.env,
-        can: ground.home.agents.capabilities(&site.orders.driver.name),
-        isolation: site.orders.isolation,
-        rules: &site.orders.permissions,
-        on_permission: ground.spec.policy.on_permission,
-        timeout_ms: ground.spec.limits.run_ms,
+        env: &context.home.env,
+        can: context.home.agents.capabilities(&site.settings.driver.name),
+        isolation: site.settings.isolation,
+        rules: &site.settings.permissions,
+        on_permission: context.spec.policy.on_permission,
+        timeout_ms: context.spec.limits.run_ms,
         dry_run: false,
     };
     let mut odd = Vec::new();
@@ -60,16 +64,16 @@ fn texts(ground: &RunContext, site: &SessionSite, args: Option<&str>) -> Result<
     Ok(Some(EntityTexts { prompt, system, odd }))
 }
 
-fn arm(ground: &RunContext, site: &SessionSite, odd: &mut Vec<String>) -> Result<(), FileError> {
-    let Some(rules) = site.node.rules() else { return loop_file::clear(ground, site, odd) };
+fn arm(context: &RunContext, site: &SessionSite, odd: &mut Vec<String>) -> Result<(), FileError> {
+    let Some(rules) = site.node.rules() else { return loop_file::clear(context, site, odd) };
     if let Some(path) = &rules.tracker_path {
-        make_tracker(ground, site, rules, Path::new(path))?;
+        make_tracker(context, site, rules, Path::new(path))?;
     }
-    loop_file::clear(ground, site, odd)
+    loop_file::clear(context, site, odd)
 }
 
 fn make_tracker(
-    ground: &RunContext,
+    context: &RunContext,
     site: &SessionSite,
     rules: &LoopRules,
     path: &Path,
@@ -79,12 +83,12 @@ fn make_tracker(
     }
     ignore_runs(site)?;
     let frontmatter = tracker::TrackerFrontmatter {
-        run: ground.run.as_str(),
+        run: context.run.as_str(),
         iteration: 0,
         max_iterations: rules.max_iterations,
         completion_marker: rules.marker.as_deref(),
         active: true,
-        started_at: Moment(ground.started_ms),
+        started_at: Moment(context.started_ms),
     };
     let text = tracker::render(&frontmatter, &rules.tracker_body);
     create_tracker(path, &text).map(drop)

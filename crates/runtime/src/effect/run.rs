@@ -21,45 +21,45 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Starts the run or takes it over, at once; what is left to do is to see it to its end. The
 /// type is said outright, because a run may start a run.
 pub(super) fn perform(
-    ground: Arc<RunContext>,
+    context: Arc<RunContext>,
     effect: EffectId,
     run: RunId,
     spec: Option<Spec>,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    let mut adopted = adopt(&ground, &effect, &run, spec);
+    let mut adopted = adopt(&context, &effect, &run, spec);
     Box::pin(async move {
         let end = loop {
             match adopted {
                 Ok(ChildStart::Never) => return,
-                Ok(ChildStart::Running(running)) => match follow(&ground, &effect, &run, *running).await {
+                Ok(ChildStart::Running(running)) => match follow(&context, &effect, &run, *running).await {
                     Ok(end) => break end,
                     // It is not over: whoever resumes this run resumes that one.
-                    Err(error) => return ground.give_up(error).await,
+                    Err(error) => return context.give_up(error).await,
                 },
                 Ok(ChildStart::Over(state)) => break end_of(&state),
                 // Until it is over or its owner is gone: then it is ours.
                 Ok(ChildStart::Elsewhere) => tokio::time::sleep(LOOK_EVERY).await,
                 // Nothing is known of how it ends: it is for the windlass that started both.
-                Err(error @ RunError::Diverged { .. }) => return ground.give_up(error).await,
+                Err(error @ RunError::Diverged { .. }) => return context.give_up(error).await,
                 Err(error) => break failed(chain(&error)),
             }
-            adopted = adopt(&ground, &effect, &run, None);
+            adopted = adopt(&context, &effect, &run, None);
         };
-        ground.children.lock().unwrap_or_else(PoisonError::into_inner).remove(&effect.node);
-        ground.report(Event::RunEnded { effect, end: Box::new(end) }).await;
+        context.children.lock().unwrap_or_else(PoisonError::into_inner).remove(&effect.node);
+        context.report(Event::RunEnded { effect, end: Box::new(end) }).await;
     })
 }
 
 /// Makes this process the owner where nobody else is; from then on the run can be told things.
 fn adopt(
-    ground: &RunContext,
+    context: &RunContext,
     effect: &EffectId,
     run: &RunId,
     spec: Option<Spec>,
 ) -> Result<ChildStart, RunError> {
-    let adopted = ground.handle.adopt(run, spec)?;
+    let adopted = context.handle.adopt(run, spec)?;
     if let ChildStart::Running(running) = &adopted {
-        let mut children = ground.children.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut children = context.children.lock().unwrap_or_else(PoisonError::into_inner);
         children.insert(effect.node.clone(), running.inlet());
     }
     Ok(adopted)
@@ -67,17 +67,17 @@ fn adopt(
 
 /// Shows what the run shows, and tells what it spends as it does.
 async fn follow(
-    ground: &RunContext,
+    context: &RunContext,
     effect: &EffectId,
     run: &RunId,
     mut running: OwnedRun,
 ) -> Result<RunEnd, RunError> {
     while let Some(item) = running.next().await {
         let has_spent = matches!(&item, FeedItem::Record { record, .. } if record.spends());
-        ground.feed.offer(FeedItem::Child { run: run.clone(), item: Box::new(item) }).await;
-        if has_spent && let Ok(view) = ground.handle.view(run) {
+        context.feed.offer(FeedItem::Child { run: run.clone(), item: Box::new(item) }).await;
+        if has_spent && let Ok(view) = context.handle.view(run) {
             let (effect, spent) = (effect.clone(), view.state.known_spent());
-            ground.report(Event::RunSpent { effect, spent }).await;
+            context.report(Event::RunSpent { effect, spent }).await;
         }
     }
     Ok(end_of(&running.finish().await?))

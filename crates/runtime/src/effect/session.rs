@@ -23,12 +23,17 @@ use crate::clock::now;
 use crate::feed::FeedItem;
 
 /// Starts the turn or adopts it, and reports how it ended.
-pub(super) async fn perform(ground: Arc<RunContext>, site: SessionSite, effect: EffectId, plan: SessionPlan) {
-    let dir = ground.child_dir(&effect);
-    let name = &site.orders.driver.name;
-    let Some(dialect) = ground.home.agents.named(name) else {
+pub(super) async fn perform(
+    context: Arc<RunContext>,
+    site: SessionSite,
+    effect: EffectId,
+    plan: SessionPlan,
+) {
+    let dir = context.child_dir(&effect);
+    let name = &site.settings.driver.name;
+    let Some(dialect) = context.home.agents.named(name) else {
         let end = failed(format!("this Windlass has no driver `{name}`"));
-        return ground.report(Event::SessionEnded { effect, end }).await;
+        return context.report(Event::SessionEnded { effect, end }).await;
     };
     let mut host = None;
     if matches!(child_state(&dir), ChildState::NotStarted) {
@@ -36,16 +41,16 @@ pub(super) async fn perform(ground: Arc<RunContext>, site: SessionSite, effect: 
             return;
         }
         // It began, and nobody can say what it did: it is not begun once more as if it never had.
-        if !dir.exists() && (site.begun.as_ref() == Some(&effect) || ground.is_orphaned(&effect)) {
+        if !dir.exists() && (site.begun.as_ref() == Some(&effect) || context.is_orphaned(&effect)) {
             let verdict = SessionVerdict::Interrupted { what: "its folder was deleted".to_owned() };
-            return ground.report(Event::SessionEnded { effect, end: ended(verdict) }).await;
+            return context.report(Event::SessionEnded { effect, end: ended(verdict) }).await;
         }
-        match launch(&ground, &**dialect, &site, &effect, &plan, &dir) {
+        match launch(&context, &**dialect, &site, &effect, &plan, &dir) {
             Ok(Some(started)) => host = Some(started),
             Ok(None) => return,
-            Err(StartFailure::NoRoom(error)) => return ground.give_up(error).await,
+            Err(StartFailure::NoRoom(error)) => return context.give_up(error).await,
             Err(StartFailure::Failed(what)) => {
-                return ground.report(Event::SessionEnded { effect, end: failed(what) }).await;
+                return context.report(Event::SessionEnded { effect, end: failed(what) }).await;
             }
         }
     }
@@ -53,56 +58,56 @@ pub(super) async fn perform(ground: Arc<RunContext>, site: SessionSite, effect: 
         // Its turn is repeated in any case: what it would still do, it would do twice.
         terminate_host(&dir, Terminate::WithGrace);
     }
-    let channel = Channel::of_lines(&**dialect, &ground.watcher, &dir, host);
+    let channel = Channel::of_lines(&**dialect, &context.watcher, &dir, host);
     let session = plan.session.clone();
-    ground.report(Event::SessionStarted { effect: effect.clone(), session }).await;
-    let end = follow(&ground, &**dialect, &effect, &site.workspace, channel).await;
+    context.report(Event::SessionStarted { effect: effect.clone(), session }).await;
+    let end = follow(&context, &**dialect, &effect, &site.workspace, channel).await;
     let end = SessionEnd { unanswered: unanswered(&dir), ..end };
     forget_secrets(&dir, &**dialect);
-    ground.report(Event::SessionEnded { effect, end }).await;
+    context.report(Event::SessionEnded { effect, end }).await;
 }
 
 fn launch(
-    ground: &RunContext,
+    context: &RunContext,
     dialect: &dyn Dialect,
     site: &SessionSite,
     effect: &EffectId,
     plan: &SessionPlan,
     dir: &Path,
 ) -> Result<Option<HostStart>, StartFailure> {
-    let user_settings = dialect.user_settings(&ground.home.user, &ground.home.env);
+    let user_settings = dialect.user_settings(&context.home.user, &context.home.env);
     let user_settings = user_settings.and_then(|path| files::read_bounded(&path, 1 << 20).ok());
     let user_settings = user_settings.and_then(|bytes| String::from_utf8(bytes).ok());
     let turn = TurnRequest {
-        spec: &ground.spec,
-        orders: &site.orders,
+        spec: &context.spec,
+        settings: &site.settings,
         workspace: &site.workspace,
         system: site.node.system.as_deref(),
         plan,
-        run: &ground.run,
+        run: &context.run,
         effect,
         now: now(),
     };
-    let paths = TurnPaths { dir, socket: &ground.socket, windlass_exe: &ground.exe };
-    let outside = UserEnvironment { env: &ground.home.env, user_settings: user_settings.as_deref() };
+    let paths = TurnPaths { dir, socket: &context.socket, windlass_exe: &context.exe };
+    let outside = UserEnvironment { env: &context.home.env, user_settings: user_settings.as_deref() };
     let prepared = dialect.prepare(&turn, &paths, &outside);
-    files::make_private_dir(dir).map_err(|error| StartFailure::of(&error, dir, &ground.exe))?;
+    files::make_private_dir(dir).map_err(|error| StartFailure::of(&error, dir, &context.exe))?;
     for (path, bytes) in &prepared.files {
         files::write_atomic(path, bytes, files::FileMode::Private)
-            .map_err(|error| StartFailure::of(&error, dir, &ground.exe))?;
+            .map_err(|error| StartFailure::of(&error, dir, &context.exe))?;
     }
     let start = || {
-        loop_file::arm(ground, site, effect, plan)
-            .map_err(|error| StartFailure::of(&error, dir, &ground.exe))?;
-        start_host(&ground.exe, dir, &prepared.launch, &ground.home.crash_env())
-            .map_err(|error| StartFailure::of(&error, dir, &ground.exe))
+        loop_file::arm(context, site, effect, plan)
+            .map_err(|error| StartFailure::of(&error, dir, &context.exe))?;
+        start_host(&context.exe, dir, &prepared.launch, &context.home.crash_env())
+            .map_err(|error| StartFailure::of(&error, dir, &context.exe))
     };
-    ground.gate.start(&effect.node, dir, start)
+    context.gate.start(&effect.node, dir, start)
 }
 
 /// Follows the turn to its end.
 async fn follow(
-    ground: &RunContext,
+    context: &RunContext,
     dialect: &dyn Dialect,
     effect: &EffectId,
     workspace: &str,
@@ -110,53 +115,53 @@ async fn follow(
 ) -> SessionEnd {
     let over = loop {
         match channel.next().await {
-            ChannelItem::Said(said) => show(ground, effect, said).await,
+            ChannelItem::Said(said) => show(context, effect, said).await,
             ChannelItem::Over(state) => break state,
         }
     };
-    let end = finish(ground, dialect, effect, workspace, &mut channel, &over).await;
-    show(ground, effect, channel.end()).await;
+    let end = finish(context, dialect, effect, workspace, &mut channel, &over).await;
+    show(context, effect, channel.end()).await;
     end
 }
 
-async fn show(ground: &RunContext, effect: &EffectId, said: Vec<AgentEvent>) {
+async fn show(context: &RunContext, effect: &EffectId, said: Vec<AgentEvent>) {
     for event in said {
-        ground.feed.offer(FeedItem::Agent { effect: effect.clone(), event }).await;
+        context.feed.offer(FeedItem::Agent { effect: effect.clone(), event }).await;
     }
 }
 
 /// Judges the whole turn. Where the host died, whoever is left is ended first, and then the
 /// rest of what they wrote is read.
 async fn finish(
-    ground: &RunContext,
+    context: &RunContext,
     dialect: &dyn Dialect,
     effect: &EffectId,
     workspace: &str,
     channel: &mut Channel,
     state: &ChildState,
 ) -> SessionEnd {
-    let dir = ground.child_dir(effect);
+    let dir = context.child_dir(effect);
     if let ChildState::Ended(exit) = state {
         if exit.code.is_none() {
-            tell_of_locks(ground, effect, put_away_locks(&dir, workspace).await);
+            tell_of_locks(context, effect, put_away_locks(&dir, workspace).await);
         }
         return channel.sum_up(dialect, ProcessEnd::Exited(exit));
     }
-    let left = put_away_lost(&dir, ground.cookie(&effect.to_string()), workspace).await;
-    tell_of_locks(ground, effect, left);
+    let left = put_away_lost(&dir, context.cookie(&effect.to_string()), workspace).await;
+    tell_of_locks(context, effect, left);
     channel.read_rest();
     channel.sum_up(dialect, ProcessEnd::Lost)
 }
 
 /// Warns of locks that may be somebody's: the next commit there fails.
-fn tell_of_locks(ground: &RunContext, effect: &EffectId, left: Vec<PathBuf>) {
+fn tell_of_locks(context: &RunContext, effect: &EffectId, left: Vec<PathBuf>) {
     for lock in left {
         let text = format!(
             "the agent was cut off, and git is locked by {}: perhaps you are at work there; if no git is, remove it",
             lock.display()
         );
         let event = AgentEvent::Notice { about: "git".to_owned(), text };
-        ground.feed.send(FeedItem::Aside { effect: effect.clone(), event });
+        context.feed.send(FeedItem::Aside { effect: effect.clone(), event });
     }
 }
 

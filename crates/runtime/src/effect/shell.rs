@@ -32,7 +32,7 @@ enum RerunPolicy {
 
 /// Runs it, or takes it up, and reports how it ended.
 pub(super) async fn perform(
-    ground: Arc<RunContext>,
+    context: Arc<RunContext>,
     effect: EffectId,
     command: String,
     workspace: String,
@@ -40,16 +40,16 @@ pub(super) async fn perform(
     deadline: Option<Moment>,
 ) {
     let again = if idempotent { RerunPolicy::May } else { RerunPolicy::MustNot };
-    if again == RerunPolicy::MustNot && ground.is_orphaned(&effect) {
-        return ground.report(Event::ShellEnded { effect, end: ShellEnd::Unknown }).await;
+    if again == RerunPolicy::MustNot && context.is_orphaned(&effect) {
+        return context.report(Event::ShellEnded { effect, end: ShellEnd::Unknown }).await;
     }
     let launch = |dir: &Path| Launch {
         deadline_ms: deadline.map(|deadline| deadline.since(now()).max(1)),
-        ..child::launch(&ground, dir, &command, &workspace, Errors::Apart)
+        ..child::launch(&context, dir, &command, &workspace, Errors::Apart)
     };
-    match run(&HostStarter::of(&ground, &effect.node), &ground.child_dir(&effect), launch, again).await {
-        Ok(end) => ground.report(Event::ShellEnded { effect, end }).await,
-        Err(error) => ground.give_up(error).await,
+    match run(&HostStarter::of(&context, &effect.node), &context.child_dir(&effect), launch, again).await {
+        Ok(end) => context.report(Event::ShellEnded { effect, end }).await,
+        Err(error) => context.give_up(error).await,
     }
 }
 

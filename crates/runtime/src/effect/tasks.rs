@@ -97,31 +97,32 @@ pub(super) struct TaskEnd {
 }
 
 /// Chooses the next task and marks it as begun.
-pub(super) fn claim(ground: &RunContext, scope: Scope, effect: EffectId, query: TaskQuery) -> Event {
-    let workspace = Path::new(&ground.spec.workspace);
-    let held = place(workspace, query.path.as_deref()).and_then(|place| ground.hold(&place));
+pub(super) fn claim(context: &RunContext, scope: Scope, effect: EffectId, query: TaskQuery) -> Event {
+    let workspace = Path::new(&context.spec.workspace);
+    let held = place(workspace, query.path.as_deref()).and_then(|place| context.claim_tasks(&place));
     let mut odd = Vec::new();
-    let choose = |()| choose(ground.book(), workspace, scope, &query, &mut odd, now());
+    let choose = |()| choose(context.vouched_tasks(), workspace, scope, &query, &mut odd, now());
     let claim = held.map_err(TasksError::told).and_then(choose);
     let claim = claim.unwrap_or_else(|why| Claim::Unreadable { why });
     Event::TaskClaimed { effect, claim, odd }
 }
 
 /// Says in the file how a task went.
-pub(super) fn settle(ground: &RunContext, effect: EffectId, end: TaskEnd) -> Event {
-    let (status, why, error) = write_end(ground.book(), Path::new(&ground.spec.workspace), end, now());
+pub(super) fn settle(context: &RunContext, effect: EffectId, end: TaskEnd) -> Event {
+    let (status, why, error) =
+        write_end(context.vouched_tasks(), Path::new(&context.spec.workspace), end, now());
     Event::TaskSettled { effect, status, why, error }
 }
 
 /// Puts a task back in the file that was not done, and that nobody is at any more.
 pub(super) fn release(
-    ground: &RunContext,
+    context: &RunContext,
     effect: EffectId,
     path: Option<&str>,
     task: &TaskId,
     why: String,
 ) -> Event {
-    match put_back(ground.book(), Path::new(&ground.spec.workspace), path, task, now()) {
+    match put_back(context.vouched_tasks(), Path::new(&context.spec.workspace), path, task, now()) {
         Ok(status) => Event::TaskSettled { effect, status, why: Some(why), error: None },
         Err(error) => {
             let error = told_in_a_run(error);
@@ -219,7 +220,7 @@ fn look(
     let seen = load(place)?;
     refuse_twins(&seen)?;
     let doubts = book.look(place, &seen.document.tasks().tasks, &query.busy)?;
-    odd.extend(doubts.iter().map(|(id, status)| vouched::told(place.shown(), id, *status)));
+    odd.extend(doubts.iter().map(|(id, status)| vouched::describe(place.shown(), id, *status)));
     let recovered = change(&seen, &TaskChange::Recover { held: query.busy.clone() }, now)?;
     let recovered = &recovered.document.tasks().tasks;
     let tasks = as_held(&as_believed(recovered, &doubts), &query.busy);
@@ -274,10 +275,10 @@ fn all_done(tasks: &[Task], scope: &mut Scope, query: &TaskQuery) -> Claim {
 /// tasks that it is about.
 fn refuse_twins(seen: &LoadedTasks) -> Result<(), ClaimObstacle> {
     let is_twin = |flaw: &TaskListError| matches!(flaw, TaskListError::DuplicateId { .. });
-    if !core::flaws(&seen.document.tasks().tasks).iter().any(is_twin) {
+    if !core::list_errors(&seen.document.tasks().tasks).iter().any(is_twin) {
         return Ok(());
     }
-    let flaws: Vec<String> = seen.flaws.iter().map(Diagnostic::to_string).collect();
+    let flaws: Vec<String> = seen.diagnostics.iter().map(Diagnostic::to_string).collect();
     Err(ClaimObstacle::Unusable(flaws.join("\n\n")))
 }
 
@@ -305,7 +306,7 @@ fn as_believed(tasks: &[Task], doubts: &UnvouchedStatuses) -> Vec<Task> {
 /// What a person has to decide before all can be done.
 fn unproven(place: &TaskFilePath, doubts: &UnvouchedStatuses) -> Option<Claim> {
     let open = doubts.iter().filter(|(_, status)| **status != Some(TaskStatus::Passing));
-    let why: Vec<String> = open.map(|(id, status)| vouched::told(place.shown(), id, *status)).collect();
+    let why: Vec<String> = open.map(|(id, status)| vouched::describe(place.shown(), id, *status)).collect();
     (!why.is_empty()).then(|| Claim::Unproven { why: why.join("\n") })
 }
 
@@ -338,7 +339,7 @@ fn is_selected(task: &Task, scope: &mut Scope, query: &TaskQuery) -> Result<bool
             "`select` cannot be told for task `{id}`: {error}, in: {written}{hint}"
         ))
     };
-    template::holds(select, scope).map_err(wrong)
+    template::is_true(select, scope).map_err(wrong)
 }
 
 /// Why there is nothing to take: judged by the tasks that may be taken, since the others are left
@@ -476,7 +477,7 @@ fn write_once(
     let by = if was_tried { StatusWriter::Anybody } else { by };
     let decided = decide(found, by);
     if found == TaskStatus::Skipped && decided.0 == TaskStatus::Failing {
-        book.doubt(place, id, found)?;
+        book.record_unvouched(place, id, found)?;
     }
     if in_file.is_some() {
         book.vouch(place, id, decided.0)?;

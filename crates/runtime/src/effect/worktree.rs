@@ -38,16 +38,16 @@ const NAMESAKES: u32 = 1_000;
 /// Makes a worktree for a task on the commit that its target is at: a branch, that of the workspace
 /// where none is decided yet.
 pub(super) fn make(
-    ground: &RunContext,
+    context: &RunContext,
     effect: EffectId,
     task: &TaskId,
     attempt: u32,
     target: Option<String>,
 ) -> Fact {
-    let workspace = Path::new(&ground.spec.workspace);
+    let workspace = Path::new(&context.spec.workspace);
     let target = target.map_or_else(|| on_a_branch(workspace), Ok).map_err(WorktreeFailure::Why);
     let made = target.and_then(|target| {
-        let (run, dir) = (&ground.run, &ground.dir);
+        let (run, dir) = (&context.run, &context.dir);
         let wanted = WorktreeRequest { run, dir, effect: &effect, task, attempt, target: &target };
         let (folder, branch) = make_at(workspace, &wanted)?;
         Ok((folder, branch, target))
@@ -184,10 +184,10 @@ fn slug(task: &TaskId) -> String {
 
 /// Leaves a worktree from which nothing is brought back, and adds to what is said where its work is
 /// kept; one without any work is taken away.
-pub(super) fn leave(ground: &RunContext, effect: &EffectId, branch: Option<&str>, why: String) -> String {
+pub(super) fn leave(context: &RunContext, effect: &EffectId, branch: Option<&str>, why: String) -> String {
     let Some(branch) = branch else { return why };
-    let repo = Path::new(&ground.spec.workspace);
-    let course = LandingJob { repo, notes: &ground.child_dir(effect), branch, target: None, tasks: None };
+    let repo = Path::new(&context.spec.workspace);
+    let course = LandingJob { repo, notes: &context.child_dir(effect), branch, target: None, tasks: None };
     keep_out(&course, why)
 }
 
@@ -203,19 +203,24 @@ pub(super) struct WorktreeHome {
 
 /// Brings the commits of a worktree onto their target, with the checks run on exactly what is
 /// brought there, and reports how it went. What nobody says is done stays out.
-pub(super) async fn land(ground: Arc<RunContext>, effect: EffectId, home: WorktreeHome, end: tasks::TaskEnd) {
+pub(super) async fn land(
+    context: Arc<RunContext>,
+    effect: EffectId,
+    home: WorktreeHome,
+    end: tasks::TaskEnd,
+) {
     // Dropped with this task: then nobody wants the landing any more.
     let (_wanted, given_up) = watch::channel(());
     let landing = {
-        let (ground, effect) = (Arc::clone(&ground), effect.clone());
+        let (context, effect) = (Arc::clone(&context), effect.clone());
         let handle = tokio::runtime::Handle::current();
         blocking(move || {
             let WorktreeHome { workspace, branch, target } = home;
-            let repo = Path::new(&ground.spec.workspace);
+            let repo = Path::new(&context.spec.workspace);
             let tasks = tasks::place(repo, end.path.as_deref()).ok();
             let course = LandingJob {
                 repo,
-                notes: &ground.child_dir(&effect),
+                notes: &context.child_dir(&effect),
                 branch: &branch,
                 target: target.as_deref(),
                 tasks: tasks.as_ref().map(TaskFilePath::path),
@@ -227,14 +232,14 @@ pub(super) async fn land(ground: Arc<RunContext>, effect: EffectId, home: Worktr
                 return Ok(LandingResult::Refused(why));
             }
             if !course.is_begun()
-                && let Some(why) = tasks::withheld(ground.book(), course.repo, &end)
+                && let Some(why) = tasks::withheld(context.vouched_tasks(), course.repo, &end)
             {
                 return Ok(LandingResult::Refused(keep_out(&course, why)));
             }
             let is_given_up = || given_up.has_changed().is_err();
             let told = bring_back(&course, is_given_up, |round| {
                 // Where nothing else landed meanwhile it is the commit that was checked already.
-                if checks::are_known_to_be_green(&ground, &workspace) {
+                if checks::are_known_to_be_green(&context, &workspace) {
                     return Ok(None);
                 }
                 // Each commit that is checked has folders of its own: what was green on another
@@ -245,7 +250,7 @@ pub(super) async fn land(ground: Arc<RunContext>, effect: EffectId, home: Worktr
                     tokio::select! {
                         biased;
                         _ = given_up.changed() => Err(LandingStop::GivenUp),
-                        results = checks::run_all(&ground, &effect, &ground.spec.checks, &workspace) => {
+                        results = checks::run_all(&context, &effect, &context.spec.checks, &workspace) => {
                             results.map(|results| red(&results)).map_err(LandingStop::ForNow)
                         }
                     }
@@ -255,8 +260,8 @@ pub(super) async fn land(ground: Arc<RunContext>, effect: EffectId, home: Worktr
         })
     };
     match landing.await {
-        Ok(told) => ground.report(told.event(effect)).await,
-        Err(LandingStop::ForNow(error)) => ground.give_up(error).await,
+        Ok(told) => context.report(told.event(effect)).await,
+        Err(LandingStop::ForNow(error)) => context.give_up(error).await,
         // Nobody waits for it any more: this task was ended.
         Err(LandingStop::GivenUp) => {}
     }

@@ -199,7 +199,7 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&RootPlace<'_>) -> Foun
             item.found.stamp = outcome.stamp.unwrap_or(item.found.stamp);
             let place = (item.spot.root.level, item.spot.root.distance);
             let (provider, of_file) = (item.spot.place.provider, outcome.read.grounds);
-            grounds.extend(of_file.into_iter().map(|ground| (place, provider, ground)));
+            grounds.extend(of_file.into_iter().map(|context| (place, provider, context)));
             defaults.extend(outcome.read.default_agent.map(|agent| (place, provider, agent)));
             entities.extend(outcome.read.entities);
             diagnostics.extend(outcome.read.diagnostics);
@@ -212,8 +212,8 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&RootPlace<'_>) -> Foun
     cache.renew(&items, &known, &entities);
     // The farthest first: of two rules that match a call the last one counts.
     grounds.sort_by_key(|(place, ..)| std::cmp::Reverse(*place));
-    for (_, provider, ground) in grounds.iter().rev() {
-        lay(ground, *provider, &mut entities);
+    for (_, provider, context) in grounds.iter().rev() {
+        lay(context, *provider, &mut entities);
     }
     // The nearest first: what it names an agent for has one.
     defaults.sort_by_key(|(place, ..)| *place);
@@ -223,8 +223,12 @@ fn look(home: &Home, roots: &Roots, mut walk: impl FnMut(&RootPlace<'_>) -> Foun
     let said = |provider: Provider, name: &str| {
         let is_meant =
             |agent: &Option<String>| agent.as_ref().is_none_or(|agent| agent.to_lowercase() == name);
-        let meant = grounds.iter().filter(|(_, other, ground)| *other == provider && is_meant(&ground.agent));
-        meant.map(|(.., ground)| ground.rules.clone()).collect::<Option<Vec<_>>>().map(|rules| rules.concat())
+        let meant =
+            grounds.iter().filter(|(_, other, context)| *other == provider && is_meant(&context.agent));
+        meant
+            .map(|(.., context)| context.rules.clone())
+            .collect::<Option<Vec<_>>>()
+            .map(|rules| rules.concat())
     };
     for lost in cast(&mut entities, &said) {
         let diagnostic = miscast(&lost, &diagnostics);
@@ -246,14 +250,14 @@ fn name_agent(agent: &str, provider: Provider, entities: &mut [Entity]) {
 }
 
 /// Puts limits under those that the agents of a provider have of their own.
-fn lay(ground: &DefaultLimits, provider: Provider, entities: &mut Vec<Entity>) {
+fn lay(context: &DefaultLimits, provider: Provider, entities: &mut Vec<Entity>) {
     let is_meant = |entity: &Entity| {
         let is_named = |name: &String| name.to_lowercase() == entity.name.to_lowercase();
         entity.source.provider == provider
             && entity.kind == EntityKind::Agent
-            && ground.agent.as_ref().is_none_or(is_named)
+            && context.agent.as_ref().is_none_or(is_named)
     };
-    match &ground.rules {
+    match &context.rules {
         None => entities.retain(|entity| !is_meant(entity)),
         Some(rules) => {
             for entity in entities.iter_mut().filter(|entity| is_meant(entity)) {

@@ -20,8 +20,8 @@ pub(crate) fn subscribe(
 ) -> Result<Receiver<Arc<LoadedEntities>>, UserError> {
     let (loaded, points) = load_and_points(&home, &cwd, &plugins)?;
     let (sender, receiver) = watch::channel(Arc::new(loaded));
-    let ground = Arc::new(WatchContext { home, cwd, plugins });
-    tokio::spawn(follow(ground, sender, FolderWatch::start(), points));
+    let context = Arc::new(WatchContext { home, cwd, plugins });
+    tokio::spawn(follow(context, sender, FolderWatch::start(), points));
     Ok(receiver)
 }
 
@@ -32,7 +32,7 @@ struct WatchContext {
 }
 
 async fn follow(
-    ground: Arc<WatchContext>,
+    context: Arc<WatchContext>,
     sender: Sender<Arc<LoadedEntities>>,
     mut watch: FolderWatch,
     mut points: Vec<WatchPoint>,
@@ -40,7 +40,7 @@ async fn follow(
     watch.follow(&points);
     loop {
         // Once more at the start: something may have changed before it was watched.
-        let reloading = Arc::clone(&ground);
+        let reloading = Arc::clone(&context);
         let reload = move || load_and_points(&reloading.home, &reloading.cwd, &reloading.plugins);
         // Settings that are broken for the moment leave what there was.
         if let Ok(Ok((loaded, now))) = spawn_blocking(reload).await {

@@ -53,7 +53,7 @@ impl Handle {
     }
 
     /// Lets a paused run go on, and the runs it started.
-    pub async fn go_on(&self, run: &RunId) -> Result<(), RunError> {
+    pub async fn unpause(&self, run: &RunId) -> Result<(), RunError> {
         let run = run.clone();
         self.waiting(move |handle| handle.ask_all(&run, &InboxMessage::GoOn)).await
     }
@@ -79,7 +79,7 @@ impl Handle {
     /// The run that waits for a person: this one, or one that it started.
     pub fn who_asks(&self, run: &RunId) -> Result<RunId, RunError> {
         let view = self.view(run)?;
-        if matches!(view.state.standing(), Progress::Waiting(Waiting::Person(_))) {
+        if matches!(view.state.progress(), Progress::Waiting(Waiting::Person(_))) {
             return Ok(run.clone());
         }
         let asking = children(&view.state).into_iter().find_map(|child| self.who_asks(&child).ok());

@@ -64,7 +64,7 @@ impl Handle {
             return Err(held(spec, Some(last)));
         }
         self.cancel(&last).await?;
-        let mut running = match self.put_away(self.family(&self.view(&last)?)).await {
+        let mut running = match self.close_family(self.family(&self.view(&last)?)).await {
             Ok(running) => running,
             Err(RunError::Over(_)) => return Ok(Some(last)),
             Err(RunError::Lease { .. }) => return Err(held(spec, Some(last))),
@@ -77,7 +77,7 @@ impl Handle {
 
     /// Takes the loop of a folder for a run, where it needs it. Refused where another has it, or has not
     /// ended since it had.
-    pub(crate) fn hold_folder(&self, run: &RunId, spec: &Spec) -> Result<Option<NamedLock>, RunError> {
+    pub(crate) fn lock_folder(&self, run: &RunId, spec: &Spec) -> Result<Option<NamedLock>, RunError> {
         let part = PluginLoopRole::of(spec);
         if part == PluginLoopRole::None {
             return Ok(None);

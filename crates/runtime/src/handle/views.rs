@@ -36,7 +36,7 @@ impl Handle {
     pub fn view(&self, run: &RunId) -> Result<RunView, RunError> {
         let seen = recover::look(&self.store, run).map_err(|error| self.with_binary(error))?;
         let Recovered { loaded, state, divergence } = seen;
-        let status = self.owned(run, RunStatus::of(&state.standing()));
+        let status = self.owned(run, RunStatus::of(&state.progress()));
         let (run, seq, dir) = (run.clone(), loaded.last_seq(), self.store.run_dir(run));
         let cadence = Cadence::of(&loaded);
         Ok(RunView { run, status, state, seq, cadence, divergence, dir })
@@ -98,7 +98,7 @@ impl Handle {
     pub fn changes(&self, run: &RunId) -> Result<Option<Vec<String>>, RunError> {
         let state = self.view(run)?.state;
         // A fork has the beginning of another run in its log, and began later.
-        let base = crate::changes::base(&self.store.run_dir(run)).or_else(|| state.book.base.clone());
+        let base = crate::changes::base(&self.store.run_dir(run)).or_else(|| state.bookkeeping.base.clone());
         let Some(base) = &base else { return Ok(None) };
         let workspace = Path::new(&state.spec.workspace);
         Ok(Some(crate::changes::since(&self.store.run_dir(run), workspace, base)))

@@ -173,14 +173,14 @@ impl<'a> WorkflowSources<'a> {
 /// Nodes that can be written and not yet be run.
 fn not_yet(document: &WorkflowDocument) -> Option<UserError> {
     let refused = nodes::each(&document.workflow).into_iter().filter_map(|node| {
-        let act = &node.step.act;
+        let act = &node.node.kind;
         if act.can_run() {
             return None;
         }
         let word = act.word();
-        let text = format!("node `{}` cannot be run yet: it is a `{word}` node", node.step.id);
+        let text = format!("node `{}` cannot be run yet: it is a `{word}` node", node.node.id);
         let hint = "leave it out; `windlass workflow check` and `graph` know it already";
-        Some(document.diagnose(&GraphDiagnostic::error(Some(&node.step.id), word, text).hint(hint)))
+        Some(document.diagnose(&GraphDiagnostic::error(Some(&node.node.id), word, text).hint(hint)))
     });
     UserError::of(&refused.collect::<Vec<_>>())
 }
@@ -268,7 +268,7 @@ fn select<'a>(
             let text = format!("plugins bring {} workflows, and none is chosen", several.len());
             let whole = |entry: &&WorkflowEntry| {
                 let is_alone = several.iter().filter(|other| other.name == entry.name).count() == 1;
-                if is_alone { entry.name.clone() } else { format!("{}:{}", entry.whose(), entry.name) }
+                if is_alone { entry.name.clone() } else { format!("{}:{}", entry.owner_name(), entry.name) }
             };
             let names: Vec<String> = several.iter().map(whole).collect();
             Err(UserError::new(UserErrorKind::Usage, text)

@@ -60,9 +60,9 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
         EntityKind::Agent => SessionSource::Agent { name, prompt: told },
     };
     let act = NodeKind::Session(Session { source, turns: None, schema: None });
-    let step = Node {
+    let node = Node {
         id: NodeId::new(default_id(&act)),
-        act,
+        kind: act,
         when: None,
         settings: SessionOptions::default(),
         retry: RetryPolicy::default(),
@@ -77,7 +77,7 @@ pub(super) fn workflow(entity: &Entity) -> Workflow {
         budget: Budget::default(),
         plugins: Vec::new(),
         checks: Default::default(),
-        body: vec![step],
+        body: vec![node],
     }
 }
 

@@ -51,8 +51,8 @@ fn rounds<'a>(
     let Some(most) = flags.max_iterations else { return 0 };
     let mut loops = 0_usize;
     for part in std::iter::once(&mut *main).chain(others) {
-        nodes::change(&mut part.workflow.body, &mut |_, act| {
-            if let NodeKind::TaskLoop(TaskLoopNode { max, .. }) = act {
+        nodes::change(&mut part.workflow.body, &mut |_, kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { max, .. }) = kind {
                 *max = most;
                 loops += 1;
             }
@@ -73,8 +73,8 @@ fn jobs<'a>(
     }
     let mut loops = 0_usize;
     for part in std::iter::once(&mut *main).chain(others) {
-        nodes::change(&mut part.workflow.body, &mut |_, act| {
-            if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = act {
+        nodes::change(&mut part.workflow.body, &mut |_, kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = kind {
                 *jobs = wanted;
                 loops += 1;
             }
@@ -95,8 +95,10 @@ pub(super) fn one_driver(request: &RunRequest, spec: &Spec) -> Result<(), UserEr
         (None, true) => return Ok(()),
     };
     let all = std::iter::once(spec).chain(spec.others.values());
-    let mut names: Vec<&str> =
-        all.flat_map(|spec| spec.sessions.values()).map(|orders| orders.driver.name.as_str()).collect();
+    let mut names: Vec<&str> = all
+        .flat_map(|spec| spec.sessions.values())
+        .map(|session_settings| session_settings.driver.name.as_str())
+        .collect();
     names.sort_unstable();
     names.dedup();
     if names.len() < 2 {

@@ -150,7 +150,7 @@ fn reached<'w>(parts: &[&'w Workflow]) -> Vec<&'w Workflow> {
     while let Some(workflow) = reached.get(at) {
         let heirs: Vec<&str> = nodes::each(workflow)
             .into_iter()
-            .filter_map(|node| match &node.step.act {
+            .filter_map(|node| match &node.node.kind {
                 NodeKind::Workflow(WorkflowNode { name, inputs }) if !inputs.contains_key("input") => {
                     Some(name.as_str())
                 }

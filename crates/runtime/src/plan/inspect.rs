@@ -13,22 +13,22 @@ use crate::user_error::{UserError, UserErrorKind};
 
 /// Makes the text of the only session, where nothing of the run itself is needed for it.
 pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Result<(), UserError> {
-    let Some((step, orders)) = spec.only_session() else { return Ok(()) };
-    let Some(template) = told(step).filter(|_| step.when.is_none()) else { return Ok(()) };
+    let Some((node, session_settings)) = spec.only_session() else { return Ok(()) };
+    let Some(template) = told(node).filter(|_| node.when.is_none()) else { return Ok(()) };
     if needs_a_run(template) {
         return Ok(());
     }
     let text = render(template, &Scope::new(&spec.input, &spec.inputs)).map_err(|error| {
-        let text = format!("workflow `{}`, node `{}`: {error}", spec.workflow, step.id);
+        let text = format!("workflow `{}`, node `{}`: {error}", spec.workflow, node.id);
         UserError::new(UserErrorKind::Configuration, text)
     })?;
-    let Some(entity) = &orders.entity else { return Ok(()) };
+    let Some(entity) = &session_settings.entity else { return Ok(()) };
     let stage = PromptContext {
         workspace: Path::new(&spec.workspace),
         env: &home.env,
-        can: home.agents.capabilities(&orders.driver.name),
-        isolation: orders.isolation,
-        rules: &orders.permissions,
+        can: home.agents.capabilities(&session_settings.driver.name),
+        isolation: session_settings.isolation,
+        rules: &session_settings.permissions,
         on_permission: spec.policy.on_permission,
         timeout_ms: spec.limits.run_ms,
         dry_run: true,
@@ -37,9 +37,9 @@ pub(super) fn ahead(home: &Home, spec: &Spec, warnings: &mut Vec<String>) -> Res
 }
 
 /// What a session is told: its prompt, or what an entity is.
-fn told(step: &Node) -> Option<&Template> {
+fn told(node: &Node) -> Option<&Template> {
     static NOTHING: Template = Template(String::new());
-    let NodeKind::Session(session) = &step.act else { return None };
+    let NodeKind::Session(session) = &node.kind else { return None };
     Some(match &session.source {
         PromptSource::Prompt { prompt } | PromptSource::Agent { prompt, .. } => prompt,
         PromptSource::Skill { args, .. } | PromptSource::Command { args, .. } => {

@@ -29,7 +29,7 @@ pub(super) fn need_a_repository(
     let workspace = Path::new(&spec.workspace);
     // A node that comes before may still make the branch or the first commit.
     let found = match spec.body.first() {
-        Some(Node { act: NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }), when: None, .. }) => {
+        Some(Node { kind: NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }), when: None, .. }) => {
             on_a_branch(workspace).map(drop)
         }
         _ => in_a_repository(workspace),
@@ -100,19 +100,19 @@ pub(super) fn note_missing_checks(spec: &Spec, warnings: &mut Vec<String>) {
     }
 }
 
-fn is_done_by_agents(step: &Node) -> bool {
-    let is_loop = matches!(step.act, NodeKind::TaskLoop(_));
-    let blocks = step.act.blocks();
+fn is_done_by_agents(node: &Node) -> bool {
+    let is_loop = matches!(node.kind, NodeKind::TaskLoop(_));
+    let blocks = node.kind.blocks();
     let mut inside = blocks.iter().flat_map(|block| block.body.iter());
-    inside.any(|step| if is_loop { has_session(step) } else { is_done_by_agents(step) })
+    inside.any(|node| if is_loop { has_session(node) } else { is_done_by_agents(node) })
 }
 
-fn has_session(step: &Node) -> bool {
-    matches!(step.act, NodeKind::Session(_))
-        || step.act.blocks().iter().any(|block| block.body.iter().any(has_session))
+fn has_session(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Session(_))
+        || node.kind.blocks().iter().any(|block| block.body.iter().any(has_session))
 }
 
-fn needs_worktrees(step: &Node) -> bool {
-    matches!(step.act, NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }))
-        || step.act.blocks().iter().any(|block| block.body.iter().any(needs_worktrees))
+fn needs_worktrees(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::TaskLoop(TaskLoopNode { jobs: 2.., .. }))
+        || node.kind.blocks().iter().any(|block| block.body.iter().any(needs_worktrees))
 }

@@ -9,14 +9,14 @@ use windlass_core::spec::Spec;
 /// A node and how its sessions are to be run: its own word, else that of the blocks around it from
 /// the inside out, else the workflow's.
 pub(super) struct PlannedNode<'w> {
-    pub(super) step: &'w Node,
-    pub(super) said: SessionOptions,
+    pub(super) node: &'w Node,
+    pub(super) options: SessionOptions,
 }
 
 impl<'w> PlannedNode<'w> {
     /// The session, where it is one.
     pub(super) fn session(&self) -> Option<&'w Session> {
-        match &self.step.act {
+        match &self.node.kind {
             NodeKind::Session(session) => Some(session),
             _ => None,
         }
@@ -45,8 +45,8 @@ fn gather<'w>(body: &'w [Node], around: &SessionOptions, nodes: &mut Vec<Planned
             // Each node keeps to its own: the one of a block is for the whole block.
             timeout_ms: own.timeout_ms,
         };
-        let blocks = step.act.blocks();
-        nodes.push(PlannedNode { step, said: said.clone() });
+        let blocks = step.kind.blocks();
+        nodes.push(PlannedNode { node: step, options: said.clone() });
         for block in blocks {
             gather(block.body, &said, nodes);
         }
@@ -55,7 +55,7 @@ fn gather<'w>(body: &'w [Node], around: &SessionOptions, nodes: &mut Vec<Planned
 
 /// The workflows that are run from its nodes.
 pub(super) fn called(workflow: &Workflow) -> Vec<String> {
-    let name = |node: PlannedNode<'_>| match &node.step.act {
+    let name = |node: PlannedNode<'_>| match &node.node.kind {
         NodeKind::Workflow(WorkflowNode { name, .. }) => Some(name.clone()),
         _ => None,
     };
@@ -64,9 +64,9 @@ pub(super) fn called(workflow: &Workflow) -> Vec<String> {
 
 /// Changes every node, blocks included.
 pub(super) fn change(body: &mut [Node], to: &mut impl FnMut(&NodeId, &mut NodeKind)) {
-    for step in body {
-        to(&step.id, &mut step.act);
-        for block in step.act.blocks_mut() {
+    for node in body {
+        to(&node.id, &mut node.kind);
+        for block in node.kind.blocks_mut() {
             change(block, to);
         }
     }
@@ -75,9 +75,9 @@ pub(super) fn change(body: &mut [Node], to: &mut impl FnMut(&NodeId, &mut NodeKi
 /// The workflow with its turns bounded as its orders bound them, to say what it can take.
 pub(super) fn bounded(workflow: &Workflow, spec: &Spec) -> Workflow {
     let mut workflow = workflow.clone();
-    change(&mut workflow.body, &mut |id, act| {
-        let rules = spec.sessions.get(id).and_then(|orders| orders.rules.as_ref());
-        if let (NodeKind::Session(Session { turns: Some(turns), .. }), Some(rules)) = (act, rules) {
+    change(&mut workflow.body, &mut |id, kind| {
+        let rules = spec.sessions.get(id).and_then(|session_settings| session_settings.rules.as_ref());
+        if let (NodeKind::Session(Session { turns: Some(turns), .. }), Some(rules)) = (kind, rules) {
             turns.max = Some(rules.max_iterations);
         }
     });

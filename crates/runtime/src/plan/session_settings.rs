@@ -49,7 +49,7 @@ impl PlanInputs<'_> {
         let mut sessions = BTreeMap::new();
         for node in &nodes {
             if let Some(session) = node.session() {
-                sessions.insert(node.step.id.clone(), self.orders(part, node, session, warnings)?);
+                sessions.insert(node.node.id.clone(), self.session_settings(part, node, session, warnings)?);
             }
         }
         Ok(Spec {
@@ -72,7 +72,7 @@ impl PlanInputs<'_> {
         })
     }
 
-    fn orders(
+    fn session_settings(
         &self,
         part: &PlannedWorkflow<'_>,
         node: &PlannedNode<'_>,
@@ -180,7 +180,7 @@ impl PlanInputs<'_> {
         let most = self.settings().max_isolation;
         // What nobody asked for gives way to what a document says, up or down.
         let is_asked = self.flags().isolation.is_some() || self.is_set("isolation");
-        let wanted = match node.said.isolation {
+        let wanted = match node.options.isolation {
             Some(own) if part.document.is_some() && !is_asked => own,
             own => own.map_or(asked, |own| own.max(asked)),
         };
@@ -188,7 +188,7 @@ impl PlanInputs<'_> {
         if wanted > most {
             let who = match asked > most {
                 true => "this run".to_owned(),
-                false => format!("node `{}` of workflow `{workflow}`", node.step.id),
+                false => format!("node `{}` of workflow `{workflow}`", node.node.id),
             };
             let text = format!(
                 "{who} wants `{}` isolation, and `max_isolation` is `{}`",
@@ -209,7 +209,7 @@ impl PlanInputs<'_> {
     }
 
     fn driver(&self, node: &PlannedNode<'_>, entity: Option<&Entity>) -> Result<AgentCommand, UserError> {
-        let own = node.said.driver.clone();
+        let own = node.options.driver.clone();
         let name = self.pick("driver", self.flags().driver.clone(), own, self.settings().driver.clone());
         let configured = self.settings().agents.get(&name);
         let bin = self.flags().agent_bin.clone().map(|bin| self.request.cwd.join(bin));
@@ -236,7 +236,7 @@ impl PlanInputs<'_> {
             let can = self.home.agents.capabilities(driver);
             entity::model_for(entity.model.as_ref()?, entity.source.provider, can)
         };
-        let own = node.said.model.clone().or_else(of_entity);
+        let own = node.options.model.clone().or_else(of_entity);
         let flag = self.flags().model.clone();
         self.pick("model", flag.map(Some), own.map(Some), self.settings().model.clone())
     }

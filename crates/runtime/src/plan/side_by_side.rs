@@ -12,9 +12,9 @@ use crate::user_error::{UserError, UserErrorKind};
 pub(super) fn refuse(spec: &Spec) -> Result<(), UserError> {
     let all = || std::iter::once(spec).chain(spec.others.values());
     all().try_for_each(|part| {
-        let is_looped = |step: &Node| match &step.act {
+        let is_looped = |node: &Node| match &node.kind {
             NodeKind::Session(_) => {
-                let rules = part.sessions.get(&step.id).and_then(|orders| orders.rules.as_ref());
+                let rules = part.sessions.get(&node.id).and_then(|session_settings| session_settings.rules.as_ref());
                 rules.is_some_and(|rules| rules.mode == LoopMode::Plugin)
             }
             NodeKind::Workflow(WorkflowNode { name, .. }) => spec.others.get(name).is_some_and(Spec::has_plugin_mode),
@@ -31,14 +31,14 @@ pub(super) fn refuse(spec: &Spec) -> Result<(), UserError> {
 }
 
 fn find(body: &[Node], is_looped: &dyn Fn(&Node) -> bool) -> Option<(String, String)> {
-    body.iter().find_map(|step| {
-        let here = match &step.act {
+    body.iter().find_map(|node| {
+        let here = match &node.kind {
             NodeKind::Parallel(ParallelNode { limit, branches, .. }) if *limit != 1 => {
                 beside_a_plugins_loop(branches, is_looped)
             }
             _ => None,
         };
         let here = here.map(|(looping, beside)| (looping.to_string(), beside.to_string()));
-        here.or_else(|| step.act.blocks().into_iter().find_map(|block| find(block.body, is_looped)))
+        here.or_else(|| node.kind.blocks().into_iter().find_map(|block| find(block.body, is_looped)))
     })
 }

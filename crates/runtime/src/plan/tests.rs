@@ -109,6 +109,6 @@ impl Place {
     }
 }
 
-fn orders<'a>(spec: &'a Spec, node: &str) -> &'a SessionSettings {
+fn session_settings<'a>(spec: &'a Spec, node: &str) -> &'a SessionSettings {
     spec.sessions.get(&windlass_core::id::NodeId::new(node)).unwrap_or_else(|| panic!("no {node}"))
 }

@@ -42,7 +42,7 @@ pub struct LoadedTasks {
     /// What was read as it was probably meant.
     pub warnings: Vec<Diagnostic>,
     /// What is wrong with the tasks, though they can be read.
-    pub flaws: Vec<Diagnostic>,
+    pub diagnostics: Vec<Diagnostic>,
     text: String,
 }
 
@@ -97,11 +97,15 @@ pub struct ChangedTasks {
 pub fn load(place: &TaskFilePath) -> Result<LoadedTasks, TasksError> {
     when_written(place, || {
         let text = text_of(place)?;
-        let ParsedTasks { document, problems, flaws } = forms::read(&text, &place.shown);
+        let ParsedTasks { document, problems, diagnostics: flaws } = forms::read(&text, &place.shown);
         match document {
-            Some(document) => {
-                Ok(LoadedTasks { place: place.clone(), document, warnings: problems, flaws, text })
-            }
+            Some(document) => Ok(LoadedTasks {
+                place: place.clone(),
+                document,
+                warnings: problems,
+                diagnostics: flaws,
+                text,
+            }),
             None => Err(TasksError::Broken { file: place.shown.clone(), problems }),
         }
     })

@@ -41,7 +41,7 @@ struct Note {
     /// How far each task is.
     known: BTreeMap<TaskId, TaskStatus>,
     /// What is not believed.
-    doubts: UnvouchedStatuses,
+    unvouched: UnvouchedStatuses,
 }
 
 impl VouchedTasks<'_> {
@@ -73,11 +73,11 @@ impl VouchedTasks<'_> {
                 if status.is_met() {
                     note.known.remove(&id);
                 } else {
-                    note.doubts.insert(id, None);
+                    note.unvouched.insert(id, None);
                 }
             }
-            note.doubts.retain(|id, status| at(id) == *status);
-            note.doubts.clone()
+            note.unvouched.retain(|id, status| at(id) == *status);
+            note.unvouched.clone()
         })
     }
 
@@ -88,18 +88,18 @@ impl VouchedTasks<'_> {
 
     /// Whether somebody wrote so for a task, and was not believed.
     pub(crate) fn is_doubted(&self, place: &TaskFilePath, id: &TaskId, status: TaskStatus) -> bool {
-        read(&path(self.state, place)).doubts.get(id) == Some(&Some(status))
+        read(&path(self.state, place)).unvouched.get(id) == Some(&Some(status))
     }
 
     /// Somebody wrote this for a task, and is not believed.
-    pub(crate) fn doubt(
+    pub(crate) fn record_unvouched(
         &self,
         place: &TaskFilePath,
         id: &TaskId,
         status: TaskStatus,
     ) -> Result<(), TasksError> {
         update(self.state, place, |note| {
-            note.doubts.insert(id.clone(), Some(status));
+            note.unvouched.insert(id.clone(), Some(status));
         })
     }
 
@@ -118,17 +118,17 @@ impl VouchedTasks<'_> {
 
 impl Note {
     fn empty() -> Note {
-        Note { v: VERSION, run: None, known: BTreeMap::new(), doubts: BTreeMap::new() }
+        Note { v: VERSION, run: None, known: BTreeMap::new(), unvouched: BTreeMap::new() }
     }
 
     /// What a run finds that begins.
     fn begin(&mut self, tasks: &[Task]) {
         // Who begins a new run begins it with the tasks that are left.
-        self.doubts.retain(|_, status| status.is_some());
+        self.unvouched.retain(|_, status| status.is_some());
         let before = std::mem::take(&mut self.known);
         let was_at =
             |task: &Task| before.get(&task.id) == Some(&TaskStatus::InProgress) && task.status.is_met();
-        let is_doubted = |task: &Task| self.doubts.get(&task.id) == Some(&Some(task.status));
+        let is_doubted = |task: &Task| self.unvouched.get(&task.id) == Some(&Some(task.status));
         // The last run died in the middle of it: what its agent wrote was never proven.
         let known = tasks.iter().filter(|task| !was_at(task) && !is_doubted(task));
         self.known = known.map(|task| (task.id.clone(), task.status)).collect();
@@ -138,9 +138,9 @@ impl Note {
         if !status.is_met() {
             self.known.insert(id.clone(), status);
         } else if self.known.get(id) == Some(&status) {
-            self.doubts.remove(id);
+            self.unvouched.remove(id);
         } else {
-            self.doubts.insert(id.clone(), Some(status));
+            self.unvouched.insert(id.clone(), Some(status));
         }
     }
 }
@@ -157,7 +157,7 @@ pub fn vouch_for(
         return Ok(None);
     }
     update(state, place, |note| {
-        note.doubts.remove(id);
+        note.unvouched.remove(id);
         note.known.insert(id.clone(), status)
     })
 }
@@ -175,7 +175,7 @@ pub fn take_back(state: &Path, place: &TaskFilePath, id: &TaskId, before: Option
 }
 
 /// What is to be told of a doubt, and what to do.
-pub(crate) fn told(file: &str, id: &TaskId, status: Option<TaskStatus>) -> String {
+pub(crate) fn describe(file: &str, id: &TaskId, status: Option<TaskStatus>) -> String {
     match status {
         Some(TaskStatus::Passing) => format!(
             "task `{id}` is `passing` in {file}, and neither Windlass nor a person wrote that: it is done before it counts"

@@ -104,7 +104,7 @@ impl Family {
         let states = std::iter::once(self.root()).chain(self.below()).filter(|state| !state.is_done());
         let of = |state: &RunState| {
             let run = state.run.clone();
-            state.book.asks.iter().cloned().map(move |ask| (run.clone(), ask)).collect::<Vec<_>>()
+            state.bookkeeping.asks.iter().cloned().map(move |ask| (run.clone(), ask)).collect::<Vec<_>>()
         };
         states.flat_map(of).collect()
     }
@@ -148,9 +148,9 @@ impl Family {
 
     /// A question holds up its own run and those around it, whatever else goes on in them.
     fn is_waiting(&self, state: &RunState) -> bool {
-        let asks = |state: &RunState| !state.is_done() && !state.book.asks.is_empty();
+        let asks = |state: &RunState| !state.is_done() && !state.bookkeeping.asks.is_empty();
         let is_asked = asks(state) || self.below().any(asks);
-        if !matches!(state.standing(), Progress::Running) || is_asked {
+        if !matches!(state.progress(), Progress::Running) || is_asked {
             return true;
         }
         let started: Vec<&RunState> = self.below().filter(|other| is_started_by(other, &state.run)).collect();
@@ -166,9 +166,9 @@ fn is_started_by(state: &RunState, run: &RunId) -> bool {
 /// Whether something works beside the runs it started: a paused run without these says so.
 fn is_busy_itself(state: &RunState) -> bool {
     let mut alone = state.clone();
-    alone.book.open.retain(|planned| planned.id.verb != Verb::Run);
-    alone.book.paused = true;
-    matches!(alone.standing(), Progress::Running)
+    alone.bookkeeping.open.retain(|planned| planned.id.verb != Verb::Run);
+    alone.bookkeeping.paused = true;
+    matches!(alone.progress(), Progress::Running)
 }
 
 /// Returns the runs that a run waits for now.
@@ -179,5 +179,5 @@ pub(crate) fn children(state: &RunState) -> Vec<RunId> {
         Activity::Run(SubRunState { run, .. }) => Some(run.clone()),
         _ => None,
     };
-    actives.into_iter().filter_map(|active| run(&active.doing)).collect()
+    actives.into_iter().filter_map(|active| run(&active.activity)).collect()
 }

@@ -70,6 +70,6 @@ impl Handle {
     }
 
     fn is_paused(&self, run: &RunId) -> bool {
-        self.view(run).is_ok_and(|view| view.state.book.paused)
+        self.view(run).is_ok_and(|view| view.state.bookkeeping.paused)
     }
 }

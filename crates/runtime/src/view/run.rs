@@ -32,7 +32,7 @@ pub struct RunView {
 impl RunView {
     /// Returns why the folder it works in cannot be used, where it is not over and needs that folder.
     pub fn absence(&self, look: FolderCheck) -> Option<Absence> {
-        let needs_it = matches!(self.state.course, Lifecycle::Running) && !self.state.is_done();
+        let needs_it = matches!(self.state.lifecycle, Lifecycle::Running) && !self.state.is_done();
         needs_it.then(|| absence(&self.state, &self.dir, look)).flatten()
     }
 }

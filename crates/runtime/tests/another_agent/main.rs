@@ -190,7 +190,7 @@ done_now
             place.begin(&handle, PlanFlags { on_question: Some(OnQuestion::Wait), ..strict() }).await;
         let run = running.run.clone();
         let person = tokio::spawn(async move {
-            let asked = || handle.view(&run).unwrap().state.book.asks.first().cloned();
+            let asked = || handle.view(&run).unwrap().state.bookkeeping.asks.first().cloned();
             let deadline = tokio::time::Instant::now() + LIMIT;
             while asked().is_none() {
                 assert!(tokio::time::Instant::now() < deadline, "it asks nobody");

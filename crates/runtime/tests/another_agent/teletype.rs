@@ -50,7 +50,7 @@ impl Dialect for Teletype {
         outside: &UserEnvironment<'_>,
     ) -> Prepared {
         let prompt = paths.dir.join("prompt");
-        let argv = vec![turn.orders.driver.program.clone(), turn.plan.session.to_string()];
+        let argv = vec![turn.settings.driver.program.clone(), turn.plan.session.to_string()];
         let mut launch = turn.launch(paths, outside, argv, Some(&prompt));
         launch.env.push(("TELETYPE_HOOK".to_owned(), paths.windlass_exe.display().to_string()));
         Prepared { launch, files: vec![(prompt, turn.plan.prompt.clone().into_bytes())] }

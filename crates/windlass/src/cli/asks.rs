@@ -7,7 +7,7 @@ use windlass_core::spec::Spec;
 use super::feed::Asker;
 
 /// Whether it must be said which agent asks.
-pub(super) fn whose(spec: &Spec) -> Asker {
+pub(super) fn asker(spec: &Spec) -> Asker {
     match (spec.only_session(), &spec.parent) {
         (Some(_), None) => Asker::Only,
         _ => Asker::OneOfSeveral,

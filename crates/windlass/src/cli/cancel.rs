@@ -46,10 +46,10 @@ pub(crate) struct Args {
 
 /// Ends it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
-    let (handle, run) = match find(&here, &args.run)? {
+    let invocation = Invocation::look()?;
+    let (handle, run) = match find(&invocation, &args.run)? {
         CancelTarget::Known(handle, run) => (*handle, run),
-        CancelTarget::Folder(run, dir) => return end_folder(&here, &run, &dir, args.json),
+        CancelTarget::Folder(run, dir) => return end_folder(&invocation, &run, &dir, args.json),
     };
     if handle.other_version(&run)?.is_some() {
         return end_other_version(&handle, &run, args.json);
@@ -70,13 +70,13 @@ enum CancelTarget {
     Folder(RunId, PathBuf),
 }
 
-fn find(here: &Invocation, prefix: &str) -> Result<CancelTarget, RunError> {
-    let handle = Handle::open(here.home.clone(), here.durability());
+fn find(invocation: &Invocation, prefix: &str) -> Result<CancelTarget, RunError> {
+    let handle = Handle::open(invocation.home.clone(), invocation.durability());
     let found = handle.and_then(|handle| Ok((handle.find(prefix)?, Box::new(handle))));
     match found {
         Ok((run, handle)) => Ok(CancelTarget::Known(handle, run)),
         Err(RunError::NotInLog { run, dir }) => Ok(CancelTarget::Folder(run, dir)),
-        Err(error) if error.is_without_log() => match without_log::find(&here.home, prefix) {
+        Err(error) if error.is_without_log() => match without_log::find(&invocation.home, prefix) {
             Some(stray) => Ok(CancelTarget::Folder(stray.run, stray.dir)),
             None => Err(error),
         },
@@ -106,8 +106,8 @@ fn tell(handle: &Handle, run: &RunId, status: RunStatus, json: bool) -> Result<E
 }
 
 /// Ends what lives of a run that the log does not know.
-fn end_folder(here: &Invocation, run: &RunId, dir: &Path, json: bool) -> Result<Exit, Report> {
-    let (ended, owner) = without_log::end(&here.home, run)?;
+fn end_folder(invocation: &Invocation, run: &RunId, dir: &Path, json: bool) -> Result<Exit, Report> {
+    let (ended, owner) = without_log::end(&invocation.home, run)?;
     if let Some(owner) = owner {
         let text = format!("process {} still runs {run}, and may start its agent again", owner.pid);
         return Err(Report::new(Exit::Agent, text).hint(format!("`kill {}` ends it", owner.pid)));
@@ -153,9 +153,9 @@ fn counted(ended: &EndedChildren) -> serde_json::Value {
 }
 
 /// Owns the run until it has ended itself.
-fn put_away(handle: &Handle, family: Family) -> Result<(), Report> {
+fn close_run(handle: &Handle, family: Family) -> Result<(), Report> {
     block_on(async {
-        let running = match handle.put_away(family).await {
+        let running = match handle.close_family(family).await {
             Ok(running) => running,
             // It ended, or somebody else took it over, since it was looked at.
             Err(RunError::Over(_) | RunError::Lease { .. }) => return Ok(()),
@@ -175,7 +175,7 @@ fn wait(handle: &Handle, run: &RunId) -> Result<RunStatus, Report> {
         }
         // Nobody owns it, or its owner dies at this very moment: then it is ours to put away.
         if view.status.is_crashed() {
-            put_away(handle, handle.family(&view))?;
+            close_run(handle, handle.family(&view))?;
         }
         std::thread::sleep(POLL);
     }

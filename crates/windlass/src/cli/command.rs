@@ -89,7 +89,7 @@ pub(super) enum Audience {
 
 impl CliCommand {
     /// Every verb says it, so that none is forgotten: one that decides for a person about a run is a person's.
-    fn who(&self) -> Audience {
+    fn audience(&self) -> Audience {
         match self {
             CliCommand::Answer(_) | CliCommand::Approve(_) => Audience::Person("answer"),
             CliCommand::Send(_) => Audience::Person("tell a run what happened"),
@@ -97,9 +97,9 @@ impl CliCommand {
             CliCommand::Pause(_) => Audience::Person("pause a run"),
             CliCommand::Cancel(_) => Audience::Person("cancel a run"),
             CliCommand::Fork(_) => Audience::Person("fork a run"),
-            CliCommand::Run(args) => args.orders.who(),
-            CliCommand::Loop(args) => args.orders.who(),
-            CliCommand::Tasks(args) => args.who(),
+            CliCommand::Run(args) => args.flags.audience(),
+            CliCommand::Loop(args) => args.flags.audience(),
+            CliCommand::Tasks(args) => args.audience(),
             CliCommand::Ps(_)
             | CliCommand::Show(_)
             | CliCommand::Logs(_)
@@ -139,7 +139,7 @@ pub(crate) fn grammar() -> clap::Command {
 }
 
 fn perform(verb: CliCommand) -> Result<Exit, Report> {
-    if let Audience::Person(what) = verb.who() {
+    if let Audience::Person(what) = verb.audience() {
         Invocation::look()?.refuse_agents(what)?;
     }
     adopt_orphans();
@@ -251,7 +251,7 @@ mod tests {
         ];
         let who = |typed: &[&str]| {
             let typed = Windlass::try_parse_from([&["windlass"], typed].concat());
-            typed.unwrap_or_else(|error| panic!("{error}")).verb.who()
+            typed.unwrap_or_else(|error| panic!("{error}")).verb.audience()
         };
         for typed in &persons {
             assert!(matches!(who(typed), Audience::Person(_)), "{typed:?}");
@@ -270,7 +270,7 @@ mod tests {
             Windlass::try_parse_from(["windlass", "run", "-3 is the answer", "--json", "--", "--foo", "x"]);
         let CliCommand::Run(args) = typed.unwrap().verb else { panic!() };
         assert_eq!(args.input.as_deref(), Some("-3 is the answer"));
-        assert_eq!(args.orders.agent_args, ["--foo", "x"]);
+        assert_eq!(args.flags.agent_args, ["--foo", "x"]);
     }
 
     #[test]

@@ -26,8 +26,8 @@ pub(super) fn entities(kind: Option<EntityKind>) -> ArgValueCompleter {
 }
 
 fn names(kind: Option<EntityKind>, typed: &OsStr) -> Option<Vec<CompletionCandidate>> {
-    let here = Invocation::look().ok()?;
-    let loaded = entities::load(&here.home, &here.cwd, &[]).ok()?;
+    let invocation = Invocation::look().ok()?;
+    let loaded = entities::load(&invocation.home, &invocation.cwd, &[]).ok()?;
     let typed = typed.to_str()?;
     let mut found = loaded.registry.search(kind, typed, MOST);
     // A shell reads what it inserts: a stranger's file may be called `$(…)`.

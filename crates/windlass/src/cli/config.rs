@@ -35,10 +35,11 @@ enum ConfigCommand {
 /// Shows them.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let ConfigCommand::Show { json } = args.what;
-    let here = Invocation::look()?;
-    let (lines, diagnostics) = show(&here.home, &here.cwd)?;
+    let invocation = Invocation::look()?;
+    let (lines, diagnostics) = show(&invocation.home, &invocation.cwd)?;
     tell(&diagnostics);
-    let shown: Vec<String> = if json { lines.iter().map(object).collect() } else { table(&here, &lines) };
+    let shown: Vec<String> =
+        if json { lines.iter().map(object).collect() } else { table(&invocation, &lines) };
     let printed = print(&shown)?;
     Ok(if diagnostics.iter().any(|diagnostic| diagnostic.is_error()) { Exit::Configuration } else { printed })
 }
@@ -48,7 +49,7 @@ fn object(line: &SettingLine) -> String {
     envelope("setting", words::now(), None, data)
 }
 
-fn table(here: &Invocation, lines: &[SettingLine]) -> Vec<String> {
+fn table(invocation: &Invocation, lines: &[SettingLine]) -> Vec<String> {
     let shown: Vec<(String, &str)> = lines
         .iter()
         .map(|line| (format!("{} = {}", line.key, plain_line(&line.value)), line.source.as_str()))
@@ -56,7 +57,10 @@ fn table(here: &Invocation, lines: &[SettingLine]) -> Vec<String> {
     let width =
         shown.iter().map(|(text, _)| text.chars().count()).filter(|width| *width <= 50).max().unwrap_or(0);
     let line = |(text, source): &(String, &str)| {
-        format!("{text:width$}  {}", here.screen.paint(TextTone::Faint, &format!("# {}", plain_line(source))))
+        format!(
+            "{text:width$}  {}",
+            invocation.screen.paint(TextTone::Faint, &format!("# {}", plain_line(source)))
+        )
     };
     shown.iter().map(line).collect()
 }

@@ -46,9 +46,9 @@ pub(crate) struct Args {
 
 /// Plays it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
-    let stage = DemoFolder::build(&here.home.temp, args.keep)?;
-    let played = stage.play(here, args);
+    let invocation = Invocation::look()?;
+    let stage = DemoFolder::build(&invocation.home.temp, args.keep)?;
+    let played = stage.play(invocation, args);
     if args.keep {
         note(&format!("kept in {}", stage.dir.display()));
         note(&format!("look at it with XDG_STATE_HOME={} windlass ps", stage.dir.join("state").display()));
@@ -85,27 +85,27 @@ impl DemoFolder {
         Err(Report::new(Exit::Configuration, format!("{} is full of demos", temp.display())))
     }
 
-    fn play(&self, mut here: Invocation, args: &Args) -> Result<Exit, Report> {
+    fn play(&self, mut invocation: Invocation, args: &Args) -> Result<Exit, Report> {
         let script = self.dir.join("demo.json");
         std::fs::write(&script, script_text(args.fast)).map_err(|error| {
             Report::new(Exit::Configuration, format!("cannot write {}", script.display())).caused_by(&error)
         })?;
-        here.home.state = self.dir.join("state/windlass");
-        here.home.config = self.dir.join("config/windlass");
+        invocation.home.state = self.dir.join("state/windlass");
+        invocation.home.config = self.dir.join("config/windlass");
         // The demo is the same whatever the user's own settings say.
-        here.home.env.retain(|(name, _)| !name.starts_with("WINDLASS_"));
-        here.home.env.push(("WINDLASS_SIM_SCRIPT".to_owned(), script.display().to_string()));
-        here.cwd = self.dir.join("repository");
-        make_private(&here.cwd)?;
-        make_repository(&here.cwd).map_err(|error| {
+        invocation.home.env.retain(|(name, _)| !name.starts_with("WINDLASS_"));
+        invocation.home.env.push(("WINDLASS_SIM_SCRIPT".to_owned(), script.display().to_string()));
+        invocation.cwd = self.dir.join("repository");
+        make_private(&invocation.cwd)?;
+        make_repository(&invocation.cwd).map_err(|error| {
             Report::new(Exit::Agent, "no repository can be made").caused_by(&error).hint("the demo needs git")
         })?;
-        let plan = plan(&here.home, &request(&here))?;
-        let handle = here.open(plan.durability)?;
+        let plan = plan(&invocation.home, &request(&invocation))?;
+        let handle = invocation.open(plan.durability)?;
         let watch = WatchFlags { json: args.json, stays: args.keep, ..WatchFlags::default() };
         block_on(async {
             let running = handle.start(plan.spec).await?;
-            watch.follow(&here, &handle, running).await
+            watch.follow(&invocation, &handle, running).await
         })
     }
 }
@@ -121,9 +121,9 @@ fn unwritable(dir: &Path, error: &std::io::Error) -> Report {
         .hint("set TMPDIR to a folder that can be written")
 }
 
-fn request(here: &Invocation) -> RunRequest {
+fn request(invocation: &Invocation) -> RunRequest {
     RunRequest {
-        cwd: here.cwd.clone(),
+        cwd: invocation.cwd.clone(),
         input: PROMPT.to_owned(),
         want: WantedWorkflow::Loop,
         plugins: Vec::new(),

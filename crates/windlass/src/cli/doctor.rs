@@ -34,10 +34,10 @@ pub(crate) struct Args {
 
 /// Looks.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
+    let invocation = Invocation::look()?;
     clear_dead_groups();
-    let drivers = doctor(&here.home);
-    let log = LogReport::of(&here);
+    let drivers = doctor(&invocation.home);
+    let log = LogReport::of(&invocation);
     if args.json {
         let strays = log.strays.iter().map(stray::object);
         let lines =
@@ -45,13 +45,14 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         print(&lines.collect::<Vec<_>>())?;
         return Ok(log.exit());
     }
-    let mut lines: Vec<String> = drivers.iter().flat_map(|driver| describe(here.screen, driver)).collect();
+    let mut lines: Vec<String> =
+        drivers.iter().flat_map(|driver| describe(invocation.screen, driver)).collect();
     lines.push(String::new());
     lines.extend(matrix(&drivers));
     lines.push(String::new());
-    lines.extend(keeping(here.screen, &grouping()));
+    lines.extend(keeping(invocation.screen, &grouping()));
     lines.push(String::new());
-    lines.extend(log.lines(here.screen));
+    lines.extend(log.lines(invocation.screen));
     print(&lines)?;
     Ok(log.exit())
 }
@@ -96,16 +97,19 @@ struct LogReport {
 
 impl LogReport {
     /// Nothing is wrong where there is no state folder yet.
-    fn of(here: &Invocation) -> LogReport {
-        let (path, kept) = (here.home.state.join("windlass.db"), without_log::kept_aside(&here.home));
-        let strays = match here.home.state.exists() {
-            true => Handle::open(here.home.clone(), Durability::Full).and_then(|handle| handle.strays()),
+    fn of(invocation: &Invocation) -> LogReport {
+        let (path, kept) =
+            (invocation.home.state.join("windlass.db"), without_log::kept_aside(&invocation.home));
+        let strays = match invocation.home.state.exists() {
+            true => {
+                Handle::open(invocation.home.clone(), Durability::Full).and_then(|handle| handle.strays())
+            }
             false => Ok(Vec::new()),
         };
         match strays {
             Ok(strays) => LogReport { path, error: None, strays, kept },
             Err(error) => {
-                LogReport { path, error: Some(error), strays: without_log::alive(&here.home), kept }
+                LogReport { path, error: Some(error), strays: without_log::alive(&invocation.home), kept }
             }
         }
     }

@@ -121,36 +121,36 @@ struct Of {
 }
 
 impl Of {
-    fn load(&self, here: &Invocation) -> Result<LoadedEntities, Report> {
-        load(here, &self.plugins)
+    fn load(&self, invocation: &Invocation) -> Result<LoadedEntities, Report> {
+        load(invocation, &self.plugins)
     }
 }
 
 /// Everything there is; a plugin that was asked for must be there.
-pub(super) fn load(here: &Invocation, plugins: &[PathBuf]) -> Result<LoadedEntities, Report> {
-    let plugins: Vec<PathBuf> = plugins.iter().map(|dir| here.cwd.join(dir)).collect();
+pub(super) fn load(invocation: &Invocation, plugins: &[PathBuf]) -> Result<LoadedEntities, Report> {
+    let plugins: Vec<PathBuf> = plugins.iter().map(|dir| invocation.cwd.join(dir)).collect();
     if let Some(dir) = plugins.iter().find(|dir| !dir.join(".claude-plugin/plugin.json").is_file()) {
         let text = format!("{} is not a plugin: it has no .claude-plugin/plugin.json", dir.display());
         return Err(Report::new(Exit::Configuration, plain_line(&text))
             .hint("give the folder of a Claude Code plugin: --plugin DIR"));
     }
-    Ok(entities::load(&here.home, &here.cwd, &plugins)?)
+    Ok(entities::load(&invocation.home, &invocation.cwd, &plugins)?)
 }
 
 /// Does it.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
+    let invocation = Invocation::look()?;
     match args.what.unwrap_or(EntitiesCommand::List(args.list)) {
-        EntitiesCommand::List(list) => list.perform(&here),
-        EntitiesCommand::Show(show) => show.perform(&here),
-        EntitiesCommand::Check(of) => check(&here, &of),
-        EntitiesCommand::Eject(eject) => eject.perform(&here),
+        EntitiesCommand::List(list) => list.perform(&invocation),
+        EntitiesCommand::Show(show) => show.perform(&invocation),
+        EntitiesCommand::Check(of) => check(&invocation, &of),
+        EntitiesCommand::Eject(eject) => eject.perform(&invocation),
     }
 }
 
 impl List {
-    fn perform(&self, here: &Invocation) -> Result<Exit, Report> {
-        let loaded = self.of.load(here)?;
+    fn perform(&self, invocation: &Invocation) -> Result<Exit, Report> {
+        let loaded = self.of.load(invocation)?;
         let registry = &loaded.registry;
         let shown = |entity: &&Entity| {
             self.kind.is_none_or(|kind| kind == entity.kind)
@@ -162,7 +162,7 @@ impl List {
         };
         let lines = match self.of.json {
             true => found.iter().map(|entity| object(registry, entity)).collect(),
-            false => table(registry, &found, here.screen.redraws.then_some(here.screen.width)),
+            false => table(registry, &found, invocation.screen.redraws.then_some(invocation.screen.width)),
         };
         announce(&loaded);
         complain_briefly(&loaded.diagnostics);
@@ -334,8 +334,8 @@ pub(super) fn unknown(registry: &Registry, name: &str) -> String {
 }
 
 impl Show {
-    fn perform(&self, here: &Invocation) -> Result<Exit, Report> {
-        let loaded = self.of.load(here)?;
+    fn perform(&self, invocation: &Invocation) -> Result<Exit, Report> {
+        let loaded = self.of.load(invocation)?;
         let entity = find(&loaded, self.kind, &self.name)?;
         let text = match &self.args {
             Some(args) => expand(entity, args).text(),
@@ -395,8 +395,8 @@ fn about(entity: &Entity) -> Vec<String> {
     lines
 }
 
-fn check(here: &Invocation, of: &Of) -> Result<Exit, Report> {
-    let loaded = of.load(here)?;
+fn check(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
+    let loaded = of.load(invocation)?;
     let errors = loaded.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
     let warnings = loaded.diagnostics.len() - errors;
     let mut lines: Vec<String> = match of.json {
@@ -425,11 +425,11 @@ fn check(here: &Invocation, of: &Of) -> Result<Exit, Report> {
 }
 
 impl Eject {
-    fn perform(&self, here: &Invocation) -> Result<Exit, Report> {
-        let loaded = self.of.load(here)?;
+    fn perform(&self, invocation: &Invocation) -> Result<Exit, Report> {
+        let loaded = self.of.load(invocation)?;
         let entity = find(&loaded, self.kind, &self.name)?;
         let shelf = if self.user { WorkflowScope::User } else { WorkflowScope::Project };
-        let path = entities::eject(&here.home, &here.cwd, entity, shelf)?;
+        let path = entities::eject(&invocation.home, &invocation.cwd, entity, shelf)?;
         if self.of.json {
             return print(&[envelope("entity.ejected", words::now(), None, json!({ "path": path }))]);
         }

@@ -85,12 +85,12 @@ fn point(text: &str) -> Result<ForkPoint, String> {
 
 /// Forks it.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
+    let invocation = Invocation::look()?;
     args.watch.check()?;
-    let handle = here.open(here.durability())?;
+    let handle = invocation.open(invocation.durability())?;
     let from = handle.find(&args.run)?;
     let ForkPoint { node, iteration } = &args.at;
-    let asks = args.asks(&here);
+    let asks = args.asks(&invocation);
     if args.detach {
         let fork = wait_for(handle.fork_detached(&from, node, *iteration, asks))?;
         wait_for_owner(&handle, &fork.run)?;
@@ -98,7 +98,7 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     }
     block_on(async {
         let (fork, running) = handle.fork(&from, node, *iteration, asks).await?;
-        let mut face = args.watch.face(&here, &fork.run);
+        let mut face = args.watch.face(&invocation, &fork.run);
         if let Face::Json(lines) = &mut face {
             print(&[args.object(&from, &fork)])?;
             // What was decided then is told now.
@@ -106,17 +106,17 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
         } else {
             tell(&handle, &from, &fork);
         }
-        args.watch.follow_as(&mut face, &here, &handle, running).await
+        args.watch.follow_as(&mut face, &invocation, &handle, running).await
     })
 }
 
 impl Args {
     /// Who can be asked.
-    fn asks(&self, here: &Invocation) -> WaitPolicy {
+    fn asks(&self, invocation: &Invocation) -> WaitPolicy {
         WaitPolicy {
             on_permission: self.on_permission,
             on_question: self.on_question,
-            interactive: !self.detach && !self.watch.json && here.has_person(),
+            interactive: !self.detach && !self.watch.json && invocation.has_person(),
         }
     }
 

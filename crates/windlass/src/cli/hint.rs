@@ -39,8 +39,8 @@ pub(crate) struct Args {
 
 /// Says it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
-    let loaded = load(&here, &args.plugins)?;
+    let invocation = Invocation::look()?;
+    let loaded = load(&invocation, &args.plugins)?;
     let name = args.name.strip_prefix('/').unwrap_or(&args.name);
     let hint = match hint(&loaded.registry, name) {
         Some(hint) => hint.text,

@@ -47,11 +47,11 @@ pub(crate) struct Args {
 
 /// Tells it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
-    let handle = here.open_to_ask()?;
+    let invocation = Invocation::look()?;
+    let handle = invocation.open_to_ask()?;
     let run = handle.find(&args.run)?;
     let style = Style { thinking: args.show_thinking, whole: true };
-    let face = if args.json { Face::json(&run, style) } else { Face::human(here.screen, style, &run) };
+    let face = if args.json { Face::json(&run, style) } else { Face::human(invocation.screen, style, &run) };
     let mut telling =
         FollowedRun { handle: &handle, run: &run, face, out: OutputWriter::stdout(), at: Moment(0) };
     block_on(async {
@@ -62,7 +62,7 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         }
         telling.tell(&mut feed).await
     })?;
-    telling.end(&here)
+    telling.end(&invocation)
 }
 
 /// A run being told, with those that were started from it.
@@ -116,10 +116,10 @@ impl FollowedRun<'_> {
     }
 
     /// The summary of a run that is over, or what to do with one that is not.
-    fn end(mut self, here: &Invocation) -> Result<Exit, Report> {
+    fn end(mut self, invocation: &Invocation) -> Result<Exit, Report> {
         let view = self.handle.view(self.run)?;
         if let Face::Human(_) = self.face {
-            let lines = ending_lines(here, self.handle, &view.state, self.at.since(view.state.started));
+            let lines = ending_lines(invocation, self.handle, &view.state, self.at.since(view.state.started));
             self.face.write(&mut self.out, &lines);
         }
         if view.status.is_crashed() {

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     until_signal: Option<String>,
 
     #[command(flatten)]
-    pub(super) orders: RunFlags,
+    pub(super) flags: RunFlags,
 }
 
 /// One line that is not empty.
@@ -43,6 +43,6 @@ fn signal(text: &str) -> Result<String, String> {
 
 /// Runs it.
 pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
-    args.orders.until_signal = args.until_signal;
-    args.orders.carry_out(WantedWorkflow::Loop, &args.prompt)
+    args.flags.until_signal = args.until_signal;
+    args.flags.carry_out(WantedWorkflow::Loop, &args.prompt)
 }

@@ -40,15 +40,15 @@ pub(crate) struct Args {
 
 /// Pauses it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
-    let handle = here.open_to_ask()?;
+    let invocation = Invocation::look()?;
+    let handle = invocation.open_to_ask()?;
     let run = handle.find(&args.run)?;
     let view = handle.view(&run)?;
     if view.status.is_crashed() {
         return Err(Report::usage(format!("nobody runs run {run}, so nothing new begins"))
             .hint(format!("`windlass resume {run}` goes on with it")));
     }
-    if !view.state.book.paused {
+    if !view.state.bookkeeping.paused {
         wait_for(handle.pause(&run))?;
     }
     let view = wait(&handle, &run, PauseChange::Paused)?;
@@ -67,7 +67,7 @@ pub(super) fn wait(handle: &Handle, run: &RunId, wish: PauseChange) -> Result<Ru
     let begun = Instant::now();
     loop {
         let view = handle.view(run)?;
-        let is_so = view.state.book.paused == (wish == PauseChange::Paused);
+        let is_so = view.state.bookkeeping.paused == (wish == PauseChange::Paused);
         let is_over = view.state.is_done() || view.status.is_crashed();
         if is_so || is_over || begun.elapsed() > PATIENCE {
             return Ok(view);
@@ -80,13 +80,14 @@ fn tell(view: &RunView, json: bool) -> Result<Exit, Report> {
     let (run, state) = (&view.run, &view.state);
     let busy = busy(state);
     if json {
-        let data = json!({"paused": state.book.paused, "status": view.status.word(), "under_way": busy});
+        let data =
+            json!({"paused": state.bookkeeping.paused, "status": view.status.word(), "under_way": busy});
         return print(&[envelope("run.paused", words::now(), Some(run), data)]);
     }
     let go_on = format!("`windlass resume {run}` lets it go on");
     if state.is_done() {
         note(&format!("run {run} is over meanwhile: {}", view.status.word()));
-    } else if !state.book.paused {
+    } else if !state.bookkeeping.paused {
         note(&format!("run {run} was asked to pause and has not yet"));
     } else if busy.is_empty() {
         note(&format!("run {run} is paused; {go_on}"));
@@ -103,8 +104,8 @@ fn busy(state: &RunState) -> Vec<String> {
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     let is_held = |active: &&&windlass_core::run::ActiveNode| {
-        state.book.held.iter().any(|id| id.node == active.instance)
+        state.bookkeeping.deferred.iter().any(|id| id.node == active.instance)
     };
-    let busy = actives.iter().filter(|active| active.doing.lanes().is_empty());
+    let busy = actives.iter().filter(|active| active.activity.lanes().is_empty());
     busy.filter(|active| !is_held(active)).map(|active| plain_line(active.instance.as_str())).collect()
 }

@@ -41,8 +41,8 @@ enum PluginCommand {
 /// Lists them.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     let PluginCommand::List { plugins, json } = args.what;
-    let here = Invocation::look()?;
-    let found = catalog(&here.home, &here.cwd, &plugins)?;
+    let invocation = Invocation::look()?;
+    let found = catalog(&invocation.home, &invocation.cwd, &plugins)?;
     for problem in &found.problems {
         note(&problem.to_string());
     }

@@ -53,15 +53,15 @@ impl Args {
 
 /// Lists them.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
-    let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
+    let invocation = Invocation::look()?;
+    let cwd = invocation.cwd.canonicalize().unwrap_or_else(|_| invocation.cwd.clone());
     let is_here = |living: &LiveChild| living.workspace.as_ref().is_some_and(|place| place.starts_with(&cwd));
     let is_meant = |stray: &StrayRun| !args.here || stray.living.iter().any(is_here);
     let filter = args.filter(&cwd);
-    let (handle, mut strays, runs) = match read(&here, &filter) {
+    let (handle, mut strays, runs) = match read(&invocation, &filter) {
         Ok(read) => read,
         Err(error) if error.is_without_log() => {
-            let mut strays = without_log::alive(&here.home);
+            let mut strays = without_log::alive(&invocation.home);
             strays.retain(is_meant);
             list_strays(&strays, LogState::Unreadable, args.json)?;
             return Err(error.into());
@@ -87,12 +87,15 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
         let (id, missing) = (&run.run, words::missing_folder(&run.workspace, why));
         note(&format!("run {id}: {missing}; put it back, then `windlass resume {id}` continues the run"));
     }
-    print(&table(here.screen, &runs, words::now()))
+    print(&table(invocation.screen, &runs, words::now()))
 }
 
 /// What the log and the folders say.
-fn read(here: &Invocation, filter: &RunFilter) -> Result<(Handle, Vec<StrayRun>, Vec<RunSummary>), RunError> {
-    let handle = Handle::open(here.home.clone(), Durability::Full)?;
+fn read(
+    invocation: &Invocation,
+    filter: &RunFilter,
+) -> Result<(Handle, Vec<StrayRun>, Vec<RunSummary>), RunError> {
+    let handle = Handle::open(invocation.home.clone(), Durability::Full)?;
     let (strays, runs) = (handle.strays()?, handle.runs(filter)?);
     Ok((handle, strays, runs))
 }
@@ -128,7 +131,7 @@ impl ListedRun {
         run.status = handle.family(&view).status(view.status);
         run.cost_usd = view.state.spent.usage.cost_usd;
         run.turn = view.state.current_turn();
-        let is_paused = view.state.book.paused && !view.status.is_crashed();
+        let is_paused = view.state.bookkeeping.paused && !view.status.is_crashed();
         ListedRun { run, is_paused, other: None, absence: view.absence(FolderCheck::Brief) }
     }
 }

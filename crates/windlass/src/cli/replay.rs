@@ -51,8 +51,8 @@ pub(crate) struct Args {
 
 /// Replays it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
-    let handle = here.open_to_ask()?;
+    let invocation = Invocation::look()?;
+    let handle = invocation.open_to_ask()?;
     let run = handle.find(&args.run)?;
     let logs = with_those_it_started(&handle, &run)?;
     match args.what_if.as_slice() {

@@ -190,7 +190,7 @@ fn hint_of(error: &RunError) -> Option<String> {
             "nothing of the run is lost: put the folder back, then `windlass resume {run}` goes on; \
              `windlass cancel {run}` ends it"
         ),
-        RunError::Lease { run, .. } if error.is_held() => {
+        RunError::Lease { run, .. } if error.is_locked() => {
             format!("`windlass logs -f {run}` follows a run that goes on elsewhere")
         }
         RunError::Lease { run, .. } => {

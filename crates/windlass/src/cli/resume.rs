@@ -37,20 +37,20 @@ pub(crate) struct Args {
 
 /// Takes the run over.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
+    let invocation = Invocation::look()?;
     args.watch.check()?;
-    let handle = here.open(here.durability())?;
+    let handle = invocation.open(invocation.durability())?;
     let run = match &args.run {
         Some(prefix) => handle.find(prefix)?,
-        None => newest(&here, &handle)?,
+        None => newest(&invocation, &handle)?,
     };
     let view = handle.view(&run)?;
     let family = handle.family(&view);
-    if view.state.book.paused && !view.state.is_done() {
+    if view.state.bookkeeping.paused && !view.state.is_done() {
         if view.status.is_crashed() {
             handle.find_folders(&family)?;
         }
-        wait_for(handle.go_on(&run))?;
+        wait_for(handle.unpause(&run))?;
         if !view.status.is_crashed() {
             return let_go_on(&handle, &run, args.watch.json);
         }
@@ -58,10 +58,10 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
     block_on(async {
         if args.quiet {
             let running = handle.take_up(family).await?;
-            return args.watch.follow_as(&mut Face::Quiet, &here, &handle, running).await;
+            return args.watch.follow_as(&mut Face::Quiet, &invocation, &handle, running).await;
         }
         let running = handle.resume(family).await?;
-        args.watch.follow(&here, &handle, running).await
+        args.watch.follow(&invocation, &handle, running).await
     })
 }
 
@@ -69,10 +69,10 @@ pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
 fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
     let view = wait(handle, run, PauseChange::GoesOn)?;
     if json {
-        let data = json!({"paused": view.state.book.paused, "status": view.status.word()});
+        let data = json!({"paused": view.state.bookkeeping.paused, "status": view.status.word()});
         return print(&[envelope("run.goes_on", words::now(), Some(run), data)]);
     }
-    match view.state.book.paused {
+    match view.state.bookkeeping.paused {
         true => note(&format!("run {run} was told to go on and has not yet")),
         false => note(&format!("run {run} goes on; `windlass logs -f {run}` follows it")),
     }
@@ -80,8 +80,8 @@ fn let_go_on(handle: &Handle, run: &RunId, json: bool) -> Result<Exit, Report> {
 }
 
 /// The newest run of this folder, or of one above it, that has crashed.
-fn newest(here: &Invocation, handle: &Handle) -> Result<RunId, Report> {
-    let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
+fn newest(invocation: &Invocation, handle: &Handle) -> Result<RunId, Report> {
+    let cwd = invocation.cwd.canonicalize().unwrap_or_else(|_| invocation.cwd.clone());
     match wait_for(handle.newest_run(&cwd))? {
         NewestRun::Resumable(run) => Ok(run),
         NewestRun::Owned(run) => Err(Report::usage(format!("run {run} of this folder goes on elsewhere"))

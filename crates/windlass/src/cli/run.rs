@@ -56,7 +56,7 @@ pub(crate) struct Args {
     jobs: Option<u32>,
 
     #[command(flatten)]
-    pub(crate) orders: RunFlags,
+    pub(crate) flags: RunFlags,
 }
 
 impl Args {
@@ -98,7 +98,7 @@ fn quoted(word: &str) -> String {
 
 /// Runs it.
 pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
-    args.orders.jobs = args.jobs;
+    args.flags.jobs = args.jobs;
     if args.input.is_none() && args.skill.is_none() && args.command.is_none() && args.workflow.is_none() {
         return Err(Report::usage("there is nothing to work on: INPUT is missing").hint(
             "say what to do, in quotes: windlass run \"fix the login\"; `-` reads it from standard input",
@@ -106,7 +106,7 @@ pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
     }
     if let Some((kind, name)) = args.entity() {
         let want = WantedWorkflow::Entity { kind, name: name.to_owned() };
-        return args.orders.carry_out(want, &args.arguments());
+        return args.flags.carry_out(want, &args.arguments());
     }
     let input = args.input.clone().unwrap_or_default();
     let [] = args.more.as_slice() else {
@@ -118,5 +118,5 @@ pub(crate) fn perform(mut args: Args) -> Result<Exit, Report> {
         return Err(Report::usage("the input is one text, and several words were given")
             .hint("put it into quotes: windlass run \"fix the login\""));
     };
-    args.orders.carry_out(WantedWorkflow::Workflow(args.workflow), &input)
+    args.flags.carry_out(WantedWorkflow::Workflow(args.workflow), &input)
 }

@@ -154,18 +154,18 @@ pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
 
 impl RunFlags {
     /// Who may give them. What a session leaves in the background ends with that session.
-    pub(super) fn who(&self) -> Audience {
+    pub(super) fn audience(&self) -> Audience {
         if self.detach { Audience::Person("leave a run in the background") } else { Audience::Anybody }
     }
 
     /// What it means, for a run of `want` on `input`.
-    fn request(&self, here: &Invocation, want: WantedWorkflow, input: String) -> RunRequest {
+    fn request(&self, invocation: &Invocation, want: WantedWorkflow, input: String) -> RunRequest {
         RunRequest {
-            cwd: here.cwd.clone(),
+            cwd: invocation.cwd.clone(),
             input,
             want,
             inputs: self.inputs.clone(),
-            plugins: self.plugins.iter().map(|dir| here.cwd.join(dir)).collect(),
+            plugins: self.plugins.iter().map(|dir| invocation.cwd.join(dir)).collect(),
             flags: PlanFlags {
                 driver: self.driver.clone(),
                 agent_bin: self.agent_bin.clone(),
@@ -181,14 +181,14 @@ impl RunFlags {
                 on_question: self.on_question,
             },
             agent_args: self.agent_args.clone(),
-            interactive: !self.detach && !self.watch.json && here.has_person(),
+            interactive: !self.detach && !self.watch.json && invocation.has_person(),
             dry_run: self.dry_run,
         }
     }
 
     /// Plans a run on an input and starts it, or only shows the plan.
     pub(crate) fn carry_out(&self, want: WantedWorkflow, input: &str) -> Result<Exit, Report> {
-        let here = Invocation::look()?;
+        let invocation = Invocation::look()?;
         let input = read_input(input)?;
         // An entity may do without arguments.
         if input.trim().is_empty()
@@ -196,20 +196,20 @@ impl RunFlags {
         {
             return Err(Report::usage("there is nothing to work on: the input is empty"));
         }
-        self.begin(&here, self.request(&here, want, input))
+        self.begin(&invocation, self.request(&invocation, want, input))
     }
 
     /// The same for the tasks of a file; the input is what holds for all of them, and may be nothing.
     pub(crate) fn carry_out_tasks(&self, input: &str, file: Option<String>) -> Result<Exit, Report> {
-        let here = Invocation::look()?;
+        let invocation = Invocation::look()?;
         let want = WantedWorkflow::Workflow(Some("tasks".to_owned()));
-        let mut request = self.request(&here, want, read_input(input)?);
+        let mut request = self.request(&invocation, want, read_input(input)?);
         request.inputs.extend(file.map(|file| ("path".to_owned(), file)));
-        self.begin(&here, request)
+        self.begin(&invocation, request)
     }
 
-    fn begin(&self, here: &Invocation, request: RunRequest) -> Result<Exit, Report> {
-        let mut plan = prepare(here, request)?;
+    fn begin(&self, invocation: &Invocation, request: RunRequest) -> Result<Exit, Report> {
+        let mut plan = prepare(invocation, request)?;
         plan.notes.iter().for_each(|line| note(line));
         for warning in &plan.warning_texts() {
             warn(warning);
@@ -218,22 +218,22 @@ impl RunFlags {
             return self.show_plan(&plan);
         }
         if self.detach {
-            return self.leave(here, plan);
+            return self.leave(invocation, plan);
         }
         self.watch.check()?;
-        let handle = here.open(plan.durability)?;
+        let handle = invocation.open(plan.durability)?;
         stray::warn_of(&handle, &plan.spec.workspace);
         block_on(async {
             make_way(&handle, &mut plan).await?;
             let warnings = plan.warning_texts();
             let running = handle.start(plan.spec).await?;
-            self.watch.follow_warned(here, &handle, running, &warnings).await
+            self.watch.follow_warned(invocation, &handle, running, &warnings).await
         })
     }
 
     /// Starts it in the background.
-    fn leave(&self, here: &Invocation, mut plan: Plan) -> Result<Exit, Report> {
-        let handle = here.open(plan.durability)?;
+    fn leave(&self, invocation: &Invocation, mut plan: Plan) -> Result<Exit, Report> {
+        let handle = invocation.open(plan.durability)?;
         block_on(make_way(&handle, &mut plan))?;
         stray::warn_of(&handle, &plan.spec.workspace);
         let warnings = plan.warning_texts();
@@ -267,8 +267,8 @@ async fn make_way(handle: &Handle, plan: &mut Plan) -> Result<(), Report> {
 
 /// Plans a run. Commands in an entity's text take their time: a person hears of it, and a signal
 /// ends them too.
-fn prepare(here: &Invocation, request: RunRequest) -> Result<Plan, Report> {
-    let home = here.home.clone();
+fn prepare(invocation: &Invocation, request: RunRequest) -> Result<Plan, Report> {
+    let home = invocation.home.clone();
     let runtime = waiting_runtime()?;
     let planned = runtime.block_on(async {
         let mut signals = RunSignals::listen()?;

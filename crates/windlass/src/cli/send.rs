@@ -43,8 +43,8 @@ pub(crate) struct Args {
 
 /// Tells it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
-    let handle = here.open_to_ask()?;
+    let invocation = Invocation::look()?;
+    let handle = invocation.open_to_ask()?;
     let view = handle.view(&handle.find(&args.run)?)?;
     let run = listener(&handle.family(&view), &args.event)?;
     wait_for(handle.tell(&run, &args.event, &args.text))?;
@@ -99,11 +99,11 @@ fn later<'a>((name, spec): (&'a String, &Spec), event: &str) -> Option<&'a Strin
 /// The events that nodes wait for.
 fn events(body: &[Node]) -> Vec<String> {
     let mut names = Vec::new();
-    for step in body {
-        if let NodeKind::Wait(WaitUntil::Event(ListenNode { name, .. })) = &step.act {
+    for node in body {
+        if let NodeKind::Wait(WaitUntil::Event(ListenNode { name, .. })) = &node.kind {
             names.push(name.clone());
         }
-        names.extend(step.act.blocks().iter().flat_map(|block| events(block.body)));
+        names.extend(node.kind.blocks().iter().flat_map(|block| events(block.body)));
     }
     names
 }

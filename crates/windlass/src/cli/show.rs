@@ -50,8 +50,8 @@ pub(crate) struct Args {
 
 /// Shows it.
 pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
-    let handle = here.open_to_ask()?;
+    let invocation = Invocation::look()?;
+    let handle = invocation.open_to_ask()?;
     let mut view = handle.view(&handle.find(&args.run)?)?;
     view.status = handle.family(&view).status(view.status);
     if args.graph {
@@ -60,11 +60,11 @@ pub(crate) fn perform(args: &Args) -> Result<Exit, Report> {
     let records: Vec<Record> = handle.records(&view.run, 1)?.into_iter().map(|(_, record)| record).collect();
     let story = RunDetails::of(view, records.iter());
     if let Some(node) = &args.explain {
-        return print(&explain::lines(here.screen, &story, &records, node, args.json)?);
+        return print(&explain::lines(invocation.screen, &story, &records, node, args.json)?);
     }
     print(&match args.json {
         true => vec![facts::object(&story)],
-        false => facts::lines(here.screen, &handle, &story),
+        false => facts::lines(invocation.screen, &handle, &story),
     })
 }
 

@@ -10,7 +10,7 @@ use windlass_runtime::error::RunError;
 use windlass_runtime::handle::Handle;
 use windlass_runtime::view::{Family, OpenAsks};
 
-use super::asks::whose;
+use super::asks::asker;
 use super::feed::{Asker, Face, OtherRequests, PersonPrompt, TypedAnswer};
 use super::keyboard::{Echo, Keyboard};
 use super::output::OutputWriter;
@@ -29,7 +29,7 @@ pub(crate) struct TerminalPrompt {
     keyboard: Keyboard,
     typing: Typing,
     waiting: OpenAsks,
-    whose: Asker,
+    asker: Asker,
     /// What is asked on the screen now.
     shown: Option<PersonPrompt>,
     /// The call that was asked about last, and its run.
@@ -39,10 +39,10 @@ pub(crate) struct TerminalPrompt {
 impl TerminalPrompt {
     /// With what already waits, in the run and in those that were started from it.
     pub(crate) fn new(handle: &Handle, family: Family, screen: Terminal) -> TerminalPrompt {
-        let whose = whose(&family.root().spec);
+        let asker = asker(&family.root().spec);
         let keyboard = Keyboard::of_stdin(if screen.redraws { Echo::Feed } else { Echo::Terminal });
         let (handle, typing, waiting) = (handle.clone(), Typing::default(), OpenAsks::of(family));
-        TerminalPrompt { handle, screen, keyboard, typing, waiting, whose, shown: None, last: None }
+        TerminalPrompt { handle, screen, keyboard, typing, waiting, asker, shown: None, last: None }
     }
 
     /// What is typed next. Where the terminal echoes, for ever nothing while nothing is asked.
@@ -181,7 +181,7 @@ impl TerminalPrompt {
 
     /// What is asked first.
     fn first(&self) -> Option<PersonPrompt> {
-        first(self.waiting.list(), self.whose)
+        first(self.waiting.list(), self.asker)
     }
 
     /// Whether that is not the only thing that waits.

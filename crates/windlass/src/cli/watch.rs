@@ -41,9 +41,9 @@ pub(crate) struct WatchFlags {
 
 impl WatchFlags {
     /// Who looks at a run.
-    pub(crate) fn face(&self, here: &Invocation, run: &RunId) -> Face {
+    pub(crate) fn face(&self, invocation: &Invocation, run: &RunId) -> Face {
         let style = Style { thinking: self.show_thinking, whole: false };
-        if self.json { Face::json(run, style) } else { Face::human(here.screen, style, run) }
+        if self.json { Face::json(run, style) } else { Face::human(invocation.screen, style, run) }
     }
 
     /// Finds out before an hour of work, not after it, that the last message has no place.
@@ -58,40 +58,40 @@ impl WatchFlags {
     /// Shows a run to its end.
     pub(crate) async fn follow(
         &self,
-        here: &Invocation,
+        invocation: &Invocation,
         handle: &Handle,
         running: OwnedRun,
     ) -> Result<Exit, Report> {
-        self.follow_warned(here, handle, running, &[]).await
+        self.follow_warned(invocation, handle, running, &[]).await
     }
 
     /// The same, with what was odd about its start.
     pub(crate) async fn follow_warned(
         &self,
-        here: &Invocation,
+        invocation: &Invocation,
         handle: &Handle,
         running: OwnedRun,
         warnings: &[String],
     ) -> Result<Exit, Report> {
-        let mut face = self.face(here, &running.run);
-        self.show(&mut face, here, handle, running, warnings).await
+        let mut face = self.face(invocation, &running.run);
+        self.show(&mut face, invocation, handle, running, warnings).await
     }
 
     /// The same, looked at in a given way.
     pub(crate) async fn follow_as(
         &self,
         face: &mut Face,
-        here: &Invocation,
+        invocation: &Invocation,
         handle: &Handle,
         running: OwnedRun,
     ) -> Result<Exit, Report> {
-        self.show(face, here, handle, running, &[]).await
+        self.show(face, invocation, handle, running, &[]).await
     }
 
     async fn show(
         &self,
         face: &mut Face,
-        here: &Invocation,
+        invocation: &Invocation,
         handle: &Handle,
         running: OwnedRun,
         warnings: &[String],
@@ -101,7 +101,7 @@ impl WatchFlags {
         let family = running.family.clone();
         let begun = family.root();
         let feed = self.feed(face, handle, &family)?;
-        let inline = self.inline(face, here, handle, family.clone());
+        let inline = self.inline(face, invocation, handle, family.clone());
         face.record(&mut out, &[], &running.first);
         if let Face::Json(_) = face {
             // A person has read them before.
@@ -122,7 +122,7 @@ impl WatchFlags {
             }
         };
         if let Face::Human(_) = face {
-            let mut lines = ending_lines(here, handle, &state, words::now().since(state.started));
+            let mut lines = ending_lines(invocation, handle, &state, words::now().since(state.started));
             if self.stays {
                 lines.push(more(&run));
             }
@@ -149,22 +149,22 @@ impl WatchFlags {
     fn inline(
         &self,
         face: &mut Face,
-        here: &Invocation,
+        invocation: &Invocation,
         handle: &Handle,
         family: Family,
     ) -> Option<TerminalPrompt> {
-        if !matches!(face, Face::Human(_)) || !here.has_person() {
+        if !matches!(face, Face::Human(_)) || !invocation.has_person() {
             return None;
         }
-        if here.screen.redraws {
+        if invocation.screen.redraws {
             face.answer_here();
         }
-        Some(TerminalPrompt::new(handle, family, here.screen))
+        Some(TerminalPrompt::new(handle, family, invocation.screen))
     }
 
     fn keep_last_message(&self, state: &RunState) -> Result<(), Report> {
         let Some(file) = &self.output_last_message else { return Ok(()) };
-        let text = state.book.last_message.as_deref().unwrap_or_default();
+        let text = state.bookkeeping.last_message.as_deref().unwrap_or_default();
         std::fs::write(file, text).map_err(|error| unwritable(file, &error))
     }
 }
@@ -180,7 +180,7 @@ fn more(run: &RunId) -> String {
 
 /// The summary of a run that is over; nothing of one that is not.
 pub(crate) fn ending_lines(
-    here: &Invocation,
+    invocation: &Invocation,
     handle: &Handle,
     state: &RunState,
     elapsed_ms: u64,
@@ -206,7 +206,7 @@ pub(crate) fn ending_lines(
             None => Changes::NoRepository,
         },
     };
-    summary(here.screen, &ending)
+    summary(invocation.screen, &ending)
 }
 
 /// An owner that stops before its run is over has not done what it was asked.

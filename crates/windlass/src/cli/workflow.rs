@@ -128,26 +128,26 @@ struct Of {
 
 /// Does it.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
+    let invocation = Invocation::look()?;
     match args.what {
-        WorkflowCommand::List { of } => list(&here, &of),
-        WorkflowCommand::Show { name, of } => show(&here, &name, &of),
-        WorkflowCommand::Check { name, of } => check(&here, name.as_deref(), &of),
-        WorkflowCommand::Graph { name, format, of } => draw::perform(&here, &name, format, &of),
+        WorkflowCommand::List { of } => list(&invocation, &of),
+        WorkflowCommand::Show { name, of } => show(&invocation, &name, &of),
+        WorkflowCommand::Check { name, of } => check(&invocation, name.as_deref(), &of),
+        WorkflowCommand::Graph { name, format, of } => draw::perform(&invocation, &name, format, &of),
         WorkflowCommand::New { name, user, json } => {
             let shelf = if user { WorkflowScope::User } else { WorkflowScope::Project };
-            begin::new(&here, &name, shelf, json)
+            begin::new(&invocation, &name, shelf, json)
         }
         WorkflowCommand::Eject { name, user, json } => {
             let shelf = if user { WorkflowScope::User } else { WorkflowScope::Project };
-            begin::eject(&here, &name, shelf, json)
+            begin::eject(&invocation, &name, shelf, json)
         }
         WorkflowCommand::Schema => begin::schema(),
     }
 }
 
-fn list(here: &Invocation, of: &Of) -> Result<Exit, Report> {
-    let found = catalog(&here.home, &here.cwd, &of.plugins)?;
+fn list(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
+    let found = catalog(&invocation.home, &invocation.cwd, &of.plugins)?;
     tell(&found.problems);
     let lines: Vec<String> = match of.json {
         true => found.workflows.iter().map(object).collect(),
@@ -179,8 +179,8 @@ fn row(entry: &WorkflowEntry, all: &[WorkflowEntry]) -> String {
     format!("{name}  {source}  {about}").trim_end().to_owned()
 }
 
-fn show(here: &Invocation, name: &str, of: &Of) -> Result<Exit, Report> {
-    let found = catalog(&here.home, &here.cwd, &of.plugins)?;
+fn show(invocation: &Invocation, name: &str, of: &Of) -> Result<Exit, Report> {
+    let found = catalog(&invocation.home, &invocation.cwd, &of.plugins)?;
     let entry = find(&found, name)?;
     tell(&found.problems);
     if of.json {
@@ -194,7 +194,7 @@ fn find<'a>(found: &'a Catalog, name: &str) -> Result<&'a WorkflowEntry, Report>
     if let Some(entry) = found.named(name)? {
         return Ok(entry);
     }
-    let mistakes: Vec<String> = found.mistakes(name).iter().map(on_screen).collect();
+    let mistakes: Vec<String> = found.diagnostics(name).iter().map(on_screen).collect();
     if !mistakes.is_empty() {
         let text = format!("workflow `{name}` has mistakes\n\n{}", mistakes.join("\n\n"));
         return Err(Report::new(Exit::Configuration, text));
@@ -237,8 +237,8 @@ fn text_of(path: &std::path::Path) -> String {
     std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
-fn check(here: &Invocation, name: Option<&str>, of: &Of) -> Result<Exit, Report> {
-    let (names, problems) = check_workflow(&here.home, &here.cwd, &of.plugins, name)?;
+fn check(invocation: &Invocation, name: Option<&str>, of: &Of) -> Result<Exit, Report> {
+    let (names, problems) = check_workflow(&invocation.home, &invocation.cwd, &of.plugins, name)?;
     let failed = has_errors(&problems);
     if of.json {
         let mut lines: Vec<String> = problems.iter().map(diagnostic).collect();

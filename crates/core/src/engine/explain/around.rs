@@ -23,7 +23,7 @@ pub(super) fn around_by(
     reached: Reached,
     of_node: &mut impl Iterator<Item = u32>,
 ) -> Option<EnclosingBlock> {
-    let block = match &step.act {
+    let block = match &step.kind {
         NodeKind::If(IfNode { condition, .. }) => {
             let then = inside.field == "then";
             // In a later round it may have gone the other way.
@@ -47,27 +47,27 @@ pub(super) fn around_by(
         }
         _ => return None,
     };
-    let outcome = state.book.nodes.get(&step.id).and_then(|seen| seen.outcome.clone());
+    let outcome = state.bookkeeping.nodes.get(&step.id).and_then(|seen| seen.outcome.clone());
     Some(EnclosingBlock { node: step.id.clone(), far: far(state, &step.id), outcome, block })
 }
 
 /// Which way an `if` took, the last time; nothing where nobody can tell.
-pub(super) fn taken(state: &RunState, step: &Node) -> Option<bool> {
-    let NodeKind::If(IfNode { then, otherwise, .. }) = &step.act else { return None };
-    let doing =
-        actives(state).into_iter().filter(|active| active.step == step.id).map(|active| &active.doing);
-    let mut now = doing.filter_map(|doing| match doing {
+pub(super) fn taken(state: &RunState, node: &Node) -> Option<bool> {
+    let NodeKind::If(IfNode { then, otherwise, .. }) = &node.kind else { return None };
+    let activity =
+        actives(state).into_iter().filter(|active| active.step == node.id).map(|active| &active.activity);
+    let mut now = activity.filter_map(|activity| match activity {
         Activity::If(IfState { then, .. }) => Some(*then),
         _ => None,
     });
     if let Some(then) = now.next_back() {
         return Some(then);
     }
-    let seen = state.book.nodes.get(&step.id)?;
+    let seen = state.bookkeeping.nodes.get(&node.id)?;
     if matches!(seen.cause, NodeCause::WhenFalse { .. }) {
         return None;
     }
-    match (has_begun(state, step, seen, then), has_begun(state, step, seen, otherwise)) {
+    match (has_begun(state, node, seen, then), has_begun(state, node, seen, otherwise)) {
         (true, _) => Some(true),
         (_, true) => Some(false),
         // A condition without a value fails the node, and no way is taken.
@@ -80,7 +80,7 @@ pub(super) fn taken(state: &RunState, step: &Node) -> Option<bool> {
 /// Whether a way of an `if` was begun in the round and try in which the node itself last was.
 fn has_begun(state: &RunState, outer: &Node, seen: &NodeHistory, body: &[Node]) -> bool {
     let Some(first) = body.first() else { return false };
-    let Some(inner) = state.book.nodes.get(&first.id) else { return false };
+    let Some(inner) = state.bookkeeping.nodes.get(&first.id) else { return false };
     let mark = |instance: &NodeId, id: &NodeId| {
         instance.as_str().strip_prefix(id.as_str()).unwrap_or_default().to_owned()
     };
@@ -90,17 +90,17 @@ fn has_begun(state: &RunState, outer: &Node, seen: &NodeHistory, body: &[Node]) 
 }
 
 /// What a loop counted: while it is under way, or what it gave.
-fn counted(state: &RunState, step: &Node, what: &str) -> u32 {
-    let doing =
-        actives(state).into_iter().filter(|active| active.step == step.id).map(|active| &active.doing);
-    let mut now = doing.filter_map(|doing| match doing {
+fn counted(state: &RunState, node: &Node, what: &str) -> u32 {
+    let activity =
+        actives(state).into_iter().filter(|active| active.step == node.id).map(|active| &active.activity);
+    let mut now = activity.filter_map(|activity| match activity {
         Activity::Loop(RoundsState { round, .. }) => Some(*round),
         Activity::Tasks(tasks) if what == "passed" => Some(tasks.passed),
         Activity::Tasks(tasks) => Some(tasks.rounds),
         _ => None,
     });
     let given = || {
-        let value = state.book.outputs.get(&step.id)?.value.as_ref()?.get(what)?.as_u64()?;
+        let value = state.bookkeeping.outputs.get(&node.id)?.value.as_ref()?.get(what)?.as_u64()?;
         u32::try_from(value).ok()
     };
     now.next_back().or_else(given).unwrap_or(0)

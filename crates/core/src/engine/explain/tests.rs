@@ -17,7 +17,7 @@ use crate::time::Moment;
 fn step(id: &str, act: NodeKind) -> Node {
     Node {
         id: NodeId::new(id),
-        act,
+        kind: act,
         when: None,
         settings: Default::default(),
         retry: Default::default(),

@@ -58,7 +58,7 @@ pub fn explain_time(state: &RunState, records: &[Record], instance: &NodeId) -> 
         cause: cause.clone(),
     };
     let around = around(state, &way, Some(instance));
-    let kind = spot.step()?.act.word();
+    let kind = spot.step()?.kind.word();
     Some(Explanation { node, kind, far, why: ExplainedCause::Reached(cause), around, seen: Some(seen) })
 }
 
@@ -98,7 +98,7 @@ fn cause(
     spot: &SequencePosition<'_>,
 ) -> NodeCause {
     let then = fold(state.run.clone(), records.iter().take(place + 1));
-    let seen = then.and_then(|then| then.book.nodes.get(&instance.in_workflow()).cloned());
+    let seen = then.and_then(|then| then.bookkeeping.nodes.get(&instance.in_workflow()).cloned());
     if let Some(seen) = seen.filter(|seen| seen.instance == *instance) {
         return seen.cause;
     }

@@ -10,7 +10,7 @@ pub(super) fn unreached(state: &RunState, way: &[SequencePosition<'_>]) -> Unrea
     let mut around: Option<&Node> = None;
     for (place, spot) in way.iter().enumerate() {
         let Some(step) = spot.step() else { continue };
-        match state.book.nodes.get(&step.id) {
+        match state.bookkeeping.nodes.get(&step.id) {
             Some(NodeHistory { cause: NodeCause::WhenFalse { condition }, .. }) => {
                 let because = UnreachedCause::LeftOut { node: step.id.clone(), condition: condition.clone() };
                 return Unreached { block: None, because };
@@ -30,12 +30,12 @@ pub(super) fn unreached(state: &RunState, way: &[SequencePosition<'_>]) -> Unrea
 
 fn because(state: &RunState, around: Option<&Node>, spot: &SequencePosition<'_>) -> UnreachedCause {
     let before = spot.steps.get(..spot.at).unwrap_or_default();
-    let last = before.iter().rev().find_map(|step| Some((step, state.book.nodes.get(&step.id)?)));
+    let last = before.iter().rev().find_map(|step| Some((step, state.bookkeeping.nodes.get(&step.id)?)));
     if let Some((step, seen)) = last {
         return after(state, around, step, seen);
     }
     let Some(around) = around else { return ended(state, None) };
-    match (&around.act, spot.inside) {
+    match (&around.kind, spot.inside) {
         (NodeKind::If(IfNode { condition, .. }), Some(inside)) => match taken(state, around) {
             Some(held) if held != (inside.field == "then") => {
                 let condition = condition.0.trim().to_owned();
@@ -70,10 +70,10 @@ fn after(state: &RunState, around: Option<&Node>, step: &Node, seen: &NodeHistor
 /// What is around it was over before it came.
 fn ended(state: &RunState, around: Option<&Node>) -> UnreachedCause {
     let block = around.and_then(|step| {
-        let outcome = state.book.nodes.get(&step.id)?.outcome.clone()?;
+        let outcome = state.bookkeeping.nodes.get(&step.id)?.outcome.clone()?;
         Some(UnreachedCause::Over { node: step.id.clone(), outcome })
     });
-    match (block, &state.course) {
+    match (block, &state.lifecycle) {
         (Some(over), _) => over,
         (None, Lifecycle::Ending { outcome } | Lifecycle::Done { outcome }) => {
             UnreachedCause::Ended { outcome: outcome.clone() }

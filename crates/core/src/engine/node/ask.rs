@@ -53,12 +53,12 @@ impl NodeShape for AskNode {
 impl NodeRun for AskNode {
     type State<'s> = ();
 
-    fn state(doing: &mut Activity) -> Option<()> {
-        matches!(doing, Activity::Ask).then_some(())
+    fn state(activity: &mut Activity) -> Option<()> {
+        matches!(activity, Activity::Ask).then_some(())
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
-        let question = match site.around.render(cx, &self.question) {
+        let question = match site.frame.render(cx, &self.question) {
             Ok(question) => question,
             Err(outcome) => return NodeOpening::NotBegun(outcome),
         };
@@ -68,7 +68,7 @@ impl NodeRun for AskNode {
         let hook = HookId::new(format!("ask/{}", site.instance));
         let questions = vec![Question::of_workflow(&question, &self.choices)];
         let ask = Ask::question(site.instance.clone(), hook, questions);
-        cx.step.news.push(News::Waiting(Waiting::Person(ask.clone())));
+        cx.decision.news.push(News::Waiting(Waiting::Person(ask.clone())));
         cx.book.asks.push(ask);
         NodeOpening::UnderWay(Activity::Ask)
     }
@@ -85,8 +85,8 @@ impl NodeRun for AskNode {
         let default = self.default.as_deref()?;
         cx.book.asks.retain(|ask| ask.node != *site.instance);
         cx.wait_is_over();
-        let waited = own_time(site.step).map_or_else(String::new, |ms| format!(" within {}", written(ms)));
-        let outcome = answered(cx, &site.step.id, default);
+        let waited = own_time(site.node).map_or_else(String::new, |ms| format!(" within {}", written(ms)));
+        let outcome = answered(cx, &site.node.id, default);
         Some(Delivered::Over(
             outcome.because(format!("nobody answered{waited}: the default `{default}` was used")),
         ))
@@ -96,7 +96,7 @@ impl NodeRun for AskNode {
 impl AskNode {
     /// Nobody may be asked: what holds then.
     fn unasked(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, question: &str) -> Outcome {
-        let id = &site.step.id;
+        let id = &site.node.id;
         let asks = format!("`{id}` asks: {question}; nobody may be asked");
         match (self.default.as_deref(), cx.spec.policy.on_question) {
             (Some(answer), _) => {
@@ -131,6 +131,6 @@ impl AskNode {
         };
         cx.book.asks.remove(place);
         cx.wait_is_over();
-        Some(answered(cx, &site.step.id, &answer))
+        Some(answered(cx, &site.node.id, &answer))
     }
 }

@@ -50,14 +50,14 @@ impl NodeShape for CheckNode {
 impl NodeRun for CheckNode {
     type State<'s> = ();
 
-    fn state(doing: &mut Activity) -> Option<()> {
-        matches!(doing, Activity::Check).then_some(())
+    fn state(activity: &mut Activity) -> Option<()> {
+        matches!(activity, Activity::Check).then_some(())
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let is_unknown = |name: &&String| !cx.spec.checks.iter().any(|check| check.name == **name);
         if let Some(name) = self.names.iter().find(is_unknown) {
-            let why = format!("`{}` wants the check `{name}`, which nobody defines", site.step.id);
+            let why = format!("`{}` wants the check `{name}`, which nobody defines", site.node.id);
             return NodeOpening::NotBegun(
                 Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed).because(why),
             );
@@ -65,7 +65,7 @@ impl NodeRun for CheckNode {
         if cx.spec.checks.is_empty() {
             return NodeOpening::NotBegun(done(EndReason::AllDone).because("there are no checks"));
         }
-        let (names, workspace) = (self.names.clone(), site.around.workspace.clone());
+        let (names, workspace) = (self.names.clone(), site.frame.workspace.clone());
         cx.plan_once(site.instance, Verb::Checks, Effect::RunChecks { names, workspace });
         NodeOpening::UnderWay(Activity::Check)
     }
@@ -90,7 +90,7 @@ impl NodeRun for CheckNode {
 }
 
 fn finished(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, results: &[CheckResult]) -> Outcome {
-    let id = &site.step.id;
+    let id = &site.node.id;
     if results.is_empty() {
         let why = format!("the checks of `{id}` were not run");
         return Outcome::new(FinalStatus::Failed, EndReason::ChecksFailed).because(why);

@@ -71,13 +71,13 @@ impl NodeShape for IfNode {
 impl NodeRun for IfNode {
     type State<'s> = &'s mut IfState;
 
-    fn state(doing: &mut Activity) -> Option<&mut IfState> {
-        if let Activity::If(state) = doing { Some(state) } else { None }
+    fn state(activity: &mut Activity) -> Option<&mut IfState> {
+        if let Activity::If(state) = activity { Some(state) } else { None }
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let inside = site.inside();
-        let then = match inside.holds(cx, &self.condition) {
+        let then = match inside.is_true(cx, &self.condition) {
             Ok(then) => then,
             Err(outcome) => return NodeOpening::NotBegun(outcome),
         };
@@ -119,7 +119,7 @@ impl NodeRun for IfNode {
     }
 
     fn said(&self, site: &NodeSite<'_>, state: Option<&mut IfState>) -> Option<String> {
-        state.and_then(|state| state.lane.said.clone()).or_else(|| site.said.clone())
+        state.and_then(|state| state.lane.said.clone()).or_else(|| site.last_message.clone())
     }
 
     fn last_word(
@@ -131,7 +131,7 @@ impl NodeRun for IfNode {
         state.and_then(|state| state.lane.word.clone()).or_else(|| site.word.clone())
     }
 
-    fn gives(
+    fn output(
         &self,
         _cx: &DecisionCx<'_>,
         _site: &NodeSite<'_>,

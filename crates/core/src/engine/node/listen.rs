@@ -43,15 +43,15 @@ impl NodeShape for ListenNode {
 impl NodeRun for ListenNode {
     type State<'s> = &'s mut ListenState;
 
-    fn state(doing: &mut Activity) -> Option<&mut ListenState> {
-        if let Activity::Listen(state) = doing { Some(state) } else { None }
+    fn state(activity: &mut Activity) -> Option<&mut ListenState> {
+        if let Activity::Listen(state) = activity { Some(state) } else { None }
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         if let Some(text) = cx.book.take_told(&self.name) {
-            return NodeOpening::NotBegun(answered(cx, &site.step.id, &text));
+            return NodeOpening::NotBegun(answered(cx, &site.node.id, &text));
         }
-        cx.step.news.push(News::Waiting(Waiting::Event { name: self.name.clone() }));
+        cx.decision.news.push(News::Waiting(Waiting::Event { name: self.name.clone() }));
         if let Some(ms) = self.timeout_ms {
             let until = cx.at.plus_ms(ms);
             // The first is the one of the node itself.
@@ -71,7 +71,7 @@ impl NodeRun for ListenNode {
         match event {
             Event::Told { text, .. } => {
                 cx.wait_is_over();
-                Delivered::Over(answered(cx, &site.step.id, text))
+                Delivered::Over(answered(cx, &site.node.id, text))
             }
             _ => site.unexpected(cx, event),
         }

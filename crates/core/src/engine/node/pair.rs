@@ -18,9 +18,9 @@ use crate::time::Moment;
 
 /// Where a node under way stands, beside what its kind keeps.
 pub(in crate::engine) struct NodeSite<'a> {
-    pub(in crate::engine) step: &'a Node,
+    pub(in crate::engine) node: &'a Node,
     /// What stands around it.
-    pub(in crate::engine) around: &'a Frame<'a>,
+    pub(in crate::engine) frame: &'a Frame<'a>,
     /// Its name in this round and try.
     pub(in crate::engine) instance: &'a NodeId,
     pub(in crate::engine) tries: u32,
@@ -28,7 +28,7 @@ pub(in crate::engine) struct NodeSite<'a> {
     /// It is being ended, and how it will have ended.
     pub(in crate::engine) cut: Option<&'a Outcome>,
     /// See [`Active::said`].
-    pub(in crate::engine) said: &'a mut Option<String>,
+    pub(in crate::engine) last_message: &'a mut Option<String>,
     /// See [`Active::word`].
     pub(in crate::engine) word: &'a mut Option<SessionSignal>,
 }
@@ -40,14 +40,17 @@ impl<'a> NodeSite<'a> {
         around: &'a Frame<'a>,
         active: &'a mut ActiveNode,
     ) -> (NodeSite<'a>, &'a mut Activity) {
-        let ActiveNode { instance, tries, deadline, cut, said, word, doing, .. } = active;
+        let ActiveNode { instance, tries, deadline, cut, said, word, activity: doing, .. } = active;
         let (tries, deadline, cut) = (*tries, *deadline, cut.as_ref());
-        (NodeSite { step, around, instance, tries, deadline, cut, said, word }, doing)
+        (
+            NodeSite { node: step, frame: around, instance, tries, deadline, cut, last_message: said, word },
+            doing,
+        )
     }
 
     /// What stands around the nodes of a block.
     pub(in crate::engine) fn inside(&self) -> Frame<'a> {
-        self.around.inside(self.step, self.tries, self.deadline)
+        self.frame.inside(self.node, self.tries, self.deadline)
     }
 
     /// Plans to end everything of the node that runs outside. The node is over when that is done.
@@ -64,13 +67,13 @@ impl<'a> NodeSite<'a> {
 
     /// A fact that no node of this kind can be told.
     pub(in crate::engine) fn unexpected(&self, cx: &mut DecisionCx<'_>, event: &Event) -> Delivered {
-        let kind = self.step.act.word();
+        let kind = self.node.kind.word();
         self.broken(cx, format!("`{}` is a `{kind}` node and was told {}", self.instance, event.word()))
     }
 
-    fn misfit(&self, cx: &mut DecisionCx<'_>, doing: &Activity) -> Delivered {
-        let kind = self.step.act.word();
-        let kept = doing.word();
+    fn misfit(&self, cx: &mut DecisionCx<'_>, activity: &Activity) -> Delivered {
+        let kind = self.node.kind.word();
+        let kept = activity.word();
         self.broken(
             cx,
             format!("`{}` is a `{kind}` node, and the run keeps {kept} as its state", self.instance),
@@ -141,7 +144,7 @@ pub(in crate::engine) trait NodeRun: NodeShape {
     type State<'s>;
 
     /// Returns this kind's state, or nothing where another kind's is kept.
-    fn state(doing: &mut Activity) -> Option<Self::State<'_>>;
+    fn state(activity: &mut Activity) -> Option<Self::State<'_>>;
 
     /// Begins a node.
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening;
@@ -190,7 +193,7 @@ pub(in crate::engine) trait NodeRun: NodeShape {
 
     /// Returns the last words of an agent in it.
     fn said(&self, site: &NodeSite<'_>, _state: Option<Self::State<'_>>) -> Option<String> {
-        site.said.clone()
+        site.last_message.clone()
     }
 
     /// Returns the word of the last session in it; see [`Lane::word`](crate::run::Lane::word).
@@ -204,13 +207,13 @@ pub(in crate::engine) trait NodeRun: NodeShape {
     }
 
     /// Returns what it gives, as a text and as a value.
-    fn gives(
+    fn output(
         &self,
         cx: &DecisionCx<'_>,
         site: &NodeSite<'_>,
         _state: Option<Self::State<'_>>,
     ) -> (String, Option<Value>) {
-        output::put_down(cx, &site.step.id)
+        output::put_down(cx, &site.node.id)
     }
 
     /// Returns an outcome inside it that no other try can change.
@@ -226,14 +229,14 @@ pub(in crate::engine) trait AnyNode: NodeShape {
         &self,
         cx: &mut DecisionCx<'_>,
         site: &mut NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
         event: &Event,
     ) -> Delivered;
     fn deliver(
         &self,
         cx: &mut DecisionCx<'_>,
         site: &mut NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
         to: &NodeId,
         event: &Event,
     ) -> Delivered;
@@ -241,29 +244,29 @@ pub(in crate::engine) trait AnyNode: NodeShape {
         &self,
         cx: &mut DecisionCx<'_>,
         site: &mut NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
         outcome: &Outcome,
     ) -> Option<Outcome>;
     fn out_of_time(
         &self,
         cx: &mut DecisionCx<'_>,
         site: &mut NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
     ) -> Option<Delivered>;
-    fn said(&self, site: &NodeSite<'_>, doing: &mut Activity) -> Option<String>;
+    fn said(&self, site: &NodeSite<'_>, activity: &mut Activity) -> Option<String>;
     fn last_word(
         &self,
         site: &NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
         outcome: &Outcome,
     ) -> Option<SessionSignal>;
     fn gives(
         &self,
         cx: &DecisionCx<'_>,
         site: &NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
     ) -> (String, Option<Value>);
-    fn fixed(&self, doing: &mut Activity) -> Option<Outcome>;
+    fn fixed(&self, activity: &mut Activity) -> Option<Outcome>;
 }
 
 /// What the run keeps of a node, seen as a kind sees it.
@@ -276,14 +279,14 @@ enum NodeState<'d, K: NodeRun> {
     Misfit(&'d Activity),
 }
 
-fn kept<K: NodeRun>(doing: &mut Activity) -> NodeState<'_, K> {
-    if !doing.has_begun() {
+fn kept<K: NodeRun>(activity: &mut Activity) -> NodeState<'_, K> {
+    if !activity.has_begun() {
         return NodeState::NotBegun;
     }
-    if K::state(doing).is_none() {
-        return NodeState::Misfit(doing);
+    if K::state(activity).is_none() {
+        return NodeState::Misfit(activity);
     }
-    K::state(doing).map_or(NodeState::NotBegun, NodeState::Own)
+    K::state(activity).map_or(NodeState::NotBegun, NodeState::Own)
 }
 
 impl<K: NodeRun> AnyNode for K {
@@ -295,13 +298,13 @@ impl<K: NodeRun> AnyNode for K {
         &self,
         cx: &mut DecisionCx<'_>,
         site: &mut NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
         event: &Event,
     ) -> Delivered {
-        match kept::<K>(doing) {
+        match kept::<K>(activity) {
             NodeState::Own(state) => NodeRun::apply(self, cx, site, state, event),
             NodeState::NotBegun => site.unexpected(cx, event),
-            NodeState::Misfit(doing) => site.misfit(cx, doing),
+            NodeState::Misfit(activity) => site.misfit(cx, activity),
         }
     }
 
@@ -309,15 +312,15 @@ impl<K: NodeRun> AnyNode for K {
         &self,
         cx: &mut DecisionCx<'_>,
         site: &mut NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
         to: &NodeId,
         event: &Event,
     ) -> Delivered {
-        match kept::<K>(doing) {
+        match kept::<K>(activity) {
             NodeState::Own(state) => NodeRun::deliver(self, cx, site, state, to, event),
             NodeState::NotBegun => Delivered::NotMine,
-            NodeState::Misfit(doing) => {
-                site.misfit(cx, doing);
+            NodeState::Misfit(activity) => {
+                site.misfit(cx, activity);
                 Delivered::NotMine
             }
         }
@@ -327,10 +330,10 @@ impl<K: NodeRun> AnyNode for K {
         &self,
         cx: &mut DecisionCx<'_>,
         site: &mut NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
         outcome: &Outcome,
     ) -> Option<Outcome> {
-        match kept::<K>(doing) {
+        match kept::<K>(activity) {
             NodeState::Own(state) => NodeRun::cancel(self, cx, site, state, outcome),
             NodeState::NotBegun => Some(outcome.clone()),
             // Nobody knows what runs for it.
@@ -342,38 +345,38 @@ impl<K: NodeRun> AnyNode for K {
         &self,
         cx: &mut DecisionCx<'_>,
         site: &mut NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
     ) -> Option<Delivered> {
-        match kept::<K>(doing) {
+        match kept::<K>(activity) {
             NodeState::Own(state) => NodeRun::out_of_time(self, cx, site, state),
             NodeState::NotBegun => None,
-            NodeState::Misfit(doing) => Some(site.misfit(cx, doing)),
+            NodeState::Misfit(activity) => Some(site.misfit(cx, activity)),
         }
     }
 
-    fn said(&self, site: &NodeSite<'_>, doing: &mut Activity) -> Option<String> {
-        NodeRun::said(self, site, K::state(doing))
+    fn said(&self, site: &NodeSite<'_>, activity: &mut Activity) -> Option<String> {
+        NodeRun::said(self, site, K::state(activity))
     }
 
     fn last_word(
         &self,
         site: &NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
         outcome: &Outcome,
     ) -> Option<SessionSignal> {
-        NodeRun::last_word(self, site, K::state(doing), outcome)
+        NodeRun::last_word(self, site, K::state(activity), outcome)
     }
 
     fn gives(
         &self,
         cx: &DecisionCx<'_>,
         site: &NodeSite<'_>,
-        doing: &mut Activity,
+        activity: &mut Activity,
     ) -> (String, Option<Value>) {
-        NodeRun::gives(self, cx, site, K::state(doing))
+        NodeRun::output(self, cx, site, K::state(activity))
     }
 
-    fn fixed(&self, doing: &mut Activity) -> Option<Outcome> {
-        K::state(doing).and_then(|state| NodeRun::fixed(self, state))
+    fn fixed(&self, activity: &mut Activity) -> Option<Outcome> {
+        K::state(activity).and_then(|state| NodeRun::fixed(self, state))
     }
 }

@@ -87,8 +87,8 @@ impl NodeShape for ParallelNode {
 impl NodeRun for ParallelNode {
     type State<'s> = &'s mut ParallelState;
 
-    fn state(doing: &mut Activity) -> Option<&mut ParallelState> {
-        if let Activity::Parallel(state) = doing { Some(state) } else { None }
+    fn state(activity: &mut Activity) -> Option<&mut ParallelState> {
+        if let Activity::Parallel(state) = activity { Some(state) } else { None }
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
@@ -153,7 +153,7 @@ impl NodeRun for ParallelNode {
 
     fn said(&self, site: &NodeSite<'_>, state: Option<&mut ParallelState>) -> Option<String> {
         let mut open = state.iter().flat_map(|state| state.lanes().rev());
-        open.find_map(|lane| lane.said.clone()).or_else(|| site.said.clone())
+        open.find_map(|lane| lane.said.clone()).or_else(|| site.last_message.clone())
     }
 
     fn last_word(
@@ -166,7 +166,7 @@ impl NodeRun for ParallelNode {
         open.find_map(|lane| lane.word.clone()).or_else(|| site.word.clone())
     }
 
-    fn gives(
+    fn output(
         &self,
         _cx: &DecisionCx<'_>,
         _site: &NodeSite<'_>,
@@ -204,7 +204,7 @@ impl ParallelState {
 /// Keeps what a branch leaves that is over.
 fn branch_over(site: &mut NodeSite<'_>, slot: &mut BranchState, outcome: Outcome) {
     if let BranchState::Open(Lane { said, word, .. }) = slot {
-        *site.said = said.take().or(site.said.take());
+        *site.last_message = said.take().or(site.last_message.take());
         // A branch that another one made needless was stopped, and takes no word away.
         if outcome.reason != EndReason::NotNeeded {
             *site.word = word.take().or(site.word.take());
@@ -256,7 +256,7 @@ impl ParallelNode {
         slots: &mut [BranchState],
     ) {
         let cut_by = Outcome::new(FinalStatus::Cancelled, EndReason::NotNeeded)
-            .because(format!("another branch of `{}` was enough", site.step.id));
+            .because(format!("another branch of `{}` was enough", site.node.id));
         for (slot, branch) in slots.iter_mut().zip(&self.branches) {
             let over = match slot {
                 BranchState::Waiting => Some(cut_by.clone()),

@@ -50,8 +50,8 @@ pub(super) trait RoundsNode: NodeShape {
 impl<L: RoundsNode> NodeRun for L {
     type State<'s> = &'s mut RoundsState;
 
-    fn state(doing: &mut Activity) -> Option<&mut RoundsState> {
-        if let Activity::Loop(state) = doing { Some(state) } else { None }
+    fn state(activity: &mut Activity) -> Option<&mut RoundsState> {
+        if let Activity::Loop(state) = activity { Some(state) } else { None }
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
@@ -102,7 +102,7 @@ impl<L: RoundsNode> NodeRun for L {
     }
 
     fn said(&self, site: &NodeSite<'_>, state: Option<&mut RoundsState>) -> Option<String> {
-        state.and_then(|state| state.lane.said.clone()).or_else(|| site.said.clone())
+        state.and_then(|state| state.lane.said.clone()).or_else(|| site.last_message.clone())
     }
 
     fn last_word(
@@ -114,7 +114,7 @@ impl<L: RoundsNode> NodeRun for L {
         state.and_then(|state| state.lane.word.clone()).or_else(|| site.word.clone())
     }
 
-    fn gives(
+    fn output(
         &self,
         _cx: &DecisionCx<'_>,
         _site: &NodeSite<'_>,
@@ -148,11 +148,11 @@ fn go_round<L: RoundsNode>(
     let inside = site.inside();
     loop {
         if cx.book.paused {
-            cx.hold(site.instance);
+            cx.defer(site.instance);
             return None;
         }
         if cx.rounds >= ROUNDS_AT_ONCE {
-            let id = &site.step.id;
+            let id = &site.node.id;
             let why = format!("the rounds of `{id}` do nothing that takes time, and none is the last");
             return Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why));
         }
@@ -184,7 +184,7 @@ fn judge<L: RoundsNode>(
     let is_bare = match node.ends() {
         RoundsEnd::Conditions(until) => {
             for condition in until {
-                match framed.holds(cx, condition) {
+                match framed.is_true(cx, condition) {
                     Ok(true) => {
                         return Some(
                             done(EndReason::Until).because(format!("`{}` holds", condition.0.trim())),
@@ -211,6 +211,6 @@ fn judge<L: RoundsNode>(
         return Some(done(EndReason::MaxIterations));
     }
     let rounds = if most == 1 { "1 round".to_owned() } else { format!("{most} rounds") };
-    let why = format!("`{}` is not done after {rounds}", site.step.id);
+    let why = format!("`{}` is not done after {rounds}", site.node.id);
     Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why))
 }

@@ -142,13 +142,13 @@ impl NodeShape for Session {
         NodeRole::Work
     }
 
-    fn most_turns(&self, step: &Node) -> UpperBound {
+    fn most_turns(&self, node: &Node) -> UpperBound {
         // An answer that does not fit is asked for again, each time by a turn.
         let again = if self.schema.is_some() { schema::ASKED_AGAIN } else { 0 };
         // What the settings say is not known here, so it counts as what they say at first.
         let most = self.turns.as_ref().map_or(1, |turns| turns.max.unwrap_or(DEFAULT_MAX_ITERATIONS));
         match most {
-            0 => UpperBound::without(step, Unbounded::Turns),
+            0 => UpperBound::without(node, Unbounded::Turns),
             most => UpperBound::AtMost(u64::from(most) + u64::from(again)),
         }
     }
@@ -169,8 +169,8 @@ impl NodeShape for Session {
 impl NodeRun for Session {
     type State<'s> = &'s mut SessionWork;
 
-    fn state(doing: &mut Activity) -> Option<&mut SessionWork> {
-        if let Activity::Session(work) = doing { Some(work) } else { None }
+    fn state(activity: &mut Activity) -> Option<&mut SessionWork> {
+        if let Activity::Session(work) = activity { Some(work) } else { None }
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
@@ -218,7 +218,7 @@ impl NodeRun for Session {
     fn said(&self, site: &NodeSite<'_>, work: Option<&mut SessionWork>) -> Option<String> {
         match work {
             Some(work) => Some(answer(work)).filter(|answer| !answer.is_empty()),
-            None => site.said.clone(),
+            None => site.last_message.clone(),
         }
     }
 
@@ -237,7 +237,7 @@ impl NodeRun for Session {
         Some(SessionSignal::Said(work.last_message.clone().unwrap_or_default()))
     }
 
-    fn gives(
+    fn output(
         &self,
         cx: &DecisionCx<'_>,
         site: &NodeSite<'_>,
@@ -245,7 +245,7 @@ impl NodeRun for Session {
     ) -> (String, Option<Value>) {
         match work {
             Some(work) => (answer(work), work.value.clone()),
-            None => output::put_down(cx, &site.step.id),
+            None => output::put_down(cx, &site.node.id),
         }
     }
 }
@@ -253,8 +253,8 @@ impl NodeRun for Session {
 impl Session {
     /// Begins the work of an agent: what it is told is made from the values of now.
     fn start(&self, cx: &mut DecisionCx<'_>, site: &NodeSite<'_>) -> Result<SessionWork, Outcome> {
-        let (id, frame) = (&site.step.id, site.around);
-        let Some(orders) = cx.spec.sessions.get(id) else {
+        let (id, frame) = (&site.node.id, site.frame);
+        let Some(session_settings) = cx.spec.sessions.get(id) else {
             let why = format!("there are no orders for the sessions of `{id}`");
             return Err(Outcome::new(FinalStatus::Failed, EndReason::NotYet).because(why));
         };
@@ -267,7 +267,7 @@ impl Session {
             PromptSource::Agent { prompt, .. } => (String::new(), Some(frame.render(cx, prompt)?)),
         };
         let text = self.with_notes(site, told);
-        let kind = match &orders.rules {
+        let kind = match &session_settings.rules {
             None => SessionPromptKind::Prompt { prompt: text },
             Some(rules) => SessionPromptKind::Loop(LoopRules {
                 prompt: text,
@@ -279,8 +279,8 @@ impl Session {
         let mut work = work::new(node, id, &frame.workspace);
         work.schema.clone_from(&self.schema);
         // Between the nodes of a workflow its `check` nodes are the gates.
-        work.checked =
-            !cx.spec.checks.is_empty() && (orders.rules.is_some() || cx.spec.only_session().is_some());
+        work.checked = !cx.spec.checks.is_empty()
+            && (session_settings.rules.is_some() || cx.spec.only_session().is_some());
         work.deadline = site.deadline;
         work::begin(cx, &mut work, args);
         Ok(work)
@@ -293,8 +293,8 @@ impl Session {
             // Nothing else may stand beside such an answer, so that no word is asked for and none is heard.
             Some(schema) => parts.push(prompt::schema_note(&schema.to_string())),
             None => {
-                parts.extend(site.around.task.map(|_| prompt::task_note()));
-                parts.extend(site.around.signal.map(prompt::signal_note));
+                parts.extend(site.frame.task.map(|_| prompt::task_note()));
+                parts.extend(site.frame.signal.map(prompt::signal_note));
             }
         }
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
@@ -310,7 +310,7 @@ fn tracker(cx: &DecisionCx<'_>, site: &NodeSite<'_>, given: &str) -> String {
         Some(_) => "loop",
         None => site.instance.as_str(),
     };
-    format!("{}/.windlass/runs/{}/{name}-tracker.md", site.around.workspace, cx.run)
+    format!("{}/.windlass/runs/{}/{name}-tracker.md", site.frame.workspace, cx.run)
 }
 
 /// The last words of a session. One that only gave a value said that value, and one whose value is a text

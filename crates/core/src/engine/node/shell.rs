@@ -52,18 +52,18 @@ impl NodeShape for ShellNode {
 impl NodeRun for ShellNode {
     type State<'s> = ();
 
-    fn state(doing: &mut Activity) -> Option<()> {
-        matches!(doing, Activity::Shell).then_some(())
+    fn state(activity: &mut Activity) -> Option<()> {
+        matches!(activity, Activity::Shell).then_some(())
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
-        let command = match site.around.render(cx, &self.command) {
+        let command = match site.frame.render(cx, &self.command) {
             Ok(command) => command,
             Err(outcome) => return NodeOpening::NotBegun(outcome),
         };
         let effect = Effect::RunShell {
             command,
-            workspace: site.around.workspace.clone(),
+            workspace: site.frame.workspace.clone(),
             idempotent: self.idempotent,
             deadline: site.deadline,
         };
@@ -91,7 +91,7 @@ impl NodeRun for ShellNode {
 }
 
 fn ended(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, end: &ShellEnd) -> Outcome {
-    let id = &site.step.id;
+    let id = &site.node.id;
     match end {
         ShellEnd::Exited { passed, how, output } => {
             give(cx, id, output);

@@ -48,13 +48,13 @@ impl NodeShape for SleepNode {
 impl NodeRun for SleepNode {
     type State<'s> = &'s mut SleepState;
 
-    fn state(doing: &mut Activity) -> Option<&mut SleepState> {
-        if let Activity::Sleep(state) = doing { Some(state) } else { None }
+    fn state(activity: &mut Activity) -> Option<&mut SleepState> {
+        if let Activity::Sleep(state) = activity { Some(state) } else { None }
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
         let until = cx.at.plus_ms(self.ms);
-        cx.step.news.push(News::Waiting(Waiting::Time { until }));
+        cx.decision.news.push(News::Waiting(Waiting::Time { until }));
         cx.plan_once(site.instance, Verb::Wait, Effect::WaitUntil { until });
         NodeOpening::UnderWay(Activity::Sleep(SleepState { until }))
     }

@@ -86,8 +86,8 @@ impl NodeShape for TaskLoopNode {
 impl NodeRun for TaskLoopNode {
     type State<'s> = &'s mut TaskRounds;
 
-    fn state(doing: &mut Activity) -> Option<&mut TaskRounds> {
-        if let Activity::Tasks(state) = doing { Some(state) } else { None }
+    fn state(activity: &mut Activity) -> Option<&mut TaskRounds> {
+        if let Activity::Tasks(state) = activity { Some(state) } else { None }
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
@@ -113,7 +113,7 @@ impl NodeRun for TaskLoopNode {
                 tasks.asking = false;
                 for what in odd {
                     if tasks.told.insert(what.clone()) {
-                        cx.step.news.push(News::Odd { node: site.instance.clone(), what: what.clone() });
+                        cx.decision.news.push(News::Odd { node: site.instance.clone(), what: what.clone() });
                     }
                 }
                 self.claimed(cx, site, tasks, claim);
@@ -173,7 +173,7 @@ impl NodeRun for TaskLoopNode {
         tasks.over = Some(outcome.clone());
         // A task that is being taken right now is put back when it is known which; one that a pause
         // holds back is never taken.
-        if !tasks.asking || cx.is_held(site.instance) {
+        if !tasks.asking || cx.is_deferred(site.instance) {
             tasks.asking = false;
             cx.forget(site.instance);
         }
@@ -189,7 +189,7 @@ impl NodeRun for TaskLoopNode {
 
     fn said(&self, site: &NodeSite<'_>, tasks: Option<&mut TaskRounds>) -> Option<String> {
         let mut open = tasks.iter().flat_map(|tasks| tasks.open.iter().rev());
-        open.find_map(|round| round.lane.said.clone()).or_else(|| site.said.clone())
+        open.find_map(|round| round.lane.said.clone()).or_else(|| site.last_message.clone())
     }
 
     fn last_word(
@@ -202,7 +202,7 @@ impl NodeRun for TaskLoopNode {
         open.find_map(|round| round.lane.word.clone()).or_else(|| site.word.clone())
     }
 
-    fn gives(
+    fn output(
         &self,
         _cx: &DecisionCx<'_>,
         _site: &NodeSite<'_>,
@@ -275,7 +275,7 @@ impl TaskLoopNode {
             claim if self.is_last(tasks) && !is_over(claim) => {
                 let rounds =
                     if self.max == 1 { "one round".to_owned() } else { format!("{} rounds", self.max) };
-                let id = &site.step.id;
+                let id = &site.node.id;
                 let why = format!("`{id}` has had its {rounds}, and tasks are left: run again to go on");
                 tasks.over =
                     Some(Outcome::new(FinalStatus::Exhausted, EndReason::MaxIterations).because(why));
@@ -302,7 +302,7 @@ impl TaskLoopNode {
         tasks.attempts.count(id);
         let mut round = tasks.next_round(id, task);
         let (number, about) = (round.round, Some(id.to_string()));
-        cx.step.news.push(News::Round { node: site.instance.clone(), round: number, task: about });
+        cx.decision.news.push(News::Round { node: site.instance.clone(), round: number, task: about });
         let inside = site.inside();
         let rounds = RoundContext::of(self, site, &inside);
         let (mut all, open) = tasks.split();
@@ -343,7 +343,7 @@ impl TaskLoopNode {
         error: Option<&str>,
     ) {
         if round.lane.said.is_some() {
-            site.said.clone_from(&round.lane.said);
+            site.last_message.clone_from(&round.lane.said);
         }
         if round.lane.word.is_some() {
             site.word.clone_from(&round.lane.word);
@@ -353,7 +353,7 @@ impl TaskLoopNode {
         let why = why.map(str::to_owned).or(round.wrong.clone());
         let told = why.clone().filter(|_| status != TaskStatus::Passing);
         let (node, task) = (site.instance.clone(), round.id.to_string());
-        cx.step.news.push(News::Task { node, task, status, why: told });
+        cx.decision.news.push(News::Task { node, task, status, why: told });
         match status {
             TaskStatus::Passing => {
                 tasks.passed += 1;
@@ -368,7 +368,7 @@ impl TaskLoopNode {
         }
         if let Some(until) = self.until.as_ref().filter(|_| tasks.over.is_none()) {
             let frame = round_frame(inside, round.round, "", None);
-            tasks.over = match (Frame { task: Some(&round.task), ..frame }).holds(cx, until) {
+            tasks.over = match (Frame { task: Some(&round.task), ..frame }).is_true(cx, until) {
                 Ok(true) => Some(done(EndReason::Until).because(format!("`{}` holds", until.0.trim()))),
                 Ok(false) => None,
                 Err(outcome) => Some(outcome),

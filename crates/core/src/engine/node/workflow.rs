@@ -78,8 +78,8 @@ impl NodeShape for WorkflowNode {
 impl NodeRun for WorkflowNode {
     type State<'s> = &'s mut SubRunState;
 
-    fn state(doing: &mut Activity) -> Option<&mut SubRunState> {
-        if let Activity::Run(state) = doing { Some(state) } else { None }
+    fn state(activity: &mut Activity) -> Option<&mut SubRunState> {
+        if let Activity::Run(state) = activity { Some(state) } else { None }
     }
 
     fn begin(&self, cx: &mut DecisionCx<'_>, site: &mut NodeSite<'_>) -> NodeOpening {
@@ -142,9 +142,9 @@ impl WorkflowNode {
             return Err(failed(EndReason::NotYet, format!("there are no orders for the workflow `{name}`")));
         };
         let mut spec = Spec { input: cx.spec.input.clone(), ..other.clone() };
-        tell(cx, &site.step.id, site.around, &self.inputs, &mut spec)?;
+        tell(cx, &site.node.id, site.frame, &self.inputs, &mut spec)?;
         spec.seed = format!("{}/{}", cx.book.seed, site.instance);
-        spec.workspace.clone_from(&site.around.workspace);
+        spec.workspace.clone_from(&site.frame.workspace);
         spec.others.clone_from(&cx.spec.others);
         spec.parent = Some(Parent { run: cx.run.clone(), node: site.instance.clone(), depth });
         let own_time = site.deadline.map(|deadline| deadline.since(cx.at));
@@ -191,7 +191,7 @@ impl SubRunState {
 }
 
 fn ended(cx: &mut DecisionCx<'_>, site: &NodeSite<'_>, state: &SubRunState, end: &RunEnd) -> Outcome {
-    give_value(cx, &site.step.id, &end.text, end.value.clone());
+    give_value(cx, &site.node.id, &end.text, end.value.clone());
     if end.outcome.status == FinalStatus::Completed {
         return done(EndReason::AllDone);
     }

@@ -39,7 +39,7 @@ fn nodes_run_one_after_the_other_and_later_ones_see_what_earlier_ones_gave() {
     assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
     let news = ["+a", "-a completed", "+b", "-b completed", "+c", "-c completed"];
     assert_eq!(news_of_nodes(&story), news);
-    let cause = &story.state.book.nodes[&NodeId::new("b")].cause;
+    let cause = &story.state.bookkeeping.nodes[&NodeId::new("b")].cause;
     assert_eq!(*cause, NodeCause::After { node: NodeId::new("a"), status: "completed".into() });
 }
 
@@ -81,7 +81,7 @@ fn a_failure_ends_the_run_and_what_comes_after_never_begins() {
     let workflow = Builder::new("w").start(prompt("x").id("a")).then(shell("y").id("b"));
     let mut story = Story::drawn(workflow);
     assert_eq!(story.breaks("a").ended(), (FinalStatus::Failed, EndReason::AgentFailed));
-    assert!(!story.state.book.nodes.contains_key(&NodeId::new("b")));
+    assert!(!story.state.bookkeeping.nodes.contains_key(&NodeId::new("b")));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_node_is_left_out_where_its_condition_does_not_hold() {
     story.shell("b", true, "");
     assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
     assert_eq!(news_of_nodes(&story), ["/a", "+b", "-b completed"]);
-    let seen = &story.state.book.nodes[&NodeId::new("a")];
+    let seen = &story.state.bookkeeping.nodes[&NodeId::new("a")];
     assert_eq!((seen.times, seen.outcome.as_ref()), (0, None));
 }
 
@@ -243,7 +243,7 @@ fn loops_without_time_in_one_another_are_ended_too() {
             drawn(Builder::new("w").start(clear_context()).loop_(LoopRounds::until("false"), |round| {
                 round.loop_(LoopRounds::until("false"), |inner| inner.then(clear_context())).id("inner")
             }));
-        if let (true, NodeKind::Loop(LoopNode { body, .. })) = (lived_with, &mut spec.body[1].act) {
+        if let (true, NodeKind::Loop(LoopNode { body, .. })) = (lived_with, &mut spec.body[1].kind) {
             body[0].on_failure = crate::graph::workflow::OnFailure::Continue;
         }
         spec
@@ -435,7 +435,7 @@ fn parallel_branches_run_at_once_and_all_are_waited_for() {
     story.shell("z", true, "").shell("x", true, "").says("y", "hi");
     assert_eq!(story.wanted(), ["z2.1.1.shell"]);
     assert_eq!(story.shell("z2", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
-    let output = &story.state.book.outputs[&NodeId::new("parallel")];
+    let output = &story.state.bookkeeping.outputs[&NodeId::new("parallel")];
     let ended = serde_json::json!({"x": "completed", "y": "completed", "z": "completed"});
     assert_eq!(output.value, Some(serde_json::json!({ "branches": ended })));
 }
@@ -512,17 +512,17 @@ fn a_node_that_fails_is_tried_again_after_a_pause_that_doubles() {
         until: Some(until),
     };
     assert!(story.records.last().is_some_and(|record| record.news.contains(&again)));
-    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::Retry { until, what: what.clone() }));
+    assert_eq!(story.state.progress(), Progress::Waiting(Waiting::Retry { until, what: what.clone() }));
     story.later(3_000).wait_over("x", Verb::Retry);
     assert_eq!(story.command("x~2"), what, "a try is told what was wrong");
     story.shell("x~2", false, "");
-    let Progress::Waiting(Waiting::Retry { until: second, .. }) = story.state.standing() else {
+    let Progress::Waiting(Waiting::Retry { until: second, .. }) = story.state.progress() else {
         panic!("it waits")
     };
     assert_eq!(second, Moment(NOW.0 + 9_000));
     story.later(6_000).wait_over("x~2", Verb::Retry).shell("x~3", false, "");
     assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ShellFailed));
-    assert_eq!(story.state.book.nodes[&NodeId::new("x")].times, 3);
+    assert_eq!(story.state.bookkeeping.nodes[&NodeId::new("x")].times, 3);
 }
 
 #[test]
@@ -575,7 +575,7 @@ fn a_condition_of_a_loop_that_has_no_value_fails_it() {
             .start(clear_context())
             .loop_(LoopRounds::times(2), |round| round.then(clear_context())),
     );
-    if let NodeKind::Loop(LoopNode { until, .. }) = &mut spec.body[1].act {
+    if let NodeKind::Loop(LoopNode { until, .. }) = &mut spec.body[1].kind {
         *until = vec![Expression("outputs.nobody.text == 'x'".into())];
     }
     assert_eq!(Story::of(spec).ended(), (FinalStatus::Failed, EndReason::Template));

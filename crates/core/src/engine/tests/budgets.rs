@@ -107,7 +107,7 @@ fn the_tries_of_a_node_share_its_budget() {
     story.prepared("a~3").cleaned("a~3");
     assert_eq!(story.ended(), (FinalStatus::Exhausted, EndReason::Budget), "another try could not be paid");
     assert_eq!(story.state.spent.turns, 2);
-    let seen = &story.state.book.nodes[&NodeId::new("a")];
+    let seen = &story.state.bookkeeping.nodes[&NodeId::new("a")];
     assert_eq!(seen.spent, story.state.spent, "what each try spent is counted once");
 }
 

@@ -17,7 +17,7 @@ fn a_node_that_takes_too_long_is_put_away_and_fails() {
     let workflow = Builder::new("w").start(shell("x").id("x").timeout(SECOND)).then(shell("y").id("y"));
     let mut story = Story::drawn(workflow);
     assert_eq!(story.wanted(), ["x.1.1.timeout", "x.1.1.shell"]);
-    let deadline = story.state.book.open.iter().find_map(|planned| match &planned.effect {
+    let deadline = story.state.bookkeeping.open.iter().find_map(|planned| match &planned.effect {
         Effect::RunShell { deadline, .. } => *deadline,
         _ => None,
     });
@@ -63,7 +63,7 @@ fn a_block_that_takes_too_long_is_put_away_with_all_in_it() {
     story.wait_over("parallel", Verb::Timeout);
     assert_eq!(story.wanted(), ["x.1.1.cleanup"]);
     assert_eq!(story.cleaned("x").ended(), (FinalStatus::Failed, EndReason::Timeout));
-    assert!(!story.state.book.nodes.contains_key(&NodeId::new("z")), "it never began");
+    assert!(!story.state.bookkeeping.nodes.contains_key(&NodeId::new("z")), "it never began");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn cancelling_in_the_middle_of_everything_waits_until_all_of_it_is_put_away() {
     cleanups.sort();
     let all = ["agent", "check", "deep@1", "run", "shell"].map(|node| format!("{node}.1.1.cleanup"));
     assert_eq!(cleanups, all);
-    assert!(story.state.book.asks.is_empty());
+    assert!(story.state.bookkeeping.asks.is_empty());
     for node in ["agent", "check", "deep@1", "run"] {
         story.cleaned(node);
         assert!(!story.state.is_done());
@@ -190,7 +190,7 @@ fn what_another_run_spends_while_it_is_being_ended_still_counts() {
     let before = story.state.spent.turns;
     story.tell(Event::RunEnded { effect, end: Box::new(end) });
     assert_eq!(story.state.spent.turns, before + 3, "its first turn was counted when it began");
-    assert_eq!(story.state.book.nodes[&NodeId::new("run")].outcome, None, "it is put away first");
+    assert_eq!(story.state.bookkeeping.nodes[&NodeId::new("run")].outcome, None, "it is put away first");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_node_that_waited_to_be_tried_again_is_counted_once_when_the_run_is_cancelle
         Story::drawn(Builder::new("w").start(prompt("x").id("x").retry(1, SECOND)).then(shell("y")));
     story.breaks("x").cancel();
     assert_eq!(story.ended(), (FinalStatus::Cancelled, EndReason::User));
-    assert_eq!(story.state.book.nodes[&NodeId::new("x")].spent.turns, 1);
+    assert_eq!(story.state.bookkeeping.nodes[&NodeId::new("x")].spent.turns, 1);
     let ends = story.records.iter().flat_map(|record| &record.news);
     assert_eq!(ends.filter(|news| matches!(news, News::NodeFinished { .. })).count(), 1);
 }

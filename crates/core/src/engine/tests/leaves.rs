@@ -18,7 +18,7 @@ fn a_command_line_that_fails_says_how() {
     story.shell("x", false, "no rule");
     assert_eq!(story.ended(), (FinalStatus::Failed, EndReason::ShellFailed));
     assert_eq!(story.detail(), "the command of `x` failed: exit code 1");
-    assert_eq!(story.state.book.outputs[&NodeId::new("x")].text, "no rule");
+    assert_eq!(story.state.bookkeeping.outputs[&NodeId::new("x")].text, "no rule");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn checks_that_are_green_let_through_and_red_ones_do_not() {
     };
     assert_eq!((names, workspace.as_str()), (vec!["test".to_owned()], "/w"));
     assert_eq!(story.checks("gate", true).wanted(), ["after.1.1.shell"]);
-    assert_eq!(story.state.book.outputs[&NodeId::new("gate")].value, Some(json!({"test": true})));
+    assert_eq!(story.state.bookkeeping.outputs[&NodeId::new("gate")].value, Some(json!({"test": true})));
     let mut story = Story::of(spec());
     assert_eq!(story.checks("gate", false).ended(), (FinalStatus::Failed, EndReason::ChecksFailed));
 }
@@ -96,7 +96,7 @@ fn an_entity_is_told_its_arguments_and_then_says_its_text() {
     assert_eq!(story.state.works()[0].node.system.as_deref(), Some("a committer"));
     story.session_ends(SessionVerdict::Completed).seen(false).cleaned("s");
     assert_eq!(story.step.effects[0].effect, Effect::Prepare { args: Some("read words".into()) });
-    assert_eq!(story.state.book.base.as_deref(), Some("abc"));
+    assert_eq!(story.state.bookkeeping.base.as_deref(), Some("abc"));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_wait_for_time_is_over_when_the_time_has_come() {
     let mut story = Story::drawn(Builder::new("w").start(wait(Duration::from_secs(5)).id("x")));
     let until = Moment(NOW.0 + 5_000);
     assert_eq!(story.step.effects[0].effect, Effect::WaitUntil { until });
-    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::Time { until }));
+    assert_eq!(story.state.progress(), Progress::Waiting(Waiting::Time { until }));
     assert_eq!(story.wait_over("x", Verb::Wait).ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
@@ -160,9 +160,9 @@ fn listening() -> Builder {
 fn a_wait_for_an_event_is_over_when_it_is_told() {
     let mut story = Story::drawn(listening());
     story.shell("before", true, "");
-    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::Event { name: "deployed".into() }));
+    assert_eq!(story.state.progress(), Progress::Waiting(Waiting::Event { name: "deployed".into() }));
     story.told("other", "no");
-    assert_eq!(story.state.standing().word(), "waiting");
+    assert_eq!(story.state.progress().word(), "waiting");
     story.told("deployed", "v2");
     assert_eq!(story.command("after"), "echo v2");
     assert_eq!(story.shell("after", true, "").ended(), (FinalStatus::Completed, EndReason::AllDone));
@@ -173,8 +173,8 @@ fn what_was_told_before_somebody_waited_for_it_is_kept_for_one_who_does() {
     let mut story = Story::drawn(listening());
     story.told("deployed", "v1").told("deployed", "v2").shell("before", true, "");
     assert_eq!(story.command("after"), "echo v1", "what came first is told first");
-    assert_eq!(story.state.book.take_told("deployed").as_deref(), Some("v2"), "each is told once");
-    assert!(story.state.book.told.is_empty());
+    assert_eq!(story.state.bookkeeping.take_told("deployed").as_deref(), Some("v2"), "each is told once");
+    assert!(story.state.bookkeeping.received.is_empty());
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn who_waits_for_the_same_event_is_told_one_after_the_other() {
     story.shell("x", true, "").told("e", "1");
     assert!(!story.state.is_done());
     assert_eq!(story.told("e", "2").ended(), (FinalStatus::Completed, EndReason::AllDone));
-    assert_eq!(story.state.book.outputs[&NodeId::new("b")].text, "2");
+    assert_eq!(story.state.bookkeeping.outputs[&NodeId::new("b")].text, "2");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn with_other(workflow: Builder) -> Spec {
 }
 
 fn started_run(story: &Story) -> (RunId, Spec) {
-    let found = story.state.book.open.iter().find_map(|planned| match &planned.effect {
+    let found = story.state.bookkeeping.open.iter().find_map(|planned| match &planned.effect {
         Effect::StartRun { run, spec } => Some((run.clone(), (**spec).clone())),
         _ => None,
     });
@@ -325,7 +325,7 @@ fn what_another_run_spends_is_counted_once() {
     assert_eq!(story.state.spent, spent(2, 25));
     story.run_ends(FinalStatus::Completed, 3, 40).tell(so_far(9, 99));
     assert_eq!(story.state.spent, spent(3, 40));
-    assert_eq!(story.state.book.nodes[&NodeId::new("sub")].spent, spent(3, 40));
+    assert_eq!(story.state.bookkeeping.nodes[&NodeId::new("sub")].spent, spent(3, 40));
     assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
 }
 
@@ -354,7 +354,7 @@ fn another_run_may_spend_what_is_left() {
 fn allowances(story: &Story) -> Vec<(NodeId, Budget)> {
     let mut ledger = Ledger::default();
     ledger.note(&story.state);
-    let open = story.state.book.open.iter();
+    let open = story.state.bookkeeping.open.iter();
     let left = open.filter_map(|planned| match &planned.effect {
         Effect::StartRun { run, spec } => {
             let left = ledger.left_to_call(&story.state.run, run)?;
@@ -435,7 +435,7 @@ fn runs_that_begin_at_the_same_moment_do_not_all_take_the_last_turn() {
     });
     let mut story = Story::of(with_other(lanes.budget(budget)));
     let started = |story: &Story| {
-        let open = story.state.book.open.iter();
+        let open = story.state.bookkeeping.open.iter();
         open.filter(|planned| matches!(planned.effect, Effect::StartRun { .. })).count()
     };
     assert_eq!(started(&story), 2);
@@ -522,15 +522,15 @@ fn a_question_waits_for_a_person_and_gives_the_answer() {
     );
     spec.policy.on_question = OnQuestion::Wait;
     let mut story = Story::of(spec);
-    let Progress::Waiting(Waiting::Person(asked)) = story.state.standing() else { panic!("it waits") };
+    let Progress::Waiting(Waiting::Person(asked)) = story.state.progress() else { panic!("it waits") };
     let choices = ["Yes".to_owned(), "No".to_owned()];
     assert_eq!(asked.questions, [Question::of_workflow("Ship do it?", &choices)]);
     assert!(!asked.questions[0].free_text, "only its choices are answers");
     story.answers(None, "perhaps");
-    assert_eq!(story.state.standing().word(), "waiting", "that is none of the choices");
+    assert_eq!(story.state.progress().word(), "waiting", "that is none of the choices");
     story.answers(Some("ask/gate"), " yes");
     assert_eq!(story.command("after"), "Yes");
-    assert!(story.state.book.asks.is_empty());
+    assert!(story.state.bookkeeping.asks.is_empty());
 }
 
 #[test]
@@ -547,7 +547,7 @@ fn a_question_where_nobody_is_asked_is_answered_by_its_default() {
     for policy in [OnQuestion::Empty, OnQuestion::Fail] {
         let story = story(policy, Some("no"));
         assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
-        assert_eq!(story.state.book.outputs[&NodeId::new("gate")].text, "no");
+        assert_eq!(story.state.bookkeeping.outputs[&NodeId::new("gate")].text, "no");
         let told = story.step.news.iter().find_map(|news| match news {
             News::NodeFinished { outcome, .. } => outcome.detail.clone(),
             _ => None,
@@ -562,7 +562,7 @@ fn a_question_where_nobody_is_asked_is_answered_by_its_default() {
         why.starts_with("`gate` asks: Ship?; nobody may be asked; run it with `--on-question wait`"),
         "{why}"
     );
-    assert_eq!(story(OnQuestion::Wait, Some("no")).state.standing().word(), "waiting");
+    assert_eq!(story(OnQuestion::Wait, Some("no")).state.progress().word(), "waiting");
 }
 
 #[test]
@@ -580,8 +580,9 @@ fn a_question_that_nobody_answers_in_time_is_answered_by_its_default() {
     };
     let mut late = story(Some("no"));
     assert_eq!(late.command("after"), "no");
-    assert!(late.state.book.asks.is_empty(), "nobody is asked any more");
-    let told = late.state.book.nodes[&NodeId::new("gate")].outcome.clone().and_then(|outcome| outcome.detail);
+    assert!(late.state.bookkeeping.asks.is_empty(), "nobody is asked any more");
+    let told =
+        late.state.bookkeeping.nodes[&NodeId::new("gate")].outcome.clone().and_then(|outcome| outcome.detail);
     assert_eq!(told.as_deref(), Some("nobody answered within 1h: the default `no` was used"));
     assert!(late.step.news.contains(&News::WaitOver));
     late.answers(Some("ask/gate"), "yes");
@@ -611,13 +612,13 @@ fn a_session_that_only_gave_a_value_said_that_value() {
         }
         turn(&mut story, None, Some(json!({"n": 3})));
         story.cleaned("x");
-        let output = &story.state.book.outputs[&NodeId::new("x")];
+        let output = &story.state.bookkeeping.outputs[&NodeId::new("x")];
         assert_eq!((output.text.as_str(), &output.value), (r#"{"n":3}"#, &Some(json!({"n": 3}))));
     }
     let mut story = begin();
     turn(&mut story, Some("Here you are."), Some(json!({"n": 3})));
     story.cleaned("x");
-    assert_eq!(story.state.book.outputs[&NodeId::new("x")].text, "Here you are.");
+    assert_eq!(story.state.bookkeeping.outputs[&NodeId::new("x")].text, "Here you are.");
 }
 
 #[test]

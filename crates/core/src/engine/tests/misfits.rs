@@ -21,7 +21,7 @@ fn internal(state: &RunState) -> String {
         ..
     }) = state.outcome()
     else {
-        panic!("{:?}", state.course)
+        panic!("{:?}", state.lifecycle)
     };
     detail.clone()
 }
@@ -30,7 +30,7 @@ fn internal(state: &RunState) -> String {
 fn a_node_with_the_state_of_another_kind_ends_the_run() {
     let spec = drawn(Builder::new("w").start(shell("x").id("a")).then(shell("y").id("b")));
     let (mut state, step) = start(RunId::new("r"), spec, NOW);
-    state.root.now.as_mut().unwrap().doing = rounds();
+    state.root.now.as_mut().unwrap().activity = rounds();
 
     let told = apply(&mut state, NOW, &shell_ended(step.effects[0].id.clone()));
     let [Planned { id, effect: Effect::CleanUp { .. } }] = told.effects.as_slice() else {
@@ -50,12 +50,12 @@ fn a_block_with_the_state_of_another_kind_ends_the_run_and_its_branches() {
     });
     let (mut state, step) = start(RunId::new("r"), drawn(both), NOW);
     let step = apply(&mut state, NOW, &shell_ended(step.effects[0].id.clone()));
-    let Activity::Parallel(branches) = &mut state.root.now.as_mut().unwrap().doing else {
+    let Activity::Parallel(branches) = &mut state.root.now.as_mut().unwrap().activity else {
         panic!("no branches")
     };
     let BranchState::Open(two) = &mut branches.slots[1] else { panic!("not open") };
     let Activity::If(IfState { .. }) =
-        std::mem::replace(&mut two.now.as_mut().unwrap().doing, Activity::Shell)
+        std::mem::replace(&mut two.now.as_mut().unwrap().activity, Activity::Shell)
     else {
         panic!("no way taken")
     };

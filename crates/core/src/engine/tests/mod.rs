@@ -56,7 +56,7 @@ pub(super) fn reply(answers: &[(&str, &str)]) -> HookAnswer {
     HookAnswer::Reply { answers: answers.iter().map(pair).collect() }
 }
 
-pub(super) fn orders(rules: Option<LoopRules>) -> SessionSettings {
+pub(super) fn session_settings(rules: Option<LoopRules>) -> SessionSettings {
     SessionSettings {
         driver: AgentCommand { name: "sim".into(), program: "/bin/sim".into(), model: None, args: vec![] },
         isolation: Isolation::Strict,
@@ -69,14 +69,14 @@ pub(super) fn orders(rules: Option<LoopRules>) -> SessionSettings {
 /// Orders for every session of these nodes; a loop of turns where they say so.
 pub(super) fn all_orders(body: &[Drawn], into: &mut BTreeMap<NodeId, SessionSettings>) {
     for step in body {
-        if let NodeKind::Session(session) = &step.act {
+        if let NodeKind::Session(session) = &step.kind {
             let rules = session.turns.as_ref().map(|turns| LoopRules {
                 tracker_path: Some(String::new()),
                 ..rules(turns.mode.unwrap_or_default(), turns.max.unwrap_or(15))
             });
-            into.insert(step.id.clone(), orders(rules));
+            into.insert(step.id.clone(), session_settings(rules));
         }
-        for block in step.act.blocks() {
+        for block in step.kind.blocks() {
             all_orders(block.body, into);
         }
     }
@@ -179,7 +179,7 @@ impl Story {
     }
 
     fn find(&self, which: impl Fn(&EffectId) -> bool) -> Option<EffectId> {
-        self.state.book.open.iter().map(|planned| planned.id.clone()).find(which)
+        self.state.bookkeeping.open.iter().map(|planned| planned.id.clone()).find(which)
     }
 
     /// Everything that is to be done now, by name.
@@ -324,7 +324,7 @@ impl Story {
     /// What a command line that is open is.
     pub(super) fn command(&self, node: &str) -> String {
         let id = self.open_of(node, Verb::Shell);
-        let found = self.state.book.open.iter().find(|planned| planned.id == id);
+        let found = self.state.bookkeeping.open.iter().find(|planned| planned.id == id);
         match found.map(|planned| &planned.effect) {
             Some(Effect::RunShell { command, .. }) => command.clone(),
             other => panic!("not a command line: {other:?}"),
@@ -333,7 +333,7 @@ impl Story {
 
     /// How a node was last over.
     pub(super) fn became(&self, node: &str) -> (FinalStatus, EndReason) {
-        let seen = self.state.book.nodes.get(&NodeId::new(node));
+        let seen = self.state.bookkeeping.nodes.get(&NodeId::new(node));
         let outcome = seen.and_then(|seen| seen.outcome.clone());
         let Outcome { status, reason, .. } =
             outcome.unwrap_or_else(|| panic!("{node} is not over: {seen:?}"));
@@ -345,7 +345,7 @@ impl Story {
         let folded = fold(RunId::new("r"), &self.records);
         assert_eq!(folded.as_ref(), Some(&self.state), "the log folds to what is here");
         assert_eq!(self.state.to_perform(), vec![], "nothing is left to do");
-        match self.state.standing() {
+        match self.state.progress() {
             Progress::Finished(Outcome { status, reason, .. }) => (status, reason),
             other => panic!("not finished: {other:?}; open: {:?}", self.wanted()),
         }

@@ -27,15 +27,15 @@ fn what_is_under_way_goes_on_and_nothing_new_begins() {
         Builder::new("w").start(shell("x").id("a")).then(prompt("y").id("b")).then(shell("z").id("c"));
     let mut story = Story::drawn(workflow);
     story.pause();
-    assert_eq!(story.state.standing(), Progress::Running, "a command line still runs");
+    assert_eq!(story.state.progress(), Progress::Running, "a command line still runs");
     story.shell("a", true, "");
     assert_eq!((story.does(), story.wanted()), (vec![], vec![]), "not even what it needs is made");
     assert_eq!(told(&story), ["a is over", "b is held"]);
-    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::Paused));
+    assert_eq!(story.state.progress(), Progress::Waiting(Waiting::Paused));
     story.pause();
     assert!(story.step.news.is_empty(), "it is paused already");
     assert_eq!(story.go_on().does(), ["b.1.1.hold"]);
-    assert_eq!(story.state.standing(), Progress::Running);
+    assert_eq!(story.state.progress(), Progress::Running);
     story.go_on();
     assert!(story.does().is_empty(), "it goes on already");
     story.wait_over("b", Verb::Hold);
@@ -56,7 +56,7 @@ fn no_default_is_taken_and_no_round_begins_while_a_wait_ends() {
         }));
     story.pause().wait_over("w@1", Verb::Wait);
     assert_eq!(told(&story), ["w@1 is over", "q@1 is held"]);
-    assert_eq!(story.state.book.outputs.get(&NodeId::new("q")), None);
+    assert_eq!(story.state.bookkeeping.outputs.get(&NodeId::new("q")), None);
     story.go_on().wait_over("q@1", Verb::Hold);
     assert_eq!(told(&story), ["q@1 begins", "q@1 is over", "round 2 of loop", "w@2 begins"]);
 
@@ -68,7 +68,7 @@ fn no_default_is_taken_and_no_round_begins_while_a_wait_ends() {
     );
     story.pause().shell("x@1", true, "");
     assert_eq!(told(&story), ["x@1 is over", "loop is held"]);
-    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::Paused));
+    assert_eq!(story.state.progress(), Progress::Waiting(Waiting::Paused));
     story.go_on().pause().wait_over("loop", Verb::Hold);
     assert_eq!(told(&story), ["loop is held"], "it is paused again");
     story.go_on().wait_over("loop", Verb::Hold);
@@ -121,7 +121,7 @@ fn a_paused_run_can_be_cancelled_and_what_it_held_back_never_begins() {
     assert_eq!(story.does(), Vec::<String>::new(), "it is over, whoever lets it go on");
     story.cleaned("agent");
     assert_eq!(story.ended(), (FinalStatus::Cancelled, EndReason::User));
-    assert!(!story.state.book.nodes.contains_key(&NodeId::new("shell")), "it has not begun");
+    assert!(!story.state.bookkeeping.nodes.contains_key(&NodeId::new("shell")), "it has not begun");
 }
 
 #[test]

@@ -23,8 +23,8 @@ fn two_agents() -> Story {
         })
     }));
     spec.policy = Policy { on_permission: OnPermission::Ask, on_question: OnQuestion::Wait };
-    for orders in spec.sessions.values_mut() {
-        orders.permissions.ask = vec!["Write".into()];
+    for session_settings in spec.sessions.values_mut() {
+        session_settings.permissions.ask = vec!["Write".into()];
     }
     let mut story = Story::of(spec);
     story.prepared("x").prepared("y");
@@ -58,7 +58,7 @@ fn what_a_person_answered_is_not_lost_when_the_hook_had_given_up() {
     assert_eq!(story.answer(), reply(&[("which?", "blue")]));
     assert_eq!(story.turn_asks("p2", &from, push("a")).answer(), HookAnswer::Allow);
     story.turn_asks("q3", &from, question("which?")).turn_asks("p3", &from, push("a"));
-    let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
+    let open: Vec<&str> = story.state.bookkeeping.asks.iter().map(|ask| ask.hook.as_str()).collect();
     assert_eq!(open, ["ask/gate", "q3", "p3"], "an answer counts once");
 }
 
@@ -76,7 +76,7 @@ fn what_a_person_answered_is_not_lost_when_the_agent_was_dead_already() {
         story.tell(Event::SessionEnded { effect: from, end });
         let from = story.open_of("x", Verb::Session);
         story.turn_asks("q2", &from, question("which?"));
-        let is_open = story.state.book.asks.iter().any(|ask| ask.hook.as_str() == "q2");
+        let is_open = story.state.bookkeeping.asks.iter().any(|ask| ask.hook.as_str() == "q2");
         assert_eq!(is_open, asks_again, "what was heard is not answered a second time");
     }
 }
@@ -95,7 +95,7 @@ fn what_a_person_answered_counts_for_the_same_question_alone() {
     story.turn_asks("other", &from, push("b"));
     story.turn_asks("again", &from, push("h"));
     story.turn_asks("of y", &y, push("a"));
-    let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
+    let open: Vec<&str> = story.state.bookkeeping.asks.iter().map(|ask| ask.hook.as_str()).collect();
     assert_eq!(open, ["ask/gate", "other", "again", "of y"]);
 }
 
@@ -193,7 +193,7 @@ fn an_answer_without_a_name_is_for_the_oldest_question() {
     let mut story = two_agents();
     let (x, y) = (story.open_of("x", Verb::Session), story.open_of("y", Verb::Session));
     story.turn_asks("qx", &x, question("x?")).turn_asks("qy", &y, question("y?"));
-    let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
+    let open: Vec<&str> = story.state.bookkeeping.asks.iter().map(|ask| ask.hook.as_str()).collect();
     assert_eq!(open, ["ask/gate", "qx", "qy"]);
     assert_eq!(story.answers(None, "yes").does(), ["ship.1.1.shell"]);
     assert_eq!(story.answers(None, "blue").answer(), reply(&[("x?", "blue")]));
@@ -210,7 +210,7 @@ fn an_answer_with_a_name_is_for_that_question_alone() {
     assert_eq!(story.state, before);
     story.answers(Some("qx"), "blue").answers(Some("ask/gate"), "no");
     assert_eq!(story.does(), ["ship.1.1.shell"]);
-    assert!(story.state.book.asks.is_empty());
+    assert!(story.state.bookkeeping.asks.is_empty());
 }
 
 #[test]
@@ -224,11 +224,11 @@ fn a_person_approves_or_rejects_a_tool_and_a_gate() {
     };
     let write = HookKind::Tool(ToolCall::named("Write", json!({})));
     story.turn_asks("t", &x, write);
-    assert_eq!(story.state.book.asks.len(), 2, "the rules leave it open");
+    assert_eq!(story.state.bookkeeping.asks.len(), 2, "the rules leave it open");
     story.tell(reply("t", PersonReply::Reject { reason: "not that".into() }));
     assert_eq!(story.answer(), HookAnswer::Deny { reason: "not that".into() });
     story.tell(reply("ask/gate", PersonReply::Approve));
-    assert_eq!(story.state.book.outputs[&NodeId::new("gate")].text, "yes");
+    assert_eq!(story.state.bookkeeping.outputs[&NodeId::new("gate")].text, "yes");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_question_of_an_agent_whose_turn_is_over_waits_no_longer() {
     let x = story.open_of("x", Verb::Session);
     story.turn_asks("qx", &x, question("x?"));
     story.tell(Event::SessionEnded { effect: x, end: session_end(SessionVerdict::Completed) });
-    let open: Vec<&str> = story.state.book.asks.iter().map(|ask| ask.hook.as_str()).collect();
+    let open: Vec<&str> = story.state.bookkeeping.asks.iter().map(|ask| ask.hook.as_str()).collect();
     assert_eq!(open, ["ask/gate"]);
 }
 
@@ -246,7 +246,7 @@ fn a_question_that_is_asked_again_waits_once() {
     let mut story = two_agents();
     let x = story.open_of("x", Verb::Session);
     story.turn_asks("qx", &x, question("x?")).turn_asks("qx", &x, question("x?"));
-    assert_eq!(story.state.book.asks.len(), 2);
+    assert_eq!(story.state.bookkeeping.asks.len(), 2);
 }
 
 #[test]
@@ -254,8 +254,8 @@ fn an_agent_cannot_answer_a_gate_by_the_name_of_its_hook() {
     let mut story = two_agents();
     let x = story.open_of("x", Verb::Session);
     story.turn_asks("ask/gate", &x, question("x?"));
-    assert_eq!(story.state.book.asks.len(), 1);
-    assert!(!story.state.book.nodes.contains_key(&NodeId::new("ship")));
+    assert_eq!(story.state.bookkeeping.asks.len(), 1);
+    assert!(!story.state.bookkeeping.nodes.contains_key(&NodeId::new("ship")));
 }
 
 fn writes() -> HookKind {
@@ -274,8 +274,8 @@ fn one_agent(
 ) -> (Story, EffectId) {
     let mut spec = drawn(Builder::new("w").start(prompt("x").id("x")));
     spec.policy.on_permission = policy;
-    for orders in spec.sessions.values_mut() {
-        orders.permissions = permissions.clone();
+    for session_settings in spec.sessions.values_mut() {
+        session_settings.permissions = permissions.clone();
     }
     let mut story = Story::of(spec);
     story.prepared("x");
@@ -324,7 +324,7 @@ fn a_person_is_asked_once_about_one_call() {
     // It was allowed once, and nothing else was.
     for path in [".claude/x", ".claude/y"] {
         story.turn_asks(path, &turn, may_write(path));
-        assert_eq!(story.state.book.asks.len(), 1, "{path}");
+        assert_eq!(story.state.bookkeeping.asks.len(), 1, "{path}");
         let no = PersonReply::Reject { reason: "no".into() };
         story.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook: None, reply: no });
         assert_eq!(story.answer(), HookAnswer::Deny { reason: "no".into() });
@@ -336,5 +336,5 @@ fn a_person_is_asked_once_about_one_call() {
         end: session_end(SessionVerdict::Failed { cause: Default::default(), what: "x".into() }),
     });
     story.cleaned("x");
-    assert!(story.state.book.permitted.is_empty());
+    assert!(story.state.bookkeeping.permitted.is_empty());
 }

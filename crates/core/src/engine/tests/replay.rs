@@ -119,7 +119,7 @@ fn other_orders_are_followed_to_where_they_first_make_a_difference() {
 fn other_orders_can_end_a_run_earlier() {
     let story = three();
     let broken = what_if(run(), &story.records, |spec| {
-        spec.body[1].act = NodeKind::Shell(ShellNode {
+        spec.body[1].kind = NodeKind::Shell(ShellNode {
             command: Template("{{ outputs.nobody.text }}".into()),
             idempotent: false,
         });
@@ -193,7 +193,7 @@ fn a_fork_asks_where_the_other_run_could_not() {
     for event in [forked, story.records[place].event.clone()] {
         records.push(apply(&mut fork, NOW, &event).record(NOW, event));
     }
-    assert!(matches!(fork.standing(), Progress::Waiting(Waiting::Person(_))));
+    assert!(matches!(fork.progress(), Progress::Waiting(Waiting::Person(_))));
     assert_eq!(fold(run(), &records), Some(fork), "and whoever resumes it does the same");
 }
 

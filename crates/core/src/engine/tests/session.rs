@@ -8,7 +8,7 @@ use crate::graph::builder::prompt;
 /// A run of one loop of turns.
 fn of_loop(rules: LoopRules) -> Spec {
     let mut spec = spec_of(vec![prompt("do it").id("loop").into()]);
-    spec.sessions.insert(NodeId::new("loop"), orders(Some(rules)));
+    spec.sessions.insert(NodeId::new("loop"), session_settings(Some(rules)));
     spec
 }
 
@@ -284,7 +284,7 @@ fn a_rate_limit_is_a_wait_and_not_a_turn() {
     let mut story = looping(LoopMode::Fresh, 1);
     let first = story.plan();
     story.session_ends(SessionVerdict::RateLimited { resets_at: Some(Moment(90_000)) });
-    assert_eq!(story.state.standing(), Progress::Waiting(Waiting::RateLimit { until: Moment(90_000) }));
+    assert_eq!(story.state.progress(), Progress::Waiting(Waiting::RateLimit { until: Moment(90_000) }));
     let effect = story.open(Verb::Wait);
     let again = story.tell(Event::WaitOver { effect }).plan();
     assert!(again.resume);
@@ -339,9 +339,9 @@ fn a_turn_cut_off_before_it_spoke_begins_anew_in_another_session() {
 
 #[test]
 fn a_later_turn_cut_off_before_it_spoke_is_told_again_what_was_wrong() {
-    let mut orders = of_loop(rules(LoopMode::Fresh, 5));
-    orders.checks = vec![test_check()];
-    let mut story = begin(orders);
+    let mut session_settings = of_loop(rules(LoopMode::Fresh, 5));
+    session_settings.checks = vec![test_check()];
+    let mut story = begin(session_settings);
     let told = story.turn(true).checks("loop", false).plan();
     assert!(told.prompt.contains("boom"), "{}", told.prompt);
     let effect = story.open(Verb::Session);
@@ -353,9 +353,9 @@ fn a_later_turn_cut_off_before_it_spoke_is_told_again_what_was_wrong() {
 
 #[test]
 fn failing_checks_are_fed_back() {
-    let mut orders = of_loop(rules(LoopMode::Fresh, 5));
-    orders.checks = vec![Check { name: "test".into(), command: "make test".into() }];
-    let mut story = begin(orders);
+    let mut session_settings = of_loop(rules(LoopMode::Fresh, 5));
+    session_settings.checks = vec![Check { name: "test".into(), command: "make test".into() }];
+    let mut story = begin(session_settings);
     story.turn(true);
     let effect = story.open(Verb::Checks);
     let result =
@@ -390,25 +390,25 @@ fn a_question_under_fail_blocks_the_run_at_once() {
 
 #[test]
 fn a_question_waits_for_a_person_and_the_answer_goes_back_by_its_text() {
-    let mut orders = of_loop(rules(LoopMode::Fresh, 5));
-    orders.policy.on_question = OnQuestion::Wait;
-    let mut story = begin(orders);
+    let mut session_settings = of_loop(rules(LoopMode::Fresh, 5));
+    session_settings.policy.on_question = OnQuestion::Wait;
+    let mut story = begin(session_settings);
     story.asks("q", HookKind::Question { questions: vec![Question::open("which?")] });
-    assert_eq!(story.state.standing().word(), "waiting");
+    assert_eq!(story.state.progress().word(), "waiting");
     story.tell(Event::PersonAnswered {
         inbox: InboxId::new("i"),
         hook: None,
         reply: PersonReply::Answers { answers: vec![(String::new(), "the blue one".into())] },
     });
     assert_eq!(story.answer(), reply(&[("which?", "the blue one")]));
-    assert_eq!(story.state.standing(), Progress::Running);
+    assert_eq!(story.state.progress(), Progress::Running);
 }
 
 #[test]
 fn questions_asked_together_wait_until_each_is_answered() {
-    let mut orders = of_loop(rules(LoopMode::Fresh, 5));
-    orders.policy.on_question = OnQuestion::Wait;
-    let mut story = begin(orders);
+    let mut session_settings = of_loop(rules(LoopMode::Fresh, 5));
+    session_settings.policy.on_question = OnQuestion::Wait;
+    let mut story = begin(session_settings);
     let questions = ["which db?", "colour?"].map(Question::open).to_vec();
     story.asks("q", HookKind::Question { questions });
     let answer = |question: &str, text: &str| Event::PersonAnswered {
@@ -418,7 +418,7 @@ fn questions_asked_together_wait_until_each_is_answered() {
     };
     story.tell(answer("which db?", "pg"));
     assert!(story.step.effects.is_empty());
-    assert_eq!(story.state.standing().word(), "waiting");
+    assert_eq!(story.state.progress().word(), "waiting");
     story.tell(answer("colour?", "blue"));
     assert_eq!(story.answer(), reply(&[("which db?", "pg"), ("colour?", "blue")]));
 }
@@ -477,9 +477,9 @@ fn all_tries_of_the_only_session_count() {
 
 #[test]
 fn plugin_mode_counts_the_stops_the_plugin_held() {
-    let mut orders = rules(LoopMode::Plugin, 4);
-    orders.tracker_path = None;
-    let mut story = begin(of_loop(orders));
+    let mut session_settings = rules(LoopMode::Plugin, 4);
+    session_settings.tracker_path = None;
+    let mut story = begin(of_loop(session_settings));
     for turn in 0..4 {
         assert_eq!(story.stops(&format!("h{turn}")).answer(), HookAnswer::Pass);
     }
@@ -496,11 +496,11 @@ fn plugin_mode_counts_the_stops_the_plugin_held() {
 
 /// A loop of a plugin, with a check.
 fn looped_by_a_plugin(most: u32) -> Story {
-    let mut orders = rules(LoopMode::Plugin, most);
-    orders.tracker_path = None;
-    orders.marker = None;
-    orders.promise = Some("ALL DONE".into());
-    let mut spec = of_loop(orders);
+    let mut session_settings = rules(LoopMode::Plugin, most);
+    session_settings.tracker_path = None;
+    session_settings.marker = None;
+    session_settings.promise = Some("ALL DONE".into());
+    let mut spec = of_loop(session_settings);
     spec.checks = vec![Check { name: "test".into(), command: "make test".into() }];
     begin(spec)
 }

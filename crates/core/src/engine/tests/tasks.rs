@@ -64,7 +64,7 @@ impl Story {
 
     fn effect_of(&self, node: &str, verb: Verb) -> Effect {
         let id = self.open_of(node, verb);
-        let found = self.state.book.open.iter().find(|planned| planned.id == id);
+        let found = self.state.bookkeeping.open.iter().find(|planned| planned.id == id);
         found.map(|planned| planned.effect.clone()).expect("it is open")
     }
 }
@@ -95,7 +95,7 @@ fn each_task_is_claimed_done_and_settled_until_none_is_left() {
     story.settled("t@1", TaskStatus::Passing).gets("b").says("do@2", "x");
     story.settled("t@2", TaskStatus::Passing).claimed(Claim::AllDone);
     assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::AllDone));
-    let output = &story.state.book.outputs[&NodeId::new("t")];
+    let output = &story.state.bookkeeping.outputs[&NodeId::new("t")];
     assert_eq!(output.text, "2 of 2 rounds passed");
     assert_eq!(output.value.as_ref().map(|value| value["all_tasks_complete"].clone()), Some(json!(true)));
 }
@@ -391,7 +391,8 @@ fn a_loop_whose_select_matches_no_open_task_does_not_say_that_all_is_done() {
     story.claimed(Claim::NoneSelected { open: 3 });
     assert_eq!(story.ended(), (FinalStatus::Completed, EndReason::NoneSelected));
     assert_eq!(story.became("t"), (FinalStatus::Completed, EndReason::NoneSelected));
-    let value = story.state.book.outputs.get(&NodeId::new("t")).and_then(|output| output.value.clone());
+    let value =
+        story.state.bookkeeping.outputs.get(&NodeId::new("t")).and_then(|output| output.value.clone());
     assert_eq!(value.map(|value| value["all_tasks_complete"].clone()), Some(json!(false)));
     // What it matched before was done.
     let mut story = Story::drawn(at_most(1));

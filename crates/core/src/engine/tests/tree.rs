@@ -163,7 +163,7 @@ proptest! {
             }
         }
         let state = &tree.runs[&root];
-        prop_assert!(state.is_done(), "it comes to its end: {:?}", state.standing());
+        prop_assert!(state.is_done(), "it comes to its end: {:?}", state.progress());
         prop_assert_eq!(state.spent.turns, tree.turns, "every turn is counted once");
         prop_assert_eq!(state.spent.usage.output_tokens, tree.tokens);
     }

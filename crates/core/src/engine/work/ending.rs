@@ -19,11 +19,11 @@ pub(in crate::engine) fn end(work: &mut SessionWork, cx: &mut DecisionCx<'_>, ou
     // Nothing else may still be begun; a turn's own end is still read for what it spent.
     let node = work.node.id.clone();
     let is_begun = |verb: Verb| verb == Verb::Session;
-    let held = std::mem::take(&mut cx.book.held);
+    let held = std::mem::take(&mut cx.book.deferred);
     cx.book.open.retain(|planned| {
         planned.id.node != node || (is_begun(planned.id.verb) && !held.contains(&planned.id))
     });
-    cx.book.held = held.into_iter().filter(|id| id.node != node).collect();
+    cx.book.deferred = held.into_iter().filter(|id| id.node != node).collect();
     let iteration = work.turns;
     plan(work, cx, Verb::CleanUp, Effect::CleanUp { iteration });
     work.phase = SessionPhase::Ending { outcome };

@@ -106,23 +106,23 @@ pub(super) fn missed(work: &SessionWork, cx: &mut DecisionCx<'_>, unanswered: &[
 
 fn tool(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, used: &ToolCall) {
     count_tool_hook(work);
-    let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
+    let Some(session_settings) = cx.spec.sessions.get(&work.step) else { return };
     let around = CallSite { workspace: &work.workspace, real: call.real.as_ref() };
-    let ruling = decide(orders.isolation, &orders.permissions, around, used);
+    let ruling = decide(session_settings.isolation, &session_settings.permissions, around, used);
     follow(work, cx, &call.id, ("tool", used), ruling);
 }
 
 /// The agent CLI asks about a call that the rules let pass. What a rule allows by name is allowed, and
 /// what a person has just allowed; what is allowed only because no rule speaks of it is a person's.
 fn permission(work: &mut SessionWork, cx: &mut DecisionCx<'_>, call: &HookCall, used: &ToolCall) {
-    let Some(orders) = cx.spec.sessions.get(&work.step) else { return };
+    let Some(session_settings) = cx.spec.sessions.get(&work.step) else { return };
     let around = CallSite { workspace: &work.workspace, real: call.real.as_ref() };
     let is_it = |ask: &Ask| ask.node == work.node.id && ask.tool.as_ref() == Some(used);
     let permitted = cx.book.permitted.iter().position(is_it);
-    let ruling = match decide(orders.isolation, &orders.permissions, around, used) {
+    let ruling = match decide(session_settings.isolation, &session_settings.permissions, around, used) {
         Ruling::Deny { reason } => Ruling::Deny { reason },
         _ if permitted.is_some() => Ruling::Allow,
-        Ruling::Allow if is_granted(&orders.permissions, around, used) => Ruling::Allow,
+        Ruling::Allow if is_granted(&session_settings.permissions, around, used) => Ruling::Allow,
         Ruling::Allow | Ruling::Ask => Ruling::Ask,
     };
     // One answer of a person is for one call.
@@ -200,7 +200,7 @@ fn wait_for_person(work: &SessionWork, cx: &mut DecisionCx<'_>, ask: Ask) {
         let known = cx.book.replies.remove(place).answer;
         return answer(work, cx, &ask.hook, ask.asked(), ask.tool_name(), known);
     }
-    cx.step.news.push(News::Waiting(Waiting::Person(ask.clone())));
+    cx.decision.news.push(News::Waiting(Waiting::Person(ask.clone())));
     cx.book.asks.push(ask);
 }
 
@@ -230,7 +230,7 @@ pub(in crate::engine) fn person_answered(cx: &mut DecisionCx<'_>, at: usize, rep
     let missed = cx.book.unheard.contains(&ask.hook);
     cx.book.unheard.retain(|hook| *hook != ask.hook);
     cx.book.replies.push(KeptReply { ask, answer: told, missed });
-    cx.step.news.push(News::WaitOver);
+    cx.decision.news.push(News::WaitOver);
 }
 
 /// An answer without a question's text stands for every question not answered by name.
@@ -270,7 +270,7 @@ pub(in crate::engine) fn reply_to(
     if cx.book.answered.len() > ANSWERS_KEPT {
         cx.book.answered.pop_front();
     }
-    cx.step.news.push(News::HookDecided {
+    cx.decision.news.push(News::HookDecided {
         hook: hook.clone(),
         asked: asked.to_owned(),
         tool: tool.map(str::to_owned),

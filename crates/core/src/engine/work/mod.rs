@@ -57,7 +57,7 @@ pub(super) fn apply(
     match event {
         Event::Prepared { end, base, odd: odd_of, .. } => {
             let odd = |what: &String| News::Odd { node: work.node.id.clone(), what: what.clone() };
-            cx.step.news.extend(odd_of.iter().map(odd));
+            cx.decision.news.extend(odd_of.iter().map(odd));
             if cx.book.base.is_none() {
                 cx.book.base.clone_from(base);
             }

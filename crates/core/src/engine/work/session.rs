@@ -28,7 +28,7 @@ pub(super) fn started(
     let here = |turn: &&mut Turn| turn.effect == *effect && !turn.started;
     let Some(turn) = work.turn.as_mut().filter(here) else { return };
     turn.started = true;
-    cx.step.news.push(News::SessionStarted {
+    cx.decision.news.push(News::SessionStarted {
         node: effect.node.clone(),
         session: session.clone(),
         iteration: effect.iteration,
@@ -170,7 +170,7 @@ fn interrupted(work: &mut SessionWork, cx: &mut DecisionCx<'_>, what: &str, resu
     if let Some(outcome) = count_interruption(work, what) {
         return ending::end(work, cx, outcome);
     }
-    cx.step.news.push(News::Retrying {
+    cx.decision.news.push(News::Retrying {
         node: work.node.id.clone(),
         what: what.to_owned(),
         attempt: work.attempt + 1,
@@ -203,7 +203,7 @@ pub(super) fn cut_off_in_session(work: &mut SessionWork, unanswered: &[HookId]) 
 }
 
 fn pause(work: &mut SessionWork, cx: &mut DecisionCx<'_>, waiting: Waiting, until: Moment, resume: bool) {
-    cx.step.news.push(News::Waiting(waiting.clone()));
+    cx.decision.news.push(News::Waiting(waiting.clone()));
     plan(work, cx, Verb::Wait, Effect::WaitUntil { until });
     work.phase = SessionPhase::Pausing { waiting, resume };
 }

@@ -29,7 +29,7 @@ pub(super) fn prepared(work: &mut SessionWork, cx: &mut DecisionCx<'_>, end: &Pr
     work.fingerprint.clone_from(fingerprint);
     if let Some(texts) = texts {
         let odd = |what: &String| News::Odd { node: work.node.id.clone(), what: what.clone() };
-        cx.step.news.extend(texts.odd.iter().map(odd));
+        cx.decision.news.extend(texts.odd.iter().map(odd));
         work.node.fill(texts);
     }
     begin(work, cx);
@@ -145,7 +145,7 @@ fn conclude(work: &mut SessionWork, cx: &mut DecisionCx<'_>, results: &[CheckRes
     let SessionPhase::Judging { hook, sight: Some(sight) } = work.phase.clone() else { return };
     let iteration = count_turn(work, cx, &sight);
     let (verdict, unfit) = fitting(work, verdict(work, &sight, results));
-    cx.step.news.push(News::IterationFinished {
+    cx.decision.news.push(News::IterationFinished {
         node: work.node.id.clone(),
         iteration,
         checks: results.iter().map(|check| (check.name.clone(), check.passed)).collect(),
@@ -156,7 +156,7 @@ fn conclude(work: &mut SessionWork, cx: &mut DecisionCx<'_>, results: &[CheckRes
         },
     });
     if let (Verdict::Next { .. }, Some(what)) = (&verdict, unfit) {
-        cx.step.news.push(News::Retrying {
+        cx.decision.news.push(News::Retrying {
             node: work.node.id.clone(),
             what: format!("the answer does not fit its schema: {what}"),
             attempt: work.unfit + 1,

@@ -17,7 +17,7 @@ use crate::id::NodeId;
 /// A node of some kind, with what is common to all of them.
 #[derive(Debug, Clone)]
 pub struct NodeBuilder<K> {
-    step: Node,
+    node: Node,
     kind: PhantomData<K>,
 }
 
@@ -64,7 +64,7 @@ use kind::{
 };
 
 fn node<K>(act: NodeKind) -> NodeBuilder<K> {
-    NodeBuilder { step: bare(act), kind: PhantomData }
+    NodeBuilder { node: bare(act), kind: PhantomData }
 }
 
 fn session<K>(source: PromptSource) -> NodeBuilder<K> {
@@ -179,18 +179,18 @@ fn in_ms(time: Duration) -> u64 {
 
 impl<K> From<NodeBuilder<K>> for Node {
     fn from(node: NodeBuilder<K>) -> Node {
-        node.step
+        node.node
     }
 }
 
 impl<K> NodeBuilder<K> {
     fn with(mut self, change: impl FnOnce(&mut Node)) -> Self {
-        change(&mut self.step);
+        change(&mut self.node);
         self
     }
 
     pub(super) fn with_act(mut self, change: impl FnOnce(&mut NodeKind)) -> Self {
-        change(&mut self.step.act);
+        change(&mut self.node.kind);
         self
     }
 

@@ -15,8 +15,8 @@ use crate::graph::workflow::{
 
 impl<K: SessionMarker> NodeBuilder<K> {
     fn with_session(self, change: impl FnOnce(&mut Session)) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::Session(session) = act {
+        self.with_act(|kind| {
+            if let NodeKind::Session(session) = kind {
                 change(session);
             }
         })
@@ -64,8 +64,8 @@ impl NodeBuilder<ShellMarker> {
     /// It may be run again when nobody knows whether it was.
     #[must_use]
     pub fn idempotent(self) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::Shell(ShellNode { idempotent, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::Shell(ShellNode { idempotent, .. }) = kind {
                 *idempotent = true;
             }
         })
@@ -76,8 +76,8 @@ impl NodeBuilder<TaskLoopMarker> {
     /// The file, a template.
     #[must_use]
     pub fn path(self, file: impl Into<String>) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::TaskLoop(TaskLoopNode { path, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { path, .. }) = kind {
                 *path = Some(Template(file.into()));
             }
         })
@@ -86,8 +86,8 @@ impl NodeBuilder<TaskLoopMarker> {
     /// The loop is over when it holds, whatever tasks are left.
     #[must_use]
     pub fn until(self, condition: impl Into<String>) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::TaskLoop(TaskLoopNode { until, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { until, .. }) = kind {
                 *until = Some(Expression(condition.into()));
             }
         })
@@ -96,8 +96,8 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Which of the ready tasks may be taken.
     #[must_use]
     pub fn select(self, condition: impl Into<String>) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::TaskLoop(TaskLoopNode { select, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { select, .. }) = kind {
                 *select = Some(Expression(condition.into()));
             }
         })
@@ -106,8 +106,8 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Rounds at most.
     #[must_use]
     pub fn max(self, rounds: u32) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::TaskLoop(TaskLoopNode { max, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { max, .. }) = kind {
                 *max = rounds;
             }
         })
@@ -116,8 +116,8 @@ impl NodeBuilder<TaskLoopMarker> {
     /// How many tasks at once, each in a worktree of its own where there are several.
     #[must_use]
     pub fn jobs(self, tasks: u32) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = kind {
                 *jobs = tasks;
             }
         })
@@ -126,8 +126,8 @@ impl NodeBuilder<TaskLoopMarker> {
     /// How often a task is tried before it counts as failed.
     #[must_use]
     pub fn attempts(self, tries: u32) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::TaskLoop(TaskLoopNode { attempts, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { attempts, .. }) = kind {
                 *attempts = tries;
             }
         })
@@ -136,8 +136,8 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Done before each task.
     #[must_use]
     pub fn before_each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::TaskLoop(TaskLoopNode { before_each, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { before_each, .. }) = kind {
                 *before_each = steps(Steps::default()).body;
             }
         })
@@ -146,8 +146,8 @@ impl NodeBuilder<TaskLoopMarker> {
     /// Done for each task.
     #[must_use]
     pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::TaskLoop(TaskLoopNode { body, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::TaskLoop(TaskLoopNode { body, .. }) = kind {
                 *body = steps(Steps::default()).body;
             }
         })
@@ -158,8 +158,8 @@ impl NodeBuilder<CriteriaLoopMarker> {
     /// Rounds at most.
     #[must_use]
     pub fn max(self, rounds: u32) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::CriteriaLoop(CriteriaLoopNode { max, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::CriteriaLoop(CriteriaLoopNode { max, .. }) = kind {
                 *max = rounds;
             }
         })
@@ -168,8 +168,8 @@ impl NodeBuilder<CriteriaLoopMarker> {
     /// Done in each round.
     #[must_use]
     pub fn each(self, steps: impl FnOnce(Steps) -> Steps) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::CriteriaLoop(CriteriaLoopNode { body, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::CriteriaLoop(CriteriaLoopNode { body, .. }) = kind {
                 *body = steps(Steps::default()).body;
             }
         })
@@ -180,8 +180,8 @@ impl NodeBuilder<WorkflowMarker> {
     /// What it is told, a template.
     #[must_use]
     pub fn with_input(self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::Workflow(WorkflowNode { inputs, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::Workflow(WorkflowNode { inputs, .. }) = kind {
                 inputs.insert(name.into(), Template(value.into()));
             }
         })
@@ -192,8 +192,8 @@ impl NodeBuilder<AskMarker> {
     /// The only answers.
     #[must_use]
     pub fn choices<C: Into<String>>(self, answers: impl IntoIterator<Item = C>) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::Ask(AskNode { choices, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::Ask(AskNode { choices, .. }) = kind {
                 *choices = answers.into_iter().map(Into::into).collect();
             }
         })
@@ -202,8 +202,8 @@ impl NodeBuilder<AskMarker> {
     /// The answer where nobody is asked.
     #[must_use]
     pub fn default(self, answer: impl Into<String>) -> Self {
-        self.with_act(|act| {
-            if let NodeKind::Ask(AskNode { default, .. }) = act {
+        self.with_act(|kind| {
+            if let NodeKind::Ask(AskNode { default, .. }) = kind {
                 *default = Some(answer.into());
             }
         })

@@ -31,7 +31,7 @@ pub struct ParallelBranches {
 pub(super) fn bare(act: NodeKind) -> Node {
     Node {
         id: NodeId::new(""),
-        act,
+        kind: act,
         when: None,
         settings: SessionOptions::default(),
         retry: RetryPolicy::default(),

@@ -16,7 +16,7 @@ use crate::looping::MarkerMatch;
 fn step(id: &str, act: NodeKind) -> Node {
     Node {
         id: NodeId::new(id),
-        act,
+        kind: act,
         when: None,
         settings: SessionOptions::default(),
         retry: RetryPolicy::default(),
@@ -212,7 +212,7 @@ fn tasks_are_made_and_done_one_by_one() {
         attempts: 3,
         before_each,
         body,
-    }) = &built.body[3].act
+    }) = &built.body[3].kind
     else {
         panic!("{:?}", built.body[3])
     };

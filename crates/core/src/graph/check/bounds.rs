@@ -25,10 +25,10 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
         found.whole(GraphDiagnostic::error(None, "settings.timeout", "no node can run in no time"));
     }
     for node in &outline.nodes {
-        for text in too_small(&node.step.budget, all.get(node.at).copied().unwrap_or_default()) {
+        for text in too_small(&node.node.budget, all.get(node.at).copied().unwrap_or_default()) {
             found.error(node, "budget", text);
         }
-        if node.step.settings.timeout_ms == Some(0) {
+        if node.node.settings.timeout_ms == Some(0) {
             found.error(node, "timeout", "this node cannot run in no time");
         }
         act(node, known, found);
@@ -71,13 +71,13 @@ fn seconds(ms: u64) -> String {
 }
 
 fn act(node: &OutlineNode<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
-    let is_budgeted = node.around.is_budgeted;
-    if let NodeKind::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &node.step.act
+    let is_budgeted = node.surroundings.is_budgeted;
+    if let NodeKind::CriteriaLoop(CriteriaLoopNode { signal, .. }) = &node.node.kind
         && let Some(why) = reach::signal(signal)
     {
         found.node(node, GraphDiagnostic::error(None, "criteria_loop.signal", why).hint(reach::HINT));
     }
-    match &node.step.act {
+    match &node.node.kind {
         NodeKind::Loop(LoopNode { max: 0, .. }) => {
             let finding = match (never_ends(node), is_budgeted) {
                 (true, false) => GraphDiagnostic::error(None, "loop.max", "nothing ends this loop"),
@@ -129,7 +129,7 @@ fn turns(node: &OutlineNode<'_>, session: &Session, found: &mut GraphDiagnostics
     let Some(turns) = &session.turns else { return };
     let says_when = turns.marker.is_some() || turns.promise.is_some();
     let gives_up = turns.stuck_after.is_some_and(|turns| turns > 0);
-    if turns.max == Some(0) && !says_when && !node.around.is_budgeted {
+    if turns.max == Some(0) && !says_when && !node.surroundings.is_budgeted {
         let finding = match gives_up {
             false => GraphDiagnostic::error(None, "turns.max", "nothing ends these turns"),
             true => {

@@ -13,7 +13,7 @@ use crate::registry::limits::may_change_files;
 
 pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
-        if let NodeKind::Parallel(ParallelNode { limit, branches, .. }) = &node.step.act {
+        if let NodeKind::Parallel(ParallelNode { limit, branches, .. }) = &node.node.kind {
             let writing = writing(outline, node, branches, known);
             form(node, *limit, branches, &writing, found);
             if *limit != 1 {
@@ -32,8 +32,8 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
     }
 }
 
-fn is_in_plugin_mode(step: &Node) -> bool {
-    matches!(&step.act, NodeKind::Session(Session { turns: Some(turns), .. }) if turns.mode == Some(LoopMode::Plugin))
+fn is_in_plugin_mode(node: &Node) -> bool {
+    matches!(&node.kind, NodeKind::Session(Session { turns: Some(turns), .. }) if turns.mode == Some(LoopMode::Plugin))
 }
 
 /// Of branches that run at once, a node whose loop a plugin has, and one with a session beside it: the
@@ -42,7 +42,7 @@ pub fn beside_a_plugins_loop<'w>(
     branches: &'w [ParallelBranch],
     is_looped: &dyn Fn(&Node) -> bool,
 ) -> Option<(&'w NodeId, &'w NodeId)> {
-    let has_session = |step: &Node| matches!(step.act, NodeKind::Session(_) | NodeKind::Workflow(_));
+    let has_session = |node: &Node| matches!(node.kind, NodeKind::Session(_) | NodeKind::Workflow(_));
     branches.iter().enumerate().find_map(|(at, branch)| {
         let looping = find(&branch.body, is_looped)?;
         let mut others = branches.iter().enumerate().filter(|(other, _)| *other != at);
@@ -52,8 +52,8 @@ pub fn beside_a_plugins_loop<'w>(
 }
 
 fn find<'w>(body: &'w [Node], is_it: &dyn Fn(&Node) -> bool) -> Option<&'w Node> {
-    let inside = |step: &'w Node| step.act.blocks().into_iter().find_map(|block| find(block.body, is_it));
-    body.iter().find_map(|step| if is_it(step) { Some(step) } else { inside(step) })
+    let inside = |node: &'w Node| node.kind.blocks().into_iter().find_map(|block| find(block.body, is_it));
+    body.iter().find_map(|node| if is_it(node) { Some(node) } else { inside(node) })
 }
 
 fn form(
@@ -102,7 +102,7 @@ fn writers(node: &OutlineNode<'_>, writing: &[&str], found: &mut GraphDiagnostic
 
 fn writes(outline: &Outline<'_>, range: Range<usize>, known: &CheckContext<'_>) -> bool {
     let nodes = outline.nodes.get(range).unwrap_or_default();
-    nodes.iter().any(|node| match &node.step.act {
+    nodes.iter().any(|node| match &node.node.kind {
         NodeKind::Session(session) => source_writes(&session.source, known),
         _ => false,
     })

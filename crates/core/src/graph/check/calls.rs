@@ -15,7 +15,7 @@ use crate::spec::MAX_DEPTH;
 pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut GraphDiagnostics) {
     let mut ways = CallPaths { known, of: HashMap::new() };
     for node in &outline.nodes {
-        let NodeKind::Workflow(WorkflowNode { name, inputs }) = &node.step.act else { continue };
+        let NodeKind::Workflow(WorkflowNode { name, inputs }) = &node.node.kind else { continue };
         if *name == outline.workflow.name {
             found.error(node, "workflow", format!("{} runs itself", shown(name)));
             continue;
@@ -170,11 +170,11 @@ fn gather(body: &[Node], depth: usize, names: &mut BTreeSet<String>) {
     if depth > crate::graph::walk::MAX_DEPTH {
         return;
     }
-    for step in body {
-        if let NodeKind::Workflow(WorkflowNode { name, .. }) = &step.act {
+    for node in body {
+        if let NodeKind::Workflow(WorkflowNode { name, .. }) = &node.kind {
             names.insert(name.clone());
         }
-        for block in step.act.blocks() {
+        for block in node.kind.blocks() {
             gather(block.body, depth + 1, names);
         }
     }

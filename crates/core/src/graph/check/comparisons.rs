@@ -270,7 +270,7 @@ fn form<'w>(
             (Cow::Owned(of_input(input)), 2)
         }
         ["outputs", id] | ["outputs", id, "text"] => {
-            (of_text(outline, outline.find(id)?.step).map_or_else(text, Cow::Owned), parts.len())
+            (of_text(outline, outline.find(id)?.node).map_or_else(text, Cow::Owned), parts.len())
         }
         ["outputs", id, "status"] => {
             outline.find(id)?;
@@ -280,7 +280,7 @@ fn form<'w>(
             outline.find(id)?;
             (Cow::Owned(json!({"type": "boolean"})), 3)
         }
-        ["outputs", id, "value", ..] => (of_value(outline.workflow, known, &outline.find(id)?.step.act)?, 3),
+        ["outputs", id, "value", ..] => (of_value(outline.workflow, known, &outline.find(id)?.node.kind)?, 3),
         _ => return None,
     };
     Some((schema, path.get(used..).unwrap_or_default()))
@@ -302,9 +302,9 @@ fn of_input(input: &WorkflowInput) -> Value {
 }
 
 /// What the text of a node may be, where not any.
-fn of_text(outline: &Outline<'_>, step: &Node) -> Option<Value> {
+fn of_text(outline: &Outline<'_>, node: &Node) -> Option<Value> {
     let is_sure = is_seen_only_completed(outline);
-    match &step.act {
+    match &node.kind {
         NodeKind::Ask(AskNode { choices, default, .. }) if !choices.is_empty() => {
             // One that failed, because nobody may be asked or nobody answered, has no text.
             let empty = (!is_sure).then_some("");
@@ -324,8 +324,8 @@ fn of_text(outline: &Outline<'_>, step: &Node) -> Option<Value> {
 /// Whether what a node gave is seen only where it completed: nothing goes on after one that failed.
 fn is_seen_only_completed(outline: &Outline<'_>) -> bool {
     outline.nodes.iter().all(|node| {
-        let goes_on = matches!(node.step.act, NodeKind::Parallel(_) | NodeKind::TaskLoop(_));
-        node.step.on_failure == OnFailure::Fail && node.step.retry.times == 0 && !goes_on
+        let goes_on = matches!(node.node.kind, NodeKind::Parallel(_) | NodeKind::TaskLoop(_));
+        node.node.on_failure == OnFailure::Fail && node.node.retry.times == 0 && !goes_on
     })
 }
 
@@ -356,7 +356,7 @@ fn of_value<'w>(
         }
         GivenValue::Called(name) => {
             let (workflow, last) = called(known, name)?;
-            of_value(workflow, known, &last.act)
+            of_value(workflow, known, &last.kind)
         }
         GivenValue::Unknown | GivenValue::OnlyText => None,
     }

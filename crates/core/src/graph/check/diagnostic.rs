@@ -151,7 +151,7 @@ impl GraphDiagnostics {
 
     /// Something about a node.
     pub(super) fn node(&mut self, node: &OutlineNode<'_>, finding: GraphDiagnostic) {
-        self.findings.push((node.at + 1, GraphDiagnostic { node: Some(node.step.id.clone()), ..finding }));
+        self.findings.push((node.at + 1, GraphDiagnostic { node: Some(node.node.id.clone()), ..finding }));
     }
 
     /// An error about a node.

@@ -19,14 +19,14 @@ pub(super) fn look(outline: &Outline<'_>, known: &CheckContext<'_>, found: &mut 
         found.whole(GraphDiagnostic { field: "settings.model", ..finding });
     }
     for node in &outline.nodes {
-        let word = node.step.act.word();
-        if known.is_run && !node.step.act.can_run() {
+        let word = node.node.kind.word();
+        if known.is_run && !node.node.kind.can_run() {
             found.warning(node, word, format!("`{word}` does not run yet"));
         }
-        if let Some(driver) = &node.step.settings.driver {
+        if let Some(driver) = &node.node.settings.driver {
             unknown_driver(driver, known).into_iter().for_each(|finding| found.node(node, finding));
         }
-        if let Some(finding) = template_for_model(node.step.settings.model.as_deref()) {
+        if let Some(finding) = template_for_model(node.node.settings.model.as_deref()) {
             found.node(node, finding);
         }
         act(outline, node, known, found);
@@ -46,7 +46,7 @@ fn act(
     known: &CheckContext<'_>,
     found: &mut GraphDiagnostics,
 ) {
-    match &node.step.act {
+    match &node.node.kind {
         NodeKind::Session(session) => {
             let (kind, field, name) = match &session.source {
                 PromptSource::Prompt { .. } => return abilities(node, session, outline, known, found),
@@ -109,7 +109,7 @@ fn abilities(
     known: &CheckContext<'_>,
     found: &mut GraphDiagnostics,
 ) {
-    let Some(driver) = node.around.driver.or(known.driver.as_deref()) else { return };
+    let Some(driver) = node.surroundings.driver.or(known.driver.as_deref()) else { return };
     let Some(can) = known.drivers.get(driver) else { return };
     let mut need = |ability: Ability, field: &'static str, what: &str| {
         if can.contains(&ability) {

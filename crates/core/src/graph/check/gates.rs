@@ -89,7 +89,7 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
 }
 
 fn role(node: &OutlineNode<'_>) -> NodeRole {
-    node.step.act.shape().role()
+    node.node.kind.shape().role()
 }
 
 fn is_gate(node: &OutlineNode<'_>) -> bool {
@@ -98,7 +98,7 @@ fn is_gate(node: &OutlineNode<'_>) -> bool {
 
 /// Whether the run may go on whatever the gate says.
 fn is_weak(node: &OutlineNode<'_>) -> bool {
-    let holds = !node.is_optional() && node.step.on_failure == OnFailure::Fail;
+    let holds = !node.is_optional() && node.node.on_failure == OnFailure::Fail;
     match role(node) {
         NodeRole::Answer => true,
         NodeRole::Gate => !holds,
@@ -114,8 +114,8 @@ fn asks_a_gate(outline: &Outline<'_>, node: &OutlineNode<'_>, field: &str) -> bo
 /// What a node does to the work, itself and all in it.
 fn whole(outline: &Outline<'_>, node: &OutlineNode<'_>, changes: &[GateChange]) -> GateChange {
     let blocks = || outline.blocks(node).into_iter().map(|range| in_sequence(outline, range, changes));
-    let own = match node.step.act.shape().structure() {
-        Structure::Leaf => match (role(node), node.step.on_failure) {
+    let own = match node.node.kind.shape().structure() {
+        Structure::Leaf => match (role(node), node.node.on_failure) {
             (NodeRole::Work, _) => GateChange::WORK,
             (NodeRole::Gate, OnFailure::Fail) => GateChange::GATE,
             (NodeRole::Gate, OnFailure::Continue) => GateChange::NONE,
@@ -187,7 +187,7 @@ impl<'o, 'w> GateWalk<'o, 'w, '_> {
         } else if matches!(role(node), NodeRole::Landing | NodeRole::Proposal) {
             self.landing(node, gated);
         } else {
-            let round = match node.step.act.shape().structure() {
+            let round = match node.node.kind.shape().structure() {
                 Structure::Rounds { .. } | Structure::Tasks(_) => {
                     in_a_round(self.outline, node, &self.changes).again().or(GateChange::NONE).of(gated)
                 }
@@ -198,7 +198,7 @@ impl<'o, 'w> GateWalk<'o, 'w, '_> {
     }
 
     fn inside(&mut self, node: &'o OutlineNode<'w>, gated: GateState) {
-        let follows = matches!(node.step.act.shape().structure(), Structure::Tasks(_));
+        let follows = matches!(node.node.kind.shape().structure(), Structure::Tasks(_));
         let mut at_start = gated;
         for range in self.outline.blocks(node) {
             let after = self.sequence(range, at_start);
@@ -207,7 +207,7 @@ impl<'o, 'w> GateWalk<'o, 'w, '_> {
     }
 
     fn landing(&mut self, node: &OutlineNode<'_>, gated: GateState) {
-        let word = node.step.act.word();
+        let word = node.node.kind.word();
         match gated {
             GateState::Yes => {}
             GateState::Stale => {
@@ -229,14 +229,14 @@ impl<'o, 'w> GateWalk<'o, 'w, '_> {
     fn bypassed(&mut self, word: &str) {
         for at in std::mem::take(&mut self.weak) {
             let Some(gate) = self.outline.nodes.get(at) else { continue };
-            let (field, why) = match (role(gate), gate.step.on_failure) {
+            let (field, why) = match (role(gate), gate.node.on_failure) {
                 (NodeRole::Answer, _) => ("ask", "its answer decides nothing"),
                 (_, OnFailure::Continue) => ("on_failure", "the run goes on although it failed"),
                 (_, OnFailure::Fail) => ("when", "it may be left out"),
             };
             let text = format!("this gate can be bypassed on the way to `{word}`: {why}");
             let hint =
-                format!("ask for `outputs.{}` before `{word}`", gate.step.id.as_str().replace('-', "_"));
+                format!("ask for `outputs.{}` before `{word}`", gate.node.id.as_str().replace('-', "_"));
             self.found.node(gate, GraphDiagnostic::warning(None, field, text).hint(hint));
         }
     }

@@ -99,7 +99,7 @@ fn of(
     calls: &mut Calls<'_>,
 ) -> LowerBound {
     let blocks = || outline.blocks(node).into_iter().map(|range| sequence(outline, range, all));
-    let shape = node.step.act.shape();
+    let shape = node.node.kind.shape();
     match shape.structure() {
         Structure::Leaf => match shape.calls() {
             Some(called) => calls.least(&called.name),

@@ -69,7 +69,7 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
 
     fn blocks(&mut self, node: &'o OutlineNode<'w>) {
         let ranges = self.outline.blocks(node);
-        match &node.step.act {
+        match &node.node.kind {
             NodeKind::If(_) => self.either(node, &ranges),
             NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) => {
                 self.round(node, &ranges);
@@ -101,9 +101,12 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
         self.set_later(otherwise.clone(), There::OtherWay);
         self.sequence(then.clone());
         let after_then = self.copy(then.clone());
-        let hidden = if node.around.is_in_loop { There::EarlierRound } else { There::OtherWay };
+        let hidden = if node.surroundings.is_in_loop { There::EarlierRound } else { There::OtherWay };
         self.set(then.clone(), hidden);
-        self.set(otherwise.clone(), if node.around.is_in_loop { There::EarlierRound } else { There::Later });
+        self.set(
+            otherwise.clone(),
+            if node.surroundings.is_in_loop { There::EarlierRound } else { There::Later },
+        );
         self.sequence(otherwise.clone());
         self.restore(then.clone(), &after_then);
         if node.condition != Some(true) {
@@ -181,7 +184,7 @@ impl<'o, 'w> OrderWalk<'o, 'w, '_> {
 }
 
 fn complaint(there: There, source: &OutlineNode<'_>, is_self: bool, asks: bool) -> Option<GraphDiagnostic> {
-    let id = shown(source.step.id.as_str());
+    let id = shown(source.node.id.as_str());
     let error = |text: String| Some(GraphDiagnostic::error(None, "", text));
     let warning = |text: String| {
         let hint = format!("ask first: `{} is defined`", reference(source));
@@ -202,7 +205,7 @@ fn complaint(there: There, source: &OutlineNode<'_>, is_self: bool, asks: bool) 
 
 /// The output as a template writes it.
 fn reference(source: &OutlineNode<'_>) -> String {
-    let id = source.step.id.as_str();
+    let id = source.node.id.as_str();
     match id.starts_with(|first: char| first.is_ascii_digit()) {
         true => format!("outputs[\"{id}\"]"),
         false => format!("outputs.{}", crate::graph::ids::folded(id)),

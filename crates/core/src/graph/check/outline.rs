@@ -19,7 +19,7 @@ pub(super) struct Outline<'w> {
 
 /// A node and what stands around it.
 pub(super) struct OutlineNode<'w> {
-    pub(super) step: &'w Node,
+    pub(super) node: &'w Node,
     /// Where it stands in the outline; what is in it follows up to `end`.
     pub(super) at: usize,
     pub(super) end: usize,
@@ -29,7 +29,7 @@ pub(super) struct OutlineNode<'w> {
     pub(super) when: Option<bool>,
     /// What its own condition always is.
     pub(super) condition: Option<bool>,
-    pub(super) around: Surroundings<'w>,
+    pub(super) surroundings: Surroundings<'w>,
 }
 
 /// What stands around a node.
@@ -83,8 +83,8 @@ impl<'w> Outline<'w> {
             };
             self.by_id.entry(folded(step.id.as_str())).or_insert(at);
             self.nodes.push(OutlineNode::new(step, at, around));
-            let inside = inside(&step.act, around);
-            for block in step.act.blocks() {
+            let inside = inside(&step.kind, around);
+            for block in step.kind.blocks() {
                 self.add(block.body, inside);
             }
             let end = self.nodes.len();
@@ -103,7 +103,7 @@ impl<'w> Outline<'w> {
     pub(super) fn blocks(&self, node: &OutlineNode<'w>) -> Vec<std::ops::Range<usize>> {
         let mut begin = node.at + 1;
         let mut ranges = Vec::new();
-        for block in node.step.act.blocks() {
+        for block in node.node.kind.blocks() {
             let end = self.after(begin, block.body.len());
             ranges.push(begin..end);
             begin = end;
@@ -117,8 +117,8 @@ impl<'w> Outline<'w> {
     }
 }
 
-fn inside<'w>(act: &NodeKind, around: Surroundings<'w>) -> Surroundings<'w> {
-    let structure = act.shape().structure();
+fn inside<'w>(kind: &NodeKind, around: Surroundings<'w>) -> Surroundings<'w> {
+    let structure = kind.shape().structure();
     let is_task_loop = matches!(structure, Structure::Tasks(_));
     let is_loop = is_task_loop || matches!(structure, Structure::Rounds { .. });
     Surroundings {
@@ -135,18 +135,18 @@ pub(super) fn is_bound(budget: &Budget) -> bool {
 }
 
 impl<'w> OutlineNode<'w> {
-    fn new(step: &'w Node, at: usize, around: Surroundings<'w>) -> OutlineNode<'w> {
+    fn new(node: &'w Node, at: usize, surroundings: Surroundings<'w>) -> OutlineNode<'w> {
         let mut texts = Vec::new();
-        if let Some(when) = &step.when {
+        if let Some(when) = &node.when {
             texts.push(Text::condition("when", when, EvaluationTime::Begin));
         }
-        texts.extend(step.act.shape().texts());
-        let condition = match step.act.shape().structure() {
+        texts.extend(node.kind.shape().texts());
+        let condition = match node.kind.shape().structure() {
             Structure::Either(node) => constant(&node.condition),
             Structure::Leaf | Structure::Rounds { .. } | Structure::Tasks(_) | Structure::Beside(_) => None,
         };
-        let when = step.when.as_ref().map_or(Some(true), constant);
-        OutlineNode { step, at, end: at + 1, texts, when, condition, around }
+        let when = node.when.as_ref().map_or(Some(true), constant);
+        OutlineNode { node, at, end: at + 1, texts, when, condition, surroundings }
     }
 
     /// Whether it may be left out.

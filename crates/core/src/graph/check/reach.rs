@@ -16,13 +16,13 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
 fn when(node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
     match node.when {
         Some(false) => found.warning(node, "when", "this node never runs: `when` never holds"),
-        Some(true) if node.step.when.is_some() => found.warning(node, "when", "`when` always holds"),
+        Some(true) if node.node.when.is_some() => found.warning(node, "when", "`when` always holds"),
         _ => {}
     }
 }
 
 fn act(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
-    match &node.step.act {
+    match &node.node.kind {
         NodeKind::If(IfNode { then, otherwise, .. }) => {
             let (never, field, holds) = match node.condition {
                 Some(true) => (otherwise, "else", "always"),
@@ -37,7 +37,7 @@ fn act(outline: &Outline<'_>, node: &OutlineNode<'_>, found: &mut GraphDiagnosti
             {
                 found.warning(
                     first,
-                    first.step.act.word(),
+                    first.node.kind.word(),
                     format!("this node is never reached: it is in `{field}` of an `if` that {holds} holds"),
                 );
             }
@@ -78,8 +78,8 @@ fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &
     while let Some(node) = outline.nodes.get(at).filter(|_| at < range.end) {
         if let Some(before) = endless.take() {
             let text =
-                format!("this node is never reached: the loop `{}` before it never ends", before.step.id);
-            found.node(node, GraphDiagnostic::error(None, node.step.act.word(), text));
+                format!("this node is never reached: the loop `{}` before it never ends", before.node.id);
+            found.node(node, GraphDiagnostic::error(None, node.node.kind.word(), text));
         }
         for block in outline.blocks(node) {
             behind_endless(outline, block, found);
@@ -93,7 +93,7 @@ fn behind_endless(outline: &Outline<'_>, range: std::ops::Range<usize>, found: &
 
 /// A loop without a bound and without a condition that can hold.
 pub(super) fn never_ends(node: &OutlineNode<'_>) -> bool {
-    match &node.step.act {
+    match &node.node.kind {
         NodeKind::Loop(LoopNode { until, max: 0, .. }) => {
             !node.is_optional() && until.iter().all(|until| constant(until) == Some(false))
         }

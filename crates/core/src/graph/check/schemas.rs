@@ -3,14 +3,14 @@
 use super::diagnostic::{GraphDiagnostic, GraphDiagnostics};
 use super::outline::Outline;
 use super::suggest::{did_you_mean, shown};
-use crate::graph::schema::{KEYWORDS, SchemaError, SchemaErrorKind, flaws};
+use crate::graph::schema::{KEYWORDS, SchemaError, SchemaErrorKind, schema_errors};
 use crate::graph::workflow::NodeKind;
 
 pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     for node in &outline.nodes {
-        let NodeKind::Session(session) = &node.step.act else { continue };
-        for flaw in session.schema.iter().flat_map(flaws) {
-            let near = match flaw.wrong {
+        let NodeKind::Session(session) = &node.node.kind else { continue };
+        for flaw in session.schema.iter().flat_map(schema_errors) {
+            let near = match flaw.kind {
                 SchemaErrorKind::Unknown => found.guess(|| meant(&flaw.keyword)),
                 SchemaErrorKind::Shape(_) | SchemaErrorKind::TooDeep => None,
             };
@@ -24,7 +24,7 @@ fn meant(keyword: &str) -> Option<String> {
 }
 
 fn finding(flaw: &SchemaError, near: Option<String>) -> GraphDiagnostic {
-    let SchemaError { path, names, keyword, wrong } = flaw;
+    let SchemaError { path, names, keyword, kind: wrong } = flaw;
     let at = if path == "$" { String::new() } else { format!(" at `{path}`") };
     let (text, hint) = match wrong {
         SchemaErrorKind::Unknown => {

@@ -17,15 +17,15 @@ pub fn too_deep(workflow: &Workflow) -> Vec<GraphDiagnostic> {
 }
 
 fn first_too_deep(body: &[Node], depth: usize) -> Option<GraphDiagnostic> {
-    body.iter().find_map(|step| {
+    body.iter().find_map(|node| {
         if depth > MAX_DEPTH {
             let text = format!("blocks are nested more than {MAX_DEPTH} deep");
             return Some(
-                GraphDiagnostic::error(Some(&step.id), "nodes", text)
+                GraphDiagnostic::error(Some(&node.id), "nodes", text)
                     .hint("make a workflow of its own of it"),
             );
         }
-        step.act.blocks().into_iter().find_map(|block| first_too_deep(block.body, depth + 1))
+        node.kind.blocks().into_iter().find_map(|block| first_too_deep(block.body, depth + 1))
     })
 }
 
@@ -52,7 +52,7 @@ pub(super) fn look(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
 fn ids(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
     let mut seen: HashMap<String, &str> = HashMap::new();
     for node in &outline.nodes {
-        let id = node.step.id.as_str();
+        let id = node.node.id.as_str();
         if !is_id(id) {
             let rule = "an id is small letters, digits, `-` and `_`, and begins with a letter or a digit";
             let text = format!("{} is no id", shown(id));
@@ -76,7 +76,7 @@ fn ids(outline: &Outline<'_>, found: &mut GraphDiagnostics) {
 }
 
 fn blocks(node: &OutlineNode<'_>, found: &mut GraphDiagnostics) {
-    match &node.step.act {
+    match &node.node.kind {
         NodeKind::If(IfNode { then, otherwise, .. }) => match (then.is_empty(), otherwise.is_empty()) {
             (true, true) => found.warning(node, "then", "both ways of the `if` are empty"),
             (true, false) => {

@@ -22,7 +22,7 @@ const RUN: [&str; 3] = ["id", "workflow", "workspace"];
 struct There<'o, 'w> {
     outline: &'o Outline<'w>,
     known: &'o CheckContext<'o>,
-    doubts: UnreadParts,
+    unread: UnreadParts,
 }
 
 pub(super) fn look(
@@ -31,13 +31,13 @@ pub(super) fn look(
     doubts: UnreadParts,
     found: &mut GraphDiagnostics,
 ) {
-    let there = There { outline, known, doubts };
+    let there = There { outline, known, unread: doubts };
     for node in &outline.nodes {
         for text in &node.texts {
             match &text.names {
                 Ok(names) => there.look_at(node, text, names, found),
                 Err(error) => {
-                    let finding = GraphDiagnostic::error(None, text.field, error.what()).at(error.at());
+                    let finding = GraphDiagnostic::error(None, text.field, error.message()).at(error.at());
                     found.node(node, finding.key(text.key.clone()));
                 }
             }
@@ -59,7 +59,7 @@ impl There<'_, '_> {
                 found.node(node, finding.key(text.key.clone()).at(Some(used.at)));
             }
         }
-        let is_sure = !self.doubts.values && !self.doubts.nodes;
+        let is_sure = !self.unread.values && !self.unread.nodes;
         for pair in names.pairs.iter().filter(|_| is_sure) {
             if let Some(finding) = comparisons::look_at_pair(self.outline, self.known, pair) {
                 found.node(node, GraphDiagnostic { field: text.field, ..finding }.key(text.key.clone()));
@@ -87,12 +87,12 @@ impl There<'_, '_> {
             ("inputs", Some(name)) => input(self.outline, name, used, found),
             ("outputs", Some(id)) => self.output(id, used, found),
             ("task", _) => {
-                let is_there = node.around.is_in_task_loop || text.moment == EvaluationTime::Round;
+                let is_there = node.surroundings.is_in_task_loop || text.moment == EvaluationTime::Round;
                 let finding = || error("there is no `task` outside of a `task_loop`".to_owned());
                 (!is_there && !used.is_guarded(1)).then(finding)
             }
             ("iteration", _) => {
-                let is_there = node.around.is_in_loop || text.moment != EvaluationTime::Begin;
+                let is_there = node.surroundings.is_in_loop || text.moment != EvaluationTime::Begin;
                 let finding = || error("there is no `iteration` outside of a loop".to_owned());
                 match is_there || used.is_guarded(1) {
                     true => inside_plain(used, 1, "a number"),
@@ -113,10 +113,10 @@ impl There<'_, '_> {
     fn output(self, id: &str, used: &Use, found: &mut GraphDiagnostics) -> Option<GraphDiagnostic> {
         match self.outline.find(id) {
             // Where nodes are missing, nobody knows what gives an output.
-            None if self.doubts.nodes => None,
+            None if self.unread.nodes => None,
             None => Some(unknown_output(self.outline, id, found)),
             Some(source) => part(source, used).or_else(|| {
-                let is_sure = !self.doubts.values;
+                let is_sure = !self.unread.values;
                 value(self.outline, self.known, source, used).filter(|_| is_sure)
             }),
         }
@@ -143,7 +143,7 @@ fn input(
 }
 
 fn unknown_output(outline: &Outline<'_>, id: &str, found: &mut GraphDiagnostics) -> GraphDiagnostic {
-    let ids = outline.nodes.iter().map(|node| node.step.id.as_str());
+    let ids = outline.nodes.iter().map(|node| node.node.id.as_str());
     error(format!("there is no node {}", shown(id))).maybe_hint(found.guess(|| did_you_mean(id, ids)))
 }
 

@@ -38,7 +38,7 @@ pub(super) fn part(source: &OutlineNode<'_>, used: &Use) -> Option<GraphDiagnost
         _ => {
             let near = did_you_mean(part, PARTS);
             let hint = near.unwrap_or_else(|| format!("an output has {}", PARTS.join(", ")));
-            let id = shown(source.step.id.as_str());
+            let id = shown(source.node.id.as_str());
             Some(error(format!("the output of {id} has no {}", shown(part))).hint(hint))
         }
     }
@@ -52,17 +52,17 @@ pub(super) fn value(
     used: &Use,
 ) -> Option<GraphDiagnostic> {
     used.path.get(2).filter(|part| *part == "value")?;
-    of_act(outline.workflow, known, source.step.id.as_str(), &source.step.act, used)
+    of_act(outline.workflow, known, source.node.id.as_str(), &source.node.kind, used)
 }
 
 fn of_act(
     workflow: &Workflow,
     known: &CheckContext<'_>,
     id: &str,
-    act: &NodeKind,
+    kind: &NodeKind,
     used: &Use,
 ) -> Option<GraphDiagnostic> {
-    match act.shape().value() {
+    match kind.shape().value() {
         GivenValue::Unknown => None,
         GivenValue::OnlyText => nothing(used, format!("{} gives no value, only text", shown(id))),
         GivenValue::Answer(None) => {
@@ -72,7 +72,7 @@ fn of_act(
         GivenValue::Answer(Some(schema)) => in_schema(id, schema, used),
         GivenValue::Called(name) => {
             let (workflow, last) = called(known, name)?;
-            let finding = of_act(workflow, known, id, &last.act, used)?;
+            let finding = of_act(workflow, known, id, &last.kind, used)?;
             let place = format!("it is what `{}`, the last node of workflow {}, gives", last.id, shown(name));
             let hint = finding.hint.clone().unwrap_or(place);
             Some(finding.hint(hint))
@@ -97,8 +97,8 @@ pub(super) fn called<'k>(known: &'k CheckContext<'_>, name: &str) -> Option<(&'k
     let mut name = name;
     for _ in 0..MAX_DEPTH {
         let workflow = known.workflows.get(name)?.as_ref()?;
-        let last = workflow.body.last().filter(|step| step.when.is_none())?;
-        match last.act.shape().calls() {
+        let last = workflow.body.last().filter(|node| node.when.is_none())?;
+        match last.kind.shape().calls() {
             Some(inner) => name = &inner.name,
             None => return Some((workflow, last)),
         }

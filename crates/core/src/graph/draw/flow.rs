@@ -86,13 +86,13 @@ impl Flow {
         if depth > MAX_DEPTH {
             return entry;
         }
-        body.iter().fold(entry, |exits, step| self.step(step, &exits, states, depth))
+        body.iter().fold(entry, |exits, node| self.step(node, &exits, states, depth))
     }
 
-    fn step(&mut self, step: &Node, entry: &[FlowExit], states: &States, depth: usize) -> Vec<FlowExit> {
-        let look = StateStyle::of(states.get(&step.id));
-        let lines = lines(step, states);
-        match step.act.shape().structure() {
+    fn step(&mut self, node: &Node, entry: &[FlowExit], states: &States, depth: usize) -> Vec<FlowExit> {
+        let look = StateStyle::of(states.get(&node.id));
+        let lines = lines(node, states);
+        match node.kind.shape().structure() {
             Structure::Either(IfNode { then, otherwise, .. }) => {
                 let decision = self.shape(FlowShape::Diamond, lines, look);
                 self.lead(entry, decision);
@@ -100,9 +100,9 @@ impl Flow {
                 exits.extend(self.sequence(otherwise, vec![(decision, "no")], states, depth + 1));
                 exits
             }
-            Structure::Rounds { body, .. } => self.round(step, (lines, look), &[body], entry, states, depth),
+            Structure::Rounds { body, .. } => self.round(node, (lines, look), &[body], entry, states, depth),
             Structure::Tasks(TaskLoopNode { before_each, body, .. }) => {
-                self.round(step, (lines, look), &[before_each, body], entry, states, depth)
+                self.round(node, (lines, look), &[before_each, body], entry, states, depth)
             }
             Structure::Beside(ParallelNode { branches, .. }) => {
                 let fork = self.shape(FlowShape::Bar, lines, look);
@@ -131,7 +131,7 @@ impl Flow {
 
     fn round(
         &mut self,
-        step: &Node,
+        node: &Node,
         (lines, look): (Vec<String>, StateStyle),
         bodies: &[&[Node]],
         entry: &[FlowExit],
@@ -139,7 +139,7 @@ impl Flow {
         depth: usize,
     ) -> Vec<FlowExit> {
         let mut head = 0;
-        self.frame(clean(step.id.as_str()), |flow| {
+        self.frame(clean(node.id.as_str()), |flow| {
             head = flow.shape(FlowShape::Hexagon, lines, look);
             flow.lead(entry, head);
             let mut exits = vec![(head, "")];

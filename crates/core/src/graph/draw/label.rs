@@ -9,23 +9,23 @@ use crate::graph::workflow::{Node, OnFailure, Workflow};
 const WIDEST: usize = 44;
 
 /// The lines of a node, its name first.
-pub(super) fn lines(step: &Node, states: &States) -> Vec<String> {
-    let mut lines = vec![clean(step.id.as_str())];
-    lines.push(clean(&step.act.shape().label()));
-    if let Some(when) = &step.when {
+pub(super) fn lines(node: &Node, states: &States) -> Vec<String> {
+    let mut lines = vec![clean(node.id.as_str())];
+    lines.push(clean(&node.kind.shape().label()));
+    if let Some(when) = &node.when {
         lines.push(clean(&format!("when {}", when.0)));
     }
     let mut rest = Vec::new();
-    if step.retry.times > 0 {
-        rest.push(format!("retry {}", step.retry.times));
+    if node.retry.times > 0 {
+        rest.push(format!("retry {}", node.retry.times));
     }
-    if step.on_failure == OnFailure::Continue {
+    if node.on_failure == OnFailure::Continue {
         rest.push("goes on when it fails".to_owned());
     }
     if !rest.is_empty() {
         lines.push(clean(&rest.join(", ")));
     }
-    lines.extend(states.get(&step.id).map(fared));
+    lines.extend(states.get(&node.id).map(fared));
     lines
 }
 

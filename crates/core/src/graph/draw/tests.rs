@@ -38,7 +38,7 @@ fn hostile() -> Workflow {
     });
     let mut step = workflow.body[0].clone();
     step.id = NodeId::new("\"><img src=x onerror=alert(1)>");
-    step.act = act;
+    step.kind = act;
     workflow.body.push(step);
     workflow
 }

@@ -95,7 +95,7 @@ pub struct SchemaError {
     /// The keyword; empty where it is about the schema itself.
     pub keyword: String,
     /// What is wrong with it.
-    pub wrong: SchemaErrorKind,
+    pub kind: SchemaErrorKind,
 }
 
 /// What is wrong with a part of a schema.
@@ -116,38 +116,38 @@ const MAX_FLAWS: usize = 20;
 
 /// The keywords of a schema that are not known, with the place of each.
 pub fn unsupported(schema: &Value) -> Vec<(String, String)> {
-    let unknown = flaws(schema).into_iter().filter(|flaw| flaw.wrong == SchemaErrorKind::Unknown);
+    let unknown = schema_errors(schema).into_iter().filter(|flaw| flaw.kind == SchemaErrorKind::Unknown);
     unknown.map(|flaw| (flaw.path, flaw.keyword)).collect()
 }
 
 /// What is wrong with a schema, the first few.
-pub fn flaws(schema: &Value) -> Vec<SchemaError> {
-    let mut reading = SchemaReader { root: schema, flaws: Vec::new() };
+pub fn schema_errors(schema: &Value) -> Vec<SchemaError> {
+    let mut reading = SchemaReader { root: schema, errors: Vec::new() };
     reading.schema(schema, &Path::Root, 0);
-    reading.flaws
+    reading.errors
 }
 
 struct SchemaReader<'s> {
     root: &'s Value,
-    flaws: Vec<SchemaError>,
+    errors: Vec<SchemaError>,
 }
 
 impl SchemaReader<'_> {
     fn add(&mut self, path: &Path<'_>, keyword: &str, wrong: SchemaErrorKind) {
-        if self.flaws.len() < MAX_FLAWS {
+        if self.errors.len() < MAX_FLAWS {
             let below = Path::Member(path, keyword);
             let names = if keyword.is_empty() { path.names() } else { below.names() };
-            self.flaws.push(SchemaError {
+            self.errors.push(SchemaError {
                 path: path.to_string(),
                 names,
                 keyword: keyword.to_owned(),
-                wrong,
+                kind: wrong,
             });
         }
     }
 
     fn schema(&mut self, schema: &Value, path: &Path<'_>, depth: usize) {
-        if self.flaws.len() >= MAX_FLAWS {
+        if self.errors.len() >= MAX_FLAWS {
             return;
         }
         match schema {
@@ -211,7 +211,7 @@ fn wanted(shape: KeywordShape, value: &Value) -> Option<&'static str> {
         KeywordShape::Names => (is_unique && list_of(&Value::is_string), "a list of names, each once"),
         KeywordShape::Flag => (value.is_boolean(), "true or false"),
         KeywordShape::Number => (value.is_number(), "a number"),
-        KeywordShape::Step => (value.as_f64().is_some_and(|step| step > 0.0), "a number above 0"),
+        KeywordShape::Step => (value.as_f64().is_some_and(|node| node > 0.0), "a number above 0"),
         KeywordShape::Count => (count(value).is_some(), "a whole number from 0"),
         KeywordShape::Schema => (false, A_SCHEMA),
         KeywordShape::Schemas => (false, "a list of schemas"),

@@ -54,8 +54,8 @@ fn what_is_none_is_written_as_nothing_and_does_not_hold() {
     let scope = Scope::new("", &inputs);
     let text = render(&Template("[{{ inputs.opt }}{% if inputs.opt %}x{% endif %}]".into()), &scope);
     assert_eq!(text, Ok("[]".into()));
-    assert_eq!(holds(&Expression("inputs.opt".into()), &scope), Ok(false));
-    assert_eq!(holds(&Expression("inputs.opt is none".into()), &scope), Ok(true));
+    assert_eq!(is_true(&Expression("inputs.opt".into()), &scope), Ok(false));
+    assert_eq!(is_true(&Expression("inputs.opt is none".into()), &scope), Ok(true));
 }
 
 #[test]
@@ -149,14 +149,14 @@ fn an_output_behaves_as_its_text_whatever_is_done_with_it() {
             scope.set_task(Some(&json!({ "plan": "a plan" })));
             let source = form.replace('X', name);
             let expression = evaluate(&Expression(source.clone()), &scope);
-            let held = holds(&Expression(source.clone()), &scope);
+            let held = is_true(&Expression(source.clone()), &scope);
             let text = render(&Template(format!("{{{{ {source} }}}}")), &scope);
             let iterated =
                 render(&Template(format!("{{% for x in {name} %}}{{{{ x }}}},{{% endfor %}}")), &scope);
             (
-                expression.map_err(|error| error.what().replace(name, "X")),
+                expression.map_err(|error| error.message().replace(name, "X")),
                 held.is_ok_and(|held| held),
-                text.map_err(|error| error.what().replace(name, "X")),
+                text.map_err(|error| error.message().replace(name, "X")),
                 iterated,
             )
         };
@@ -208,7 +208,7 @@ fn the_output_of_a_node_that_was_left_out_is_never_just_unequal() {
         if ["X | d", "X | default", "defined"].iter().any(|ask| form.contains(ask)) {
             continue;
         }
-        let error = value(&form.replace('X', "outputs.x")).map_err(|error| error.what());
+        let error = value(&form.replace('X', "outputs.x")).map_err(|error| error.message());
         assert!(error.as_ref().is_err_and(|what| what.contains("outputs")), "{form}: {error:?}");
     }
     assert_eq!(complaint("{{ outputs.x == 'y' }}"), "`outputs.x` is undefined (line 1, column 4)");
@@ -257,7 +257,7 @@ fn the_round_and_the_task_are_there_in_loops() {
     scope.set_feedback("red");
     let text = render(&Template("{{ iteration }} {{ task.name }} {{ feedback }}".into()), &scope);
     assert_eq!(text, Ok("2 t red".into()));
-    assert_eq!(holds(&Expression("task.priority < 3".into()), &scope), Ok(true));
+    assert_eq!(is_true(&Expression("task.priority < 3".into()), &scope), Ok(true));
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn values_of_different_kinds_have_no_order() {
         [("n", json!(3)), ("z", json!(null)), ("t", json!("12")), ("l", json!(["1"])), ("b", json!(true))];
     let mut scope = Scope::new("", &inputs.map(|(name, value)| (name.to_owned(), value)).into());
     scope.set_output(&NodeId::new("n"), NodeOutput { text: "2".into(), ..NodeOutput::default() });
-    let wrong = |text: &str| evaluate(&Expression(text.into()), &scope).unwrap_err().what();
+    let wrong = |text: &str| evaluate(&Expression(text.into()), &scope).unwrap_err().message();
     assert_eq!(
         wrong("outputs.n >= 5"),
         "`>=` cannot compare `outputs.n`, which is text, with `5`, which is a number: \
@@ -351,7 +351,7 @@ fn values_of_different_kinds_have_no_order() {
         ["{% if outputs.n > 1 %}x{% endif %}", "{% for a in [1] if a < 'x' %}{% endfor %}", "{{ 1 < '2' }}"]
     {
         assert!(
-            render(&Template(text.into()), &scope).unwrap_err().what().contains("cannot compare"),
+            render(&Template(text.into()), &scope).unwrap_err().message().contains("cannot compare"),
             "{text}"
         );
     }
@@ -386,7 +386,7 @@ fn a_task_without_a_priority_goes_behind_any_number() {
     {
         scope.set_task(Some(&task));
         for (text, is) in [("task.priority < 3", is_before), ("3 <= task.priority", !is_before)] {
-            assert_eq!(holds(&Expression(text.into()), &scope), Ok(is), "{task} {text}");
+            assert_eq!(is_true(&Expression(text.into()), &scope), Ok(is), "{task} {text}");
         }
     }
 }

@@ -61,7 +61,7 @@ fn complaints(text: &str) -> Vec<String> {
 }
 
 fn flaws_of(text: &str) -> Vec<String> {
-    read(text, "tasks.json").flaws.into_iter().map(line).collect()
+    read(text, "tasks.json").diagnostics.into_iter().map(line).collect()
 }
 
 fn file(tasks: &str) -> String {

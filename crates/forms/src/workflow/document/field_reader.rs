@@ -23,7 +23,7 @@ const FLOOD: usize = 100;
 pub(super) struct FieldReader<'a> {
     text: &'a str,
     findings: Diagnostics<'a>,
-    mistakes: usize,
+    errors: usize,
     /// Where values begin whose end nobody knows.
     open: BTreeSet<usize>,
     /// The ids that somebody chose.
@@ -35,11 +35,11 @@ pub(super) struct FieldReader<'a> {
     /// How many blocks are around what is read now.
     pub(super) depth: usize,
     /// The node that is read now.
-    pub(super) here: DocumentPart,
+    pub(super) current_part: DocumentPart,
     /// Nodes, or what one of them does, could not be read.
     pub(super) is_part: bool,
     /// What nobody knows because of that.
-    pub(super) doubts: UnreadParts,
+    pub(super) unread: UnreadParts,
     /// Something is missing without which nothing can be said of the rest.
     pub(super) is_lost: bool,
 }
@@ -74,22 +74,22 @@ impl<'a> FieldReader<'a> {
         FieldReader {
             text,
             findings: Diagnostics::in_text(text, Some(file)),
-            mistakes: 0,
+            errors: 0,
             open,
             chosen: ChosenIds::default(),
             nodes: Vec::new(),
             is_full: false,
             depth: 0,
-            here: DocumentPart::default(),
+            current_part: DocumentPart::default(),
             is_part: false,
-            doubts: UnreadParts::default(),
+            unread: UnreadParts::default(),
             is_lost: false,
         }
     }
 
     pub(super) fn error(&mut self, at: usize, message: &str, hint: Option<String>) {
-        self.mistakes += 1;
-        self.here.mistakes.push(at);
+        self.errors += 1;
+        self.current_part.errors.push(at);
         self.findings.error(at, message, hint);
     }
 
@@ -102,7 +102,7 @@ impl<'a> FieldReader<'a> {
         self.findings.finish()
     }
 
-    pub(super) fn wrong(&mut self, path: &str, wanted: &str, node: &JsonNode) {
+    pub(super) fn mismatch(&mut self, path: &str, wanted: &str, node: &JsonNode) {
         let hint = matches!(node.value, JsonValue::Null).then(|| "leave the key out instead".to_owned());
         self.wrong_with(path, wanted, node, hint);
     }
@@ -137,7 +137,7 @@ impl<'a> FieldReader<'a> {
     /// A mapping whose keys are somebody's names.
     pub(super) fn any_map<'n>(&mut self, path: &str, node: &'n JsonNode) -> Option<Map<'n>> {
         let JsonValue::Object(members) = &node.value else {
-            self.wrong(path, "a mapping", node);
+            self.mismatch(path, "a mapping", node);
             return None;
         };
         let mut seen: HashMap<&str, usize> = HashMap::new();
@@ -161,30 +161,30 @@ impl<'a> FieldReader<'a> {
     }
 
     /// How many mistakes there are so far.
-    pub(super) fn mistakes(&self) -> usize {
-        self.mistakes
+    pub(super) fn error_count(&self) -> usize {
+        self.errors
     }
 
     /// Nodes could not be read.
     pub(super) fn nodes_are_missing(&mut self) {
         self.is_part = true;
-        self.doubts.nodes = true;
+        self.unread.nodes = true;
     }
 
     /// What a node gives is not known.
     pub(super) fn values_are_unsure(&mut self) {
         self.is_part = true;
-        self.doubts.values = true;
+        self.unread.values = true;
     }
 
     /// Whether there are more mistakes than anybody is shown.
     pub(super) fn is_flooded(&self) -> bool {
-        self.mistakes >= FLOOD
+        self.errors >= FLOOD
     }
 
     /// Remembers where a field stands.
     pub(super) fn mark(&mut self, path: &str, key_at: usize, at: usize) {
-        self.here.fields.push(Field { path: path.into(), key_at, at });
+        self.current_part.fields.push(Field { path: path.into(), key_at, at });
     }
 
     /// The line of a byte, for a hint.

@@ -33,7 +33,7 @@ pub(super) const MATCHES: WordTable<MarkerMatch> = WordTable(&MarkerMatch::WORDS
 
 /// Reads what a node does.
 pub(super) fn read(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> Option<NodeKind> {
-    let (path, node) = (said.act, said.node);
+    let (path, node) = (said.kind, said.node);
     match path {
         "prompt" | "agent" | "skill" | "command" => session(form, map, said),
         "shell" => {
@@ -115,7 +115,7 @@ fn options<'n>(
 }
 
 fn session(form: &mut FieldReader<'_>, map: &Map<'_>, said: &StatedKind<'_>) -> Option<NodeKind> {
-    let (path, node) = (said.act, said.node);
+    let (path, node) = (said.kind, said.node);
     let turns = form.take(map, "turns", turns);
     let schema = form.take(map, "schema", |form, path, node| {
         let map = form.any_map(path, node)?;
@@ -171,7 +171,7 @@ fn mark_inside(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) {
 }
 
 fn turns(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<TurnLoop> {
-    let before = form.mistakes();
+    let before = form.error_count();
     let map = match &node.value {
         JsonValue::Number(_) => Map::empty(node.at, path),
         _ => form.map_or_number(path, node, TURNS)?,
@@ -194,7 +194,7 @@ fn turns(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Turn
         stuck_after: form.take(&map, "stuck_after", FieldReader::count),
     };
     // Perhaps what could not be read ends them.
-    let is_sure = form.mistakes() == before;
+    let is_sure = form.error_count() == before;
     Some(TurnLoop { max: turns.max.filter(|max| is_sure || *max > 0), ..turns })
 }
 
@@ -214,12 +214,12 @@ fn check(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Node
 }
 
 fn looping(form: &mut FieldReader<'_>, map: &Map<'_>, path: &str, node: &JsonNode) -> Option<NodeKind> {
-    let before = form.mistakes();
+    let before = form.error_count();
     let said = form.map(path, node, LOOP).unwrap_or_else(|| Map::empty(node.at, path));
     let until = form.take(&said, "until", conditions).unwrap_or_default();
     let max = form.take(&said, "max", FieldReader::count);
     // What could not be read may be its bound.
-    let max = max.unwrap_or(if form.mistakes() > before { 1 } else { 0 });
+    let max = max.unwrap_or(if form.error_count() > before { 1 } else { 0 });
     let body = form.need(map, "do", steps);
     Some(NodeKind::Loop(LoopNode { until, max, body: or_missing(form, body) }))
 }

@@ -31,7 +31,7 @@ pub(super) const ON_FAILURE: WordTable<OnFailure> = WordTable(&OnFailure::WORDS)
 /// What a node says that it does.
 pub(super) struct StatedKind<'n> {
     /// The key.
-    pub(super) act: &'static str,
+    pub(super) kind: &'static str,
     /// What stands behind it.
     pub(super) node: &'n JsonNode,
 }
@@ -62,11 +62,12 @@ pub(super) fn steps(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> 
             refuse_more(form, item.at);
             break;
         }
-        let outer = mem::replace(&mut form.here, DocumentPart { at: item.at, ..DocumentPart::default() });
+        let outer =
+            mem::replace(&mut form.current_part, DocumentPart { at: item.at, ..DocumentPart::default() });
         let place = form.nodes.len();
         form.nodes.push(DocumentPart::default());
         steps.push(step(form, item));
-        let inner = mem::replace(&mut form.here, outer);
+        let inner = mem::replace(&mut form.current_part, outer);
         if let Some(spot) = form.nodes.get_mut(place) {
             *spot = inner;
         }
@@ -88,7 +89,7 @@ fn refuse_more(form: &mut FieldReader<'_>, at: usize) {
 fn stand_in() -> Node {
     Node {
         id: NodeId::new(""),
-        act: NodeKind::ClearContext,
+        kind: NodeKind::ClearContext,
         when: None,
         settings: SessionOptions::default(),
         retry: RetryPolicy::default(),
@@ -101,7 +102,7 @@ fn step(form: &mut FieldReader<'_>, item: &JsonNode) -> Node {
     let mut step = stand_in();
     if !matches!(item.value, JsonValue::Object(_)) {
         no_node(form, item);
-        form.doubts.nodes = true;
+        form.unread.nodes = true;
     } else if let Some(map) = form.any_map("", item) {
         let said = what(form, &map);
         refuse_strangers(form, &map, said.as_ref());
@@ -114,10 +115,10 @@ fn step(form: &mut FieldReader<'_>, item: &JsonNode) -> Node {
         step.on_failure = on_failure.unwrap_or_default();
         let begun = form.nodes.len();
         if let Some(act) = said.and_then(|said| kinds::read(form, &map, &said)) {
-            return Node { act, ..step };
+            return Node { kind: act, ..step };
         }
         // What was read inside of it has no place without it.
-        form.doubts.nodes |= form.nodes.len() > begun;
+        form.unread.nodes |= form.nodes.len() > begun;
         form.nodes.truncate(begun);
     }
     form.is_part = true;
@@ -156,7 +157,7 @@ fn what<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>>
         let message = format!("`{act}` and `{other}` both say what this node does");
         form.error(second.key_at, &message, Some(hint.to_owned()));
     }
-    Some(StatedKind { act, node: &member.node })
+    Some(StatedKind { kind: act, node: &member.node })
 }
 
 /// What a node probably does whose key is misspelled; the key itself is complained about later.
@@ -168,7 +169,7 @@ fn guess<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>
         if let Some((act, _)) = meant {
             // What is wrong in the value stands there; what is wrong with the key casts no doubt on it.
             form.mark(act, member.node.at, member.node.at);
-            return Some(StatedKind { act, node: &member.node });
+            return Some(StatedKind { kind: act, node: &member.node });
         }
     }
     if !form.is_open(map.at) {
@@ -182,7 +183,7 @@ fn guess<'n>(form: &mut FieldReader<'_>, map: &Map<'n>) -> Option<StatedKind<'n>
 /// Complains about keys that are unknown, or belong to other nodes.
 fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>, said: Option<&StatedKind<'_>>) {
     let acts = || ACTS.iter().map(|(act, _)| *act);
-    let own = said.map(|said| own(said.act));
+    let own = said.map(|said| own(said.kind));
     for member in &map.members {
         let key = member.key.as_str();
         let is_known = COMMON.contains(&key) || acts().any(|act| act == key);
@@ -194,7 +195,7 @@ fn refuse_strangers(form: &mut FieldReader<'_>, map: &Map<'_>, said: Option<&Sta
             Some(said) if !owners.is_empty() => {
                 let owners: Vec<String> = owners.iter().map(|act| format!("`{act}`")).collect();
                 let hint = Some(format!("it belongs to {}", owners.join(", ")));
-                form.error(member.key_at, &format!("`{key}` does not belong to `{}`", said.act), hint);
+                form.error(member.key_at, &format!("`{key}` does not belong to `{}`", said.kind), hint);
             }
             None if !owners.is_empty() => {}
             Some(_) | None => {
@@ -276,9 +277,9 @@ fn retry(form: &mut FieldReader<'_>, path: &str, node: &JsonNode) -> Option<Retr
 
 /// What may be spent. Where that could not be read, something still ends what is inside.
 pub(super) fn budget(form: &mut FieldReader<'_>, map: &Map<'_>) -> Budget {
-    let before = form.mistakes();
+    let before = form.error_count();
     let budget = form.take(map, "budget", amounts).unwrap_or_default();
-    if form.mistakes() > before && budget == Budget::default() {
+    if form.error_count() > before && budget == Budget::default() {
         return Budget { time_ms: Some(u64::MAX), ..budget };
     }
     budget

@@ -24,7 +24,7 @@ pub(super) struct DocumentPart {
     /// Where its fields stand.
     pub(super) fields: Vec<Field>,
     /// Where something is wrong in it.
-    pub(super) mistakes: Vec<usize>,
+    pub(super) errors: Vec<usize>,
 }
 
 /// Where everything stands.
@@ -69,7 +69,7 @@ impl DocumentPositions {
     pub(super) fn is_doubtful(&self, node: Option<&NodeId>, field: &str) -> bool {
         let spot = self.spot(node);
         let Some(field) = spot.nearest(field) else { return false };
-        spot.mistakes.iter().filter_map(|at| spot.field_at(*at)).any(|wrong| is_in(wrong, field))
+        spot.errors.iter().filter_map(|at| spot.field_at(*at)).any(|wrong| is_in(wrong, field))
     }
 
     /// Where a field stands; its node where there is no such field, the beginning where there is
@@ -99,10 +99,10 @@ fn name(
     spots: &mut impl Iterator<Item = DocumentPart>,
     nodes: &mut HashMap<NodeId, DocumentPart>,
 ) {
-    for step in body {
+    for node in body {
         let Some(spot) = spots.next() else { return };
-        nodes.insert(step.id.clone(), spot);
-        for block in step.act.blocks() {
+        nodes.insert(node.id.clone(), spot);
+        for block in node.kind.blocks() {
             name(block.body, spots, nodes);
         }
     }
@@ -123,7 +123,7 @@ mod tests {
 
     fn spot(at: usize, fields: &[(&str, usize)], mistakes: &[usize]) -> DocumentPart {
         let field = |(path, at): &(&str, usize)| Field { path: (*path).into(), key_at: at - 2, at: *at };
-        DocumentPart { at, fields: fields.iter().map(field).collect(), mistakes: mistakes.into() }
+        DocumentPart { at, fields: fields.iter().map(field).collect(), errors: mistakes.into() }
     }
 
     fn places() -> (DocumentPositions, NodeId) {

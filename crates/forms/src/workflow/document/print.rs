@@ -100,7 +100,7 @@ fn spend(budget: &Budget) -> Option<YamlOutput> {
 }
 
 fn node(step: &Node) -> YamlOutput {
-    let Node { id, act, when, settings, retry, budget, on_failure } = step;
+    let Node { id, kind: act, when, settings, retry, budget, on_failure } = step;
     let said = act_of(keys().add("id", YamlOutput::text(id.as_str())), act);
     let said = said.text("when", when.as_ref().map(|when| &when.0));
     let tries = (*retry != RetryPolicy::default())
@@ -109,8 +109,8 @@ fn node(step: &Node) -> YamlOutput {
     how(said, settings).add("retry", tries).add("budget", spend(budget)).add("on_failure", fails).map()
 }
 
-fn act_of(said: PrintedKeys, act: &NodeKind) -> PrintedKeys {
-    match act {
+fn act_of(said: PrintedKeys, kind: &NodeKind) -> PrintedKeys {
+    match kind {
         NodeKind::Session(session) => session_of(said, session),
         NodeKind::Shell(ShellNode { command, idempotent }) => {
             said.text("shell", Some(&command.0)).plain("idempotent", idempotent.then_some(true))

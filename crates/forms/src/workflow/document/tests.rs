@@ -28,7 +28,7 @@ fn messages(text: &str) -> Vec<String> {
 fn ids(body: &[Node]) -> Vec<&str> {
     body.iter()
         .flat_map(|step| {
-            let inner = step.act.blocks().into_iter().flat_map(|block| ids(block.body));
+            let inner = step.kind.blocks().into_iter().flat_map(|block| ids(block.body));
             std::iter::once(step.id.as_str()).chain(inner)
         })
         .collect()
@@ -52,7 +52,7 @@ nodes:
 "#;
     let step = Node {
         id: NodeId::new("plan"),
-        act: NodeKind::Session(Session {
+        kind: NodeKind::Session(Session {
             source: PromptSource::Agent {
                 name: "planner".into(),
                 prompt: Template("Plan {{ inputs.level }}".into()),
@@ -131,7 +131,7 @@ nodes:
     let body = good(text).workflow.body;
     let turns: Vec<_> = body
         .iter()
-        .filter_map(|step| match &step.act {
+        .filter_map(|step| match &step.kind {
             NodeKind::Session(session) => session.turns.clone(),
             _ => None,
         })
@@ -141,7 +141,7 @@ nodes:
     assert_eq!(turns, [TurnLoop::default(), TurnLoop { max: Some(0), ..TurnLoop::default() }, third]);
     let tasks: Vec<_> = body
         .iter()
-        .filter_map(|step| match &step.act {
+        .filter_map(|step| match &step.kind {
             NodeKind::TaskLoop(TaskLoopNode { max, jobs, attempts, .. }) => Some((*max, *jobs, *attempts)),
             _ => None,
         })

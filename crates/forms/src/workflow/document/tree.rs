@@ -59,7 +59,7 @@ pub(super) fn read_json(text: &str) -> DocumentTree {
 }
 
 fn read_as_it_is(text: &str) -> DocumentTree {
-    let yaml::YamlTree { root, open, slips } = yaml::read(text, 0, &WithTemplates);
+    let yaml::YamlTree { root, open, errors: slips } = yaml::read(text, 0, &WithTemplates);
     let mut broken: Vec<JsonError> = slips.into_iter().map(|slip| in_words(text, slip)).collect();
     // A second mistake at the same place says nothing new.
     broken.dedup_by_key(|broken| broken.at);
@@ -92,7 +92,7 @@ impl YamlReading for WithTemplates {
     }
 }
 
-fn in_words(text: &str, YamlError { at, mistake }: YamlError) -> JsonError {
+fn in_words(text: &str, YamlError { at, kind: mistake }: YamlError) -> JsonError {
     let broken = |message: &str, hint| JsonError { at, message: message.to_owned(), hint };
     match mistake {
         YamlErrorKind::NotYaml(info) => yaml_error::explain(text, at, &info),

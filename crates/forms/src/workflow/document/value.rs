@@ -121,7 +121,7 @@ impl FieldReader<'_> {
     /// A number from zero, with or without a fraction.
     pub(super) fn amount(&mut self, path: &str, node: &JsonNode, most: f64) -> Option<f64> {
         let JsonValue::Number(written) = &node.value else {
-            self.wrong(path, "a number", node);
+            self.mismatch(path, "a number", node);
             return None;
         };
         let amount = written.parse::<f64>().ok().filter(|amount| (0.0..=most).contains(amount));
@@ -188,7 +188,7 @@ impl FieldReader<'_> {
         node: &'n JsonNode,
     ) -> Option<&'n [JsonNode]> {
         let JsonValue::List(items) = &node.value else {
-            self.wrong(path, wanted, node);
+            self.mismatch(path, wanted, node);
             return None;
         };
         if items.is_empty() && !self.is_open(node.at) {

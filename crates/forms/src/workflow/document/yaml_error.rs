@@ -65,7 +65,7 @@ pub(super) fn explain(text: &str, at: usize, info: &str) -> JsonError {
         return unquoted(value_at);
     }
     let value = text.get(value_at..start + line.len()).unwrap_or_default().trim_end();
-    if let Some((message, hint)) = slip(value) {
+    if let Some((message, hint)) = yaml_error(value) {
         return JsonError { at: value_at, message: message.to_owned(), hint: Some(hint) };
     }
     if let Some((message, hint)) = said_by_scanner(info) {
@@ -94,7 +94,7 @@ fn said_by_scanner(info: &str) -> Option<(&'static str, &'static str)> {
     Some((message, hint))
 }
 
-fn slip(value: &str) -> Option<(&'static str, &'static str)> {
+fn yaml_error(value: &str) -> Option<(&'static str, &'static str)> {
     let first = value.chars().next()?;
     if matches!(first, '"' | '\'') {
         let inner = value.get(1..)?;

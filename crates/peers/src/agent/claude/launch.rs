@@ -52,8 +52,8 @@ fn text(path: &Path) -> String {
 }
 
 fn arguments(turn: &TurnRequest<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec<String> {
-    let (spec, orders, plan) = (turn.spec, turn.orders, turn.plan);
-    let mut argv = vec![orders.driver.program.clone()];
+    let (spec, session_settings, plan) = (turn.spec, turn.settings, turn.plan);
+    let mut argv = vec![session_settings.driver.program.clone()];
     let session = if plan.resume { "--resume" } else { "--session-id" };
     let fixed =
         ["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "default", session];
@@ -61,14 +61,14 @@ fn arguments(turn: &TurnRequest<'_>, [settings, mcp, system]: [&Path; 3]) -> Vec
     argv.push(plan.session.to_string());
     argv.extend(["--settings".to_owned(), text(settings), "--mcp-config".to_owned(), text(mcp)]);
     argv.extend(["--permission-prompt-tool".to_owned(), PROMPT_TOOL.to_owned()]);
-    argv.extend(sources(orders.isolation).iter().map(|word| (*word).to_owned()));
+    argv.extend(sources(session_settings.isolation).iter().map(|word| (*word).to_owned()));
     argv.extend(spec.plugins.iter().flat_map(|plugin| ["--plugin-dir".to_owned(), plugin.dir.clone()]));
     // In a file: an argument may not be longer than 128 KB, and everybody may read it.
     argv.extend(turn.system.iter().flat_map(|_| ["--append-system-prompt-file".to_owned(), text(system)]));
     let schema = plan.schema.as_ref().and_then(schema::argument);
     argv.extend(schema.into_iter().flat_map(|schema| ["--json-schema".to_owned(), schema]));
-    argv.extend(orders.driver.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
-    argv.extend(orders.driver.args.iter().cloned());
+    argv.extend(session_settings.driver.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
+    argv.extend(session_settings.driver.args.iter().cloned());
     argv
 }
 
@@ -89,7 +89,7 @@ fn settings_json(
     user_settings: Option<&str>,
 ) -> Value {
     let spec = turn.spec;
-    let mut settings = match turn.orders.isolation {
+    let mut settings = match turn.settings.isolation {
         Isolation::Permissive => Map::new(),
         Isolation::Strict | Isolation::Minimal => login(user_settings),
     };

@@ -128,7 +128,7 @@ impl Executor<'_> {
     }
 
     pub(super) fn go_on(&mut self) -> Result<bool, Dropped> {
-        let paused = self.living().into_iter().find(|run| self.state(run).book.paused);
+        let paused = self.living().into_iter().find(|run| self.state(run).bookkeeping.paused);
         let Some(run) = paused else { return Ok(false) };
         let pauses = &self.story.pauses;
         let turns = pauses.iter().filter(|turns| self.state(&run).turns() >= **turns).max().copied();
@@ -139,12 +139,12 @@ impl Executor<'_> {
     pub(super) fn person(&mut self) -> Result<bool, Dropped> {
         for run in self.living() {
             let state = self.state(&run);
-            if let Some(ask) = state.book.asks.first().cloned() {
+            if let Some(ask) = state.bookkeeping.asks.first().cloned() {
                 let reply = PersonReply::Answers { answers: vec![(String::new(), "yes".into())] };
                 let id = format!("reply/{}", ask.hook);
                 return self.ask(&run, &id, &InboxMessage::Reply { hook: Some(ask.hook), reply });
             }
-            let listens = actives(state).into_iter().find_map(|active| match &active.doing {
+            let listens = actives(state).into_iter().find_map(|active| match &active.activity {
                 Activity::Listen(ListenState { name }) if name != NEVER_TOLD => {
                     Some((active.instance.clone(), name.clone()))
                 }

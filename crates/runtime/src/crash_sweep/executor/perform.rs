@@ -188,7 +188,7 @@ impl Executor<'_> {
 
     /// Ends what is left of a node. A turn's own end comes first, and so does that of a run.
     fn put_away(&mut self, run: &RunId, id: &EffectId) -> Vec<Event> {
-        let child = actives(self.state(run)).into_iter().find_map(|active| match &active.doing {
+        let child = actives(self.state(run)).into_iter().find_map(|active| match &active.activity {
             Activity::Run(SubRunState { run, .. }) if active.instance == id.node => Some(run.clone()),
             _ => None,
         });
@@ -204,7 +204,7 @@ impl Executor<'_> {
             let ends = owned.quick.iter().filter(|event| matches!(event, Event::SessionEnded { .. }));
             ends.into_iter().any(|event| effect_of(event) == Some(turn))
         };
-        let turns = owned.state.book.open.iter().map(|planned| planned.id.clone());
+        let turns = owned.state.bookkeeping.open.iter().map(|planned| planned.id.clone());
         let turns = turns.filter(|turn| turn.node == id.node && turn.verb == Verb::Session);
         let left = turns.filter(|turn| self.world.has_begun(&name(run, turn)) && !is_told(turn));
         let cut_off = |turn: EffectId| {

@@ -131,7 +131,7 @@ pub(super) fn bring_back(
         Err(error) => return failed(&error, course),
     };
     if let Some(what) = &record.landed {
-        put_away(worktree.as_ref(), &record.target);
+        remove_worktree(worktree.as_ref(), &record.target);
         return Ok(LandingResult::Landed(what.clone()));
     }
     let Some(worktree) = worktree else {
@@ -166,7 +166,7 @@ pub(super) fn bring_back(
     record.landed = Some(what.clone());
     // Only then is it known after a crash where a worktree went that is not there.
     if record.write(course.notes).is_ok() {
-        put_away(Some(&worktree), &target);
+        remove_worktree(Some(&worktree), &target);
     }
     Ok(LandingResult::Landed(what))
 }
@@ -257,7 +257,7 @@ fn find(course: &LandingJob<'_>) -> Result<Option<Worktree>, WorktreeError> {
 }
 
 /// Takes the worktree away, and the branch with it. What holds work is kept by the library.
-fn put_away(worktree: Option<&Worktree>, target: &str) {
+fn remove_worktree(worktree: Option<&Worktree>, target: &str) {
     if let Some(worktree) = worktree {
         // Its commits are where they belong: what is left lies there for a person to look at.
         let _ = git::remove(worktree, target);

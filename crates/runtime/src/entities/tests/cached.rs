@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 
 fn filled() -> Ground {
-    let ground = Ground::new();
+    let context = Ground::new();
     for name in 0..20 {
-        ground.put(&format!("repo/.claude/agents/a{name}.md"), &skill(&format!("a{name}")));
+        context.put(&format!("repo/.claude/agents/a{name}.md"), &skill(&format!("a{name}")));
     }
-    ground
+    context
 }
 
 fn times(path: &Path) -> FileTimes {
@@ -19,90 +19,90 @@ fn times(path: &Path) -> FileTimes {
 
 #[test]
 fn warm_is_the_same_as_cold_and_reads_nothing() {
-    let ground = filled();
-    ground.put(
+    let context = filled();
+    context.put(
         "home/.claude/skills/s/SKILL.md",
         "---\nname: S\ndescription: d\nmodel: opus\nallowed-tools: Bash(git:*), Edit\nhooks:\n  Stop:\n  - n: 1\n---\nx\n",
     );
-    let cold = ground.load();
-    let warm = ground.load_warm();
+    let cold = context.load();
+    let warm = context.load_warm();
     assert_eq!((cold.files, warm.files, warm.read), (21, 21, 0));
     assert_eq!(entities(&cold), entities(&warm));
     assert_eq!(cold.diagnostics, warm.diagnostics);
-    let [file] = ground.cache().try_into().unwrap();
+    let [file] = context.cache().try_into().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
 }
 
 #[test]
 fn what_changed_is_read_again_and_nothing_else() {
-    let ground = filled();
-    let path = ground.put("repo/.claude/commands/b.md", "one");
-    ground.load_warm();
+    let context = filled();
+    let path = context.put("repo/.claude/commands/b.md", "one");
+    context.load_warm();
     let before = times(&path);
     // The same size and the same time of its content: the system still knows.
     fs::write(&path, "two").unwrap();
     File::options().write(true).open(&path).unwrap().set_times(before).unwrap();
-    let loaded = ground.load();
+    let loaded = context.load();
     assert_eq!((loaded.read, prompt(&loaded, EntityKind::Command, "b").as_deref()), (1, Some("two")));
     fs::write(&path, "three").unwrap();
-    assert_eq!(prompt(&ground.load(), EntityKind::Command, "b").as_deref(), Some("three"));
+    assert_eq!(prompt(&context.load(), EntityKind::Command, "b").as_deref(), Some("three"));
     // Replaced by another file.
-    let other = ground.put("repo/other", "threX");
+    let other = context.put("repo/other", "threX");
     fs::rename(other, &path).unwrap();
-    assert_eq!(prompt(&ground.load(), EntityKind::Command, "b").as_deref(), Some("threX"));
-    assert_eq!(ground.load_warm().files, 21);
+    assert_eq!(prompt(&context.load(), EntityKind::Command, "b").as_deref(), Some("threX"));
+    assert_eq!(context.load_warm().files, 21);
 }
 
 #[test]
 fn what_is_gone_is_forgotten() {
-    let ground = filled();
-    let path = ground.put("repo/.claude/commands/b.md", "one");
-    ground.load_warm();
-    let size = || fs::metadata(&ground.cache()[0]).unwrap().len();
+    let context = filled();
+    let path = context.put("repo/.claude/commands/b.md", "one");
+    context.load_warm();
+    let size = || fs::metadata(&context.cache()[0]).unwrap().len();
     let with = size();
     fs::remove_file(path).unwrap();
-    let loaded = ground.load();
+    let loaded = context.load();
     assert_eq!((loaded.read, loaded.files, prompt(&loaded, EntityKind::Command, "b")), (0, 20, None));
     assert!(size() < with);
 }
 
 #[test]
 fn nothing_is_written_when_nothing_changed() {
-    let ground = filled();
-    ground.load_warm();
-    let written = || fs::metadata(&ground.cache()[0]).unwrap().modified().unwrap();
+    let context = filled();
+    context.load_warm();
+    let written = || fs::metadata(&context.cache()[0]).unwrap().modified().unwrap();
     let before = written();
-    ground.load();
+    context.load();
     assert_eq!(written(), before);
 }
 
 #[test]
 fn a_file_that_just_changed_is_not_trusted() {
-    let ground = filled();
-    ground.load_warm();
-    let path = ground.put("repo/.claude/commands/b.md", "one");
-    assert_eq!(ground.load().read, 1);
+    let context = filled();
+    context.load_warm();
+    let path = context.put("repo/.claude/commands/b.md", "one");
+    assert_eq!(context.load().read, 1);
     // As large as before, and within the step of a coarse clock.
     fs::write(&path, "two").unwrap();
-    assert_eq!(prompt(&ground.load(), EntityKind::Command, "b").as_deref(), Some("two"));
+    assert_eq!(prompt(&context.load(), EntityKind::Command, "b").as_deref(), Some("two"));
 }
 
 #[test]
 fn a_file_with_diagnostics_is_looked_at_each_time() {
-    let ground = filled();
-    ground.put("repo/.claude/agents/colon.md", "---\ndescription: Use this: when foo\n---\nx\n");
-    wait(|| ground.load().read == 1);
-    let first = ground.load();
+    let context = filled();
+    context.put("repo/.claude/agents/colon.md", "---\ndescription: Use this: when foo\n---\nx\n");
+    wait(|| context.load().read == 1);
+    let first = context.load();
     assert_eq!((first.read, first.diagnostics.len()), (1, 1));
-    assert_eq!(ground.load().diagnostics, first.diagnostics);
+    assert_eq!(context.load().diagnostics, first.diagnostics);
 }
 
 #[test]
 fn a_broken_cache_is_made_again() {
-    let ground = filled();
-    let good = ground.load_warm();
-    let file = ground.cache().remove(0);
+    let context = filled();
+    let good = context.load_warm();
+    let file = context.cache().remove(0);
     let bytes = fs::read(&file).unwrap();
     let mut broken: Vec<Vec<u8>> = vec![Vec::new(), b"junk".to_vec(), bytes[..bytes.len() / 2].to_vec()];
     for at in (0..bytes.len()).step_by(97) {
@@ -113,52 +113,52 @@ fn a_broken_cache_is_made_again() {
     broken.push(vec![0; bytes.len()]);
     for broken in broken {
         fs::write(&file, &broken).unwrap();
-        assert_eq!(entities(&ground.load()), entities(&good));
+        assert_eq!(entities(&context.load()), entities(&good));
         assert_eq!(fs::read(&file).unwrap(), bytes, "and it is whole again");
     }
     // A folder in its place cannot be written: nobody minds.
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert_eq!(entities(&ground.load()), entities(&good));
+    assert_eq!(entities(&context.load()), entities(&good));
 }
 
 #[test]
 fn a_cache_that_cannot_be_written_is_done_without() {
-    let ground = filled();
-    fs::write(ground.root().join("state/cache"), "a file where the folder should be").unwrap();
-    assert_eq!(ground.load().files, 20);
-    assert_eq!(ground.load().read, 20);
+    let context = filled();
+    fs::write(context.root().join("state/cache"), "a file where the folder should be").unwrap();
+    assert_eq!(context.load().files, 20);
+    assert_eq!(context.load().read, 20);
 }
 
 #[test]
 fn other_roots_have_another_cache() {
-    let ground = filled();
-    ground.put("repo/sub/.claude/agents/near.md", &skill("near"));
-    ground.load_warm();
-    assert_eq!(ground.load_in("repo/sub", &[]).read, 21);
-    wait(|| ground.load_in("repo/sub", &[]).read == 0);
-    assert_eq!((ground.load().read, ground.cache().len()), (0, 2));
+    let context = filled();
+    context.put("repo/sub/.claude/agents/near.md", &skill("near"));
+    context.load_warm();
+    assert_eq!(context.load_in("repo/sub", &[]).read, 21);
+    wait(|| context.load_in("repo/sub", &[]).read == 0);
+    assert_eq!((context.load().read, context.cache().len()), (0, 2));
 }
 
 #[test]
 fn only_so_many_caches_are_kept() {
-    let ground = filled();
+    let context = filled();
     for number in 0..70 {
-        ground.put(&format!("state/cache/entities-{number}"), "old");
+        context.put(&format!("state/cache/entities-{number}"), "old");
     }
-    ground.load_warm();
-    assert_eq!(ground.cache().len(), 50);
-    assert_eq!(ground.load().read, 0);
+    context.load_warm();
+    assert_eq!(context.cache().len(), 50);
+    assert_eq!(context.load().read, 0);
 }
 
 #[test]
 fn writers_at_once_leave_a_whole_cache() {
-    let ground = filled();
-    let good = ground.load_warm();
-    let changing = ground.put("repo/.claude/commands/b.md", "x");
+    let context = filled();
+    let good = context.load_warm();
+    let changing = context.put("repo/.claude/commands/b.md", "x");
     std::thread::scope(|scope| {
         for worker in 0..4 {
-            let (ground, changing, good) = (&ground, &changing, &good);
+            let (context, changing, good) = (&context, &changing, &good);
             scope.spawn(move || {
                 for round in 0..40 {
                     if worker == 0 {
@@ -167,29 +167,29 @@ fn writers_at_once_leave_a_whole_cache() {
                         fs::rename(&next, changing).unwrap();
                     } else if round % 4 == 0 {
                         // Nobody's fault, and somebody else is writing right now.
-                        let _ = ground.cache().first().map(fs::remove_file);
+                        let _ = context.cache().first().map(fs::remove_file);
                     }
-                    let loaded = ground.load();
+                    let loaded = context.load();
                     assert_eq!(entities(&loaded).len(), entities(good).len() + 1);
                 }
             });
         }
     });
-    let after = ground.load_warm();
+    let after = context.load_warm();
     assert_eq!((after.files, after.read), (21, 0));
-    assert_eq!(ground.cache().len(), 1, "no half-written file is left");
+    assert_eq!(context.cache().len(), 1, "no half-written file is left");
 }
 
 #[test]
 fn a_cache_of_an_older_format_is_no_error_and_is_replaced() {
-    let ground = filled();
-    ground.load_warm();
-    let [file] = ground.cache().try_into().unwrap();
+    let context = filled();
+    context.load_warm();
+    let [file] = context.cache().try_into().unwrap();
     let now = fs::read(&file).unwrap();
     let old = [b"windlass entities 2\n", now.get(20..).unwrap()].concat();
     fs::write(&file, old).unwrap();
-    let loaded = ground.load();
+    let loaded = context.load();
     assert_eq!((loaded.files, loaded.read, loaded.diagnostics), (20, 20, vec![]));
     assert!(fs::read(&file).unwrap().starts_with(b"windlass entities 3\n"));
-    assert_eq!(ground.load().read, 0);
+    assert_eq!(context.load().read, 0);
 }

@@ -110,8 +110,8 @@ fn rows(loaded: &LoadedEntities) -> Vec<String> {
 }
 
 /// `path severity message`, the path from the ground on.
-fn complaints(ground: &Ground, loaded: &LoadedEntities) -> Vec<String> {
-    let root = format!("{}/", ground.root().display());
+fn complaints(context: &Ground, loaded: &LoadedEntities) -> Vec<String> {
+    let root = format!("{}/", context.root().display());
     let told = |d: &windlass_forms::diagnostic::Diagnostic| {
         let file = d.file.clone().unwrap_or_default();
         let place = d.place.as_ref().map(|p| format!(":{}:{}", p.line, p.column)).unwrap_or_default();

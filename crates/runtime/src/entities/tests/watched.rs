@@ -7,8 +7,8 @@ use tokio::sync::watch::Receiver;
 use super::*;
 use crate::entities::subscribe;
 
-fn listen(ground: &Ground) -> Receiver<Arc<LoadedEntities>> {
-    subscribe(Arc::new(ground.home.clone()), ground.repo(), Vec::new()).unwrap()
+fn listen(context: &Ground) -> Receiver<Arc<LoadedEntities>> {
+    subscribe(Arc::new(context.home.clone()), context.repo(), Vec::new()).unwrap()
 }
 
 /// Waits until what is told is as it should be.
@@ -27,11 +27,11 @@ fn lacks(name: &'static str) -> impl FnMut(&LoadedEntities) -> bool {
 
 #[tokio::test]
 async fn files_that_come_change_move_and_go_are_told() {
-    let ground = Ground::new();
-    let path = ground.put("repo/.claude/commands/a.md", "one");
-    let mut told = listen(&ground);
+    let context = Ground::new();
+    let path = context.put("repo/.claude/commands/a.md", "one");
+    let mut told = listen(&context);
     assert!(says("a", "one")(&told.borrow()));
-    ground.put("repo/.claude/commands/b.md", "new");
+    context.put("repo/.claude/commands/b.md", "new");
     heard(&mut told, says("b", "new")).await;
     fs::write(&path, "two").unwrap();
     heard(&mut told, says("a", "two")).await;
@@ -44,58 +44,58 @@ async fn files_that_come_change_move_and_go_are_told() {
 
 #[tokio::test]
 async fn folders_that_were_not_there_are_noticed() {
-    let ground = Ground::new();
-    let mut told = listen(&ground);
-    ground.put("repo/.claude/commands/deep/er/a.md", "x");
+    let context = Ground::new();
+    let mut told = listen(&context);
+    context.put("repo/.claude/commands/deep/er/a.md", "x");
     heard(&mut told, says("deep:er:a", "x")).await;
-    ground.put("repo/.claude/commands/deep/er/b.md", "x");
+    context.put("repo/.claude/commands/deep/er/b.md", "x");
     heard(&mut told, says("deep:er:b", "x")).await;
-    ground.put("home/.codex/prompts/p.md", "x");
+    context.put("home/.codex/prompts/p.md", "x");
     heard(&mut told, says("p", "x")).await;
-    fs::rename(ground.repo().join(".claude"), ground.repo().join("away")).unwrap();
+    fs::rename(context.repo().join(".claude"), context.repo().join("away")).unwrap();
     heard(&mut told, lacks("deep:er:a")).await;
-    fs::rename(ground.repo().join("away"), ground.repo().join(".claude")).unwrap();
+    fs::rename(context.repo().join("away"), context.repo().join(".claude")).unwrap();
     heard(&mut told, says("deep:er:a", "x")).await;
-    ground.put("repo/opencode.json", r#"{"command": {"oc": {"template": "x"}}}"#);
+    context.put("repo/opencode.json", r#"{"command": {"oc": {"template": "x"}}}"#);
     heard(&mut told, says("oc", "x")).await;
 }
 
 #[tokio::test]
 async fn a_skill_and_a_linked_file_are_noticed_and_so_are_the_settings() {
-    let ground = Ground::new();
-    fs::create_dir_all(ground.repo().join(".claude/skills/s")).unwrap();
-    let target = ground.put("elsewhere.md", "one");
-    fs::create_dir_all(ground.root().join("home/.claude/commands")).unwrap();
-    std::os::unix::fs::symlink(&target, ground.root().join("home/.claude/commands/l.md")).unwrap();
-    let mut told = listen(&ground);
-    ground.put("repo/.claude/skills/s/SKILL.md", &skill("s"));
+    let context = Ground::new();
+    fs::create_dir_all(context.repo().join(".claude/skills/s")).unwrap();
+    let target = context.put("elsewhere.md", "one");
+    fs::create_dir_all(context.root().join("home/.claude/commands")).unwrap();
+    std::os::unix::fs::symlink(&target, context.root().join("home/.claude/commands/l.md")).unwrap();
+    let mut told = listen(&context);
+    context.put("repo/.claude/skills/s/SKILL.md", &skill("s"));
     heard(&mut told, |loaded| loaded.registry.get(EntityKind::Skill, "s").is_some()).await;
     fs::write(&target, "two").unwrap();
     heard(&mut told, says("l", "two")).await;
-    ground.put("config/windlass/config.toml", "[entities]\nproviders = [\"gemini\"]\n");
+    context.put("config/windlass/config.toml", "[entities]\nproviders = [\"gemini\"]\n");
     heard(&mut told, lacks("l")).await;
 }
 
 #[tokio::test]
 async fn what_looks_the_same_is_not_told() {
-    let ground = Ground::new();
-    ground.put("repo/.claude/commands/a.md", "one");
-    let mut told = listen(&ground);
-    ground.put("repo/.claude/commands/a.md", "one");
-    ground.put("repo/.claude/commands/note.txt", "nothing to us");
-    ground.put("repo/.claude/commands/b.md", "last");
+    let context = Ground::new();
+    context.put("repo/.claude/commands/a.md", "one");
+    let mut told = listen(&context);
+    context.put("repo/.claude/commands/a.md", "one");
+    context.put("repo/.claude/commands/note.txt", "nothing to us");
+    context.put("repo/.claude/commands/b.md", "last");
     heard(&mut told, says("b", "last")).await;
     told.mark_unchanged();
-    ground.put("repo/.claude/commands/note.txt", "still nothing");
-    ground.put("repo/.claude/commands/a.md", "one");
+    context.put("repo/.claude/commands/note.txt", "still nothing");
+    context.put("repo/.claude/commands/a.md", "one");
     let quiet = tokio::time::timeout(Duration::from_millis(400), told.changed()).await;
     assert!(quiet.is_err());
 }
 
 #[tokio::test]
 async fn it_ends_with_the_last_listener() {
-    let ground = Ground::new();
-    let told = listen(&ground);
+    let context = Ground::new();
+    let told = listen(&context);
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     assert!(tasks() >= 1);
     drop(told);

@@ -23,14 +23,14 @@ fn entity(place: &Place, kind: EntityKind, name: &str) -> RunRequest {
 fn an_entity_is_a_workflow_of_one_session() {
     let place = place();
     let plan = place.plan(&entity(&place, EntityKind::Agent, "looker"));
-    let (step, orders) = plan.spec.only_session().unwrap();
+    let (step, session_settings) = plan.spec.only_session().unwrap();
     assert_eq!((plan.spec.workflow.as_str(), step.id.as_str()), ("agent looker", "agent-looker"));
     let prompt = Template("{{ input }}".to_owned());
     let source = PromptSource::Agent { name: "looker".to_owned(), prompt };
-    assert_eq!(step.act, NodeKind::Session(Session { source, turns: None, schema: None }));
-    assert_eq!(orders.entity.as_ref().unwrap().prompt, "You look.");
-    assert_eq!(orders.driver.model.as_deref(), Some("opus"));
-    assert_eq!(orders.permissions.flat().only, Some(vec!["Read".to_owned()]));
+    assert_eq!(step.kind, NodeKind::Session(Session { source, turns: None, schema: None }));
+    assert_eq!(session_settings.entity.as_ref().unwrap().prompt, "You look.");
+    assert_eq!(session_settings.driver.model.as_deref(), Some("opus"));
+    assert_eq!(session_settings.permissions.flat().only, Some(vec!["Read".to_owned()]));
     assert_eq!(plan.warning_texts(), Vec::<String>::new());
     assert_eq!(plan.notes[1], "[entities] 3 from claude (1 command, 1 skill, 1 agent)");
     assert_eq!(plan.worst, "at most 1 turn");
@@ -43,13 +43,13 @@ fn nodes_of_entities_are_as_narrow_as_they() {
     place.document("w", text);
     let plan = place.plan(&place.run("w"));
     for node in ["a", "b"] {
-        let orders = orders(&plan.spec, node);
-        assert_eq!(orders.permissions.flat().only, Some(vec!["Read".to_owned()]), "{node}");
-        assert_eq!(orders.entity.as_ref().unwrap().name, "looker");
+        let session_settings = session_settings(&plan.spec, node);
+        assert_eq!(session_settings.permissions.flat().only, Some(vec!["Read".to_owned()]), "{node}");
+        assert_eq!(session_settings.entity.as_ref().unwrap().name, "looker");
         // The workflow counts for more than the entity.
-        assert_eq!(orders.driver.model.as_deref(), Some("sonnet"));
+        assert_eq!(session_settings.driver.model.as_deref(), Some("sonnet"));
     }
-    let plain = orders(&plan.spec, "c");
+    let plain = session_settings(&plan.spec, "c");
     assert_eq!((&plain.permissions, &plain.entity), (&Default::default(), &None));
 }
 
@@ -59,8 +59,8 @@ fn a_model_of_an_entity_counts_for_more_than_the_settings() {
     place.settings("model = \"of-settings\"\n");
     place.document("w", "nodes:\n  - { id: a, skill: tidy }\n  - { id: b, prompt: x }\n");
     let spec = place.plan(&place.run("w")).spec;
-    assert_eq!(orders(&spec, "a").driver.model.as_deref(), Some("haiku"));
-    assert_eq!(orders(&spec, "b").driver.model.as_deref(), Some("of-settings"));
+    assert_eq!(session_settings(&spec, "a").driver.model.as_deref(), Some("haiku"));
+    assert_eq!(session_settings(&spec, "b").driver.model.as_deref(), Some("of-settings"));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn every_kind_of_entity_has_limits_and_each_session_its_own() {
     }
     place.document("w", &format!("{text}  - {{ id: plain, prompt: '{{{{ input }}}}' }}\n"));
     let spec = place.plan(&place.run("w")).spec;
-    let rules = |node: &str| orders(&spec, node).permissions.flat();
+    let rules = |node: &str| session_settings(&spec, node).permissions.flat();
     let some = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
     assert_eq!(rules("s").only, some(&["Read"]));
     assert_eq!(rules("c").only, some(&["Bash(git add:*)", "Bash(git commit:*)", "Read"]));

@@ -18,10 +18,10 @@ nodes:
 fn jobs(body: &[Node]) -> Vec<u32> {
     let mut found = Vec::new();
     for step in body {
-        if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = &step.act {
+        if let NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) = &step.kind {
             found.push(*jobs);
         }
-        found.extend(step.act.blocks().iter().flat_map(|block| jobs(block.body)));
+        found.extend(step.kind.blocks().iter().flat_map(|block| jobs(block.body)));
     }
     found
 }
@@ -74,10 +74,10 @@ fn turns_of_all_sessions_follow_the_flags() {
     request.flags.mode = Some(LoopMode::Resume);
     let plan = place.plan(&request);
     for node in ["a", "b"] {
-        let rules = orders(&plan.spec, node).rules.clone().unwrap();
+        let rules = session_settings(&plan.spec, node).rules.clone().unwrap();
         assert_eq!((rules.max_iterations, rules.mode), (2, LoopMode::Resume), "{node}");
     }
-    assert_eq!(orders(&plan.spec, "c").rules, None);
+    assert_eq!(session_settings(&plan.spec, "c").rules, None);
     assert_eq!((plan.worst.as_str(), plan.warnings.len()), ("at most 5 turns", 0));
 }
 
@@ -97,7 +97,7 @@ fn a_signal_takes_the_place_of_marker_and_tracker() {
     let mut request = place.request(WantedWorkflow::Loop);
     request.flags.until_signal = Some("COMPLETE".to_owned());
     let spec = place.plan(&request).spec;
-    let rules = orders(&spec, "loop").rules.clone().unwrap();
+    let rules = session_settings(&spec, "loop").rules.clone().unwrap();
     assert_eq!((rules.signal.as_deref(), rules.marker, rules.tracker_path), (Some("COMPLETE"), None, None));
     assert_eq!(rules.continue_message, DEFAULT_GO_ON);
 }
@@ -121,7 +121,7 @@ fn a_signal_is_for_one_session_with_turns() {
         assert_eq!((problem.class, problem.text()), (UserErrorKind::Usage, expected));
     }
     let spec = place.plan(&with_signal("one")).spec;
-    assert_eq!(orders(&spec, "a").rules.clone().unwrap().signal.as_deref(), Some("S"));
+    assert_eq!(session_settings(&spec, "a").rules.clone().unwrap().signal.as_deref(), Some("S"));
 }
 
 #[test]
@@ -170,5 +170,9 @@ fn a_program_is_that_of_one_driver() {
     assert_eq!((problem.class, problem.text().as_str()), (UserErrorKind::Usage, expected));
     request.flags.driver = Some("claude".to_owned());
     let spec = place.plan(&request).spec;
-    assert!(spec.sessions.values().all(|orders| orders.driver.program == bin.display().to_string()));
+    assert!(
+        spec.sessions
+            .values()
+            .all(|session_settings| session_settings.driver.program == bin.display().to_string())
+    );
 }

@@ -26,8 +26,8 @@ fn every_workflow_that_can_be_reached_has_its_orders_once() {
     assert_eq!(plan.spec.others.keys().collect::<Vec<_>>(), ["inner", "middle"]);
     let middle = &plan.spec.others["middle"];
     assert_eq!(middle.inputs, [("n".to_owned(), json!(0)), ("t".to_owned(), json!("d"))].into());
-    assert_eq!(orders(middle, "a").driver.model.as_deref(), Some("of-middle"));
-    assert_eq!(orders(middle, "a").rules.as_ref().unwrap().max_iterations, 4);
+    assert_eq!(session_settings(middle, "a").driver.model.as_deref(), Some("of-middle"));
+    assert_eq!(session_settings(middle, "a").rules.as_ref().unwrap().max_iterations, 4);
     assert_eq!((middle.limits.run_ms, middle.budget.turns), (Some(7_200_000), Some(6)));
     for other in plan.spec.others.values() {
         assert_eq!((other.input.as_str(), other.seed.as_str(), &other.parent), ("", "", &None));
@@ -47,8 +47,8 @@ fn flags_reach_the_workflows_that_are_run_from_there() {
     request.flags.checks = vec!["t=true".to_owned()];
     let plan = place.plan(&request);
     let middle = &plan.spec.others["middle"];
-    assert_eq!(orders(middle, "a").rules.as_ref().unwrap().max_iterations, 1);
-    assert_eq!(orders(middle, "a").driver.model.as_deref(), Some("of-flag"));
+    assert_eq!(session_settings(middle, "a").rules.as_ref().unwrap().max_iterations, 1);
+    assert_eq!(session_settings(middle, "a").driver.model.as_deref(), Some("of-flag"));
     assert_eq!(middle.checks.len(), 1);
     assert_eq!(plan.worst, "at most 5 turns");
 }
@@ -92,8 +92,8 @@ fn any_workflow_can_be_told_what_to_work_on() {
     );
     let spec = place.plan(&place.run("w")).spec;
     assert_eq!(spec.others.keys().collect::<Vec<_>>(), ["loop", "old"]);
-    assert_eq!(orders(&spec.others["old"], "turn").rules, None);
-    assert!(orders(&spec.others["loop"], "loop").rules.is_some());
+    assert_eq!(session_settings(&spec.others["old"], "turn").rules, None);
+    assert!(session_settings(&spec.others["loop"], "loop").rules.is_some());
     place.document("w", "nodes:\n  - { workflow: old, with: { other: x } }\n");
     let problem = place.refusal(&place.run("w"));
     assert!(problem.text().contains("workflow `old` has no input `other`"), "{}", problem.text());
@@ -110,7 +110,7 @@ fn of_two_with_one_name_the_first_is_run_and_checked() {
     assert!(place.refusal(&place.run("w")).text().contains("workflow `loop` needs input `n`"));
     place.document("w", "nodes:\n  - { workflow: loop, with: { n: x } }\n");
     let spec = place.plan(&place.run("w")).spec;
-    assert_eq!(orders(&spec.others["loop"], "mine").rules, None);
+    assert_eq!(session_settings(&spec.others["loop"], "mine").rules, None);
     // `windlass loop` is the built-in one all the same.
     assert!(place.plan(&place.request(WantedWorkflow::Loop)).spec.only_session().unwrap().1.rules.is_some());
 }

@@ -59,7 +59,7 @@ nodes:
 fn sim_needs_a_script() {
     let mut place = Place::new();
     place.document("w", "nodes:\n  - { id: a, prompt: x }\n  - { id: b, prompt: x, driver: sim }\n");
-    assert_eq!(orders(&place.plan(&place.run("w")).spec, "b").driver.name, "sim");
+    assert_eq!(session_settings(&place.plan(&place.run("w")).spec, "b").driver.name, "sim");
     place.home.env.retain(|(name, _)| name != "WINDLASS_SIM_SCRIPT");
     assert!(place.refusal(&place.run("w")).text().contains("driver `sim` plays a script"));
 }

@@ -31,8 +31,8 @@ nodes:
 "#;
 
 fn said(plan: &Plan, node: &str) -> (String, Option<String>, Isolation) {
-    let orders = orders(&plan.spec, node);
-    (orders.driver.name.clone(), orders.driver.model.clone(), orders.isolation)
+    let session_settings = session_settings(&plan.spec, node);
+    (session_settings.driver.name.clone(), session_settings.driver.model.clone(), session_settings.isolation)
 }
 
 fn are(driver: &str, model: &str, isolation: Isolation) -> (String, Option<String>, Isolation) {
@@ -50,8 +50,8 @@ fn the_nearest_word_counts_from_the_node_outwards() {
     assert_eq!(said(&plan, "own"), are("claude", "nearest", Isolation::Permissive));
     assert_eq!(said(&plan, "branch"), are("sim", "near", Isolation::Minimal));
     assert_eq!(plan.spec.sessions.len(), 5);
-    assert!(orders(&plan.spec, "own").driver.program.ends_with("/bin/claude"));
-    assert!(!orders(&plan.spec, "deep").driver.program.ends_with("/bin/claude"));
+    assert!(session_settings(&plan.spec, "own").driver.program.ends_with("/bin/claude"));
+    assert!(!session_settings(&plan.spec, "deep").driver.program.ends_with("/bin/claude"));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_settings_say_what_nobody_else_says() {
     );
     place.document("w", "nodes:\n  - { id: a, prompt: x }\n  - { id: b, prompt: x, driver: claude }\n");
     let spec = place.plan(&place.run("w")).spec;
-    let (a, b) = (&orders(&spec, "a").driver, &orders(&spec, "b").driver);
+    let (a, b) = (&session_settings(&spec, "a").driver, &session_settings(&spec, "b").driver);
     assert_eq!((a.name.as_str(), a.model.as_deref(), a.args.len()), ("sim", Some("of-settings"), 1));
     assert_eq!((b.name.as_str(), b.model.as_deref(), b.args.len()), ("claude", Some("of-settings"), 0));
     assert_eq!(spec.limits.run_ms, Some(10_800_000));
@@ -113,7 +113,7 @@ fn isolation_goes_up_with_one_warning_and_no_further_than_the_settings_let_it() 
     let expected = "workflow `w` needs `permissive` isolation; it is used instead of `minimal`";
     assert_eq!(plan.warning_texts(), [expected]);
     // Somebody asked for more than it needs.
-    assert_eq!(orders(&plan.spec, "c").isolation, Isolation::Minimal);
+    assert_eq!(session_settings(&plan.spec, "c").isolation, Isolation::Minimal);
     place.settings("isolation = \"minimal\"\nmax_isolation = \"minimal\"\n");
     let problem = place.refusal(&place.run("w"));
     assert_eq!(problem.class, UserErrorKind::Refused);
@@ -142,8 +142,8 @@ fn default_rules() -> LoopRules {
 fn the_built_in_loop_has_the_usual_rules() {
     let place = Place::new();
     let plan = place.plan(&place.request(WantedWorkflow::Loop));
-    let (step, orders) = plan.spec.only_session().unwrap();
-    assert_eq!((step.id.as_str(), &orders.rules), ("loop", &Some(default_rules())));
+    let (step, session_settings) = plan.spec.only_session().unwrap();
+    assert_eq!((step.id.as_str(), &session_settings.rules), ("loop", &Some(default_rules())));
     assert_eq!((plan.spec.workflow.as_str(), plan.worst.as_str()), ("loop", "at most 15 turns"));
     assert_eq!(plan.warning_texts(), Vec::<String>::new());
     // It is what runs when nothing is named.
@@ -156,7 +156,7 @@ fn the_settings_bound_what_a_loop_leaves_open() {
     place.settings("max_iterations = 4\nmode = \"resume\"\nstuck_after = 2\n");
     let plan = place.plan(&place.request(WantedWorkflow::Loop));
     let expected = LoopRules { max_iterations: 4, mode: LoopMode::Resume, stuck_after: 2, ..default_rules() };
-    assert_eq!(orders(&plan.spec, "loop").rules, Some(expected));
+    assert_eq!(session_settings(&plan.spec, "loop").rules, Some(expected));
     assert_eq!(plan.worst, "at most 4 turns");
 }
 
@@ -169,7 +169,7 @@ fn a_workflow_json_has_the_rules_it_always_had() {
         "checks": { "test": "make test" } }"#;
     place.write("repo/.windlass/workflows/old.json", text);
     let plan = place.plan(&place.run("old"));
-    let (step, orders) = plan.spec.only_session().unwrap();
+    let (step, session_settings) = plan.spec.only_session().unwrap();
     let expected = LoopRules {
         // Who promises something keeps no marker; the tracker is there all the same.
         marker: None,
@@ -182,21 +182,24 @@ fn a_workflow_json_has_the_rules_it_always_had() {
         stuck_after: 0,
         ..default_rules()
     };
-    assert_eq!((step.id.as_str(), &orders.rules), ("loop", &Some(expected)));
-    assert_eq!(orders.driver.model.as_deref(), Some("opus"));
+    assert_eq!((step.id.as_str(), &session_settings.rules), ("loop", &Some(expected)));
+    assert_eq!(session_settings.driver.model.as_deref(), Some("opus"));
     assert_eq!(plan.workflow, compile(&parse_workflow_json(text, "old.json").0.unwrap()));
     assert_eq!(plan.spec.body, plan.workflow.body);
     let check = windlass_core::spec::Check { name: "test".to_owned(), command: "make test".to_owned() };
     assert_eq!(plan.spec.checks, [check]);
     // It is raised, and nothing a `workflow.json` says lowers it.
-    assert_eq!(orders.isolation, Isolation::Permissive);
+    assert_eq!(session_settings.isolation, Isolation::Permissive);
     place.write(
         "repo/.windlass/workflows/low.json",
         r#"{ "name": "low", "promptTemplate": "x", "isolation": "strict" }"#,
     );
     let low = place.plan(&place.run("low")).spec;
-    let (step, orders) = low.only_session().unwrap();
-    assert_eq!((step.id.as_str(), orders.isolation, &orders.rules), ("turn", Isolation::Minimal, &None));
+    let (step, session_settings) = low.only_session().unwrap();
+    assert_eq!(
+        (step.id.as_str(), session_settings.isolation, &session_settings.rules),
+        ("turn", Isolation::Minimal, &None)
+    );
 }
 
 #[test]
@@ -218,7 +221,7 @@ fn a_plugin_that_loops_needs_no_tracker_and_must_be_there() {
     };
     for name in ["w", "m"] {
         let plan = place.plan(&with_plugin(name));
-        let rules = orders(&plan.spec, "a").rules.clone().unwrap();
+        let rules = session_settings(&plan.spec, "a").rules.clone().unwrap();
         assert_eq!((rules.tracker_path, rules.marker, rules.promise.as_deref()), (None, None, Some("P")));
         assert!(plan.spec.plugins[0].loops);
         assert_eq!(plan.warning_texts().iter().any(|warning| warning.contains("marker")), name == "m");
@@ -267,7 +270,7 @@ fn inputs_and_budget_go_into_the_orders() {
 fn turns_that_say_nothing_are_open() {
     let place = Place::new();
     let plan = place.plan(&place.request(WantedWorkflow::Loop));
-    let NodeKind::Session(session) = &plan.workflow.body[0].act else { panic!("{:?}", plan.workflow) };
+    let NodeKind::Session(session) = &plan.workflow.body[0].kind else { panic!("{:?}", plan.workflow) };
     assert_eq!(session.turns, Some(TurnLoop::default()));
 }
 

@@ -63,7 +63,7 @@ impl FeedCursor {
 impl RunPlace {
     /// Returns the place after everything that is in a state, and after what its agents have said by now.
     pub(super) fn after(state: &RunState, seq: u64, path: Vec<RunId>, run_dir: &Path) -> RunPlace {
-        let sessions = state.book.open.iter().filter(|planned| planned.id.verb == Verb::Session);
+        let sessions = state.bookkeeping.open.iter().filter(|planned| planned.id.verb == Verb::Session);
         let turn = |effect: &EffectId| {
             let stdout = run_dir.join(effect.to_string()).join(files::STDOUT);
             let offset = std::fs::metadata(stdout).map_or(0, |meta| meta.len());

@@ -11,14 +11,14 @@ use crate::cli::terminal::{Terminal, TextTone};
 /// The lines.
 pub(super) fn lines(screen: Terminal, run: &RunId, spec: &Spec, nodes: &Nodes) -> Vec<String> {
     let dot = screen.dot();
-    let drivers = each(spec, |orders| plain_line(&orders.driver.name));
+    let drivers = each(spec, |session_settings| plain_line(&session_settings.driver.name));
     let on = if drivers.is_empty() { String::new() } else { format!(" on {}", drivers.join(", ")) };
     let title = format!("{}{on}{dot}run {run}", plain_line(&spec.workflow));
     let mut facts = match spec.only_session() {
-        Some((_, orders)) => bounds(orders),
+        Some((_, session_settings)) => bounds(session_settings),
         None => vec![words::count(u64::try_from(nodes.count()).unwrap_or(u64::MAX), "node")],
     };
-    let isolations = each(spec, |orders| orders.isolation.word().to_owned());
+    let isolations = each(spec, |session_settings| session_settings.isolation.word().to_owned());
     facts.extend((!isolations.is_empty()).then(|| format!("isolation {}", isolations.join(", "))));
     if !spec.checks.is_empty() {
         let names: Vec<String> = spec.checks.iter().map(|check| plain_line(&check.name)).collect();
@@ -42,8 +42,8 @@ fn each(spec: &Spec, of: impl Fn(&SessionSettings) -> String) -> Vec<String> {
     words
 }
 
-fn bounds(orders: &SessionSettings) -> Vec<String> {
-    let Some(rules) = &orders.rules else { return Vec::new() };
+fn bounds(session_settings: &SessionSettings) -> Vec<String> {
+    let Some(rules) = &session_settings.rules else { return Vec::new() };
     let bound = match rules.max_iterations {
         0 => "no limit of iterations".to_owned(),
         most => format!("at most {}", words::count(u64::from(most), "iteration")),

@@ -108,9 +108,9 @@ impl Human {
     /// What is under way when a run is looked at from its middle on.
     pub(crate) fn see(&mut self, state: &RunState) {
         self.nodes.see(state);
-        self.is_paused = state.book.paused;
-        state.book.asks.iter().for_each(|ask| self.sees_ask(ask));
-        for planned in &state.book.open {
+        self.is_paused = state.bookkeeping.paused;
+        state.bookkeeping.asks.iter().for_each(|ask| self.sees_ask(ask));
+        for planned in &state.bookkeeping.open {
             self.know_child(planned);
         }
     }
@@ -256,7 +256,7 @@ impl Human {
             News::Paused => self.paused(),
             News::Odd { what, .. } => self
                 .repeats
-                .odd(what)
+                .warning(what)
                 .map(|text| self.screen.paint(TextTone::Careful, &text))
                 .into_iter()
                 .collect(),

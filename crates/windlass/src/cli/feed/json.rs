@@ -124,17 +124,17 @@ pub(crate) fn rfc3339(at: Moment) -> String {
 }
 
 fn started(spec: &Spec) -> Value {
-    let orders = spec.first_session();
-    let only = spec.only_session().map(|(_, orders)| orders.rules.as_ref());
+    let session_settings = spec.first_session();
+    let only = spec.only_session().map(|(_, session_settings)| session_settings.rules.as_ref());
     let mut data = json!({
         "workflow": spec.workflow,
-        "driver": orders.map(|orders| orders.driver.name.as_str()),
-        "model": orders.and_then(|orders| orders.driver.model.as_deref()),
+        "driver": session_settings.map(|session_settings| session_settings.driver.name.as_str()),
+        "model": session_settings.and_then(|session_settings| session_settings.driver.model.as_deref()),
         "workspace": spec.workspace,
         "input": spec.input,
         "max_iterations": only.map(|rules| rules.map_or(1, |rules| rules.max_iterations)),
         "mode": only.flatten().map(|rules| rules.mode.word()),
-        "isolation": orders.map(|orders| orders.isolation.word()),
+        "isolation": session_settings.map(|session_settings| session_settings.isolation.word()),
         "checks": spec.checks.iter().map(|check| check.name.as_str()).collect::<Vec<_>>(),
     });
     if let (Value::Object(map), None) = (&mut data, only) {

@@ -46,19 +46,20 @@ impl Nodes {
     }
 
     fn know(&mut self, spec: &Spec, steps: &[Node], depth: usize, has_twins: bool) {
-        for step in steps {
-            let rules = spec.sessions.get(&step.id).and_then(|orders| orders.rules.as_ref());
-            let blocks = step.act.blocks();
-            let has_jobs = matches!(step.act, NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) if jobs > 1);
+        for node in steps {
+            let rules =
+                spec.sessions.get(&node.id).and_then(|session_settings| session_settings.rules.as_ref());
+            let blocks = node.kind.blocks();
+            let has_jobs = matches!(node.kind, NodeKind::TaskLoop(TaskLoopNode { jobs, .. }) if jobs > 1);
             let known = NodeDisplay {
                 depth,
-                is_session: matches!(step.act, NodeKind::Session(_)),
+                is_session: matches!(node.kind, NodeKind::Session(_)),
                 is_leaf: blocks.is_empty(),
                 has_twins,
                 has_jobs,
                 most: rules.map(|rules| rules.max_iterations),
             };
-            self.known.insert(step.id.to_string(), known);
+            self.known.insert(node.id.to_string(), known);
             for block in blocks {
                 self.know(spec, block.body, depth + 1, has_twins || has_jobs);
             }
@@ -69,7 +70,7 @@ impl Nodes {
     pub(crate) fn see(&mut self, state: &RunState) {
         let mut actives = Vec::new();
         state.root.actives(&mut actives);
-        for active in actives.iter().filter(|active| !matches!(active.doing, Activity::Pausing { .. })) {
+        for active in actives.iter().filter(|active| !matches!(active.activity, Activity::Pausing { .. })) {
             self.began(&active.instance);
         }
     }

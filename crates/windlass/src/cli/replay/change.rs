@@ -62,12 +62,14 @@ impl ChangedSetting {
     pub(super) fn order(self, spec: &mut Spec) {
         match self {
             ChangedSetting::MaxIterations(most) => {
-                let rules = spec.sessions.values_mut().filter_map(|orders| orders.rules.as_mut());
+                let rules =
+                    spec.sessions.values_mut().filter_map(|session_settings| session_settings.rules.as_mut());
                 rules.for_each(|rules| rules.max_iterations = most);
                 bound(&mut spec.body, most);
             }
             ChangedSetting::StuckAfter(turns) => {
-                let rules = spec.sessions.values_mut().filter_map(|orders| orders.rules.as_mut());
+                let rules =
+                    spec.sessions.values_mut().filter_map(|session_settings| session_settings.rules.as_mut());
                 rules.for_each(|rules| rules.stuck_after = turns);
             }
             ChangedSetting::Turns(turns) => spec.budget.turns = Some(turns),
@@ -79,14 +81,14 @@ impl ChangedSetting {
 }
 
 fn bound(body: &mut [Node], most: u32) {
-    for step in body {
+    for node in body {
         if let NodeKind::Loop(LoopNode { max, .. })
         | NodeKind::CriteriaLoop(CriteriaLoopNode { max, .. })
-        | NodeKind::TaskLoop(TaskLoopNode { max, .. }) = &mut step.act
+        | NodeKind::TaskLoop(TaskLoopNode { max, .. }) = &mut node.kind
         {
             *max = most;
         }
-        step.act.blocks_mut().into_iter().for_each(|block| bound(block, most));
+        node.kind.blocks_mut().into_iter().for_each(|block| bound(block, most));
     }
 }
 

@@ -171,7 +171,7 @@ fn budgets_suffice(records: &mut [Record], seq: u64, now: &RunState) -> bool {
     let mut ordered = record.effects.clone();
     for planned in &mut ordered {
         let Effect::StartRun { spec, .. } = &mut planned.effect else { continue };
-        let other = now.book.open.iter().find(|open| open.id == planned.id).map(|open| &open.effect);
+        let other = now.bookkeeping.open.iter().find(|open| open.id == planned.id).map(|open| &open.effect);
         let Some(Effect::StartRun { spec: other, .. }) = other else { return false };
         if is_enough(&other.budget, spent_by(records, &planned.id)) {
             spec.budget = other.budget;
@@ -216,7 +216,7 @@ fn of_orders(log: &ReplayedLog, difference: Difference, now: &RunState) -> Turni
         _ => node_ended(now, was.as_ref())
             .unwrap_or_else(|| How::Otherwise(was.and_then(|was| other_work(&was, now)).unwrap_or(what))),
     };
-    let starts = now.book.open.iter().filter_map(|planned| match &planned.effect {
+    let starts = now.bookkeeping.open.iter().filter_map(|planned| match &planned.effect {
         Effect::StartRun { run, .. } => Some(run.clone()),
         _ => None,
     });
@@ -225,18 +225,20 @@ fn of_orders(log: &ReplayedLog, difference: Difference, now: &RunState) -> Turni
 
 /// What would be under way and was not, in words; nothing where that is the same.
 fn other_work(was: &RunState, now: &RunState) -> Option<String> {
-    let lacks = |state: &RunState, id: &EffectId| state.book.open.iter().all(|open| open.id != *id);
-    let old = was.book.open.iter().find(|planned| lacks(now, &planned.id)).map(|planned| work(&planned.id));
-    let new = now.book.open.iter().find(|planned| lacks(was, &planned.id)).map(|planned| work(&planned.id));
+    let lacks = |state: &RunState, id: &EffectId| state.bookkeeping.open.iter().all(|open| open.id != *id);
+    let old =
+        was.bookkeeping.open.iter().find(|planned| lacks(now, &planned.id)).map(|planned| work(&planned.id));
+    let new =
+        now.bookkeeping.open.iter().find(|planned| lacks(was, &planned.id)).map(|planned| work(&planned.id));
     Some(match (old, new) {
         (Some(old), Some(new)) => format!("{new} instead of {old}"),
         (Some(old), None) => format!("without {old}"),
         (None, Some(new)) => format!("{new} besides"),
         (None, None) => {
             let differs = |planned: &&Planned| {
-                was.book.open.iter().any(|open| open.id == planned.id && open.effect != planned.effect)
+                was.bookkeeping.open.iter().any(|open| open.id == planned.id && open.effect != planned.effect)
             };
-            format!("{} in another way", work(&now.book.open.iter().find(differs)?.id))
+            format!("{} in another way", work(&now.bookkeeping.open.iter().find(differs)?.id))
         }
     })
 }
@@ -268,7 +270,7 @@ fn work(id: &EffectId) -> String {
 
 /// How a run is to end, once that is decided.
 fn decided(state: &RunState) -> Option<&Outcome> {
-    match &state.course {
+    match &state.lifecycle {
         Lifecycle::Ending { outcome } | Lifecycle::Done { outcome } => Some(outcome),
         Lifecycle::Running => {
             state.spec.only_session()?;
@@ -304,7 +306,7 @@ fn timed(run: &RunId, records: &[Record], ms: u64) -> Option<TurningPoint> {
         if is_timeout && record.at < deadline {
             return Some(TurningPoint { seq, how: How::GoneOn, starts: Vec::new() });
         }
-        if !is_timeout && record.at >= deadline && matches!(state.course, Lifecycle::Running) {
+        if !is_timeout && record.at >= deadline && matches!(state.lifecycle, Lifecycle::Running) {
             let mut ended = state.clone();
             engine::apply(&mut ended, deadline, &Event::RunTimedOut);
             if let Some(outcome) = decided(&ended).filter(|outcome| decided(&state) != Some(*outcome)) {

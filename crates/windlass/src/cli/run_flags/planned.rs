@@ -25,10 +25,10 @@ pub(super) fn object(plan: &Plan) -> Value {
     let Value::Object(map) = &mut data else { return data };
     map.insert("worst".to_owned(), plan.worst.as_str().into());
     map.insert("warnings".to_owned(), json!(plan.warning_texts()));
-    if let Some((_, orders)) = plan.spec.only_session() {
-        map.insert("driver".to_owned(), json!(orders.driver));
-        map.insert("isolation".to_owned(), orders.isolation.word().into());
-        map.insert("permissions".to_owned(), json!(orders.permissions.flat()));
+    if let Some((_, session_settings)) = plan.spec.only_session() {
+        map.insert("driver".to_owned(), json!(session_settings.driver));
+        map.insert("isolation".to_owned(), session_settings.isolation.word().into());
+        map.insert("permissions".to_owned(), json!(session_settings.permissions.flat()));
     } else {
         let Rehearsal { acts, outcome, turns } = rehearse(&plan.spec);
         let act = |act: &RehearsedEffect| json!({"node": act.node, "depth": act.depth, "what": act.what, "text": act.text});
@@ -41,17 +41,17 @@ pub(super) fn object(plan: &Plan) -> Value {
 /// The plan in words.
 pub(super) fn lines(plan: &Plan) -> Vec<String> {
     let spec = &plan.spec;
-    let only = spec.only_session().map(|(_, orders)| orders);
+    let only = spec.only_session().map(|(_, session_settings)| session_settings);
     let mut lines = vec![format!("workflow    {}", plain_line(&spec.workflow))];
     lines.extend(only.into_iter().flat_map(driver));
     lines.push(format!("workspace   {}", plain_line(&spec.workspace)));
     match only {
-        Some(orders) => lines.extend(bounds(orders)),
+        Some(session_settings) => lines.extend(bounds(session_settings)),
         None => lines.push(format!("turns       {}", plain_line(&plan.worst))),
     }
     lines.extend(around(spec));
     match only {
-        Some(orders) => lines.extend(told(spec, orders)),
+        Some(session_settings) => lines.extend(told(spec, session_settings)),
         None => {
             lines.push("nodes".to_owned());
             lines.extend(nodes(spec, &spec.body, 1));
@@ -61,8 +61,8 @@ pub(super) fn lines(plan: &Plan) -> Vec<String> {
     lines
 }
 
-fn driver(orders: &SessionSettings) -> Vec<String> {
-    let driver = &orders.driver;
+fn driver(session_settings: &SessionSettings) -> Vec<String> {
+    let driver = &session_settings.driver;
     let model = driver.model.as_deref().map_or("the CLI's own choice".to_owned(), plain_line);
     vec![
         format!("driver      {} ({})", plain_line(&driver.name), plain_line(&driver.program)),
@@ -70,9 +70,9 @@ fn driver(orders: &SessionSettings) -> Vec<String> {
     ]
 }
 
-fn bounds(orders: &SessionSettings) -> Vec<String> {
-    let mut lines = vec![format!("isolation   {}", orders.isolation.word())];
-    let Some(rules) = &orders.rules else { return lines };
+fn bounds(session_settings: &SessionSettings) -> Vec<String> {
+    let mut lines = vec![format!("isolation   {}", session_settings.isolation.word())];
+    let Some(rules) = &session_settings.rules else { return lines };
     let most =
         if rules.max_iterations == 0 { "no limit".to_owned() } else { rules.max_iterations.to_string() };
     lines.push(format!("mode        {}", rules.mode.word()));
@@ -98,14 +98,14 @@ fn around(spec: &Spec) -> Vec<String> {
 }
 
 /// What the only session is told, and how.
-fn told(spec: &Spec, orders: &SessionSettings) -> Vec<String> {
+fn told(spec: &Spec, session_settings: &SessionSettings) -> Vec<String> {
     let mut lines = Vec::new();
-    if !orders.driver.args.is_empty() {
-        lines.push(format!("arguments   {}", plain_line(&orders.driver.args.join(" "))));
+    if !session_settings.driver.args.is_empty() {
+        lines.push(format!("arguments   {}", plain_line(&session_settings.driver.args.join(" "))));
     }
-    lines.extend(permissions(&orders.permissions.flat()));
+    lines.extend(permissions(&session_settings.permissions.flat()));
     let prompt = prompt(spec);
-    match orders.entity.as_deref() {
+    match session_settings.entity.as_deref() {
         None => lines.extend(text("prompt", &prompt)),
         Some(entity) if entity.kind == EntityKind::Agent => {
             lines.extend(text("system prompt", &entity.prompt));
@@ -155,14 +155,15 @@ fn text(title: &str, text: &str) -> Vec<String> {
 /// The nodes in the order of the workflow, with who works in each.
 fn nodes(spec: &Spec, body: &[Node], depth: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    for step in body {
-        let who = spec.sessions.get(&step.id).map(|orders| {
-            let model = orders.driver.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
-            format!(": {}{}, {}", orders.driver.name, model, orders.isolation.word())
+    for node in body {
+        let who = spec.sessions.get(&node.id).map(|session_settings| {
+            let model =
+                session_settings.driver.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
+            format!(": {}{}, {}", session_settings.driver.name, model, session_settings.isolation.word())
         });
-        let line = format!("{} ({}){}", step.id, step.act.word(), who.unwrap_or_default());
+        let line = format!("{} ({}){}", node.id, node.kind.word(), who.unwrap_or_default());
         lines.push(format!("{}{}", "  ".repeat(depth), plain_line(&line)));
-        for block in step.act.blocks() {
+        for block in node.kind.blocks() {
             lines.extend(nodes(spec, block.body, depth + 1));
         }
     }

@@ -175,7 +175,7 @@ fn ran(began: &[NodeId]) -> String {
 fn has_else(state: &RunState, node: &NodeId) -> bool {
     let step = find(&state.spec.body, node);
     step.is_some_and(
-        |step| matches!(&step.act, NodeKind::If(IfNode { otherwise, .. }) if !otherwise.is_empty()),
+        |step| matches!(&step.kind, NodeKind::If(IfNode { otherwise, .. }) if !otherwise.is_empty()),
     )
 }
 

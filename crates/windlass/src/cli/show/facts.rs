@@ -8,7 +8,7 @@ use windlass_runtime::handle::Handle;
 use windlass_runtime::view::RunView;
 use windlass_runtime::workspace::FolderCheck;
 
-use super::super::asks::whose;
+use super::super::asks::asker;
 use super::super::feed::{OtherRequests, describe_ask, envelope, rfc3339, words};
 use super::super::sanitize::{plain, plain_line, plain_short, shorten};
 use super::super::terminal::{Terminal, TextTone};
@@ -21,7 +21,7 @@ const LINE: usize = 400;
 pub(super) fn object(story: &RunDetails) -> String {
     let RunDetails { view, turns, children } = story;
     let (state, spec) = (&view.state, &view.state.spec);
-    let (orders, rules) = (spec.first_session(), rules(state));
+    let (session_settings, rules) = (spec.first_session(), rules(state));
     let usage = &state.spent.usage;
     let is_many = story.is_many();
     let mut data = json!({
@@ -29,10 +29,10 @@ pub(super) fn object(story: &RunDetails) -> String {
         "resumable": view.status.is_crashed(),
         "outcome": state.outcome(),
         "workflow": spec.workflow,
-        "driver": orders.map(|orders| &orders.driver),
+        "driver": session_settings.map(|session_settings| &session_settings.driver),
         "workspace": spec.workspace,
         "input": spec.input,
-        "isolation": orders.map(|orders| orders.isolation.word()),
+        "isolation": session_settings.map(|session_settings| session_settings.isolation.word()),
         "mode": rules.map(|rules| rules.mode.word()),
         "max_iterations": if is_many { None } else { Some(rules.map_or(1, |rules| rules.max_iterations)) },
         "tracker": tracker(state),
@@ -40,9 +40,9 @@ pub(super) fn object(story: &RunDetails) -> String {
         "started": rfc3339(state.started),
         "usage": usage,
         "cost_usd": usage.cost_usd,
-        "asks": state.book.asks,
+        "asks": state.bookkeeping.asks,
         "sessions": turns.iter().map(|turn| session(view, turn, is_many)).collect::<Vec<_>>(),
-        "last_message": state.book.last_message,
+        "last_message": state.bookkeeping.last_message,
         "dir": view.dir,
     });
     let Value::Object(map) = &mut data else { return String::new() };
@@ -50,7 +50,7 @@ pub(super) fn object(story: &RunDetails) -> String {
         let child = |child: &super::ChildRun| json!({"run": child.run, "node": child.node, "workflow": child.workflow});
         map.insert("nodes".to_owned(), nodes::objects(state, words::now()).into());
         map.insert("children".to_owned(), children.iter().map(child).collect::<Vec<_>>().into());
-        map.insert("paused".to_owned(), state.book.paused.into());
+        map.insert("paused".to_owned(), state.bookkeeping.paused.into());
     }
     let missing = view.absence(FolderCheck::Close).map(|why| words::missing_folder(&spec.workspace, why));
     map.extend(missing.map(|text| ("missing_folder".to_owned(), text.into())));
@@ -71,7 +71,7 @@ pub(super) fn session(view: &RunView, turn: &ShownTurn, is_many: bool) -> Value 
 
 /// The loop of turns of a run that is nothing else.
 fn rules(state: &RunState) -> Option<&LoopRules> {
-    state.spec.only_session().and_then(|(_, orders)| orders.rules.as_ref())
+    state.spec.only_session().and_then(|(_, session_settings)| session_settings.rules.as_ref())
 }
 
 /// Where that loop keeps its tracker; one that was given no place has the engine's.
@@ -95,13 +95,13 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, story: &RunDetails) -> Ve
         fact("part of", &format!("run {}, node {}", parent.run, plain_line(parent.node.as_str())));
     }
     fact("input", &plain_short(&spec.input, 400));
-    if let Some((_, orders)) = spec.only_session() {
-        let driver = &orders.driver;
+    if let Some((_, session_settings)) = spec.only_session() {
+        let driver = &session_settings.driver;
         fact("driver", &format!("{} ({})", plain_line(&driver.name), plain_line(&driver.program)));
     }
     fact("workspace", &plain_line(&spec.workspace));
-    if let Some((_, orders)) = spec.only_session() {
-        fact("isolation", orders.isolation.word());
+    if let Some((_, session_settings)) = spec.only_session() {
+        fact("isolation", session_settings.isolation.word());
     }
     if let Some(rules) = rules(state) {
         let most =
@@ -131,7 +131,7 @@ pub(super) fn lines(screen: Terminal, handle: &Handle, story: &RunDetails) -> Ve
 /// How it stands and why.
 fn status(view: &RunView) -> String {
     let state = &view.state;
-    let standing = state.standing();
+    let standing = state.progress();
     if let Progress::Finished(outcome) = &standing {
         return words::outcome(outcome);
     }
@@ -155,7 +155,7 @@ fn status(view: &RunView) -> String {
             view.status.word().to_owned()
         }
     };
-    if state.book.paused { format!("{text}; paused: nothing new begins") } else { text }
+    if state.bookkeeping.paused { format!("{text}; paused: nothing new begins") } else { text }
 }
 
 fn children(story: &RunDetails) -> Vec<String> {
@@ -201,7 +201,7 @@ fn changes(handle: &Handle, view: &RunView) -> Vec<String> {
 }
 
 fn last_words(state: &RunState) -> Vec<String> {
-    let Some(text) = state.book.last_message.as_deref().filter(|text| !text.trim().is_empty()) else {
+    let Some(text) = state.bookkeeping.last_message.as_deref().filter(|text| !text.trim().is_empty()) else {
         return Vec::new();
     };
     let mut lines = vec!["  last message".to_owned()];
@@ -220,13 +220,13 @@ fn what_now(screen: Terminal, handle: &Handle, view: &RunView) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let asks = handle.family(view).asks();
     for (run, ask) in &asks {
-        let asked = describe_ask(run, ask, whose(&state.spec), OtherRequests::of(asks.len()));
+        let asked = describe_ask(run, ask, asker(&state.spec), OtherRequests::of(asks.len()));
         lines.extend(asked.iter().map(|line| screen.paint(TextTone::Careful, &format!("  {line}"))));
     }
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     for active in actives {
-        if let Activity::Listen(ListenState { name }) = &active.doing {
+        if let Activity::Listen(ListenState { name }) = &active.activity {
             lines.push(format!("  tell it: windlass send {run} --event {}", plain_line(name)));
         }
     }
@@ -234,7 +234,7 @@ fn what_now(screen: Terminal, handle: &Handle, view: &RunView) -> Vec<String> {
         lines.push(format!("  put the folder back, then continue it: windlass resume {run}"));
     } else if view.status.is_crashed() {
         lines.push(format!("  go on with it: windlass resume {run}"));
-    } else if state.book.paused {
+    } else if state.bookkeeping.paused {
         lines.push(format!("  let it go on: windlass resume {run}"));
     }
     lines

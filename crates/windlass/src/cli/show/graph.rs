@@ -51,7 +51,7 @@ fn states(state: &RunState) -> States {
             time: row.took_ms.map(words::span),
             cost: row.spent.usage.cost_usd.map(|usd| words::cost(Some(usd))),
         };
-        Some((row.step.id.clone(), fared))
+        Some((row.node.id.clone(), fared))
     };
     rows(state, words::now()).iter().filter_map(fared).collect()
 }

@@ -13,7 +13,7 @@ use super::super::terminal::{Terminal, TextTone};
 
 /// A node, and what is known of it.
 pub(super) struct NodeRow<'a> {
-    pub(super) step: &'a Node,
+    pub(super) node: &'a Node,
     /// How many blocks are around it.
     depth: usize,
     pub(super) far: NodeProgress,
@@ -32,16 +32,16 @@ pub(super) fn rows(state: &RunState, now: Moment) -> Vec<NodeRow<'_>> {
 }
 
 fn add<'a>(state: &'a RunState, now: Moment, body: &'a [Node], depth: usize, into: &mut Vec<NodeRow<'a>>) {
-    for step in body {
-        into.push(row(state, now, step, depth));
-        for block in step.act.blocks() {
+    for node in body {
+        into.push(row(state, now, node, depth));
+        for block in node.kind.blocks() {
             add(state, now, block.body, depth + 1, into);
         }
     }
 }
 
 fn row<'a>(state: &RunState, now: Moment, step: &'a Node, depth: usize) -> NodeRow<'a> {
-    let seen = state.book.nodes.get(&step.id);
+    let seen = state.bookkeeping.nodes.get(&step.id);
     let mut actives = Vec::new();
     state.root.actives(&mut actives);
     let under_way: Vec<&&ActiveNode> = actives.iter().filter(|active| active.step == step.id).collect();
@@ -49,21 +49,21 @@ fn row<'a>(state: &RunState, now: Moment, step: &'a Node, depth: usize) -> NodeR
     under_way.iter().for_each(|active| spent.add(&active.spent.since(&active.earlier)));
     let held: u32 = under_way.iter().map(|active| held_turns(state, active)).sum();
     spent.turns = spent.turns.saturating_sub(held);
-    let has_begun = |active: &&&&ActiveNode| !matches!(active.doing, Activity::Held { .. });
+    let has_begun = |active: &&&&ActiveNode| !matches!(active.activity, Activity::Held { .. });
     let so_far: u64 = under_way.iter().filter(has_begun).map(|active| now.since(active.began)).sum();
     let times = seen.map_or(0, |seen| seen.times);
     let took_ms = seen.filter(|_| times > 0).map(|seen| seen.took_ms.saturating_add(so_far));
-    NodeRow { step, depth, far: far(state, &step.id), times, took_ms, spent }
+    NodeRow { node: step, depth, far: far(state, &step.id), times, took_ms, spent }
 }
 
 /// Turns in it that a pause holds back: they are counted when they are planned, and have not begun.
 fn held_turns(state: &RunState, active: &ActiveNode) -> u32 {
     let mut within = vec![active];
-    active.doing.lanes().into_iter().for_each(|lane| lane.actives(&mut within));
+    active.activity.lanes().into_iter().for_each(|lane| lane.actives(&mut within));
     // Another try of a turn is no other turn.
     let is_first = |id: &&EffectId| id.verb == Verb::Session && id.attempt == 1;
     let is_within = |id: &&EffectId| within.iter().any(|active| active.instance == id.node);
-    let held = state.book.held.iter().filter(is_first).filter(is_within).count();
+    let held = state.bookkeeping.deferred.iter().filter(is_first).filter(is_within).count();
     u32::try_from(held).unwrap_or(u32::MAX)
 }
 
@@ -87,7 +87,7 @@ pub(super) fn table(screen: Terminal, state: &RunState, now: Moment) -> Vec<Stri
 }
 
 fn cells(row: &NodeRow<'_>) -> [String; 6] {
-    let name = format!("{} ({})", row.step.id, row.step.act.word());
+    let name = format!("{} ({})", row.node.id, row.node.kind.word());
     let turns = Some(row.spent.turns).filter(|turns| *turns > 0);
     [
         row.far.word().to_owned(),
@@ -117,10 +117,10 @@ pub(super) fn painted(screen: Terminal, far: NodeProgress, text: &str) -> String
 /// The nodes for programs.
 pub(super) fn objects(state: &RunState, now: Moment) -> Vec<Value> {
     let object = |row: &NodeRow<'_>| {
-        let seen = state.book.nodes.get(&row.step.id);
+        let seen = state.bookkeeping.nodes.get(&row.node.id);
         json!({
-            "id": row.step.id,
-            "kind": row.step.act.word(),
+            "id": row.node.id,
+            "kind": row.node.kind.word(),
             "depth": row.depth,
             "state": row.far.word(),
             "times": row.times,

@@ -12,10 +12,10 @@ use crate::cli::sanitize::{plain, plain_line};
 use crate::exit::Exit;
 
 /// `windlass tasks check`.
-pub(super) fn check(here: &Invocation, of: &Of) -> Result<Exit, Report> {
-    let place = place(here, of)?;
+pub(super) fn check(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
+    let place = place(invocation, of)?;
     let reading = inspect(&place).map_err(report)?;
-    let problems: Vec<Diagnostic> = reading.problems.into_iter().chain(reading.flaws).collect();
+    let problems: Vec<Diagnostic> = reading.problems.into_iter().chain(reading.diagnostics).collect();
     let is_fine = !problems.iter().any(Diagnostic::is_error);
     let count = reading.document.map(|document| document.tasks().tasks.len());
     if of.json {
@@ -36,8 +36,8 @@ pub(super) fn check(here: &Invocation, of: &Of) -> Result<Exit, Report> {
 }
 
 /// `windlass tasks graph`.
-pub(super) fn graph(here: &Invocation, of: &Of, format: TaskFormat) -> Result<Exit, Report> {
-    let loaded = loaded(here, of)?;
+pub(super) fn graph(invocation: &Invocation, of: &Of, format: TaskFormat) -> Result<Exit, Report> {
+    let loaded = loaded(invocation, of)?;
     let tasks = &loaded.document.tasks().tasks;
     let (name, drawn) = match format {
         TaskFormat::Mermaid => ("mermaid", draw::mermaid(tasks)),

@@ -18,8 +18,8 @@ use crate::cli::sanitize::plain_line;
 use crate::exit::Exit;
 
 /// `windlass tasks init`.
-pub(super) fn init(here: &Invocation, of: &Of) -> Result<Exit, Report> {
-    let place = place(here, of)?;
+pub(super) fn init(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
+    let place = place(invocation, of)?;
     begin(&place, &starter(words::now(), "manual"), of.json)
 }
 
@@ -50,16 +50,16 @@ pub(super) fn new_task(
 }
 
 /// `windlass tasks add`.
-pub(super) fn add(here: &Invocation, of: &Of, new: NewTask) -> Result<Exit, Report> {
-    let loaded = loaded(here, of)?;
+pub(super) fn add(invocation: &Invocation, of: &Of, new: NewTask) -> Result<Exit, Report> {
+    let loaded = loaded(invocation, of)?;
     let changed = change(&loaded, &TaskChange::Add(new), words::now()).map_err(report)?;
     told(&changed, of, "task.added", |task| format!("{}  {}", task.id, plain_line(&task.name)))
 }
 
 /// `windlass tasks set`.
-pub(super) fn set(here: &Invocation, of: &Of, id: TaskId, to: TaskStatus) -> Result<Exit, Report> {
-    let loaded = loaded(here, of)?;
-    let (state, place) = (&here.home.state, &loaded.place);
+pub(super) fn set(invocation: &Invocation, of: &Of, id: TaskId, to: TaskStatus) -> Result<Exit, Report> {
+    let loaded = loaded(invocation, of)?;
+    let (state, place) = (&invocation.home.state, &loaded.place);
     // A run that works on the file believes it from here on.
     let known = vouch_for(state, place, &id, to).map_err(report)?;
     let change = change(&loaded, &TaskChange::Status { id: id.clone(), from: None, to }, words::now());
@@ -98,18 +98,18 @@ fn told(
 
 /// `windlass tasks migrate`.
 pub(super) fn migrate(
-    here: &Invocation,
+    invocation: &Invocation,
     from: &Path,
     out: Option<&Path>,
     is_json: bool,
 ) -> Result<Exit, Report> {
-    let from_place = locate(&here.cwd, Some(from)).map_err(report)?;
+    let from_place = locate(&invocation.cwd, Some(from)).map_err(report)?;
     if !from_place.path().exists() {
         return Err(Report::new(Exit::Configuration, format!("there is no {}", from.display())));
     }
     let (tasks, problems) = tasks::migrate(&from_place, words::now()).map_err(report)?;
     tell(&problems);
     let beside = from.with_file_name("tasks.json");
-    let place = locate(&here.cwd, Some(out.unwrap_or(&beside))).map_err(report)?;
+    let place = locate(&invocation.cwd, Some(out.unwrap_or(&beside))).map_err(report)?;
     begin(&place, &tasks, is_json)
 }

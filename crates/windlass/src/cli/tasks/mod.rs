@@ -41,7 +41,7 @@ pub(crate) struct Args {
 
 impl Args {
     /// Who may do it: that a task is done is not for the agent to say that did it.
-    pub(crate) fn who(&self) -> Audience {
+    pub(crate) fn audience(&self) -> Audience {
         match &self.what {
             TasksCommand::Set { status: TaskStatus::Passing, .. } => {
                 Audience::Person("say that a task is passing")
@@ -49,7 +49,7 @@ impl Args {
             TasksCommand::Set { status: TaskStatus::Skipped, .. } => {
                 Audience::Person("say that a task is skipped")
             }
-            TasksCommand::Run(args) => args.orders.who(),
+            TasksCommand::Run(args) => args.flags.audience(),
             TasksCommand::Set { .. }
             | TasksCommand::Init { .. }
             | TasksCommand::List { .. }
@@ -200,19 +200,19 @@ enum TaskFormat {
 
 /// Does it.
 pub(crate) fn perform(args: Args) -> Result<Exit, Report> {
-    let here = Invocation::look()?;
+    let invocation = Invocation::look()?;
     match args.what {
-        TasksCommand::Init { of } => edit::init(&here, &of),
-        TasksCommand::List { of } => show::list(&here, &of),
+        TasksCommand::Init { of } => edit::init(&invocation, &of),
+        TasksCommand::List { of } => show::list(&invocation, &of),
         TasksCommand::Add { name, description, priority, after, of } => {
-            edit::add(&here, &of, edit::new_task(name, description, priority, after)?)
+            edit::add(&invocation, &of, edit::new_task(name, description, priority, after)?)
         }
-        TasksCommand::Next { of } => show::next(&here, &of),
-        TasksCommand::Set { id, status, of } => edit::set(&here, &of, id, status),
-        TasksCommand::Run(args) => run::perform(&here, *args),
-        TasksCommand::Check { of } => check::check(&here, &of),
-        TasksCommand::Graph { format, of } => check::graph(&here, &of, format),
-        TasksCommand::Migrate { from, out, json } => edit::migrate(&here, &from, out.as_deref(), json),
+        TasksCommand::Next { of } => show::next(&invocation, &of),
+        TasksCommand::Set { id, status, of } => edit::set(&invocation, &of, id, status),
+        TasksCommand::Run(args) => run::perform(&invocation, *args),
+        TasksCommand::Check { of } => check::check(&invocation, &of),
+        TasksCommand::Graph { format, of } => check::graph(&invocation, &of, format),
+        TasksCommand::Migrate { from, out, json } => edit::migrate(&invocation, &from, out.as_deref(), json),
     }
 }
 
@@ -221,13 +221,13 @@ fn status(written: &str) -> Result<TaskStatus, String> {
     TaskStatus::parse(written).ok_or_else(|| format!("it must be one of {known}"))
 }
 
-fn place(here: &Invocation, of: &Of) -> Result<TaskFilePath, Report> {
-    locate(&here.cwd, of.file.as_deref()).map_err(report)
+fn place(invocation: &Invocation, of: &Of) -> Result<TaskFilePath, Report> {
+    locate(&invocation.cwd, of.file.as_deref()).map_err(report)
 }
 
 /// The tasks; what is odd about how they are written is said.
-fn loaded(here: &Invocation, of: &Of) -> Result<LoadedTasks, Report> {
-    let loaded = load(&place(here, of)?).map_err(report)?;
+fn loaded(invocation: &Invocation, of: &Of) -> Result<LoadedTasks, Report> {
+    let loaded = load(&place(invocation, of)?).map_err(report)?;
     tell(&loaded.warnings);
     Ok(loaded)
 }

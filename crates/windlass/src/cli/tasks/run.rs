@@ -25,26 +25,26 @@ pub(super) struct Args {
     jobs: Option<u32>,
 
     #[command(flatten)]
-    pub(super) orders: RunFlags,
+    pub(super) flags: RunFlags,
 }
 
 /// Runs them. A file that cannot be used is found out before there is a run.
-pub(super) fn perform(here: &Invocation, mut args: Args) -> Result<Exit, Report> {
-    let place = locate(&here.cwd, args.file.as_deref()).map_err(report)?;
+pub(super) fn perform(invocation: &Invocation, mut args: Args) -> Result<Exit, Report> {
+    let place = locate(&invocation.cwd, args.file.as_deref()).map_err(report)?;
     let loaded = load(&place).map_err(report)?;
     tell(&loaded.warnings);
     if loaded.document.tasks().tasks.is_empty() {
         note(&format!("{} has no tasks: `windlass tasks add NAME` adds one", place.shown()));
     }
     // Where nobody names a file, the workflow finds it as we did.
-    let file = args.file.as_ref().map(|_| inside(here, &place)).transpose()?;
-    args.orders.jobs = args.jobs;
-    args.orders.carry_out_tasks(&args.input, file)
+    let file = args.file.as_ref().map(|_| inside(invocation, &place)).transpose()?;
+    args.flags.jobs = args.jobs;
+    args.flags.carry_out_tasks(&args.input, file)
 }
 
 /// The path as a run may use it: its tasks lie below the folder it works in.
-fn inside(here: &Invocation, place: &TaskFilePath) -> Result<String, Report> {
-    let cwd = here.cwd.canonicalize().unwrap_or_else(|_| here.cwd.clone());
+fn inside(invocation: &Invocation, place: &TaskFilePath) -> Result<String, Report> {
+    let cwd = invocation.cwd.canonicalize().unwrap_or_else(|_| invocation.cwd.clone());
     let outside = || {
         let folder = place.path().parent().unwrap_or(place.path()).display().to_string();
         Report::usage(format!("{} is outside of the folder the agents would work in", place.shown()))

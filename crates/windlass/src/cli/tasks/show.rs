@@ -21,8 +21,8 @@ const LISTED: usize = 12;
 const TITLES: [&str; 5] = ["ID", "STATUS", "PRIO", "NAME", "WAITS FOR"];
 
 /// `windlass tasks list`.
-pub(super) fn list(here: &Invocation, of: &Of) -> Result<Exit, Report> {
-    let loaded = loaded(here, of)?;
+pub(super) fn list(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
+    let loaded = loaded(invocation, of)?;
     let tasks = &loaded.document.tasks().tasks;
     let waits = tasks::waits(tasks);
     if of.json {
@@ -37,7 +37,7 @@ pub(super) fn list(here: &Invocation, of: &Of) -> Result<Exit, Report> {
         note("no tasks yet: `windlass tasks add NAME` adds one");
         return Ok(Exit::Completed);
     }
-    let shown = print(&table(here.screen, tasks, &waits))?;
+    let shown = print(&table(invocation.screen, tasks, &waits))?;
     note(&summary(tasks));
     Ok(shown)
 }
@@ -52,9 +52,9 @@ pub(super) fn object(task: &Task, more: impl IntoIterator<Item = (&'static str, 
 }
 
 fn mention_flaws(loaded: &LoadedTasks) {
-    if !loaded.flaws.is_empty() {
+    if !loaded.diagnostics.is_empty() {
         // Not all of very many are kept, and then one more says so.
-        let all = tasks::flaws(&loaded.document.tasks().tasks).len();
+        let all = tasks::list_errors(&loaded.document.tasks().tasks).len();
         let count = words::count(all as u64, "problem");
         note(&format!("{count} in {}: see `windlass tasks check`", loaded.place.shown()));
     }
@@ -136,8 +136,8 @@ fn summary(tasks: &[Task]) -> String {
 }
 
 /// `windlass tasks next`.
-pub(super) fn next(here: &Invocation, of: &Of) -> Result<Exit, Report> {
-    let loaded = loaded(here, of)?;
+pub(super) fn next(invocation: &Invocation, of: &Of) -> Result<Exit, Report> {
+    let loaded = loaded(invocation, of)?;
     let tasks = &loaded.document.tasks().tasks;
     // Nobody counts tries here: a failing task is one that would be tried again.
     let attempts = Attempts::default();

@@ -12,8 +12,13 @@ use super::super::sanitize::plain_line;
 use crate::exit::Exit;
 
 /// Writes a commented document, never over another.
-pub(super) fn new(here: &Invocation, name: &str, shelf: WorkflowScope, json: bool) -> Result<Exit, Report> {
-    let path = begin_document(&here.home, &here.cwd, name, shelf)?;
+pub(super) fn new(
+    invocation: &Invocation,
+    name: &str,
+    shelf: WorkflowScope,
+    json: bool,
+) -> Result<Exit, Report> {
+    let path = begin_document(&invocation.home, &invocation.cwd, name, shelf)?;
     if json {
         return print(&[envelope("workflow.new", words::now(), None, json!({ "path": path }))]);
     }
@@ -24,8 +29,13 @@ pub(super) fn new(here: &Invocation, name: &str, shelf: WorkflowScope, json: boo
 }
 
 /// Copies a built-in workflow, never over another file.
-pub(super) fn eject(here: &Invocation, name: &str, shelf: WorkflowScope, json: bool) -> Result<Exit, Report> {
-    let path = eject_document(&here.home, &here.cwd, name, shelf)?;
+pub(super) fn eject(
+    invocation: &Invocation,
+    name: &str,
+    shelf: WorkflowScope,
+    json: bool,
+) -> Result<Exit, Report> {
+    let path = eject_document(&invocation.home, &invocation.cwd, name, shelf)?;
     if json {
         return print(&[envelope("workflow.ejected", words::now(), None, json!({ "path": path }))]);
     }

@@ -12,8 +12,13 @@ use super::{Of, find};
 use crate::exit::Exit;
 
 /// Prints the picture.
-pub(super) fn perform(here: &Invocation, name: &str, format: DrawFormat, of: &Of) -> Result<Exit, Report> {
-    let found = catalog(&here.home, &here.cwd, &of.plugins)?;
+pub(super) fn perform(
+    invocation: &Invocation,
+    name: &str,
+    format: DrawFormat,
+    of: &Of,
+) -> Result<Exit, Report> {
+    let found = catalog(&invocation.home, &invocation.cwd, &of.plugins)?;
     let graph = find(&found, name)?.graph();
     let picture = picture(format, &graph, &States::new());
     if of.json {

@@ -233,7 +233,7 @@ impl<'a> RoundContext<'a> {
 
     /// Its last node runs all checks, so that they need not run again.
     fn ends_with_all_checks(&self) -> bool {
-        let last = self.node.body.last().map(|step| &step.act);
+        let last = self.node.body.last().map(|node| &node.kind);
         matches!(last, Some(NodeKind::Check(CheckNode { names })) if names.is_empty())
     }
 
@@ -365,7 +365,7 @@ impl<'a> RoundContext<'a> {
                 false
             }
             RoundPhase::Leasing | RoundPhase::Landing => {
-                let is_held = cx.is_held(&name);
+                let is_held = cx.is_deferred(&name);
                 if is_held {
                     cx.forget(&name);
                 }

@@ -66,7 +66,7 @@ impl World {
     }
 
     pub(super) fn some_answer(&mut self) {
-        let asks = self.state.book.asks.clone();
+        let asks = self.state.bookkeeping.asks.clone();
         if asks.is_empty() {
             let hook = Some(HookId::new("nobody"));
             self.tell(Event::PersonAnswered { inbox: InboxId::new("i"), hook, reply: PersonReply::Approve });
@@ -102,7 +102,7 @@ impl World {
         }
         let is_stale = |planned: &&Planned| {
             planned.effect.is_settled_by_an_event()
-                && !self.state.book.open.iter().any(|open| open.id == planned.id)
+                && !self.state.bookkeeping.open.iter().any(|open| open.id == planned.id)
         };
         let stale: Vec<EffectId> =
             self.handed.iter().filter(is_stale).map(|planned| planned.id.clone()).collect();

@@ -39,11 +39,11 @@ impl fmt::Debug for Case {
 fn draw(f: &mut fmt::Formatter<'_>, body: &[Node], depth: usize) -> fmt::Result {
     for step in body {
         let mut bare = step.clone();
-        for block in bare.act.blocks_mut() {
+        for block in bare.kind.blocks_mut() {
             block.clear();
         }
         writeln!(f, "{:depth$}{bare:?}", "", depth = depth * 2)?;
-        for block in step.act.blocks() {
+        for block in step.kind.blocks() {
             writeln!(f, "{:depth$}{}:", "", block.field, depth = depth * 2)?;
             draw(f, block.body, depth + 1)?;
         }
@@ -64,8 +64,8 @@ pub(super) fn any_case() -> impl Strategy<Value = Case> {
             let permissions =
                 [OnPermission::Ask, OnPermission::Allow, OnPermission::Deny, OnPermission::Fail];
             spec.policy = Policy { on_question: questions[question], on_permission: permissions[permission] };
-            for orders in spec.sessions.values_mut() {
-                orders.permissions.ask = vec!["Write".into()];
+            for session_settings in spec.sessions.values_mut() {
+                session_settings.permissions.ask = vec!["Write".into()];
             }
             let mut other = spec_of(vec![prompt("x").id("p").into()]);
             other.inputs.insert("n".into(), json!(1));
@@ -87,7 +87,7 @@ fn step() -> impl Strategy<Value = Node> {
     let leaf = around(leaf().boxed());
     leaf.prop_recursive(3, 12, 3, |inner| {
         let block = prop::collection::vec(inner, 1..3).boxed();
-        around(blocks(block).prop_map(|act| Node { act, ..Node::from(clear_context()) }).boxed())
+        around(blocks(block).prop_map(|act| Node { kind: act, ..Node::from(clear_context()) }).boxed())
     })
 }
 
@@ -175,7 +175,7 @@ fn blocks(block: BoxedStrategy<Vec<Node>>) -> impl Strategy<Value = NodeKind> {
             }),
             4 | 5 => {
                 let tasks = task_loop().max(much).jobs(much).attempts(much.max(1)).until(condition);
-                let mut act = Node::from(tasks).act;
+                let mut act = Node::from(tasks).kind;
                 for (place, body) in act.blocks_mut().into_iter().zip([three, one]) {
                     *place = body;
                 }

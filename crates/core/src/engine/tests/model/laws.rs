@@ -72,7 +72,7 @@ impl Laws {
     pub(super) fn of(spec: &Spec) -> Laws {
         let mut nodes = BTreeMap::new();
         know(&spec.body, 0, &mut nodes);
-        let mut modes = spec.sessions.values().filter_map(|orders| orders.rules.as_ref());
+        let mut modes = spec.sessions.values().filter_map(|session_settings| session_settings.rules.as_ref());
         Laws {
             nodes,
             has_plugin: modes.any(|rules| rules.mode == LoopMode::Plugin),
@@ -151,7 +151,7 @@ impl Laws {
         if before.is_ending || before.is_done || !before.open.contains(effect) {
             return;
         }
-        let outcome = match &state.course {
+        let outcome = match &state.lifecycle {
             Lifecycle::Ending { outcome } | Lifecycle::Done { outcome } => Some(outcome),
             Lifecycle::Running => None,
         };
@@ -166,7 +166,7 @@ impl Laws {
     fn only_who_ended_well_claims(&mut self, step: &Decision) {
         for news in &step.news {
             let News::NodeFinished { node, outcome, .. } = news else { continue };
-            let known = self.nodes.get(&node.in_workflow()).map(|known| &known.step.act);
+            let known = self.nodes.get(&node.in_workflow()).map(|known| &known.step.kind);
             match known {
                 Some(NodeKind::Session(_)) if outcome.status == FinalStatus::Completed => {
                     self.well.insert(node.clone());
@@ -209,10 +209,10 @@ impl Laws {
 
     pub(super) fn look(&self, state: &RunState) -> Before {
         Before {
-            is_ending: matches!(state.course, Lifecycle::Ending { .. }),
+            is_ending: matches!(state.lifecycle, Lifecycle::Ending { .. }),
             is_done: state.is_done(),
-            paused: state.book.paused,
-            open: state.book.open.iter().map(|planned| planned.id.clone()).collect(),
+            paused: state.bookkeeping.paused,
+            open: state.bookkeeping.open.iter().map(|planned| planned.id.clone()).collect(),
         }
     }
 
@@ -231,12 +231,13 @@ impl Laws {
         self.only_who_ended_well_claims(step);
         self.a_broken_effect_ends_the_run(before, event, state, step);
         self.blocks_keep_their_bounds(state);
-        let is_kept =
-            |planned: &Planned| self.handed.contains(&planned.id) || state.book.held.contains(&planned.id);
-        assert!(state.book.open.iter().all(is_kept), "what is open was handed out; {}", self.told());
+        let is_kept = |planned: &Planned| {
+            self.handed.contains(&planned.id) || state.bookkeeping.deferred.contains(&planned.id)
+        };
+        assert!(state.bookkeeping.open.iter().all(is_kept), "what is open was handed out; {}", self.told());
         if state.is_done() {
-            let book = &state.book;
-            let is_empty = book.open.is_empty() && book.held.is_empty() && book.asks.is_empty();
+            let book = &state.bookkeeping;
+            let is_empty = book.open.is_empty() && book.deferred.is_empty() && book.asks.is_empty();
             assert!(is_empty, "nothing is open in a run that is over: {book:?}; {}", self.told());
         }
     }
@@ -283,7 +284,7 @@ impl Laws {
             let is_new = self.handed.insert(planned.id.clone());
             assert!(is_new, "{} is handed out twice; {}", planned.id, self.told());
         }
-        for planned in &state.book.open {
+        for planned in &state.bookkeeping.open {
             if self.planned.insert(planned.id.clone())
                 && planned.id.verb == Verb::Session
                 && planned.id.attempt == 1
@@ -352,7 +353,7 @@ impl Laws {
             let Effect::StartRun { spec, .. } = &planned.effect else { return false };
             !spec.sessions.is_empty() && self.child_spent(&planned.id).turns == 0
         };
-        u32::try_from(state.book.open.iter().filter(is_counted).count()).unwrap_or(u32::MAX)
+        u32::try_from(state.bookkeeping.open.iter().filter(is_counted).count()).unwrap_or(u32::MAX)
     }
 
     fn budgets_are_kept(&mut self, state: &RunState, step: &Decision) {
@@ -422,7 +423,7 @@ impl Laws {
     fn round(&mut self, node: &NodeId, round: u32) {
         let is_new = self.rounds.insert((node.clone(), round));
         assert!(is_new, "round {round} of {node} begins twice; {}", self.told());
-        let most = match self.nodes.get(&node.in_workflow()).map(|known| &known.step.act) {
+        let most = match self.nodes.get(&node.in_workflow()).map(|known| &known.step.kind) {
             Some(
                 NodeKind::Loop(LoopNode { max, .. })
                 | NodeKind::CriteriaLoop(CriteriaLoopNode { max, .. })
@@ -439,15 +440,15 @@ impl Laws {
         state.root.actives(&mut actives);
         let mut names: BTreeSet<NodeId> = actives.iter().map(|active| active.instance.clone()).collect();
         for active in actives {
-            if let Activity::Tasks(tasks) = &active.doing {
+            if let Activity::Tasks(tasks) = &active.activity {
                 let rounds = tasks.open.iter().map(|round| format!("{}@{}", active.instance, round.round));
                 names.extend(rounds.map(NodeId::new));
             }
         }
-        for Planned { id, .. } in &state.book.open {
+        for Planned { id, .. } in &state.bookkeeping.open {
             assert!(names.contains(&id.node), "{id} is open and its node is not; {}", self.told());
         }
-        for ask in &state.book.asks {
+        for ask in &state.bookkeeping.asks {
             assert!(names.contains(&ask.node), "{ask:?} is open and its node is not; {}", self.told());
         }
     }
@@ -457,7 +458,7 @@ impl Laws {
         let Event::HookAsked { call } = event else { return };
         let answers = |planned: &&Planned| matches!(&planned.effect, Effect::AnswerHook { hook, .. } if *hook == call.id);
         let answered = step.effects.iter().filter(answers).count();
-        let waits = state.book.asks.iter().any(|ask| ask.hook == call.id);
+        let waits = state.bookkeeping.asks.iter().any(|ask| ask.hook == call.id);
         let is_held = matches!(call.kind, HookKind::Stop { .. });
         assert!(
             answered == 1 || (answered == 0 && (waits || is_held)),
@@ -478,12 +479,12 @@ impl Laws {
         let Some(Known { step, .. }) = self.nodes.get(&active.step) else {
             panic!("{} is no node", active.step)
         };
-        let holds_runs = |step: &Drawn| matches!(step.act, NodeKind::Workflow(_));
+        let holds_runs = |step: &Drawn| matches!(step.kind, NodeKind::Workflow(_));
         if let (Some(most), false) = (step.budget.turns, self.has_plugin || any_in(step, &holds_runs)) {
             let turns = active.spent.turns;
             assert!(turns <= most, "{} spent {turns} of {most} turns; {}", active.instance, self.told());
         }
-        match (&step.act, &active.doing) {
+        match (&step.kind, &active.activity) {
             (NodeKind::Parallel(ParallelNode { limit, .. }), Activity::Parallel(ParallelState { slots }))
                 if *limit > 0 =>
             {
@@ -528,12 +529,12 @@ fn know(body: &[Drawn], marks: usize, into: &mut BTreeMap<NodeId, Known>) {
     for step in body {
         into.insert(step.id.clone(), Known { step: step.clone(), gates: gates.clone(), marks });
         let has_rounds =
-            matches!(step.act, NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_));
+            matches!(step.kind, NodeKind::Loop(_) | NodeKind::CriteriaLoop(_) | NodeKind::TaskLoop(_));
         let inside = marks + usize::from(has_rounds) + usize::from(step.retry.times > 0);
-        for block in step.act.blocks() {
+        for block in step.kind.blocks() {
             know(block.body, inside, into);
         }
-        let is_gate = matches!(step.act, NodeKind::Ask(_) | NodeKind::Check(_));
+        let is_gate = matches!(step.kind, NodeKind::Ask(_) | NodeKind::Check(_));
         if is_gate && step.on_failure == OnFailure::Fail {
             gates.push(step.id.clone());
         }
@@ -541,5 +542,5 @@ fn know(body: &[Drawn], marks: usize, into: &mut BTreeMap<NodeId, Known>) {
 }
 
 fn any_in(step: &Drawn, which: &impl Fn(&Drawn) -> bool) -> bool {
-    which(step) || step.act.blocks().iter().any(|block| block.body.iter().any(|step| any_in(step, which)))
+    which(step) || step.kind.blocks().iter().any(|block| block.body.iter().any(|step| any_in(step, which)))
 }

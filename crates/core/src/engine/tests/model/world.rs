@@ -110,7 +110,7 @@ impl World {
             })),
             21 => drop(self.tell(Event::OwnerChanged)),
             22 => self.crash(),
-            23 if self.state.book.paused => drop(self.tell(Event::GoOnAsked { inbox: None })),
+            23 if self.state.bookkeeping.paused => drop(self.tell(Event::GoOnAsked { inbox: None })),
             23 => drop(self.tell(Event::PauseAsked { inbox: None })),
             _ => match self.seldom(8) {
                 6 => drop(self.tell(Event::CancelAsked { inbox: None })),
@@ -152,17 +152,17 @@ impl World {
     pub(super) fn unstick(&mut self) {
         let mut actives = Vec::new();
         self.state.root.actives(&mut actives);
-        let listened = actives.iter().find_map(|active| match &active.doing {
+        let listened = actives.iter().find_map(|active| match &active.activity {
             Activity::Listen(ListenState { name }) => Some(name.clone()),
             _ => None,
         });
-        if self.state.book.paused {
+        if self.state.bookkeeping.paused {
             // Whatever was held back: now and then it never begins.
             if self.seldom(4) == 3 {
                 self.tell(Event::CancelAsked { inbox: None });
             }
             self.tell(Event::GoOnAsked { inbox: None });
-        } else if let Some(ask) = self.state.book.asks.first().cloned() {
+        } else if let Some(ask) = self.state.bookkeeping.asks.first().cloned() {
             self.answer(&ask);
         } else if let Some(name) = listened {
             self.tell(Event::Told { inbox: InboxId::new("i"), name, text: "told".into() });

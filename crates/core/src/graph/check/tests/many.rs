@@ -22,7 +22,7 @@ proptest! {
         let outline = Outline::of(&workflow);
         let place = |finding: &GraphDiagnostic| {
             let node = finding.node.as_ref();
-            node.map_or(0, |id| 1 + outline.nodes.iter().position(|node| node.step.id == *id).unwrap())
+            node.map_or(0, |id| 1 + outline.nodes.iter().position(|node| node.node.id == *id).unwrap())
         };
         prop_assert!(findings.is_sorted_by_key(place));
     }

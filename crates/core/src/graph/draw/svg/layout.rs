@@ -85,7 +85,7 @@ pub(super) fn text_width(lines: &[String]) -> usize {
 
 /// Nodes one after the other.
 pub(super) fn column(body: &[Node], states: &States, depth: usize) -> Column {
-    stacked(body.iter().map(|step| part(step, states, depth)).collect())
+    stacked(body.iter().map(|node| part(node, states, depth)).collect())
 }
 
 fn stacked(parts: Vec<LayoutPart>) -> Column {
@@ -95,10 +95,10 @@ fn stacked(parts: Vec<LayoutPart>) -> Column {
     Column { parts, width, height }
 }
 
-fn part(step: &Node, states: &States, depth: usize) -> LayoutPart {
-    let lines = lines(step, states);
-    let look = StateStyle::of(states.get(&step.id));
-    let lanes = if depth < MAX_DEPTH { lanes(&step.act, states, depth + 1) } else { Vec::new() };
+fn part(node: &Node, states: &States, depth: usize) -> LayoutPart {
+    let lines = lines(node, states);
+    let look = StateStyle::of(states.get(&node.id));
+    let lanes = if depth < MAX_DEPTH { lanes(&node.kind, states, depth + 1) } else { Vec::new() };
     if lanes.is_empty() {
         let (width, height) = (text_width(&lines) + 2 * PAD, lines.len() * LINE + 2 * PAD);
         return LayoutPart::Leaf(Leaf { lines, look, width, height });
@@ -110,12 +110,12 @@ fn part(step: &Node, states: &States, depth: usize) -> LayoutPart {
     LayoutPart::Group(ColumnGroup { lines, look, lanes, width, height })
 }
 
-fn lanes(act: &NodeKind, states: &States, depth: usize) -> Vec<BranchColumn> {
+fn lanes(kind: &NodeKind, states: &States, depth: usize) -> Vec<BranchColumn> {
     let lane = |name: Option<&str>, body: &[Node]| BranchColumn {
         name: name.map(clean),
         column: column(body, states, depth),
     };
-    match act.shape().structure() {
+    match kind.shape().structure() {
         Structure::Either(IfNode { then, otherwise, .. }) => {
             vec![lane(Some("yes"), then), lane(Some("no"), otherwise)]
         }
@@ -124,7 +124,7 @@ fn lanes(act: &NodeKind, states: &States, depth: usize) -> Vec<BranchColumn> {
         }
         Structure::Tasks(TaskLoopNode { before_each, body, .. }) => {
             let steps = before_each.iter().chain(body);
-            let column = stacked(steps.map(|step| part(step, states, depth)).collect());
+            let column = stacked(steps.map(|node| part(node, states, depth)).collect());
             vec![BranchColumn { name: None, column }]
         }
         Structure::Beside(ParallelNode { branches, .. }) => {

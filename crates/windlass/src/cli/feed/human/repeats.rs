@@ -29,7 +29,7 @@ impl Repeats {
     }
 
     /// The line of a warning of Windlass's own; nothing where it was shown before.
-    pub(super) fn odd(&mut self, what: &str) -> Option<String> {
+    pub(super) fn warning(&mut self, what: &str) -> Option<String> {
         let line = warning(what);
         (!self.comes_again(&line)).then_some(line)
     }

@@ -139,7 +139,7 @@ fn without_a_terminal_there_is_no_progress_line() {
 fn step(id: &str, act: NodeKind) -> Node {
     Node {
         id: NodeId::new(id),
-        act,
+        kind: act,
         when: None,
         settings: Default::default(),
         retry: Default::default(),
@@ -156,7 +156,7 @@ fn prompt(id: &str) -> Node {
 fn spec(workflow: &str, body: Vec<Node>) -> Spec {
     let driver =
         AgentCommand { name: "sim".to_owned(), program: "/sim".to_owned(), model: None, args: Vec::new() };
-    let orders = SessionSettings {
+    let session_settings = SessionSettings {
         driver,
         isolation: Isolation::Strict,
         permissions: Default::default(),
@@ -171,7 +171,7 @@ fn spec(workflow: &str, body: Vec<Node>) -> Spec {
         inputs: BTreeMap::new(),
         kinds: BTreeMap::new(),
         body,
-        sessions: ids.into_iter().map(|id| (id, orders.clone())).collect(),
+        sessions: ids.into_iter().map(|id| (id, session_settings.clone())).collect(),
         workspace: "/w".to_owned(),
         machine: "m".to_owned(),
         plugins: Vec::new(),

@@ -17,9 +17,9 @@ pub(super) fn list(body: &[Node]) -> Vec<Value> {
 }
 
 fn add(body: &[Node], depth: usize, into: &mut Vec<Value>) {
-    for step in body {
-        into.push(json!({"id": step.id, "kind": step.act.word(), "depth": depth}));
-        for block in step.act.blocks() {
+    for node in body {
+        into.push(json!({"id": node.id, "kind": node.kind.word(), "depth": depth}));
+        for block in node.kind.blocks() {
             add(block.body, depth + 1, into);
         }
     }
